@@ -80,6 +80,24 @@ CUresult run_base(const calls::GreenCtxDestroy&) noexcept {
   return refuse_once(said, "cuGreenCtxDestroy");
 }
 
+// Events of whole contexts are not there either.
+CUresult run_base(const calls::CtxRecordEvent&) noexcept {
+  static std::atomic<bool> said{false};
+  return refuse_once(said, "cuCtxRecordEvent");
+}
+CUresult run_base(const calls::CtxWaitEvent&) noexcept {
+  static std::atomic<bool> said{false};
+  return refuse_once(said, "cuCtxWaitEvent");
+}
+CUresult run_base(const calls::GreenCtxRecordEvent&) noexcept {
+  static std::atomic<bool> said{false};
+  return refuse_once(said, "cuGreenCtxRecordEvent");
+}
+CUresult run_base(const calls::GreenCtxWaitEvent&) noexcept {
+  static std::atomic<bool> said{false};
+  return refuse_once(said, "cuGreenCtxWaitEvent");
+}
+
 CUresult run_base(const calls::CtxSetCurrent& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     Context* context = e.contexts.find(call.ctx);

@@ -65,7 +65,12 @@ CUresult elapsed(float* milliseconds, CUevent from, CUevent to) noexcept {
     if (!start->recorded || !end->recorded || ((start->flags | end->flags) & untimed)) {
       return CUDA_ERROR_INVALID_HANDLE;
     }
-    if (!e.queues.done(start->work) || !e.queues.done(end->work)) return CUDA_ERROR_NOT_READY;
+    for (const Event* each : {start, end}) {
+      const auto pending = e.queues.pending(each->work);
+      if (pending.empty()) continue;
+      e.queues.polled(e, pending);
+      return CUDA_ERROR_NOT_READY;
+    }
     *milliseconds = std::chrono::duration<float, std::milli>(end->at - start->at).count();
     return CUDA_SUCCESS;
   });
@@ -113,9 +118,8 @@ CUresult run_base(const calls::EventSynchronize& call) noexcept {
   });
 }
 
-CUVMM_DRIVER_FUNCTION(cuEventElapsedTime, float* milliseconds, CUevent start, CUevent end) {
-  return elapsed(milliseconds, start, end);
+CUresult run_base(const calls::EventElapsedTime& call) noexcept {
+  return elapsed(call.pMilliseconds, call.hStart, call.hEnd);
 }
-CUVMM_DRIVER_ALIAS(cuEventElapsedTime_v2, cuEventElapsedTime);
 
 }  // namespace cuvmm::emulator

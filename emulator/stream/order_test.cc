@@ -79,6 +79,20 @@ TEST_F(LateOrder, TheTimeBetweenEventsIsKnownOnceBothAreDone) {
   EXPECT_GE(milliseconds, 0);
 }
 
+TEST_F(LateOrder, WhoAsksForTheTimeAgainAndAgainGetsIt) {
+  CUevent first = event(), second = event();
+  ASSERT_EQ(record(first, a_), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
+  ASSERT_EQ(record(second, a_), CUDA_SUCCESS);
+  float milliseconds = -1;
+  CUresult answer = CUDA_ERROR_NOT_READY;
+  for (int i = 0; i < 10'000 && answer == CUDA_ERROR_NOT_READY; ++i) {
+    answer = driver()(calls::EventElapsedTime{&milliseconds, first, second});
+  }
+  EXPECT_EQ(answer, CUDA_SUCCESS);
+  EXPECT_EQ(*words_[0], 1u);
+}
+
 TEST_F(LateOrder, TheLegacyStreamWaitsForBlockingOnesAndTheyForIt) {
   ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
   ASSERT_EQ(write(words_[3], 1, apart_), CUDA_SUCCESS);

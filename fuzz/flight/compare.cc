@@ -48,6 +48,10 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
   Expected wanted;
   out.robbed = opinion.lost || !opinion.vain.empty();
   for (const Suspect& suspect : opinion.suspects) {
+    if (suspect.doubtful) {
+      wanted.may(opinion.certain);
+      if (!suspect.told) wanted.may(opinion.uncertain);
+    }
     if (!before.at(suspect.stream)) continue;
     out.robbed = true;
     // Less access may still be enough.
@@ -57,7 +61,7 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
     if (still) {
       out.must_fault |= loses_all && suspect.last && !suspect.marked && !suspect.idle;
     }
-    if (suspect.unseen) continue;
+    if (suspect.unseen || suspect.doubtful) continue;
     if (suspect.last) wanted.may(opinion.certain);
     // Of the legacy stream a shim may doubt what it is busy with. Who may know that the work is
     // over is not told that nothing has waited for it.
@@ -73,6 +77,7 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
   }
   for (const Node allocation : opinion.early) {
     const History::Piece& piece = history.piece(allocation);
+    if (!history.stream(piece.stream).live && !piece.told) wanted.may(Rule::kDataPoolOrdered);
     if (!before.at(piece.stream)) continue;
     out.robbed = true;
     if (piece.told) continue;

@@ -30,6 +30,9 @@ struct Suspect {
   bool idle = false;    ///< it is only given that memory, and does not touch it
   bool unseen = false;  ///< a shim cannot know that it uses the memory
   bool told = false;    ///< the program may know that it is over: no finding but that it is not
+  /// A shim may find it and need not: its stream was destroyed, or what it is given may be the end
+  /// of other memory.
+  bool doubtful = false;
 };
 
 /// What the reference thinks of one call before it is made.
@@ -87,6 +90,7 @@ class Reference {
     std::uint64_t value = 0;
     std::vector<Use> uses;
     bool live = true;
+    Node last = -1;  ///< of an executable one: its last launch, behind which the next one comes
   };
   /// Work as the stream gets it.
   using Uses = std::vector<Use>;
@@ -105,6 +109,11 @@ class Reference {
   Memory* live_at(std::uint64_t base, Memory::Kind kind);
   /// Whether a launch may be given this address: adds what is said if not.
   void judge_argument(Opinion& out, std::uint64_t address) const;
+  /// Whether a kernel may be given this address for the sake of what lies elsewhere: its
+  /// reservation has other memory, or memory begins a little behind.
+  bool leads_elsewhere(std::uint64_t address) const;
+  /// Whether memory ends there, or did, so that a kernel may be given it as an end.
+  bool ends_at(std::uint64_t address) const;
   /// What a kernel is given, in one form or the other, and what it does with that.
   Uses uses_of(const void* function, void** parameters, void** extra, std::uint64_t threads) const;
   /// A launch, of a kernel or of a graph. The driver does not look at its memory.
@@ -140,6 +149,7 @@ class Reference {
   std::vector<Object> ranges_, handles_, descriptors_, externals_, pools_, pinned_;
   std::vector<Event> events_;
   std::vector<Graph> graphs_, executables_;
+  std::vector<Node> shown_;  ///< the host sees of itself when they are over
   int births_ = 0;
   int capture_ = -1;  ///< the stream that captures
   Uses captured_;

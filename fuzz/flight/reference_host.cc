@@ -18,12 +18,20 @@ void Reference::accept(const calls::MemAllocHost& made, int) {
   pinned_.push_back({value_of(*made.pp), made.bytesize});
 }
 
+namespace {
+
+// A program may read in so few bytes how far some other work is, which writes them.
+constexpr std::uint64_t kMostOfAFlag = 1024;
+
+}  // namespace
+
 // To the host: it returns only when it is done.
 Opinion Reference::judge(const calls::MemcpyDtoH& made, int thread) {
   return telling(0, thread, {made.srcDevice, made.ByteCount});
 }
 void Reference::accept(const calls::MemcpyDtoH& made, int thread) {
   history_.learn({queue(0, thread, {{made.srcDevice, made.ByteCount}})});
+  if (made.ByteCount <= kMostOfAFlag) history_.tell(history_.everything());
 }
 
 // With a stream it may do so where the memory is pageable; the program can look whether page-locked
@@ -33,7 +41,9 @@ Opinion Reference::judge(const calls::MemcpyDtoHAsync& made, int thread) {
 }
 void Reference::accept(const calls::MemcpyDtoHAsync& made, int thread) {
   const Node node = queue(value_of(made.hStream), thread, {{made.srcDevice, made.ByteCount}});
-  history_.tell(pinned(made.dstHost) ? history_.piece(node).after : std::vector<Node>{node});
+  history_.tell({node});
+  if (pinned(made.dstHost)) shown_.push_back(node);
+  if (made.ByteCount <= kMostOfAFlag) history_.tell(history_.everything());
 }
 
 // From pageable memory: the stream is synchronised, the bytes are put aside, and it returns. From

@@ -76,6 +76,28 @@ bool Reference::followed() const {
                      [](const Memory& m) { return m.kind != Memory::Kind::kPlain; });
 }
 
+bool Reference::leads_elsewhere(std::uint64_t address) const {
+  constexpr std::uint64_t kLittle = 4096;
+  return std::any_of(memory_.begin(), memory_.end(), [&](const Memory& each) {
+    if (!each.live || each.bytes.holds({address, 1})) return false;
+    if (each.bytes.base > address && each.bytes.base - address <= kLittle) return true;
+    return std::any_of(ranges_.begin(), ranges_.end(), [&](const Object& range) {
+      const Bytes bytes{range.value, range.size};
+      return range.live && bytes.holds({address, 1}) && bytes.holds(each.bytes);
+    });
+  });
+}
+
+bool Reference::ends_at(std::uint64_t address) const {
+  const bool memory = std::any_of(memory_.begin(), memory_.end(), [&](const Memory& each) {
+    return each.bytes.base + each.bytes.size == address;
+  });
+  return memory || std::any_of(ranges_.begin(), ranges_.end(), [&](const Object& range) {
+           return Bytes{range.value, range.size}.holds({address - 1, 2}) ||
+                  range.value + range.size == address;
+         });
+}
+
 void Reference::judge_argument(Opinion& out, std::uint64_t address) const {
   const Bytes place{address, 1};
   const Memory* newest = nullptr;  // what is there, or was there last
@@ -93,13 +115,16 @@ void Reference::judge_argument(Opinion& out, std::uint64_t address) const {
   if (!newest && !range) return;
   const bool mapped = newest && newest->kind == Memory::Kind::kMapped;
   if (newest && newest->live) {
-    if (mapped && !newest->readable) out.vain.push_back(Rule::kLaunchAccess);
+    if (!mapped || newest->readable) return;
+    const bool doubtful =
+        leads_elsewhere(address) || (newest->bytes.base == address && ends_at(address));
+    (doubtful ? out.perhaps_vain : out.vain).push_back(Rule::kLaunchAccess);
     return;
   }
   // Whatever is there, it may fail. The end of other memory is an address that may be given.
   out.perhaps_vain = {Rule::kLaunchMapped, Rule::kLaunchAlive, Rule::kLaunchAccess};
   out.lost |= !behind;
-  if (behind || !followed()) return;
+  if (behind || !followed() || leads_elsewhere(address)) return;
   // Plain memory is not followed, so that its address may be one that nobody looks at.
   const bool pooled = newest && newest->kind == Memory::Kind::kPool;
   if (range && range->live) {
@@ -115,8 +140,11 @@ void Reference::judge_launch(Opinion& out, int stream, int thread, const Uses& u
     if (use.argument) judge_argument(out, use.bytes.base);
     Opinion early;
     find_early(early, stream, thread, use.bytes);
-    if (use.seen) out.early.insert(out.early.end(), early.early.begin(), early.early.end());
-    out.lost |= early.lost || (!use.seen && !early.early.empty());
+    const bool may_be_end = !(use.argument && use.touched) && ends_at(use.bytes.base);
+    const bool seen = use.seen && !may_be_end;
+    if (seen) out.early.insert(out.early.end(), early.early.begin(), early.early.end());
+    if (use.seen && may_be_end) out.perhaps_vain.push_back(Rule::kDataPoolOrdered);
+    out.lost |= early.lost || (!seen && !early.early.empty());
     if (use.touched) out.lost |= !usable(use.bytes);
   }
 }
@@ -184,8 +212,8 @@ Opinion Reference::judge(const calls::GraphLaunch& made, int thread) {
   return out;
 }
 void Reference::accept(const calls::GraphLaunch& made, int thread) {
-  history_.add(history_.find(value_of(made.hStream), thread),
-               alive(executables_, value_of(made.hGraphExec))->uses);
+  Graph& graph = *alive(executables_, value_of(made.hGraphExec));
+  graph.last = history_.add(history_.find(value_of(made.hStream), thread), graph.uses, graph.last);
 }
 // Programs update an executable graph by one of the same form.
 Opinion Reference::judge(const calls::GraphExecUpdate_v2& made, int) {

@@ -48,16 +48,24 @@ void Reference::take(Opinion& out, const Memory& memory, int ordered_by, int thr
     if (!uses(false) || piece.known) continue;
     if (ordered_by >= 0 && history_.before_next(node, ordered_by)) continue;
     const History::Stream& stream = history_.stream(piece.stream);
+    Suspect suspect{node, piece.stream, true, stream.kind == History::Kind::kLegacy};
     if (beyond_reach(stream, thread)) {
       out.lost |= !piece.over;
-      continue;
+      if (stream.live) continue;
+      suspect.doubtful = true;
     }
-    Suspect suspect{node, piece.stream, true, stream.kind == History::Kind::kLegacy};
+    // All that it is given there is an address where memory may end.
+    suspect.doubtful |= ends_at(memory.bytes.base) &&
+                        std::none_of(piece.uses.begin(), piece.uses.end(), [&](const Use& use) {
+                          const bool end = !use.touched && use.bytes.base == memory.bytes.base;
+                          return use.argument && use.bytes.meets(memory.bytes) && !end;
+                        });
     suspect.idle = !uses(true);
     suspect.unseen = std::none_of(piece.uses.begin(), piece.uses.end(), [&](const Use& use) {
       return use.bytes.meets(memory.bytes) && use.seen;
     });
     suspect.told = piece.told;
+    suspect.last &= std::find(shown_.begin(), shown_.end(), node) == shown_.end();
     for (Node later = node + 1; later < history_.count(); ++later) {
       const History::Piece& other = history_.piece(later);
       if (other.known) continue;

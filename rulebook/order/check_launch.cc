@@ -52,38 +52,104 @@ std::string end_text(const ObjectRef& gone) {
   }
 }
 
-// A mapping is there: may the device go there?
-void check_access(Collector& out, const Mapping& m, const LaunchArgument& argument, int device) {
-  if (device < 0 || device >= 62 || (m.access.read >> device & 1)) return;
+// Elements are counted from 1 in some programs, so that a kernel is given the address of one before
+// the first; rows of a halo likewise.
+constexpr Size kJustBefore = 4096;
+
+bool any_memory_at(const Model& model, Address address) {
+  return model.mapping_at(address) || memory_at(model, address);
+}
+
+bool is_just_before_memory(const Model& model, Address address) {
+  for (Size distance = 1; distance <= kJustBefore; distance *= 2) {
+    if (any_memory_at(model, address + distance)) return true;
+  }
+  return false;
+}
+
+bool can_use(const Mapping& m, int device) {
+  return device < 0 || device >= 62 || (m.access.read >> device & 1) != 0;
+}
+
+// Whether the device may use something that is mapped behind the address in its reservation. Of
+// very many mappings nobody looks at all.
+bool usable_behind(const Model& model, const Reservation& r, Address address, int device) {
+  constexpr int kMost = 64;
+  auto next = model.first_mapping_after(address);
+  for (int looked = 0; next != model.mappings().end(); ++next) {
+    const Mapping& mapping = next->second;
+    if (mapping.base - r.base >= r.size) return false;
+    if (can_use(mapping, device) || ++looked == kMost) return true;
+  }
+  return false;
+}
+
+// What one argument of a launch may mean besides the byte to which it points.
+class Meaning {
+ public:
+  Meaning(const Model& model, std::span<const LaunchArgument> all, const LaunchArgument& one,
+          int device)
+      : model_(model), all_(all), one_(one), device_(device) {}
+
+  /// In a reservation, where the page is missing or closed to the device: the beginning of an arena
+  /// some pages of which are there, the end of a part of it, or one element before memory.
+  bool of_an_arena(const Reservation& r) const {
+    if (one_.touched) return false;
+    if (usable_behind(model_, r, one_.value, device_)) return true;
+    if (model_.holds_mapping(r) && is_given(r.base, one_.value)) return true;
+    return is_just_before_memory(model_, one_.value);
+  }
+  bool of_an_element_before() const {
+    return !one_.touched && is_just_before_memory(model_, one_.value);
+  }
+  /// Where a mapping begins that is closed to the device: the end of what lies before it.
+  bool of_an_end() const {
+    const Address from = memory_before(model_, one_.value).from;
+    return !one_.touched && from != 0 && is_given(from, one_.value);
+  }
+
+ private:
+  // Whether the same kernel is given an address in [from, to).
+  bool is_given(Address from, Address to) const {
+    return std::any_of(all_.begin(), all_.end(), [&](const LaunchArgument& other) {
+      return other.node == one_.node && other.value >= from && other.value < to;
+    });
+  }
+
+  const Model& model_;
+  std::span<const LaunchArgument> all_;
+  const LaunchArgument& one_;
+  int device_;
+};
+
+// A mapping is there that the device may not use.
+ArgumentVerdict closed(const Model& model, const Mapping& m, const LaunchArgument& argument,
+                       const Meaning& meaning, int device) {
+  const Reservation* const r = model.reservation_at(argument.value);
+  const bool doubtful =
+      (r && usable_behind(model, *r, argument.value, device) && !argument.touched) ||
+      (argument.value == m.base && meaning.of_an_end());
+  if (doubtful) return {{}, true};
+  Collector out;
   out.add(Rule::kLaunchAccess, argument_text(argument) + ", and device " + std::to_string(device) +
                                    " has no access to the mapping " + range(m.base, m.size))
       .objects.push_back(ref(m));
+  return {out.take()};
 }
 
-void check_argument(Collector& out, const Model& model, const LaunchArgument& argument, int device,
-                    bool vacant) {
-  if (const Mapping* m = model.mapping_at(argument.value)) {
-    return check_access(out, *m, argument, device);
-  }
-  // The end of what a kernel works on is no place where it goes.
-  if (model.mapping_at(argument.value - 1)) return;
-  const auto add_gone = [&](const ObjectRef& gone) {
-    out.add(Rule::kLaunchAlive, argument_text(argument) + ", where " + end_text(gone))
-        .objects.push_back(gone);
-  };
-  if (const Reservation* r = model.reservation_at(argument.value)) {
-    if (const auto gone = unmapped_in(model, *r, argument.value)) return add_gone(*gone);
-    out.add(Rule::kLaunchMapped, argument_text(argument) + ", where nothing is mapped in the " +
-                                     "reservation " + range(r->base, r->size))
-        .objects.push_back(ref(*r));
-    return;
-  }
-  // The end of other memory is no place where a kernel goes, either.
-  if (memory_at(model, argument.value) || memory_at(model, argument.value - 1)) return;
-  const auto gone = last_owner(model, argument.value);
-  // What has the address now may be memory that nobody told the model of. An H100's driver
-  // (580.159.04) does not know an address any more once cuMemFreeAsync has returned.
-  if (gone && vacant) add_gone(*gone);
+Violations gone_at(const LaunchArgument& argument, const ObjectRef& gone) {
+  Collector out;
+  out.add(Rule::kLaunchAlive, argument_text(argument) + ", where " + end_text(gone))
+      .objects.push_back(gone);
+  return out.take();
+}
+
+Violations nothing_at(const LaunchArgument& argument, const Reservation& r) {
+  Collector out;
+  out.add(Rule::kLaunchMapped, argument_text(argument) + ", where nothing is mapped in the " +
+                                   "reservation " + range(r.base, r.size))
+      .objects.push_back(ref(r));
+  return out.take();
 }
 
 }  // namespace
@@ -93,19 +159,58 @@ bool detail::memory_at(const Model& model, Address address) {
          model.external().buffer_at(address) || model.ipc().open_at(address);
 }
 
+MemoryBefore memory_before(const Model& model, Address end) {
+  const Reservation* const here = model.reservation_at(end);
+  const bool ends = any_memory_at(model, end - 1);
+  if (here && here->base < end)
+    return {here->base, ends || unmapped_in(model, *here, end - 1).has_value()};
+  if (model.mapping_at(end - 1)) {
+    const Reservation* const before = model.reservation_at(end - 1);
+    return {before ? before->base : 0, true};
+  }
+  if (const auto* pooled = model.pools().memory_at(end - 1)) return {pooled->base, true};
+  if (const auto* plain = model.memory().at(end - 1)) return {plain->base, true};
+  if (const auto* buffer = model.external().buffer_at(end - 1)) return {buffer->base, true};
+  if (const auto* open = model.ipc().open_at(end - 1)) return {open->pointer, true};
+  if (const auto gone = last_owner(model, end - 1)) return {gone->value, true};
+  return {};
+}
+
+ArgumentVerdict check_argument(const Model& model, std::span<const LaunchArgument> all,
+                               const LaunchArgument& one, int device, bool vacant) {
+  const Meaning meaning(model, all, one, device);
+  if (const Mapping* const m = model.mapping_at(one.value)) {
+    return can_use(*m, device) ? ArgumentVerdict{} : closed(model, *m, one, meaning, device);
+  }
+  // The end of what a kernel works on is no place where it goes.
+  if (!one.touched && model.mapping_at(one.value - 1)) return {};
+  if (const Reservation* const r = model.reservation_at(one.value)) {
+    if (meaning.of_an_arena(*r)) return {{}, true};
+    const auto gone = unmapped_in(model, *r, one.value);
+    return {gone ? gone_at(one, *gone) : nothing_at(one, *r)};
+  }
+  // The end of other memory is no place where a kernel goes, either.
+  if (memory_at(model, one.value) || memory_at(model, one.value - 1)) return {};
+  const auto gone = last_owner(model, one.value);
+  // What has the address now may be memory that nobody told the model of. An H100's driver
+  // (580.159.04) does not know an address any more once cuMemFreeAsync has returned.
+  if (!gone || !vacant) return {};
+  if (meaning.of_an_element_before()) return {{}, true};
+  return {gone_at(one, *gone)};
+}
+
 Violations check_launch(const Model& model, const LaunchArgument* arguments, std::size_t count,
                         int device, bool vacant) {
-  Violations all;
-  for (std::size_t i = 0; i < count; ++i) {
-    Collector out;
-    check_argument(out, model, arguments[i], device, vacant);
-    for (const Violation& found : out.take()) {
-      const bool said = std::any_of(all.begin(), all.end(),
-                                    [&](const Violation& v) { return v.rule == found.rule; });
-      if (!said) all.push_back(found);
+  const std::span all(arguments, count);
+  Violations found;
+  for (const LaunchArgument& one : all) {
+    for (const Violation& violation : check_argument(model, all, one, device, vacant).found) {
+      const bool said = std::any_of(found.begin(), found.end(),
+                                    [&](const Violation& v) { return v.rule == violation.rule; });
+      if (!said) found.push_back(violation);
     }
   }
-  return all;
+  return found;
 }
 
 }  // namespace cuvmm

@@ -3,15 +3,23 @@
 // memory which is not there. Internal to rulebook/, but for check_launch().
 #pragma once
 
+#include <span>
+
 #include "rulebook/check_support.h"
+#include "rulebook/order/uses.h"
 
 namespace cuvmm {
 
 /// An argument of a launch that may be an address.
 struct LaunchArgument {
   Address value = 0;
-  int index = -1;  ///< of the parameter; -1 unknown
+  int index = -1;          ///< of the parameter; -1 unknown
+  std::uint32_t node = 0;  ///< of a graph: which of its nodes is given it
+  bool touched = false;    ///< a copy or fill begins there: these bytes are used for sure
 };
+
+/// What lies before an address, or did so until it was taken away.
+MemoryBefore memory_before(const Model& model, Address end);
 
 /// Memory of a pool that work uses although nothing orders the work behind the allocation.
 struct EarlyUse {
@@ -28,6 +36,16 @@ Violations check_early_use(const Model& model, const EarlyUse& early);
 /// reservation unless `vacant`: the driver was asked, and no memory is there.
 Violations check_launch(const Model& model, const LaunchArgument* arguments, std::size_t count,
                         int device, bool vacant);
+
+/// The same of one of the arguments of a launch.
+struct ArgumentVerdict {
+  Violations found;
+  /// Nothing is there, but a kernel that is given this may well use other memory: it is silence of
+  /// this launch alone.
+  bool doubtful = false;
+};
+ArgumentVerdict check_argument(const Model& model, std::span<const LaunchArgument> all,
+                               const LaunchArgument& one, int device, bool vacant);
 
 namespace detail {
 

@@ -138,6 +138,7 @@ inline constexpr CallLine kCallLines[] = {
     {EntryPoint::kStreamQuery, kStream, {"cuda.h, of CUDA_SUCCESS", kNotAsked}},
     {EntryPoint::kEventSynchronize, kEvent, {"cuda.h", "H100: it waits"}},
     {EntryPoint::kEventQuery, kEvent, {"cuda.h, of CUDA_SUCCESS", kNotAsked}},
+    {EntryPoint::kEventElapsedTime, kEvent, {"cuda.h, of CUDA_SUCCESS: both events", kNotAsked}},
     {EntryPoint::kCtxSynchronize, kContext, {"cuda.h", "H200: it waits"}},
     {EntryPoint::kCtxSynchronize_v2, kContext, {"cuda.h", kNotAsked}},
 

@@ -17,6 +17,7 @@ StreamId OrderState::open(ContextId context, Kind kind) {
     for (auto& [other, each] : streams_) each.seen_legacy = each.seen_by_legacy = 0;
   }
   stream.home = &home;
+  join(stream.after, home.after);
   return id;
 }
 
@@ -69,6 +70,18 @@ void OrderState::wait(StreamId id, EventId event) {
   if (recorded == events_.end()) return;
   join(stream.after, recorded->second);
   ++stream.version;
+}
+
+void OrderState::wait_in(std::optional<ContextId> context, EventId event) {
+  const Clock waited = recorded(event);
+  for (auto& [id, home] : contexts_) {
+    if (!context || id == *context) join(home.after, waited);
+  }
+  for (auto& [id, stream] : streams_) {
+    if (context && stream.context != *context) continue;
+    join(stream.after, waited);
+    ++stream.version;
+  }
 }
 
 void OrderState::stream_finished(StreamId id) { finish(given(id)); }

@@ -8,7 +8,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "rulebook/order/clock.h"
 #include "rulebook/order/stream_map.h"
@@ -42,6 +44,11 @@ class OrderState {
   /// cuStreamWaitEvent: a blocking stream waits for the event alone, and for the legacy stream only
   /// before its next work. An event that was never recorded waits for nothing.
   void wait(StreamId stream, EventId event);
+  /// cuCtxRecordEvent: the event stands for all that this clock says.
+  void record(EventId event, Clock clock) { events_[event] = std::move(clock); }
+  /// cuCtxWaitEvent: so do all streams of the context, those too that it is going to have. Nothing:
+  /// of all contexts.
+  void wait_in(std::optional<ContextId> context, EventId event);
   void forget(EventId event) { events_.erase(event); }
 
   /// The host knows that all is over that the stream was given so far: a synchronisation, or a
@@ -95,6 +102,7 @@ class OrderState {
  private:
   struct Context {
     StreamId legacy = 0;  ///< 0: none
+    Clock after;          ///< what streams come after that are opened now
   };
   struct Stream {
     ContextId context = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rulebook/order/uses.h"
 
+#include <algorithm>
+
 namespace cuvmm {
 
 void Uses::Log::drop_first() {
@@ -10,27 +12,61 @@ void Uses::Log::drop_first() {
   entries.pop_front();
 }
 
-std::optional<UsedRange> Uses::Log::find(const Entry& entry, Address base, Size size) const {
-  std::optional<UsedRange> surest;
-  const auto offer = [&](const UsedRange& range) {
-    if (!surest || range.evidence > surest->evidence) surest = range;
-    return surest->evidence == Evidence::kByType;
-  };
-  if (entry.shared) {
-    for (const UsedRange& range : *entry.shared) {
-      if (meets(range, base, size) && offer(range)) break;
-    }
-    return surest;
+namespace {
+
+// The surest of the ranges that one piece of work uses of some memory; of two, the one that is not
+// where the memory begins.
+class Surest {
+ public:
+  explicit Surest(const AskedMemory& memory) : memory_(memory) {}
+
+  /// Whether no other one can be better.
+  bool offer(const UsedRange& range) {
+    const unsigned rank = rank_of(range);
+    if (!range_ || rank > rank_of(*range_)) range_ = range;
+    return rank == kBest;
   }
+  const std::optional<UsedRange>& found() const { return range_; }
+
+ private:
+  static constexpr unsigned kBest = 2 * static_cast<unsigned>(Evidence::kByType) + 1;
+  unsigned rank_of(const UsedRange& range) const {
+    return 2 * static_cast<unsigned>(range.evidence) + (memory_.may_be_end(range) ? 0 : 1);
+  }
+
+  const AskedMemory& memory_;
+  std::optional<UsedRange> range_;
+};
+
+bool lies_before(Address address, const AskedMemory& memory) {
+  return address >= memory.before.from && address < memory.base;
+}
+
+}  // namespace
+
+template <class Visit>
+bool Uses::Log::any_range(const Entry& entry, Visit&& visit) const {
+  if (entry.shared) return std::any_of(entry.shared->begin(), entry.shared->end(), visit);
   for (std::uint32_t i = 0; i < entry.pointers.count; ++i) {
     const GivenWord word = pointers.at(entry.pointers, i);
-    if (word.address() - base < size && offer({word.address(), 0, word.evidence()})) return surest;
+    if (visit(UsedRange{word.address(), 0, word.evidence()})) return true;
   }
   for (std::uint32_t i = 0; i < entry.ranges.count; ++i) {
-    const UsedRange& range = ranges.at(entry.ranges, i);
-    if (meets(range, base, size) && offer(range)) break;
+    if (visit(ranges.at(entry.ranges, i))) return true;
   }
-  return surest;
+  return false;
+}
+
+std::optional<UsedRange> Uses::Log::find(const Entry& entry, const AskedMemory& memory) const {
+  Surest surest(memory);
+  any_range(entry, [&](const UsedRange& range) {
+    if (!meets(range, memory)) return false;
+    const bool ends = memory.may_be_end(range) && any_range(entry, [&](const UsedRange& other) {
+                        return other.node == range.node && lies_before(other.base, memory);
+                      });
+    return !ends && surest.offer(range);
+  });
+  return surest.found();
 }
 
 const Use* Uses::at(StreamId stream, Position position) const {

@@ -24,6 +24,7 @@ struct UsedRange {
   Address base = 0;
   Size size = 0;
   Evidence evidence = Evidence::kByType;
+  std::uint32_t node = 0;  ///< of a graph: which of its nodes uses it
 };
 
 /// A word that a kernel is given and that may be an address, with its evidence, in one word: no
@@ -51,9 +52,17 @@ class GivenWord {
 struct UsedMemory {
   std::span<const GivenWord> pointers;
   std::span<const UsedRange> ranges = {};
+  // The work may have been given addresses that are not among these:
+  bool given_outside = false;  ///< of memory that does not matter
+  bool given_structs = false;  ///< in words that nobody looks at
 
   bool empty() const { return pointers.empty() && ranges.empty(); }
   std::size_t size() const { return pointers.size() + ranges.size(); }
+  /// Below size().
+  UsedRange operator[](std::size_t i) const {
+    if (i >= pointers.size()) return ranges[i - pointers.size()];
+    return {pointers[i].address(), 0, pointers[i].evidence()};
+  }
 };
 
 /// A piece of work that uses memory.
@@ -69,6 +78,27 @@ struct Use {
   /// The host may know that it is over as soon as it is: an event behind it may be late, and says
   /// nothing.
   bool waited = false;
+  bool given_outside = false, given_structs = false;  ///< as UsedMemory has them
+};
+
+/// Memory that ends where other memory begins: an address may mean the end of the one or the
+/// beginning of the other.
+struct MemoryBefore {
+  Address from = 0;   ///< where it begins, or its reservation; 0: there is none
+  bool ends = false;  ///< it is known to reach as far as that; else only its reservation does
+};
+
+/// Memory that is asked for: [base, base + size). A kernel that is given an address of what lies
+/// before it, and `base`, may have been given the end of that.
+struct AskedMemory {
+  Address base = 0;
+  Size size = 0;
+  MemoryBefore before = {};
+
+  /// Whether this may be the end of what lies before.
+  bool may_be_end(const UsedRange& range) const {
+    return range.size == 0 && range.base == base && before.from != 0;
+  }
 };
 
 class Uses {
@@ -99,9 +129,9 @@ class Uses {
   }
   void clear() { logs_.clear(); }
 
-  /// visit(stream, use, range) for each use of the range, with the surest of its ranges there.
+  /// visit(stream, use, range) for each use of the memory, with the surest of its ranges there.
   template <class Visit>
-  void find(Address base, Size size, Visit&& visit) const;
+  void find(const AskedMemory& memory, Visit&& visit) const;
   /// The use at this place, or null.
   const Use* at(StreamId stream, Position position) const;
   bool empty() const;
@@ -145,11 +175,14 @@ class Uses {
     [[gnu::hot]] void widen(const UsedMemory& more);
     [[gnu::hot]] bool has_room(const UsedMemory& more) const;
     void drop_first();
-    std::optional<UsedRange> find(const Entry& entry, Address base, Size size) const;
+    std::optional<UsedRange> find(const Entry& entry, const AskedMemory& memory) const;
+    /// Whether visit(range) is true of one of its ranges.
+    template <class Visit>
+    bool any_range(const Entry& entry, Visit&& visit) const;
   };
-  static bool meets(const UsedRange& range, Address base, Size size) {
-    return range.base >= base ? range.base - base < size
-                              : range.size != 0 && base - range.base < range.size;
+  static bool meets(const UsedRange& range, const AskedMemory& memory) {
+    return range.base >= memory.base ? range.base - memory.base < memory.size
+                                     : range.size != 0 && memory.base - range.base < range.size;
   }
 
   StreamMap<Log> logs_;
@@ -221,14 +254,14 @@ void Uses::drop_while(StreamId stream, Over&& over) {
 }
 
 template <class Visit>
-void Uses::find(Address base, Size size, Visit&& visit) const {
-  if (size == 0) return;
+void Uses::find(const AskedMemory& memory, Visit&& visit) const {
+  if (memory.size == 0) return;
   for (const auto& [stream, log] : logs_) {
-    const bool near = base <= log.last && log.low <= base + (size - 1);
+    const bool near = memory.base <= log.last && log.low <= memory.base + (memory.size - 1);
     if (!near) continue;
     for (std::size_t i = 0; i < log.entries.size(); ++i) {
       const Entry& entry = log.entries[i];
-      const std::optional<UsedRange> range = log.find(entry, base, size);
+      const std::optional<UsedRange> range = log.find(entry, memory);
       if (range) visit(stream, entry.use, *range);
     }
   }

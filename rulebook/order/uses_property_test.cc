@@ -115,7 +115,7 @@ RC_GTEST_PROP(UsesProperty, AgreesWithOneList, ()) {
     }
     const UsedRange asked = any_range();
     Found found;
-    uses.find(asked.base, asked.size, [&](StreamId of, const Use& use, const UsedRange& range) {
+    uses.find({asked.base, asked.size}, [&](StreamId of, const Use& use, const UsedRange& range) {
       found.emplace_back(of, use.position, range.base, range.size);
     });
     std::sort(found.begin(), found.end());

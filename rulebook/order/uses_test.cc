@@ -32,7 +32,7 @@ class UsesTest : public testing::Test {
   }
   std::vector<std::pair<StreamId, Position>> found(Address base, Size size) const {
     std::vector<std::pair<StreamId, Position>> list;
-    uses_.find(base, size, [&](StreamId stream, const Use& use, const UsedRange&) {
+    uses_.find({base, size}, [&](StreamId stream, const Use& use, const UsedRange&) {
       list.emplace_back(stream, use.position);
     });
     std::sort(list.begin(), list.end());
@@ -67,6 +67,31 @@ TEST_F(UsesTest, AUseIsFoundOnceWhateverOfItIsThere) {
   EXPECT_EQ(found(kBase, kGranule), (Found{{kStream, 1}, {kOther, 1}}));
 }
 
+TEST_F(UsesTest, AnEndIsNoUseOfWhatBeginsThere) {
+  const AskedMemory asked{kBase + kGranule, kGranule, {kBase, true}};
+  const auto streams = [&] {
+    std::vector<StreamId> list;
+    uses_.find(asked,
+               [&](StreamId stream, const Use&, const UsedRange&) { list.push_back(stream); });
+    std::sort(list.begin(), list.end());
+    return list;
+  };
+  add(kStream, 1, {{kBase + 64, 0}, {kBase + kGranule, 0}});
+  add_shared(kOther, 1,
+             {{kBase, 0, Evidence::kByType, 1}, {kBase + kGranule, 0, Evidence::kByType, 1}});
+  EXPECT_EQ(streams(), std::vector<StreamId>{}) << "both begin before it";
+  add(kStream, 2, {{kBase + kGranule, 0}});
+  EXPECT_EQ(streams(), std::vector<StreamId>{kStream}) << "alone, it is where memory begins";
+  add_shared(kOther, 2,
+             {{kBase, 0, Evidence::kByType, 1}, {kBase + kGranule, 0, Evidence::kByType, 2}});
+  EXPECT_EQ(streams(), (std::vector<StreamId>{kStream, kOther})) << "of another node of the graph";
+  add(kStream, 3,
+      {{kBase, 0}, {kBase + kGranule, 0}, {kBase + kGranule + 8, 0, Evidence::kByValue}});
+  EXPECT_EQ(streams(), (std::vector<StreamId>{kStream, kStream, kOther})) << "and inside of it";
+  add(kStream, 4, {{kBase, 0}, {kBase + kGranule, 16}});
+  EXPECT_EQ(streams(), (std::vector<StreamId>{kStream, kStream, kStream, kOther})) << "a range";
+}
+
 TEST_F(UsesTest, TheSurestOfAUsesRangesIsTold) {
   add(kStream, 1, {{kBase, 0, Evidence::kWord}, {kBase + 8, 0, Evidence::kByValue}});
   add_shared(kStream, 2, {{kBase, 0, Evidence::kByValue}, {kBase + 8, 0, Evidence::kByType}});
@@ -74,7 +99,7 @@ TEST_F(UsesTest, TheSurestOfAUsesRangesIsTold) {
   const auto visit = [&](StreamId, const Use&, const UsedRange& range) {
     told.push_back(range.evidence);
   };
-  uses_.find(kBase, 16, visit);
+  uses_.find({kBase, 16}, visit);
   EXPECT_EQ(told, (std::vector<Evidence>{Evidence::kByValue, Evidence::kByType}));
 }
 

@@ -64,7 +64,9 @@ struct Policy<calls::IpcCloseMemHandle> {
   static void ask(Desk& desk, const Call& call, Step<Call>& step) {
     step.kept.at = IpcLog::now();
     desk.driver.find_context(step.facts.write().place);
-    if (desk.work.active()) find_work_of(desk, call.dptr, step.kept.used, step);
+    if (desk.work.active() && closes_last(desk, call.dptr)) {
+      find_work_of(desk, call.dptr, step.kept.used, step);
+    }
   }
   static void made(Desk& desk, const Call& call, Step<Call>& step) {
     if (!step.change.rare) return;
@@ -78,6 +80,14 @@ struct Policy<calls::IpcCloseMemHandle> {
       if (open.count != 1) continue;
       desk.books.ipc_log.closed(open.bytes, step.origin, step.kept.at);
     }
+  }
+
+ private:
+  // Of memory that was opened more often, a close takes nothing away.
+  static bool closes_last(Desk& desk, Address pointer) {
+    const Locked lock(desk.mutex);
+    const IpcOpen* const open = desk.books.model.ipc().open_of(pointer);
+    return !open || open->count <= 1;
   }
 };
 

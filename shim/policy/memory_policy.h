@@ -13,14 +13,32 @@ template <>
 struct Policy<calls::MemAlloc> : AsksContext<calls::MemAlloc> {};
 template <>
 struct Policy<calls::MemAllocPitch> : AsksContext<calls::MemAllocPitch> {};
+/// Memory that the host reads and writes as kernels do.
+template <class CallStruct>
+struct ReachesHost : AsksContext<CallStruct> {
+  static void made(Desk& desk, const CallStruct& call, Step<CallStruct>&) {
+    desk.work.reaches_host(address_of(call), call.bytesize);
+  }
+
+ private:
+  static Address address_of(const CallStruct& call) {
+    if constexpr (requires { call.dptr; }) {
+      return *call.dptr;
+    } else if constexpr (requires { call.pp; }) {
+      return reinterpret_cast<std::uintptr_t>(*call.pp);
+    } else {
+      return reinterpret_cast<std::uintptr_t>(call.p);
+    }
+  }
+};
 template <>
-struct Policy<calls::MemAllocManaged> : AsksContext<calls::MemAllocManaged> {};
+struct Policy<calls::MemAllocManaged> : ReachesHost<calls::MemAllocManaged> {};
 template <>
-struct Policy<calls::MemAllocHost> : AsksContext<calls::MemAllocHost> {};
+struct Policy<calls::MemAllocHost> : ReachesHost<calls::MemAllocHost> {};
 template <>
-struct Policy<calls::MemHostAlloc> : AsksContext<calls::MemHostAlloc> {};
+struct Policy<calls::MemHostAlloc> : ReachesHost<calls::MemHostAlloc> {};
 template <>
-struct Policy<calls::MemHostRegister> : AsksContext<calls::MemHostRegister> {};
+struct Policy<calls::MemHostRegister> : ReachesHost<calls::MemHostRegister> {};
 template <>
 struct Policy<calls::MemGetAddressRange> : AsksContext<calls::MemGetAddressRange> {};
 

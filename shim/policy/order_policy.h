@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
 #include "api/default_stream.h"
 #include "api/symbols/symbols.h"
@@ -56,6 +57,13 @@ inline constexpr bool kRecordsEvent =
     detail::one_of<CallStruct, calls::EventRecord, calls::EventRecordWithFlags>;
 template <class CallStruct>
 inline constexpr bool kWaitsForEvent = detail::one_of<CallStruct, calls::StreamWaitEvent>;
+/// The same of all streams of a context.
+template <class CallStruct>
+inline constexpr bool kRecordsContext =
+    detail::one_of<CallStruct, calls::CtxRecordEvent, calls::GreenCtxRecordEvent>;
+template <class CallStruct>
+inline constexpr bool kWaitsInContext =
+    detail::one_of<CallStruct, calls::CtxWaitEvent, calls::GreenCtxWaitEvent>;
 /// It is queued to its stream like work.
 template <class CallStruct>
 inline constexpr bool kActsOnStream =
@@ -66,7 +74,8 @@ inline constexpr bool kActsOnStream =
 template <class CallStruct>
 inline constexpr bool kWaits =
     detail::one_of<CallStruct, calls::StreamQuery, calls::StreamSynchronize, calls::EventQuery,
-                   calls::EventSynchronize, calls::CtxSynchronize, calls::CtxSynchronize_v2>;
+                   calls::EventSynchronize, calls::EventElapsedTime, calls::CtxSynchronize,
+                   calls::CtxSynchronize_v2>;
 /// Functions end.
 template <class CallStruct>
 inline constexpr bool kUnloads =
@@ -124,6 +133,7 @@ requires kLaunches<CallStruct>
 struct OrderKept<CallStruct> {
   const Layout* layout = nullptr;
   ReservedEvent event;
+  bool tells = false;  ///< it is given memory that the host reads too
   Pointers pointers;
   bool empty() const { return pointers.empty(); }
 };
@@ -196,6 +206,33 @@ void** extra_of(const CallStruct& call) {
   }
 }
 
+/// The context of an event of a context; null: a part of one, of which nobody knows the streams.
+template <class CallStruct>
+CUcontext context_of(const CallStruct& call) {
+  if constexpr (std::is_same_v<decltype(call.hCtx), CUcontext>) {
+    return call.hCtx;
+  } else {
+    return nullptr;
+  }
+}
+
+/// visit(event) for each that a launch records by itself, when it begins or in its midst.
+template <class CallStruct, class Visit>
+void each_event([[maybe_unused]] const CallStruct& call, [[maybe_unused]] Visit&& visit) {
+  if constexpr (requires { call.config; }) {
+    // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, and of CUDA 12.3 _LAUNCH_COMPLETION_EVENT, whose
+    // value begins likewise.
+    constexpr int kProgrammatic = 7, kCompletion = 12;
+    if (!call.config || !call.config->attrs) return;
+    for (unsigned i = 0; i < call.config->numAttrs; ++i) {
+      const CUlaunchAttribute& attribute = call.config->attrs[i];
+      const int id = static_cast<int>(attribute.id);
+      if (id != kProgrammatic && id != kCompletion) continue;
+      if (attribute.value.programmaticEvent.event) visit(attribute.value.programmaticEvent.event);
+    }
+  }
+}
+
 /// What the host waits for in this call.
 template <class CallStruct>
 OrderKept<CallStruct> awaited(WorkRoom& room, const CallStruct& call, bool per_thread) {
@@ -203,6 +240,10 @@ OrderKept<CallStruct> awaited(WorkRoom& room, const CallStruct& call, bool per_t
     return {room.given(call.hStream, per_thread)};
   } else if constexpr (requires { call.hEvent; }) {
     return {room.recorded(call.hEvent)};
+  } else if constexpr (requires { call.hStart; }) {
+    Clock both = room.recorded(call.hStart);
+    both.join(room.recorded(call.hEnd));
+    return {std::move(both)};
   } else if constexpr (requires { call.ctx; }) {
     return {room.given_to(call.ctx)};
   } else {

@@ -5,6 +5,7 @@
 #include "api/location.h"
 #include "shim/policy/share_policy.h"
 #include "shim/policy/still_used.h"
+#include "shim/work/places.h"
 
 namespace cuvmm::shim {
 
@@ -45,6 +46,8 @@ struct Policy<calls::MemAllocFromPoolAsync> : AllocatesInOrder<calls::MemAllocFr
     if (desk.books.model.pools().bounded_memory_at(*call.dptr)) {
       desk.bounds.widen(*call.dptr, call.bytesize);
     }
+    const auto place = known_place(desk.books.model, *call.dptr);
+    if (place && *place != Place::kDevice) desk.work.reaches_host(*call.dptr, call.bytesize);
   }
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "rulebook/order/check_work.h"
 #include "shim/policy/policy.h"
 
 namespace cuvmm::shim {
@@ -18,9 +19,9 @@ inline std::uint64_t born_now(const Desk& desk) {
   return desk.numbers.load(std::memory_order_relaxed) + 1;
 }
 
-/// The mappings of the range, each with its birth. Takes the lock.
-inline std::vector<WorkRoom::Watched> mappings_of(Desk& desk, Address base, Size size) {
-  std::vector<WorkRoom::Watched> mappings;
+/// The mappings of the range, each with its birth and what lies before it. Takes the lock.
+inline std::vector<WorkRoom::Taken> mappings_of(Desk& desk, Address base, Size size) {
+  std::vector<WorkRoom::Taken> mappings;
   const Locked lock(desk.mutex);
   const Model& model = desk.books.model;
   for (auto at = model.first_mapping_after(base); at != model.mappings().end(); ++at) {
@@ -29,7 +30,9 @@ inline std::vector<WorkRoom::Watched> mappings_of(Desk& desk, Address base, Size
     const Address first = std::max(mapping.base, base);
     const Size before = first - base;
     const Size rest = mapping.size - (first - mapping.base);
-    mappings.push_back({{first, std::min(rest, size - before)}, mapping.made.call});
+    mappings.push_back({.memory = {first, std::min(rest, size - before)},
+                        .since = mapping.made.call,
+                        .before = memory_before(model, first)});
   }
   return mappings;
 }
@@ -38,8 +41,8 @@ inline std::vector<WorkRoom::Watched> mappings_of(Desk& desk, Address base, Size
 [[gnu::cold, gnu::noinline]] inline void find_work_of_mappings(Desk& desk, Address base, Size size,
                                                                StillUsed& kept) {
   if (!desk.work.may_be_used({base, size})) return;
-  for (const WorkRoom::Watched& mapping : mappings_of(desk, base, size)) {
-    desk.work.find({mapping.memory, mapping.since}, kept);
+  for (const WorkRoom::Taken& mapping : mappings_of(desk, base, size)) {
+    desk.work.find(mapping, kept);
   }
 }
 
@@ -53,12 +56,21 @@ void find_work(Desk& desk, Address base, Size size, StillUsed& kept, Step<CallSt
     step.facts.write().order = {kept.begin(), kept.size()};
 }
 
+/// Takes the lock.
+inline MemoryBefore memory_before(Desk& desk, Address end) {
+  const Locked lock(desk.mutex);
+  return cuvmm::memory_before(desk.books.model, end);
+}
+
 /// The same for an object that was watched (WorkRoom::watch()).
 template <class CallStruct>
 void find_work_of(Desk& desk, std::uint64_t object, StillUsed& kept, Step<CallStruct>& step,
                   const WorkRoom::Ticket* ordered_by = nullptr) {
   for (const WorkRoom::Watched& watched : desk.work.watched(object)) {
-    desk.work.find({watched.memory, watched.since, ordered_by}, kept);
+    if (!desk.work.may_be_used(watched.memory)) continue;
+    desk.work.find(
+        {watched.memory, watched.since, ordered_by, memory_before(desk, watched.memory.base)},
+        kept);
   }
   if (!kept.empty()) step.facts.write().order = {kept.begin(), kept.size()};
 }

@@ -3,6 +3,8 @@
 // of several processes; and what waits for the like.
 #include <gmock/gmock.h>
 
+#include <thread>
+
 #include "shim/testing/work_world.h"
 
 namespace cuvmm::shim {
@@ -70,6 +72,138 @@ TEST_F(WorkTells, ToldWorkThatIsOverIsNotSpokenOf) {
   EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
   unmap();
   EXPECT_THAT(found(), IsEmpty());
+}
+
+// As the emulator does it at once, and a GPU may.
+TEST_F(WorkTells, AHostFunctionMayRunBeforeTheDriverHasAnswered) {
+  use_then_more();
+  more_work();
+  answers.while_telling = [this] { std::thread([this] { unmap(); }).join(); };
+  EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkTells, AHostFunctionThatTheDriverRefusesTellsNothing) {
+  use_then_more();
+  more_work();
+  answers.host_function = CUDA_ERROR_INVALID_VALUE;
+  EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_ERROR_INVALID_VALUE);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+}
+
+// --- Kernels that write to memory of the host, and copies of flags
+
+class WorkFlags : public WorkTells {
+ protected:
+  void SetUp() override {
+    WorkTells::SetUp();
+    answers.non_blocking = {s_, t_};
+    answers.plain_memory = at(pinned_);
+    void* out = nullptr;
+    EXPECT_EQ(run(calls::MemHostAlloc{&out, sizeof pinned_, 0}), CUDA_SUCCESS);
+  }
+  static constexpr CUdeviceptr kPlain = 0x400000000;
+};
+
+TEST_F(WorkFlags, AKernelThatIsGivenMemoryOfTheHostMayTellOfEarlierWork) {
+  use_then_more();
+  launch(s_, {at(pinned_)});
+  more_work();
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkFlags, AndOfItself) {
+  map();
+  busy(s_);
+  launch(s_, {kBase, at(pinned_) + 8});
+  launch(s_, {0, 0});
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkFlags, WhileItIsUnfinishedForSureItIsFound) {
+  map();
+  busy(s_);
+  launch(s_, {kBase, at(pinned_)});
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(WorkFlags, MemoryOfTheHostInAStructCounts) {
+  use_then_more();
+  answers.module = nullptr;
+  std::uint64_t both[] = {7, at(pinned_)};
+  void* parameters[] = {both};
+  answers.layout = {{0, 16}};
+  answers.name = "_Z5other4Both";
+  const auto other = reinterpret_cast<CUfunction>(std::uintptr_t{0xf2});
+  run(calls::LaunchKernel{.f = other, .hStream = s_, .kernelParams = parameters});
+  more_work();
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkFlags, AKernelMayTellBeforeTheDriverHasAnswered) {
+  use_then_more();
+  more_work();
+  answers.while_launching = [this] { std::thread([this] { unmap(); }).join(); };
+  launch(s_, {at(pinned_)});
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkFlags, AFewBytesThatAreCopiedToTheHostMayTellOfAnyWork) {
+  use_then_more();
+  more_work();
+  answers.places[kPlain] = CU_MEMORYTYPE_DEVICE;
+  std::uint32_t flag = 0;
+  EXPECT_EQ(run(calls::MemcpyDtoH{&flag, kPlain, sizeof flag}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkFlags, ManyBytesAreNoFlag) {
+  use_then_more();
+  more_work();
+  answers.places[kPlain] = CU_MEMORYTYPE_DEVICE;
+  char many[4096];
+  EXPECT_EQ(run(calls::MemcpyDtoH{many, kPlain, sizeof many}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+}
+
+TEST_F(WorkFlags, WorkBehindACopyOfAFlagIsNotTold) {
+  map();
+  busy(s_);
+  answers.places[kPlain] = CU_MEMORYTYPE_DEVICE;
+  launch(s_, {0});
+  std::uint32_t flag = 0;
+  EXPECT_EQ(run(calls::MemcpyDtoH{&flag, kPlain, sizeof flag}), CUDA_SUCCESS);
+  launch(s_, {kBase});
+  more_work();
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+}
+
+TEST_F(WorkFlags, AnEventThatALaunchRecordsStandsForWhatIsBeforeIt) {
+  map(kBase + 4 * kSize);
+  use_then_more();
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT;
+  attribute.value.programmaticEvent.event = e_;
+  CUlaunchConfig config{};
+  config.hStream = s_;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  std::uint64_t word = kBase + 4 * kSize;
+  void* parameters[] = {&word};
+  EXPECT_EQ(run(calls::LaunchKernelEx{&config, function(), parameters, nullptr}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+  unmap(kBase + 4 * kSize);
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle")) << "the kernel itself goes on";
 }
 
 TEST_F(WorkTells, AWordThatIsWrittenTells) {
@@ -147,6 +281,53 @@ TEST_F(WorkTells, AWaitThatMayGoOnTellsTheHostNothing) {
   EXPECT_EQ(run(calls::StreamWaitValue32{t_, at(pinned_), 1, 0}), CUDA_SUCCESS);
   unmap();
   EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+}
+
+// --- Events of another kind
+
+TEST_F(WorkTells, TheTimeBetweenTwoEventsTellsThatBothAreOver) {
+  use_then_more();
+  run(calls::EventRecord{e_, s_});
+  const CUevent later = event(0xe2);
+  launch(t_, {kBase});
+  run(calls::EventRecord{later, t_});
+  busy(t_);
+  more_work();
+  float milliseconds = 0;
+  EXPECT_EQ(run(calls::EventElapsedTime{&milliseconds, e_, later}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkTells, AnEventOfAContextStandsForAllOfItsWork) {
+  use_then_more();
+  EXPECT_EQ(run(calls::CtxRecordEvent{answers.context, e_}), CUDA_SUCCESS);
+  more_work();
+  EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkTells, AnEventOfAGreenContextMayStandForAllWork) {
+  use_then_more();
+  EXPECT_EQ(run(calls::GreenCtxRecordEvent{nullptr, e_}), CUDA_SUCCESS);
+  more_work();
+  EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkTells, AContextMayWaitForAnEvent) {
+  answers.non_blocking = {s_, t_};
+  CUdeviceptr pool = 0;
+  EXPECT_EQ(run(calls::MemAllocAsync{&pool, kGranule, s_}), CUDA_SUCCESS);
+  busy(s_);
+  launch(s_, {pool});
+  run(calls::EventRecord{e_, s_});
+  EXPECT_EQ(run(calls::CtxWaitEvent{answers.context, e_}), CUDA_SUCCESS);
+  launch(t_, {pool});  // a stream that is new
+  EXPECT_EQ(run(calls::MemFreeAsync{pool, t_}), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
 }
 
 // --- Events that other processes know

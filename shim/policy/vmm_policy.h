@@ -63,6 +63,8 @@ struct Policy<calls::MemSetAccess> : Anonymous {
   static void ask(Desk& desk, const Call& call, Step<Call>& step) {
     if (!desk.work.active() || !call.desc) return;
     for (std::size_t i = 0; i < call.count; ++i) {
+      if (call.desc[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE) [[unlikely]]
+        desk.work.reaches_host(call.ptr, call.size);
       if (call.desc[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE) [[likely]]
         continue;
       return find_work(desk, call.ptr, call.size, step.kept, step);

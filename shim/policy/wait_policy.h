@@ -160,6 +160,23 @@ inline constexpr TransferForm kFormOf = [] {
   return kStreamless<CallStruct> ? TransferForm::kCopy : TransferForm::kCopyAsync;
 }();
 
+/// Whether it may let the host know something before it returns: what a stream writes may lie in
+/// memory of the host.
+template <class CallStruct>
+inline constexpr bool kMayTell = [] {
+  if (host_wait(CallStruct::kEntryPoint).grade == HostWait::Grade::kTells) return true;
+  if constexpr (!kTouches<CallStruct>) return false;
+  constexpr bool kFromHost = requires(const CallStruct& c) { c.srcHost; };
+  constexpr bool kInside = requires(const CallStruct& c) {
+    c.srcDevice;
+    c.dstDevice;
+  };
+  return !kFromHost && !kInside;
+}();
+
+/// Copies to the host of up to so many bytes are taken for flags and counters.
+inline constexpr std::size_t kMostWordsOfACopy = 1024;
+
 /// Several copies in one call, with a stream.
 template <class CallStruct>
 inline constexpr bool kCopies = kBatch<CallStruct>&& area_of(CallStruct::kEntryPoint) == "copy" &&

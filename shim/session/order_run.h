@@ -59,18 +59,32 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
     if (work_.allocates()) [[unlikely]] {
       step.violations.append(early_use(step.ticket, "an argument", pointers.memory()));
     }
+    each_event(call, [&](CUevent) { step.kept.tells = true; });
+    if (work_.host().range().size != 0) [[unlikely]] {
+      const bool matters = work_.has_pending() || !pointers.empty();
+      step.kept.tells |=
+          matters && gives_host_memory(*step.kept.layout, call.kernelParams, extra_of(call));
+    }
+    if (step.kept.tells) [[unlikely]]
+      work_.begin_to_tell(step.ticket);
   } else if constexpr (kLaunchesGraph<CallStruct>) {
     step.ticket = work_.enter(call.hStream, per_thread);
     step.kept.graph = step.ticket ? work_.graph(call.hGraphExec) : nullptr;
+    // Of a graph that nobody has read, nobody knows whether it tells.
+    if (step.ticket && (!step.kept.graph || step.kept.graph->tells)) {
+      work_.begin_to_tell(step.ticket);
+    }
     if (!step.kept.graph) return;
     const auto& arguments = step.kept.graph->arguments;
     step.violations = wrong_arguments(call.hStream, arguments.data(), arguments.size());
     if (work_.allocates()) [[unlikely]] {
       step.violations.append(
-          early_use(step.ticket, "an address of a node", {{}, *step.kept.graph->ranges}));
+          early_use(step.ticket, "an address of a node", {{}, *step.kept.graph->ranges, true}));
     }
   } else if constexpr (kActsOnStream<CallStruct>) {
     step.ticket = work_.enter(call.hStream, per_thread);
+    // A host function may run before the driver has answered.
+    if (step.ticket && told_by(call) != HostWait{}) work_.begin_to_tell(step.ticket);
   } else if constexpr (kWaits<CallStruct>) {
     step.kept = awaited(work_, call, per_thread);
   } else if constexpr (kMovesMap<CallStruct>) {
@@ -82,9 +96,48 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
 }
 
 template <class CallStruct>
+void Session::after_launch(const CallStruct& call, CUresult result, const Caller& caller,
+                           Ordering<CallStruct>& step) {
+  const auto& kept = step.kept;
+  Use use;
+  use.what = kLaunches<CallStruct> ? "kernel" : "graph";
+  if (!kept.empty() || !step.violations.empty()) {
+    number(use.origin);
+    use.origin.stack = capture_stack(caller);
+  }
+  if constexpr (kLaunches<CallStruct>) {
+    if (!kept.layout) return work_.act(step.ticket, Launch::kNone, kept.event);
+    use.function = kept.layout->function;
+    const UsedMemory memory = kept.pointers.memory();
+    use.given_outside = memory.given_outside;
+    use.given_structs = memory.given_structs;
+    each_event(call, [&](CUevent event) { work_.record_ahead(step.ticket, event); });
+    work_.use(step.ticket, use, memory, kept.layout->hidden ? Launch::kHidden : Launch::kPlain,
+              kept.pointers.surest(), kept.event);
+    if (kept.tells) [[unlikely]]
+      work_.settle(step.ticket, host_waits::kTellsItself, nullptr, 0);
+  } else {
+    const bool tells = !kept.graph || kept.graph->tells;
+    const bool waits = !kept.graph || kept.graph->waits;
+    use.sure = !tells;
+    use.given_outside = true;
+    work_.follow_launch(step.ticket, call.hGraphExec);
+    work_.use(step.ticket, use, kept.graph ? kept.graph->ranges : nullptr);
+    work_.note_launch(step.ticket, call.hGraphExec);
+    if (tells) work_.settle(step.ticket, host_waits::kTellsItself, nullptr, 0);
+    if (waits) work_.hear(step.ticket);
+  }
+  if (!step.violations.empty()) [[unlikely]] {
+    report(Call(call), std::move(step.violations), {.result = result}, use.origin.call,
+           use.origin.stack);
+  }
+}
+
+template <class CallStruct>
 void Session::after_order(const CallStruct& call, CUresult result, const Caller& caller,
                           Ordering<CallStruct>& step) {
   const CancelOff no_cancel;
+  const WorkRoom::Telling telling(work_, step.ticket);
   if (result != CUDA_SUCCESS) {
     if constexpr (kLaunches<CallStruct> || kLaunchesGraph<CallStruct>) {
       if (!step.violations.empty()) [[unlikely]]
@@ -94,38 +147,15 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
     return work_.cancel(step.ticket);
   }
   if constexpr (kLaunches<CallStruct> || kLaunchesGraph<CallStruct>) {
-    const auto& kept = step.kept;
-    Use use;
-    use.what = kLaunches<CallStruct> ? "kernel" : "graph";
-    if (!kept.empty() || !step.violations.empty()) {
-      number(use.origin);
-      use.origin.stack = capture_stack(caller);
-    }
-    if constexpr (kLaunches<CallStruct>) {
-      if (!kept.layout) return work_.act(step.ticket, Launch::kNone, kept.event);
-      use.function = kept.layout->function;
-      work_.use(step.ticket, use, kept.pointers.memory(),
-                kept.layout->hidden ? Launch::kHidden : Launch::kPlain, kept.pointers.surest(),
-                kept.event);
-    } else {
-      // Of a graph that nobody has read, nobody knows whether it tells.
-      const bool tells = !kept.graph || kept.graph->tells;
-      const bool waits = !kept.graph || kept.graph->waits;
-      use.sure = !tells;
-      work_.follow_launch(step.ticket, call.hGraphExec);
-      work_.use(step.ticket, use, kept.graph ? kept.graph->ranges : nullptr);
-      work_.note_launch(step.ticket, call.hGraphExec);
-      if (tells) work_.settle(step.ticket, host_waits::kTellsItself, nullptr, 0);
-      if (waits) work_.hear(step.ticket);
-    }
-    if (!step.violations.empty()) [[unlikely]] {
-      report(Call(call), std::move(step.violations), {.result = result}, use.origin.call,
-             use.origin.stack);
-    }
+    after_launch(call, result, caller, step);
   } else if constexpr (kRecordsEvent<CallStruct>) {
     work_.record(step.ticket, call.hEvent);
   } else if constexpr (kWaitsForEvent<CallStruct>) {
     work_.wait(step.ticket, call.hEvent);
+  } else if constexpr (kRecordsContext<CallStruct>) {
+    work_.record_context(context_of(call), call.hEvent);
+  } else if constexpr (kWaitsInContext<CallStruct>) {
+    work_.wait_in_context(context_of(call), call.hEvent);
   } else if constexpr (kActsOnStream<CallStruct>) {
     work_.act(step.ticket);
     work_.settle(step.ticket, told_by(call), nullptr, 0);
@@ -173,6 +203,9 @@ WorkEntry<CallStruct> Session::enter_work(Symbol symbol, const CallStruct& call)
     if constexpr (kStreamless<CallStruct>) {
       if (entry) entry.before = work_.before_next(entry);
     }
+    if constexpr (kMayTell<CallStruct>) {
+      if (entry && work_.has_pending()) work_.begin_to_tell(entry);
+    }
     return entry;
   } catch (...) {
     turn_off();
@@ -185,6 +218,7 @@ void Session::leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ti
                          CUresult result, const Touched* touched, const Caller& caller) noexcept {
   const CancelOff no_cancel;
   try {
+    const WorkRoom::Telling telling(work_, ticket);
     if (result != CUDA_SUCCESS) return work_.cancel(ticket);
     // As few as the call can have: each is written before it is used.
     constexpr std::size_t kMost = kTouches<CallStruct> ? kMaxTouches : kMostRangesOfACopy;
@@ -231,8 +265,36 @@ void Session::leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ti
     if constexpr (kStreamless<CallStruct>) before = &ticket.before;
     work_.settle(ticket, wait, before, own);
     if (hears(call)) work_.hear(ticket);
+    if (work_.has_pending() && brings_words(call)) work_.tell(work_.everything());
   } catch (...) {
     turn_off();
+  }
+}
+
+// Whether it copies little to the host: a word by which some other work may say how far it is.
+template <class CallStruct>
+bool Session::brings_words(const CallStruct& call) {
+  const auto brings = [&](std::size_t bytes, const Sides& sides) {
+    const bool little = bytes != 0 && bytes <= kMostWordsOfACopy;
+    return little && sides.to != 0 && !is_of_a_device(sides.to);
+  };
+  if constexpr (kTouches<CallStruct>) {
+    if constexpr (kFormOf<CallStruct> == TransferForm::kCopy ||
+                  kFormOf<CallStruct> == TransferForm::kCopyAsync) {
+      Touch list[kMaxTouches];
+      const std::size_t count = touches(call, list);
+      return count != 0 && brings(extent(list[0]).size, sides_of(call));
+    }
+    return false;
+  } else if constexpr (kCopies<CallStruct>) {
+    const std::size_t count = std::min(operations(call), kMostCopiesAskedFor);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Operation one = operation(call, i);
+      if (one.count != 0 && brings(extent(one.list[0]).size, sides_of(one))) return true;
+    }
+    return false;
+  } else {
+    return false;
   }
 }
 

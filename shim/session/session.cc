@@ -179,29 +179,32 @@ Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* argum
   // Before the model is asked: what changes meanwhile is looked at again.
   const ArgumentCache::Asked known(reinterpret_cast<std::uintptr_t>(stream), work_.generation());
   ArgumentCache& looked_at = work_.looked_at();
-  Violations all;
+  const std::span all(arguments, count);
+  Violations found;
   Facts::Place place;
   bool asked = false;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t value = arguments[i].value;
-    Violations found;
-    if (looked_at.knows(ArgumentCache::granule(value), known)) [[likely]]
+  for (const LaunchArgument& one : all) {
+    if (looked_at.knows(ArgumentCache::granule(one.value), known)) [[likely]]
       continue;
-    bool whole_granule = false;
-    if (!looked_at.knows(value, known)) {
-      if (!std::exchange(asked, true)) facts_.find_device(stream, false, place);
-      found = check_argument(arguments[i], place.device, whole_granule);
-      if (found.empty()) {
-        looked_at.note(whole_granule ? ArgumentCache::granule(value) : value, known);
-      }
+    if (looked_at.knows(one.value, known)) {
+      all_around = false;
+      continue;
     }
-    all_around = all_around && whole_granule;
-    if (found.empty()) continue;
-    const bool said = std::any_of(all.begin(), all.end(),
-                                  [&](const Violation& v) { return v.rule == found.front().rule; });
-    if (!said) all.append(found);
+    if (!std::exchange(asked, true)) facts_.find_device(stream, false, place);
+    const LookedAt seen = look_at(all, one, place.device);
+    all_around = all_around && seen.all_around;
+    if (seen.verdict.found.empty()) {
+      // What is doubtful beside these arguments may be wrong beside others.
+      const std::uint64_t what = seen.all_around ? ArgumentCache::granule(one.value) : one.value;
+      if (!seen.verdict.doubtful) looked_at.note(what, known);
+      continue;
+    }
+    const Violation& first = seen.verdict.found.front();
+    const bool said = std::any_of(found.begin(), found.end(),
+                                  [&](const Violation& v) { return v.rule == first.rule; });
+    if (!said) found.append(seen.verdict.found);
   }
-  return all;
+  return found;
 }
 
 Violations Session::wrong_arguments(CUstream stream, const Pointers& pointers,
@@ -222,13 +225,36 @@ Violations Session::wrong_arguments(CUstream stream, const Pointers& pointers,
 
 Violations Session::early_use(const WorkRoom::Ticket& ticket, const char* name,
                               const UsedMemory& memory) {
-  const auto early = work_.comes_early(ticket, memory);
+  auto early = work_.comes_early(ticket, memory);
   if (!early) [[likely]]
     return {};
+  while (early && may_be_end(memory, early->place)) {
+    early = work_.comes_early(ticket, memory, early->place + 1);
+  }
+  if (!early) return {};
   const std::uint64_t used_on = work_.stream_of(ticket);
   const std::string use = std::string(name) + " is " + hex_text(early->address);
   const Locked lock(mutex_);
   return check_early_use(books_.model, {use, early->address, early->allocated_on, used_on});
+}
+
+bool Session::may_be_end(const UsedMemory& memory, std::size_t place) {
+  const UsedRange one = memory[place];
+  if (one.size != 0) return false;
+  MemoryBefore before;
+  {
+    const Locked lock(mutex_);
+    before = memory_before(books_.model, one.base);
+  }
+  if (before.from == 0) return false;
+  const bool unseen =
+      memory.given_structs || (memory.given_outside && !work_.bounds().holds(before.from));
+  if (before.ends && unseen) return true;
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    const UsedRange other = memory[i];
+    if (other.node == one.node && other.base >= before.from && other.base < one.base) return true;
+  }
+  return false;
 }
 
 Place Session::place_of(std::uint64_t address, bool streamless, bool& always) {
@@ -268,6 +294,20 @@ HostWait Session::transfer_wait(TransferForm form, const Sides& sides) {
   return wait;
 }
 
+bool Session::gives_host_memory(const Layout& layout, void** parameters, void** extra) {
+  const Bounds::Range host = work_.host().range();
+  // No stream has this handle: what is known here is another answer than that of wrong_arguments().
+  const ArgumentCache::Asked known(~std::uint64_t{0}, work_.generation());
+  return any_word(layout, parameters, extra, [&](Address word) {
+    if (!host.holds(word) || work_.looked_at().knows(word, known)) return false;
+    const Locked lock(mutex_);
+    const auto place = known_place(books_.model, word);
+    if (place && *place != Place::kDevice) return true;
+    work_.looked_at().note(word, known);
+    return false;
+  });
+}
+
 Violations Session::note_graph(CUgraphExec exec, CUgraph graph) {
   GraphMemoryReader reader = work_.memory_reader();
   GraphOrder order = work_.judges_graphs() ? reader.read(graph) : GraphOrder{};
@@ -294,22 +334,26 @@ Violations Session::check_change(const OwnUses& own) {
   return check_graph(books_.model, own.graph->order, own.uses);
 }
 
-Violations Session::check_argument(const LaunchArgument& argument, int device, bool& all_around) {
+Session::LookedAt Session::look_at(std::span<const LaunchArgument> all, const LaunchArgument& one,
+                                   int device) {
   {
     const Locked lock(mutex_);
-    Violations found = check_launch(books_.model, &argument, 1, device, false);
-    if (const Mapping* const mapping = books_.model.mapping_at(argument.value)) {
-      all_around = ArgumentCache::granule_within(argument.value, mapping->base, mapping->size);
-      return found;
+    const Model& model = books_.model;
+    LookedAt seen{cuvmm::check_argument(model, all, one, device, false)};
+    if (const Mapping* const mapping = model.mapping_at(one.value)) {
+      seen.all_around = !seen.verdict.doubtful &&
+                        ArgumentCache::granule_within(one.value, mapping->base, mapping->size);
+      return seen;
     }
-    if (!found.empty() || check_launch(books_.model, &argument, 1, device, true).empty()) {
-      return found;
-    }
+    const bool vacancy_matters =
+        seen.verdict.found.empty() &&
+        !cuvmm::check_argument(model, all, one, device, true).found.empty();
+    if (!vacancy_matters) return seen;
   }
   // Where a reservation was may be memory of another kind by now.
-  if (facts_.holds_memory(argument.value)) return {};
+  if (facts_.holds_memory(one.value)) return {};
   const Locked lock(mutex_);
-  return check_launch(books_.model, &argument, 1, device, true);
+  return {cuvmm::check_argument(books_.model, all, one, device, true)};
 }
 
 void Session::fell_back(EntryPoint entry, Refusal::Wish wish) {

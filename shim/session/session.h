@@ -219,6 +219,9 @@ class alignas(64) Session {
   [[gnu::hot]] void after_order(const CallStruct& call, CUresult result, const Caller& caller,
                                 Ordering<CallStruct>& step);
   template <class CallStruct>
+  [[gnu::hot]] void after_launch(const CallStruct& call, CUresult result, const Caller& caller,
+                                 Ordering<CallStruct>& step);
+  template <class CallStruct>
   WorkEntry<CallStruct> enter_work(Symbol symbol, const CallStruct& call) noexcept;
   template <class CallStruct>
   [[gnu::cold]] void leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ticket,
@@ -226,6 +229,12 @@ class alignas(64) Session {
                                 const Caller& caller) noexcept;
   template <class CallStruct>
   HostWait wait_of(const CallStruct& call);
+  template <class CallStruct>
+  bool brings_words(const CallStruct& call);
+  /// Whether a kernel is given memory that the host reads too. Takes the lock for words that nobody
+  /// has looked at lately.
+  [[gnu::cold, gnu::noinline]] bool gives_host_memory(const Layout& layout, void** parameters,
+                                                      void** extra);
   /// Asks what kinds of memory the sides are. Takes the lock.
   HostWait transfer_wait(TransferForm form, const Sides& sides);
   bool is_of_a_device(std::uint64_t address);
@@ -253,13 +262,20 @@ class alignas(64) Session {
   /// What is wrong with the next work of the ticket's stream if it uses this memory. `name`: what
   /// the address is to the program.
   Violations early_use(const WorkRoom::Ticket& ticket, const char* name, const UsedMemory& memory);
+  /// Whether one of a kernel's addresses may be the end of memory that the kernel is given. Takes
+  /// the lock.
+  [[gnu::cold]] bool may_be_end(const UsedMemory& memory, std::size_t place);
   /// What is wrong with the order of a graph that was instantiated.
   [[gnu::cold]] Violations note_graph(CUgraphExec exec, CUgraph graph);
   /// And with what it uses since it was changed.
   [[gnu::cold]] Violations check_change(const OwnUses& own);
-  /// `all_around`: what is found holds for all addresses of the argument's granule.
-  [[gnu::cold]] Violations check_argument(const LaunchArgument& argument, int device,
-                                          bool& all_around);
+  /// One of the arguments of a launch.
+  struct LookedAt {
+    ArgumentVerdict verdict;
+    bool all_around = false;  ///< it holds for all addresses of the argument's granule
+  };
+  [[gnu::cold]] LookedAt look_at(std::span<const LaunchArgument> all, const LaunchArgument& one,
+                                 int device);
 
   template <class CallStruct>
   [[gnu::hot]] void before(const CallStruct& call, Step<CallStruct>& step);

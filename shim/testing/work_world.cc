@@ -256,6 +256,11 @@ void accept_order(AnsweringDriver& driver) {
   driver.set(calls::EventQuery{},
              [](CUevent event) { return answer_for(WorkAnswers::now->event_queries, event); });
   driver.set(calls::EventSynchronize{}, accepts);
+  driver.set(calls::EventElapsedTime{}, accepts);
+  driver.set(calls::CtxRecordEvent{}, accepts);
+  driver.set(calls::CtxWaitEvent{}, accepts);
+  driver.set(calls::GreenCtxRecordEvent{}, accepts);
+  driver.set(calls::GreenCtxWaitEvent{}, accepts);
   driver.set(calls::EventDestroy{}, accepts);
   driver.set(calls::IpcGetEventHandle{}, accepts);
   driver.set(calls::CtxSynchronize{}, accepts);
@@ -267,20 +272,7 @@ void accept_order(AnsweringDriver& driver) {
   driver.set(calls::ModuleUnload{}, accepts);
 }
 
-}  // namespace
-
-Driver work_driver() {
-  AnsweringDriver driver;
-  driver.set(calls::CtxGetCurrent{}, [](CUcontext* context) {
-    cancellation_point();
-    *context = WorkAnswers::now->context;
-    return CUDA_SUCCESS;
-  });
-  driver.set(calls::CtxGetDevice{}, [](CUdevice* device) {
-    cancellation_point();
-    *device = 0;
-    return CUDA_SUCCESS;
-  });
+void accept_mappings(AnsweringDriver& driver) {
   const auto accepts = [](auto...) { return CUDA_SUCCESS; };
   driver.set(calls::MemAddressReserve{},
              [](CUdeviceptr* out, std::size_t, std::size_t, CUdeviceptr wish, unsigned long long) {
@@ -298,6 +290,49 @@ Driver work_driver() {
   driver.set(calls::MemUnmap{}, [](auto...) { return WorkAnswers::now->unmap; });
   driver.set(calls::MemRelease{}, accepts);
   driver.set(calls::MemSetAccess{}, accepts);
+}
+
+// Memory of another process, of one granule.
+void accept_ipc(AnsweringDriver& driver) {
+  driver.set(calls::IpcOpenMemHandle{}, [](CUdeviceptr* out, CUipcMemHandle, unsigned) {
+    *out = WorkAnswers::now->plain_memory;
+    return CUDA_SUCCESS;
+  });
+  driver.set(calls::IpcCloseMemHandle{}, [](CUdeviceptr) { return CUDA_SUCCESS; });
+  driver.set(calls::MemGetAddressRange{},
+             [](CUdeviceptr* base, std::size_t* size, CUdeviceptr address) {
+               *base = address;
+               *size = kGranule;
+               return CUDA_SUCCESS;
+             });
+  driver.set(calls::PointerGetAttribute{},
+             [](void* data, CUpointer_attribute attribute, CUdeviceptr) {
+               if (attribute != CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE) {
+                 return CUDA_ERROR_INVALID_VALUE;
+               }
+               const int capable = 1;
+               std::memcpy(data, &capable, sizeof capable);
+               return CUDA_SUCCESS;
+             });
+}
+
+}  // namespace
+
+Driver work_driver() {
+  AnsweringDriver driver;
+  driver.set(calls::CtxGetCurrent{}, [](CUcontext* context) {
+    cancellation_point();
+    *context = WorkAnswers::now->context;
+    return CUDA_SUCCESS;
+  });
+  driver.set(calls::CtxGetDevice{}, [](CUdevice* device) {
+    cancellation_point();
+    *device = 0;
+    return CUDA_SUCCESS;
+  });
+  const auto accepts = [](auto...) { return CUDA_SUCCESS; };
+  accept_ipc(driver);
+  accept_mappings(driver);
   driver.set(calls::MemcpyDtoH{}, accepts);
   driver.set(calls::MemcpyDtoHAsync{}, accepts);
   driver.set(calls::MemcpyHtoD{}, accepts);
@@ -319,8 +354,23 @@ Driver work_driver() {
   });
   driver.set(calls::MemFreeAsync{}, [](auto...) { return WorkAnswers::now->free_async; });
   driver.set(calls::MemFree{}, accepts);
-  driver.set(calls::LaunchKernel{}, [](auto...) { return WorkAnswers::now->launch; });
-  driver.set(calls::LaunchHostFunc{}, accepts);
+  driver.set(calls::LaunchKernel{}, [](auto...) {
+    if (WorkAnswers::now->while_launching) WorkAnswers::now->while_launching();
+    return WorkAnswers::now->launch;
+  });
+  driver.set(calls::LaunchKernelEx{}, accepts);
+  driver.set(calls::LaunchHostFunc{}, [](auto...) {
+    if (WorkAnswers::now->while_telling) WorkAnswers::now->while_telling();
+    return WorkAnswers::now->host_function;
+  });
+  driver.set(calls::MemAlloc{}, [](CUdeviceptr* out, std::size_t) {
+    *out = WorkAnswers::now->plain_memory;
+    return CUDA_SUCCESS;
+  });
+  driver.set(calls::MemHostAlloc{}, [](void** out, std::size_t, unsigned) {
+    *out = reinterpret_cast<void*>(WorkAnswers::now->plain_memory);
+    return CUDA_SUCCESS;
+  });
   driver.set(calls::GraphInstantiateWithFlags{},
              [](CUgraphExec* exec, CUgraph, unsigned long long) {
                *exec = reinterpret_cast<CUgraphExec>(std::uintptr_t{0x9e});

@@ -31,6 +31,10 @@ struct WorkAnswers {
   std::vector<std::string> asked;                ///< functions that were asked, in order
   CUcontext context = reinterpret_cast<CUcontext>(std::uintptr_t{0xc0});
   CUdeviceptr pool_memory = 0x300000000;   ///< what the next allocation from a pool gets
+  CUdeviceptr plain_memory = 0x400000000;  ///< and the next one of plain memory, host memory too
+  std::function<void()> while_launching;   ///< called before a launch returns
+  std::function<void()> while_telling;     ///< called before a call with a host function returns
+  CUresult host_function = CUDA_SUCCESS;
   std::function<void()> while_allocating;  ///< called before such an allocation returns
   std::function<void()> while_recording;   ///< called once, before an event of ours is recorded
   std::function<void()> while_asked;       ///< called once, before a stream's query returns

@@ -4,12 +4,6 @@
 
 namespace cuvmm::shim {
 
-namespace {
-
-UsedRange range_of(GivenWord word) { return {word.address(), 0, word.evidence()}; }
-
-}  // namespace
-
 void WorkRoom::allocate(const Ticket& ticket, const Watched& born) {
   if (!ticket) return;
   const Locked lock(mutex_);
@@ -34,17 +28,15 @@ StreamId WorkRoom::unawaited_birth(const Ticket& ticket, Address address) {
   const auto& [base, birth] = *--found;
   if (address - base >= birth.size) return 0;
   if (order_.finished(birth.stream, birth.position)) return births_.erase(found), 0;
-  if (order_.told(birth.stream, birth.position) || order_.hears(ticket.stream)) return 0;
+  if (told(birth.stream, birth.position) || order_.hears(ticket.stream)) return 0;
   return order_.comes_before(birth.stream, birth.position, ticket.stream) ? 0 : birth.stream;
 }
 
-std::optional<WorkRoom::Early> WorkRoom::comes_early(const Ticket& ticket,
-                                                     const UsedMemory& memory) {
+std::optional<WorkRoom::Early> WorkRoom::comes_early(const Ticket& ticket, const UsedMemory& memory,
+                                                     std::size_t first) {
   if (!ticket || !allocates()) return {};
-  for (std::size_t i = 0; i < memory.size(); ++i) {
-    const std::size_t pointers = memory.pointers.size();
-    const UsedRange used =
-        i < pointers ? range_of(memory.pointers[i]) : memory.ranges[i - pointers];
+  for (std::size_t i = first; i < memory.size(); ++i) {
+    const UsedRange used = memory[i];
     if (used.evidence == Evidence::kWord) continue;
     const Address address = used.base;
     Asked asked;
@@ -59,7 +51,7 @@ std::optional<WorkRoom::Early> WorkRoom::comes_early(const Ticket& ticket,
     end_to_ask(asked);
     // What happens to be over goes well this time; the next one may not.
     const bool found = asked.answer == CUDA_ERROR_NOT_READY || options_.unordered;
-    if (found) return Early{address, asked.key.handle};
+    if (found) return Early{address, asked.key.handle, i};
     if (asked.answer == CUDA_SUCCESS) lucky_.fetch_add(1, std::memory_order_relaxed);
   }
   return {};

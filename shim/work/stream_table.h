@@ -9,6 +9,7 @@
 
 #include "rulebook/order/order_state.h"
 #include "rulebook/order/stream_map.h"
+#include "shim/work/own_events.h"
 
 namespace cuvmm::shim {
 
@@ -46,7 +47,9 @@ struct Stream {
   std::uint64_t overlaps = 0;  ///< how often two threads were inside of calls on it at once
   unsigned inside = 0;         ///< threads that are
   unsigned asking = 0;         ///< threads that ask the driver about it: it must not end meanwhile
+  unsigned telling = 0;        ///< threads inside of calls by which the host may learn things
   bool destroyed = false;
+  OwnEvent last_event = {};  ///< recorded behind all of one that was destroyed
 };
 
 class StreamTable {

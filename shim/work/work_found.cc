@@ -40,7 +40,7 @@ bool WorkRoom::may_be_used(UsedRange memory) {
   if (!pending_.load(std::memory_order_relaxed)) return false;
   bool used = false;
   const Locked lock(mutex_);
-  uses_.find(memory.base, memory.size,
+  uses_.find({memory.base, memory.size},
              [&](StreamId, const Use&, const UsedRange&) { used = true; });
   return used;
 }
@@ -55,29 +55,39 @@ bool WorkRoom::collect(const Taken& taken, std::vector<Candidate>& uses,
   // A word in memory, or a semaphore, may put any work before the call.
   if (taken.ordered_by && order_.hears(taken.ordered_by->stream)) return false;
   std::size_t of_this = 0;
-  uses_.find(taken.memory.base, taken.memory.size,
-             [&](StreamId id, const Use& use, const UsedRange& range) CUVMM_UNCHECKED {
-               if (use.origin.call < taken.since || order_.finished(id, use.position)) return;
-               const Ticket* const next = taken.ordered_by;
-               if (next && order_.comes_before(id, use.position, next->stream)) return;
-               if (range.evidence == Evidence::kWord) {
-                 hints_.fetch_add(1, std::memory_order_relaxed);
-                 return;
-               }
-               // Streams come one after the other, each with the oldest first.
-               of_this = !uses.empty() && uses.back().stream == id ? of_this + 1 : 1;
-               if (of_this > kMostOfAStream) uses.erase(uses.end() - kMostOfAStream);
-               uses.push_back({id, use, range});
-               // A kernel that has a tensor map may leave a part of the tensor alone, all but where
-               // it begins.
-               const bool tensor = range.size != 0 && std::string_view(use.what) == "kernel";
-               if (tensor && range.base < taken.memory.base) uses.back().use.sure = false;
-             });
+  const AskedMemory memory{taken.memory.base, taken.memory.size, taken.before};
+  uses_.find(memory, [&](StreamId id, const Use& use, const UsedRange& range) CUVMM_UNCHECKED {
+    if (use.origin.call < taken.since || order_.finished(id, use.position)) return;
+    const Ticket* const next = taken.ordered_by;
+    if (next && order_.comes_before(id, use.position, next->stream)) return;
+    const bool may_be_end = memory.may_be_end(range);
+    if (may_be_end && ends_unseen(taken, use)) return;
+    if (range.evidence == Evidence::kWord) {
+      hints_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    // Streams come one after the other, each with the oldest first.
+    of_this = !uses.empty() && uses.back().stream == id ? of_this + 1 : 1;
+    if (of_this > kMostOfAStream) uses.erase(uses.end() - kMostOfAStream);
+    uses.push_back({id, use, range});
+    // A kernel that has a tensor map may leave a part of the tensor alone, all but where
+    // it begins.
+    const bool tensor = range.size != 0 && std::string_view(use.what) == "kernel";
+    if (tensor && range.base < taken.memory.base) uses.back().use.sure = false;
+    if (may_be_end && taken.before.ends) uses.back().use.sure = false;
+  });
   for (const Candidate& each : uses) {
     if (!streams.empty() && streams.back().stream == each.stream) continue;
     streams.push_back(begin_to_ask(each.stream));
   }
   return !streams.empty();
+}
+
+// Whether the kernel may have been given where the memory begins that ends here, and nobody noted
+// it.
+bool WorkRoom::ends_unseen(const Taken& taken, const Use& use) const {
+  if (!taken.before.ends) return false;
+  return use.given_structs || (use.given_outside && !bounds_.holds(taken.before.from));
 }
 
 WorkRoom::Asked WorkRoom::begin_to_ask(StreamId id) {
@@ -93,13 +103,14 @@ WorkRoom::Asked WorkRoom::begin_to_ask(StreamId id) {
   asked.quiet = stream->inside == 0;
   // One that is about to end has lost its key, or its context is.
   asked.destroyed = stream->destroyed || streams_.find(stream->key) != stream || ending_ != 0;
-  if (!asked.destroyed) ++stream->asking;
+  asked.last_event = stream->destroyed && ending_ == 0 ? stream->last_event.event : 0;
+  if (!asked.destroyed || asked.last_event != 0) ++stream->asking;
   return asked;
 }
 
 void WorkRoom::end_to_ask(const Asked& asked) {
   Stream* const stream = streams_.at(asked.stream);
-  if (!asked.destroyed && stream) --stream->asking;
+  if ((!asked.destroyed || asked.last_event != 0) && stream) --stream->asking;
   if (asked.answer != CUDA_SUCCESS) return;
   order_.over(asked.reached);
   for (const Clock::Reached& each : asked.reached) drop_finished(each.stream);
@@ -107,9 +118,11 @@ void WorkRoom::end_to_ask(const Asked& asked) {
 
 // Never an answer of a stream that captures: to ask would end the capture.
 bool WorkRoom::ask(Asked& asked) const {
-  if (asked.destroyed || (captures() && capturing(asked.key))) return false;
+  if (asked.destroyed && asked.last_event == 0) return false;
+  if (!asked.destroyed && captures() && capturing(asked.key)) return false;
   const RelaxedCapture relaxed(options_.questions, captures());
-  asked.answer = ask_stream(asked);
+  asked.answer =
+      asked.destroyed ? query_event(options_.questions, asked.last_event) : ask_stream(asked);
   return true;
 }
 
@@ -156,7 +169,7 @@ void WorkRoom::judge_one(const Candidate& candidate, const Asked& asked, const C
   if (order_.finished(candidate.stream, candidate.use.position)) return;
   if (!uses_.at(candidate.stream, candidate.use.position)) return;
   FoundWork one;
-  const bool told = order_.told(candidate.stream, candidate.use.position);
+  const bool told = this->told(candidate.stream, candidate.use.position);
   const bool by_event = candidate.use.event != 0;
   CUresult answer = by_event ? candidate.event_answer : asked.answer;
   // Its stream may be busy with something else: what came after this work is over.

@@ -33,6 +33,24 @@ TEST_F(WorkMemory, TakingAccessAwayUnderAKernelIsFound) {
   EXPECT_EQ(found().back(), "cuMemSetAccess-ordered");
 }
 
+// --- Memory of other processes
+
+TEST_F(WorkMemory, OfTwoClosesTheFirstTakesNothingAway) {
+  CUipcMemHandle handle{};
+  handle.reserved[0] = 1;
+  for (int i = 0; i < 2; ++i) {
+    CUdeviceptr out = 0;
+    EXPECT_EQ(run(calls::IpcOpenMemHandle{&out, handle, 1}), CUDA_SUCCESS);
+  }
+  launch(s_, {answers.plain_memory});
+  EXPECT_EQ(run(calls::IpcCloseMemHandle{answers.plain_memory}), CUDA_SUCCESS);
+  EXPECT_EQ(session().work().counts().lucky, 0u);
+  launch(s_, {answers.plain_memory});  // the close may have waited for the first
+  EXPECT_EQ(run(calls::IpcCloseMemHandle{answers.plain_memory}), CUDA_SUCCESS);
+  EXPECT_EQ(session().work().counts().lucky, 1u);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
 // --- Memory of pools
 
 class PoolWork : public WorkWorld {

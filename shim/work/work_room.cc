@@ -112,7 +112,7 @@ WorkRoom::Ticket WorkRoom::let_in(Stream& stream, ReservedEvent* reserved) {
     reserved->stream = stream.key.handle;
     events_.take(reserved->context, *reserved);
   }
-  return {stream.id, alone, stream.overlaps};
+  return {.stream = stream.id, .alone = alone, .overlaps = stream.overlaps};
 }
 
 WorkRoom::Ticket WorkRoom::enter(CUstream handle, bool per_thread, ReservedEvent* reserved) {
@@ -270,6 +270,24 @@ void WorkRoom::record(const Ticket& ticket, CUevent event) {
     order_.tell(order_.recorded(number(event)));
 }
 
+void WorkRoom::record_ahead(const Ticket& ticket, CUevent event) {
+  const Locked lock(mutex_);
+  order_.forget(number(event));
+  if (ticket) order_.record(number(event), ticket.stream);
+}
+
+void WorkRoom::record_context(CUcontext context, CUevent event) {
+  const Locked lock(mutex_);
+  order_.record(number(event), context ? order_.given_to(number(context)) : order_.everything());
+  if (shared_events_.contains(number(event))) [[unlikely]]
+    order_.tell(order_.recorded(number(event)));
+}
+
+void WorkRoom::wait_in_context(CUcontext context, CUevent event) {
+  const Locked lock(mutex_);
+  order_.wait_in(context ? std::optional(number(context)) : std::nullopt, number(event));
+}
+
 void WorkRoom::wait(const Ticket& ticket, CUevent event) {
   if (!ticket) return;
   const Locked lock(mutex_);
@@ -326,22 +344,69 @@ void WorkRoom::close(StreamId id) {
   Stream* const stream = streams_.at(id);
   if (!stream) return;
   streams_.forget_key(stream->key);
+  const bool pending = !order_.idle(id);
   order_.close(id);
-  if (options_.unordered && !order_.idle(id)) {
+  sweep_destroyed();
+  if (pending && (options_.unordered || stream->last_event.event != 0)) {
     stream->destroyed = true;
+    destroyed_.push_back(id);
     return;
   }
+  forget_stream(id);
+}
+
+void WorkRoom::forget_stream(StreamId id) {
   uses_.forget(id, [&](const Use& use) CUVMM_UNCHECKED { dropped(id, use); });
+  const Stream* const stream = streams_.at(id);
+  if (stream) give_back(stream->last_event);
   streams_.forget(id);
+}
+
+// What is over of them goes, and the oldest if there are many.
+void WorkRoom::sweep_destroyed() {
+  const auto asked = [&](StreamId id) CUVMM_UNCHECKED {
+    const Stream* const stream = streams_.at(id);
+    return stream && stream->asking != 0;
+  };
+  std::erase_if(destroyed_, [&](StreamId id) CUVMM_UNCHECKED {
+    if (asked(id) || !order_.idle(id)) return false;
+    forget_stream(id);
+    return true;
+  });
+  if (destroyed_.size() < kMostDestroyed || asked(destroyed_.front())) return;
+  forget_stream(destroyed_.front());
+  destroyed_.erase(destroyed_.begin());
+}
+
+// Behind all that a stream of the current context was given, if that may be unfinished: once it is
+// destroyed, nobody can ask for it.
+OwnEvent WorkRoom::event_behind(const StreamKey& key) {
+  const std::uint64_t current = current_context();
+  OwnEvent own;
+  {
+    const Locked lock(mutex_);
+    const Stream* const stream = streams_.find(key);
+    if (!stream || order_.idle(stream->id) || stream->learned.context != current) return {};
+    events_.take(current, own);
+  }
+  const RelaxedCapture relaxed(options_.questions, captures());
+  if (own.event == 0) own.event = make_event(options_.questions);
+  if (own.event == 0 || record_event(options_.questions, own.event, key.handle)) return own;
+  const Locked lock(mutex_);
+  give_back(own);
+  return {};
 }
 
 void WorkRoom::destroy_stream(CUstream handle) {
   const StreamKey key{number(handle)};
   if (key.is_default()) return;
+  const bool askable = has_pending() && !(captures() && capturing(key));
+  const OwnEvent last_event = askable ? event_behind(key) : OwnEvent{};
   const Locked lock(mutex_);
-  const Stream* stream = streams_.find(key);
-  if (!stream) return;
+  Stream* stream = streams_.find(key);
+  if (!stream) return give_back(last_event);
   const StreamId id = stream->id;
+  stream->last_event = last_event;
   streams_.forget_key(key);  // nobody begins to ask
   Patience patience;
   for (stream = streams_.at(id); stream && stream->asking != 0; stream = streams_.at(id)) {
@@ -370,6 +435,7 @@ void WorkRoom::end_context() {
   --ending_;
   for (const auto& [id, stream] : streams_) order_.close_context(stream.learned.context);
   streams_.clear();
+  destroyed_.clear();
   uses_.clear();
   events_.clear();
   graphs_.clear();
@@ -474,6 +540,7 @@ void WorkRoom::start_in_child(bool whole) {
     new (&order_) OrderState();
     new (&uses_) Uses();
     new (&streams_) StreamTable();
+    new (&destroyed_) decltype(destroyed_)();
     new (&graphs_) decltype(graphs_)();
     new (&orders_) GraphOrders();
     new (&watched_) decltype(watched_)();
@@ -485,6 +552,8 @@ void WorkRoom::start_in_child(bool whole) {
   order_ = OrderState();
   uses_.clear();
   streams_.clear();
+  destroyed_.clear();
+  telling_ = 0;
   graphs_.clear();
   orders_.clear();
   watched_.clear();

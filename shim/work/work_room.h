@@ -59,6 +59,12 @@ class WorkRoom {
     if (!active() || !bounds_.holds(base) || !bounds_.holds(base + (size - 1))) [[unlikely]]
       follow_more(base, size);
   }
+  /// Memory that the host reads and writes as kernels do.
+  void reaches_host(Address base, Size size) {
+    host_.widen(base, size);
+    changed();
+  }
+  const Bounds& host() const { return host_; }
   /// Addresses that a launch must not be given before something is mapped there.
   void reserved(Address base, Size size) {
     if (options_.mode != AsyncMode::kOff) bounds_.widen(base, size);
@@ -90,13 +96,14 @@ class WorkRoom {
   GraphMemoryReader memory_reader() { return {options_.questions, layouts_, tensor_maps_}; }
   NodeReader node_reader() { return node_reader(bounds_); }
   NodeReader node_reader(const Bounds& bounds) {
-    return {options_.questions, layouts_, tensor_maps_, bounds};
+    return {options_.questions, layouts_, tensor_maps_, bounds, &host_};
   }
 
   /// A call that is about to act on a stream. Of an unknown or capturing stream nothing is noted.
   struct Ticket {
     StreamId stream = 0;
     bool alone = false;
+    bool tells = false;
     std::uint64_t overlaps = 0;
     explicit operator bool() const { return stream != 0; }
   };
@@ -116,9 +123,12 @@ class WorkRoom {
   struct Early {
     Address address = 0;
     std::uint64_t allocated_on = 0;  ///< handle of the stream that allocates it; it is busy
+    std::size_t place = 0;           ///< in the memory of the work
   };
-  /// The first of what the next work of the ticket's stream is going to use too early.
-  std::optional<Early> comes_early(const Ticket& ticket, const UsedMemory& memory);
+  /// The first, from this place on, of what the next work of the ticket's stream is going to use
+  /// too early.
+  std::optional<Early> comes_early(const Ticket& ticket, const UsedMemory& memory,
+                                   std::size_t first = 0);
   /// Handle of the ticket's stream.
   std::uint64_t stream_of(const Ticket& ticket);
   /// `use`: what of it is known before the stream is looked at. `surest`: of the memory. Its place
@@ -129,6 +139,11 @@ class WorkRoom {
   Position use(const Ticket& ticket, const Use& use, const Uses::Shared& ranges);
   void record(const Ticket& ticket, CUevent event);
   void wait(const Ticket& ticket, CUevent event);
+  /// The next work of the ticket's stream records it, once that work has begun.
+  void record_ahead(const Ticket& ticket, CUevent event);
+  /// All work of the context, or of all contexts where nobody says of which.
+  void record_context(CUcontext context, CUevent event);
+  void wait_in_context(CUcontext context, CUevent event);
 
   // What the host is going to wait for, and that it is over.
   Clock given(CUstream handle, bool per_thread);
@@ -143,6 +158,23 @@ class WorkRoom {
   Clock everything();
   /// The host may have learned that it is over, or may learn it unseen.
   void tell(const Clock& clock);
+  /// What is queued with this ticket may tell the host of itself and of what comes before it, and
+  /// may do so before the call returns: until the end of a Telling.
+  void begin_to_tell(Ticket& ticket);
+  class Telling {
+   public:
+    Telling(WorkRoom& room, const Ticket& ticket) : room_(room), ticket_(ticket) {}
+    Telling(const Telling&) = delete;
+    Telling& operator=(const Telling&) = delete;
+    ~Telling() {
+      if (ticket_.tells) [[unlikely]]
+        room_.end_to_tell(ticket_);
+    }
+
+   private:
+    WorkRoom& room_;
+    const Ticket& ticket_;
+  };
   /// What the host knows behind work that was queued, at the place `own`. `before`: what the work
   /// came after; null where it was not asked for.
   void settle(const Ticket& ticket, HostWait wait, const Clock* before, Position own);
@@ -196,6 +228,7 @@ class WorkRoom {
     UsedRange memory;
     std::uint64_t since = 0;             ///< work of earlier calls is left out
     const Ticket* ordered_by = nullptr;  ///< and work that comes before the next work there
+    MemoryBefore before = {};
   };
   /// Which queued work uses the memory and may be unfinished; the worst first. Asks the driver.
   void find(const Taken& taken, Seldom<FoundWork>& found);
@@ -239,6 +272,7 @@ class WorkRoom {
     std::uint64_t actions = 0;
     bool quiet = false;  ///< nobody was inside of a call on it
     bool destroyed = false;
+    std::uint64_t last_event = 0;  ///< of one that was destroyed
     CUresult answer = CUDA_ERROR_UNKNOWN;
   };
 
@@ -265,6 +299,12 @@ class WorkRoom {
   void drop_finished(StreamId stream) CUVMM_NEEDS(mutex_);
   void dropped(StreamId stream, const Use& use) CUVMM_NEEDS(mutex_);
   void close(StreamId id) CUVMM_NEEDS(mutex_);
+  void forget_stream(StreamId id) CUVMM_NEEDS(mutex_);
+  void sweep_destroyed() CUVMM_NEEDS(mutex_);
+  OwnEvent event_behind(const StreamKey& key);
+  void end_to_tell(const Ticket& ticket);
+  /// Whether the host may have learned that the work is over.
+  bool told(StreamId stream, Position work) CUVMM_NEEDS(mutex_);
   OwnEvent record_own(const Ticket& ticket);
   [[gnu::hot]] OwnEvent record_own(const Ticket& ticket, const ReservedEvent& reserved);
   void give_back(const OwnEvent& own) CUVMM_NEEDS(mutex_) {
@@ -280,6 +320,7 @@ class WorkRoom {
   /// False for one that must not be asked.
   bool ask(Asked& asked) const;
   bool collect(const Taken& taken, std::vector<Candidate>& uses, std::vector<Asked>& streams);
+  bool ends_unseen(const Taken& taken, const Use& use) const;
   void ask(std::vector<Candidate>& uses, std::vector<Asked>& streams) const;
   CUresult ask_stream(const Asked& stream) const;
   void judge(const std::vector<Candidate>& uses, const std::vector<Asked>& streams,
@@ -298,6 +339,7 @@ class WorkRoom {
   std::atomic<bool> captures_{false};
   std::atomic<bool> pending_{false};  ///< there may be uses
   Bounds bounds_;
+  Bounds host_;
   ArgumentCache looked_at_;
   Layouts layouts_;
   TensorMaps tensor_maps_;
@@ -310,6 +352,9 @@ class WorkRoom {
   Uses uses_ CUVMM_GUARDED_BY(mutex_);
   StreamTable streams_ CUVMM_GUARDED_BY(mutex_);
   unsigned ending_ CUVMM_GUARDED_BY(mutex_) = 0;  ///< threads that are about to end a context
+  static constexpr std::size_t kMostDestroyed = 64;
+  std::vector<StreamId> destroyed_ CUVMM_GUARDED_BY(mutex_);  ///< whose work may be unfinished
+  unsigned telling_ CUVMM_GUARDED_BY(mutex_) = 0;             ///< threads, of all streams
   OwnEvents events_ CUVMM_GUARDED_BY(mutex_);
   std::unordered_map<CUgraphExec, GraphRecord> graphs_ CUVMM_GUARDED_BY(mutex_);
   std::unordered_multimap<std::uint64_t, Watched> watched_ CUVMM_GUARDED_BY(mutex_);

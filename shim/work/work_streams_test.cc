@@ -37,6 +37,49 @@ TEST_F(WorkStreams, ADestroyedStreamIsNeverAsked) {
   EXPECT_EQ(asked("flags"), 2u) << "it is met again";
 }
 
+TEST_F(WorkStreams, WorkOfADestroyedStreamIsAskedForByAnEvent) {
+  map();
+  busy(s_);
+  launch(s_, {kBase});
+  answers.event_queries[event(0xee01)] = CUDA_ERROR_NOT_READY;
+  EXPECT_EQ(run(calls::StreamDestroy{s_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_EQ(asked("query"), 0u);
+}
+
+TEST_F(WorkStreams, WorkOfADestroyedStreamThatTheHostWaitedForIsOver) {
+  map();
+  busy(s_);
+  launch(s_, {kBase});
+  answers.event_queries[event(0xee01)] = CUDA_ERROR_NOT_READY;
+  EXPECT_EQ(run(calls::StreamDestroy{s_}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::CtxSynchronize{}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkStreams, NoEventIsRecordedBehindAStreamThatIsIdleOrCaptures) {
+  map();
+  launch(s_, {kBase});
+  run(calls::StreamSynchronize{s_});
+  EXPECT_EQ(run(calls::StreamDestroy{s_}), CUDA_SUCCESS);
+  launch(t_, {kBase});
+  run(calls::StreamBeginCapture{t_, CU_STREAM_CAPTURE_MODE_GLOBAL});
+  answers.capturing = {t_};
+  EXPECT_EQ(run(calls::StreamDestroy{t_}), CUDA_SUCCESS);
+  EXPECT_EQ(asked("record"), 0u);
+}
+
+TEST_F(WorkStreams, OfManyDestroyedStreamsTheOldestAreForgotten) {
+  map();
+  for (std::uintptr_t i = 0; i < 200; ++i) {
+    launch(stream(0x1000 + i), {kBase});
+    EXPECT_EQ(run(calls::StreamDestroy{stream(0x1000 + i)}), CUDA_SUCCESS);
+  }
+  EXPECT_LE(asked("create"), 66u);
+}
+
 TEST_F(WorkStreams, AStreamOfAContextThatEndedIsNeverAsked) {
   map();
   busy(s_);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What calls let the host know that are no synchronisation: rulebook/order/host_wait.h.
+#include <algorithm>
+
 #include "shim/work/work_room.h"
 
 namespace cuvmm::shim {
@@ -20,6 +22,31 @@ void WorkRoom::tell(const Clock& clock) {
   if (clock.size() == 0) return;
   const Locked lock(mutex_);
   order_.tell(clock);
+}
+
+void WorkRoom::begin_to_tell(Ticket& ticket) {
+  const Locked lock(mutex_);
+  Stream* const stream = streams_.at(ticket.stream);
+  if (!stream) return;
+  ++stream->telling;
+  ++telling_;
+  ticket.tells = true;
+}
+
+void WorkRoom::end_to_tell(const Ticket& ticket) {
+  const Locked lock(mutex_);
+  if (telling_ != 0) --telling_;
+  Stream* const stream = streams_.at(ticket.stream);
+  if (stream) --stream->telling;
+}
+
+bool WorkRoom::told(StreamId stream, Position work) {
+  if (order_.told(stream, work)) return true;
+  if (telling_ == 0) [[likely]]
+    return false;
+  return std::any_of(streams_.begin(), streams_.end(), [&](const auto& each) CUVMM_UNCHECKED {
+    return each.second.telling != 0 && order_.comes_before(stream, work, each.first);
+  });
 }
 
 void WorkRoom::settle(const Ticket& ticket, HostWait wait, const Clock* before, Position own) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -179,6 +180,12 @@ Layout Layouts::ask(CUfunction function, const char* name) {
   layout.hidden = !read_layout(ask_.function_parameter, function, layout.parameters) &&
                   !read_layout(ask_.kernel_parameter, kernel, layout.parameters);
   grade(layout.parameters, function, name);
+  layout.structs = layout.hidden || std::ranges::any_of(layout.parameters, [](const auto& each) {
+                     return each.evidence == Evidence::kWord && each.size > kWord;
+                   });
+  std::ranges::copy_if(layout.parameters, std::back_inserter(layout.others), [&](const auto& each) {
+    return each.size >= kWord && !may_hold_something(each, hints_);
+  });
   std::erase_if(layout.parameters,
                 [&](const auto& each) { return !may_hold_something(each, hints_); });
   layout.words = !layout.hidden && std::ranges::all_of(layout.parameters, [](const auto& each) {

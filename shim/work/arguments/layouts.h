@@ -34,7 +34,9 @@ struct Layout {
   bool hidden = false;          ///< the driver does not tell
   bool hints = false;           ///< words of structs and numbers are looked at too
   bool words = false;           ///< each of `parameters` is one aligned word of 8 bytes, no kWord
-  std::vector<Parameter> parameters;      ///< in their order; those that hold no address are absent
+  bool structs = false;         ///< some parameters may hold addresses besides these
+  std::vector<Parameter> parameters;  ///< in their order; those that hold no address are absent
+  std::vector<Parameter> others;  ///< of at least a word: a kernel may be given anything in them
   const std::string* function = nullptr;  ///< its name, demangled; lives for ever; null: unknown
   auto operator<=>(const Layout&) const = default;
 };

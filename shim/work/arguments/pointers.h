@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
+#include <vector>
 
 #include "rulebook/order/check_work.h"
 #include "rulebook/order/uses.h"
@@ -15,6 +17,51 @@
 #include "shim/work/arguments/tensor_maps.h"
 
 namespace cuvmm::shim {
+
+/// What a launch is given in one piece, by its `extra`; empty: it is not given so.
+inline std::span<const unsigned char> packed_buffer(void** extra) {
+  const unsigned char* buffer = nullptr;
+  std::size_t size = 0;
+  for (; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+      buffer = static_cast<const unsigned char*>(extra[1]);
+    } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+      size = *static_cast<const std::size_t*>(extra[1]);
+    } else {
+      return {};
+    }
+  }
+  return {buffer, buffer ? size : 0};
+}
+
+/// Whether visit(word) is true of one of the words of 8 bytes that a launch is given, whatever
+/// their types are.
+template <class Visit>
+bool any_word(const Layout& layout, void** parameters, void** extra, Visit visit) {
+  constexpr std::size_t kWord = sizeof(std::uint64_t);
+  const auto any_in = [&](const unsigned char* bytes, std::size_t offset, std::size_t size) {
+    for (std::size_t at = (kWord - offset % kWord) % kWord; at + kWord <= size; at += kWord) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, bytes + at, kWord);
+      if (visit(word)) return true;
+    }
+    return false;
+  };
+  const std::span<const unsigned char> packed =
+      parameters ? std::span<const unsigned char>() : packed_buffer(extra);
+  if (layout.hidden) return !packed.empty() && any_in(packed.data(), 0, packed.size());
+  const auto any_of = [&](const std::vector<Layout::Parameter>& list) {
+    return std::any_of(list.begin(), list.end(), [&](const Layout::Parameter& each) {
+      if (parameters) {
+        const auto* const bytes = static_cast<const unsigned char*>(parameters[each.index]);
+        return bytes && any_in(bytes, each.offset, each.size);
+      }
+      const bool there = each.offset <= packed.size() && each.size <= packed.size() - each.offset;
+      return there && any_in(packed.data() + each.offset, each.offset, each.size);
+    });
+  };
+  return any_of(layout.parameters) || any_of(layout.others);
+}
 
 /// What one launch is given that may be an address of memory that matters.
 class Pointers {
@@ -26,7 +73,9 @@ class Pointers {
 
   /// Each word that may be an address, with its evidence; and the tensors of tensor maps, which
   /// have a size. Lives as long as this.
-  UsedMemory memory() const { return {{words_, count_}, {tensors_, tensor_count_}}; }
+  UsedMemory memory() const {
+    return {{words_, count_}, {tensors_, tensor_count_}, outside_ != 0, structs_};
+  }
   bool empty() const { return count_ == 0 && tensor_count_ == 0; }
   /// The surest of all; kWord if there are none.
   Evidence surest() const {
@@ -108,7 +157,9 @@ class Pointers {
   std::size_t count_ = 0;
   std::size_t tensor_count_ = 0;
   std::uint64_t fingerprint_ = 0;
-  std::uint64_t grades_ = 0;  ///< in its highest bits, as those of each word together
+  std::uint64_t grades_ = 0;   ///< in its highest bits, as those of each word together
+  std::uint64_t outside_ = 0;  ///< the words that are not noted, together
+  bool structs_ = false;
 };
 
 inline bool Pointers::read_map(const Layout::Parameter& parameter, std::uint32_t at,
@@ -143,14 +194,18 @@ inline void Pointers::read_one(const Layout::Parameter& parameter, bool hints,
     std::uint64_t word = 0;
     std::memcpy(&word, bytes + at, kWord);
     const int index = parameter.size == kWord ? parameter.index : kElement;
-    if (bounds.holds(word)) add(word, index, parameter.evidence);
+    if (bounds.holds(word)) {
+      add(word, index, parameter.evidence);
+    } else {
+      outside_ |= word;
+    }
   }
 }
 
 // As read_one() for each of at most kMost words. What it counts with stays in registers.
 inline void Pointers::read_words(const Layout& layout, void** parameters, Bounds::Range range) {
   std::size_t found = 0;
-  std::uint64_t fingerprint = 0, grades = 0;
+  std::uint64_t fingerprint = 0, grades = 0, outside = 0;
   for (const Layout::Parameter& each : layout.parameters) {
     const void* const at = parameters[each.index];
     if (!at) [[unlikely]]
@@ -160,7 +215,10 @@ inline void Pointers::read_words(const Layout& layout, void** parameters, Bounds
     const GivenWord given(word, each.evidence);
     words_[found] = given;
     parameters_[found] = each.index;
-    if (!range.holds(word)) continue;
+    if (!range.holds(word)) {
+      outside |= word;
+      continue;
+    }
     grades |= given.bits();
     fingerprint = with(fingerprint, word);
     ++found;
@@ -168,10 +226,12 @@ inline void Pointers::read_words(const Layout& layout, void** parameters, Bounds
   count_ = found;
   fingerprint_ = fingerprint;
   grades_ = grades;
+  outside_ = outside;
 }
 
 inline void Pointers::read(const Layout& layout, void** parameters, void** extra,
                            const Bounds& bounds, const TensorMaps& maps) {
+  structs_ = layout.structs;
   if (parameters && layout.words && layout.parameters.size() <= kMost) [[likely]] {
     return read_words(layout, parameters, bounds.range());
   }
@@ -182,18 +242,10 @@ inline void Pointers::read(const Layout& layout, void** parameters, void** extra
     }
     return;
   }
-  const unsigned char* buffer = nullptr;
-  std::size_t size = 0;
-  for (; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2) {
-    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
-      buffer = static_cast<const unsigned char*>(extra[1]);
-    } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
-      size = *static_cast<const std::size_t*>(extra[1]);
-    } else {
-      return;
-    }
-  }
-  if (!buffer) return;
+  const std::span<const unsigned char> packed = packed_buffer(extra);
+  if (packed.empty()) return;
+  const unsigned char* const buffer = packed.data();
+  const std::size_t size = packed.size();
   if (layout.hidden) {
     return read_one({0, static_cast<std::uint32_t>(size)}, layout.hints, buffer, bounds, maps);
   }

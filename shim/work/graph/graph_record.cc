@@ -24,7 +24,7 @@ void GraphRecord::change(CUgraphNode node, NodeUses uses) {
   uses.node = old.node;
   uses.depth = old.depth;
   uses.enabled = old.enabled;
-  uses.tells = old.tells;
+  uses.tells |= old.tells;
   uses.waits = old.waits;
   old = std::move(uses);
   uses_.reset();
@@ -71,15 +71,17 @@ std::shared_ptr<const GraphUses> GraphRecord::uses() {
   if (uses_) return uses_;
   std::vector<UsedRange> ranges;
   GraphUses all;
+  std::uint32_t node = 0;
   for (const NodeUses& each : nodes_) {
+    ++node;
     if (!each.enabled) continue;
-    ranges.insert(ranges.end(), each.ranges.begin(), each.ranges.end());
-    std::copy_if(each.arguments.begin(), each.arguments.end(), std::back_inserter(all.arguments),
-                 [&](const LaunchArgument& argument) {
-                   return std::none_of(own_.begin(), own_.end(), [&](const UsedRange& own) {
-                     return argument.value - own.base < own.size;
-                   });
-                 });
+    for (const UsedRange& range : each.ranges) ranges.emplace_back(range).node = node;
+    for (const LaunchArgument& argument : each.arguments) {
+      const bool allocated = std::any_of(own_.begin(), own_.end(), [&](const UsedRange& own) {
+        return argument.value - own.base < own.size;
+      });
+      if (!allocated) all.arguments.emplace_back(argument).node = node;
+    }
     all.tells |= each.tells;
     all.waits |= each.waits;
   }

@@ -7,6 +7,7 @@
 #include "rulebook/batch/operations.h"
 #include "rulebook/order/host_wait.h"
 #include "shim/work/arguments/pointers.h"
+#include "shim/work/places.h"
 
 namespace cuvmm::shim {
 
@@ -28,7 +29,7 @@ void NodeReader::read(CUgraph graph, int depth, std::vector<NodeUses>& out) cons
     NodeUses& uses = out.emplace_back(this->node(node, type));
     uses.node = node;
     uses.depth = depth;
-    uses.tells = tells_the_host(type);
+    uses.tells |= tells_the_host(type);
     uses.waits = waits_for_others(type);
     CUgraph child = nullptr;
     if (type == CU_GRAPH_NODE_TYPE_GRAPH && ask_.child_graph &&
@@ -79,6 +80,8 @@ NodeUses NodeReader::kernel(CUfunction function, void** parameters, void** extra
   for (const UsedRange& tensor : memory.ranges) uses.ranges.push_back({tensor.base, 0});
   uses.arguments.resize(Pointers::kMostArguments);
   uses.arguments.resize(pointers.arguments(uses.arguments.data()));
+  uses.tells =
+      any_word(layout, parameters, extra, [&](Address word) { return reaches_host(word); });
   return uses;
 }
 
@@ -87,6 +90,8 @@ NodeUses NodeReader::copy(const CUDA_MEMCPY3D& copy) const {
   Touch list[kMaxTouches];
   const std::size_t count = touches(calls::Memcpy3D{&copy}, list);
   for (std::size_t i = 0; i < count; ++i) add(uses, extent(list[i]));
+  const bool array = copy.dstMemoryType == CU_MEMORYTYPE_ARRAY;
+  uses.tells = copy.dstMemoryType == CU_MEMORYTYPE_HOST || (!array && reaches_host(copy.dstDevice));
   return uses;
 }
 
@@ -94,6 +99,7 @@ NodeUses NodeReader::fill(CUdeviceptr to, std::size_t pitch, std::size_t element
                           std::size_t height) const {
   NodeUses uses;
   if (width != 0 && height != 0) add(uses, {to, (height - 1) * pitch + width * element});
+  uses.tells = reaches_host(to);
   return uses;
 }
 
@@ -110,11 +116,15 @@ NodeUses NodeReader::batch(CUstreamBatchMemOpParams* list, unsigned count) const
   return uses;
 }
 
+bool NodeReader::reaches_host(Address address) const {
+  return host_ && host_->holds(address) && ask_place(ask_, address).place != Place::kDevice;
+}
+
 void NodeReader::add(NodeUses& to, const UsedRange& range) const {
   if (range.size == 0) return;
   if (bounds_.holds(range.base) || bounds_.holds(range.base + (range.size - 1))) {
     to.ranges.push_back(range);
-    to.arguments.push_back({range.base, -1});
+    to.arguments.push_back({.value = range.base, .touched = true});
   }
 }
 

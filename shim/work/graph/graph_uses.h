@@ -41,8 +41,10 @@ class NodeReader {
  public:
   static constexpr int kDeepest = 16;  ///< child graphs in child graphs
 
-  NodeReader(const Questions& ask, Layouts& layouts, const TensorMaps& maps, const Bounds& bounds)
-      : ask_(ask), layouts_(layouts), maps_(maps), bounds_(bounds) {}
+  /// `host`: memory that the host reads as kernels do. Null: what nodes tell the host is not read.
+  NodeReader(const Questions& ask, Layouts& layouts, const TensorMaps& maps, const Bounds& bounds,
+             const Bounds* host = nullptr)
+      : ask_(ask), layouts_(layouts), maps_(maps), bounds_(bounds), host_(host) {}
 
   /// The nodes of a graph that lies `depth` child graphs deep; a child graph's follow its node.
   std::vector<NodeUses> graph(CUgraph graph, int depth = 0) const;
@@ -58,11 +60,14 @@ class NodeReader {
  private:
   void read(CUgraph graph, int depth, std::vector<NodeUses>& out) const;
   void add(NodeUses& to, const UsedRange& range) const;
+  /// Whether the host sees what is written there. Asks the driver.
+  bool reaches_host(Address address) const;
 
   const Questions& ask_;
   Layouts& layouts_;
   const TensorMaps& maps_;
   const Bounds& bounds_;
+  const Bounds* host_;
 };
 
 /// The bytes from the first to the last that a copy or fill touches.

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses that kernels are given without using what lies there: the end of their memory, the
+// beginning of an arena, one element before the first.
+#include <gmock/gmock.h>
+
+#include "shim/testing/work_world.h"
+
+namespace cuvmm::shim {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class WorkEnds : public WorkWorld {
+ protected:
+  static constexpr CUdeviceptr kNext = kBase + kSize, kFar = kBase + 16 * kSize;
+  WorkEnds() { answers.non_blocking = {s_, t_}; }
+  /// Two mappings, one behind the other, and a stream that is busy.
+  void two_neighbours() {
+    map();
+    map(kNext);
+    busy(s_);
+  }
+  CUdeviceptr allocate(CUdeviceptr at, CUstream where) {
+    answers.pool_memory = at;
+    CUdeviceptr out = 0;
+    EXPECT_EQ(run(calls::MemAllocAsync{&out, kGranule, where}), CUDA_SUCCESS);
+    return out;
+  }
+};
+
+TEST_F(WorkEnds, TheEndOfAKernelsMemoryIsNoUseOfWhatBeginsThere) {
+  two_neighbours();
+  launch(s_, {kBase + 64, kNext});
+  unmap(kNext);
+  EXPECT_THAT(found(), IsEmpty());
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(WorkEnds, TheEndCountsAlthoughItsMemoryIsGone) {
+  two_neighbours();
+  launch(s_, {kBase + 64, kNext});
+  unmap();
+  unmap(kNext);
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle")) << "of the first alone";
+}
+
+TEST_F(WorkEnds, AloneItIsWhereMemoryBeginsButNotForSure) {
+  two_neighbours();
+  launch(s_, {kNext});
+  unmap(kNext);
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+}
+
+TEST_F(WorkEnds, WhereNothingEndsMemoryBeginsForSure) {
+  CUdeviceptr reserved = 0;
+  run(calls::MemAddressReserve{&reserved, kSize, 0, kBase, 0});
+  map(kNext);
+  busy(s_);
+  launch(s_, {kNext});
+  unmap(kNext);
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(WorkEnds, AnAddressInsideOfTheNextMemoryIsAUseOfIt) {
+  two_neighbours();
+  launch(s_, {kBase, kNext, kNext + 8});
+  unmap(kNext);
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(WorkEnds, OnlyPointersCanBeEnds) {
+  two_neighbours();
+  launch(s_, {kBase});
+  run(calls::MemsetD8Async{kNext, 1, 16, s_});
+  unmap(kNext);
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(WorkEnds, TheEndOfPoolMemoryIsNoUseOfTheNext) {
+  allocate(kBase, s_);
+  allocate(kBase + kGranule, s_);
+  run(calls::StreamSynchronize{s_});
+  busy(t_);
+  launch(t_, {kBase, kBase + kGranule});
+  EXPECT_EQ(run(calls::MemFreeAsync{kBase + kGranule, s_}), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkEnds, TheEndOfPoolMemoryIsNotUsedBeforeItsAllocation) {
+  allocate(kBase, s_);
+  run(calls::StreamSynchronize{s_});
+  busy(s_);
+  allocate(kBase + kGranule, s_);
+  launch(t_, {kBase, kBase + kGranule});
+  EXPECT_THAT(found(), IsEmpty());
+  launch(t_, {kBase, kBase + kGranule + 8});
+  EXPECT_THAT(found(), ElementsAre("data-pool-ordered"));
+}
+
+// Plain memory is not followed: what a kernel is given of it is not noted.
+TEST_F(WorkEnds, TheBeginningMayLieInMemoryThatIsNotFollowed) {
+  answers.plain_memory = kBase - kSize;
+  CUdeviceptr plain = 0;
+  EXPECT_EQ(run(calls::MemAlloc{&plain, kSize}), CUDA_SUCCESS);
+  map();
+  busy(s_);
+  launch(s_, {plain, kBase});
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+  map();
+  launch(s_, {0, kBase});
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered")) << "nothing else is given";
+}
+
+TEST_F(WorkEnds, TheBeginningMayLieInAStruct) {
+  answers.name = "_Z1k4BothPf";
+  answers.layout = {{0, 16}, {16, 8}};
+  two_neighbours();
+  std::uint64_t both[] = {kBase, 8}, end = kNext;
+  void* parameters[] = {both, &end};
+  run(calls::LaunchKernel{.f = function(), .hStream = s_, .kernelParams = parameters});
+  unmap(kNext);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkEnds, TheEndOfMemoryIsNoPlaceThatNeedsAccess) {
+  map();
+  map(kNext, kSize, false);
+  launch(nullptr, {kBase, kNext});  // the current context says which device
+  EXPECT_THAT(found(), IsEmpty());
+  launch(nullptr, {kNext, 0});
+  EXPECT_THAT(found(), ElementsAre("launch-argument-access"));
+}
+
+// --- Arenas
+
+class WorkArenas : public WorkEnds {
+ protected:
+  /// A reservation of eight pages, of which a few have memory.
+  void arena(std::initializer_list<std::size_t> pages) {
+    CUdeviceptr reserved = 0;
+    run(calls::MemAddressReserve{&reserved, 8 * kGranule, 0, kBase, 0});
+    for (const std::size_t each : pages) back(each);
+  }
+  void back(std::size_t number, bool access = true) {
+    CUmemAllocationProp prop{};
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    CUmemGenericAllocationHandle handle = 0;
+    run(calls::MemCreate{&handle, kGranule, &prop, 0});
+    run(calls::MemMap{page(number), kGranule, 0, handle, 0});
+    CUmemAccessDesc desc{prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    if (access) run(calls::MemSetAccess{page(number), kGranule, &desc, 1});
+  }
+  static CUdeviceptr page(std::size_t number) { return kBase + number * kGranule; }
+};
+
+TEST_F(WorkArenas, TheBeginningOfAnArenaNeedNoMemory) {
+  arena({2, 3});
+  launch(s_, {page(0)});
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkArenas, NorDoesItNeedMemoryAnyMore) {
+  arena({0, 3});
+  launch(s_, {page(0)});
+  run(calls::StreamSynchronize{s_});
+  unmap(page(0), kGranule);
+  launch(s_, {page(0)});
+  EXPECT_THAT(found(), IsEmpty());
+  unmap(page(3), kGranule);
+  launch(s_, {page(0)});
+  EXPECT_THAT(found(), ElementsAre("launch-argument-alive")) << "all of it is gone";
+}
+
+TEST_F(WorkArenas, BehindAllOfItsMemoryAnAddressLeadsToNothing) {
+  arena({0, 1});
+  launch(s_, {page(4)});
+  EXPECT_THAT(found(), ElementsAre("launch-argument-mapped"));
+}
+
+TEST_F(WorkArenas, APartOfAnArenaMayEndWhereNothingIs) {
+  arena({0, 1});
+  launch(s_, {page(0), page(4)});
+  EXPECT_THAT(found(), IsEmpty());
+  launch(s_, {0, page(4)});
+  EXPECT_THAT(found(), ElementsAre("launch-argument-mapped"))
+      << "what is right beside other arguments is looked at again";
+}
+
+TEST_F(WorkArenas, TheBeginningOfAnArenaNeedNoAccess) {
+  arena({});
+  back(0, false);
+  back(1);
+  launch(nullptr, {page(0)});
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkArenas, OneElementBeforeMemoryIsNoPlaceToGo) {
+  CUdeviceptr reserved = 0;
+  run(calls::MemAddressReserve{&reserved, kSize, 0, kBase, 0});
+  map(kNext);
+  launch(s_, {kNext - 8});
+  EXPECT_THAT(found(), IsEmpty());
+  launch(s_, {kNext - kGranule});
+  EXPECT_THAT(found(), ElementsAre("launch-argument-mapped"));
+}
+
+TEST_F(WorkArenas, OneElementBeforeMemoryMayBeWhereOtherMemoryWas) {
+  allocate(kBase, s_);
+  allocate(kBase + kGranule, s_);
+  EXPECT_EQ(run(calls::MemFreeAsync{kBase, s_}), CUDA_SUCCESS);
+  launch(s_, {kBase + kGranule - 4});
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+// Of a copy or a fill, all bytes are used.
+TEST_F(WorkArenas, AFillOfAGraphInAnArenaIsJudged) {
+  arena({2});
+  CUDA_MEMSET_NODE_PARAMS node{};
+  node.dst = page(0);
+  node.elementSize = 4;
+  node.width = node.height = 1;
+  answers.fill_nodes = {node};
+  CUgraphExec exec = nullptr;
+  run(calls::GraphInstantiateWithFlags{&exec, nullptr, 0});
+  run(calls::GraphLaunch{exec, s_});
+  EXPECT_THAT(found(), ElementsAre("launch-argument-mapped"));
+}
+
+}  // namespace
+}  // namespace cuvmm::shim
