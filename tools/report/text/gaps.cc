@@ -48,6 +48,12 @@ std::vector<std::string> gap_sentences(const MergedReport& report, const NotEmul
     sentences.push_back("calls were not checked that went to a driver beside the shim: " +
                         named(files));
   }
+  if (!report.without_shim.empty()) {
+    sentences.push_back(
+        "calls were not checked of processes that cuvmm's shim was not in, because they were "
+        "started without LD_PRELOAD (env -i, sudo), or are linked statically: " +
+        named(report.without_shim));
+  }
   if (!missing.need_driver.empty()) {
     sentences.push_back(
         "nothing was checked of what needs a real driver, because a CUDA runtime of NVIDIA's is in "
