@@ -36,6 +36,7 @@ struct ProcessReport {
   /// What was left out of it: "FILE: what is wrong".
   std::vector<std::string> problems = {};
   std::string image = {};       ///< of the process (api/posix/image_name.h), from the file's name
+  bool calls_known = true;      ///< false: it was killed, and nobody knows which calls it made
   bool became_another = false;  ///< by exec, for all that is known
 };
 

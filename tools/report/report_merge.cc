@@ -126,9 +126,8 @@ std::string cut_short(const ProcessReport& report, const Endings& endings) {
   if (report.became_another)
     return "became another program through exec before it could look for leaks" + looked;
   if (report.exited) {
-    return std::string(
-               "ended by itself, but not with a last report: that could not be written, or ") +
-           "it had become another program; what it had found until then counts";
+    return std::string("ended by itself, but told of no leaks: its last report could not be ") +
+           "written, or it had become another program" + looked;
   }
   const auto signal = endings.signals.find(report.pid);
   const bool known = signal != endings.signals.end();
@@ -150,6 +149,7 @@ class Merger {
     if (!report.error.empty()) return add_unread(report);
     ++result_.processes;
     const Json& value = report.value;
+    result_.calls_known = result_.calls_known && report.calls_known;
     const std::string process = "process " + std::to_string(report.pid);
     for (const std::string& what : report.problems) note(process + ": " + what);
     add_driver(value, process);

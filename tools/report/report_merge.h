@@ -23,8 +23,9 @@ struct MergedReport {
   Json value;     ///< the whole report, as docs/report.md describes it
   Totals totals;  ///< occurrences, folded repeats included
   std::size_t processes = 0;
-  std::vector<std::int64_t> unjudged;     ///< processes whose leaks nobody could look for
-  std::size_t unread = 0;                 ///< reports that are lost, or are none
+  std::vector<std::int64_t> unjudged;  ///< processes whose leaks nobody could look for
+  bool calls_known = true;  ///< false: of some process that was killed, nobody knows them
+  std::size_t unread = 0;   ///< reports that are lost, or are none
   std::vector<std::string> without_shim;  ///< "71 (app)": processes that used a driver without it
   std::string first_rule;                 ///< of the first finding that is not advice, "" when none
   std::vector<std::string> notes;         ///< what is missing and why; also in value["notes"]

@@ -38,8 +38,8 @@ std::uint64_t checked_calls(const MergedReport& report) {
 }
 
 bool nothing_checked(const MergedReport& report) {
-  return report.unread == 0 && report.unjudged.empty() && report.value["findings"].empty() &&
-         checked_calls(report) == 0;
+  return report.unread == 0 && report.calls_known && report.unjudged.empty() &&
+         report.value["findings"].empty() && checked_calls(report) == 0;
 }
 
 std::vector<std::string> gap_sentences(const MergedReport& report, const NotEmulated& missing) {

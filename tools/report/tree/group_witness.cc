@@ -28,8 +28,9 @@ std::uint64_t pending(pid_t pid) {
   return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at + kLine.size(), nullptr, 16);
 }
 
-[[noreturn]] void wait_for_nothing() {
+[[noreturn]] void wait_for_nothing(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(0);  // it has ended before that
   // Whoever reads what this command writes shall not wait for it.
   ::syscall(SYS_close_range, 0, UINT_MAX, 0);
   for (;;) ::pause();
@@ -38,9 +39,10 @@ std::uint64_t pending(pid_t pid) {
 }  // namespace
 
 void GroupWitness::start() {
+  const pid_t parent = ::getpid();
   // As fork(), but its end is told to nobody.
   pid_ = static_cast<pid_t>(::syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr));
-  if (pid_ == 0) wait_for_nothing();
+  if (pid_ == 0) wait_for_nothing(parent);
 }
 
 void GroupWitness::end() {

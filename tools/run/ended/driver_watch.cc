@@ -122,8 +122,9 @@ void DriverWatch::add_to(MergedReport& report, const std::vector<ProcessReport>&
   std::set<std::string> known;  // which the shim opened
   bool all_known = true;
   for (const ProcessReport& one : reports) {
-    all_known = all_known && one.error.empty();
-    if (one.error.empty()) known.insert(canonical(one.value["driver"].value("path", "")));
+    const bool told = one.error.empty() && one.value.contains("driver");
+    all_known = all_known && told;
+    if (told) known.insert(canonical(one.value["driver"].value("path", "")));
   }
   std::set<std::string> beside;
   for (const auto& [id, process] : processes_) {

@@ -265,7 +265,8 @@ class LeftBehind {
 
   void count_its_calls(ProcessReport& report) const {
     ring::Reading calls;
-    if (read_calls(report, calls)) count_calls(report.value, calls);
+    report.calls_known = read_calls(report, calls);
+    if (report.calls_known) count_calls(report.value, calls);
   }
 
   void judge(ProcessReport& report) const {
