@@ -289,6 +289,17 @@ TEST_F(Live, FilesOfDeadProcessesAreRemoved) {
   EXPECT_NE(problems[0].find("nonsense.live"), std::string::npos);
 }
 
+TEST_F(Live, OfAProcessThatBecameAnotherProgramTheNewestIsShown) {
+  Writer earlier, now;
+  ASSERT_EQ(earlier.open(path("7-1.000000009"), ""), 0);
+  ASSERT_EQ(now.open(path("7-1.000000010"), ""), 0);
+  std::vector<std::string> problems;
+  const std::vector<View> views = open_all(folder_, problems);
+  ASSERT_EQ(views.size(), 1u);
+  EXPECT_EQ(views[0].path(), path("7-1.000000010"));
+  EXPECT_FALSE(std::filesystem::exists(path("7-1.000000009"))) << "no `cuvmm run` judges it";
+}
+
 TEST_F(Live, StrangeFilesAreOneProblem) {
   for (const char* name : {"a", "b", "c"}) std::ofstream(path(name)) << "of an older version";
   std::vector<std::string> problems;

@@ -129,9 +129,8 @@ bool View::wanted() const {
   return run != 0 && process_start(std::to_string(run).c_str()) == image_->header.run_start;
 }
 
-bool View::left_by(std::uint64_t run_pid, std::uint64_t run_start) const {
-  return of_here() && image_->header.run_pid == run_pid && image_->header.run_start == run_start &&
-         !alive();
+bool View::made_in(std::uint64_t run_pid, std::uint64_t run_start) const {
+  return image_->header.run_pid == run_pid && image_->header.run_start == run_start;
 }
 
 bool View::of_here() const {
@@ -206,6 +205,26 @@ std::vector<PythonLine> View::python(std::uint32_t id) const {
   return lines;
 }
 
+namespace {
+
+// A process that became another program by exec may have left several: the newest stays.
+std::vector<View> newest_of(std::vector<View> views) {
+  std::sort(views.begin(), views.end(), [](const View& a, const View& b) {
+    return a.pid() != b.pid() ? a.pid() < b.pid() : a.path() > b.path();
+  });
+  std::vector<View> newest;
+  for (View& view : views) {
+    if (newest.empty() || newest.back().pid() != view.pid()) {
+      newest.push_back(std::move(view));
+    } else if (!view.wanted()) {
+      ::unlink(view.path().c_str());
+    }
+  }
+  return newest;
+}
+
+}  // namespace
+
 std::vector<View> open_all(const std::string& folder, std::vector<std::string>& problems) {
   std::vector<View> views;
   DIR* const names = ::opendir(folder.c_str());
@@ -238,22 +257,20 @@ std::vector<View> open_all(const std::string& folder, std::vector<std::string>& 
   // An update of cuvmm makes all that older processes left strange: they are one problem.
   if (more_strange != 0) strange += "; so are " + std::to_string(more_strange) + " more";
   if (!strange.empty()) problems.push_back(std::move(strange));
-  std::sort(views.begin(), views.end(),
-            [](const View& a, const View& b) { return a.pid() < b.pid(); });
-  return views;
+  return newest_of(std::move(views));
 }
 
 std::vector<View> open_left(const std::string& folder, std::uint64_t run_pid,
-                            std::uint64_t run_start) {
+                            std::uint64_t run_start, bool all_ended) {
   std::vector<View> views;
   DIR* const names = ::opendir(folder.c_str());
   if (!names) return views;
   while (const dirent* const entry = ::readdir(names)) {
     const std::string path = folder + "/" + entry->d_name;
     View view;
-    if (path.ends_with(".live") && view.open(path).empty() && view.left_by(run_pid, run_start)) {
-      views.push_back(std::move(view));
-    }
+    if (!path.ends_with(".live") || !view.open(path).empty() || !view.made_in(run_pid, run_start))
+      continue;
+    if (view.of_here() ? !view.alive() : all_ended) views.push_back(std::move(view));
   }
   ::closedir(names);
   return views;

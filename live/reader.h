@@ -46,8 +46,8 @@ class View {
   bool of_here() const;
   /// Whether its process still lives.
   bool alive() const;
-  /// Whether it is of a process of this `cuvmm run`, and that process has ended.
-  bool left_by(std::uint64_t run_pid, std::uint64_t run_start) const;
+  /// Whether it is of a process of this `cuvmm run`.
+  bool made_in(std::uint64_t run_pid, std::uint64_t run_start) const;
   /// Whether the `cuvmm run` lives that judges what its process leaves.
   bool wanted() const;
   /// Whether that is still the program which made the file, and no other one by exec.
@@ -73,8 +73,9 @@ class View {
 std::vector<View> open_all(const std::string& folder, std::vector<std::string>& problems);
 
 /// The files of this folder that ended processes of this very `cuvmm run` left, by the run's pid
-/// and start.
+/// and start. `all_ended`: all of them have ended. Else nobody knows it of those of another pid
+/// namespace, and they are left out.
 std::vector<View> open_left(const std::string& folder, std::uint64_t run_pid,
-                            std::uint64_t run_start);
+                            std::uint64_t run_start, bool all_ended);
 
 }  // namespace cuvmm::live

@@ -59,7 +59,8 @@ void end_with_report(Process& process, bool flush) {
   const int code = process.exit_code(kNone);
   if (code == kNone || !process.is_current()) return;
   if (cuvmm::shim::in_signal_handler()) cuvmm::shim::exit_if_stuck(kSecondsForOutput, code);
-  if (flush) ::fflush(nullptr);
+  // As exit() does it, which does not wait for a thread that reads from a stream.
+  if (flush) ::fcloseall();
   ::syscall(SYS_exit_group, code);
 }
 

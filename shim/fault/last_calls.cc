@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +10,7 @@
 #include <new>
 #include <string_view>
 
+#include "api/posix/image_name.h"
 #include "ring/image_file.h"
 #include "shim/intercept/call_hooks.h"
 #include "shim/intercept/ring_call.h"
@@ -18,14 +18,6 @@
 namespace cuvmm::shim {
 
 namespace {
-
-// Unique among those of a process tree: a pid comes back after exec, and after wrapping.
-std::string unique_name(const std::string& folder) {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return folder + "/" + std::to_string(::getpid()) + "-" + std::to_string(now.tv_sec) + "." +
-         std::to_string(now.tv_nsec) + ".ring";
-}
 
 // The file of this very process, from before it became the program that it is now by exec.
 bool is_of_earlier_program(const std::string& path, const ring::Header& mine) {
@@ -60,7 +52,7 @@ void LastCalls::open(const Options& options, const std::string& driver) noexcept
   if (options.ring.empty()) return g_hooks.ring_wanted.store(false);
   const int saved = errno;
   try {
-    path_ = unique_name(options.ring);
+    path_ = options.ring + "/" + image_name() + ".ring";
     image_ = ring::map_new_file(path_);
     if (!image_) error_ = errno;
   } catch (const std::bad_alloc&) {
@@ -72,7 +64,8 @@ void LastCalls::open(const Options& options, const std::string& driver) noexcept
     g_ring.start(image_);
     g_ring.keep_maps();
     try {
-      if (!options.keep_ring) remove_earlier(options.ring, path_, image_->header);
+      if (!options.keep_ring && !options.judged)
+        remove_earlier(options.ring, path_, image_->header);
     } catch (const std::bad_alloc&) {
     }
   } else {

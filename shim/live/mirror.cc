@@ -10,7 +10,7 @@
 #include "api/fnv1a.h"
 #include "api/location.h"
 #include "api/posix/cancel_off.h"
-#include "api/posix/process_start.h"
+#include "api/posix/image_name.h"
 #include "shim/facts/descriptor.h"
 #include "shim/stack/python/names.h"
 #include "shim/stack/stacks.h"
@@ -57,10 +57,7 @@ void Mirror::start(const Books& books) {
   const CancelOff no_cancel;
   started_ = true;
   const int saved = errno;
-  path_ = folder_ + "/" + std::to_string(::getpid()) + "-" + std::to_string(process_start("self")) +
-          ".live";
-  // What this very process left before an exec.
-  ::unlink(path_.c_str());
+  path_ = folder_ + "/" + image_name() + ".live";
   const int error = writer_.open(path_, driver_);
   errno = saved;
   // Nobody has asked yet: `cuvmm map` says that there is nothing, to who does.

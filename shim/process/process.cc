@@ -3,12 +3,12 @@
 #include "shim/intercept/call_hooks.h"
 
 #include <pthread.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <new>
 
 #include "api/posix/cancel_off.h"
+#include "api/posix/image_name.h"
 #include "shim/fail/fail_log.h"
 #include "shim/fail/injector.h"
 #include "shim/guard/guard.h"
@@ -28,13 +28,8 @@ namespace {
 constexpr std::size_t kMaxUnchecked = 256;
 constexpr std::chrono::milliseconds kPatience{1000};
 
-// Unique among the reports of a process tree: a pid comes back after exec, and after wrapping.
-std::string unique_report_name(const std::string& folder, int pid) {
-  if (folder.empty()) return {};
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return folder + "/" + std::to_string(pid) + "-" + std::to_string(now.tv_sec) + "." +
-         std::to_string(now.tv_nsec) + ".json";
+std::string own_report_name(const std::string& folder) {
+  return folder.empty() ? std::string() : folder + "/" + image_name() + ".json";
 }
 
 // From here on the driver's table leads to the guard, and the session sees what the program sees.
@@ -96,7 +91,7 @@ Process::Process()
   ledger_ = std::make_unique<Ledger>(
       suppressions_, [this](const Entry& entry) { announce(entry); }, options_.verbose, &labels_);
   report_.choose(options_.report, false);
-  own_report_.choose(unique_report_name(options_.report_dir, pid_), true);
+  own_report_.choose(own_report_name(options_.report_dir), true);
   // A thread that is cancelled in the driver is unwound through our frames by the C library's copy
   // of libgcc. Ours, which their clean-up uses, is ready for that once it has unwound something
   // itself.
@@ -248,6 +243,7 @@ void Process::restart_in_child() {
   t_state.on_own_stack = false;
   if (!whole.symbols) symbolizer_was_interrupted();
   pid_ = ::getpid();
+  start_image();
   forked_ = true;
   release_stderr_in_child();
   const std::string parents_trace = options_.trace;
@@ -260,7 +256,7 @@ void Process::restart_in_child() {
   leaks_judged_.store(false);
   undecided_.clear();
   report_.choose(options_.report, false);
-  own_report_.choose(unique_report_name(options_.report_dir, pid_), true);
+  own_report_.choose(own_report_name(options_.report_dir), true);
   ledger_->clear(whole.ledger);
   labels_.restart_in_child(whole.labels);
   if (!whole.texts) new (&unchecked_) std::set<std::string>();

@@ -55,6 +55,16 @@ std::string json_numbers(const std::vector<std::uint64_t>& numbers) {
   return list + ']';
 }
 
+// Calls that were made to fail never came to the session.
+void count_injected(ReportContext& context) {
+  Injector* const injector = g_hooks.injector.load(std::memory_order_acquire);
+  if (!injector || !injector->injects()) return;
+  const auto seen = injector->seen();
+  if (!seen) return;
+  for (const Injected& call : seen->injected)
+    ++context.counts[static_cast<std::size_t>(call.entry)];
+}
+
 }  // namespace
 
 void Process::find_escapes() {
@@ -96,6 +106,7 @@ ReportContext Process::context(const char* ended) {
     context.counts[i] = open->session.count(static_cast<EntryPoint>(i));
   }
   context.work = open->session.work().counts();
+  count_injected(context);
   return context;
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
 
 #include "api/driver.h"
@@ -25,8 +26,10 @@ bool is_request(int signal) {
          signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGALRM;
 }
 
-int signal_of(const ring::Reading& reading, const TreeResult& tree) {
+// `went_on`: it became another program by exec, which left a file of its own.
+int signal_of(const ring::Reading& reading, const TreeResult& tree, bool went_on) {
   if (reading.state == ring::State::kSignal) return reading.signal;
+  if (went_on) return 0;
   if (reading.pid == tree.pid && tree.signal != 0) return tree.signal;
   const auto found = tree.signals.find(static_cast<pid_t>(reading.pid));
   return found == tree.signals.end() ? 0 : found->second;
@@ -38,17 +41,23 @@ std::string where(const ring::Reading& reading) {
   return entry ? " in " + entry->name : "";
 }
 
+// The pid, where the file is named as the shim names it.
+std::string process_of(const std::string& file) {
+  const std::string name = std::filesystem::path(file).filename();
+  return name.substr(0, name.find('-'));
+}
+
 // Why somebody will want to look; "" if nobody will.
-std::string reason(const ring::Reading& reading, const TreeResult& tree) {
+std::string reason(const ring::Reading& reading, const TreeResult& tree, bool went_on) {
   if (reading.fault_result != 0) {
     return "saw " + result_name(static_cast<CUresult>(reading.fault_result));
   }
-  const int signal = signal_of(reading, tree);
+  const int signal = signal_of(reading, tree, went_on);
   if (signal != 0) {
     return is_request(signal) ? "" : "was ended by " + signal_text(signal) + where(reading);
   }
   // Its parent knows how it ended. It did not exit, and exec comes between calls.
-  const bool cut = reading.state == ring::State::kRunning && !reading.pending.empty();
+  const bool cut = !went_on && reading.state == ring::State::kRunning && !reading.pending.empty();
   return cut && !tree.left_running ? "was ended" + where(reading) : "";
 }
 
@@ -63,12 +72,15 @@ std::vector<KeptRing> keep_rings(const std::string& folder, const TreeResult& tr
   }
   const RunId mine{static_cast<std::uint64_t>(::getpid()), process_start("self")};
   std::vector<KeptRing> kept;
-  for (const std::string& file : files) {
+  for (auto at = files.begin(); at != files.end(); ++at) {
+    const std::string& file = *at;
+    const auto next = std::next(at);
+    const bool went_on = next != files.end() && process_of(*next) == process_of(file);
     ring::Reading reading;
     const std::string problem = ring::read_file(file, reading);
     // In a folder that outlives the run there are files of other runs, and what others put there.
     if (all && (!problem.empty() || reading.run != mine)) continue;
-    const std::string why = problem.empty() ? reason(reading, tree) : "";
+    const std::string why = problem.empty() ? reason(reading, tree, went_on) : "";
     if (why.empty()) {
       if (!all) std::filesystem::remove(file, error);
       continue;

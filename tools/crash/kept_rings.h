@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/report/process_tree.h"
+#include "tools/report/tree/process_tree.h"
 
 namespace cuvmm::tools {
 

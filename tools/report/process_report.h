@@ -35,6 +35,9 @@ struct ProcessReport {
   std::size_t values = 0;  ///< JSON values in it, for who adds up what reports take
   /// What was left out of it: "FILE: what is wrong".
   std::vector<std::string> problems = {};
+  std::string image = {};       ///< of the process (api/posix/image_name.h), from the file's name
+  bool calls_known = true;      ///< false: it was killed, and nobody knows which calls it made
+  bool became_another = false;  ///< by exec, for all that is known
 };
 
 /// Reads a file of one or more JSON objects, one after another; the last whole one is the report.

@@ -120,21 +120,23 @@ class Unknown {
 
 // Of a process whose last report was not its end.
 std::string cut_short(const ProcessReport& report, const Endings& endings) {
+  const bool judged = report.leaks == ProcessReport::Leaks::kJudged;
+  const std::string looked = judged ? "; `cuvmm run` looked for them in what it held then"
+                                    : "; what it had found until then counts";
+  if (report.became_another)
+    return "became another program through exec before it could look for leaks" + looked;
   if (report.exited) {
-    return std::string(
-               "ended by itself, but not with a last report: that could not be written, or ") +
-           "it had become another program; what it had found until then counts";
+    return std::string("ended by itself, but told of no leaks: its last report could not be ") +
+           "written, or it had become another program" + looked;
   }
   const auto signal = endings.signals.find(report.pid);
   const bool known = signal != endings.signals.end();
-  const bool judged = report.leaks == ProcessReport::Leaks::kJudged;
   return "was ended " + (known ? "by " + signal_text(signal->second) + " " : "") +
          "before it could look for leaks" +
          (known                  ? ""
           : endings.left_running ? " (killed, or still running)"
                                  : " (killed, or it became another program)") +
-         (judged ? "; `cuvmm run` looked for them in what it held then"
-                 : "; what it had found until then counts");
+         looked;
 }
 
 class Merger {
@@ -147,6 +149,7 @@ class Merger {
     if (!report.error.empty()) return add_unread(report);
     ++result_.processes;
     const Json& value = report.value;
+    result_.calls_known = result_.calls_known && report.calls_known;
     const std::string process = "process " + std::to_string(report.pid);
     for (const std::string& what : report.problems) note(process + ": " + what);
     add_driver(value, process);
@@ -327,13 +330,15 @@ std::vector<ProcessReport> read_reports(const std::string& folder, std::int64_t 
       continue;
     }
     ProcessReport& report = reports.emplace_back(read_process_report(file));
+    const std::string name = std::filesystem::path(file).filename();
+    report.image = name.substr(0, name.find(".json"));
     values += report.values;
     if (unfinished && !report.error.empty()) report.error += " (it was unfinished)";
   }
   if (error) reports.push_back({.error = folder + ": " + error.message()});
   std::sort(reports.begin(), reports.end(), [&](const ProcessReport& a, const ProcessReport& b) {
-    return std::make_tuple(a.pid != first, a.pid, a.error) <
-           std::make_tuple(b.pid != first, b.pid, b.error);
+    return std::make_tuple(a.pid != first, a.pid, a.image, a.error) <
+           std::make_tuple(b.pid != first, b.pid, b.image, b.error);
   });
   return reports;
 }

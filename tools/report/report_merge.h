@@ -24,9 +24,11 @@ struct MergedReport {
   Totals totals;  ///< occurrences, folded repeats included
   std::size_t processes = 0;
   std::vector<std::int64_t> unjudged;  ///< processes whose leaks nobody could look for
-  std::size_t unread = 0;              ///< reports that are lost, or are none
-  std::string first_rule;              ///< of the first finding that is not advice, "" when none
-  std::vector<std::string> notes;      ///< what is missing and why; also in value["notes"]
+  bool calls_known = true;  ///< false: of some process that was killed, nobody knows them
+  std::size_t unread = 0;   ///< reports that are lost, or are none
+  std::vector<std::string> without_shim;  ///< "71 (app)": processes that used a driver without it
+  std::string first_rule;                 ///< of the first finding that is not advice, "" when none
+  std::vector<std::string> notes;         ///< what is missing and why; also in value["notes"]
   /// Those of the findings that no process has told: that only several processes together show, or
   /// that are judged from what an ended process left.
   Json between = Json::array();

@@ -18,12 +18,13 @@
 #include "tools/live/live_folder.h"
 #include "tools/report/blame/blame.h"
 #include "tools/report/machine/machine_causes.h"
-#include "tools/report/process_tree.h"
 #include "tools/report/report_merge.h"
 #include "tools/report/summary.h"
 #include "tools/report/traces.h"
+#include "tools/report/tree/process_tree.h"
 #include "tools/run/child_environment.h"
 #include "tools/run/driver_choice.h"
+#include "tools/run/ended/driver_watch.h"
 #include "tools/run/ended/last_state.h"
 #include "tools/run/executable.h"
 #include "tools/run/launch_count.h"
@@ -233,10 +234,11 @@ void tell_between(const RunSettings& options, const Json& findings) {
 // Reads, merges, writes and sums up what the processes left; returns the exit code of the command.
 int conclude(const RunSettings& options, const TreeResult& tree, const Reach& reach,
              std::vector<ProcessReport> reports, TemporaryFolder& folder,
-             const NotEmulated& missing, bool eager) {
+             const NotEmulated& missing, const DriverWatch& drivers, bool eager) {
   const Endings endings{{tree.signals.begin(), tree.signals.end()}, tree.left_running};
   MergedReport merged =
       merge_reports(reports, gaps(tree, reach, reports, eager, folder.path()), endings);
+  drivers.add_to(merged, reports);
   std::vector<std::string> causes;
   if (options.emulate) {
     merged.value["skipped_launches"] = missing.skipped_launches;
@@ -416,9 +418,15 @@ int run(RunSettings options, int* ended_by) {
     environment["CUVMM_LAUNCH_COUNT"] = launches.path();
   }
   const SignalMask mask;  // until the report is written, those that run_tree() holds stay away
+  const LastStates states = left_by_processes(environment);
+  EndWatch watch(states.live_folder);
+  DriverWatch drivers(layout.layout.shim);
   const TreeResult tree =
       run_tree(program.path, options.command, as_strings(environment),
-               {.wait_s = options.wait, .quiet = options.quiet, .hold_signals = true});
+               {.wait_s = options.wait, .quiet = options.quiet, .hold_signals = true, .look = [&] {
+                  watch.look();
+                  drivers.look();
+                }});
   if (!tree.error.empty()) {
     const bool missing = tree.error_number == ENOENT;
     return failed(missing ? kExitNotFound : kExitNotExecutable,
@@ -431,11 +439,12 @@ int run(RunSettings options, int* ended_by) {
     say(options, "trace in " + file);
   try {
     std::vector<ProcessReport> reports = read_reports(folder.path(), tree.pid);
-    judge_last_states(reports, left_by_processes(environment), tree);
+    watch.look();
+    judge_last_states(reports, states, tree, watch);
     rings.conclude(options, tree);
-    const int code =
-        conclude(options, tree, reach, std::move(reports), folder,
-                 {launches.read(), launches.need_driver()}, streams_are_eager(options, current));
+    const int code = conclude(options, tree, reach, std::move(reports), folder,
+                              {launches.read(), launches.need_driver()}, drivers,
+                              streams_are_eager(options, current));
     if (ended_by && code == tree.exit_code && ended_on_request(tree)) *ended_by = tree.signal;
     return code;
   } catch (const std::exception& error) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuvmm run: its command line.
+#include <fmt/core.h>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -98,11 +100,14 @@ CLI::Validator when_streams_work() {
 
 // The shim leaves out a line that it does not understand. What the user wanted by it is not done
 // then, so it is said before the program runs.
-void check_suppressions(const std::string& file) {
+void check_suppressions(const char* from, const std::string& file) {
   if (file.empty()) return;
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error))
+    throw UsageError{fmt::format("{} {}: is a folder, not a file", from, file)};
   std::ifstream in(file, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) throw UsageError{"--suppressions " + file + ": cannot be read"};
+  if (!in) throw UsageError{fmt::format("{} {}: cannot be read", from, file)};
   std::string message;
   for (const std::string& error : live::read_suppressions(text).errors)
     message += (message.empty() ? "" : "\n") + file + ":" + error;
@@ -328,8 +333,11 @@ void take_run_options(RunSettings& options, const CLI::App& app, const std::stri
     if (options.streams.empty()) options.streams = hostile.streams;
   }
   options.driver = absolute(options.driver);
+  const bool named = !options.suppressions.empty();
+  if (const char* const file = std::getenv("CUVMM_SUPPRESSIONS"); file && !named)
+    options.suppressions = file;
   options.suppressions = absolute(options.suppressions);
-  check_suppressions(options.suppressions);
+  check_suppressions(named ? "--suppressions" : "CUVMM_SUPPRESSIONS", options.suppressions);
   options.trace = absolute(options.trace);
   options.ring = absolute(options.ring);
   if (options.live != "off") options.live = absolute(options.live);

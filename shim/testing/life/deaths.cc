@@ -62,6 +62,84 @@ int child_signalled(const char* signal) {
   return WIFSIGNALED(status) ? 12 : 13;
 }
 
+// Its parent ends it, and takes it from the kernel, long after its last call.
+int child_ended_by_parent(const char* signal) {
+  int ready[2];
+  if (::pipe(ready) != 0) return 1;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    life::init();
+    life::leak();
+    [[maybe_unused]] const ssize_t told = ::write(ready[1], "x", 1);
+    for (;;) ::pause();
+  }
+  char byte;
+  if (::read(ready[0], &byte, 1) != 1) return 1;
+  ::usleep(1'500'000);
+  ::kill(child, std::atoi(signal));
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? 12 : 13;
+}
+
+// Nobody takes the child from the kernel for long: it had ended all the same.
+int child_at_work_stays_dead(const char* signal) {
+  const pid_t child = ::fork();
+  if (child == 0) return signalled_at_work(signal);
+  ::usleep(1'500'000);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? 12 : 13;
+}
+
+// It is stopped in the middle of its work, and does not go on.
+int child_stopped_at_work(const char* signal) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    life::init();
+    life::cycle();
+    life::leak();
+    ::raise(SIGSTOP);
+    ::_exit(1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, WUNTRACED);
+  ::usleep(1'500'000);
+  ::kill(child, std::atoi(signal));
+  ::waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? 12 : 13;
+}
+
+int exec_self(const char* scenario, const char* argument) {
+  ::execl("/proc/self/exe", "deaths", scenario, argument, nullptr);
+  return 1;
+}
+
+int exec_then_signalled(const char* signal) {
+  life::init();
+  life::cycle();
+  return exec_self("signalled-later", signal);
+}
+
+int leak_then_exec(const char*) {
+  life::init();
+  life::leak();
+  ::execl("/bin/true", "true", nullptr);
+  return 1;
+}
+
+int leak_and_return(const char*) {
+  life::init();
+  life::leak();
+  return 0;
+}
+
+int leak_in_both(const char*) {
+  life::init();
+  life::leak();
+  return exec_self("leak-and-return", "");
+}
+
 int abort_in_atexit(const char*) {
   life::init();
   life::leak();
@@ -85,6 +163,13 @@ constexpr life::Scenario kScenarios[] = {
     {"signalled-at-work", signalled_at_work},
     {"handler-exits", handler_exits},
     {"child-signalled", child_signalled},
+    {"child-ended-by-parent", child_ended_by_parent},
+    {"child-at-work-stays-dead", child_at_work_stays_dead},
+    {"child-stopped-at-work", child_stopped_at_work},
+    {"exec-then-signalled", exec_then_signalled},
+    {"leak-then-exec", leak_then_exec},
+    {"leak-and-return", leak_and_return},
+    {"leak-in-both", leak_in_both},
     {"abort-in-atexit", abort_in_atexit},
     {"exit-from-thread", exit_from_thread},
 };

@@ -39,6 +39,7 @@ class Case:
     status: tuple = ()  # what the code may be under cuvmm, where it is luck without
     once: str = ""  # text that stderr holds exactly once
     count: int = 0  # of the first of `holds`; 0: any
+    findings: int = 0  # how many the report lists; 0: any
     calls: int = 0  # how many calls the report counts; 0: any
     note: str = ""  # part of one of the notes
     traced: bool = False  # with --trace: the trace holds every call
@@ -80,6 +81,19 @@ CASES = {
                             note="in flight, not leaked", calls=DEATH_CALLS),
     "leak-in-child-at-kill": Case(f"deaths child-signalled {signal.SIGKILL}", holds=(LEAK,), code=9, count=1,
                                   calls=DEATH_CALLS),
+    "leak-in-child-ended-by-parent": Case(f"deaths child-ended-by-parent {signal.SIGKILL}", holds=(LEAK,), code=9,
+                                          count=1, calls=1),
+    "leak-in-child-ended-politely": Case(f"deaths child-ended-by-parent {signal.SIGTERM}", holds=(LEAK,), code=9,
+                                         count=1, calls=1),
+    "child-at-work-stays-dead": Case(f"deaths child-at-work-stays-dead {signal.SIGKILL}", clean=True,
+                                     note="in flight, not leaked", calls=DEATH_CALLS),
+    "child-stopped-at-work": Case(f"deaths child-stopped-at-work {signal.SIGKILL}", clean=True,
+                                  note="in flight, not leaked", calls=DEATH_CALLS),
+    "leak-exec-then-kill": Case(f"deaths exec-then-signalled {signal.SIGKILL}", holds=(LEAK,), code=9, count=1,
+                                calls=DEATH_CALLS, processes=2),
+    "leak-then-exec": Case("deaths leak-then-exec", holds=(LEAK,), code=9, count=1, calls=1),
+    "leak-before-and-after-exec": Case("deaths leak-in-both", holds=(LEAK, LEAK), code=9, count=1, calls=2,
+                                       processes=2, findings=2),
     "leak-handler-exits": Case("deaths handler-exits exit", holds=(LEAK,), count=1, code=9, calls=DEATH_CALLS),
     "leak-handler-_exits": Case("deaths handler-exits _exit", holds=(LEAK,), count=1, code=9, calls=DEATH_CALLS),
     "leak-abort-in-atexit": Case("deaths abort-in-atexit", holds=(LEAK,), count=1, code=9, calls=1),
@@ -164,6 +178,7 @@ def compare(case: Case, build: pathlib.Path, scratch: pathlib.Path) -> list[str]
     want(not case.count or counts.get(case.holds[0]) == case.count, f"{case.count} times {case.holds[:1]}, not {counts}")
     calls = sum(found["calls"].values()) if report.exists() else 0
     want(not case.calls or calls == case.calls, f"{case.calls} calls, not {calls}")
+    want(not case.findings or len(found["findings"]) == case.findings, f"{case.findings} findings, not {rules}")
     want(any(case.note in note for note in found["notes"]) or not case.note, f"a note with {case.note!r}")
     want(not case.clean or not rules, f"no finding, not {rules}")
     want(case.processes is NO_CARE or found["processes"] == case.processes,

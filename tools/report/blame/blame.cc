@@ -61,7 +61,9 @@ std::optional<Blamed> blame(const std::vector<live::Frame>& frames, const OwnCod
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const live::Frame& frame = frames[i];
     if (behind_python == 0 && runs_python(frame)) unread = true;
-    if (!own.holds(frame) && owner_of(frame) != Owner::kProgram) continue;
+    if (!own.holds(frame) && owner_of(frame) != Owner::kProgram &&
+        (cut || !is_typed_program(frames, i)))
+      continue;
     if (unread || (cut && i >= behind_python)) return std::nullopt;
     return Blamed{i, false};
   }

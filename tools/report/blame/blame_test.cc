@@ -65,6 +65,25 @@ TEST(Blame, WhatTheUserNamesIsNoLibrarys) {
   EXPECT_EQ(blamed({kTorchCuda, mine, app, kLoop, kLibc, kStart}), 2);
 }
 
+TEST(Blame, OfTextThatIsRunTheOutermostAloneIsTheProgram) {
+  const live::Frame text = python("<string>", "<module>"), helper = python("<string>");
+  EXPECT_EQ(blamed({kTorchCuda, helper, text, kLoop, kLibc, kStart}), 2) << "python -c";
+  // exec('...') in a library, which a program calls.
+  const live::Frame app = python("/home/me/train.py", "<module>");
+  EXPECT_EQ(blamed({kTorchCuda, text, kTorchPython, app, kLoop, kLibc, kStart}), 3);
+  // The same in a thread of the library's own, or of a program that is a library (python -m).
+  const live::Frame thread = python("/usr/lib/python3.12/threading.py", "Thread._bootstrap");
+  const Frames inside = {kTorchCuda, text, kTorchPython, thread, kLoop, kLibc, kStart};
+  EXPECT_EQ(blamed(inside), 2);
+  EXPECT_TRUE(is_librarys(inside));
+  const live::Frame runpy = python("<frozen runpy>", "_run_module_as_main");
+  EXPECT_TRUE(is_librarys({kTorchCuda, text, kTorchPython, runpy, kLoop, kLibc, kStart}));
+  // What multiprocessing starts its workers with.
+  const live::Frame spawn = python("/usr/lib/python3.12/multiprocessing/spawn.py", "spawn_main");
+  EXPECT_TRUE(is_librarys({kTorchCuda, kTorchPython, spawn, text, kLoop, kLibc, kStart}));
+  EXPECT_EQ(blamed({kTorchCuda, app, spawn, text, kLoop, kLibc, kStart}), 1);
+}
+
 Json json(const Frames& frames) {
   Json stack = Json::array();
   for (const live::Frame& frame : frames) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <iterator>
 #include <span>
 #include <string_view>
@@ -129,10 +130,6 @@ bool begins_stack(const live::Frame& frame) {
 Owner owner_of_python(const live::Frame& frame) {
   const std::string_view file = frame.file;
   if (file.starts_with("<frozen ")) return Owner::kSystem;
-  // What a program was given as text, or types; what libraries generate has such names as well.
-  constexpr std::string_view kTyped[] = {"<string>", "<stdin>", "<console>", "<input>"};
-  if (is_among(kTyped, file))
-    return frame.function == "<module>" ? Owner::kProgram : Owner::kNobody;
   if (file.starts_with("<ipython-input") || file.starts_with("<doctest")) return Owner::kProgram;
   if (file.empty() || file.starts_with('<') || is_generated(file)) return Owner::kNobody;
   if (in_packages(file)) return Owner::kPackage;
@@ -176,6 +173,22 @@ bool python_was_cut(const std::vector<live::Frame>& frames) {
                                       [](const live::Frame& frame) { return frame.python(); });
   const std::string_view function = outermost->function;
   return !function.ends_with("_bootstrap") && function != "_run_module_as_main";
+}
+
+bool is_typed_program(const std::vector<live::Frame>& frames, std::size_t at) {
+  constexpr std::string_view kTyped[] = {"<string>", "<stdin>", "<console>", "<input>"};
+  const live::Frame& frame = frames[at];
+  if (!frame.python() || !is_among(kTyped, frame.file) || frame.function != "<module>")
+    return false;
+  const auto outermost = frames.begin() + static_cast<std::ptrdiff_t>(at);
+  if (std::any_of(std::next(outermost), frames.end(), std::mem_fn(&live::Frame::python)))
+    return false;
+  // `python -c 'from multiprocessing.spawn import spawn_main; ...'` is Python's own text.
+  const auto called = std::find_if(std::make_reverse_iterator(outermost), frames.rend(),
+                                   std::mem_fn(&live::Frame::python));
+  return called == frames.rend() ||
+         after_component(called->file, "multiprocessing") == std::string_view::npos ||
+         !in_standard_library(called->file);
 }
 
 bool runs_python(const live::Frame& frame) {

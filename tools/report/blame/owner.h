@@ -2,6 +2,7 @@
 // Whose code a frame of a stack is, by where its file lies and what it is called.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ Owner owner_of(const live::Frame& frame);
 bool reaches_start(const std::vector<live::Frame>& frames);
 /// Whether the outermost functions of Python may be missing in it.
 bool python_was_cut(const std::vector<live::Frame>& frames);
+/// Whether that frame is of the text that a program was given or types (`python -c`): the outermost
+/// function of Python, of such a name. Text that libraries make and run has such names as well.
+bool is_typed_program(const std::vector<live::Frame>& frames, std::size_t at);
 /// Whether the frame is one of Python's interpreter that ran functions.
 bool runs_python(const live::Frame& frame);
 

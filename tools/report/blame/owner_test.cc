@@ -50,8 +50,8 @@ TEST(Owner, OfPython) {
       {python("/usr/lib/python3/dist-packages/numpy/a.py"), Owner::kPackage},
       {python("/usr/lib/python3.12/threading.py"), Owner::kSystem},
       {python("<frozen runpy>"), Owner::kSystem},
-      {python("<string>", "<module>"), Owner::kProgram},  // python -c
-      {python("<string>", "__init__"), Owner::kNobody},   // of a dataclass
+      {python("<string>", "<module>"), Owner::kNobody},  // python -c, or exec('...')
+      {python("<string>", "__init__"), Owner::kNobody},  // of a dataclass
       {python("<eval_with_key>.0", "forward"), Owner::kNobody},
       {python("<ipython-input-1-abc>"), Owner::kProgram},
       {python("/tmp/torchinductor_me/ab/cab.py"), Owner::kNobody},

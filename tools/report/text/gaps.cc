@@ -38,8 +38,8 @@ std::uint64_t checked_calls(const MergedReport& report) {
 }
 
 bool nothing_checked(const MergedReport& report) {
-  return report.unread == 0 && report.unjudged.empty() && report.value["findings"].empty() &&
-         checked_calls(report) == 0;
+  return report.unread == 0 && report.calls_known && report.unjudged.empty() &&
+         report.value["findings"].empty() && checked_calls(report) == 0;
 }
 
 std::vector<std::string> gap_sentences(const MergedReport& report, const NotEmulated& missing) {
@@ -47,6 +47,12 @@ std::vector<std::string> gap_sentences(const MergedReport& report, const NotEmul
   if (const std::vector<std::string> files = escaped_of(report.value); !files.empty()) {
     sentences.push_back("calls were not checked that went to a driver beside the shim: " +
                         named(files));
+  }
+  if (!report.without_shim.empty()) {
+    sentences.push_back(
+        "calls were not checked of processes that cuvmm's shim was not in, because they were "
+        "started without LD_PRELOAD (env -i, sudo), or are linked statically: " +
+        named(report.without_shim));
   }
   if (!missing.need_driver.empty()) {
     sentences.push_back(

@@ -30,22 +30,8 @@ constexpr const char* kOtherCalls = "earlier calls";
 
 std::uint64_t own_start() { return process_start("self"); }
 
-// Numbers beyond those of any process would do no harm: they find no file.
-std::int64_t pid_of_ring(const std::filesystem::path& file) {
-  return std::atoll(file.filename().c_str());
-}
-
-// The newest of each process: one that became another program by exec may have left several.
-std::map<std::int64_t, std::string> rings_in(const std::string& folder) {
-  std::map<std::int64_t, std::string> rings;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
-       at.increment(error)) {
-    if (at->path().extension() != ".ring") continue;
-    std::string& newest = rings[pid_of_ring(at->path())];
-    newest = std::max(newest, at->path().string());
-  }
-  return rings;
+std::string image_of(const live::View& view) {
+  return std::filesystem::path(view.path()).stem().string();
 }
 
 // Descriptors of a process that is gone cannot be looked at, and a close may not have been seen.
@@ -81,9 +67,9 @@ Json frames_json(const std::vector<live::Frame>& frames) {
 class Judge {
  public:
   Judge(ProcessReport& report, const live::View& view, const ring::Reading& calls,
-        const live::Suppressions& suppressions, const ProcessEnd& end)
-      : report_(report), view_(view), calls_(calls), suppressions_(suppressions) {
-    death_ = {end, view.calls(), static_cast<std::uint32_t>(report.pid)};
+        const live::Suppressions& suppressions, const Death& death)
+      : report_(report), view_(view), calls_(calls), suppressions_(suppressions), death_(death) {
+    death_.last_number = view.calls();
   }
 
   void run() {
@@ -91,17 +77,17 @@ class Judge {
     const Model model = model_of(held);
     const std::optional<std::set<std::uint64_t>> asked = undecided();
     std::vector<const Violation*> in_flight;
+    std::size_t unknown = 0;
     const Violations all = check_exit(model, &closed, {});
     for (const Violation& leak : all) {
       if (leak.objects.empty()) continue;
       const ObjectRef& object = leak.objects.front();
       if (asked && !asked->contains(object.made.call)) continue;
       const Origin last = last_touch(model, object);
-      if (gave_up(calls_, death_, last.thread, last.call)) {
-        add(leak);
-      } else {
-        in_flight.push_back(&leak);
-      }
+      const LastWork work = last_work(calls_, death_, last.thread, last.call);
+      if (work == LastWork::kGaveUp) add(leak);
+      if (work == LastWork::kAtWork) in_flight.push_back(&leak);
+      unknown += work == LastWork::kUnknown;
     }
     tell_in_flight(in_flight);
     // One that was just written is in flight by that.
@@ -112,6 +98,12 @@ class Judge {
           held.cut ? "the file that shows what it held was cut"
                    : fmt::format("{} objects found no room in the file that shows what it held",
                                  held.sums.missed);
+    } else if (unknown != 0) {
+      report_.leaks = ProcessReport::Leaks::kUnknown;
+      report_.why_unknown =
+          fmt::format("nobody saw when it ended{}, so a thread may still have been at work with {}",
+                      view_.of_here() ? "" : " (it ran in a pid namespace of its own)",
+                      unknown == 1 ? "an object" : fmt::format("{} objects", unknown));
     }
   }
 
@@ -241,51 +233,116 @@ bool is_open_question(const ProcessReport& report) {
          (!report.value.value("leaks_judged", true) || report.value.contains("undecided"));
 }
 
-}  // namespace
+// Whether its last report is none that it made at its end.
+bool is_cut(const ProcessReport& report) {
+  return report.error.empty() && report.value.value("ended", "") == "running";
+}
 
-std::string this_run() { return fmt::format("{}-{}", ::getpid(), own_start()); }
-
-void judge_last_states(std::vector<ProcessReport>& reports, const LastStates& states,
-                       const TreeResult& tree) {
-  const ring::ClockPair now = ring::this_clock_pair();
-  const std::vector<live::View> views =
-      live::open_left(states.live_folder, static_cast<std::uint64_t>(::getpid()), own_start());
-  // Nobody else does it while this command lives.
-  for (const live::View& view : views) ::unlink(view.path().c_str());
-  // And of those that died with their command.
-  std::vector<std::string> problems;
-  if (!states.live_folder.empty()) (void)live::open_all(states.live_folder, problems);
-  if (std::none_of(reports.begin(), reports.end(), is_open_question)) return;
-  const std::map<std::int64_t, std::string> rings = rings_in(states.ring_folder);
+// What a judged leak had a use for is not unused.
+void leave_unused(std::vector<ProcessReport>& reports, const live::Suppressions& suppressions) {
+  const std::vector<std::string> list = suppressions.unused();
+  const std::set<std::string> unused(list.begin(), list.end());
   for (ProcessReport& report : reports) {
-    if (!is_open_question(report)) continue;
+    if (!report.error.empty() || !report.value.contains("unused_suppressions")) continue;
+    Json left = Json::array();
+    for (const Json& text : report.value["unused_suppressions"]) {
+      if (unused.contains(text.get<std::string>())) left.push_back(text);
+    }
+    report.value["unused_suppressions"] = std::move(left);
+  }
+}
+
+// All that the processes of a run left.
+class LeftBehind {
+ public:
+  LeftBehind(const LastStates& states, const TreeResult& tree, const EndWatch& watch)
+      : states_(states), tree_(tree), watch_(watch), now_(ring::this_clock_pair()) {
+    views_ = live::open_left(states.live_folder, static_cast<std::uint64_t>(::getpid()),
+                             own_start(), !tree.left_running);
+    // Nobody else does it while this command lives.
+    for (const live::View& view : views_) ::unlink(view.path().c_str());
+  }
+
+  void count_its_calls(ProcessReport& report) const {
+    ring::Reading calls;
+    report.calls_known = read_calls(report, calls);
+    if (report.calls_known) count_calls(report.value, calls);
+  }
+
+  void judge(ProcessReport& report) const {
     report.leaks = ProcessReport::Leaks::kUnknown;
     ring::Reading calls;
-    const auto ring = rings.find(report.pid);
-    const bool known = ring != rings.end() && ring::read_file(ring->second, calls, &now).empty() &&
-                       calls.pid == report.pid;
-    if (known && report.value.value("ended", "") == "running") count_calls(report.value, calls);
-    const bool seen = report.pid == tree.pid && tree.signal == 0;
-    report.exited = seen || (known && calls.state == ring::State::kExited);
-    const auto view = std::find_if(views.begin(), views.end(),
-                                   [&](const live::View& one) { return one.pid() == report.pid; });
+    const bool known = read_calls(report, calls), cut = is_cut(report);
+    if (known && cut) count_calls(report.value, calls);
+    const auto view = std::find_if(views_.begin(), views_.end(), [&](const live::View& one) {
+      return image_of(one) == report.image;
+    });
+    Death death{.end = end_of(report), .first_thread = static_cast<std::uint32_t>(report.pid)};
+    report.became_another =
+        cut && (death.end.became_another || (view != views_.end() && has_later_image(*view)));
+    const bool seen = report.pid == tree_.pid && tree_.signal == 0;
+    report.exited = seen || report.became_another || (known && calls.state == ring::State::kExited);
+    death.by_itself = cut && report.exited;
     if (!known) {
       report.why_unknown = "its last calls are not kept";
-    } else if (view == views.end()) {
+    } else if (view == views_.end()) {
       if (made_something(calls)) {
-        report.why_unknown = why_nothing(report, states);
+        report.why_unknown = why_nothing(report, states_);
       } else {
         report.leaks = ProcessReport::Leaks::kJudged;
       }
     } else if (made_call(calls, {"cuMemMapArrayAsync"})) {
       report.why_unknown = "what it mapped into sparse arrays is not shown";
     } else {
-      const auto died = tree.ended.find(static_cast<pid_t>(report.pid));
-      Judge(report, *view, calls, states.suppressions,
-            died == tree.ended.end() ? ProcessEnd{} : died->second)
-          .run();
+      Judge(report, *view, calls, states_.suppressions, death).run();
     }
   }
+
+ private:
+  bool read_calls(const ProcessReport& report, ring::Reading& calls) const {
+    const std::string file = states_.ring_folder + "/" + report.image + ".ring";
+    return ring::read_file(file, calls, &now_).empty() && calls.pid == report.pid;
+  }
+  ProcessEnd end_of(const ProcessReport& report) const {
+    const std::optional<ProcessEnd> seen = watch_.end_of(report.image);
+    if (report.pid != tree_.pid || (seen && seen->became_another))
+      return seen.value_or(ProcessEnd{});
+    ProcessEnd end = tree_.end;
+    if (seen) end.stopped_ns = seen->stopped_ns;
+    return end;
+  }
+  bool has_later_image(const live::View& view) const {
+    return std::any_of(views_.begin(), views_.end(), [&](const live::View& other) {
+      return other.pid() == view.pid() && other.start() == view.start() &&
+             other.path() > view.path();
+    });
+  }
+
+  const LastStates& states_;
+  const TreeResult& tree_;
+  const EndWatch& watch_;
+  const ring::ClockPair now_;
+  std::vector<live::View> views_;
+};
+
+}  // namespace
+
+std::string this_run() { return fmt::format("{}-{}", ::getpid(), own_start()); }
+
+void judge_last_states(std::vector<ProcessReport>& reports, const LastStates& states,
+                       const TreeResult& tree, const EndWatch& watch) {
+  const LeftBehind left(states, tree, watch);
+  // And of those that died with their command.
+  std::vector<std::string> problems;
+  if (!states.live_folder.empty()) (void)live::open_all(states.live_folder, problems);
+  for (ProcessReport& report : reports) {
+    if (is_open_question(report)) {
+      left.judge(report);
+    } else if (is_cut(report)) {
+      left.count_its_calls(report);
+    }
+  }
+  leave_unused(reports, states.suppressions);
 }
 
 }  // namespace cuvmm::tools

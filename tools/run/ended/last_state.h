@@ -5,13 +5,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "live/frames/suppressions.h"
 #include "tools/report/process_report.h"
-#include "tools/report/process_tree.h"
+#include "tools/report/tree/process_tree.h"
+#include "tools/run/ended/end_watch.h"
 
 namespace cuvmm::tools {
 
@@ -28,6 +28,6 @@ struct LastStates {
 /// what was in flight in `problems`, and in `leaks` whether they could be looked for. Reports of
 /// processes that live stay as they are.
 void judge_last_states(std::vector<ProcessReport>& reports, const LastStates& states,
-                       const TreeResult& tree);
+                       const TreeResult& tree, const EndWatch& watch);
 
 }  // namespace cuvmm::tools

@@ -29,12 +29,9 @@ bool about_memory(const ring::Reading& calls, const CallSeen& call) {
   return !entry || std::find(std::begin(kNames), std::end(kNames), entry->name) != std::end(kNames);
 }
 
-// Whether the thread made no call about memory from that moment on for long.
-bool is_idle_since(std::uint64_t last_ns, std::uint64_t end_ns, std::uint32_t thread,
-                   const Death& death) {
-  if (end_ns > last_ns && end_ns - last_ns >= kIdleNs) return true;
-  const std::vector<ThreadLook>& looks = death.end.looks;
-  if (thread != death.first_thread || looks.empty()) return false;
+// Whether the process's first thread was seen to make no call about memory for a while, without
+// what it waited for a processor.
+bool seen_idle(std::uint64_t last_ns, const std::vector<ThreadLook>& looks) {
   const auto first = std::find_if(looks.begin(), looks.end(),
                                   [&](const ThreadLook& l) { return l.ns >= last_ns; });
   if (first == looks.end()) return false;
@@ -42,9 +39,21 @@ bool is_idle_since(std::uint64_t last_ns, std::uint64_t end_ns, std::uint32_t th
   return last.ns - first->ns >= kIdleAwakeNs + (last.waited_ns - first->waited_ns);
 }
 
+// From that moment on the thread made no call about memory: whether for long.
+LastWork idle_since(std::uint64_t last_ns, std::uint64_t known_ns, std::uint32_t thread,
+                    const Death& death) {
+  // While it is stopped it cannot make one.
+  last_ns = std::max(last_ns, death.end.stopped_ns);
+  const auto since = [&](std::uint64_t ns) { return ns - std::min(ns, last_ns); };
+  if (since(std::max(death.end.ns, known_ns)) >= kIdleNs) return LastWork::kGaveUp;
+  if (thread == death.first_thread && seen_idle(last_ns, death.end.looks)) return LastWork::kGaveUp;
+  const bool known = death.end.latest_ns != 0 && since(death.end.latest_ns) < kIdleNs;
+  return known ? LastWork::kAtWork : LastWork::kUnknown;
+}
+
 // Whether it has done other things than that for long.
-bool does_other_things(const ring::Reading& calls, const Death& death, std::uint32_t thread) {
-  if (calls.calls.empty()) return false;
+LastWork does_other_things(const ring::Reading& calls, const Death& death, std::uint32_t thread) {
+  if (calls.calls.empty()) return LastWork::kUnknown;
   // What was overwritten is older than all that is there.
   std::uint64_t ago = calls.calls.front().ns;
   std::size_t others = 0;
@@ -57,9 +66,16 @@ bool does_other_things(const ring::Reading& calls, const Death& death, std::uint
     ago = call.ns;
     others = 0;
   }
-  const std::uint64_t last = calls.last_ns - std::min(ago, calls.last_ns);
-  const std::uint64_t end = std::max(death.end.ns, calls.last_ns);
-  return !told && (others >= kManyCalls || is_idle_since(last, end, thread, death));
+  if (told) return LastWork::kAtWork;
+  if (others >= kManyCalls) return LastWork::kGaveUp;
+  return idle_since(calls.last_ns - std::min(ago, calls.last_ns), calls.last_ns, thread, death);
+}
+
+// Whether it ended the program itself: no other thread made a call.
+bool ended_it(const ring::Reading& calls, const Death& death, std::uint32_t thread) {
+  return death.by_itself && thread == death.first_thread && !calls.calls.empty() &&
+         std::all_of(calls.calls.begin(), calls.calls.end(),
+                     [&](const CallSeen& call) { return call.thread == thread; });
 }
 
 // Of the calls that findings number, each is among those that are kept, so as many of these came
@@ -82,13 +98,15 @@ bool went_on(const ring::Reading& calls, const Death& death, std::uint32_t threa
 
 }  // namespace
 
-bool gave_up(const ring::Reading& calls, const Death& death, std::uint32_t thread,
-             std::uint64_t number) {
+LastWork last_work(const ring::Reading& calls, const Death& death, std::uint32_t thread,
+                   std::uint64_t number) {
   const bool busy = std::any_of(
       calls.pending.begin(), calls.pending.end(),
       [&](const CallSeen& call) { return call.thread == thread && about_memory(calls, call); });
-  return !busy &&
-         (does_other_things(calls, death, thread) || went_on(calls, death, thread, number));
+  if (busy) return LastWork::kAtWork;
+  if (ended_it(calls, death, thread) || went_on(calls, death, thread, number))
+    return LastWork::kGaveUp;
+  return does_other_things(calls, death, thread);
 }
 
 }  // namespace cuvmm::tools

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "ring/reading.h"
-#include "tools/report/process_tree.h"
+#include "tools/report/tree/process_end.h"
 
 namespace cuvmm::tools {
 
@@ -17,16 +17,21 @@ inline constexpr std::uint64_t kIdleNs = 500'000'000;
 inline constexpr std::uint64_t kIdleAwakeNs = 100'000'000;
 
 struct Death {
-  ProcessEnd end;  ///< its `ns` is 0 where nobody knows when
+  ProcessEnd end;
+  bool by_itself = false;  ///< by exec, or by a bare system call: the program wanted it
   /// Number of the last call that changed something, as findings count.
   std::uint64_t last_number = 0;
   std::uint32_t first_thread = 0;  ///< of the process; 0: not known
 };
 
-/// Whether the thread had given up what its call `number` was the last to touch: it made no call
-/// about memory for long, or many others since; or it went on to make other memory and to use
-/// that. Never true of a thread that was in such a call, nor where `calls` does not tell.
-bool gave_up(const ring::Reading& calls, const Death& death, std::uint32_t thread,
-             std::uint64_t number);
+enum class LastWork {
+  kGaveUp,  ///< it made no call about memory for long, or many others since; or it went on to make
+            ///< other memory and to use that; or it ended the program itself
+  kAtWork,  ///< also where it was in such a call
+  kUnknown  ///< nobody knows for how long it had made no call
+};
+/// Whether the thread had given up what its call `number` was the last to touch.
+LastWork last_work(const ring::Reading& calls, const Death& death, std::uint32_t thread,
+                   std::uint64_t number);
 
 }  // namespace cuvmm::tools

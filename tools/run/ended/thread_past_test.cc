@@ -36,8 +36,9 @@ class Past {
     return *this;
   }
   // Of the memory that call 1 made, which was the last to touch it.
+  LastWork work(const Death& death) const { return last_work(calls_, death, 1, 1); }
   bool gave_up(std::uint64_t died_later_ns = 0) const {
-    return tools::gave_up(calls_, death(died_later_ns), 1, 1);
+    return work(death(died_later_ns)) == LastWork::kGaveUp;
   }
   // The same of the process's first thread, which waited so long for a processor since then.
   bool gave_up(std::uint64_t died_later_ns, std::uint64_t waited_ns) const {
@@ -47,18 +48,19 @@ class Past {
     known.end.looks = {{calls_.last_ns - kSecond, 0},
                        {calls_.last_ns + 1, before},
                        {known.end.ns, before + waited_ns}};
-    return tools::gave_up(calls_, known, 1, 1);
+    return work(known) == LastWork::kGaveUp;
   }
 
   static constexpr std::size_t kCreate = 0, kMap = 1, kRelease = 2, kLaunch = 3;
 
- private:
   Death death(std::uint64_t later_ns) const {
     Death death;
-    if (later_ns != 0) death.end.ns = calls_.last_ns + later_ns;
+    if (later_ns != 0) death.end.ns = death.end.latest_ns = calls_.last_ns + later_ns;
     death.last_number = calls_.total_calls;
     return death;
   }
+
+ private:
   ring::Reading calls_;
 };
 
@@ -72,6 +74,38 @@ TEST(ThreadPast, WhoMakesNoCallForLongHasGivenUp) {
   EXPECT_TRUE(Past().call(1, Past::kCreate).gave_up(kSecond));
   EXPECT_FALSE(Past().call(1, Past::kCreate).pending(1).gave_up(kSecond)) << "it waits in a call";
   EXPECT_TRUE(Past().call(1, Past::kCreate).pending(2).gave_up(kSecond)) << "another one does";
+}
+
+TEST(ThreadPast, NobodyKnowsWhereNobodySawTheEnd) {
+  const Past past = Past().call(1, Past::kCreate);
+  EXPECT_EQ(past.work({}), LastWork::kUnknown);
+  Death death = past.death(kSecond / 10);
+  EXPECT_EQ(past.work(death), LastWork::kAtWork);
+  death.end.latest_ns += kSecond;
+  EXPECT_EQ(past.work(death), LastWork::kUnknown) << "it may have ended a second later";
+  death.end.ns = 0;
+  EXPECT_EQ(past.work(death), LastWork::kUnknown);
+  death.end.latest_ns -= kSecond;
+  EXPECT_EQ(past.work(death), LastWork::kAtWork) << "it ended soon, whenever that was";
+}
+
+TEST(ThreadPast, WhoIsStoppedGivesNothingUp) {
+  const Past past = Past().call(1, Past::kCreate);
+  Death death = past.death(3 * kSecond);
+  EXPECT_EQ(past.work(death), LastWork::kGaveUp);
+  death.end.stopped_ns = death.end.ns - kSecond / 10;
+  EXPECT_EQ(past.work(death), LastWork::kAtWork);
+}
+
+TEST(ThreadPast, WhoEndsTheProgramHasGivenUp) {
+  Death by_itself = Past().death(0);
+  by_itself.by_itself = true;
+  EXPECT_EQ(Past().call(1, Past::kCreate).work(by_itself), LastWork::kUnknown);
+  by_itself.first_thread = 1;
+  EXPECT_EQ(Past().call(1, Past::kCreate).work(by_itself), LastWork::kGaveUp);
+  EXPECT_NE(Past().call(1, Past::kCreate).pending(1).work(by_itself), LastWork::kGaveUp);
+  EXPECT_NE(Past().call(2, Past::kCreate).call(1, Past::kCreate).work(by_itself), LastWork::kGaveUp)
+      << "which of them did it?";
 }
 
 TEST(ThreadPast, WhatItWaitedForAProcessorDoesNotCount) {

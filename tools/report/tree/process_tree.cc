@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/report/process_tree.h"
+#include "tools/report/tree/process_tree.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -10,9 +10,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
-#include <utility>
 
+#include "tools/report/tree/group_witness.h"
 #include "tools/standard_streams.h"
 
 namespace cuvmm::tools {
@@ -104,33 +103,13 @@ pid_t start(const std::string& path, const std::vector<std::string>& command,
   return pid;
 }
 
-std::uint64_t now_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
-}
-
-// Again and again while the program runs. How long it waits is counted when it has got a processor,
-// so the look that counts is the one when it has ended.
-class Looks {
- public:
-  void look(pid_t pid) {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/schedstat");
-    std::uint64_t ran = 0, waited = 0;
-    // All are 0 where the kernel does not count.
-    if (!(file >> ran >> waited) || ran == 0) return;
-    if (looks_.size() == kMost) looks_.erase(looks_.begin());
-    looks_.push_back({now_ns(), waited});
-  }
-  std::vector<ThreadLook> take() { return std::move(looks_); }
-
- private:
-  static constexpr std::size_t kMost = 32;
-  std::vector<ThreadLook> looks_;
-};
 constexpr timespec kBetweenLooks = {0, 50'000'000};
+constexpr std::uint64_t kLeastBetweenLooks = 10'000'000;  // however many children end
 
-// Takes every ended child; returns whether any child is left.
-bool reap(TreeResult& result, bool& main_running, Looks& looks) {
+std::string folder_of(pid_t pid) { return "/proc/" + std::to_string(pid); }
+
+// Takes every ended child; returns whether any child is left. `before_ns`: when that was last done.
+bool reap(TreeResult& result, bool& main_running, ThreadLooks& looks, std::uint64_t before_ns) {
   for (;;) {
     siginfo_t ended{};
     if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0) {
@@ -139,10 +118,9 @@ bool reap(TreeResult& result, bool& main_running, Looks& looks) {
     }
     const pid_t pid = ended.si_pid;
     if (pid == 0) return true;
-    ProcessEnd& end = result.ended[pid] = {now_ns()};
     if (pid == result.pid) {
-      looks.look(pid);
-      end.looks = looks.take();
+      looks.look(folder_of(pid), before_ns);
+      result.end = {before_ns, monotonic_ns(), looks.take()};
     }
     int status = 0;
     if (waitpid(pid, &status, 0) != pid) continue;
@@ -160,6 +138,7 @@ TreeResult run_tree(const std::string& path, const std::vector<std::string>& com
                     const std::vector<std::string>& environment, const TreeOptions& options) {
   TreeResult result;
   const BlockedSignals signals(options.hold_signals);
+  GroupWitness witness;
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // best effort: without it, orphans are not waited for
   result.pid = start(path, command, environment, signals, result.error_number);
   if (result.pid < 0) {
@@ -169,10 +148,17 @@ TreeResult run_tree(const std::string& path, const std::vector<std::string>& com
 
   bool main_running = true, noticed = false;
   Clock::time_point ended;
-  Looks looks;
-  while (reap(result, main_running, looks)) {
-    timespec pause = kBetweenLooks;
-    if (main_running) looks.look(result.pid);
+  ThreadLooks looks;
+  std::uint64_t before_ns = monotonic_ns(), looked_ns = 0;
+  for (;;) {
+    const std::uint64_t now_ns = monotonic_ns();
+    if (!reap(result, main_running, looks, before_ns)) break;
+    before_ns = now_ns;
+    if (now_ns - looked_ns >= kLeastBetweenLooks) {
+      looked_ns = now_ns;
+      if (main_running) looks.look(folder_of(result.pid), now_ns);
+      if (options.look) options.look();
+    }
     if (!main_running) {
       if (ended == Clock::time_point{}) ended = Clock::now();
       const std::chrono::duration<double> waited = Clock::now() - ended;
@@ -188,14 +174,16 @@ TreeResult run_tree(const std::string& path, const std::vector<std::string>& com
               "running (--wait SECONDS or Ctrl-C ends that)\n");
         }
       }
-      pause = {0, 100'000'000};
     }
     siginfo_t info;
-    const int signal = sigtimedwait(&signals.set(), &info, &pause);
+    const int signal = sigtimedwait(&signals.set(), &info, &kBetweenLooks);
     if (signal <= 0 || signal == SIGCHLD) continue;
     if (main_running) {
-      // From a terminal (SI_KERNEL) the whole foreground group, the program too, has it already.
-      if (info.si_code <= 0) kill(result.pid, signal);
+      // From a terminal (SI_KERNEL) the whole foreground group, the program too, has it already; so
+      // it has where somebody sent it to the group.
+      const bool has_it =
+          info.si_code > 0 || (::getpgid(result.pid) == ::getpgrp() && witness.has_it_too(signal));
+      if (!has_it) kill(result.pid, signal);
     } else if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) {
       result.left_running = true;
       break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/report/process_tree.h"
+#include "tools/report/tree/process_tree.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -11,6 +11,7 @@
 #include <fstream>
 #include <thread>
 
+#include "tools/report/tree/proc_text.h"
 #include "tools/temporary_folder.h"
 
 namespace cuvmm::tools {
@@ -87,6 +88,38 @@ TEST(RunTree, ForwardsASignalSentToTheRunner) {
   ASSERT_EQ(waitpid(runner, &status, 0), runner);
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 9);
+}
+
+// How many signals the program gets when one is sent to the runner, or to the runner's group.
+std::string signals_seen(bool to_group) {
+  TemporaryFolder folder;
+  const std::string ready = folder.path() + "/ready", seen = folder.path() + "/seen";
+  const pid_t runner = fork();
+  if (runner == 0) {
+    setpgid(0, 0);
+    const TreeResult result = shell("trap 'echo -n x >> " + seen + "' TERM; touch " + ready +
+                                    "; for i in $(seq 40); do sleep 0.02 & wait; done");
+    _exit(result.exit_code);
+  }
+  for (int i = 0; i < 500 && !exists(ready); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  kill(to_group ? -runner : runner, SIGTERM);
+  waitpid(runner, nullptr, 0);
+  std::string text;
+  std::ifstream(seen) >> text;
+  return text;
+}
+
+TEST(RunTree, ASignalToTheGroupIsNotForwarded) {
+  EXPECT_EQ(signals_seen(false), "x");
+  EXPECT_EQ(signals_seen(true), "x");
+}
+
+TEST(ProcText, OfWhatCannotBeReadIsEmpty) {
+  EXPECT_NE(proc_text("/proc/self/stat"), "");
+  EXPECT_EQ(proc_text("/proc/self/none"), "");
+  EXPECT_EQ(proc_text("/proc"), "") << "as of a process that ends meanwhile, read() fails";
 }
 
 TEST(RunTree, SignalMaskOfTheCallerIsKept) {

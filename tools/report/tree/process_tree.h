@@ -4,10 +4,12 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
+
+#include "tools/report/tree/process_end.h"
 
 namespace cuvmm::tools {
 
@@ -16,18 +18,7 @@ struct TreeOptions {
   bool quiet = false;  ///< say nothing on stderr while waiting
   /// SIGINT, SIGTERM and SIGHUP stay blocked at the end, so that they wait for the report.
   bool hold_signals = false;
-};
-
-/// A look at the first thread of a process.
-struct ThreadLook {
-  std::uint64_t ns = 0;         ///< when, of CLOCK_MONOTONIC
-  std::uint64_t waited_ns = 0;  ///< how long it had waited for a processor until then
-};
-struct ProcessEnd {
-  std::uint64_t ns = 0;  ///< when, of CLOCK_MONOTONIC
-  /// Of the last seconds, the last one when it had ended; none where nobody looked, or the kernel
-  /// does not tell. Of the program alone.
-  std::vector<ThreadLook> looks = {};
+  std::function<void()> look = {};  ///< called some twenty times a second while processes run
 };
 
 struct TreeResult {
@@ -38,8 +29,8 @@ struct TreeResult {
   int signal = 0;        ///< that ended the program, 0 none
   std::map<pid_t, int> signals;  ///< that ended processes of the tree, as far as their parents left
                                  ///< them to us: the program's own children answer to it alone
-  std::map<pid_t, ProcessEnd> ended;  ///< of the program, and as above
-  bool left_running = false;          ///< some processes had not ended when waiting stopped
+  ProcessEnd end;                ///< of the program
+  bool left_running = false;     ///< some processes had not ended when waiting stopped
 };
 
 /// Runs `command` (its first element is the path to execute) in environment `environment`

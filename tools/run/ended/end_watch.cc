@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/run/ended/end_watch.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "api/posix/process_start.h"
+#include "live/format.h"
+#include "tools/report/tree/proc_text.h"
+
+namespace cuvmm::tools {
+
+namespace {
+
+// A thread, as /proc tells of it.
+struct ThreadState {
+  char state = '\0';  // as ps shows it; '\0': there is no such thread
+  std::uint64_t start = 0, start_stack = 0;
+  bool dead() const { return state == '\0' || state == 'Z' || state == 'X'; }
+};
+
+ThreadState thread_state(const std::string& folder) {
+  const std::string text = proc_text(folder + "/stat");
+  // The second field, in brackets, may hold anything.
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return {};
+  std::istringstream words(text.substr(name_end + 1));
+  ThreadState found;
+  constexpr int kState = 3, kStart = 22, kStartStack = 28;
+  std::string word;
+  for (int field = kState; field <= kStartStack && words >> word; ++field) {
+    if (field == kState) found.state = word[0];
+    if (field == kStart) found.start = std::strtoull(word.c_str(), nullptr, 10);
+    if (field == kStartStack) found.start_stack = std::strtoull(word.c_str(), nullptr, 10);
+  }
+  return found;
+}
+
+// The first thread may be over long before the others.
+bool other_thread_lives(const std::string& process) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(process + "/task", error), end; !error && at != end;
+       at.increment(error)) {
+    if (!thread_state(at->path().string()).dead()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+EndWatch::EndWatch(std::string live_folder)
+    : folder_(std::move(live_folder)),
+      run_pid_(static_cast<std::uint64_t>(::getpid())),
+      run_start_(process_start("self")) {}
+
+// Whether it is of a process of this run; nothing where its process is just making it.
+std::optional<bool> EndWatch::is_ours(const std::string& file, Watched& one) const {
+  live::Header header{};
+  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  const ssize_t got = fd < 0 ? -1 : ::pread(fd, &header, sizeof header, 0);
+  if (fd >= 0) ::close(fd);
+  if (fd < 0) return false;
+  if (got != static_cast<ssize_t>(sizeof header) || header.magic == 0) return std::nullopt;
+  one.pid = header.pid;
+  one.start = header.start;
+  return header.magic == live::kMagic && header.layout == live::kLayout &&
+         header.pid_namespace == pid_namespace() && header.run_pid == run_pid_ &&
+         header.run_start == run_start_;
+}
+
+void EndWatch::find_new() {
+  constexpr std::string_view kSuffix = ".live";
+  DIR* const names = folder_.empty() ? nullptr : ::opendir(folder_.c_str());
+  if (!names) return;
+  while (const dirent* const entry = ::readdir(names)) {
+    const std::string name = entry->d_name;
+    if (!name.ends_with(kSuffix) || others_.contains(name)) continue;
+    const std::string image = name.substr(0, name.size() - kSuffix.size());
+    if (images_.contains(image)) continue;
+    Watched one;
+    const std::optional<bool> ours = is_ours(folder_ + "/" + name, one);
+    if (ours == true) images_.emplace(image, std::move(one));
+    if (ours == false) others_.insert(name);
+  }
+  ::closedir(names);
+}
+
+void EndWatch::look_at(Watched& one) {
+  const std::uint64_t now = monotonic_ns();
+  const std::string process = "/proc/" + std::to_string(one.pid);
+  const ThreadState first = thread_state(process);
+  const bool same = first.state != '\0' && first.start == one.start;
+  const bool lives = same && (!first.dead() || other_thread_lives(process));
+  if (one.start_stack == 0) one.start_stack = first.start_stack;
+  // What has ended has no stack.
+  one.end.became_another = lives && !first.dead() && first.start_stack != one.start_stack;
+  if (lives && !one.end.became_another) {
+    one.end.ns = now;
+    if (first.state == 'T' || first.state == 't') one.end.stopped_ns = now;
+    one.looks.look(process, now, first.state == 'S');
+    return;
+  }
+  one.over = true;
+  one.end.latest_ns = now;
+  if (same && first.dead() && one.end.ns != 0) {
+    one.looks.look(process, one.end.ns);
+  } else {
+    one.looks.forget_unsure();
+  }
+  one.end.looks = one.looks.take();
+}
+
+void EndWatch::look() {
+  find_new();
+  for (auto& [image, one] : images_) {
+    if (!one.over) look_at(one);
+  }
+}
+
+std::optional<ProcessEnd> EndWatch::end_of(const std::string& image) const {
+  const auto found = images_.find(image);
+  if (found == images_.end() || !found->second.over) return std::nullopt;
+  return found->second.end;
+}
+
+}  // namespace cuvmm::tools
