@@ -93,6 +93,8 @@ struct Policy<calls::MemFree> {
   }
   static void record(Desk& desk, const Call& call, Step<Call>& step) {
     Books& books = desk.books;
+    if (books.causes.knows_node_memory()) books.causes.freed(call.dptr);
+    books.ipc_log.pool_memory_freed(call.dptr, step.origin);
     if (step.change.rare) {
       for (const IpcExport& e : step.change.rare->ipc_exports) {
         books.ipc_log.freed(e.bytes, step.origin, IpcLog::now());

@@ -14,10 +14,13 @@ namespace {
 std::atomic<int> g_status{0};
 
 // A finding about the same call says more: one that is checked on a way of its own, as launches
-// are.
+// are, or the one that lost a capture.
 bool has_finding(const Ledger& ledger, const UncheckedRefusal& refusal) {
   for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {
     const Finding& finding = entry->finding;
+    const bool lost = finding.violation.rule == Rule::kStreamCapture ||
+                      finding.violation.rule == Rule::kStreamCaptureLegacy;
+    if (lost && refusal.result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) return true;
     if (finding.entry != EntryPoint::kCount && finding.answer &&
         finding.answer->result == refusal.result &&
         refusal.function.starts_with(name(finding.entry))) {

@@ -194,6 +194,7 @@ class alignas(64) Session {
   /// False: a signal handler that forks interrupted this thread at work here, and the child must
   /// not look at what it left.
   bool lock_for_fork() CUVMM_UNCHECKED {
+    look_before_fork();
     if (mutex_.held_here() || facts_.held_here() || work_.held_here()) return false;
     facts_.lock_for_fork();
     mutex_.lock();
@@ -348,7 +349,33 @@ class alignas(64) Session {
   /// The driver refused the call, and nothing that is known explains it. Without a lock.
   [[gnu::cold]] void note_refusal(const Call& call, CUresult result, std::uint64_t index,
                                   StackId stack);
-  std::optional<MemoryFacts> memory_facts(const Call& call);
+  std::optional<MemoryFacts> memory_facts(const Call& call, std::vector<Refusal::Aside>& asides);
+  void note_queued_frees(std::uint64_t pool, std::uint64_t used,
+                         std::vector<Refusal::Aside>& asides) CUVMM_NEEDS(mutex_);
+  // shim/cause/name_cause.cc
+  /// What `violations`, or the refusal itself, are the echo of. Without a lock.
+  [[gnu::cold]] void name_cause(const Call& call, CUresult result, Violations& violations);
+  [[gnu::cold]] void begin_capture(CUstream stream, bool per_thread, CUstreamCaptureMode mode,
+                                   const Caller& caller);
+  [[gnu::cold]] void end_capture(CUstream stream, bool per_thread);
+  /// A capture forbade the call.
+  [[gnu::cold]] void report_forbidden(const Call& call, CUresult result,
+                                      const Caller& caller) noexcept;
+  /// Whether a child of fork inherits a driver that it cannot use.
+  [[gnu::cold]] void look_before_fork() noexcept;
+  [[gnu::cold]] void note_graph_launch(CUgraphExec exec, const Caller& caller);
+  /// Whether a refused launch is explained by memory of an earlier one.
+  [[gnu::cold]] bool explain_relaunch(const Call& call, CUgraphExec exec, CUresult result,
+                                      const Caller& caller);
+  /// A call of area `order` while nothing else is followed, but captures are, or graphs.
+  template <class CallStruct>
+  [[gnu::cold, gnu::noinline]] CUresult order_aside(Symbol symbol, const CallStruct& call,
+                                                    typename CallStruct::Function function,
+                                                    const Caller& direct);
+  /// What captures, and memory of graphs, have to do with a call that was answered.
+  template <class CallStruct>
+  [[gnu::cold, gnu::noinline]] void follow_captures(const CallStruct& call, bool per_thread,
+                                                    CUresult result, const Caller& caller);
   /// Reports what a launch was given in vain although the driver refused it. Without a lock.
   [[gnu::cold, gnu::noinline]] void refused_launch(const Call& call, CUresult result,
                                                    const Violations& violations,
@@ -368,6 +395,9 @@ class alignas(64) Session {
   /// Advice about a refused call waits for a fall-back, or somebody has asked for something.
   std::atomic<bool> probes_wait_{false};
   std::atomic<bool> platform_known_{false};
+  std::atomic<bool> capture_lost_{false};  ///< a finding said so: what follows is its echo
+  bool initialized_ = false;               ///< as of the last fork
+  int forked_from_ = 0;                    ///< the process whose cuInit this one has inherited
   std::atomic<int> driver_version_{0};
   Bounds bounds_;
   WorkRoom work_;
