@@ -61,6 +61,8 @@ class Causes {
   };
   void freed_in_order(std::uint64_t stream, const Origin& by) { last_free_ = {stream, by}; }
   const QueuedFree& last_free() const { return last_free_; }
+  void context_ended(const Origin& by) { context_end_ = by; }
+  const Origin& context_end() const { return context_end_; }
   void trimmed(const Origin& by) { last_trim_ = by; }
   const Origin& last_trim() const { return last_trim_; }
   void threshold_set(CUmemoryPool pool, const Origin& by) { thresholds_[pool] = by; }
@@ -79,7 +81,7 @@ class Causes {
   std::size_t next_hint_ = 0;
   std::map<std::uint64_t, NodeMemory> nodes_;  ///< by base
   QueuedFree last_free_;
-  Origin last_trim_;
+  Origin last_trim_, context_end_;
   std::map<CUmemoryPool, Origin> thresholds_;
 };
 

@@ -61,7 +61,7 @@ std::string DescriptorFacts::text() const {
     text += ", " + std::to_string(exports) + " are exports of cuMemExportToShareableHandle";
   }
   text += ": each is the program's to close()";
-  if (of_most != 0) text += ". " + std::to_string(of_most) + " were made";
+  if (of_most != 0) text += ". " + std::to_string(of_most) + " come from one call";
   return text;
 }
 

@@ -6,6 +6,7 @@
 
 #include "api/visit_call.h"
 #include "api/words.h"
+#include "shim/cause/surroundings.h"
 #include "shim/session/session.h"
 
 namespace cuvmm::shim {
@@ -107,6 +108,9 @@ void Session::name_cause(const Call& call, CUresult result, Violations& violatio
                        "refused as well";
     }
     return;
+  }
+  if (may_be_hidden(result)) {
+    for (Violation& v : violations) v.message += "; " + visible_devices();
   }
   const Locked lock(mutex_);
   const Causes& causes = books_.causes;

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Refusals that are the echo of an earlier call: the finding names that one.
 #include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "api/mock_driver.h"
 #include "shim/testing/mock_values.h"
@@ -169,6 +175,66 @@ TEST_F(NameCause, AChildThatWasForkedBeforeCuInitMayCallIt) {
   run(calls::MemAlloc{&ptr, 16});
   ASSERT_THAT(findings_.rules(), ElementsAre("driver-initialized"));
   EXPECT_THAT(findings_.all[0].violation.message, HasSubstr("cuInit has not succeeded"));
+}
+
+TEST_F(NameCause, AHandleThatEndedWithItsContextIsSaidToMayHave) {
+  EXPECT_CALL(mock_, StreamDestroy(_)).WillRepeatedly(Return(CUDA_ERROR_INVALID_HANDLE));
+  run(calls::StreamDestroy{s_});
+  ASSERT_EQ(findings_.refusals.size(), 1u);
+  EXPECT_TRUE(findings_.refusals[0].asides.empty());
+  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
+  run(calls::StreamDestroy{s_});
+  ASSERT_EQ(findings_.refusals.size(), 2u);
+  ASSERT_EQ(findings_.refusals[1].asides.size(), 1u);
+  EXPECT_THAT(findings_.refusals[1].asides[0].text, HasSubstr("call 2 ended a context"));
+}
+
+TEST_F(NameCause, DevicesThatAreNotThereMayBeHidden) {
+  EXPECT_CALL(mock_, MemAlloc(_, _)).WillRepeatedly(Return(CUDA_ERROR_INVALID_DEVICE));
+  EXPECT_CALL(mock_, DeviceGetDefaultMemPool(_, _))
+      .WillRepeatedly(Return(CUDA_ERROR_INVALID_DEVICE));
+  CUdeviceptr ptr = 0;
+  CUmemoryPool pool = nullptr;
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  run(calls::MemAlloc{&ptr, 16});
+  run(calls::DeviceGetDefaultMemPool{&pool, 3});
+  ::setenv("CUDA_VISIBLE_DEVICES", "0,1", 1);
+  run(calls::MemAlloc{&ptr, 16});
+  run(calls::DeviceGetDefaultMemPool{&pool, 3});
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  ASSERT_EQ(findings_.all.size(), 2u);
+  EXPECT_THAT(findings_.all[0].violation.message, Not(HasSubstr("CUDA_VISIBLE_DEVICES")));
+  EXPECT_THAT(findings_.all[1].violation.message, HasSubstr("CUDA_VISIBLE_DEVICES is \"0,1\""));
+  ASSERT_EQ(findings_.refusals.size(), 2u);
+  EXPECT_TRUE(findings_.refusals[0].asides.empty());
+  ASSERT_EQ(findings_.refusals[1].asides.size(), 1u);
+  EXPECT_THAT(findings_.refusals[1].asides[0].text, HasSubstr("CUDA_VISIBLE_DEVICES is \"0,1\""));
+}
+
+TEST_F(NameCause, DescriptorsThatAreUsedUpAreSaid) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_CALL(mock_, MemGetHandleForAddressRange(_, _, _, _, _))
+      .WillRepeatedly([](void* handle, auto...) {
+        *static_cast<int*>(handle) = ::dup(0);
+        return *static_cast<int*>(handle) < 0 ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
+      });
+  const auto dma_buf = [&](int& fd) {
+    return run(calls::MemGetHandleForAddressRange{&fd, kThere, kGranule,
+                                                  CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0});
+  };
+  std::vector<int> made;
+  rlimit few = before;
+  few.rlim_cur = 64;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  for (int fd = -1; dma_buf(fd) == CUDA_SUCCESS;) made.push_back(fd);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  for (const int fd : made) ::close(fd);
+  ASSERT_FALSE(findings_.refusals.empty());
+  ASSERT_EQ(findings_.refusals.back().asides.size(), 1u);
+  EXPECT_THAT(findings_.refusals.back().asides[0].text,
+              AllOf(HasSubstr("64 of 64 descriptors are open"),
+                    HasSubstr(std::to_string(made.size()) + " of them are dma-bufs")));
 }
 
 // --- Memory of graphs

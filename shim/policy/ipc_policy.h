@@ -127,6 +127,7 @@ struct Policy<CallStruct> {
   static void record(Desk& desk, const CallStruct&, Step<CallStruct>& step) {
     Books& books = desk.books;
     books.plain_ended = step.origin.call;
+    books.causes.context_ended(step.origin);
     if (!step.change.rare) return;
     // Whatever became of what it had opened, nobody can say that it was open any longer.
     for (const IpcOpen& open : step.change.rare->context.ipc_opens) {

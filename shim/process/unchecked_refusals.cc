@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "shim/cause/surroundings.h"
 #include "shim/process/process.h"
 #include "shim/refusal/refusal_text.h"
 
@@ -52,6 +53,8 @@ bool Process::ended_well() const {
 }
 
 void Process::read_journal(bool well) {
+  Session* const open = session_if_open();
+  const Origin context_end = open ? open->context_end() : Origin();
   for (UncheckedRefusal& each : journal_.take()) {
     if (has_finding(*ledger_, each)) continue;
     Refusal refusal;
@@ -59,7 +62,8 @@ void Process::read_journal(bool well) {
     refusal.result = each.result;
     refusal.stack = each.stack;
     refusal.driver_message = std::move(each.sentence);
-    ledger_->take_unchecked(std::move(refusal), each.count, well);
+    add_surroundings(each.result, context_end, refusal.asides);
+    ledger_->take_unchecked(std::move(refusal), each.count, well && !may_be_hidden(each.result));
   }
 }
 

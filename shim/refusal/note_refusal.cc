@@ -9,6 +9,7 @@
 #include "api/words.h"
 #include "ring/reading.h"
 #include "shim/cause/descriptor_facts.h"
+#include "shim/cause/surroundings.h"
 #include "shim/intercept/arguments.h"
 #include "shim/intercept/runtime_call.h"
 #include "shim/refusal/address_facts.h"
@@ -104,6 +105,7 @@ void Session::note_refusal(const Call& call, CUresult result, std::uint64_t inde
   refusal.call_index = index;
   refusal.stack = stack;
   if (!late) refusal.driver_message = options_.log.about(name(refusal.entry));
+  add_surroundings(result, context_end(), refusal.asides);
   if (makes_descriptor(refusal.entry)) {
     DescriptorFacts descriptors = count_descriptors();
     if (descriptors.used_up()) {
