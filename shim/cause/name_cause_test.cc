@@ -237,6 +237,27 @@ TEST_F(NameCause, DescriptorsThatAreUsedUpAreSaid) {
                     HasSubstr(std::to_string(made.size()) + " of them are dma-bufs")));
 }
 
+TEST_F(NameCause, AWaitForADestroyedStreamIsNamed) {
+  const auto other = reinterpret_cast<CUstream>(std::uintptr_t{0x52});
+  EXPECT_CALL(mock_, StreamSynchronize(_)).WillRepeatedly(Return(CUDA_ERROR_INVALID_HANDLE));
+  run(calls::StreamSynchronize{s_});
+  EXPECT_THAT(findings_.rules(), IsEmpty()) << "nobody has seen its end";
+  EXPECT_EQ(run(calls::StreamDestroy{s_}), CUDA_SUCCESS);
+  run(calls::StreamSynchronize{other});
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+  run(calls::StreamSynchronize{s_});
+  ASSERT_THAT(findings_.rules(), ElementsAre("stream-alive"));
+  EXPECT_NE(findings_.all[0].violation.objects[0].ended.call, 0u);
+  // A real driver does not survive it: there, the handle has been given out again.
+  Session real(mock_.driver(), {}, findings_);
+  const auto wait = [&](const auto& call) {
+    real.run(Driver::primary_symbol(call.kEntryPoint), call, CUVMM_CALLER);
+  };
+  wait(calls::StreamDestroy{s_});
+  wait(calls::StreamSynchronize{s_});
+  EXPECT_EQ(findings_.all.size(), 1u);
+}
+
 // --- Memory of graphs
 
 class NameNodeMemory : public WorkWorld {

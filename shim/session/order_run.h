@@ -17,7 +17,7 @@ CUresult Session::order(Symbol symbol, const CallStruct& call,
                         typename CallStruct::Function function, const Caller& direct) {
   if constexpr (kBeginsCapture<CallStruct>) work_.begin_capture();
   if (!matters<CallStruct>(work_)) [[likely]] {
-    if (!work_.captures() && !(kLaunchesGraph<CallStruct> && work_.keeps_orders())) [[likely]]
+    if (!looks_aside<CallStruct>()) [[likely]]
       return call.invoke(function);
     return order_aside(symbol, call, function, direct);
   }
@@ -38,7 +38,7 @@ CUresult Session::order(Symbol symbol, const CallStruct& call,
   const CUresult result = call.invoke(function);
   const int driver_errno = program_errno;
   try {
-    if (work_.captures() || (kLaunchesGraph<CallStruct> && work_.keeps_orders())) [[unlikely]]
+    if (looks_aside<CallStruct>()) [[unlikely]]
       follow_captures(call, is_per_thread(symbol), result, caller);
     after_order(call, result, caller, step);
   } catch (...) {
@@ -46,6 +46,14 @@ CUresult Session::order(Symbol symbol, const CallStruct& call,
   }
   program_errno = driver_errno;
   return result;
+}
+
+template <class CallStruct>
+inline bool Session::looks_aside() const {
+  if constexpr (kLaunchesGraph<CallStruct>) {
+    if (work_.keeps_orders()) return true;
+  }
+  return work_.captures() || options_.emulated;
 }
 
 template <class CallStruct>
@@ -77,6 +85,11 @@ void Session::follow_captures(const CallStruct& call, bool per_thread, CUresult 
   if (result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ||
       result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
     return report_forbidden(Call(call), result, caller);
+  }
+  if constexpr (kLaunches<CallStruct> || requires { call.hStream; }) {
+    if (options_.emulated && result == info(Rule::kStreamAlive).code) {
+      return report_dead_stream(Call(call), order_stream(call), result, caller);
+    }
   }
   if constexpr (kBeginsCapture<CallStruct>) {
     if (result == CUDA_SUCCESS) begin_capture(call.hStream, per_thread, call.mode, caller);

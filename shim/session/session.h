@@ -378,6 +378,12 @@ class alignas(64) Session {
   [[gnu::cold, gnu::noinline]] CUresult order_aside(Symbol symbol, const CallStruct& call,
                                                     typename CallStruct::Function function,
                                                     const Caller& direct);
+  /// Whether its answer may have a cause that is looked for although nothing is followed: of
+  /// streams that were destroyed, the emulator alone answers for sure.
+  template <class CallStruct>
+  bool looks_aside() const;
+  [[gnu::cold]] void report_dead_stream(const Call& call, CUstream stream, CUresult result,
+                                        const Caller& caller);
   /// What captures, and memory of graphs, have to do with a call that was answered.
   template <class CallStruct>
   [[gnu::cold, gnu::noinline]] void follow_captures(const CallStruct& call, bool per_thread,
