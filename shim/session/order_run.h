@@ -59,16 +59,10 @@ inline bool Session::looks_aside() const {
 template <class CallStruct>
 CUresult Session::order_aside(Symbol symbol, const CallStruct& call,
                               typename CallStruct::Function function, const Caller& direct) {
+  const CUresult result = call.invoke(function);
   const RuntimeCall* const runtime = runtime_call();
   const Caller& caller = runtime ? runtime->caller : direct;
   int& program_errno = t_state.error();
-  CUresult result = CUDA_SUCCESS;
-  Violations none;
-  Origin unnumbered;
-  InFlight here{&call, [](const void* c) { return Call(*static_cast<const CallStruct*>(c)); },
-                &none, &unnumbered, caller};
-  const InFlightScope scope(here);
-  result = call.invoke(function);
   const int driver_errno = program_errno;
   try {
     follow_captures(call, is_per_thread(symbol), result, caller);
