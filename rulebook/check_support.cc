@@ -33,6 +33,7 @@ const char* name(ObjectRef::Kind kind) {
     case ObjectRef::Kind::kMemory:
       return "memory";
     case ObjectRef::Kind::kStream:
+    case ObjectRef::Kind::kCapture:
       return "stream";
     case ObjectRef::Kind::kArray:
       return "array";
@@ -52,6 +53,7 @@ const char* name(ObjectRef::Kind kind) {
 
 const char* how(const ObjectRef& object) {
   if (object.work) return "queued";
+  if (object.kind == ObjectRef::Kind::kCapture) return "put into capture";
   return object.kind == ObjectRef::Kind::kRetained ? "retained" : "made";
 }
 

@@ -50,6 +50,7 @@ struct ObjectRef {
     kEndpointBinding,
     kWork,      ///< a launch, copy or fill that was queued; `work` says which
     kRetained,  ///< an allocation, by the call that retained its handle: `made` is that call
+    kCapture,   ///< a stream, by the call since which it captures: `made` is that call
     kCount
   };
   Kind kind;
@@ -62,7 +63,7 @@ struct ObjectRef {
 /// "reservation", "allocation", "mapping", "export", "multicast binding", "ipc-memory", "pool",
 /// "pool-memory", "external memory", ...
 const char* name(ObjectRef::Kind kind);
-/// What the call that `made` names did: "made", "queued" or "retained".
+/// What the call that `made` names did: "made", "queued", "retained" or "put into capture".
 const char* how(const ObjectRef& object);
 
 struct Violation {

@@ -53,6 +53,36 @@ a1 = cuMemAllocAsync(4096)
 s0 = cuStreamCreate(Flags=1)
 cuCtxSynchronize()
 """
+# Refusals that are the echo of an earlier call, and what the finding is about.
+CAPTURE = """init()
+s0 = cuStreamCreate(Flags=0)
+a0 = cuMemAlloc(4096)
+cuStreamBeginCapture(mode=0, hStream=s0)
+cuMemsetD8Async(a0, 7, 64, hStream=s0)
+WRONG
+g0 = cuStreamEndCapture(hStream=s0)  # CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+cuMemFree(a0)
+"""
+RELAUNCH = """init()
+s0 = cuStreamCreate(Flags=1)
+cuStreamBeginCapture(mode=2, hStream=s0)
+p0 = cuMemAllocAsync(2M, hStream=s0)
+g0 = cuStreamEndCapture(hStream=s0)
+x0 = cuGraphInstantiateWithFlags(g0)
+cuGraphLaunch(x0, hStream=s0)
+cuStreamSynchronize(hStream=s0)
+cuGraphLaunch(x0, hStream=s0)  # CUDA_ERROR_INVALID_VALUE
+cuMemFreeAsync(p0, hStream=s0)
+cuStreamSynchronize(hStream=s0)
+cuGraphExecDestroy(x0)
+"""
+ECHOES = (
+    (CAPTURE.replace("WRONG", "cuMemFree(a0)  # CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"), "stream-capture-mode"),
+    (CAPTURE.replace("WRONG", "cuStreamSynchronize(hStream=s0)  # CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"),
+     "stream-capture-mode"),
+    (CAPTURE.replace("WRONG", "cuMemsetD8(a0, 7, 64)  # CUDA_ERROR_STREAM_CAPTURE_IMPLICIT"), "stream-capture-legacy"),
+    (RELAUNCH, "graph-memory-freed"),
+)
 PLAIN_MISUSE = (
     ("cuMemFree(a0)\ncuMemsetD8(a0, 1, 16)", "data-alive"),
     ("cuMemFree(a0)\ncuMemcpyHtoD(a0, host(16), 16)", "data-alive"),
@@ -132,6 +162,15 @@ class Kinds(cli_test.CliTest):
         self.assertEqual(set(self.found(PLAIN + freed)[0]), {"data-alive"})
         right = "cuMemsetD8(a0, 1, 4096)\ncuMemcpyHtoD(a0+4080, host(16), 16)\ncuMemsetD8Async(a1, 1, 4096)\n"
         self.assertEqual(set(self.found(PLAIN + right)[0]), set())
+
+    def test_refusals_name_the_call_that_they_are_the_echo_of(self):
+        for streams in ("eager", "late"):
+            for program, rule in ECHOES:
+                with self.subTest(rule=rule, streams=streams):
+                    found, result = self.found(program, f"--streams={streams}")
+                    self.assertEqual(set(found), {rule}, result.stderr)
+                    self.assertTrue(found[rule]["objects"], "since when it captures, or lives")
+                    self.assertNotIn("INVALIDATED", result.stderr)
 
     def test_a_reservation_whose_free_failed(self):
         wrong = "init()\nr0 = cuMemAddressReserve(4M)\ncuMemAddressFree(r0, 2M)  # CUDA_ERROR_INVALID_VALUE\n"

@@ -13,6 +13,7 @@
 #include "emulator/base/say.h"
 #include "emulator/luck/luck.h"
 #include "emulator/machine/device_attributes.h"
+#include "emulator/machine/device_identity.h"
 #include "rulebook/describe_devices.h"
 
 namespace cuvmm::emulator {
@@ -109,6 +110,24 @@ static void describe_by(const Profile& profile, int devices, Platform& platform)
   describe_devices(devices, ask, platform);
 }
 
+// Who reaches whom of the devices that this process sees. `machine`: by the machine's numbers;
+// empty: all are peers of each other, as over NVLink.
+static std::vector<std::uint64_t> reach_among(const std::vector<int>& visible,
+                                              const std::vector<std::uint64_t>& machine) {
+  std::vector<std::uint64_t> reach(visible.size());
+  for (std::size_t own = 0; own < visible.size(); ++own) {
+    const auto row = static_cast<std::size_t>(visible[own]);
+    const std::uint64_t peers = machine.empty()        ? ~std::uint64_t{0}
+                                : row < machine.size() ? machine[row]
+                                                       : 0;
+    for (std::size_t peer = 0; peer < visible.size(); ++peer) {
+      const bool near = (peers >> visible[peer] & 1) != 0;
+      if (near && luck().peers(visible[own], visible[peer])) reach[own] |= std::uint64_t{1} << peer;
+    }
+  }
+  return reach;
+}
+
 CUresult Emulator::load() {
   const Options options = read_options();
   if (!options.error.empty()) {
@@ -123,46 +142,38 @@ CUresult Emulator::load() {
     complain(mutation().error);
     return CUDA_ERROR_NO_DEVICE;
   }
-  if (options.devices == 0) return CUDA_ERROR_NO_DEVICE;
+  const std::vector<int> visible =
+      visible_devices(secure_getenv("CUDA_VISIBLE_DEVICES"), options.devices);
+  const int count = static_cast<int>(visible.size());
+  if (count == 0) return CUDA_ERROR_NO_DEVICE;
   if (!load_profile_once(options)) return CUDA_ERROR_NO_DEVICE;
   if (!space.open(profile.address_base)) {
     complain("no address space left for device addresses");
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   Platform platform = profile.platform;
-  platform.device_count = options.devices;
+  platform.device_count = count;
   platform.complete = true;
   if (platform.numa_nodes == 0) platform.numa_nodes = 1;
-  if (platform.reach.empty()) {
-    // All devices are peers of each other, as over NVLink.
-    platform.reach.assign(static_cast<std::size_t>(options.devices),
-                          (std::uint64_t{1} << options.devices) - 1);
-  }
-  platform.reach.resize(static_cast<std::size_t>(options.devices));
-  for (int device = 0; device < options.devices; ++device) {
-    for (int peer = 0; peer < options.devices; ++peer) {
-      if (luck().peers(device, peer)) continue;
-      platform.reach[static_cast<std::size_t>(device)] &= ~(std::uint64_t{1} << peer);
-    }
-  }
+  platform.reach = reach_among(visible, platform.reach);
   platform.multicast_known = true;
-  if (profile.attribute(CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, options.devices).value_or(0) !=
-      0) {
-    platform.multicast = (std::uint64_t{1} << options.devices) - 1;
+  if (profile.attribute(CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, count).value_or(0) != 0) {
+    platform.multicast = (std::uint64_t{1} << count) - 1;
   }
-  describe_by(profile, options.devices, platform);
-  describe_fabric(profile, options.devices, platform);
+  describe_by(profile, count, platform);
+  describe_fabric(profile, count, platform);
   multicast_timeout_ = std::chrono::milliseconds(options.multicast_timeout_ms);
   runs_kernels_ = options.run_kernels;
   kernel_steps_ = options.kernel_steps;
   // By way of the heap: a model is larger than many a thread's stack.
   model = std::move(*std::make_unique<Model>(std::move(platform)));
   const std::uint64_t memory = options.device_memory ? options.device_memory : profile.total_memory;
-  devices.open(options.devices, memory);
-  for (int device = 0; device < options.devices; ++device) {
-    devices.limit(device, luck().memory_of(device, memory));
+  devices.open(count, memory);
+  for (int device = 0; device < count; ++device) {
+    devices.limit(device, luck().memory_of(visible[static_cast<std::size_t>(device)], memory));
   }
-  contexts.open(options.devices);
+  g_visible.show(visible.data(), count);
+  contexts.open(count);
   queues.open(options.streams);
   pools.open(devices, domains_of(model.platform(), 0), model.platform().numa_nodes);
   return CUDA_SUCCESS;

@@ -3,10 +3,12 @@
 #include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
+#include "emulator/machine/device_identity.h"
 
 extern "C" {
 __attribute__((visibility("default"))) const char* cuvmmEmulatorVersion();
-/// Bytes of a device that this process holds; 0 where it uses no driver (any more).
+/// Bytes of a device, by the machine's number, that this process holds; 0 where it uses no driver
+/// (any more).
 __attribute__((visibility("default"))) std::uint64_t cuvmmEmulatorUsedMemory(int device);
 }
 
@@ -45,5 +47,6 @@ std::uint64_t cuvmmEmulatorUsedMemory(int device) {
   if (!ready()) return 0;
   Emulator& e = Emulator::get();
   const std::lock_guard lock(e.mutex);
-  return e.valid_device(device) ? e.devices.used(device) : 0;
+  const int own = g_visible.own(device);
+  return e.valid_device(own) ? e.devices.used(own) : 0;
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/base/options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <limits>
+
+#include "emulator/machine/device_identity.h"
 
 namespace cuvmm::emulator {
 
@@ -35,6 +38,28 @@ std::optional<StreamsOption> parse_streams(std::string_view text) {
 
 namespace {
 
+// The device that an entry names; -1: none. Of a number, what comes behind its digits is not
+// looked at. Of a UUID, its beginning is enough if no other device's begins so.
+int device_named(std::string_view entry, int count) {
+  const std::size_t first = entry.find_first_not_of(" \t");
+  if (first == entry.npos) return -1;
+  entry.remove_prefix(first);
+  entry = entry.substr(0, entry.find_last_not_of(" \t") + 1);
+  if (!entry.starts_with("GPU-")) {
+    if (entry.starts_with('+')) entry.remove_prefix(1);
+    int number = -1;
+    std::from_chars(entry.data(), entry.data() + entry.size(), number);
+    return number < count ? number : -1;
+  }
+  int named = -1;
+  for (int device = 0; device < count; ++device) {
+    if (!uuid_text(device).starts_with(entry)) continue;
+    if (named >= 0) return -1;
+    named = device;
+  }
+  return named;
+}
+
 void read_kernel_options(Options& options) {
   if (const char* text = secure_getenv("CUVMM_KERNELS"); text && *text) {
     const std::string_view view(text);
@@ -55,6 +80,26 @@ void read_kernel_options(Options& options) {
 }
 
 }  // namespace
+
+// CUDA Programming Guide, CUDA_VISIBLE_DEVICES; what it leaves open as PyTorch reads it
+// (torch/cuda/__init__.py), which wants to know before CUDA starts.
+std::vector<int> visible_devices(const char* text, int count) {
+  std::vector<int> visible;
+  if (!text) {
+    for (int device = 0; device < count; ++device) visible.push_back(device);
+    return visible;
+  }
+  std::string_view rest(text);
+  while (true) {
+    const std::size_t end = rest.find(',');
+    const int device = device_named(rest.substr(0, end), count);
+    if (device < 0) return visible;
+    if (std::ranges::find(visible, device) != visible.end()) return {};
+    visible.push_back(device);
+    if (end == rest.npos) return visible;
+    rest.remove_prefix(end + 1);
+  }
+}
 
 Options read_options() {
   Options options;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rulebook/limits.h"
 
@@ -21,7 +22,7 @@ struct StreamsOption {
 /// CUVMM_KERNELS and CUVMM_KERNEL_STEPS, read once, by cuInit.
 struct Options {
   std::string profile;              ///< name or TOML path; empty: the newest recorded real driver
-  int devices = 8;                  ///< 0..kMaxDevices; 0 is a machine without a GPU
+  int devices = 8;                  ///< of the machine, 0..kMaxDevices; 0: it has no GPU
   std::uint64_t device_memory = 0;  ///< bytes per device; 0: what the profile says
   /// How long a bind waits for devices that other processes add.
   unsigned multicast_timeout_ms = 3000;
@@ -34,6 +35,11 @@ struct Options {
 
 /// Reads the environment; a bad value leaves `error` set and must fail cuInit.
 Options read_options();
+
+/// The devices of a machine with `count` that CUDA_VISIBLE_DEVICES=`text` leaves, in its order; all
+/// of them where `text` is null. An entry that names no device ends the list, and an entry that
+/// comes twice leaves nothing.
+std::vector<int> visible_devices(const char* text, int count);
 
 /// "80G", "512M", "4096": bytes with an optional K, M, G or T (powers of 1024). Nothing when the
 /// text is not that, or does not fit.

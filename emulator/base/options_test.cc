@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "emulator/machine/device_identity.h"
 
 namespace cuvmm::emulator {
 namespace {
@@ -41,6 +45,34 @@ TEST_F(OptionsEnvironment, DefaultsToEightDevicesOfTheProfile) {
   EXPECT_EQ(options.device_memory, 0u);
   EXPECT_EQ(options.profile, "");
   EXPECT_FALSE(options.streams.late);
+}
+
+TEST(VisibleDevicesOption, AreThoseThatAreNamedInTheirOrder) {
+  using Those = std::vector<int>;
+  EXPECT_EQ(visible_devices(nullptr, 3), (Those{0, 1, 2}));
+  EXPECT_EQ(visible_devices("", 3), Those{});
+  EXPECT_EQ(visible_devices("-1", 3), Those{});
+  EXPECT_EQ(visible_devices("2,0", 3), (Those{2, 0}));
+  EXPECT_EQ(visible_devices(" 1 , +2 ", 3), (Those{1, 2}));
+  EXPECT_EQ(visible_devices("0,2,-1,1", 3), (Those{0, 2})) << "what names none ends the list";
+  EXPECT_EQ(visible_devices("0,3,1", 3), Those{0});
+  EXPECT_EQ(visible_devices("1,,2", 3), Those{1});
+  EXPECT_EQ(visible_devices("1,cpu,2", 3), Those{1});
+  EXPECT_EQ(visible_devices("1gpu", 3), Those{1});
+  EXPECT_EQ(visible_devices("99999999999999999999", 3), Those{});
+  EXPECT_EQ(visible_devices("0,1,0", 3), Those{}) << "twice the same leaves nothing";
+  EXPECT_EQ(visible_devices("MIG-GPU-6375766d-6d00-8000-8000-000000000000/1/0", 3), Those{});
+}
+
+TEST(VisibleDevicesOption, AreNamedByTheBeginningsOfTheirUuids) {
+  using Those = std::vector<int>;
+  const std::string second = uuid_text(1), eleventh = uuid_text(10);
+  EXPECT_EQ(visible_devices(second.c_str(), 11), Those{1});
+  EXPECT_EQ(visible_devices((eleventh + ",0," + second).c_str(), 11), (Those{10, 0, 1}));
+  EXPECT_EQ(visible_devices("GPU-6375766d", 1), Those{0}) << "no other begins so";
+  EXPECT_EQ(visible_devices("GPU-6375766d", 2), Those{});
+  EXPECT_EQ(visible_devices("GPU-ffffffff", 2), Those{});
+  EXPECT_EQ(visible_devices((second + "," + second).c_str(), 2), Those{});
 }
 
 TEST_F(OptionsEnvironment, KernelsRunOrAreSkipped) {

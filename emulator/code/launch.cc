@@ -50,11 +50,12 @@ void skip_launch(const char* function) noexcept {
   if (counter) counter->fetch_add(1, std::memory_order_relaxed);
   static std::atomic<bool> said{false};
   if (said.exchange(true)) return;
-  char text[192];
+  char text[320];
   std::snprintf(
       text, sizeof text,
-      "%s: kernel launch skipped: results will be missing. The emulator runs kernels that "
-      "come as PTX; launches of others answer success and do nothing",
+      "%s: kernel launch skipped: results will be missing. The emulator runs kernels of PTX that "
+      "the program loads itself (cuModuleLoadData, cuLibraryLoadData). Those of <<<>>>, of "
+      "libraries and of machine code answer success and do nothing",
       function);
   note(text);
 }

@@ -27,6 +27,16 @@ CUresult allocate(Emulator& e, const NodeMemory& memory) {
   return CUDA_SUCCESS;
 }
 
+bool lives_on(Emulator& e, const Executable& executable) {
+  if (executable.flags() & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) return false;
+  const CUresult result = for_each_step(executable.steps(), [&](const Step& step) {
+    const NodeMemory* const memory = step.node->memory.get();
+    const bool lives = memory && e.plain.find(memory->base());
+    return lives ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+  });
+  return result != CUDA_SUCCESS;
+}
+
 std::vector<Address> announce(Emulator& e, const Steps& steps) {
   std::vector<Address> announced;
   for_each_step(steps, [&](const Step& step) {

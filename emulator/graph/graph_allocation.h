@@ -11,6 +11,9 @@ namespace cuvmm::emulator {
 
 /// INVALID_VALUE where the last launch's memory was never freed.
 CUresult allocate(Emulator& e, const NodeMemory& memory);
+/// Whether memory of an earlier launch lives that this one would not free first, where nothing is
+/// queued that might free it.
+bool lives_on(Emulator& e, const Executable& executable);
 /// A launch is about to be queued: calls behind it may name what it will allocate, once. Which
 /// addresses that are; where there is no room now, the launch will say so.
 std::vector<Address> announce(Emulator& e, const Steps& steps);

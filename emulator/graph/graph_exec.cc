@@ -66,9 +66,11 @@ CUresult launch(CUgraphExec handle, CUstream stream) noexcept {
   return with_context([&](Emulator& e, Context&) -> CUresult {
     Executable* executable = e.graphs.find(handle);
     if (!executable) return CUDA_ERROR_INVALID_VALUE;
+    const bool queues = Queues::late() && !Queues::inside();
+    if (queues && e.queues.idle() && lives_on(e, *executable)) return CUDA_ERROR_INVALID_VALUE;
     executable->begin_launch(e.graph_memory);
     std::vector<Address> announced;
-    if (Queues::late() && !Queues::inside()) announced = announce(e, executable->steps());
+    if (queues) announced = announce(e, executable->steps());
     const auto run = std::make_shared<GraphRun>(*executable);
     const CUresult result = submit_calls(
         e, stream, [run](Emulator& at) { return run->go_on(at); }, &executable->last_launch());

@@ -14,6 +14,7 @@
 #include "api/location.h"
 #include "api/posix/cancel_off.h"
 #include "api/sizes.h"
+#include "emulator/machine/device_identity.h"
 #include "emulator/machine/system.h"
 
 namespace cuvmm::emulator {
@@ -44,6 +45,21 @@ constexpr std::uint32_t version_of(ShareableKind kind) {
   return kVersion | static_cast<std::uint32_t>(kind) << 16;
 }
 
+// Memory of a device that this process does not see may be used all the same, since CUDA 10.1
+// (NCCL, p2pCanConnect); it counts as the first device's here.
+int own_device(int of_machine) {
+  const int own = g_visible.own(of_machine);
+  const bool hidden = own < 0 && of_machine >= 0 && of_machine < VisibleDevices::kMost;
+  return hidden ? 0 : own;
+}
+
+// The same place on another device; `device` is nothing to places on the host.
+CUmemLocation renumbered(const CUmemLocation& place, int device) {
+  if (!is_device(place)) return place;
+  if (is_domain(place)) return domain_location(device, locality_domain(place).domain);
+  return make_location(static_cast<int>(place.type), device);
+}
+
 }  // namespace
 
 bool is_fixed_memfd(int fd) {
@@ -68,7 +84,8 @@ int create_shareable(std::uint64_t size, const CUmemAllocationProp& prop, Sharea
   std::memcpy(trailer.magic, kMagic, sizeof kMagic);
   trailer.version = version_of(kind);
   trailer.location_type = static_cast<std::int32_t>(prop.location.type);
-  trailer.location_id = prop.location.id;
+  trailer.location_id =
+      renumbered(prop.location, g_visible.of_machine(device_of(prop.location))).id;
   trailer.compression = prop.allocFlags.compressionType;
   trailer.rdma = prop.allocFlags.gpuDirectRDMACapable;
   trailer.usage = prop.allocFlags.usage;
@@ -99,11 +116,12 @@ std::optional<Shareable> read_shareable(int fd, int device_count, ShareableKind 
       trailer.version != version_of(kind) || trailer.size != size || size % kPage != 0) {
     return std::nullopt;
   }
-  const CUmemLocation place = make_location(trailer.location_type, trailer.location_id);
+  CUmemLocation place = make_location(trailer.location_type, trailer.location_id);
   const bool device = is_device(place);
+  place = renumbered(place, own_device(device_of(place)));
   // HOST memory is never exported.
   if (!device && trailer.location_type != CU_MEM_LOCATION_TYPE_HOST_NUMA) return std::nullopt;
-  if (trailer.location_id < 0 || (device && device_of(place) >= device_count)) {
+  if (trailer.location_id < 0 || place.id < 0 || (device && device_of(place) >= device_count)) {
     return std::nullopt;
   }
   Shareable shareable;

@@ -68,7 +68,7 @@ CUVMM_EXPORT_ALIAS(nvmlDeviceGetHandleByIndex, nvmlDeviceGetHandleByIndex_v2);
 CUVMM_EXPORT(Error, nvmlDeviceGetHandleByUUID, const char* uuid, Handle* out) {
   return on_machine([&](const Machine& machine) -> Error {
     if (!uuid || !out) return kInvalidArgument;
-    return find(machine, out, [&](int device) { return uuid_text(device) == uuid; });
+    return find(machine, out, [&](int device) { return emulator::uuid_text(device) == uuid; });
   });
 }
 
@@ -82,7 +82,7 @@ CUVMM_EXPORT(Error, nvmlDeviceGetHandleByUUIDV, const Uuid* uuid, Handle* out) {
       if (uuid->type == kText) {
         const std::string_view text(uuid->value.text,
                                     strnlen(uuid->value.text, sizeof uuid->value));
-        return text == uuid_text(device);
+        return text == emulator::uuid_text(device);
       }
       unsigned char own[emulator::kUuidBytes];
       emulator::write_uuid(device, own);
@@ -113,7 +113,7 @@ CUVMM_EXPORT_ALIAS(nvmlDeviceGetMinorNumber, nvmlDeviceGetIndex);
 
 CUVMM_EXPORT(Error, nvmlDeviceGetUUID, Handle handle, char* text, unsigned size) {
   return on_device(handle, [&](const Machine&, int device) {
-    return write_text(uuid_text(device).c_str(), text, size);
+    return write_text(emulator::uuid_text(device).c_str(), text, size);
   });
 }
 

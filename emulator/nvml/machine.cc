@@ -3,8 +3,6 @@
 
 #include <cuda.h>
 
-#include <cstdio>
-
 #include "emulator/base/options.h"
 #include "emulator/machine/device_attributes.h"
 #include "emulator/machine/device_identity.h"
@@ -48,19 +46,6 @@ int Machine::index(Handle handle) const {
     if (handle == &devices_[device]) return device;
   }
   return -1;
-}
-
-std::string uuid_text(int device) {
-  unsigned char bytes[emulator::kUuidBytes];
-  emulator::write_uuid(device, bytes);
-  std::string text = "GPU";
-  for (int i = 0; i < emulator::kUuidBytes; ++i) {
-    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    char digits[3];
-    std::snprintf(digits, sizeof digits, "%02x", bytes[i]);
-    text += digits;
-  }
-  return text;
 }
 
 }  // namespace cuvmm::nvml

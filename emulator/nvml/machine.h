@@ -54,6 +54,5 @@ Error anytime(Body&& body) noexcept {
 }
 
 /// "GPU-6375766d-6d00-8000-...".
-std::string uuid_text(int device);
 
 }  // namespace cuvmm::nvml

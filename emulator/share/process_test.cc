@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several processes share VMM memory, and each is set up by its own environment.
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "emulator/share/process_testing.h"
 
@@ -175,6 +176,83 @@ TEST_F(Processes, TheEnvironmentChoosesTheMachine) {
     std::size_t free = 0, total = 0;
     CHILD_EXPECT(driver()(calls::MemGetInfo{&free, &total}) == CUDA_SUCCESS);
     CHILD_EXPECT(total == 64u << 20 && free == total);
+  });
+}
+
+// --- CUDA_VISIBLE_DEVICES
+
+TEST_F(Processes, SeeTheDevicesThatTheEnvironmentLeaves) {
+  run([](int) {
+    setenv("CUDA_VISIBLE_DEVICES", "2,0", 1);
+    initialise();
+    int count = 0, first = 0, second = 0;
+    CHILD_EXPECT(driver()(calls::DeviceGetCount{&count}) == CUDA_SUCCESS && count == 2);
+    const auto bus = CU_DEVICE_ATTRIBUTE_PCI_BUS_ID;
+    CHILD_EXPECT(driver()(calls::DeviceGetAttribute{&first, bus, 0}) == CUDA_SUCCESS);
+    CHILD_EXPECT(driver()(calls::DeviceGetAttribute{&second, bus, 1}) == CUDA_SUCCESS);
+    CHILD_EXPECT(first == 0x38 && second == 0x18);
+    CUdevice device = 77;
+    CHILD_EXPECT(driver()(calls::DeviceGet{&device, 2}) == CUDA_ERROR_INVALID_DEVICE);
+    CHILD_EXPECT(device == 77);
+  });
+}
+
+TEST_F(Processes, HaveNoDriverWhereNoDeviceIsLeft) {
+  for (const char* nothing : {"", "-1", "8", "0,0", "MIG-1", "GPU-0"}) {
+    run([nothing](int) {
+      setenv("CUDA_VISIBLE_DEVICES", nothing, 1);
+      CHILD_EXPECT(driver()(calls::Init{0}) == CUDA_ERROR_NO_DEVICE);
+      int count = 0;
+      CHILD_EXPECT(driver()(calls::DeviceGetCount{&count}) == CUDA_ERROR_NOT_INITIALIZED);
+    });
+  }
+}
+
+TEST_F(Processes, NameTheDeviceOfSharedMemoryAsTheySeeIt) {
+  struct Case {
+    const char* importer;
+    int device;
+  };
+  // The last one does not see the device at all, and may use its memory all the same.
+  for (const Case& each : {Case{"1,3", 1}, Case{"3", 0}, Case{"0", 0}}) {
+    run_pair(
+        [](int socket) {
+          setenv("CUDA_VISIBLE_DEVICES", "0,3", 1);
+          initialise();
+          const Mapped m = mapped(kGranule, properties(1, 1));
+          CHILD_EXPECT(set_access(m.address, m.size, access(0)) == CUDA_SUCCESS);
+          CHILD_EXPECT(driver()(calls::MemsetD8{m.address, 4, 16}) == CUDA_SUCCESS);
+          send_fd(socket, export_fd(m.handle));
+          hear(socket);
+        },
+        [each](int socket) {
+          setenv("CUDA_VISIBLE_DEVICES", each.importer, 1);
+          initialise();
+          const CUmemGenericAllocationHandle handle = import_fd(receive_fd(socket));
+          CUmemAllocationProp prop{};
+          CHILD_EXPECT(driver()(calls::MemGetAllocationPropertiesFromHandle{&prop, handle}) ==
+                       CUDA_SUCCESS);
+          CHILD_EXPECT(prop.location.id == each.device);
+          CHILD_EXPECT(byte_at(show(handle)) == 4);
+          say(socket);
+        });
+  }
+}
+
+// libfabric 12828: a dma-buf of each registration is kept.
+TEST_F(Processes, GetNoDmaBufWhereNoDescriptorIsLeft) {
+  run([](int) {
+    initialise();
+    const Mapped memory = mapped(kGranule);
+    const rlimit few{64, 64};
+    CHILD_EXPECT(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    int fd = -1;
+    CUresult result = CUDA_SUCCESS;
+    for (int i = 0; i < 65 && result == CUDA_SUCCESS; ++i) {
+      result = driver()(calls::MemGetHandleForAddressRange{&fd, memory.address, memory.size,
+                                                           CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0});
+    }
+    CHILD_EXPECT(result == CUDA_ERROR_OPERATING_SYSTEM);
   });
 }
 

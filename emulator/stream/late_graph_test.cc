@@ -130,6 +130,20 @@ TEST_F(LateGraph, MemoryOfTheLastQueuedLaunchStays) {
   EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
 }
 
+TEST_F(LateGraph, ALaunchIsRefusedWhileMemoryOfTheLastOneLives) {
+  CUdeviceptr memory = 0;
+  CUgraphExec graph = captured([&] {
+    EXPECT_EQ(driver()(calls::MemAllocAsync{&memory, 64, a_}), CUDA_SUCCESS);
+  });
+  ASSERT_EQ(launch(graph, a_), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(launch(graph, a_), CUDA_ERROR_INVALID_VALUE) << "as streams do that work at once";
+  EXPECT_EQ(driver()(calls::MemFreeAsync{memory, a_}), CUDA_SUCCESS);
+  EXPECT_EQ(launch(graph, a_), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemFreeAsync{memory, a_}), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+}
+
 TEST_F(LateGraph, BetweenAFreeAndTheNextLaunchThereIsNoMemory) {
   CUdeviceptr memory = 0;
   CUgraphExec graph = captured([&] {

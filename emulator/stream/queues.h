@@ -67,6 +67,7 @@ class Queues {
   /// Forgets what is not running at this moment.
   void cancel(WorkId id);
   bool done(WorkId id) const { return !items_.contains(id); }
+  bool idle() const { return items_.empty(); }
 
   /// What somebody waits for who waits for a stream, or for all streams of a context.
   std::vector<WorkId> pending(const Lane& lane) const;

@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
@@ -82,12 +84,15 @@ CUresult perform(Emulator& e, const calls::MemGetHandleForAddressRange& call, co
   }
   Physical* memory = memory_at(e, call.dptr, call.size);
   int exported = -1;
+  errno = 0;
   if (memory) {
     const int fd = memory->descriptor();
     if (fd >= 0) exported = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   } else {
     exported = stand_in(call.size);
   }
+  // No descriptor is left (libfabric 12828).
+  if (exported < 0 && (errno == EMFILE || errno == ENFILE)) return CUDA_ERROR_OPERATING_SYSTEM;
   if (exported < 0) return CUDA_ERROR_OUT_OF_MEMORY;
   *static_cast<int*>(call.handle) = exported;
   return CUDA_SUCCESS;

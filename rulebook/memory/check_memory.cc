@@ -229,7 +229,11 @@ Violations check(const Model& model, const calls::MemHostRegister& call, const F
   const bool locked = m->kind == PlainMemory::Kind::kRegistered || m->base > base;
   out.add(locked ? Rule::kRegisterOnce : Rule::kRegisterPageable,
           range(base, call.bytesize) + " shares bytes with " + range(m->base, m->size) + ", " +
-              words(m->kind),
+              words(m->kind) +
+              (m->kind == PlainMemory::Kind::kRegistered
+                   ? " and never unregistered. A registration outlives memory that is freed or "
+                     "unmapped"
+                   : ""),
           model.platform().complete)
       .objects.push_back(ref(*m));
   return out.take();

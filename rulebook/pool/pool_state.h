@@ -53,6 +53,10 @@ class PoolState {
                const Surroundings& around);
   void confirm(const calls::MemPoolExportToShareableHandle& call, const Facts& facts, Origin at,
                const Surroundings& around);
+  // They change nothing here. Others want to know who made them.
+  void confirm(const calls::MemPoolExportPointer&, const Facts&, Origin, const Surroundings&) {}
+  void confirm(const calls::MemPoolTrimTo&, const Facts&, Origin, const Surroundings&) {}
+  void confirm(const calls::MemPoolSetAttribute&, const Facts&, Origin, const Surroundings&) {}
   void confirm(const calls::MemAllocFromPoolAsync& call, const Facts& facts, Origin at,
                const Surroundings& around);
   /// `facts` name the pool, where it is known. Memory of an unknown one is known to be a pool's.

@@ -103,6 +103,8 @@ struct Policy<calls::MemFree> {
   }
   static void record(Desk& desk, const Call& call, Step<Call>& step) {
     Books& books = desk.books;
+    if (books.causes.knows_node_memory()) books.causes.freed(call.dptr);
+    books.ipc_log.pool_memory_freed(call.dptr, step.origin);
     if (step.change.rare) {
       for (const IpcExport& e : step.change.rare->ipc_exports) {
         books.ipc_log.freed(e.bytes, step.origin, IpcLog::now());
@@ -135,6 +137,7 @@ struct Policy<CallStruct> {
   static void record(Desk& desk, const CallStruct&, Step<CallStruct>& step) {
     Books& books = desk.books;
     books.plain_ended = step.origin.call;
+    books.causes.context_ended(step.origin);
     if (!step.change.rare) return;
     // Whatever became of what it had opened, nobody can say that it was open any longer.
     for (const IpcOpen& open : step.change.rare->context.ipc_opens) {

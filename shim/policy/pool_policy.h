@@ -36,12 +36,18 @@ struct AllocatesInOrder {
     if (desk.work.captured(call.hStream, step.facts.read().place.per_thread)) [[unlikely]]
       step.facts.write().pool.captured = true;
   }
+  static void note_captured(Desk& desk, const CallStruct& call, const Step<CallStruct>& step) {
+    if (!step.facts.read().pool.captured) [[likely]]
+      return;
+    desk.books.causes.captured(*call.dptr, call.bytesize, step.origin);
+  }
 };
 
 template <>
 struct Policy<calls::MemAllocFromPoolAsync> : AllocatesInOrder<calls::MemAllocFromPoolAsync> {
   using Call = calls::MemAllocFromPoolAsync;
-  static void record(Desk& desk, const Call& call, Step<Call>&) {
+  static void record(Desk& desk, const Call& call, Step<Call>& step) {
+    note_captured(desk, call, step);
     // What every device may touch need not be judged.
     if (desk.books.model.pools().bounded_memory_at(*call.dptr)) {
       desk.bounds.widen(*call.dptr, call.bytesize);
@@ -52,7 +58,12 @@ struct Policy<calls::MemAllocFromPoolAsync> : AllocatesInOrder<calls::MemAllocFr
 };
 
 template <>
-struct Policy<calls::MemAllocAsync> : AllocatesInOrder<calls::MemAllocAsync> {};
+struct Policy<calls::MemAllocAsync> : AllocatesInOrder<calls::MemAllocAsync> {
+  using Call = calls::MemAllocAsync;
+  static void record(Desk& desk, const Call& call, Step<Call>& step) {
+    note_captured(desk, call, step);
+  }
+};
 
 template <>
 struct Policy<calls::MemFreeAsync> {
@@ -69,7 +80,11 @@ struct Policy<calls::MemFreeAsync> {
     desk.work.unwatch(call.dptr, step.origin.call);
   }
   // Arguments that were good are looked at again.
-  static void record(Desk& desk, const Call&, Step<Call>&) {
+  static void record(Desk& desk, const Call& call, Step<Call>& step) {
+    Books& books = desk.books;
+    if (books.causes.knows_node_memory()) books.causes.freed(call.dptr);
+    books.ipc_log.pool_memory_freed(call.dptr, step.origin);
+    books.causes.freed_in_order(reinterpret_cast<std::uintptr_t>(call.hStream), step.origin);
     if (desk.work.active()) desk.work.changed();
   }
 };
@@ -80,7 +95,10 @@ struct Policy<calls::MemPoolImportPointer> {
   static void made(Desk& desk, const Call& call, Step<Call>& step) {
     desk.driver.find_pool_memory(*call.ptr_out, step.facts.write().pool);
   }
-  static void record(Desk& desk, const Call& call, Step<Call>&) {
+  static void record(Desk& desk, const Call& call, Step<Call>& step) {
+    if (call.shareData) {
+      desk.books.ipc_log.opened(ipc_bytes(*call.shareData), *call.ptr_out, step.origin, true);
+    }
     const PoolMemory* memory = desk.books.model.pools().bounded_memory_at(*call.ptr_out);
     if (memory) desk.bounds.widen(memory->base, memory->size + 1);
   }
@@ -88,6 +106,10 @@ struct Policy<calls::MemPoolImportPointer> {
 
 template <>
 struct Policy<calls::MemPoolExportPointer> {
+  using Call = calls::MemPoolExportPointer;
+  static void record(Desk& desk, const Call& call, Step<Call>& step) {
+    desk.books.ipc_log.exported(ipc_bytes(*call.shareData_out), call.ptr, step.origin, true);
+  }
   static CUmemoryPool strange_pool(const Model& model, const calls::MemPoolExportPointer& call) {
     const PoolMemory* memory = model.pools().memory_at(call.ptr);
     const bool strange = memory && !model.pools().find(memory->pool);
@@ -95,6 +117,20 @@ struct Policy<calls::MemPoolExportPointer> {
   }
 };
 
+template <>
+struct Policy<calls::MemPoolTrimTo> {
+  static void record(Desk& desk, const calls::MemPoolTrimTo&, Step<calls::MemPoolTrimTo>& step) {
+    desk.books.causes.trimmed(step.origin);
+  }
+};
+template <>
+struct Policy<calls::MemPoolSetAttribute> {
+  using Call = calls::MemPoolSetAttribute;
+  static void record(Desk& desk, const Call& call, Step<Call>& step) {
+    if (call.attr != CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) return;
+    desk.books.causes.threshold_set(call.pool, step.origin);
+  }
+};
 template <>
 struct Policy<calls::MemPoolExportToShareableHandle> : Anonymous {};
 template <>

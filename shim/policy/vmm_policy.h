@@ -17,6 +17,11 @@ struct Policy<calls::MemAddressReserve> {
     desk.bounds.widen(*call.ptr, call.size);
     desk.work.reserved(*call.ptr, call.size);
   }
+  static void record(Desk& desk, const calls::MemAddressReserve& call,
+                     Step<calls::MemAddressReserve>& step) {
+    if (call.addr != 0 && call.addr != *call.ptr) [[unlikely]]
+      desk.books.causes.unmet({call.addr, call.size, *call.ptr, step.origin});
+  }
 };
 
 template <>

@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "shim/cause/surroundings.h"
 #include "shim/process/process.h"
 #include "shim/refusal/refusal_text.h"
 
@@ -14,10 +15,13 @@ namespace {
 std::atomic<int> g_status{0};
 
 // A finding about the same call says more: one that is checked on a way of its own, as launches
-// are.
+// are, or the one that lost a capture.
 bool has_finding(const Ledger& ledger, const UncheckedRefusal& refusal) {
   for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {
     const Finding& finding = entry->finding;
+    const bool lost = finding.violation.rule == Rule::kStreamCapture ||
+                      finding.violation.rule == Rule::kStreamCaptureLegacy;
+    if (lost && refusal.result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) return true;
     if (finding.entry != EntryPoint::kCount && finding.answer &&
         finding.answer->result == refusal.result &&
         refusal.function.starts_with(name(finding.entry))) {
@@ -49,6 +53,8 @@ bool Process::ended_well() const {
 }
 
 void Process::read_journal(bool well) {
+  Session* const open = session_if_open();
+  const Origin context_end = open ? open->context_end() : Origin();
   for (UncheckedRefusal& each : journal_.take()) {
     if (has_finding(*ledger_, each)) continue;
     Refusal refusal;
@@ -56,7 +62,8 @@ void Process::read_journal(bool well) {
     refusal.result = each.result;
     refusal.stack = each.stack;
     refusal.driver_message = std::move(each.sentence);
-    ledger_->take_unchecked(std::move(refusal), each.count, well);
+    add_surroundings(each.result, context_end, refusal.asides);
+    ledger_->take_unchecked(std::move(refusal), each.count, well && !may_be_hidden(each.result));
   }
 }
 

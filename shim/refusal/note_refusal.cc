@@ -6,7 +6,10 @@
 #include "api/location.h"
 #include "api/posix/cancel_off.h"
 #include "api/visit_call.h"
+#include "api/words.h"
 #include "ring/reading.h"
+#include "shim/cause/descriptor_facts.h"
+#include "shim/cause/surroundings.h"
 #include "shim/intercept/arguments.h"
 #include "shim/intercept/runtime_call.h"
 #include "shim/refusal/address_facts.h"
@@ -44,6 +47,12 @@ bool uses_pools(const Model& model, int device, bool current) {
          });
 }
 
+bool makes_descriptor(EntryPoint entry) {
+  return entry == EntryPoint::kMemGetHandleForAddressRange ||
+         entry == EntryPoint::kMemExportToShareableHandle ||
+         entry == EntryPoint::kMemPoolExportToShareableHandle;
+}
+
 struct DefaultPool {
   CUmemoryPool pool = nullptr;
   cuuint64_t reserved = 0, used = 0;
@@ -74,6 +83,10 @@ std::uint64_t unplaced_in(const Model& model, int device, const DefaultPool& kno
 
 void Session::note_refusal(const Call& call, CUresult result, std::uint64_t index, StackId stack) {
   if (says_nothing(result)) return;
+  // A finding has named the call that lost the capture.
+  const bool echo = result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED &&
+                    capture_lost_.load(std::memory_order_relaxed);
+  if (echo) return;
   const bool late = ring::is_fault(static_cast<std::uint32_t>(result));
   Refusal refusal;
   refusal.entry = call.entry_point();
@@ -92,18 +105,54 @@ void Session::note_refusal(const Call& call, CUresult result, std::uint64_t inde
   refusal.call_index = index;
   refusal.stack = stack;
   if (!late) refusal.driver_message = options_.log.about(name(refusal.entry));
+  add_surroundings(result, context_end(), refusal.asides);
+  if (makes_descriptor(refusal.entry)) {
+    DescriptorFacts descriptors = count_descriptors();
+    if (descriptors.used_up()) {
+      const Locked lock(mutex_);
+      add_makers(books_, descriptors);
+      refusal.asides.push_back({descriptors.text(), descriptors.most});
+      result = CUDA_SUCCESS;  // memory has nothing to do with it
+    }
+  }
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
     if (refusal.entry == EntryPoint::kMemAddressReserve) {
       const Locked lock(mutex_);
       refusal.addresses = address_facts(books_.model);
     } else {
-      refusal.memory = memory_facts(call);
+      refusal.memory = memory_facts(call, refusal.asides);
     }
   }
   sink_.take_refusal(refusal);
 }
 
-std::optional<MemoryFacts> Session::memory_facts(const Call& call) {
+// Memory of the default pool that the program freed and the driver still has in use: the free waits
+// for its turn on a stream.
+void Session::note_queued_frees(std::uint64_t pool, std::uint64_t used,
+                                std::vector<Refusal::Aside>& asides) {
+  std::uint64_t live = 0;
+  for (const auto& [base, memory] : books_.model.pools().memory()) {
+    if (memory.pool == pool) live += memory.size;
+  }
+  constexpr std::uint64_t kWorthSaying = 1u << 20;
+  const Causes::QueuedFree& last = books_.causes.last_free();
+  if (last.by.call == 0 || used < live + kWorthSaying) return;
+  std::string text = rough_size_text(used - live) +
+                     " of the default pool are freed by the program, but not yet by the device: "
+                     "cuMemFreeAsync waits for its turn on the stream, and cuMemPoolTrimTo gives "
+                     "back nothing before. The last such free is call " +
+                     std::to_string(last.by.call) + " on stream " + hex_text(last.stream);
+  asides.push_back({std::move(text), last.by.stack});
+  const Origin& trim = books_.causes.last_trim();
+  if (trim.call > last.by.call) {
+    asides.push_back({"call " + std::to_string(trim.call) +
+                          " trimmed a pool behind it: wait for the stream in between",
+                      trim.stack});
+  }
+}
+
+std::optional<MemoryFacts> Session::memory_facts(const Call& call,
+                                                 std::vector<Refusal::Aside>& asides) {
   Facts::Place place;
   facts_.find_context(place);
   MemoryFacts facts;
@@ -131,6 +180,14 @@ std::optional<MemoryFacts> Session::memory_facts(const Call& call) {
       if (known->reserved > known->used) facts.cached = known->reserved - known->used;
       const Locked lock(mutex_);
       facts.held.pools += unplaced_in(books_.model, facts.device, *known);
+      note_queued_frees(reinterpret_cast<std::uintptr_t>(known->pool), known->used, asides);
+      const Origin& kept = books_.causes.threshold_of(known->pool);
+      if (facts.cached != 0 && kept.call != 0) {
+        asides.push_back({"call " + std::to_string(kept.call) +
+                              " set the release threshold of the default pool: below it, the pool "
+                              "keeps what is freed",
+                          kept.stack});
+      }
     }
   }
   // Each of them may take a while, and a program may ask again and again from other places.

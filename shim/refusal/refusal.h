@@ -54,6 +54,12 @@ struct Refusal {
   std::string driver_message;  ///< the driver's own sentence; "" where it has none
   std::optional<MemoryFacts> memory;
   std::optional<AddressFacts> addresses;
+  /// What else is known, in words, and the call that it names.
+  struct Aside {
+    std::string text;
+    StackId stack = 0;
+  };
+  std::vector<Aside> asides;
 };
 
 }  // namespace cuvmm::shim

@@ -17,6 +17,7 @@ struct RefusalEntry {
   Refusal refusal;
   std::vector<Frame> stack;
   std::vector<std::vector<Frame>> creators;  ///< one per refusal.memory->held.creators
+  std::vector<std::vector<Frame>> asides;    ///< one per refusal.asides
   std::string json;  ///< its members but the counts, ready for a signal handler to write
   std::atomic<std::uint64_t> count{1};
   /// Nothing speaks for it being of interest: only the report has it.

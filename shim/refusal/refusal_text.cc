@@ -174,6 +174,11 @@ std::string one_text(const RefusalEntry& entry, std::uint64_t count) {
   }
   if (!refusal.driver_message.empty()) text += "    the driver: " + refusal.driver_message + '\n';
   if (refusal.memory) text += memory_text(entry);
+  for (std::size_t i = 0; i < refusal.asides.size(); ++i) {
+    text += "    " + refusal.asides[i].text;
+    if (!entry.asides[i].empty()) text += ", at " + program_place(entry.asides[i]);
+    text += '\n';
+  }
   if (refusal.addresses) text += addresses_text(*refusal.addresses);
   return text;
 }
@@ -204,6 +209,15 @@ std::string refusal_members(const RefusalEntry& entry) {
   out += '{';
   if (refusal.memory) add_memory(out, entry);
   if (refusal.addresses) add_addresses(out, *refusal.addresses);
+  if (!refusal.asides.empty()) {
+    add_key(out, "known");
+    out += '[';
+    for (const Refusal::Aside& aside : refusal.asides) {
+      if (out.back() != '[') out += ',';
+      out += json_string(aside.text);
+    }
+    out += ']';
+  }
   out += '}';
   return out;
 }

@@ -108,6 +108,9 @@ void Refusals::describe(RefusalEntry& entry) {
       take_runtime_frames(entry.creators.emplace_back(symbolize(creator.stack)));
     }
   }
+  for (const Refusal::Aside& aside : entry.refusal.asides) {
+    take_runtime_frames(entry.asides.emplace_back(symbolize(aside.stack)));
+  }
   entry.json = refusal_members(entry);
   entry.ready.store(true, std::memory_order_release);
 }

@@ -27,13 +27,25 @@ std::uint64_t IpcLog::now() {
          static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-void IpcLog::add(bool exported, const IpcBytes& handle, std::uint64_t pointer, const Origin& by) {
+void IpcLog::add(bool exported, const IpcBytes& handle, std::uint64_t pointer, const Origin& by,
+                 bool pool) {
   const std::uint64_t hash = hash_of(handle);
   for (const Use& use : uses_) {
     // Again of one allocation, or again in one context: the first counts.
     if (use.exported == exported && use.handle == hash && use.until == 0) return;
   }
-  if (uses_.size() < kMost) uses_.push_back({exported, hash, pointer, by, now(), {}, 0});
+  if (uses_.size() == kMost) return;
+  uses_.push_back({exported, pool, hash, pointer, by, now(), {}, 0});
+  if (pool) ++pools_;
+}
+
+void IpcLog::end_of_pool(std::uint64_t pointer, const Origin& by) {
+  for (Use& use : uses_) {
+    if (!use.pool || use.pointer != pointer || use.until != 0) continue;
+    use.ended_by = by;
+    use.until = now();
+    --pools_;
+  }
 }
 
 void IpcLog::end(bool exported, const IpcBytes& handle, const Origin& by, std::uint64_t at) {
@@ -52,12 +64,12 @@ std::string IpcLog::json() const {
     char text[384];
     const std::uint64_t until = use.exported || use.until ? use.until : now();
     std::snprintf(text, sizeof text,
-                  "%s{\"role\":\"%s\",\"handle\":\"%016" PRIx64 "\",\"pointer\":\"%#" PRIx64
+                  "%s{\"role\":\"%s\",%s\"handle\":\"%016" PRIx64 "\",\"pointer\":\"%#" PRIx64
                   "\",\"call\":%" PRIu64 ",\"stack\":%u,\"from\":%" PRIu64
                   ",\"ended_by_call\":%" PRIu64 ",\"ended_stack\":%u,\"until\":%" PRIu64 "}",
-                  out.size() > 1 ? "," : "", use.exported ? "export" : "open", use.handle,
-                  use.pointer, use.by.call, use.by.stack, use.from, use.ended_by.call,
-                  use.ended_by.stack, until);
+                  out.size() > 1 ? "," : "", use.exported ? "export" : "open",
+                  use.pool ? "\"pool\":true," : "", use.handle, use.pointer, use.by.call,
+                  use.by.stack, use.from, use.ended_by.call, use.ended_by.stack, until);
     out += text;
   }
   return out + "]";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When this process exported, opened, closed and freed memory of legacy IPC: what the runner needs
-// to say that one process freed what another still had open.
+// When this process exported, opened, closed and freed memory of legacy IPC and of shared pools:
+// what the runner needs to say that one process freed what another still had open.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,13 @@ class IpcLog {
   /// Times are CLOCK_MONOTONIC nanoseconds, which all processes of a machine share.
   static std::uint64_t now();
 
-  void exported(const IpcBytes& handle, std::uint64_t pointer, const Origin& by) {
-    add(true, handle, pointer, by);
+  /// `pool`: of a pool; the handle is what the pointer was exported as.
+  void exported(const IpcBytes& handle, std::uint64_t pointer, const Origin& by,
+                bool pool = false) {
+    add(true, handle, pointer, by, pool);
   }
-  void opened(const IpcBytes& handle, std::uint64_t pointer, const Origin& by) {
-    add(false, handle, pointer, by);
+  void opened(const IpcBytes& handle, std::uint64_t pointer, const Origin& by, bool pool = false) {
+    add(false, handle, pointer, by, pool);
   }
   /// `by` ended the memory, by `at`.
   void freed(const IpcBytes& handle, const Origin& by, std::uint64_t at) {
@@ -35,7 +37,15 @@ class IpcLog {
   void closed(const IpcBytes& handle, const Origin& by, std::uint64_t at) {
     end(false, handle, by, at);
   }
-  void clear() { uses_.clear(); }
+  /// Memory of a pool was freed: what this process had exported, or imported, at this address.
+  void pool_memory_freed(std::uint64_t pointer, const Origin& by) {
+    if (pools_ != 0) [[unlikely]]
+      end_of_pool(pointer, by);
+  }
+  void clear() {
+    uses_.clear();
+    pools_ = 0;
+  }
 
   /// A JSON array, "" when there is nothing to say. What is still open is so until now.
   std::string json() const;
@@ -45,6 +55,7 @@ class IpcLog {
  private:
   struct Use {
     bool exported = false;
+    bool pool = false;
     std::uint64_t handle = 0;  ///< a hash: the bytes themselves give access
     std::uint64_t pointer = 0;
     Origin by;
@@ -52,10 +63,13 @@ class IpcLog {
     Origin ended_by;
     std::uint64_t until = 0;  ///< 0: not ended
   };
-  void add(bool exported, const IpcBytes& handle, std::uint64_t pointer, const Origin& by);
+  void add(bool exported, const IpcBytes& handle, std::uint64_t pointer, const Origin& by,
+           bool pool);
+  [[gnu::cold]] void end_of_pool(std::uint64_t pointer, const Origin& by);
   void end(bool exported, const IpcBytes& handle, const Origin& by, std::uint64_t at);
 
   std::vector<Use> uses_;
+  std::size_t pools_ = 0;  ///< how many of them are of pools, and have not ended
 };
 
 }  // namespace cuvmm::shim

@@ -73,6 +73,7 @@ void Books::clear() {
   model.clear();
   exported.clear();
   ipc_log.clear();
+  causes.clear();
   imported.clear();
   received.clear();
   plain_ended = 0;
@@ -82,6 +83,7 @@ void Books::abandon() {
   new (&model) Model();
   new (&exported) decltype(exported)();
   new (&ipc_log) IpcLog();
+  new (&causes) Causes();
   new (&imported) decltype(imported)();
   new (&received) decltype(received)();
 }

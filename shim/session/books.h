@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "rulebook/model/model.h"
+#include "shim/cause/causes.h"
 #include "shim/facts/descriptor.h"
 #include "shim/report/ipc_log.h"
 
@@ -25,6 +26,7 @@ struct Books {
   Model model;
   std::unordered_map<int, DescriptorIdentity> exported;
   IpcLog ipc_log;
+  Causes causes;
   std::unordered_map<std::uint64_t, std::string> imported;  ///< names of imported memory, by handle
   /// Descriptors of others' memory that this process imported from, and of ranges as dma-bufs: they
   /// are the program's, and keep the memory alive as well.

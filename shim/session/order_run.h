@@ -17,8 +17,11 @@ template <class CallStruct>
 CUresult Session::order(Symbol symbol, const CallStruct& call,
                         typename CallStruct::Function function, const Caller& direct) {
   if constexpr (kBeginsCapture<CallStruct>) work_.begin_capture();
-  if (!matters<CallStruct>(work_)) [[likely]]
-    return call.invoke(function);
+  if (!matters<CallStruct>(work_)) [[likely]] {
+    if (!looks_aside<CallStruct>()) [[likely]]
+      return call.invoke(function);
+    return order_aside(symbol, call, function, direct);
+  }
   const RuntimeCall* const runtime = runtime_call();
   const Caller& caller = runtime ? runtime->caller : direct;
   int& program_errno = t_state.error();
@@ -36,12 +39,64 @@ CUresult Session::order(Symbol symbol, const CallStruct& call,
   const CUresult result = call.invoke(function);
   const int driver_errno = program_errno;
   try {
+    if (looks_aside<CallStruct>()) [[unlikely]]
+      follow_captures(call, is_per_thread(symbol), result, caller);
     after_order(call, result, caller, step);
   } catch (...) {
     turn_off();
   }
   program_errno = driver_errno;
   return result;
+}
+
+template <class CallStruct>
+inline bool Session::looks_aside() const {
+  if constexpr (kLaunchesGraph<CallStruct>) {
+    if (work_.keeps_orders()) return true;
+  }
+  return work_.captures() || options_.emulated;
+}
+
+template <class CallStruct>
+CUresult Session::order_aside(Symbol symbol, const CallStruct& call,
+                              typename CallStruct::Function function, const Caller& direct) {
+  const CUresult result = call.invoke(function);
+  const RuntimeCall* const runtime = runtime_call();
+  const Caller& caller = runtime ? runtime->caller : direct;
+  int& program_errno = t_state.error();
+  const int driver_errno = program_errno;
+  try {
+    follow_captures(call, is_per_thread(symbol), result, caller);
+  } catch (...) {
+    turn_off();
+  }
+  program_errno = driver_errno;
+  return result;
+}
+
+template <class CallStruct>
+void Session::follow_captures(const CallStruct& call, bool per_thread, CUresult result,
+                              const Caller& caller) {
+  if (result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ||
+      result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
+    return report_forbidden(Call(call), result, caller);
+  }
+  if constexpr (kLaunches<CallStruct> || requires { call.hStream; }) {
+    if (options_.emulated && result == info(Rule::kStreamAlive).code) {
+      return report_dead_stream(Call(call), order_stream(call), result, caller);
+    }
+  }
+  if constexpr (kBeginsCapture<CallStruct>) {
+    if (result == CUDA_SUCCESS) begin_capture(call.hStream, per_thread, call.mode, caller);
+  } else if constexpr (std::is_same_v<CallStruct, calls::StreamEndCapture>) {
+    end_capture(call.hStream, per_thread);
+  } else if constexpr (kLaunchesGraph<CallStruct>) {
+    if (result == CUDA_SUCCESS) {
+      if (work_.keeps_orders()) note_graph_launch(call.hGraphExec, caller);
+    } else if (result == info(Rule::kGraphMemoryFreed).code) {
+      explain_relaunch(Call(call), call.hGraphExec, result, caller);
+    }
+  }
 }
 
 template <class CallStruct>

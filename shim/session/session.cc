@@ -318,8 +318,13 @@ Violations Session::note_graph(CUgraphExec exec, CUgraph graph) {
   }
   // The driver gives the name of a graph that is gone to the next one.
   work_.forget_order(exec);
-  if (order.allocations.empty()) [[likely]]
+  if (order.allocations.empty()) [[likely]] {
+    if (order.frees.empty()) [[likely]]
+      return {};
+    const Locked lock(mutex_);
+    for (const GraphOrder::Free& one : order.frees) books_.causes.freed_elsewhere(one.address);
     return {};
+  }
   OwnUses own{nullptr, std::exchange(order.uses, {})};
   own.graph =
       std::make_shared<const OrderedGraph>(OrderedGraph{std::move(order), reader.numbers()});
@@ -446,6 +451,8 @@ void Session::duplicated(int from, int to, const Caller& caller) noexcept {
 
 // There is one thread.
 void Session::start_in_child(bool whole) {
+  if (forked_from_ == 0 && initialized_) forked_from_ = ::getppid();
+  capture_lost_.store(false);
   if (!whole) {
     books_.abandon();
     platform_known_.store(false);

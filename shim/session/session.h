@@ -187,6 +187,12 @@ class alignas(64) Session {
   /// Lives as long as the session. Thread-safe.
   void observe(CallObserver* observer) { observer_.store(observer, std::memory_order_release); }
   /// Whether a thread was told so in a call: it may wait now, with memory that it would have used.
+  /// The last call that ended a context; call 0: none, or no lock.
+  Origin context_end() {
+    if (!mutex_.lock_within(std::chrono::milliseconds(20))) return {};
+    const Locked lock(mutex_, kHeldAlready);
+    return books_.causes.context_end();
+  }
   bool driver_ended() const { return driver_ended_.load(std::memory_order_relaxed); }
   bool off() const { return off_.load(std::memory_order_relaxed); }
 
@@ -194,6 +200,7 @@ class alignas(64) Session {
   /// False: a signal handler that forks interrupted this thread at work here, and the child must
   /// not look at what it left.
   bool lock_for_fork() CUVMM_UNCHECKED {
+    look_before_fork();
     if (mutex_.held_here() || facts_.held_here() || work_.held_here()) return false;
     facts_.lock_for_fork();
     mutex_.lock();
@@ -361,7 +368,39 @@ class alignas(64) Session {
   /// The driver refused the call, and nothing that is known explains it. Without a lock.
   [[gnu::cold]] void note_refusal(const Call& call, CUresult result, std::uint64_t index,
                                   StackId stack);
-  std::optional<MemoryFacts> memory_facts(const Call& call);
+  std::optional<MemoryFacts> memory_facts(const Call& call, std::vector<Refusal::Aside>& asides);
+  void note_queued_frees(std::uint64_t pool, std::uint64_t used,
+                         std::vector<Refusal::Aside>& asides) CUVMM_NEEDS(mutex_);
+  // shim/cause/name_cause.cc
+  /// What `violations`, or the refusal itself, are the echo of. Without a lock.
+  [[gnu::cold]] void name_cause(const Call& call, CUresult result, Violations& violations);
+  [[gnu::cold]] void begin_capture(CUstream stream, bool per_thread, CUstreamCaptureMode mode,
+                                   const Caller& caller);
+  [[gnu::cold]] void end_capture(CUstream stream, bool per_thread);
+  /// A capture forbade the call.
+  [[gnu::cold]] void report_forbidden(const Call& call, CUresult result,
+                                      const Caller& caller) noexcept;
+  /// Whether a child of fork inherits a driver that it cannot use.
+  [[gnu::cold]] void look_before_fork() noexcept;
+  [[gnu::cold]] void note_graph_launch(CUgraphExec exec, const Caller& caller);
+  /// Whether a refused launch is explained by memory of an earlier one.
+  [[gnu::cold]] bool explain_relaunch(const Call& call, CUgraphExec exec, CUresult result,
+                                      const Caller& caller);
+  /// A call of area `order` while nothing else is followed, but captures are, or graphs.
+  template <class CallStruct>
+  [[gnu::cold, gnu::noinline]] CUresult order_aside(Symbol symbol, const CallStruct& call,
+                                                    typename CallStruct::Function function,
+                                                    const Caller& direct);
+  /// Whether its answer may have a cause that is looked for although nothing is followed: of
+  /// streams that were destroyed, the emulator alone answers for sure.
+  template <class CallStruct>
+  bool looks_aside() const;
+  [[gnu::cold]] void report_dead_stream(const Call& call, CUstream stream, CUresult result,
+                                        const Caller& caller);
+  /// What captures, and memory of graphs, have to do with a call that was answered.
+  template <class CallStruct>
+  [[gnu::cold, gnu::noinline]] void follow_captures(const CallStruct& call, bool per_thread,
+                                                    CUresult result, const Caller& caller);
   /// Reports what a launch was given in vain although the driver refused it. Without a lock.
   [[gnu::cold, gnu::noinline]] void refused_launch(const Call& call, CUresult result,
                                                    const Violations& violations,
@@ -381,6 +420,9 @@ class alignas(64) Session {
   /// Advice about a refused call waits for a fall-back, or somebody has asked for something.
   std::atomic<bool> probes_wait_{false};
   std::atomic<bool> platform_known_{false};
+  std::atomic<bool> capture_lost_{false};  ///< a finding said so: what follows is its echo
+  bool initialized_ = false;               ///< as of the last fork
+  int forked_from_ = 0;                    ///< the process whose cuInit this one has inherited
   std::atomic<int> driver_version_{0};
   Bounds bounds_;
   WorkRoom work_;

@@ -296,7 +296,10 @@ template <class CallStruct>
 void Session::conclude(const CallStruct& call, const Answer& answer, Step<CallStruct>& step,
                        const Caller& caller, CallObserver* observer, CallMoment moment) {
   const bool was_refused = answer.result != CUDA_SUCCESS && !answer.enforced;
-  if (was_refused) refused(call, answer.result, step);
+  if (was_refused) {
+    refused(call, answer.result, step);
+    name_cause(Call(call), answer.result, step.violations);
+  }
   const bool explained =
       !step.violations.empty() && report(Call(call), std::move(step.violations), answer,
                                          step.origin.call, capture_stack(caller));
@@ -373,6 +376,7 @@ void Session::report_far_refusal(const CallStruct& call, CUresult result, Step<C
       number(step.origin);
     }
     refused(call, result, step);
+    name_cause(Call(call), result, step.violations);
     // A driver that survives a stream which was destroyed has given its handle out again, unseen.
     if (!options_.emulated) {
       step.violations.erase_if([](const Violation& v) { return v.rule == Rule::kStreamAlive; });

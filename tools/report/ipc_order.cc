@@ -21,6 +21,7 @@ namespace {
 struct Use {
   std::int64_t pid = 0;
   std::uint64_t call = 0, from = 0, ended_by = 0, until = 0;
+  bool pool = false;
   const Json* value = nullptr;   // the use in its process's report
   const Json* report = nullptr;  // that report: it has the stacks
 };
@@ -39,6 +40,7 @@ std::optional<Use> use_of(const Json& value, const ProcessReport& report) {
   use.from = number(value, "from", good);
   use.ended_by = number(value, "ended_by_call", good);
   use.until = number(value, "until", good);
+  use.pool = value.contains("pool") && value["pool"] == true;
   use.value = &value;
   use.report = &report.value;
   return good ? std::optional(use) : std::nullopt;
@@ -60,7 +62,8 @@ std::string pointer_of(const Use& use) {
 }
 
 Json opened_object(const Use& open) {
-  Json object = {{"what", name(ObjectRef::Kind::kIpcMemory)},
+  const auto kind = open.pool ? ObjectRef::Kind::kPoolMemory : ObjectRef::Kind::kIpcMemory;
+  Json object = {{"what", name(kind)},
                  {"value", pointer_of(open)},
                  {"pid", open.pid},
                  {"made_by_call", open.call},
@@ -72,21 +75,32 @@ Json opened_object(const Use& open) {
   return object;
 }
 
-Json finding(const Use& freed, const Use& open, std::size_t count) {
-  const RuleInfo& rule = info(Rule::kIpcFreedWhileOpen);
+std::string message(const Use& freed, const Use& open) {
+  const char* const closed = open.pool ? "freed" : "closed";
   const std::string end = open.ended_by
-                              ? fmt::format("closed it {} us later, by its call {}",
+                              ? fmt::format("{} it {} us later, by its call {}", closed,
                                             (open.until - freed.until) / 1000, open.ended_by)
-                              : std::string("had not closed it when it reported");
+                              : fmt::format("had not {} it when it reported", closed);
+  if (open.pool) {
+    return fmt::format(
+        "call {} freed memory of a pool that process {} had imported: call {} "
+        "exported it, process {} imported it by its call {}, and {}",
+        freed.ended_by, open.pid, freed.call, open.pid, open.call, end);
+  }
+  return fmt::format(
+      "call {} freed memory that process {} had open: it opened the handle of "
+      "call {} by its call {}, and {}",
+      freed.ended_by, open.pid, freed.call, open.call, end);
+}
+
+Json finding(const Use& freed, const Use& open, std::size_t count) {
+  const RuleInfo& rule = info(open.pool ? Rule::kPoolFreedWhileImported : Rule::kIpcFreedWhileOpen);
   const std::string pointer = pointer_of(freed);
   return {{"rule", rule.id},
           {"kind", name(rule.kind)},
-          {"call", "cuMemFree"},
+          {"call", open.pool ? "cuMemFreeAsync" : "cuMemFree"},
           {"arguments", pointer.empty() ? Json::object() : Json{{"dptr", pointer}}},
-          {"message",
-           fmt::format("call {} freed memory that process {} had open: it opened the handle of "
-                       "call {} by its call {}, and {}",
-                       freed.ended_by, open.pid, freed.call, open.call, end)},
+          {"message", message(freed, open)},
           {"documented", Json::array()},
           {"result", "CUDA_SUCCESS"},
           {"call_index", freed.ended_by},

@@ -16,7 +16,8 @@ struct IpcFindings {
 
 inline constexpr std::size_t kMostIpcFindings = 1000;
 
-/// Findings of rule cuIpcGetMemHandle-freed-after-close, each for the process that freed, from the
+/// Findings of the rules cuIpcGetMemHandle-freed-after-close and
+/// cuMemPoolExportPointer-freed-after-import, each for the process that freed, from the
 /// "ipc" lists of the reports: one for each process that had the memory open. Lists that are not as
 /// docs/report.md says are passed over. O(n log n) in the length of the lists.
 IpcFindings ipc_order_findings(const std::vector<ProcessReport>& reports);

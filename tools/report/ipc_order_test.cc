@@ -40,6 +40,18 @@ TEST(IpcOrder, AFreeWhileAnotherHasItOpenIsFound) {
   EXPECT_THAT(found[0]["message"].get<std::string>(), HasSubstr("closed it 2 us later"));
 }
 
+TEST(IpcOrder, AFreeOfAPoolsMemoryWhileAnotherHasItImportedIsFound) {
+  Json exporter = use("export", 10, 50), importer = use("open", 20, 2060, 7);
+  exporter["pool"] = importer["pool"] = true;
+  const auto found = judged(exporter, importer);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0]["rule"], "cuMemPoolExportPointer-freed-after-import");
+  EXPECT_EQ(found[0]["call"], "cuMemFreeAsync");
+  EXPECT_THAT(found[0]["message"].get<std::string>(), HasSubstr("freed it 2 us later"));
+  importer["until"] = 40u;  // it was freed there first
+  EXPECT_THAT(judged(exporter, importer), IsEmpty());
+}
+
 TEST(IpcOrder, NamesTheCallsOfBothProcesses) {
   Json freed = use("export", 10, 50), opened = use("open", 20, 2060, 7);
   freed["pointer"] = "0x1000";

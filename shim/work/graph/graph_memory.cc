@@ -119,7 +119,12 @@ bool GraphMemoryReader::read_edges(const Level& level) {
 
 GraphOrder GraphMemoryReader::read(CUgraph graph) {
   const bool told = read_members(graph, 0, 0, 0);
-  if (!told || order_.allocations.empty()) return {};
+  if (!told) return {};
+  if (order_.allocations.empty()) {
+    GraphOrder others;
+    others.frees = std::move(order_.frees);
+    return others;
+  }
   Bounds bounds;
   widen(bounds, order_.allocations);
   const NodeReader reader(ask_, layouts_, maps_, bounds);

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What earlier calls did that a later refusal is the echo of: captures that forbid calls, hints of
+// reservations that were not met, memory of a graph's allocation nodes. Whoever reads or writes
+// holds the session's lock.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "rulebook/violation.h"
+
+namespace cuvmm::shim {
+
+class Causes {
+ public:
+  struct Capture {
+    std::uint64_t stream = 0;
+    std::uint32_t thread = 0;  ///< that began it
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    Origin begun;
+  };
+  void begun(const Capture& capture);
+  /// Of the thread, where the stream is each thread's own default stream.
+  void ended(std::uint64_t stream, std::uint32_t thread);
+  /// The capture that forbids a call of this thread on `stream`, 0 if it has none; the newest of
+  /// several.
+  std::optional<Capture> forbids(std::uint64_t stream, std::uint32_t thread) const;
+
+  struct Hint {
+    std::uint64_t asked = 0, size = 0, got = 0;
+    Origin by;
+  };
+  /// Keeps the newest kMostHints.
+  void unmet(const Hint& hint);
+  /// The newest hint that a mapping of this call may take for what it got.
+  std::optional<Hint> unmet_before(std::uint64_t address, std::uint64_t call) const;
+
+  struct NodeMemory {
+    std::uint64_t size = 0;
+    Origin captured;               ///< call 0: by cuGraphAddMemAllocNode and its like
+    Origin launched;               ///< the launch since which it lives; call 0: none
+    bool freed_elsewhere = false;  ///< by another graph's node, whose launches nobody follows
+  };
+  /// The next allocation of a capture returned this address.
+  void captured(std::uint64_t base, std::uint64_t size, const Origin& by);
+  void launched(std::uint64_t base, std::uint64_t size, const Origin& by);
+  void freed(std::uint64_t address);
+  void freed_elsewhere(std::uint64_t base);
+  bool knows_node_memory() const { return !nodes_.empty(); }
+  /// The memory of an allocation node that holds the address, and its base.
+  std::optional<std::pair<std::uint64_t, NodeMemory>> node_memory(std::uint64_t address) const;
+
+  struct QueuedFree {
+    std::uint64_t stream = 0;
+    Origin by;
+  };
+  void freed_in_order(std::uint64_t stream, const Origin& by) { last_free_ = {stream, by}; }
+  const QueuedFree& last_free() const { return last_free_; }
+  void context_ended(const Origin& by) { context_end_ = by; }
+  const Origin& context_end() const { return context_end_; }
+  void trimmed(const Origin& by) { last_trim_ = by; }
+  const Origin& last_trim() const { return last_trim_; }
+  void threshold_set(CUmemoryPool pool, const Origin& by) { thresholds_[pool] = by; }
+  const Origin& threshold_of(CUmemoryPool pool) const {
+    static constexpr Origin kNone;
+    const auto found = thresholds_.find(pool);
+    return found == thresholds_.end() ? kNone : found->second;
+  }
+
+  void clear() { *this = {}; }
+
+ private:
+  static constexpr std::size_t kMostHints = 64, kMostNodes = 16384;
+  std::vector<Capture> captures_;
+  std::vector<Hint> hints_;
+  std::size_t next_hint_ = 0;
+  std::map<std::uint64_t, NodeMemory> nodes_;  ///< by base
+  QueuedFree last_free_;
+  Origin last_trim_, context_end_;
+  std::map<CUmemoryPool, Origin> thresholds_;
+};
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether this process has descriptors left, for calls that make one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "shim/session/books.h"
+#include "shim/stack/stacks.h"
+
+namespace cuvmm::shim {
+
+struct DescriptorFacts {
+  std::uint64_t open = 0, limit = 0;  ///< limit 0: it is not known
+  std::uint64_t dma_bufs = 0;         ///< of cuMemGetHandleForAddressRange
+  std::uint64_t exports = 0;          ///< of cuMemExportToShareableHandle
+  StackId most = 0;                   ///< of the call that made most of these two
+  std::uint64_t of_most = 0;
+
+  /// Or nearly so: a driver may need more than one for a call.
+  bool used_up() const { return limit != 0 && open + 2 >= limit; }
+  std::string text() const;
+};
+
+/// How many are open; needs none itself. Nothing where the limit is so high that it would take
+/// long.
+DescriptorFacts count_descriptors();
+/// And who made them. Needs the session's lock.
+void add_makers(const Books& books, DescriptorFacts& facts);
+
+}  // namespace cuvmm::shim

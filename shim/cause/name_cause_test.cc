@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// Refusals that are the echo of an earlier call: the finding names that one.
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "api/mock_driver.h"
+#include "shim/testing/mock_values.h"
+#include "shim/testing/work_world.h"
+
+namespace cuvmm::shim {
+namespace {
+
+using testing::_;
+using testing::AllOf;
+using testing::DoAll;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::NiceMock;
+using testing::Not;
+using testing::Return;
+using testing::SetArgPointee;
+
+class Refusing : public Findings {
+ public:
+  bool fold_refusal(EntryPoint, CUresult, bool, StackId, Refusal::Wish) override { return false; }
+  void take_refusal(const Refusal& refusal) override { refusals.push_back(refusal); }
+  std::vector<Refusal> refusals;
+};
+
+class NameCause : public testing::Test {
+ protected:
+  NameCause() {
+    ON_CALL(mock_, DeviceGetCount(_))
+        .WillByDefault(DoAll(SetArgPointee<0>(1), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, CtxGetCurrent(_))
+        .WillByDefault(DoAll(SetArgPointee<0>(reinterpret_cast<CUcontext>(std::uintptr_t{0x10})),
+                             Return(CUDA_SUCCESS)));
+  }
+  template <class CallStruct>
+  [[gnu::noinline]] CUresult run(const CallStruct& call) {
+    return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
+  }
+  void begin(CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL) {
+    EXPECT_EQ(run(calls::StreamBeginCapture{s_, mode}), CUDA_SUCCESS);
+  }
+  void reserve(CUdeviceptr gets, CUdeviceptr hint = 0) {
+    EXPECT_CALL(mock_, MemAddressReserve(_, _, _, _, _))
+        .WillOnce(DoAll(SetArgPointee<0>(gets), Return(CUDA_SUCCESS)));
+    CUdeviceptr ptr = 0;
+    EXPECT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kGranule, .addr = hint}),
+              CUDA_SUCCESS);
+  }
+  CUresult map(CUdeviceptr at, CUresult answers = CUDA_SUCCESS) {
+    CUmemAllocationProp prop{};
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    EXPECT_CALL(mock_, MemCreate(_, _, _, _))
+        .WillOnce(DoAll(SetArgPointee<0>(++handles_), Return(CUDA_SUCCESS)));
+    CUmemGenericAllocationHandle handle = 0;
+    EXPECT_EQ(run(calls::MemCreate{&handle, kGranule, &prop, 0}), CUDA_SUCCESS);
+    EXPECT_CALL(mock_, MemMap(_, _, _, _, _)).WillOnce(Return(answers));
+    return run(calls::MemMap{.ptr = at, .size = kGranule, .handle = handle});
+  }
+
+  static constexpr CUdeviceptr kThere = 0x700000000000, kElsewhere = 0x710000000000;
+  const CUstream s_ = reinterpret_cast<CUstream>(std::uintptr_t{0x51});
+  CUmemGenericAllocationHandle handles_ = 0xe00;
+  NiceMock<MockDriver> mock_;
+  Refusing findings_;
+  Session session_{mock_.driver(), {.enforce = false, .emulated = true}, findings_};
+};
+
+TEST_F(NameCause, TheCallThatEndsACaptureIsNamedAndItsEchoesAreNot) {
+  begin();
+  EXPECT_CALL(mock_, MemFree(_)).WillOnce(Return(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
+  run(calls::MemFree{0x1000});
+  ASSERT_THAT(findings_.rules(), ElementsAre("stream-capture-mode"));
+  const Violation& v = findings_.all[0].violation;
+  EXPECT_THAT(v.message, HasSubstr("stream 0x51 captures in global mode since call 1"));
+  ASSERT_EQ(v.objects.size(), 1u);
+  EXPECT_EQ(v.objects[0].made.call, 1u);
+  EXPECT_CALL(mock_, MemHostRegister(_, _, _))
+      .WillOnce(Return(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED));
+  static char memory[64];
+  run(calls::MemHostRegister{memory, sizeof memory, 0});
+  EXPECT_EQ(findings_.all.size(), 1u);
+  EXPECT_THAT(findings_.refusals, IsEmpty()) << "the finding has said it";
+}
+
+TEST_F(NameCause, AWaitForACapturingStreamIsNamed) {
+  begin(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  EXPECT_CALL(mock_, StreamSynchronize(_)).WillOnce(Return(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
+  run(calls::StreamSynchronize{s_});
+  ASSERT_THAT(findings_.rules(), ElementsAre("stream-capture-mode"));
+  EXPECT_THAT(findings_.all[0].violation.message, HasSubstr("thread-local mode"));
+}
+
+TEST_F(NameCause, ACopyOnTheLegacyStreamIsNamed) {
+  begin();
+  EXPECT_CALL(mock_, MemsetD8(_, _, _)).WillOnce(Return(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT));
+  run(calls::MemsetD8{0x1000, 0, 16});
+  EXPECT_THAT(findings_.rules(), ElementsAre("stream-capture-legacy"));
+}
+
+TEST_F(NameCause, ACaptureThatHasEndedForbidsNothing) {
+  begin();
+  CUgraph graph = nullptr;
+  run(calls::StreamEndCapture{s_, &graph});
+  EXPECT_CALL(mock_, MemFree(_)).WillOnce(Return(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
+  run(calls::MemFree{0x1000});
+  ASSERT_THAT(findings_.rules(), ElementsAre("stream-capture-mode"));
+  EXPECT_THAT(findings_.all[0].violation.message, HasSubstr("that cuvmm did not see"));
+}
+
+TEST_F(NameCause, CallsThatGoWellInACaptureAreRight) {
+  begin();
+  run(calls::MemFree{0x1000});
+  run(calls::StreamSynchronize{s_});
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+}
+
+TEST_F(NameCause, AnEchoAloneIsARefusal) {
+  static char memory[64];
+  EXPECT_CALL(mock_, MemHostRegister(_, _, _))
+      .WillOnce(Return(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED));
+  run(calls::MemHostRegister{memory, sizeof memory, 0});
+  EXPECT_EQ(findings_.refusals.size(), 1u);
+}
+
+TEST_F(NameCause, WhoMappedAtAHintThatWasNotMetIsNamed) {
+  reserve(kThere);
+  reserve(kElsewhere, kThere);           // call 2
+  EXPECT_EQ(map(kThere), CUDA_SUCCESS);  // calls 3 and 4: into the other's
+  map(kThere, CUDA_ERROR_INVALID_VALUE);
+  ASSERT_THAT(findings_.rules(), ElementsAre("cuMemMap-vacant"));
+  const Violation& v = findings_.all[0].violation;
+  EXPECT_THAT(v.message, AllOf(HasSubstr("which call 4 made at an address that call 2 had asked"),
+                               HasSubstr("0x710000000000")));
+  EXPECT_EQ(v.objects.back().made.call, 2u);
+}
+
+TEST_F(NameCause, AHintThatCameLaterOrWasMetHasNoPartInIt) {
+  reserve(kThere, kThere);
+  EXPECT_EQ(map(kThere), CUDA_SUCCESS);
+  reserve(kElsewhere, kThere);
+  map(kThere, CUDA_ERROR_INVALID_VALUE);
+  ASSERT_THAT(findings_.rules(), ElementsAre("cuMemMap-vacant"));
+  EXPECT_THAT(findings_.all[0].violation.message, Not(HasSubstr("hint")));
+}
+
+TEST_F(NameCause, AChildOfAProcessThatUsedTheDriverIsToldSo) {
+  ASSERT_TRUE(session_.lock_for_fork());
+  session_.unlock_after_fork();
+  session_.start_in_child(true);
+  EXPECT_CALL(mock_, MemAlloc(_, _)).WillRepeatedly(Return(CUDA_ERROR_NOT_INITIALIZED));
+  CUdeviceptr ptr = 0;
+  run(calls::MemAlloc{&ptr, 16});
+  ASSERT_THAT(findings_.rules(), ElementsAre("driver-initialized"));
+  EXPECT_THAT(findings_.all[0].violation.message, HasSubstr("was forked from process "));
+}
+
+TEST_F(NameCause, AChildThatWasForkedBeforeCuInitMayCallIt) {
+  EXPECT_CALL(mock_, DeviceGetCount(_)).WillRepeatedly(Return(CUDA_ERROR_NOT_INITIALIZED));
+  ASSERT_TRUE(session_.lock_for_fork());
+  session_.unlock_after_fork();
+  session_.start_in_child(true);
+  EXPECT_CALL(mock_, MemAlloc(_, _)).WillRepeatedly(Return(CUDA_ERROR_NOT_INITIALIZED));
+  CUdeviceptr ptr = 0;
+  run(calls::MemAlloc{&ptr, 16});
+  ASSERT_THAT(findings_.rules(), ElementsAre("driver-initialized"));
+  EXPECT_THAT(findings_.all[0].violation.message, HasSubstr("cuInit has not succeeded"));
+}
+
+TEST_F(NameCause, AHandleThatEndedWithItsContextIsSaidToMayHave) {
+  EXPECT_CALL(mock_, StreamDestroy(_)).WillRepeatedly(Return(CUDA_ERROR_INVALID_HANDLE));
+  run(calls::StreamDestroy{s_});
+  ASSERT_EQ(findings_.refusals.size(), 1u);
+  EXPECT_TRUE(findings_.refusals[0].asides.empty());
+  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
+  run(calls::StreamDestroy{s_});
+  ASSERT_EQ(findings_.refusals.size(), 2u);
+  ASSERT_EQ(findings_.refusals[1].asides.size(), 1u);
+  EXPECT_THAT(findings_.refusals[1].asides[0].text, HasSubstr("call 2 ended a context"));
+}
+
+TEST_F(NameCause, DevicesThatAreNotThereMayBeHidden) {
+  EXPECT_CALL(mock_, MemAlloc(_, _)).WillRepeatedly(Return(CUDA_ERROR_INVALID_DEVICE));
+  EXPECT_CALL(mock_, DeviceGetDefaultMemPool(_, _))
+      .WillRepeatedly(Return(CUDA_ERROR_INVALID_DEVICE));
+  CUdeviceptr ptr = 0;
+  CUmemoryPool pool = nullptr;
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  run(calls::MemAlloc{&ptr, 16});
+  run(calls::DeviceGetDefaultMemPool{&pool, 3});
+  ::setenv("CUDA_VISIBLE_DEVICES", "0,1", 1);
+  run(calls::MemAlloc{&ptr, 16});
+  run(calls::DeviceGetDefaultMemPool{&pool, 3});
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  ASSERT_EQ(findings_.all.size(), 2u);
+  EXPECT_THAT(findings_.all[0].violation.message, Not(HasSubstr("CUDA_VISIBLE_DEVICES")));
+  EXPECT_THAT(findings_.all[1].violation.message, HasSubstr("CUDA_VISIBLE_DEVICES is \"0,1\""));
+  ASSERT_EQ(findings_.refusals.size(), 2u);
+  EXPECT_TRUE(findings_.refusals[0].asides.empty());
+  ASSERT_EQ(findings_.refusals[1].asides.size(), 1u);
+  EXPECT_THAT(findings_.refusals[1].asides[0].text, HasSubstr("CUDA_VISIBLE_DEVICES is \"0,1\""));
+}
+
+TEST_F(NameCause, DescriptorsThatAreUsedUpAreSaid) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_CALL(mock_, MemGetHandleForAddressRange(_, _, _, _, _))
+      .WillRepeatedly([](void* handle, auto...) {
+        *static_cast<int*>(handle) = ::dup(0);
+        return *static_cast<int*>(handle) < 0 ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
+      });
+  const auto dma_buf = [&](int& fd) {
+    return run(calls::MemGetHandleForAddressRange{&fd, kThere, kGranule,
+                                                  CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0});
+  };
+  std::vector<int> made;
+  rlimit few = before;
+  few.rlim_cur = 64;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  for (int fd = -1; dma_buf(fd) == CUDA_SUCCESS;) made.push_back(fd);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  for (const int fd : made) ::close(fd);
+  ASSERT_FALSE(findings_.refusals.empty());
+  ASSERT_EQ(findings_.refusals.back().asides.size(), 1u);
+  EXPECT_THAT(findings_.refusals.back().asides[0].text,
+              AllOf(HasSubstr("64 of 64 descriptors are open"),
+                    HasSubstr(std::to_string(made.size()) + " of them are dma-bufs")));
+}
+
+TEST_F(NameCause, AWaitForADestroyedStreamIsNamed) {
+  const auto other = reinterpret_cast<CUstream>(std::uintptr_t{0x52});
+  EXPECT_CALL(mock_, StreamSynchronize(_)).WillRepeatedly(Return(CUDA_ERROR_INVALID_HANDLE));
+  run(calls::StreamSynchronize{s_});
+  EXPECT_THAT(findings_.rules(), IsEmpty()) << "nobody has seen its end";
+  EXPECT_EQ(run(calls::StreamDestroy{s_}), CUDA_SUCCESS);
+  run(calls::StreamSynchronize{other});
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+  run(calls::StreamSynchronize{s_});
+  ASSERT_THAT(findings_.rules(), ElementsAre("stream-alive"));
+  EXPECT_NE(findings_.all[0].violation.objects[0].ended.call, 0u);
+  // A real driver does not survive it: there, the handle has been given out again.
+  Session real(mock_.driver(), {}, findings_);
+  const auto wait = [&](const auto& call) {
+    real.run(Driver::primary_symbol(call.kEntryPoint), call, CUVMM_CALLER);
+  };
+  wait(calls::StreamDestroy{s_});
+  wait(calls::StreamSynchronize{s_});
+  EXPECT_EQ(findings_.all.size(), 1u);
+}
+
+// --- Memory of graphs
+
+class NameNodeMemory : public WorkWorld {
+ protected:
+  void SetUp() override {
+    answers.nodes[1] = {CU_GRAPH_NODE_TYPE_MEM_ALLOC, {kMemory, kGranule}};
+    answers.nodes[2] = {CU_GRAPH_NODE_TYPE_MEM_FREE, {kMemory, 0}};
+    answers.graphs[graph_] = {{1}, {}};
+  }
+  CUgraphExec instantiate() {
+    CUgraphExec exec = nullptr;
+    EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&exec, graph_, 0}), CUDA_SUCCESS);
+    return exec;
+  }
+  void launch(CUgraphExec exec, CUresult answer = CUDA_SUCCESS) {
+    answers.graph_launch = answer;
+    EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), answer);
+  }
+  static constexpr CUdeviceptr kMemory = 0x300000000;
+  CUgraph graph_ = reinterpret_cast<CUgraph>(std::uintptr_t{0x70});
+};
+
+TEST_F(NameNodeMemory, ALaunchWhileTheLastOnesMemoryLivesIsExplained) {
+  CUgraphExec exec = instantiate();
+  launch(exec);
+  launch(exec, CUDA_ERROR_INVALID_VALUE);
+  ASSERT_THAT(found(), ElementsAre("graph-memory-freed"));
+  EXPECT_THAT(sink.all[0].violation.message, HasSubstr("0x300000000, lives since the launch of"));
+}
+
+TEST_F(NameNodeMemory, WhereItWasFreedTheReasonIsAnother) {
+  CUgraphExec exec = instantiate();
+  launch(exec);
+  EXPECT_EQ(run(calls::MemFreeAsync{kMemory, s_}), CUDA_SUCCESS);
+  launch(exec, CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(NameNodeMemory, AGraphThatFreesItMayBeLaunchedAgain) {
+  answers.graphs[graph_] = {{1, 2}, {{1, 2}}};
+  CUgraphExec exec = instantiate();
+  launch(exec);
+  launch(exec, CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(NameNodeMemory, AnotherGraphMayFreeIt) {
+  CUgraphExec exec = instantiate();
+  const auto frees = reinterpret_cast<CUgraph>(std::uintptr_t{0x71});
+  answers.graphs[frees] = {{2}, {}};
+  CUgraphExec freeing = nullptr;
+  EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&freeing, frees, 0}), CUDA_SUCCESS);
+  launch(exec);
+  launch(exec, CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(found(), IsEmpty()) << "its launches are not followed";
+}
+
+TEST_F(NameNodeMemory, AFreeBeforeTheFirstLaunchIsExplained) {
+  answers.pool_memory = kMemory;
+  answers.capturing = {s_};
+  EXPECT_EQ(run(calls::StreamBeginCapture{s_, CU_STREAM_CAPTURE_MODE_GLOBAL}), CUDA_SUCCESS);
+  CUdeviceptr ptr = 0;
+  EXPECT_EQ(run(calls::MemAllocAsync{&ptr, kGranule, s_}), CUDA_SUCCESS);
+  answers.capturing.clear();
+  answers.free_async = CUDA_ERROR_INVALID_VALUE;
+  run(calls::MemFreeAsync{ptr, s_});
+  ASSERT_THAT(found(), ElementsAre("memory-free-known"));
+  EXPECT_THAT(sink.all[0].violation.message,
+              AllOf(HasSubstr("in memory of a graph's allocation node, captured by call 2")));
+}
+
+}  // namespace
+}  // namespace cuvmm::shim
