@@ -13,6 +13,7 @@
 #include "shim/fail/injector.h"
 #include "shim/guard/guard.h"
 #include "shim/intercept/escape.h"
+#include "shim/objects/object_table.h"
 #include "shim/process/early_environment.h"
 #include "shim/process/interrupted.h"
 #include "shim/process/own_stack.h"
@@ -55,7 +56,8 @@ TraceFilter trace_filter(const Options& options) {
 // What a thread that forks has locked. Not all, when a signal handler forks: the thread itself may
 // have been in the middle of something.
 struct LockedForFork {
-  bool ledger = false, texts = false, session = false, symbols = false, labels = false;
+  bool ledger = false, texts = false, session = false, symbols = false, labels = false,
+       objects = false;
 };
 thread_local LockedForFork t_locked;
 
@@ -222,11 +224,13 @@ void Process::lock_for_fork() {
   t_locked.labels = labels_.lock_for_fork();
   Opened* open = opened_.load();
   t_locked.session = open && open->session.lock_for_fork();
+  t_locked.objects = object_table().lock_for_fork();
   lock_stacks();
 }
 
 void Process::unlock_in_parent() {
   unlock_stacks();
+  if (t_locked.objects) object_table().unlock_after_fork();
   if (t_locked.session) opened_.load()->session.unlock_after_fork();
   if (t_locked.labels) labels_.unlock_after_fork();
   if (t_locked.texts) mutex_.unlock();
@@ -240,7 +244,8 @@ void Process::restart_in_child() {
               .texts = true,
               .session = opened_.load() != nullptr,
               .symbols = true,
-              .labels = true};
+              .labels = true,
+              .objects = true};
   unlock_in_parent();  // here it is all free, whoever had it: there is one thread
   ending_stack().unlock_after_fork();
   t_state.on_own_stack = false;
@@ -257,10 +262,13 @@ void Process::restart_in_child() {
   fault_known_.store(false);
   leaks_judged_.store(false);
   undecided_.clear();
+  in_use_.clear();
+  ended_with_context_.clear();
   report_.choose(options_.report, false);
   own_report_.choose(unique_report_name(options_.report_dir, pid_), true);
   ledger_->clear(whole.ledger);
   labels_.restart_in_child(whole.labels);
+  object_table().clear(whole.objects);
   if (!whole.texts) new (&unchecked_) std::set<std::string>();
   if (!whole.texts) new (&notes_) std::set<std::string>();
   unchecked_.clear();

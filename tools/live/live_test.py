@@ -533,7 +533,7 @@ os.waitpid(child, 0)
         # NVIDIA/nccl#1968: the communicator is aborted, and what it mapped of its peers stays.
         _, importer = self.exporter_and_importer()
         text = self.look("leaks", str(importer.pid), "--since", "0")
-        self.assertIn("1 imports made since then and still there, 4 MiB", text)
+        self.assertIn("1 imported allocation made since then and still there, 4 MiB", text)
         self.assertIn("imported memory", self.look("map", str(importer.pid)))
 
 
