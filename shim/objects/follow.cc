@@ -19,7 +19,7 @@ class KeepErrno {
   const int saved_ = errno;
 };
 
-const Driver& driver() { return Process::get().driver().functions; }
+const Driver& driver_table() { return Process::get().driver().functions; }
 
 StackId stack_of(const Caller& direct) {
   const RuntimeCall* const runtime = runtime_call();
@@ -28,11 +28,11 @@ StackId stack_of(const Caller& direct) {
 
 void find_context(PlainObject& object) {
   CUcontext context = nullptr;
-  if (driver()(calls::CtxGetCurrent{&context}) != CUDA_SUCCESS || !context) return;
+  if (driver_table()(calls::CtxGetCurrent{&context}) != CUDA_SUCCESS || !context) return;
   object.context = reinterpret_cast<std::uintptr_t>(context);
   CUdevice device = -1;
   if (object_table().is_made(object.context)) return;
-  if (driver()(calls::CtxGetDevice{&device}) == CUDA_SUCCESS) object.device = device;
+  if (driver_table()(calls::CtxGetDevice{&device}) == CUDA_SUCCESS) object.device = device;
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ void note_released(int device, const Caller& direct) noexcept {
   unsigned flags = 0;
   int active = 1;
   const bool told =
-      driver()(calls::DevicePrimaryCtxGetState{device, &flags, &active}) == CUDA_SUCCESS;
+      driver_table()(calls::DevicePrimaryCtxGetState{device, &flags, &active}) == CUDA_SUCCESS;
   if (told && active == 0) object_table().end_primary(device);
 }
 

@@ -14,25 +14,28 @@ namespace cuvmm::shim {
 
 namespace {
 
+std::uint64_t handle_number(const void* handle) { return reinterpret_cast<std::uintptr_t>(handle); }
+
 #define CUVMM_STRIP(...) __VA_ARGS__
 
-#define CUVMM_MAKES(symbol, query, What, arguments, ...)                                   \
-  namespace of_##symbol {                                                                  \
-    using Function = CUresult (*)(__VA_ARGS__);                                            \
-    constinit std::atomic<Function> behind{nullptr};                                       \
-    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                 \
-      const Caller caller = CUVMM_CALLER;                                                  \
-      const CUresult result = behind.load(std::memory_order_acquire) arguments;            \
-      if (result == CUDA_SUCCESS && out) note_made(PlainObject::Kind::What, *out, caller); \
-      return result;                                                                       \
-    }                                                                                      \
+#define CUVMM_MAKES(symbol, query, What, arguments, ...)                        \
+  namespace of_##symbol {                                                       \
+    using Function = CUresult (*)(__VA_ARGS__);                                 \
+    constinit std::atomic<Function> behind{nullptr};                            \
+    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                      \
+      const Caller caller = CUVMM_CALLER;                                       \
+      const CUresult result = behind.load(std::memory_order_acquire) arguments; \
+      if (result == CUDA_SUCCESS && out)                                        \
+        note_made(PlainObject::Kind::What, handle_number(*out), caller);        \
+      return result;                                                            \
+    }                                                                           \
   }
 #define CUVMM_ENDS(symbol, query, What, arguments, ...)                                \
   namespace of_##symbol {                                                              \
     using Function = CUresult (*)(__VA_ARGS__);                                        \
     constinit std::atomic<Function> behind{nullptr};                                   \
     [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                             \
-      return ending(PlainObject::Kind::What, std::uint64_t{CUVMM_STRIP arguments},     \
+      return ending(PlainObject::Kind::What, handle_number(CUVMM_STRIP arguments),     \
                     [&] { return behind.load(std::memory_order_acquire) arguments; }); \
     }                                                                                  \
   }
@@ -52,7 +55,7 @@ constinit std::atomic<Function> behind{nullptr};
 }
 }  // namespace of_retain
 
-struct Known {
+struct ObjectFunction {
   const char* symbol;
   const char* query;
   void* ours;
@@ -69,7 +72,7 @@ struct Known {
      of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
    }},
 constexpr auto kRetain = "cuDevicePrimaryCtxRetain";
-const Known kKnown[] = {
+const ObjectFunction kObjectFunctions[] = {
 #include "shim/objects/object_functions.def"
     {kRetain, kRetain, reinterpret_cast<void*>(&of_retain::call),
      [](void* function) {
@@ -80,10 +83,10 @@ const Known kKnown[] = {
 #undef CUVMM_ENDS
 
 // Several ABIs go by one name: the one that the driver exports there is meant.
-const Known* find(std::string_view name, const void* function) {
-  const Known* of_query = nullptr;
+const ObjectFunction* object_function_of(std::string_view name, const void* function) {
+  const ObjectFunction* of_query = nullptr;
   unsigned queries = 0;
-  for (const Known& each : kKnown) {
+  for (const ObjectFunction& each : kObjectFunctions) {
     const bool asked = name == each.query;
     if (!asked && name != each.symbol) continue;
     if (Process::get().driver().find(each.symbol) == function) return &each;
@@ -97,7 +100,7 @@ const Known* find(std::string_view name, const void* function) {
 
 void* object_function(const char* name, void* driver_function) {
   if (!driver_function || !name) return nullptr;
-  const Known* const known = find(name, driver_function);
+  const ObjectFunction* const known = object_function_of(name, driver_function);
   if (!known) return nullptr;
   known->set(driver_function);
   return known->ours;
