@@ -277,7 +277,7 @@ std::string places_text(AllInUse all, const char* state) {
       text += one.count > 1 ? ", the first made" : ", made";
       text += " by call " + std::to_string(one.first.call);
     }
-    text += "\n";
+    text += '\n';
     std::vector<Frame> frames = symbolize(one.first.stack);
     live::take_runtime_frames(frames);
     text += stack_text(frames, "      ");

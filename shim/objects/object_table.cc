@@ -32,6 +32,19 @@ const char* words(PlainObject::Kind kind) {
   return "?";
 }
 
+namespace {
+
+template <class Counts>
+void add_one(Counts& counts, int device, StackId stack) noexcept {
+  try {
+    ++counts[{device, stack}];
+  } catch (...) {
+    // Out of memory, as in add().
+  }
+}
+
+}  // namespace
+
 ObjectTable& object_table() noexcept {
   alignas(ObjectTable) static std::byte storage[sizeof(ObjectTable)];
   static ObjectTable* const table = new (storage) ObjectTable();
@@ -88,18 +101,17 @@ void ObjectTable::end_primary(int device) noexcept {
   end([&](const PlainObject& object) { return object.device == device; });
 }
 
-void ObjectTable::count(Count& counts, int device, StackId stack) noexcept {
+void ObjectTable::retained(int device, StackId stack) noexcept {
   if (mutex_.held_here()) return;
   const Locked lock(mutex_);
-  try {
-    ++counts[{device, stack}];
-  } catch (...) {
-    // As above.
-  }
+  add_one(retained_, device, stack);
 }
 
-void ObjectTable::retained(int device, StackId stack) noexcept { count(retained_, device, stack); }
-void ObjectTable::released(int device, StackId stack) noexcept { count(released_, device, stack); }
+void ObjectTable::released(int device, StackId stack) noexcept {
+  if (mutex_.held_here()) return;
+  const Locked lock(mutex_);
+  add_one(released_, device, stack);
+}
 
 std::optional<ObjectTable::All> ObjectTable::all(std::chrono::milliseconds limit) {
   if (!mutex_.lock_within(limit)) return std::nullopt;

@@ -82,7 +82,6 @@ class ObjectTable {
   using Count = std::map<std::pair<int, StackId>, std::uint64_t>;
   template <class Ends>
   void end(Ends ends) noexcept;
-  void count(Count& counts, int device, StackId stack) noexcept;
 
   OwnedMutex mutex_;
   std::map<Key, PlainObject> objects_ CUVMM_GUARDED_BY(mutex_);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs have not given back when they end: counted in one line, listed on request, a leak where the owner is gone.
+"""What programs have not given back: counted in one line, listed on request, a leak where the owner is gone.
 
 Usage: left_at_the_end_test.py BUILD.
 """
