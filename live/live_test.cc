@@ -2,6 +2,7 @@
 // What a process shows, and what others read of it.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -221,6 +222,25 @@ TEST_F(Live, WhatFindsNoRoomIsCounted) {
   writer.drop_descriptor(3);
   writer.put(Descriptor{{.fd = 70000, .handle = 1, .size = 1, .made = {}}, 0});
   EXPECT_EQ(view.snapshot().descriptors.size(), kExports);
+}
+
+// A full file system is not asked again for each object.
+TEST_F(Live, AFileThatCannotGrowIsRarelyAsked) {
+  Writer writer;
+  ASSERT_EQ(writer.open(path("1"), ""), 0);
+  // Not ours any more: nothing grows.
+  std::filesystem::remove(path("1"));
+  std::ofstream(path("1")) << "another";
+  const int watcher = ::inotify_init1(IN_NONBLOCK);
+  // Both, because equal events in a row become one.
+  ASSERT_GE(::inotify_add_watch(watcher, path("1").c_str(), IN_OPEN | IN_CLOSE), 0);
+  for (Address base = 1; base <= 4096; ++base) writer.put(reservation(base << 21, 1, {}));
+  int looked = 0;
+  inotify_event event{};
+  while (::read(watcher, &event, sizeof event) == sizeof event) ++looked;
+  ::close(watcher);
+  EXPECT_GE(looked, 2);
+  EXPECT_LE(looked, 32);
 }
 
 // An object whose two halves do not belong together would be one that was never there.

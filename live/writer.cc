@@ -11,6 +11,7 @@
 #endif
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -199,7 +200,8 @@ void Backing::start(const std::string& path, int file) {
 
 // Pages are asked for before they are written: where the file system is full, a store would end the
 // program by SIGBUS.
-bool Backing::grow(std::size_t offset, std::size_t bytes) const {
+bool Backing::grow(std::size_t offset, std::size_t bytes) {
+  if (refused_ != 0 && !std::has_single_bit(++refused_)) return false;
   const CancelOff no_cancel;
   const int saved = errno;
   const int file = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -210,6 +212,11 @@ bool Backing::grow(std::size_t offset, std::size_t bytes) const {
       ours && ::posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0;
   if (file >= 0) ::close(file);
   errno = saved;
+  if (grown) {
+    refused_ = 0;
+  } else if (refused_ == 0) {
+    refused_ = 1;
+  }
   return grown;
 }
 

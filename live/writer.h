@@ -23,7 +23,8 @@ class Backing {
   /// pages. All of it is mapped at `memory`. errno, or 0; but for 0 there is no file.
   int create(const std::string& path, std::size_t bytes, std::size_t first, void*& memory);
   /// Gives these bytes of the file their pages, which it has not yet; false when there are none.
-  bool grow(std::size_t offset, std::size_t bytes) const;
+  /// After a refusal it asks the system only now and then: each time after twice as many calls.
+  bool grow(std::size_t offset, std::size_t bytes);
 
  private:
   void start(const std::string& path, int file);
@@ -31,6 +32,7 @@ class Backing {
   std::string path_;
   std::uint64_t device_ = 0;
   std::uint64_t inode_ = 0;
+  std::uint64_t refused_ = 0;  // calls since the first one that got nothing
 };
 
 /// One kind of object in the image.
@@ -38,7 +40,7 @@ template <class Record>
 class Table {
  public:
   /// `offset`: of the slots in the file.
-  void start(Slot<Record>* slots, std::size_t offset, Header& header, const Backing& backing) {
+  void start(Slot<Record>* slots, std::size_t offset, Header& header, Backing& backing) {
     slots_ = slots;
     offset_ = offset;
     used_ = &header.used[table_number(slots)];
@@ -76,7 +78,7 @@ class Table {
   std::uint64_t* used_ = nullptr;
   std::size_t backed_ = 0;  // slots whose pages the file has
   std::size_t offset_ = 0;
-  const Backing* backing_ = nullptr;
+  Backing* backing_ = nullptr;
 };
 
 class Writer {

@@ -4,7 +4,7 @@
 
   real-driver-tests/repeat_unmap.py --build build/release --times 100 --out real-driver-tests/results
 
-Without the wait, each run must have one finding, cuMemUnmap-idle of kind error; with it, none. Writes
+Without the wait, each run must have one finding, cuMemUnmap-idle of kind undefined; with it, none. Writes
 DATE-gpu-driver-unmap-times.json and .md. Exit code 1 where a run showed something else.
 """
 
@@ -70,7 +70,7 @@ def repeat(options: argparse.Namespace, build: under_shim.Build, program: str, m
         runs = list(pool.map(lambda _: build.run(argv, emulate=options.emulate, environment=environment, timeout=150),
                              range(options.times)))
     counts = collections.Counter(shown(run) for run in runs)
-    expected = NOTHING if waits else "cuMemUnmap-idle (error)"
+    expected = NOTHING if waits else "cuMemUnmap-idle (undefined)"
     first_other = next((run.output[-2000:] for run in runs if shown(run) != expected), "")
     return {"program": program, "async": mode, "waits": waits, "times": options.times, "expected": expected,
             "as_expected": counts[expected], "shown": dict(counts), "output_of_another": first_other}

@@ -176,8 +176,10 @@ struct Facts {
     Answer event_interprocess = Answer::kUnknown;  ///< made with INTERPROCESS|DISABLE_TIMING
   };
   struct Pool {
-    Answer is_default = Answer::kUnknown;  ///< the call's pool is a device's default pool
-    int default_device = kUnknownDevice;   ///< the device of which it is the default pool
+    /// The call's pool, or the one that it hands out, is the default pool of a device, or of
+    /// another place.
+    Answer is_default = Answer::kUnknown;
+    int default_device = kUnknownDevice;  ///< the device of which it is the default pool
     /// A pointer of the pool's memory was imported through another import of the same pool.
     Answer held_elsewhere = Answer::kUnknown;
     /// The memory of the pointer being imported lies on the host and was imported here before.

@@ -19,11 +19,16 @@ class CodeBytes {
   CodeBytes(const char* bytes, std::size_t size) : bytes_(bytes), size_(size) {}
 
   bool bounded() const { return size_ != kUnknown; }
-  /// Whether [offset, offset + size) can be read.
+  /// Whether [offset, offset + size) belongs to the image. An image of unknown size is taken to reach
+  /// as far as memory can be read without a gap: what lies behind a gap is another object's.
   bool inside(std::uint64_t offset, std::uint64_t size) const {
     if (bounded()) return offset <= size_ && size <= size_ - offset;
-    return offset <= UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(bytes_) &&
-           is_readable(bytes_ + offset, size);
+    if (offset > UINT64_MAX - size) return false;
+    const std::uint64_t end = offset + size;
+    if (end <= readable_) return true;
+    if (!is_readable(bytes_ + readable_, end - readable_)) return false;
+    readable_ = end;
+    return true;
   }
   /// What is inside().
   std::string_view part(std::uint64_t offset, std::uint64_t size) const {
@@ -43,6 +48,7 @@ class CodeBytes {
  private:
   const char* bytes_;
   std::size_t size_;
+  mutable std::uint64_t readable_ = 0;  // of an unknown size: the bytes known to be readable
 };
 
 }  // namespace cuvmm::emulator

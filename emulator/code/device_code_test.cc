@@ -107,6 +107,19 @@ TEST(DeviceCodeTest, NothingIsReadThatCannotBe) {
   }
 }
 
+TEST(DeviceCodeTest, AnImageEndsBeforeAGapInMemory) {
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS;
+  void* const pages = mmap(nullptr, 3 * kPage, PROT_READ, kFlags, -1, 0);
+  ASSERT_NE(pages, MAP_FAILED);
+  ASSERT_EQ(mprotect(static_cast<char*>(pages) + kPage, kPage, PROT_NONE), 0);
+  const CodeBytes image(static_cast<char*>(pages), CodeBytes::kUnknown);
+  EXPECT_TRUE(image.inside(kPage - 1, 1));
+  EXPECT_FALSE(image.inside(kPage, 1));
+  EXPECT_FALSE(image.inside(2 * kPage, 1)) << "another object's";
+  EXPECT_TRUE(image.inside(0, kPage)) << "as before";
+  munmap(pages, 3 * kPage);
+}
+
 TEST(DeviceCodeTest, TextMayEndWhereMemoryDoes) {
   DeviceCode code;
   EXPECT_EQ(AtTheEnd(testing::kPtx).read(code), CUDA_SUCCESS);

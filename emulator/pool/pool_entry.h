@@ -32,6 +32,8 @@ void add_facts(const Emulator&, const calls::MemPoolSetAttribute&, Facts&);
 void add_facts(const Emulator&, const calls::MemPoolTrimTo&, Facts&);
 void add_facts(const Emulator&, const calls::MemPoolGetAccess&, Facts&);
 void add_facts(const Emulator&, const calls::MemSetMemPool&, Facts&);
+void add_facts(const Emulator&, const calls::DeviceGetMemPool&, Facts&);
+void add_facts(const Emulator&, const calls::MemGetMemPool&, Facts&);
 
 std::optional<CUresult> quirk(const Emulator&, const calls::MemPoolCreate&, const Facts&);
 std::optional<CUresult> quirk(const Emulator&, const calls::MemGetDefaultMemPool&, const Facts&);

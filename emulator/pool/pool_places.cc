@@ -57,6 +57,19 @@ CUresult perform(Emulator& e, const calls::DeviceGetDefaultMemPool& call, const 
   return CUDA_SUCCESS;
 }
 
+void add_facts(const Emulator& e, const calls::DeviceGetMemPool& call, Facts& facts) {
+  if (!e.valid_device(call.dev)) return;
+  const bool is_default = e.pools.current_of(call.dev).is_default();
+  facts.pool.is_default = is_default ? Facts::Answer::kYes : Facts::Answer::kNo;
+}
+
+void add_facts(const Emulator& e, const calls::MemGetMemPool& call, Facts& facts) {
+  if (!call.location) return;
+  const CUmemLocation place = settled(*call.location, e.model.platform());
+  const bool is_default = e.pools.is_at_default(place, call.type);
+  facts.pool.is_default = is_default ? Facts::Answer::kYes : Facts::Answer::kNo;
+}
+
 CUresult perform(Emulator& e, const calls::DeviceGetMemPool& call, const Facts&, const Retired&) {
   if (!call.pool || !e.valid_device(call.dev)) return CUDA_ERROR_INVALID_VALUE;
   *call.pool = Pools::handle_of(e.pools.current_of(call.dev));

@@ -214,6 +214,26 @@ TEST_F(PoolTest, AccessIsKeptPerDevice) {
   EXPECT_EQ(destroy(pool), CUDA_SUCCESS);
 }
 
+// Asked for as the current one or by its own function: it is the same pool.
+TEST_F(PoolTest, ThePoolThatAPlaceHasAtFirstIsItsDefaultOne) {
+  for (const int type : {kLocationHost, kLocationHostNuma}) {
+    CUmemLocation place = make_location(type, 0);
+    CUmemoryPool pool = nullptr;
+    ASSERT_EQ(driver()(calls::MemGetMemPool{&pool, &place, CU_MEM_ALLOCATION_TYPE_PINNED}),
+              CUDA_SUCCESS);
+    EXPECT_EQ(destroy(pool), CUDA_ERROR_INVALID_VALUE);
+    CUdeviceptr memory = 0;
+    ASSERT_EQ(take(pool, &memory), CUDA_SUCCESS);
+    const CUmemAccessDesc desc = access(0);
+    EXPECT_EQ(driver()(calls::MemPoolSetAccess{pool, &desc, 1}), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::MemsetD8{memory, 1, 16}), CUDA_SUCCESS);
+    char bytes[16];
+    EXPECT_EQ(driver()(calls::MemcpyDtoH{bytes, memory, 16}), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(driver()(calls::MemcpyDtoD{memory, memory, 16}), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(free_async(memory), CUDA_SUCCESS);
+  }
+}
+
 // As an H200, which goes on looking at what the pool was.
 TEST_F(PoolTest, ADestroyedPoolIsStillLookedAt) {
   const CUmemoryPool gone = create();

@@ -167,6 +167,16 @@ Pool* Pools::current_at(const CUmemLocation& location, CUmemAllocationType type)
   return set == other_current_.end() ? default_at(location, type) : &pools_.at(set->second);
 }
 
+bool Pools::is_at_default(const CUmemLocation& location, CUmemAllocationType type) const {
+  const auto place = place_of(location, type);
+  if (!place) return false;
+  if (type == CU_MEM_ALLOCATION_TYPE_PINNED && location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+    return current_of(location.id).is_default();
+  }
+  const auto set = other_current_.find(*place);
+  return set == other_current_.end() || pools_.at(set->second).is_default();
+}
+
 void Pools::set_current_at(const CUmemLocation& location, const Pool& pool) {
   if (!pool.managed() && location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
     return set_current(location.id, pool);

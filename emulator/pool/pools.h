@@ -131,6 +131,8 @@ class Pools {
   /// location.
   Pool* default_at(const CUmemLocation& location, CUmemAllocationType type);
   Pool* current_at(const CUmemLocation& location, CUmemAllocationType type);
+  /// Whether a place that exists has its default pool for its current one.
+  bool is_at_default(const CUmemLocation& location, CUmemAllocationType type) const;
   /// Whether this memory of a host pool can be used by a device.
   bool reaches(std::uint64_t pool, int device) const;
   /// `location` is the pool's.

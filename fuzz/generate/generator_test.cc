@@ -55,8 +55,7 @@ TEST(Generator, FurtherCallsAreMadeWhereTheyAreAskedFor) {
   }
   for (auto code = static_cast<std::size_t>(kFirstFurther); code < kCodes; ++code) {
     const auto one = static_cast<Code>(code);
-    if (since(one) > 0) continue;                                        // endpoint_test.cc
-    if (one >= Code::kPlaceDefault && one <= Code::kPlaceSet) continue;  // only by hand
+    if (since(one) > 0) continue;  // endpoint_test.cc
     // Of memory that is not managed, each is refused.
     const bool managed = one == Code::kPrefetch || one == Code::kAdvise;
     EXPECT_GE(managed ? made[code] : succeeded[code], 20u) << function_of(one);

@@ -18,8 +18,8 @@ struct Family {
   Code first, last;
   std::uint64_t needs;
 };
-// Without the pools of places: of these the shim knows too little to be judged (docs/fuzzing.md).
 constexpr Family kFamilies[] = {{Code::kPoolTrim, Code::kPoolTell, kPools},
+                                {Code::kPlaceDefault, Code::kPlaceSet, kPools},
                                 {Code::kWriteWord, Code::kWordBatch, 0},
                                 {Code::kPrefetch, Code::kAdvise, 0},
                                 {Code::kWhereIs, Code::kWhereIs, 0}};

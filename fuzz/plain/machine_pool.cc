@@ -52,7 +52,7 @@ CUresult Machine::pools(const Op& op, Step& step) {
       return result;
     }
     case Code::kPoolDestroy: {
-      // A driver damages itself when a pool is destroyed that has memory (docs/fuzzing.md).
+      // A driver damages itself when a pool is destroyed that has memory (fuzz/README.md).
       for (const Block& block : blocks_) {
         if (block.kind != Kind::kPooled || block.pool != op.ref % kPools) continue;
         step.answer.how = Answer::How::kLeftOut;

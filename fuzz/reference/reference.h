@@ -48,8 +48,6 @@ struct Judgement {
   bool uncovered = false;
   /// About a descriptor of another process's export, or an imported endpoint: no shim saw it made.
   bool unseen = false;
-  /// About memory of a pool that a place had: where that lies, no shim knows.
-  bool of_place = false;
   bool loose = false;          ///< nothing is written of what should happen: any answer will do
   bool unpredictable = false;  ///< nothing later in the program can be compared between drivers
 

@@ -100,7 +100,7 @@ Judgement Reference::judge(const calls::MemPoolDestroy& call, Actor) const {
       if (held && !out.breaks(Rule::kPoolDestroyImported)) out.add(Rule::kPoolDestroyImported);
     }
   }
-  // The memory may be freed later. Driver 580.159.04 damages itself in that: docs/fuzzing.md.
+  // The memory may be freed later. Driver 580.159.04 damages itself in that: fuzz/README.md.
   const int index = pool_state_.find(number(call.pool));
   for (const PlainMemory& memory : plain_.all()) {
     const bool taken = memory.live && memory.kind == PlainMemory::Kind::kPool;
@@ -377,7 +377,6 @@ void Reference::judge_pool_touch(Judgement& out, const PlainMemory& plain, bool 
   const PoolState::Pool& pool = pool_state_.pools[static_cast<std::size_t>(plain.owner)];
   const auto& prop = memories_[static_cast<std::size_t>(plain.memory)].prop;
   const bool on_host = static_cast<int>(prop.location.type) != 1;
-  out.of_place = out.of_place || (pool.is_default && pool.location_type != 1);
   if (on_host && !fill) {
     out.add(Rule::kDataPoolOnHost);
     return;

@@ -96,6 +96,10 @@ void Differential::clean_up_areas(Result& result) {
         driver(calls::MemPoolSetAttribute{reinterpret_cast<CUmemoryPool>(pool),
                                           static_cast<CUmemPool_attribute>(attribute), &value}),
         "setting a default pool's attribute back");
+    if (attribute != kThreshold) continue;
+    // What it kept is idle now, and counts as the device's until it is given back.
+    check_end(result, driver(calls::MemPoolTrimTo{reinterpret_cast<CUmemoryPool>(pool), 0}),
+              "trimming a default pool");
   }
   for (const std::uint64_t object : reference_.external_memories()) {
     const calls::DestroyExternalMemory destroy{reinterpret_cast<CUexternalMemory>(object)};

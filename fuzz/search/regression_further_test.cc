@@ -34,5 +34,83 @@ cuMemPrefetchAsync_v2(r2, 2M, host)
             "");
 }
 
+// The end of a program gives back what a default pool keeps.
+TEST(FuzzRegression, WhatADefaultPoolKeepsComesBack) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+o1 = cuDeviceGetDefaultMemPool(0)
+r4 = cuMemAllocFromPoolAsync(2M, o1)
+cuMemPoolSetAttribute(o1, release_threshold, 78M)
+)"),
+            "");
+}
+
+// Nothing is kept free behind memory that must not begin where it does.
+TEST(FuzzRegression, UnalignedMemoryAtTheEndOfAMulticastObjectIsWithinIt) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+h4 = cuMulticastCreate({numDevices=1, size=4M})
+cuMulticastBindAddr(h4, 2M, 4K, 2M)
+)"),
+            "");
+}
+
+// A mapping past the end of its reservation, which an H200 accepts, stays when that place is
+// reserved.
+TEST(FuzzRegression, AReservationUnderTheEndOfAMappingEndsNothing) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+r1 = cuMemAddressReserve(6M)
+h6 = cuMulticastCreate({numDevices=1, size=4M})
+cuMulticastAddDevice(h6, 0)
+cuMemMap(r1+4M, 4M, h6)
+r3 = cuMemAddressReserve(6M)
+cuMemMap(r3, 2M, h6)
+)"),
+            "");
+}
+
+// The pool that is current for a place from the start is its default pool, also where nobody asked
+// for that one by its own function. Of every kind of place.
+TEST(FuzzRegression, ThePoolThatAPlaceHasAtFirstIsItsDefaultOne) {
+  for (const char* place : {"device0", "device1", "host", "host_numa0"}) {
+    EXPECT_EQ(disagreement(std::string("cuvmm-program 1\ninit()\no7 = cuMemGetMemPool(") + place +
+                           R"(, pinned)
+cuMemPoolDestroy(o7)
+r1 = cuMemAllocFromPoolAsync(2M, o7)
+s1 = cuMemPoolExportPointer(r1)
+d1 = cuMemPoolExportToShareableHandle(o7, posix_fd)
+cuMemPoolSetAccess(o7, [device0:rw])
+cuMemsetD8(r1, 0, 16)
+cuMemcpyDtoD(r1, r1, 16)
+b1 = host(16)
+cuMemcpyDtoH(b1, r1, 16)
+cuMemcpyHtoD(r1, b1, 16)
+cuMemSetMemPool(device2, pinned, o7)
+cuMemPoolSetAccess(o7, [device0:none])
+cuMemsetD8(r1, 0, 16)
+cuMemFree(r1)
+)"),
+              "")
+        << place;
+  }
+}
+
+TEST(FuzzRegression, APlaceGoesBackToItsDefaultPool) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+o1 = cuMemPoolCreate({allocType=pinned, location=host_numa0})
+cuMemSetMemPool(host_numa0, pinned, o1)
+o2 = cuMemGetMemPool(host_numa0, pinned)
+cuMemPoolDestroy(o2)
+o3 = cuMemGetMemPool(host_numa0, pinned)
+cuMemPoolDestroy(o3)
+r1 = cuMemAllocFromPoolAsync(2M, o3)
+b1 = host(16)
+cuMemcpyDtoH(b1, r1, 16)
+)"),
+            "");
+}
+
 }  // namespace
 }  // namespace cuvmm::fuzz

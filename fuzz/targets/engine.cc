@@ -2,6 +2,7 @@
 #include "fuzz/targets/engine.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +17,16 @@ namespace {
 Statistics& statistics() {
   static Statistics all;
   return all;
+}
+
+// For who watches (fuzz/run).
+void tell_progress() {
+  using Clock = std::chrono::steady_clock;
+  static Clock::time_point told = Clock::now();
+  const Clock::time_point now = Clock::now();
+  if (now - told < std::chrono::seconds(1)) return;
+  told = now;
+  std::fprintf(stderr, "cuvmm: %s\n", statistics().text().c_str());
 }
 
 // The emulator: named, or beside the program where a fleet's build put it, or in the build's
@@ -89,6 +100,7 @@ Differential& engine() {
 
 void conclude(const Ops& ops, const Result& result, const char* target) {
   statistics().add(result);
+  tell_progress();
   if (result.verdict != Result::Verdict::kDisagree) return;
   std::fprintf(stderr,
                "%s: op %zu: %s\nfingerprint: %s\n\n%s\nshorter, with C and a test: cuvmm-fuzz "

@@ -10,8 +10,8 @@ namespace cuvmm::fuzz {
 /// The emulator in this process, opened at the first call; ends the process when it cannot be used.
 Differential& engine();
 
-/// Ends the process when the program disagreed, and says how to see it again. Prints the share of
-/// calls that succeeded now and then, and at exit.
+/// Ends the process when the program disagreed, and says how to see it again. Prints the
+/// figures once a second, and at exit.
 void conclude(const Ops& ops, const Result& result, const char* target);
 
 }  // namespace cuvmm::fuzz

@@ -51,6 +51,51 @@ TEST(Model, AnAddressThatIsReusedAtOnceIsNotConfused) {
   EXPECT_TRUE(check(w.model, unmap).empty());
 }
 
+// Unmapped by a route that nobody saw, it is mapped no more: its leak is one, and its end its end.
+TEST(Model, WhatIsMappedOverAnotherMappingEndsThatOne) {
+  World w;
+  w.mapped(kBase, 1, 0x100);
+  w.create(0x200, 1);
+  w.map(kBase, 1, 0x200);
+  ASSERT_NE(w.model.allocation(0x100), nullptr);
+  EXPECT_EQ(w.model.allocation(0x100)->mappings, 0u);
+  EXPECT_EQ(w.model.allocation(0x200)->mappings, 1u);
+  EXPECT_TRUE(leaks(w.model, *w.model.allocation(0x100), {}));
+  w.release(0x100);
+  EXPECT_EQ(w.model.allocation(0x100), nullptr) << "nothing keeps it";
+}
+
+TEST(Model, AnAllocationMappedOverItselfIsMappedOnce) {
+  World w;
+  const Handle h = w.mapped(kBase, 1);
+  w.release(h);
+  w.map(kBase, 1, h);
+  ASSERT_NE(w.model.allocation(h), nullptr);
+  EXPECT_EQ(w.model.allocation(h)->mappings, 1u);
+  w.unmap(kBase, 1);
+  EXPECT_EQ(w.model.allocation(h), nullptr);
+}
+
+TEST(Model, AReservationOverMappingsEndsThose) {
+  World w;
+  const Handle h = w.mapped(kBase, 1);
+  w.reserve(kBase, 2);
+  EXPECT_EQ(w.model.mapping_at(kBase), nullptr);
+  ASSERT_NE(w.model.allocation(h), nullptr);
+  EXPECT_EQ(w.model.allocation(h)->mappings, 0u);
+}
+
+// Some drivers map past the end of a reservation.
+TEST(Model, AReservationUnderTheEndOfAMappingEndsNothing) {
+  World w;
+  w.reserve(kBase, 2);
+  const Handle h = w.create(0x100, 2);
+  w.map(kBase + kGranule, 2, h);
+  w.reserve(kBase + 2 * kGranule, 2);
+  EXPECT_NE(w.model.mapping_at(kBase + 2 * kGranule), nullptr);
+  EXPECT_EQ(w.model.allocation(h)->mappings, 1u);
+}
+
 TEST(Model, ARefusedReleaseKeepsTheReference) {
   World w;
   const Handle h = w.create(0x100, 1);

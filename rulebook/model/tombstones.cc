@@ -75,9 +75,15 @@ void Tombstones::retract(const ObjectRef& object) {
   }
 }
 
+// Only what was written: programs of the fuzzer begin with an empty model each.
 void Tombstones::clear() {
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    Ring& ring = rings_[kind];
+    for (std::size_t i = 0; i < heads_[kind].count; ++i) {
+      ring.filter[Ring::slot(ring.places[i].object.value)] = 0;
+    }
+  }
   heads_ = {};
-  for (Ring& ring : rings_) ring = Ring{};
 }
 
 }  // namespace cuvmm

@@ -30,9 +30,11 @@ class Tombstones {
   void clear();
 
  private:
-  /// A cache line each: the next one to write has always left the caches.
-  struct alignas(64) Place {
-    ObjectRef object{};
+  /// A cache line each: the next one to write has always left the caches. What was never written
+  /// is never read, so that a new model need not touch a megabyte.
+  union alignas(64) Place {
+    Place() {}
+    ObjectRef object;
   };
   /// Where the next object goes, and how many there are.
   struct Head {
@@ -40,7 +42,7 @@ class Tombstones {
     std::uint32_t count = 0;
   };
   struct Ring {
-    std::array<Place, kCapacity> places{};
+    std::array<Place, kCapacity> places;
     /// How many objects' values fall into each slot: an empty one answers forget() without a
     /// search.
     static constexpr std::size_t kFilter = 4096;
@@ -49,7 +51,7 @@ class Tombstones {
   };
   static constexpr std::size_t kKinds = static_cast<std::size_t>(ObjectRef::Kind::kCount);
   std::array<Head, kKinds> heads_{};
-  std::array<Ring, kKinds> rings_{};
+  std::array<Ring, kKinds> rings_;
 };
 
 }  // namespace cuvmm

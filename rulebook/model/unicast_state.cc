@@ -146,13 +146,34 @@ void UnicastState::begin(const calls::MemAddressFree& call, Origin at, Tombstone
   last_reservation_.rest_at(spare_reservations_.erase(reservations_, it));
 }
 
-void UnicastState::put(const calls::MemMap& call, Origin at) {
+void UnicastState::forget_mappings(Address base, Size size, Tombstones& history) {
+  auto it = first_mapping_after(base);
+  while (it != mappings_.end() && overlap(it->second.base, it->second.size, base, size)) {
+    const Handle handle = it->second.handle;
+    it = mappings_.erase(it);
+    Allocation* const a = own(handle);
+    if (!a || a->mappings == 0) continue;
+    --a->mappings;
+    if (!ended(*a)) continue;
+    const ObjectRef last = gone(*a, a->released);
+    if (a->creation_seen) history.add(last);
+    end_allocation(handle);
+  }
+  last_mapping_.rest_at(it);
+}
+
+void UnicastState::put(const calls::MemMap& call, Origin at, Tombstones& history) {
+  if (Allocation* const a = own(call.handle)) {
+    ++a->mappings;
+    // Drivers map an allocation as a whole or not at all: this is the size of an import.
+    if (a->size == 0 && !a->multicast) a->size = call.size;
+  }
   auto first = first_mapping_after(call.ptr);
-  while (first != mappings_.end() &&
-         overlap(first->second.base, first->second.size, call.ptr, call.size))
-    [[unlikely]] {
-      first = mappings_.erase(first);  // it ended by a route we did not see
-    }
+  if (first != mappings_.end() &&
+      overlap(first->second.base, first->second.size, call.ptr, call.size)) [[unlikely]] {
+    forget_mappings(call.ptr, call.size, history);
+    first = first_mapping_after(call.ptr);
+  }
   last_mapping_.rest_at(spare_mappings_.put(mappings_, first, call.ptr,
                                             {.base = call.ptr,
                                              .size = call.size,
@@ -164,15 +185,11 @@ void UnicastState::put(const calls::MemMap& call, Origin at) {
     r->mapped = true;
     if (r->unmapped.call != 0) r->reused = true;
   }
-  Allocation* const a = own(call.handle);
-  if (!a) return;
-  ++a->mappings;
-  // Drivers map an allocation as a whole or not at all: this is the size of an import.
-  if (a->size == 0 && !a->multicast) a->size = call.size;
 }
 
-void UnicastState::begin(const calls::MemMap& call, Origin at, Tombstones&, Recorded& recorded) {
-  put(call, at);
+void UnicastState::begin(const calls::MemMap& call, Origin at, Tombstones& history,
+                         Recorded& recorded) {
+  put(call, at, history);
   recorded.done = true;
 }
 
@@ -192,13 +209,15 @@ void UnicastState::begin(const calls::MemSetAccess& call, Origin, Tombstones&, R
 // --- The driver accepted
 
 void UnicastState::confirm(const calls::MemAddressReserve& call, const Facts&, Origin at,
-                           Tombstones&) {
+                           Tombstones& history) {
   const Address base = *call.ptr;
   auto first = last_reservation_.first_after(reservations_, base);
   while (first != reservations_.end() &&
          overlap(first->second.base, first->second.size, base, call.size))
     [[unlikely]] {
-      first = reservations_.erase(first);  // it ended by a route we did not see
+      // It ended by a route we did not see, and what was mapped there before.
+      forget_mappings(first->second.base, first->second.size, history);
+      first = reservations_.erase(first);
     }
   last_reservation_.rest_at(spare_reservations_.put(
       reservations_, first, base,
@@ -274,8 +293,9 @@ void UnicastState::mark_multicast(Handle handle) {
   if (Allocation* const a = own(handle)) a->multicast = true;
 }
 
-void UnicastState::confirm(const calls::MemMap& call, const Facts&, Origin at, Tombstones&) {
-  put(call, at);
+void UnicastState::confirm(const calls::MemMap& call, const Facts&, Origin at,
+                           Tombstones& history) {
+  put(call, at, history);
 }
 
 void UnicastState::confirm(const calls::MemSetAccess& call, const Facts&, Origin, Tombstones&) {
@@ -366,6 +386,13 @@ bool disjoint(const Ranges& ranges) {
 
 }  // namespace
 
+// Of an allocation whose earlier mappings were not seen there may be more mappings than it counts.
+bool UnicastState::counts_mappings() const {
+  std::size_t counted = 0;
+  for (const auto& [handle, allocation] : allocations_) counted += allocation.mappings;
+  return counted <= mappings_.size();
+}
+
 bool UnicastState::consistent() const {
   constexpr std::size_t kMost = 64;  // more would make each call slow
   if (mappings_.size() > kMost || reservations_.size() > kMost || allocations_.size() > kMost) {
@@ -374,7 +401,7 @@ bool UnicastState::consistent() const {
   const auto kept = [](const auto& known) {
     return known.first == known.second.handle && !ended(known.second);
   };
-  return disjoint(mappings_) && disjoint(reservations_) &&
+  return disjoint(mappings_) && disjoint(reservations_) && counts_mappings() &&
          std::all_of(allocations_.begin(), allocations_.end(), kept);
 }
 

@@ -90,8 +90,9 @@ class UnicastState {
   void restore(const Allocation& known) { allocations_.insert_or_assign(known.handle, known); }
 
   void clear();
-  /// The invariants of a small state: ranges of a kind are disjoint, each is found by its base, and
-  /// what nothing keeps is not there. For assertions.
+  /// The invariants of a small state: ranges of a kind are disjoint, each is found by its base,
+  /// what nothing keeps is not there, and no allocation counts a mapping that is not. For
+  /// assertions.
   bool consistent() const;
 
  private:
@@ -101,7 +102,10 @@ class UnicastState {
   // The allocation has neither references nor mappings any more.
   [[gnu::hot]] void end_allocation(Handle handle);
   // Makes the mapping of a map, whatever was there before.
-  [[gnu::hot]] void put(const calls::MemMap& call, Origin at);
+  [[gnu::hot]] void put(const calls::MemMap& call, Origin at, Tombstones& history);
+  // What is mapped there ended by a route that nobody saw, and with it what it kept alone.
+  [[gnu::cold, gnu::noinline]] void forget_mappings(Address base, Size size, Tombstones& history);
+  bool counts_mappings() const;
   // The reservation that holds the address, to write.
   Reservation* own_reservation(Address address);
   [[gnu::hot]] const Allocation* search(Handle handle) const;

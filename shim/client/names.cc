@@ -147,12 +147,6 @@ void Names::clear() {
   any_.store(false, std::memory_order_relaxed);
 }
 
-bool Names::lock_for_fork() {
-  if (mutex_.held_here()) return false;
-  mutex_.lock();
-  return true;
-}
-
 // The child's model starts empty, so its objects are other ones.
 void Names::restart_in_child(bool whole) {
   if (!whole) {

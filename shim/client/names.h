@@ -34,7 +34,7 @@ class Names {
   std::string of(const ObjectRef& object);
   void clear();
 
-  bool lock_for_fork() CUVMM_UNCHECKED;
+  bool lock_for_fork() noexcept { return mutex_.lock_for_fork(); }
   void unlock_after_fork() CUVMM_UNCHECKED { mutex_.unlock(); }
   void restart_in_child(bool whole) CUVMM_UNCHECKED;
 

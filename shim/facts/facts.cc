@@ -104,6 +104,7 @@ Facts::Answer FactFinder::descriptor_valid(int fd) {
 }
 
 int FactFinder::device_of(CUcontext context) const {
+  const CancelOff no_cancel;
   CUdevice device = Facts::kUnknownDevice;
   CUcontext current = nullptr;
   if (driver_(calls::CtxGetCurrent{&current}) != CUDA_SUCCESS) return Facts::kUnknownDevice;
@@ -120,6 +121,7 @@ int FactFinder::device_of(CUcontext context) const {
 }
 
 void FactFinder::find_device(CUstream stream, bool copy, Facts::Place& place) const {
+  const CancelOff no_cancel;
   CUcontext context = nullptr;
   // The default streams (null, 1 legacy, 2 per thread) are the current context's.
   const bool named = reinterpret_cast<std::uintptr_t>(stream) > 2;

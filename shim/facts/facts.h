@@ -78,6 +78,9 @@ class FactFinder {
   /// how it can be exported. An older driver says nothing. Only for pools that the driver has just
   /// handed out or imported: of any other value it may read as an address.
   void describe_pool(CUmemoryPool pool, Facts::Pool& facts) const;
+  /// Whether a pool that the driver has just handed out for a place is that place's default one.
+  void find_default(CUmemoryPool pool, const CUmemLocation& place, CUmemAllocationType type,
+                    Facts::Pool& facts) const;
   /// Whether a pool that the model does not know is a device's default one.
   void find_pool(CUmemoryPool pool, Facts::Pool& facts) const;
 

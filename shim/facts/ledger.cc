@@ -160,7 +160,11 @@ Entry* Ledger::add(Key key, Finding finding) {
   if (locked) lock = std::unique_lock(mutex_, std::adopt_lock);
   // A thread that a signal interrupted under this lock keeps the others out; the table may be in
   // the middle of a change, the list is not.
-  if (!locked && !mutex_.held_here()) return nullptr;
+  if (!locked && !mutex_.held_here()) {
+    lost_[static_cast<std::size_t>(finding.kind())].fetch_add(finding.violation.count,
+                                                              std::memory_order_relaxed);
+    return nullptr;
+  }
   const bool probe = finding.probe();
   const std::uint64_t wish = finding.wish, period = finding.period;
   Entry* known = locked ? fold(key, finding.violation.count) : nullptr;
@@ -230,9 +234,10 @@ void Ledger::describe_rest() {
 
 void Ledger::announce_rest(bool again) {
   for (Entry* entry = first_.load(std::memory_order_acquire); entry; entry = entry->next.load()) {
-    if (!entry->ready() || entry->announced.load()) continue;
+    // Claimed first: the thread that described it may be about to announce it.
+    if (!entry->ready() || entry->announced.exchange(true)) continue;
     if (again) fill(*entry);
-    announce(*entry);
+    announce_(*entry);
   }
 }
 
@@ -242,7 +247,17 @@ Totals Ledger::totals() const {
     if (!entry->ready()) continue;
     cuvmm::shim::add(totals, entry->finding.kind(), entry->count.load(std::memory_order_relaxed));
   }
+  for (std::size_t kind = 0; kind < lost_.size(); ++kind) {
+    const std::uint64_t count = lost_[kind].load(std::memory_order_relaxed);
+    cuvmm::shim::add(totals, static_cast<RuleKind>(kind), count);
+  }
   return totals;
+}
+
+std::uint64_t Ledger::lost() const {
+  std::uint64_t all = 0;
+  for (const auto& count : lost_) all += count.load(std::memory_order_relaxed);
+  return all;
 }
 
 std::uint64_t Ledger::count_since(std::uint64_t period, const Rule* rule) const {
@@ -262,6 +277,7 @@ void Ledger::clear(bool whole) {
   entries_known_.store(0);
   last_ = nullptr;
   suppressed_.store(0);
+  for (auto& count : lost_) count.store(0);
   held_.store(false);
   probing_.store(false);
   refusals_.clear(whole);

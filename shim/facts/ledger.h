@@ -2,6 +2,7 @@
 // Every distinct finding of the process, with its exact count.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <map>
@@ -75,6 +76,8 @@ class Ledger : public FindingSink {
   /// undefined behaviour and leaks.
   std::uint64_t count_since(std::uint64_t period, const Rule* rule) const;
   const Suppressions& suppressions() const { return suppressions_; }
+  /// Occurrences that are in the totals alone: another thread kept the lock while they came.
+  std::uint64_t lost() const;
   std::uint64_t suppressed() const { return suppressed_.load(std::memory_order_relaxed); }
 
   /// Around fork. False: a signal handler that forks interrupted this thread at work here.
@@ -126,6 +129,8 @@ class Ledger : public FindingSink {
   Labeller* const labeller_;
   const bool verbose_;
   std::atomic<std::uint64_t> suppressed_{0};
+  std::array<std::atomic<std::uint64_t>, 5> lost_{};  ///< by RuleKind
+  static_assert(static_cast<int>(RuleKind::kAnswer) == 4, "the last one");
   std::atomic<Entry*> first_{nullptr};
   std::atomic<std::size_t> entries_known_{0};
   std::atomic<bool> held_{false};

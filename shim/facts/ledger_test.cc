@@ -6,10 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "shim/report/json_report.h"
 #include "shim/report/report_file.h"
@@ -93,6 +95,29 @@ TEST_F(LedgerTest, AdviceIsPrintedOncePerRule) {
   }
   EXPECT_EQ(loud, 2);
   EXPECT_EQ(ledger_.totals().advice, 8u);
+}
+
+// A thread that was interrupted under the lock may keep it for long: what comes meanwhile has no
+// text, and counts.
+TEST_F(LedgerTest, AFindingThatWaitsInVainIsCounted) {
+  std::atomic<int> step = 0;
+  std::thread holder([&] {
+    ASSERT_TRUE(ledger_.lock_for_fork());
+    step = 1;
+    while (step == 1) std::this_thread::yield();
+    ledger_.unlock_after_fork();
+  });
+  while (step == 0) std::this_thread::yield();
+  Finding finding = map_finding(stack_here());
+  finding.violation.count = 3;
+  ledger_.take(std::move(finding));
+  step = 2;
+  holder.join();
+  EXPECT_EQ(announced_.size(), 0u);
+  EXPECT_EQ(ledger_.lost(), 3u);
+  EXPECT_EQ(ledger_.totals().errors, 3u);
+  EXPECT_THAT(summary_text(ledger_, {.calls = 1}),
+              testing::HasSubstr("3 errors, 0 undefined, 0 leaks (3 of them without a text"));
 }
 
 TEST(LedgerVerbose, NothingIsQuiet) {

@@ -117,6 +117,19 @@ void FactFinder::describe_pool(CUmemoryPool pool, Facts::Pool& facts) const {
   facts.type = static_cast<CUmemAllocationType>(*memory);
 }
 
+void FactFinder::find_default(CUmemoryPool pool, const CUmemLocation& place,
+                              CUmemAllocationType type, Facts::Pool& facts) const {
+  const CancelOff no_cancel;
+  CUmemoryPool found = nullptr;
+  CUmemLocation asked = place;
+  const bool of_device =
+      static_cast<int>(place.type) == kLocationDevice && type == CU_MEM_ALLOCATION_TYPE_PINNED;
+  const CUresult answer = of_device ? driver_(calls::DeviceGetDefaultMemPool{&found, place.id})
+                                    : driver_(calls::MemGetDefaultMemPool{&found, &asked, type});
+  if (answer != CUDA_SUCCESS) return;
+  facts.is_default = found == pool ? Facts::Answer::kYes : Facts::Answer::kNo;
+}
+
 void FactFinder::find_pool(CUmemoryPool pool, Facts::Pool& facts) const {
   const CancelOff no_cancel;
   int count = 0;

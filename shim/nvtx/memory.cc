@@ -161,9 +161,7 @@ KnownMemory known_memory(std::uintptr_t base, std::uint64_t size) {
   return known;
 }
 
-void lock_memory() noexcept CUVMM_UNCHECKED {
-  if (!g_memory_mutex.held_here()) g_memory_mutex.lock();
-}
+bool lock_memory() noexcept { return g_memory_mutex.lock_for_fork(); }
 void unlock_memory() noexcept CUVMM_UNCHECKED { g_memory_mutex.unlock(); }
 
 }  // namespace cuvmm::shim::nvtx

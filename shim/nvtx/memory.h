@@ -35,8 +35,8 @@ void name_region(const void* reference, const void* domain, std::string_view nam
 KnownMemory known_memory(std::uintptr_t base, std::uint64_t size);
 bool any_memory() noexcept;
 
-/// Around fork, so that the child finds it whole.
-void lock_memory() noexcept;
+/// Around fork, so that the child finds it whole; as OwnedMutex::lock_for_fork().
+bool lock_memory() noexcept;
 void unlock_memory() noexcept;
 
 }  // namespace cuvmm::shim::nvtx

@@ -240,9 +240,7 @@ std::vector<std::string> range_texts(RangesId id) {
   return texts;
 }
 
-void lock_ranges() noexcept CUVMM_UNCHECKED {
-  if (!g_mutex.held_here()) g_mutex.lock();
-}
+bool lock_ranges() noexcept { return g_mutex.lock_for_fork(); }
 void unlock_ranges() noexcept CUVMM_UNCHECKED { g_mutex.unlock(); }
 
 }  // namespace cuvmm::shim::nvtx

@@ -55,8 +55,8 @@ std::vector<RangeName> range_names(RangesId id);
 /// The same as text.
 std::vector<std::string> range_texts(RangesId id);
 
-/// Around fork, so that the child finds them whole.
-void lock_ranges() noexcept;
+/// Around fork, so that the child finds them whole; as OwnedMutex::lock_for_fork().
+bool lock_ranges() noexcept;
 void unlock_ranges() noexcept;
 
 }  // namespace cuvmm::shim::nvtx

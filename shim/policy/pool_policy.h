@@ -2,6 +2,7 @@
 // Policies of stream-ordered pools.
 #pragma once
 
+#include "api/location.h"
 #include "shim/policy/share_policy.h"
 #include "shim/policy/still_used.h"
 
@@ -104,19 +105,31 @@ struct Policy<calls::MemGetDefaultMemPool> : Anonymous {};
 template <>
 struct Policy<calls::MemSetMemPool> : Anonymous {};
 
-/// A pool that is handed out may have been made where we did not see it.
+/// A pool that is handed out may be the default one of its place, which is there without being
+/// made, or may have been made where we did not see it.
+inline void learn_pool(Desk& desk, CUmemoryPool pool, const CUmemLocation& place,
+                       CUmemAllocationType type, Facts::Pool& facts) {
+  {
+    const Locked lock(desk.mutex);
+    if (desk.books.model.pools().find(pool)) return;
+  }
+  desk.driver.find_default(pool, place, type, facts);
+  if (facts.is_default != Facts::Answer::kYes) desk.driver.describe_pool(pool, facts);
+}
+
 template <>
 struct Policy<calls::DeviceGetMemPool> : Anonymous {
   using Call = calls::DeviceGetMemPool;
   static void made(Desk& desk, const Call& call, Step<Call>& step) {
-    desk.driver.describe_pool(*call.pool, step.facts.write().pool);
+    learn_pool(desk, *call.pool, make_location(kLocationDevice, call.dev),
+               CU_MEM_ALLOCATION_TYPE_PINNED, step.facts.write().pool);
   }
 };
 template <>
 struct Policy<calls::MemGetMemPool> : Anonymous {
   using Call = calls::MemGetMemPool;
   static void made(Desk& desk, const Call& call, Step<Call>& step) {
-    desk.driver.describe_pool(*call.pool, step.facts.write().pool);
+    learn_pool(desk, *call.pool, *call.location, call.type, step.facts.write().pool);
   }
 };
 

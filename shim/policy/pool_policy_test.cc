@@ -129,6 +129,37 @@ TEST_F(PoolSession, ACurrentPoolThatAnotherMadeIsKnownByItsAttributes) {
   EXPECT_THAT(findings_.rules(), ElementsAre("cuDeviceSetMemPool-local"));
 }
 
+// Of any driver: it is there without being made, and is never destroyed or exported.
+TEST_F(PoolSession, TheCurrentPoolOfAPlaceMayBeItsDefaultOne) {
+  const auto hands_out = [](CUmemoryPool* pool, CUmemLocation*, CUmemAllocationType) {
+    *pool = kPool;
+    return CUDA_SUCCESS;
+  };
+  ON_CALL(mock_, MemGetMemPool(_, _, _)).WillByDefault(hands_out);
+  ON_CALL(mock_, MemGetDefaultMemPool(_, _, _)).WillByDefault(hands_out);
+  ON_CALL(mock_, CtxGetCurrent(_))
+      .WillByDefault(DoAll(SetArgPointee<0>(reinterpret_cast<CUcontext>(std::uintptr_t{0xc0})),
+                           Return(CUDA_SUCCESS)));
+  ON_CALL(mock_, MemPoolDestroy(_)).WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
+  ON_CALL(mock_, MemPoolExportPointer(_, _)).WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
+  ON_CALL(mock_, MemcpyDtoH(_, _, _)).WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
+  ON_CALL(mock_, MemAllocFromPoolAsync(_, _, _, _))
+      .WillByDefault(DoAll(SetArgPointee<0>(0x7000'0000'0000), Return(CUDA_SUCCESS)));
+  CUmemLocation node = make_location(kLocationHostNuma, 0);
+  CUmemoryPool pool = nullptr;
+  EXPECT_EQ(run(calls::MemGetMemPool{&pool, &node, CU_MEM_ALLOCATION_TYPE_PINNED}), CUDA_SUCCESS);
+  run(calls::MemPoolDestroy{pool});
+  CUdeviceptr memory = 0;
+  run(calls::MemAllocFromPoolAsync{&memory, 4096, pool, nullptr});
+  CUmemPoolPtrExportData data{};
+  run(calls::MemPoolExportPointer{&data, memory});
+  char byte = 0;
+  run(calls::MemcpyDtoH{&byte, memory, 1});
+  EXPECT_THAT(findings_.rules(),
+              ElementsAre("cuMemPoolDestroy-not-default", "cuMemPoolExportPointer-pool-shareable",
+                          "data-pool-on-host"));
+}
+
 TEST_F(PoolSession, OfAnOlderDriverACurrentPoolIsNobodysMistake) {
   CUmemoryPool pool = nullptr;
   EXPECT_EQ(run(calls::DeviceGetMemPool{&pool, 1}), CUDA_SUCCESS);

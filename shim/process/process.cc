@@ -58,6 +58,7 @@ TraceFilter trace_filter(const Options& options) {
 struct LockedForFork {
   bool ledger = false, texts = false, session = false, symbols = false, labels = false,
        objects = false;
+  StackLocks stacks;
 };
 thread_local LockedForFork t_locked;
 
@@ -225,11 +226,11 @@ void Process::lock_for_fork() {
   Opened* open = opened_.load();
   t_locked.session = open && open->session.lock_for_fork();
   t_locked.objects = object_table().lock_for_fork();
-  lock_stacks();
+  t_locked.stacks = lock_stacks();
 }
 
 void Process::unlock_in_parent() {
-  unlock_stacks();
+  unlock_stacks(t_locked.stacks);
   if (t_locked.objects) object_table().unlock_after_fork();
   if (t_locked.session) opened_.load()->session.unlock_after_fork();
   if (t_locked.labels) labels_.unlock_after_fork();
@@ -245,7 +246,8 @@ void Process::restart_in_child() {
               .session = opened_.load() != nullptr,
               .symbols = true,
               .labels = true,
-              .objects = true};
+              .objects = true,
+              .stacks = {true, true, true, true}};
   unlock_in_parent();  // here it is all free, whoever had it: there is one thread
   ending_stack().unlock_after_fork();
   t_state.on_own_stack = false;

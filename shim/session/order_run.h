@@ -4,6 +4,7 @@
 // shim/session/session_run.h.
 #pragma once
 
+#include "api/posix/cancel_off.h"
 #include "shim/intercept/runtime_call.h"
 #include "shim/policy/order_policy.h"
 #include "shim/policy/wait_policy.h"
@@ -45,6 +46,7 @@ CUresult Session::order(Symbol symbol, const CallStruct& call,
 
 template <class CallStruct>
 void Session::before_order(const CallStruct& call, bool per_thread, Ordering<CallStruct>& step) {
+  const CancelOff no_cancel;
   if constexpr (kLaunches<CallStruct>) {
     step.ticket = work_.enter(order_stream(call), per_thread, &step.kept.event);
     if (!step.ticket || !call.f) return;
@@ -82,6 +84,7 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
 template <class CallStruct>
 void Session::after_order(const CallStruct& call, CUresult result, const Caller& caller,
                           Ordering<CallStruct>& step) {
+  const CancelOff no_cancel;
   if (result != CUDA_SUCCESS) {
     if constexpr (kLaunches<CallStruct> || kLaunchesGraph<CallStruct>) {
       if (!step.violations.empty()) [[unlikely]]
@@ -163,6 +166,7 @@ template <class CallStruct>
 WorkEntry<CallStruct> Session::enter_work(Symbol symbol, const CallStruct& call) noexcept {
   if (!work_.active()) [[likely]]
     return {};
+  const CancelOff no_cancel;
   try {
     WorkEntry<CallStruct> entry;
     static_cast<WorkRoom::Ticket&>(entry) = work_.enter(stream_of(call), is_per_thread(symbol));
@@ -179,6 +183,7 @@ WorkEntry<CallStruct> Session::enter_work(Symbol symbol, const CallStruct& call)
 template <class CallStruct>
 void Session::leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ticket,
                          CUresult result, const Touched* touched, const Caller& caller) noexcept {
+  const CancelOff no_cancel;
   try {
     if (result != CUDA_SUCCESS) return work_.cancel(ticket);
     // As few as the call can have: each is written before it is used.

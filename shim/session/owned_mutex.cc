@@ -11,7 +11,6 @@ namespace cuvmm::shim {
 namespace {
 
 constexpr int kSpins = 100;  // some microseconds: longer than a holder needs
-constexpr int kYields = 20;
 
 void pause() {
 #if defined(__x86_64__)
@@ -38,16 +37,25 @@ bool OwnedMutex::lock_within(std::chrono::milliseconds limit) noexcept {
 
 bool OwnedMutex::wait(const std::chrono::steady_clock::time_point* deadline) noexcept {
   contended_.fetch_add(1, std::memory_order_relaxed);
+  Patience patience;
   for (int tries = 0;; ++tries) {
     if (!holder_.load(std::memory_order_relaxed) && try_lock()) return true;
     if (tries < kSpins) {
       pause();
-    } else if (tries < kSpins + kYields) {
-      ::sched_yield();
-    } else {
-      if (deadline && std::chrono::steady_clock::now() >= *deadline) return false;
-      nap();
+      continue;
     }
+    const bool late = tries >= kSpins + Patience::kYields;
+    if (late && deadline && std::chrono::steady_clock::now() >= *deadline) return false;
+    patience.wait();
+  }
+}
+
+void Patience::wait() noexcept {
+  if (tries_ < kYields) {
+    ++tries_;
+    ::sched_yield();
+  } else {
+    nap();
   }
 }
 

@@ -32,6 +32,14 @@ class CUVMM_LOCK OwnedMutex {
   /// Whether the calling thread holds it.
   bool held_here() const noexcept { return holder_.load(std::memory_order_relaxed) == &t_state; }
 
+  /// Around fork: false when a signal handler that forks interrupted the calling thread under the
+  /// lock. The interrupted code keeps the lock then, and lets go of it itself.
+  bool lock_for_fork() noexcept CUVMM_UNCHECKED {
+    if (held_here()) return false;
+    lock();
+    return true;
+  }
+
   /// How often lock() found it taken.
   std::uint64_t contended() const { return contended_.load(std::memory_order_relaxed); }
 
@@ -47,6 +55,17 @@ class CUVMM_LOCK OwnedMutex {
 
   std::atomic<const void*> holder_{nullptr};  ///< its thread's state
   std::atomic<std::uint64_t> contended_{0};
+};
+
+/// For a thread that looks again and again for what another one is about to do: it yields, and then
+/// sleeps a little, so that the other one gets to run whatever its priority. No cancellation point.
+class Patience {
+ public:
+  static constexpr int kYields = 20;
+  void wait() noexcept;
+
+ private:
+  int tries_ = 0;
 };
 
 /// Says to Locked that its thread has the lock already.

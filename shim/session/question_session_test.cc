@@ -8,6 +8,7 @@
 #include "shim/report/finding_members.h"
 #include "shim/report/text_report.h"
 #include "shim/session/session_run.h"
+#include "shim/testing/findings.h"
 #include "shim/testing/mock_values.h"
 
 namespace cuvmm::shim {
@@ -70,6 +71,42 @@ class QuestionSession : public testing::Test {
   Ledger ledger_{{}, [this](const Entry& entry) { printed_ += !entry.quiet; }};
   Session session_{mock_.driver(), {.enforce = false, .emulated = true}, ledger_};
 };
+
+// Somebody (a signal handler, another thread) asks at the worst moment: a call that succeeds is
+// just looking, and has looked for what is asked.
+class AskedMeanwhile : public Findings {
+ public:
+  bool waits(EntryPoint) const override {
+    if (session && !asked) {
+      asked = true;
+      session->ask([] { ++done; });
+    }
+    return true;
+  }
+  bool fell_back(EntryPoint, Refusal::Wish) override { return false; }
+
+  Session* session = nullptr;
+  mutable bool asked = false;
+  static inline int done = 0;
+};
+
+TEST_F(QuestionSession, WhatIsAskedWhileACallLooksIsDoneByTheNextOne) {
+  AskedMeanwhile sink;
+  Session session{mock_.driver(), {.enforce = false, .emulated = true}, sink};
+  const auto call = [&] {
+    CUdeviceptr ptr = 0;
+    run(session, calls::MemAddressReserve{.ptr = &ptr, .size = kGranule});
+  };
+  AskedMeanwhile::done = 0;
+  session.ask([] { ++AskedMeanwhile::done; });
+  call();
+  EXPECT_EQ(AskedMeanwhile::done, 1);
+  sink.session = &session;
+  call();
+  ASSERT_TRUE(sink.asked);
+  call();
+  EXPECT_EQ(AskedMeanwhile::done, 2);
+}
 
 TEST_F(QuestionSession, TheDocumentedRefusalIsAnAnswer) {
   for (int i = 0; i < 50; ++i) {

@@ -88,15 +88,6 @@ Violations Session::explain_stream(CUstream stream) {
   return {std::move(v)};
 }
 
-void Session::name_refused(Violations& violations, const char* parameter,
-                           const std::size_t* index) {
-  if (!index) return;
-  const std::string value = *index == SIZE_MAX ? "SIZE_MAX" : std::to_string(*index);
-  for (Violation& v : violations) {
-    v.message += std::string(" (the driver wrote ") + value + " to " + parameter + ")";
-  }
-}
-
 void Session::ask_about(CUmemGenericAllocationHandle stranger, Facts& facts) {
   const Unlocked unlocked(mutex_);
   facts.unicast.handle_readable = facts_.handle_readable(stranger);
@@ -359,9 +350,10 @@ void Session::fell_back(EntryPoint entry, Refusal::Wish wish) {
     return;
   }
   if (!sink_.waits(entry)) return;
-  // First, so that one which comes meanwhile is waited for.
-  probes_wait_.store(false, std::memory_order_relaxed);
-  if (sink_.fell_back(entry, wish)) probes_wait_.store(true, std::memory_order_relaxed);
+  // First, so that one which comes meanwhile is waited for, and so is what somebody asks meanwhile:
+  // ask() sets the two in the other order.
+  probes_wait_.store(false);
+  if (sink_.fell_back(entry, wish) || asked_.load()) probes_wait_.store(true);
 }
 
 void Session::report_crash(const InFlight& call) noexcept {

@@ -135,8 +135,8 @@ class alignas(64) Session {
   /// The next call that is checked and succeeds does this, after the driver has answered: once, and
   /// without a lock. Async-signal-safe.
   void ask(void (*what)()) noexcept {
-    asked_.store(what, std::memory_order_relaxed);
-    probes_wait_.store(true, std::memory_order_release);
+    asked_.store(what);
+    probes_wait_.store(true);
   }
   /// The uses of legacy IPC for the report; as IpcLog() where there are none, or no lock.
   IpcLog ipc_log(std::chrono::milliseconds limit) {
@@ -337,9 +337,6 @@ class alignas(64) Session {
   [[gnu::cold]] bool touches_well(const Touch& touch, const Violation& violation) const;
   /// What may explain that a handle was refused: the stream was destroyed. Takes the lock.
   [[gnu::cold]] Violations explain_stream(CUstream stream);
-  /// Adds the index that the driver wrote of the operation that it refused; null: nowhere.
-  [[gnu::cold]] static void name_refused(Violations& violations, const char* parameter,
-                                         const std::size_t* index);
   void find_devices(const Touched& touched, CUstream stream, Facts::Place& place);
   /// Asks the driver what machine this is, once it is initialised. If it is not, notes that in
   /// `facts`.

@@ -347,11 +347,6 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
       explain_refusal(call, step);
     }
   }
-  // Where the driver says which operation it refused, so does the finding.
-  if constexpr (requires { call.failIdx; }) name_refused(step.violations, "failIdx", call.failIdx);
-  if constexpr (requires { call.errorIndex; }) {
-    name_refused(step.violations, "errorIndex", call.errorIndex);
-  }
 }
 
 template <class CallStruct>

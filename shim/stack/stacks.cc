@@ -82,8 +82,11 @@ const std::uintptr_t* keep(std::span<const std::uintptr_t> frames) {
   return place;
 }
 
-// 0 where there is no room. `frames`: return addresses, and behind them `python` words.
+// 0 where there is no room, and where a signal handler interrupted its thread in here. `frames`:
+// return addresses, and behind them `python` words.
 StackId intern(std::span<const std::uintptr_t> frames, std::size_t python = 0) {
+  if (g_table.mutex.held_here()) [[unlikely]]
+    return 0;
   const std::uint32_t hash = hash_of(frames) + static_cast<std::uint32_t>(python);
   const Locked lock(g_table.mutex);
   StackId& head = g_table.buckets[hash % kBuckets];
@@ -113,8 +116,10 @@ StackId intern(std::span<const std::uintptr_t> frames, std::size_t python = 0) {
   return id;
 }
 
-// The stack `alone`, with the ranges; without them where there is no room.
+// The stack `alone`, with the ranges; without them where intern() gives 0.
 StackId intern_with_ranges(StackId alone, std::uint32_t ranges) {
+  if (g_table.mutex.held_here()) [[unlikely]]
+    return alone;
   const Locked lock(g_table.mutex);
   const Stored stack = g_table.stacks[alone];
   const std::uint32_t hash = stack.hash + ranges * 0x9e3779b9u;
@@ -224,6 +229,8 @@ void unwind(const Caller& caller, Walk& walk) {
 
 // --- One small cache per thread, made at its first capture and freed with the thread.
 
+void signal_fence() { std::atomic_signal_fence(std::memory_order_seq_cst); }
+
 // The frames of a walk but the first. If the same slots, from the innermost outwards, hold the same
 // addresses again, it is the same stack: equal code at an equal stack pointer has its caller's
 // return address in the same slot. No unwinding. Only walks inside the thread's own stack are kept
@@ -293,6 +300,21 @@ struct Cache {
     Caller callers[kWays];  ///< one cache line; return address 0: nothing is known there
     KnownWalk walks[kWays];
     unsigned oldest;
+
+    // A signal handler may come between any two of these, and keep walks here itself.
+    void keep(const Caller& caller, const Walk& walk, StackId id) {
+      const unsigned turn = oldest;
+      oldest = turn + 1;
+      const unsigned way = turn % kWays;
+      callers[way] = {};
+      signal_fence();
+      const bool kept = walks[way].keep(walk);
+      walks[way].id = id;
+      signal_fence();
+      if (kept) callers[way] = caller;
+      signal_fence();
+      if (oldest != turn + 1) callers[way] = {};  // this may be a mixture of two walks
+    }
   };
   Set sets[kSets];
 
@@ -346,12 +368,7 @@ Cache* make_cache() {
   auto* cache = static_cast<Cache*>(t_state.stacks);
   if (!cache) cache = make_cache();
   if (!cache || !walk.repeatable || !cache->range.holds(walk)) return id;
-  Cache::Set& set = cache->set_of(caller);
-  const unsigned way = set.oldest++ % kWays;
-  set.callers[way] = {};
-  if (!set.walks[way].keep(walk)) return id;
-  set.walks[way].id = id;
-  set.callers[way] = caller;
+  cache->set_of(caller).keep(caller, walk, id);
   return id;
 }
 
@@ -359,9 +376,14 @@ StackId capture_native_stack(const Caller& caller) noexcept {
   if (auto* cache = static_cast<Cache*>(t_state.stacks)) [[likely]] {
     const Cache::Set& set = cache->set_of(caller);
     for (std::size_t way = 0; way < kWays; ++way) {
-      if (set.callers[way].return_address == caller.return_address &&
-          set.callers[way].slot == caller.slot && set.walks[way].matches(caller.slot))
-        return set.walks[way].id;
+      if (set.callers[way].return_address != caller.return_address ||
+          set.callers[way].slot != caller.slot)
+        continue;
+      // Before the frames: if a signal handler keeps another walk here meanwhile, its frames are
+      // not found above our slot.
+      const StackId id = set.walks[way].id;
+      signal_fence();
+      if (set.walks[way].matches(caller.slot)) return id;
     }
   }
   return capture_new_stack(caller);
@@ -448,18 +470,19 @@ void limit_stacks(std::size_t frames) noexcept {
                 std::memory_order_relaxed);
 }
 
-void lock_stacks() noexcept CUVMM_UNCHECKED {
-  // Not where a signal handler that forks interrupted this thread here: what is stored stays.
-  nvtx::lock_ranges();
-  nvtx::lock_memory();
-  lock_python_names();
-  if (!g_table.mutex.held_here()) g_table.mutex.lock();
+StackLocks lock_stacks() noexcept {
+  StackLocks taken;
+  taken.ranges = nvtx::lock_ranges();
+  taken.memory = nvtx::lock_memory();
+  taken.python_names = lock_python_names();
+  taken.table = g_table.mutex.lock_for_fork();
+  return taken;
 }
-void unlock_stacks() noexcept CUVMM_UNCHECKED {
-  g_table.mutex.unlock();
-  unlock_python_names();
-  nvtx::unlock_memory();
-  nvtx::unlock_ranges();
+void unlock_stacks(const StackLocks& taken) noexcept CUVMM_UNCHECKED {
+  if (taken.table) g_table.mutex.unlock();
+  if (taken.python_names) unlock_python_names();
+  if (taken.memory) nvtx::unlock_memory();
+  if (taken.ranges) nvtx::unlock_ranges();
 }
 
 }  // namespace cuvmm::shim

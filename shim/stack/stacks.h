@@ -50,8 +50,13 @@ StackCounts stack_counts() noexcept;
 /// unwinding) to kMaxFrames, the default.
 void limit_stacks(std::size_t frames) noexcept;
 
-/// Around fork, so that the child finds the table unlocked and whole.
-void lock_stacks() noexcept;
-void unlock_stacks() noexcept;
+/// Which of the locks behind stacks the calling thread took to fork. It does not take one that a
+/// signal handler which forks interrupted it under: that one stays locked in the parent.
+struct StackLocks {
+  bool ranges = false, memory = false, python_names = false, table = false;
+};
+/// Around fork, so that the child finds the tables unlocked and whole. The child lets go of all.
+StackLocks lock_stacks() noexcept;
+void unlock_stacks(const StackLocks& taken) noexcept;
 
 }  // namespace cuvmm::shim

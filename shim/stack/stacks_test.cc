@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/stack/stacks.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/time.h>
 
+#include <array>
 #include <thread>
+#include <vector>
 
 #include "shim/stack/symbolizer.h"
 
@@ -101,6 +105,59 @@ TEST(Stacks, EveryThreadHasItsOwnCache) {
   EXPECT_NE(theirs, 0u);
   EXPECT_NE(mine, theirs);  // another thread's start lies above
   EXPECT_EQ(stack_frames(mine)[0], stack_frames(theirs)[0]);
+}
+
+// A signal handler that forks may have interrupted its thread under one of the locks: the
+// interrupted code goes on under it.
+TEST(Stacks, AForkInASignalHandlerLeavesTheInterruptedLocks) {
+  const auto all = [](const StackLocks& taken) {
+    return std::array{taken.ranges, taken.memory, taken.python_names, taken.table};
+  };
+  const StackLocks interrupted = lock_stacks();
+  EXPECT_THAT(all(interrupted), testing::Each(true));
+  for (int fork = 0; fork < 2; ++fork) {
+    const StackLocks handlers = lock_stacks();
+    EXPECT_THAT(all(handlers), testing::Each(false)) << "somebody let go of them";
+    unlock_stacks(handlers);
+  }
+  unlock_stacks(interrupted);
+  const StackLocks free = lock_stacks();
+  EXPECT_THAT(all(free), testing::Each(true));
+  unlock_stacks(free);
+}
+
+// With handlers at all of its instructions: what is kept of a walk and what a handler keeps in the
+// same place do not mix.
+volatile sig_atomic_t g_captures = 0;
+KEEP_FRAME void fill_the_cache(int depth) {
+  for (int i = 0; i < depth; ++i) deeper(i);
+  asm volatile("" ::: "memory");
+}
+TEST(Stacks, AHandlerThatCapturesMixesNothing) {
+  struct sigaction action {};
+  struct sigaction before {};
+  action.sa_handler = [](int) {
+    fill_the_cache(8);
+    g_captures = g_captures + 1;
+  };
+  std::vector<StackId> known;
+  for (int depth = 0; depth < 40; ++depth) known.push_back(deeper(depth));
+  ASSERT_EQ(::sigaction(SIGALRM, &action, &before), 0);
+  const itimerval often{{0, 200}, {0, 200}};
+  const itimerval never{};
+  ASSERT_EQ(::setitimer(ITIMER_REAL, &often, nullptr), 0);
+  std::uint64_t mixed = 0;
+  while (g_captures < 500) {
+    for (std::size_t depth = 0; depth < known.size(); ++depth) {
+      const StackId id = deeper(static_cast<int>(depth));
+      // Another stack of the same place is another caller of the test.
+      mixed += id == 0 || stack_frames(id).size() != stack_frames(known[depth]).size() ||
+               stack_frames(id).front() != stack_frames(known[depth]).front();
+    }
+  }
+  ::setitimer(ITIMER_REAL, &never, nullptr);
+  ::sigaction(SIGALRM, &before, nullptr);
+  EXPECT_EQ(mixed, 0u);
 }
 
 TEST(Stacks, NoStackHasNoFrames) {

@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/testing/work_world.h"
 
+#include <pthread.h>
+
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace cuvmm::shim {
 
 namespace {
 
+void cancellation_point() {
+  if (WorkAnswers::now->cancels) ::pthread_testcancel();
+}
+
 WorkAnswers& now(const char* asked) {
+  cancellation_point();
   WorkAnswers::now->asked.emplace_back(asked);
   return *WorkAnswers::now;
 }
@@ -21,6 +29,7 @@ CUresult answer_for(const std::map<Key, CUresult>& answers, Key key) {
 
 void set_streams(Questions& q) {
   q.context = [](CUcontext* context) {
+    cancellation_point();
     *context = WorkAnswers::now->context;
     return CUDA_SUCCESS;
   };
@@ -32,7 +41,11 @@ void set_streams(Questions& q) {
     *flags = now("flags").non_blocking.contains(stream) ? 1 : 0;
     return CUDA_SUCCESS;
   };
-  q.stream_query = [](CUstream stream) { return answer_for(now("query").queries, stream); };
+  q.stream_query = [](CUstream stream) {
+    WorkAnswers& answers = now("query");
+    if (const auto once = std::exchange(answers.while_asked, nullptr)) once();
+    return answer_for(answers.queries, stream);
+  };
   q.is_capturing = [](CUstream stream, CUstreamCaptureStatus* status) {
     *status = now("capturing").capturing.contains(stream) ? CU_STREAM_CAPTURE_STATUS_ACTIVE
                                                           : CU_STREAM_CAPTURE_STATUS_NONE;
@@ -51,7 +64,9 @@ void set_events(Questions& q) {
     return CUDA_SUCCESS;
   };
   q.event_record = [](CUevent event, CUstream stream) {
-    now("record").event_streams[event] = stream;
+    WorkAnswers& answers = now("record");
+    if (const auto once = std::exchange(answers.while_recording, nullptr)) once();
+    answers.event_streams[event] = stream;
     return CUDA_SUCCESS;
   };
   q.event_query = [](CUevent event) { return answer_for(now("event").event_queries, event); };
@@ -256,6 +271,16 @@ void accept_order(AnsweringDriver& driver) {
 
 Driver work_driver() {
   AnsweringDriver driver;
+  driver.set(calls::CtxGetCurrent{}, [](CUcontext* context) {
+    cancellation_point();
+    *context = WorkAnswers::now->context;
+    return CUDA_SUCCESS;
+  });
+  driver.set(calls::CtxGetDevice{}, [](CUdevice* device) {
+    cancellation_point();
+    *device = 0;
+    return CUDA_SUCCESS;
+  });
   const auto accepts = [](auto...) { return CUDA_SUCCESS; };
   driver.set(calls::MemAddressReserve{},
              [](CUdeviceptr* out, std::size_t, std::size_t, CUdeviceptr wish, unsigned long long) {

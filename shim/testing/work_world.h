@@ -32,6 +32,9 @@ struct WorkAnswers {
   CUcontext context = reinterpret_cast<CUcontext>(std::uintptr_t{0xc0});
   CUdeviceptr pool_memory = 0x300000000;   ///< what the next allocation from a pool gets
   std::function<void()> while_allocating;  ///< called before such an allocation returns
+  std::function<void()> while_recording;   ///< called once, before an event of ours is recorded
+  std::function<void()> while_asked;       ///< called once, before a stream's query returns
+  bool cancels = false;                    ///< each question is a cancellation point
   CUresult free_async = CUDA_SUCCESS;
   CUresult launch = CUDA_SUCCESS;
   CUresult graph_launch = CUDA_SUCCESS;

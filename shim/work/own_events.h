@@ -10,26 +10,36 @@
 
 namespace cuvmm::shim {
 
-/// One that is going to be recorded behind a launch, and where.
-struct ReservedEvent {
+struct OwnEvent {
   std::uint64_t event = 0;  ///< 0: none, and the rest says nothing
-  std::uint64_t stream, context;
+  std::uint64_t context;
+  std::uint64_t era;  ///< how many times contexts had ended before
+};
+
+/// One that is going to be recorded behind a launch, and where.
+struct ReservedEvent : OwnEvent {
+  std::uint64_t stream;
 };
 
 /// Of the work room, whose lock guards them.
 class OwnEvents {
  public:
-  /// One of this context, or 0.
-  std::uint64_t take(std::uint64_t context) {
+  /// Puts one of this context into `own`; the event is 0 where none is free.
+  void take(std::uint64_t context, OwnEvent& own) {
+    own.context = context;
+    own.era = era_;
     std::vector<std::uint64_t>& free = of(context);
-    if (free.empty()) return 0;
-    const std::uint64_t event = free.back();
+    if (free.empty()) return;
+    own.event = free.back();
     free.pop_back();
-    return event;
   }
   void give_back(std::uint64_t context, std::uint64_t event) { of(context).push_back(event); }
+  void give_back(const OwnEvent& own) {
+    if (own.era == era_) give_back(own.context, own.event);
+  }
   /// Contexts ended, and their events with them.
   void clear() {
+    ++era_;
     recent_ = nullptr;
     free_.clear();
   }
@@ -44,6 +54,7 @@ class OwnEvents {
     return *recent_;
   }
 
+  std::uint64_t era_ = 0;
   std::uint64_t recent_context_ = 0;
   std::vector<std::uint64_t>* recent_ = nullptr;
   std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> free_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "api/posix/cancel_off.h"
 #include "shim/work/work_room.h"
 
 namespace cuvmm::shim {
@@ -24,6 +25,7 @@ bool may_have_waited(const Use& use, const StreamKey& stream) {
 
 void WorkRoom::find(const Taken& taken, Seldom<FoundWork>& found) {
   if (!pending_.load(std::memory_order_relaxed)) return;
+  const CancelOff no_cancel;
   std::vector<Candidate> uses;
   std::vector<Asked> streams;
   if (!collect(taken, uses, streams)) return;
@@ -89,8 +91,8 @@ WorkRoom::Asked WorkRoom::begin_to_ask(StreamId id) {
   asked.reached = order_.own(stream->id);
   asked.actions = stream->actions;
   asked.quiet = stream->inside == 0;
-  // One that is about to end has lost its key.
-  asked.destroyed = stream->destroyed || streams_.find(stream->key) != stream;
+  // One that is about to end has lost its key, or its context is.
+  asked.destroyed = stream->destroyed || streams_.find(stream->key) != stream || ending_ != 0;
   if (!asked.destroyed) ++stream->asking;
   return asked;
 }

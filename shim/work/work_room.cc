@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/work/work_room.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <iterator>
@@ -111,7 +110,7 @@ WorkRoom::Ticket WorkRoom::let_in(Stream& stream, ReservedEvent* reserved) {
   // An event belongs to the context of its stream. The lock is held anyway.
   if (reserved && stream.learned.context == reserved->context) {
     reserved->stream = stream.key.handle;
-    reserved->event = events_.take(reserved->context);
+    events_.take(reserved->context, *reserved);
   }
   return {stream.id, alone, stream.overlaps};
 }
@@ -174,18 +173,19 @@ WorkRoom::Place WorkRoom::next_place(const Ticket& ticket, const Stream& stream)
 }
 
 template <class Memory>
-Position WorkRoom::add_use(const Ticket& ticket, const Use& use, std::uint64_t event,
+Position WorkRoom::add_use(const Ticket& ticket, const Use& use, const OwnEvent& event,
                            const Memory& memory) {
   Stream* const stream = leave(ticket);
-  if (!stream) return 0;
+  // Another thread may have destroyed it meanwhile.
+  if (!stream) return give_back(event), 0;
   ++stream->actions;
   const Place place = next_place(ticket, *stream);
-  if (place.position == 0) return 0;
+  if (place.position == 0) return give_back(event), 0;
   Use& added = uses_.add(stream->id, use, memory,
                          [&](const Use& gone) CUVMM_UNCHECKED { dropped(ticket.stream, gone); });
   added.position = place.position;
   added.action = stream->actions;
-  added.event = event;
+  added.event = event.event;
   added.sure = use.sure && place.sure;
   return place.position;
 }
@@ -196,7 +196,7 @@ Position WorkRoom::use(const Ticket& ticket, const Use& use, const UsedMemory& m
   if (memory.empty()) return act(ticket, launch, reserved), 0;
   const bool by_event =
       options_.mode == AsyncMode::kExact && surest != Evidence::kWord && !use.waited;
-  const std::uint64_t event = by_event ? record_own(ticket, reserved) : 0;
+  const OwnEvent event = by_event ? record_own(ticket, reserved) : OwnEvent{};
   const Locked lock(mutex_);
   if (!by_event) give_back(reserved);
   count(launch);
@@ -207,40 +207,41 @@ Position WorkRoom::use(const Ticket& ticket, const Use& use, const UsedMemory& m
 Position WorkRoom::use(const Ticket& ticket, const Use& use, const Uses::Shared& ranges) {
   if (!ticket) return 0;
   if (!ranges || ranges->empty()) return act(ticket), 0;
-  const std::uint64_t event = options_.mode == AsyncMode::kExact ? record_own(ticket) : 0;
+  const OwnEvent event = options_.mode == AsyncMode::kExact ? record_own(ticket) : OwnEvent{};
   const Locked lock(mutex_);
   return add_use(ticket, use, event, ranges);
 }
 
-std::uint64_t WorkRoom::record_own(const Ticket& ticket, const ReservedEvent& reserved) {
+OwnEvent WorkRoom::record_own(const Ticket& ticket, const ReservedEvent& reserved) {
   if (reserved.event == 0) [[unlikely]]
     return record_own(ticket);
   const RelaxedCapture relaxed(options_.questions, captures());
   if (record_event(options_.questions, reserved.event, reserved.stream)) [[likely]]
-    return reserved.event;
+    return reserved;
   const Locked lock(mutex_);
   give_back(reserved);
-  return 0;
+  return {};
 }
 
 // Of a launch only until there are as many events as it needs.
-[[gnu::cold, gnu::noinline]] std::uint64_t WorkRoom::record_own(const Ticket& ticket) {
+[[gnu::cold, gnu::noinline]] OwnEvent WorkRoom::record_own(const Ticket& ticket) {
   const std::uint64_t current = current_context();
-  std::uint64_t event = 0, handle = 0;
+  OwnEvent own;
+  std::uint64_t handle = 0;
   {
     const Locked lock(mutex_);
     const Stream* const stream = streams_.at(ticket.stream);
     // An event belongs to the context of its stream.
-    if (!stream || stream->learned.context != current) return 0;
+    if (!stream || stream->learned.context != current) return {};
     handle = stream->key.handle;
-    event = events_.take(current);
+    events_.take(current, own);
   }
   const RelaxedCapture relaxed(options_.questions, captures());
-  if (event == 0) event = make_event(options_.questions);
-  if (event == 0 || record_event(options_.questions, event, handle)) return event;
+  if (own.event == 0) own.event = make_event(options_.questions);
+  if (own.event == 0 || record_event(options_.questions, own.event, handle)) return own;
   const Locked lock(mutex_);
-  events_.give_back(current, event);
-  return 0;
+  give_back(own);
+  return {};
 }
 
 void WorkRoom::dropped(StreamId id, const Use& use) {
@@ -342,9 +343,10 @@ void WorkRoom::destroy_stream(CUstream handle) {
   if (!stream) return;
   const StreamId id = stream->id;
   streams_.forget_key(key);  // nobody begins to ask
+  Patience patience;
   for (stream = streams_.at(id); stream && stream->asking != 0; stream = streams_.at(id)) {
     const Unlocked unlocked(mutex_);
-    ::sched_yield();
+    patience.wait();
   }
   if (stream) close(id);
 }
@@ -358,11 +360,14 @@ void WorkRoom::end_context() {
     }
     return false;
   };
-  while (asked()) {
+  // Which of the streams it ends is not asked: what is not known is met again. Nobody begins to ask
+  // about one of them meanwhile, so that the wait has an end.
+  ++ending_;
+  for (Patience patience; asked();) {
     const Unlocked unlocked(mutex_);
-    ::sched_yield();
+    patience.wait();
   }
-  // Which of them it ends is not asked: what is not known is met again.
+  --ending_;
   for (const auto& [id, stream] : streams_) order_.close_context(stream.learned.context);
   streams_.clear();
   uses_.clear();
@@ -486,6 +491,7 @@ void WorkRoom::start_in_child(bool whole) {
   births_.clear();
   shared_events_.clear();
   events_.clear();
+  ending_ = 0;
   allocates_.store(false);
   keeps_orders_.store(false);
   active_.store(false);

@@ -260,16 +260,16 @@ class WorkRoom {
   };
   [[gnu::hot]] Place next_place(const Ticket& ticket, const Stream& stream) CUVMM_NEEDS(mutex_);
   template <class Memory>
-  [[gnu::hot]] Position add_use(const Ticket& ticket, const Use& use, std::uint64_t event,
+  [[gnu::hot]] Position add_use(const Ticket& ticket, const Use& use, const OwnEvent& event,
                                 const Memory& memory) CUVMM_NEEDS(mutex_);
   void drop_finished(StreamId stream) CUVMM_NEEDS(mutex_);
   void dropped(StreamId stream, const Use& use) CUVMM_NEEDS(mutex_);
   void close(StreamId id) CUVMM_NEEDS(mutex_);
-  std::uint64_t record_own(const Ticket& ticket);
-  [[gnu::hot]] std::uint64_t record_own(const Ticket& ticket, const ReservedEvent& reserved);
-  void give_back(const ReservedEvent& reserved) CUVMM_NEEDS(mutex_) {
-    if (reserved.event != 0) [[unlikely]]
-      events_.give_back(reserved.context, reserved.event);
+  OwnEvent record_own(const Ticket& ticket);
+  [[gnu::hot]] OwnEvent record_own(const Ticket& ticket, const ReservedEvent& reserved);
+  void give_back(const OwnEvent& own) CUVMM_NEEDS(mutex_) {
+    if (own.event != 0) [[unlikely]]
+      events_.give_back(own);
   }
 
   /// The stream that allocates the memory at `address`, 0 unless comes_early() has to ask for it.
@@ -309,6 +309,7 @@ class WorkRoom {
   OrderState order_ CUVMM_GUARDED_BY(mutex_);
   Uses uses_ CUVMM_GUARDED_BY(mutex_);
   StreamTable streams_ CUVMM_GUARDED_BY(mutex_);
+  unsigned ending_ CUVMM_GUARDED_BY(mutex_) = 0;  ///< threads that are about to end a context
   OwnEvents events_ CUVMM_GUARDED_BY(mutex_);
   std::unordered_map<CUgraphExec, GraphRecord> graphs_ CUVMM_GUARDED_BY(mutex_);
   std::unordered_multimap<std::uint64_t, Watched> watched_ CUVMM_GUARDED_BY(mutex_);

@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which streams are asked about their work, and which never: default, destroyed and capturing ones.
 #include <gmock/gmock.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
 
 #include "shim/testing/work_world.h"
 
@@ -36,6 +45,102 @@ TEST_F(WorkStreams, AStreamOfAContextThatEndedIsNeverAsked) {
   unmap();
   EXPECT_THAT(found(), IsEmpty());
   EXPECT_EQ(asked("query"), 0u);
+}
+
+// Another thread destroys the stream just when an event of ours is recorded there: the event is
+// used again.
+TEST_F(WorkStreams, AStreamThatEndsMeanwhileKeepsNoEventOfOurs) {
+  mode = AsyncMode::kExact;
+  map();
+  answers.while_recording = [&] {
+    std::thread([&] { EXPECT_EQ(run(calls::StreamDestroy{s_}), CUDA_SUCCESS); }).join();
+  };
+  launch(s_, {kBase});
+  EXPECT_EQ(asked("create"), 1u);
+  launch(t_, {kBase});
+  EXPECT_EQ(asked("create"), 1u);
+  EXPECT_EQ(asked("record"), 2u);
+}
+
+// Its context took the event with it: a driver may not survive to be given it again.
+TEST_F(WorkStreams, AnEventOfAContextThatEndedIsNotUsedAgain) {
+  mode = AsyncMode::kExact;
+  map();
+  answers.while_recording = [&] {
+    std::thread([&] { EXPECT_EQ(run(calls::CtxDestroy{answers.context}), CUDA_SUCCESS); }).join();
+  };
+  launch(s_, {kBase});
+  map(kBase + kSize);
+  launch(t_, {kBase + kSize});
+  EXPECT_EQ(asked("create"), 2u);
+}
+
+// How often the thread has slept so far.
+std::uint64_t sleeps_of(pid_t thread) {
+  std::ifstream status("/proc/self/task/" + std::to_string(thread) + "/status");
+  const std::string name = "voluntary_ctxt_switches:";
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(name)) return std::stoull(line.substr(name.size()));
+  }
+  return 0;
+}
+
+// A thread of a higher priority that waits must let the other one run on their processor.
+TEST_F(WorkStreams, WhoWaitsForAQuestionSleeps) {
+  const std::function<CUresult()> enders[] = {
+      [&] { return run(calls::StreamDestroy{s_}); },
+      [&] { return run(calls::CtxDestroy{answers.context}); }};
+  for (const auto& end : enders) {
+    map();
+    busy(s_);
+    launch(s_, {kBase});
+    std::atomic<bool> asks = false;
+    std::atomic<pid_t> waits = 0;
+    bool slept = false;
+    std::uint64_t before = 0;
+    std::thread ender([&] {
+      while (!asks) std::this_thread::yield();
+      before = sleeps_of(::gettid());
+      waits = ::gettid();
+      EXPECT_EQ(end(), CUDA_SUCCESS);
+    });
+    answers.while_asked = [&] {
+      asks = true;
+      while (waits == 0) std::this_thread::yield();
+      const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      while (!slept && std::chrono::steady_clock::now() < limit) {
+        slept = sleeps_of(waits) > before + 2;
+      }
+    };
+    unmap();
+    ender.join();
+    EXPECT_TRUE(slept);
+  }
+}
+
+// The driver may look for a pthread_cancel in what it is asked: the thread ends at a cancellation
+// point of its own.
+TEST_F(WorkStreams, NoThreadIsCancelledInAQuestion) {
+  mode = AsyncMode::kExact;
+  map();
+  launch(t_, {kBase});
+  answers.cancels = true;
+  bool returned = false;
+  std::thread([&] {
+    ::pthread_cancel(::pthread_self());
+    launch(s_, {kBase});
+    launch(nullptr, {kBase});
+    run(calls::MemcpyDtoDAsync{kBase, kBase + kGranule, 16, s_});
+    run(calls::MemsetD8{kBase, 0, 16});
+    run(calls::StreamSynchronize{s_});
+    run(calls::StreamDestroy{s_});
+    run(calls::MemUnmap{kBase, kSize});
+    returned = true;
+    ::pthread_testcancel();
+    returned = false;
+  }).join();
+  answers.cancels = false;
+  EXPECT_TRUE(returned);
 }
 
 TEST_F(WorkStreams, TheLegacyStreamIsBusyForOthersToo) {

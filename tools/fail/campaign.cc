@@ -110,7 +110,11 @@ class Campaign {
         jobs, at_once_, timeout_s_,
         [&](std::size_t job, const Outcome& outcome) {
           Trial& trial = results_.trials[places[job]];
-          if (!outcome.trouble.empty()) trouble = trial.experiment.spec + ": " + outcome.trouble;
+          if (!outcome.trouble.empty()) {
+            // It tells nothing of the program: a campaign that is resumed tries it again.
+            trouble = trial.experiment.spec + ": " + outcome.trouble;
+            return;
+          }
           trial.judgement = judge(baseline_, outcome);
           // What was killed tells nothing of it.
           trial.reached = outcome.injections() != 0 || outcome.timed_out;

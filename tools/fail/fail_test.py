@@ -157,6 +157,27 @@ class FailTest(unittest.TestCase):
         verdicts = [run["verdict"] for site in again["sites"] for run in site["runs"]]
         self.assertEqual(sorted(verdicts), ["crash"] * (len(verdicts) - 1) + ["handled"])
 
+    def test_a_run_that_told_nothing_is_made_again(self):
+        file, broken, count = self.path("resume"), self.path("broken"), self.path("count")
+        script = f'echo >> {count}; "$0" none; code=$?; [ -e {broken} ] && [ $(wc -l < {count}) -gt 2 ] && ' \
+                 'kill -9 $PPID; exit $code'
+
+        def campaign():
+            return cuvmm("fail", "--each", "--emulate", "--jobs", "1", "--calls", "cuMemGetAccess", "--resume", file,
+                         "--", "sh", "-c", script, BANK)
+
+        with open(broken, "w", encoding="utf-8"):
+            pass
+        done = campaign()
+        self.assertEqual(done.returncode, 125, done.stdout)
+        self.assertIn("there is no report", done.stderr)
+        with open(file, encoding="utf-8") as text:
+            self.assertEqual(len(text.readlines()), 1, "what is known of them is nothing")
+        os.remove(broken)
+        done = campaign()
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("handled", done.stdout)
+
     def test_calls_that_give_up_are_left_out_but_for_request(self):
         _, found = self.campaign("--calls", "cuMemUnmap")
         self.assertEqual({site["call"] for site in found["sites"]}, {"cuMemUnmap"})

@@ -151,9 +151,7 @@ std::size_t dropped_python_names() noexcept {
   return g_names.dropped.load(std::memory_order_relaxed);
 }
 
-void lock_python_names() noexcept CUVMM_UNCHECKED {
-  if (!g_names.mutex.held_here()) g_names.mutex.lock();
-}
+bool lock_python_names() noexcept { return g_names.mutex.lock_for_fork(); }
 void unlock_python_names() noexcept CUVMM_UNCHECKED { g_names.mutex.unlock(); }
 
 }  // namespace cuvmm::shim

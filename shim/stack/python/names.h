@@ -41,8 +41,8 @@ std::vector<live::PythonLine> python_lines(std::span<const PythonWord> words);
 /// How many places did not fit.
 std::size_t dropped_python_names() noexcept;
 
-/// Around fork, as lock_stacks().
-void lock_python_names() noexcept;
+/// Around fork, as OwnedMutex::lock_for_fork().
+bool lock_python_names() noexcept;
 void unlock_python_names() noexcept;
 
 }  // namespace cuvmm::shim

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What fuzz/run says of its targets, with scripts in their places: run_test.py"""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+RUN = os.path.join(os.path.dirname(os.path.realpath(__file__)), "run")
+TARGETS = ("emulator", "shim", "text", "profile", "report", "shareable", "ticket", "flight")
+
+CLEAN = """
+echo '#1 INITED cov: 100 ft: 1'
+echo '#70 NEW cov: 107 ft: 2'
+echo 'cuvmm: 70 programs, 2100 calls, 80 % succeeded'
+"""
+FINDS = """
+for word in "$@"; do case $word in -artifact_prefix=*) prefix=${word#*=} ;; esac; done
+echo '#1 INITED cov: 100 ft: 1'
+echo 'emulator: op 3: cuMemMap answered CUDA_SUCCESS'
+echo '==7== ERROR: libFuzzer: deadly signal'
+echo input > "${prefix}crash-1"
+echo "artifact_prefix='$prefix'; Test unit written to ${prefix}crash-1"
+exit 77
+"""
+SHRINKS = """
+case $* in
+*--binary*) printf seed ;;
+*--shrink*) echo 'shrunk from 35 to 4 ops by 120 tries'; echo 'finding: op 1, cuMemMap answered CUDA_SUCCESS'
+  echo 'replay: cuvmm-fuzz --replay x.cuvmm'; echo 'C: x.c (cc x.c -lcuda)'; exit 1 ;;
+*) echo '50 programs, 1500 calls, 80 % succeeded' ;;
+esac
+"""
+WAITS = """
+trap 'echo stat::number_of_executed_units: 5; exit 72' INT
+echo '#1 INITED cov: 100 ft: 1'
+touch "$0.started"
+while :; do sleep 0.05; done
+"""
+
+
+class RunTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.build = folder.name
+        os.makedirs(os.path.join(self.build, "bin"))
+        for name in TARGETS:
+            self.put(f"cuvmm-fuzz-{name}", CLEAN)
+        self.put("cuvmm-fuzz", SHRINKS)
+
+    def put(self, name, script):
+        path = os.path.join(self.build, "bin", name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("#!/usr/bin/env bash\n" + script)
+        os.chmod(path, 0o755)
+        return path
+
+    def run_targets(self, *arguments):
+        return subprocess.run([RUN, self.build, "--seconds", "1", *arguments], capture_output=True, text=True,
+                              check=False)
+
+    def test_all_targets_are_run_and_counted(self):
+        done = self.run_targets("--jobs", "4")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("14 targets, 4 at a time, 1 s each: 4 s", done.stdout)
+        self.assertRegex(done.stdout, r"shim-processes .* 70 programs .* 2,100 calls +7 new edges  clean")
+        self.assertRegex(done.stdout, r"search-shim .* 50 programs .* 1,500 calls")
+        self.assertIn("\n0 findings", done.stdout)
+        corpus = os.path.join(self.build, "fuzz-corpus")
+        self.assertTrue(os.listdir(os.path.join(corpus, "emulator")), "it begins with the corpus")
+
+    def test_a_finding_is_told_as_the_judge_said_it(self):
+        self.put("cuvmm-fuzz-emulator", FINDS)
+        done = self.run_targets("emulator", "text")
+        self.assertEqual(done.returncode, 1)
+        for words in ("emulator: op 3: cuMemMap answered CUDA_SUCCESS", "shrunk from 35 to 4 ops",
+                      "replay: cuvmm-fuzz --replay x.cuvmm", "C: x.c", "1 finding, in "):
+            self.assertIn(words, done.stdout)
+        self.assertNotIn("deadly signal", done.stdout)
+        self.assertRegex(done.stdout, r"\ntext .* clean")
+
+    def test_what_a_parser_does_not_survive_is_replayed_by_its_target(self):
+        self.put("cuvmm-fuzz-text", FINDS.replace("libFuzzer: deadly signal", "AddressSanitizer: heap-buffer-overflow"))
+        done = self.run_targets("text")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("AddressSanitizer: heap-buffer-overflow", done.stdout)
+        self.assertRegex(done.stdout, r"replay: \S+/cuvmm-fuzz-text \S+/findings/text-crash-1")
+
+    def test_a_target_that_cannot_run_is_no_clean_one(self):
+        self.put("cuvmm-fuzz-report", "echo 'no such driver'; exit 3")
+        done = self.run_targets("report")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no such driver", done.stdout)
+
+    def test_ctrl_c_keeps_what_was_learned(self):
+        target = self.put("cuvmm-fuzz-text", WAITS)
+        process = subprocess.Popen([RUN, self.build, "--seconds", "600", "text"], stdout=subprocess.PIPE, text=True)
+        while not os.path.exists(target + ".started") and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        output = process.communicate()[0]
+        self.assertEqual(process.returncode, 130, output)
+        self.assertIn("stopped by Ctrl-C, and what was learned is kept", output)
+        self.assertNotIn("FINDING", output)
+
+    def test_mistakes_in_the_arguments(self):
+        self.assertEqual(self.run_targets("emulater").returncode, 2)
+        os.remove(os.path.join(self.build, "bin", "cuvmm-fuzz-text"))
+        done = self.run_targets()
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("cuvmm-fuzz-text is not built", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v"])
