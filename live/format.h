@@ -51,6 +51,7 @@ struct Piece {
   std::int64_t device = -1;  ///< -1 unknown
   std::uint64_t more = 0;    ///< of a pool: its handle; of IPC: the hash of the handle's bytes
   Origin made;
+  std::uint64_t left = 0;  ///< 1: of a pool that this process destroyed
 };
 /// A multicast object: the team that it is for, and what of this process is in it. Its handle is
 /// among the memory, too.

@@ -111,6 +111,7 @@ void MemoryState::begin(const calls::StreamDestroy& call, Origin, const Surround
 }
 
 void MemoryState::begin(const Ending& ending, Origin, const Surroundings&, Retired& retired) {
+  retired.more().context.any = ending.any;
   move_out(memory_, retired.more().context.memory,
            [&](const PlainMemory& m) { return ending.ends(m.context, m.device); });
 }
@@ -154,7 +155,12 @@ void MemoryState::confirm(const RarelyRetired& taken, Origin at, const Surroundi
   };
   for (const PlainMemory& m : taken.memory) bury(m);
   for (const PlainMemory& m : taken.context.memory) {
-    if (m.ends_with_context()) bury(m);
+    if (!m.ends_with_context()) continue;
+    bury(m);
+    if (taken.context.any || m.context == 0) continue;
+    Together& all = ended_with_context_[{m.kind, m.made.stack}];
+    if (all.count++ == 0) all.first = m.made;
+    all.size += m.size;
   }
   if (taken.stream != 0) {
     around.tombstones.add({ObjectRef::Kind::kStream, taken.stream, 0, {}, at});

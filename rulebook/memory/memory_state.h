@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 
 #include "api/calls.h"
 #include "rulebook/memory/memory_objects.h"
@@ -52,6 +53,15 @@ class MemoryState {
 
   void undo(const RarelyRetired& taken, Origin at, const Surroundings& around);
 
+  /// Memory that the program never freed: it went with its context. By kind and the maker's stack.
+  struct Together {
+    std::uint64_t count = 0;
+    std::uint64_t size = 0;  ///< bytes
+    Origin first;            ///< who made the first of it
+  };
+  using EndedWithContext = std::map<std::pair<PlainMemory::Kind, std::uint32_t>, Together>;
+  const EndedWithContext& ended_with_context() const { return ended_with_context_; }
+
   /// The invariant: no two of them share a byte, and each is found by its base. For assertions.
   bool consistent() const;
 
@@ -63,6 +73,7 @@ class MemoryState {
   void take(std::uint64_t base, const Surroundings& around, Retired& retired, Ends ends);
 
   std::map<std::uint64_t, PlainMemory> memory_;
+  EndedWithContext ended_with_context_;
 };
 
 }  // namespace cuvmm

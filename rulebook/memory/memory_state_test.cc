@@ -54,6 +54,22 @@ TEST(MemoryState, FindsTheMemoryAroundAnAddress) {
   EXPECT_EQ(m.model.memory().first_in(kAt - 8, 9), m.live(kAt));
 }
 
+TEST(MemoryState, CountsWhatOnlyTheEndOfAContextFreed) {
+  Memory m;
+  m.allocate(kAt);
+  m.allocate(kAt + kSome);
+  m.allocate(kAt + 2 * kSome, kSome, in_context(8));
+  m.accept(calls::MemFree{.dptr = kAt});
+  m.enroll(kAt + 3 * kSome);  // the program's own: it stays
+  m.accept(calls::CtxDestroy{.ctx = context(7)});
+  const auto& ended = m.model.memory().ended_with_context();
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended.begin()->first.first, Kind::kDevice);
+  EXPECT_EQ(ended.begin()->second.count, 1u);
+  EXPECT_EQ(ended.begin()->second.size, kSome);
+  EXPECT_EQ(ended.begin()->second.first.call, 2u);
+}
+
 TEST(MemoryState, KnowsEachKindByItsCall) {
   Memory m;
   CUdeviceptr out = kAt;

@@ -28,6 +28,7 @@ namespace cuvmm {
 struct EndedContext {
   bool ending = false;  ///< such a call is under way
   int device = -1;      ///< whose primary context it is; -1: none is
+  bool any = false;     ///< which context ends is not known
   std::vector<IpcExport> ipc_exports;
   std::vector<IpcOpen> ipc_opens;
   std::vector<Pool> pools;

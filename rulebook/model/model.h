@@ -167,6 +167,7 @@ class Model {
   void restore(const Mapping& known) { vmm_.restore(known); }
   void restore(const Allocation& known) { vmm_.restore(known); }
   void restore(const Export& known) { descriptors_.restore(known); }
+  void restore(const PoolMemory& known) { pools_.restore(known); }
   /// An import turned out to be a multicast object; `known` is what is known of it.
   void import_multicast(MulticastObject known, Origin at);
   /// A child of fork starts from nothing; the platform stays.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <climits>
+#include <map>
+#include <utility>
 
 #include "rulebook/vmm/check_prop.h"
 
@@ -410,7 +412,42 @@ Violations check(const Model& model, const calls::DeviceSetMemPool& call, const 
   return out.take();
 }
 
+namespace {
+
+// Memory that is left of pools which the program destroyed: one finding for each pool and maker.
+void check_memory_left(Collector& out, const Model& model) {
+  struct Left {
+    const PoolMemory* first = nullptr;
+    std::uint64_t count = 0;
+    Size size = 0;
+  };
+  std::map<std::pair<std::uint64_t, std::uint32_t>, Left> all;
+  for (const auto& [base, one] : model.pools().memory()) {
+    if (!one.pool_is_gone() || one.imported) continue;
+    Left& left = all[{one.pool, one.made.stack}];
+    if (!left.first || one.made.call < left.first->made.call) left.first = &one;
+    ++left.count;
+    left.size += one.size;
+  }
+  for (const auto& [key, left] : all) {
+    const std::uint64_t pool = key.first;
+    const bool several = left.count > 1;
+    Violation& v = out.add(Rule::kPoolMemoryLeak,
+                           count_text(left.count, "piece") + " of memory (" + size_text(left.size) +
+                               (several ? " together) were" : ") was") +
+                               " never freed, and the pool " + hex_text(pool) + " that " +
+                               (several ? "they are" : "it is") + " of was destroyed");
+    v.count = left.count;
+    v.objects.push_back(ref(*left.first));
+    const auto gone = model.tombstones().find(ObjectRef::Kind::kPool, pool);
+    if (gone && gone->ended.call > left.first->made.call) v.objects.push_back(*gone);
+  }
+}
+
+}  // namespace
+
 void detail::check_pool_exit(Collector& out, const Model& model) {
+  check_memory_left(out, model);
   const PoolState& state = model.pools();
   for (const auto& [handle, pool] : state.pools()) {
     if (pool.foreign) continue;

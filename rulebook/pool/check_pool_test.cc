@@ -203,6 +203,21 @@ std::vector<RuleCase> cases() {
          if (broken) w.accept(calls::MemFreeAsync{.dptr = kMemory});
          return at_exit(w);
        }},
+      {Rule::kPoolMemoryLeak,
+       [](World& w, bool broken) {
+         have(w);
+         allocate(w);
+         destroy(w);
+         if (!broken) w.accept(calls::MemFreeAsync{.dptr = kMemory});
+         return at_exit(w);
+       }},
+      {Rule::kPoolMemoryLeak,  // a pool that is there has an owner for its memory
+       [](World& w, bool broken) {
+         have(w);
+         allocate(w);
+         if (broken) destroy(w);
+         return at_exit(w);
+       }},
       CUVMM_POOL_CASES(PoolDestroy,
                        [](World& w, CUmemoryPool pool) { return destroy_check(w, pool); }),
       {Rule::kPoolDestroyDefault,

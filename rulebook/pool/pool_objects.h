@@ -74,6 +74,7 @@ struct PoolMemory {
   std::optional<std::uint64_t> access;  ///< what its pool had when it was destroyed
   Origin made;
 
+  bool pool_is_gone() const { return access.has_value(); }
   bool on_host() const { return is_host(location); }
 };
 

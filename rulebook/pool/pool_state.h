@@ -81,6 +81,9 @@ class PoolState {
 
   void undo(const RarelyRetired& taken, Origin at, const Surroundings& around);
 
+  /// Puts in what somebody else knew of the same process.
+  void restore(const PoolMemory& known) { add(known); }
+
   /// The invariants: each piece of memory is counted once for every pool that it is of. For
   /// assertions.
   bool consistent() const;

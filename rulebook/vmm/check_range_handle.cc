@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuMemGetHandleForAddressRange.
 #include <cstring>
+#include <optional>
 
 #include "rulebook/check_support.h"
 #include "rulebook/vmm/check_prop.h"
+#include "rulebook/vmm/left_dma_buf.h"
 
 namespace cuvmm {
 using namespace detail;
@@ -102,6 +104,36 @@ Violations check(const Model& model, const calls::MemGetHandleForAddressRange& c
     out.add(Rule::kRangeCompressed, behind + " was created with compression", false)
         .objects.push_back(ref(*compressed));
   }
+  return out.take();
+}
+
+Origin memory_behind(const Model& model, Address base) {
+  if (const PlainMemory* const plain = model.memory().at(base)) return plain->made;
+  if (const PoolMemory* const pool = model.pools().memory_at(base)) return pool->made;
+  return {};
+}
+
+Violations check_left(const Model& model, const DmaBuf& open) {
+  const std::uint64_t memory = open.memory.call;
+  const std::uint64_t now = memory_behind(model, open.base).call;
+  if (memory == 0 || now == memory) return {};
+  std::optional<ObjectRef> ended;
+  for (const auto kind : {ObjectRef::Kind::kMemory, ObjectRef::Kind::kPoolMemory}) {
+    const auto gone = model.tombstones().find_covering(kind, open.base);
+    if (gone && gone->made.call >= memory) ended = gone;
+  }
+  // What has ended with a context that may be there is unknown; an address is given out anew only
+  // once its memory has gone.
+  if (!ended && now < memory) return {};
+  const bool known = ended && ended->made.call == memory;
+  Collector out;
+  Violation& v = out.add(Rule::kRangeFdLeak,
+                         "descriptor " + std::to_string(open.fd) + ", a dma-buf of memory at " +
+                             hex_text(open.base) + ", is still open, and that memory was freed" +
+                             (known ? " by call " + std::to_string(ended->ended.call) : ""));
+  v.objects.push_back(
+      {ObjectRef::Kind::kExport, static_cast<std::uint64_t>(open.fd), open.size, open.made, {}});
+  if (known) v.objects.push_back(*ended);
   return out.take();
 }
 

@@ -4,6 +4,7 @@
 #include "api/location.h"
 #include "api/newer/pools.h"
 #include "rulebook/testing/world.h"
+#include "rulebook/vmm/left_dma_buf.h"
 
 namespace cuvmm::testing::check_range_handle_test {
 namespace {
@@ -108,6 +109,25 @@ std::vector<RuleCase> cases() {
          have_localized_pool(w, true);
          w.model.platform().locality_domains = {broken ? 2 : 1, 2};
          return range(w, kBase, kG);
+       }},
+      {Rule::kRangeFdLeak,
+       [](World& w, bool broken) {
+         CUdeviceptr memory = kBase, other = kBase + kG;
+         w.accept(calls::MemAlloc{.dptr = &memory, .bytesize = kG});
+         w.accept(calls::MemAlloc{.dptr = &other, .bytesize = kG});
+         const DmaBuf open{7, memory, kG, {.call = 2}, memory_behind(w.model, memory)};
+         w.accept(calls::MemFree{.dptr = broken ? memory : other});
+         return check_left(w.model, open);
+       }},
+      {Rule::kRangeFdLeak,  // its memory was the first of two that lay there
+       [](World& w, bool broken) {
+         CUdeviceptr memory = kBase;
+         w.accept(calls::MemAlloc{.dptr = &memory, .bytesize = kG});
+         DmaBuf open{7, memory, kG, {.call = 2}, memory_behind(w.model, memory)};
+         w.accept(calls::MemFree{.dptr = memory});
+         w.accept(calls::MemAlloc{.dptr = &memory, .bytesize = kG});
+         if (!broken) open.memory = memory_behind(w.model, memory);
+         return check_left(w.model, open);
        }},
   };
 }

@@ -13,11 +13,6 @@
 #include <cstring>
 #include <set>
 
-#include "api/words.h"
-#include "live/frames/stack_text.h"
-#include "rulebook/check_support.h"
-#include "shim/stack/symbolizer.h"
-
 namespace cuvmm::shim {
 
 namespace {
@@ -74,30 +69,15 @@ Alive count_alive(const Model& model) {
     if (leaks(model, allocation, running)) continue;
     ++alive.allocations;
     alive.bytes += allocation.size;
-    alive.objects.push_back(cuvmm::detail::ref(allocation));
   }
   std::set<Address> given_up;
   for (const Abandoned& abandoned : abandoned_reservations(model, running)) {
     for (const Reservation* r : abandoned.reservations) given_up.insert(r->base);
   }
   for (const auto& [base, reservation] : model.reservations()) {
-    if (given_up.contains(base)) continue;
-    ++alive.reservations;
-    alive.objects.push_back(
-        {ObjectRef::Kind::kReservation, base, reservation.size, reservation.made, {}});
+    alive.reservations += !given_up.contains(base);
   }
   return alive;
-}
-
-std::string alive_text(const Alive& alive) {
-  std::string text;
-  for (const ObjectRef& object : alive.objects) {
-    text += std::string("cuvmm: alive: ") + name(object.kind) + " " + hex_text(object.value);
-    if (object.size != 0) text += " (" + size_text(object.size) + ")";
-    text += std::string(", ") + how(object) + " by call " + std::to_string(object.made.call) + "\n";
-    text += stack_text(symbolize(object.made.stack), "      ");
-  }
-  return text;
 }
 
 }  // namespace cuvmm::shim

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "rulebook/check.h"
@@ -16,7 +15,6 @@ struct Alive {
   std::uint64_t allocations = 0;
   std::uint64_t bytes = 0;
   std::uint64_t reservations = 0;
-  std::vector<ObjectRef> objects;
 };
 
 /// The other threads of this process, in order, without those that are exiting; empty if the kernel
@@ -26,8 +24,5 @@ std::vector<std::uint32_t> other_threads();
 
 /// Counts the objects that are not leaks.
 Alive count_alive(const Model& model);
-
-/// The objects with their makers' stacks, for CUVMM_LEAK_CHECK=full.
-std::string alive_text(const Alive& alive);
 
 }  // namespace cuvmm::shim

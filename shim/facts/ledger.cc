@@ -6,12 +6,12 @@
 #include <mutex>
 #include <new>
 
+#include "live/frames/runtime_frames.h"
 #include "shim/client/names.h"
 #include "shim/nvtx/ranges.h"
 #include "shim/process/own_stack.h"
 #include "shim/report/finding_members.h"
 #include "shim/stack/python/site.h"
-#include "shim/stack/runtime_frames.h"
 
 namespace cuvmm::shim {
 
@@ -22,8 +22,9 @@ void fill(Entry& entry) {
   entry.stack = symbolize(entry.finding.stack);
   if (entry.finding.runtime) {
     entry.runtime = entry.finding.runtime;
-  } else if (entry.finding.entry != EntryPoint::kCount) {
-    entry.runtime = take_runtime_frames(entry.stack);
+  } else {
+    std::string runtime = live::take_runtime_frames(entry.stack);
+    if (entry.finding.entry != EntryPoint::kCount) entry.runtime = std::move(runtime);
   }
   entry.object_stacks.clear();
   entry.ended_stacks.clear();
@@ -35,8 +36,8 @@ void fill(Entry& entry) {
     entry.object_memory.push_back(is_address(object.kind)
                                       ? nvtx::known_memory(object.value, object.size)
                                       : nvtx::KnownMemory());
-    entry.object_stacks.push_back(symbolize(object.made.stack));
-    entry.ended_stacks.push_back(symbolize(object.ended.stack));
+    live::take_runtime_frames(entry.object_stacks.emplace_back(symbolize(object.made.stack)));
+    live::take_runtime_frames(entry.ended_stacks.emplace_back(symbolize(object.ended.stack)));
   }
   entry.json = finding_members(entry);
 }

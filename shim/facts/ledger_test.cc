@@ -225,17 +225,16 @@ TEST(LedgerSuppressions, SuppressedOnesAreCountedApart) {
   EXPECT_EQ(ledger.first(), nullptr);
 }
 
-TEST(Summary, NamesRepeatsAndWhatIsAlive) {
+TEST(Summary, NamesRepeatsAndWhatIsInUse) {
   Ledger ledger({}, [](const Entry&) {});
   EXPECT_EQ(summary_text(ledger, {.calls = 1}), "cuvmm: 1 call checked: no findings\n");
   for (int i = 0; i < 3; ++i) ledger.take(map_finding(stack_here()));
-  const std::string text = summary_text(
-      ledger,
-      {.calls = 9, .alive_allocations = 2, .alive_bytes = 4 << 20, .alive_reservations = 1});
+  const std::string text =
+      summary_text(ledger, {.calls = 9, .in_use = "still in use at the end: 2 streams"});
   EXPECT_THAT(repeats_text(ledger), testing::HasSubstr("3 times: cuMemMap-offset-zero"));
   EXPECT_THAT(text,
-              testing::HasSubstr("9 calls checked: 3 errors, 0 undefined, 0 leaks; alive at exit: "
-                                 "2 allocations (4 MiB), 1 reservation\n"));
+              testing::HasSubstr("9 calls checked: 3 errors, 0 undefined, 0 leaks\n"
+                                 "cuvmm: still in use at the end: 2 streams\n"));
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <map>
 
 #include "api/driver.h"
 #include "api/posix/raw_write.h"
@@ -67,25 +66,15 @@ void add_injected(std::string& out, const Injector::Seen& seen) {
   add_number(out, "calls_after", seen.calls_after);
 }
 
-// Folded by kind and maker.
-void add_left(std::string& out, const std::vector<ObjectRef>& left) {
-  struct Sum {
-    std::uint64_t count = 0, bytes = 0;
-  };
-  std::map<std::pair<ObjectRef::Kind, StackId>, Sum> sums;
-  for (const ObjectRef& object : left) {
-    Sum& sum = sums[{object.kind, object.made.stack}];
-    ++sum.count;
-    sum.bytes += object.size;
-  }
+void add_left(std::string& out, const AllInUse& left) {
   add_key(out, "left");
   out += '[';
-  for (const auto& [key, sum] : sums) {
+  for (const InUse& one : left) {
     begin_object(out);
-    add_text(out, "what", name(key.first));
-    add_number(out, "count", sum.count);
-    add_number(out, "bytes", sum.bytes);
-    add_stack(out, key.second);
+    add_text(out, "what", one.what);
+    add_number(out, "count", one.count);
+    add_number(out, "bytes", one.bytes);
+    add_stack(out, one.first.stack);
     out += '}';
   }
   out += ']';
@@ -116,7 +105,7 @@ void note_first_failure(Injector& injector) noexcept {
 }
 
 void write_fail_log(Injector& injector, const char* ended, bool returned,
-                    const std::vector<ObjectRef>* left) noexcept {
+                    const AllInUse* left) noexcept {
   const auto seen = injector.seen();
   if (!seen)
     return say("the log of failures is incomplete: the process ended in the middle of a call");

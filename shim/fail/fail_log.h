@@ -3,9 +3,9 @@
 // contract: tools/fail/fail_log.h reads it.
 #pragma once
 
-#include <vector>
+#include <string>
 
-#include "rulebook/violation.h"
+#include "shim/facts/in_use.h"
 #include "shim/fail/injector.h"
 
 namespace cuvmm::shim {
@@ -16,6 +16,6 @@ std::string fail_log_name(const std::string& folder, int pid);
 /// Writes the file anew. `ended` is "exit", "signal" or "running"; `returned`: main_returned();
 /// `left`: what the process still has, null where nobody looked.
 void write_fail_log(Injector& injector, const char* ended, bool returned,
-                    const std::vector<ObjectRef>* left) noexcept;
+                    const AllInUse* left) noexcept;
 
 }  // namespace cuvmm::shim

@@ -9,6 +9,7 @@
 #include "shim/fail/call_facts.h"
 #include "shim/fail/injector.h"
 #include "shim/intercept/ring_call.h"
+#include "shim/objects/follow.h"
 #include "shim/policy/data_policy.h"
 #include "shim/process/process.h"
 
@@ -48,7 +49,9 @@ struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
       }
     }
     CUresult result;
-    if constexpr (called_all_day(CallStruct::kEntryPoint)) {
+    if constexpr (kFollowed<CallStruct>) {
+      result = followed(made, caller, [&] { return session.run(symbol, made, caller); });
+    } else if constexpr (called_all_day(CallStruct::kEntryPoint)) {
       result = session.run_here(symbol, made, caller);
     } else {
       result = session.run(symbol, made, caller);

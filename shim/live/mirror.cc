@@ -33,14 +33,15 @@ live::Piece piece_of(const PlainMemory& m) {
                   : m.kind == From::kHost       ? To::kHost
                   : m.kind == From::kRegistered ? To::kRegistered
                                                 : To::kDevice;
-  return {m.base, m.size, kind, m.device, 0, m.made};
+  return {m.base, m.size, kind, m.device, 0, m.made, 0};
 }
 live::Piece piece_of(const PoolMemory& m) {
-  return {m.base, m.size, live::Piece::Kind::kPool, device_of(m.location), m.pool, m.made};
+  const std::uint64_t left = m.pool_is_gone() && !m.imported ? 1 : 0;
+  return {m.base, m.size, live::Piece::Kind::kPool, device_of(m.location), m.pool, m.made, left};
 }
 live::Piece piece_of(const IpcOpen& o) {
   const std::string_view bytes(reinterpret_cast<const char*>(o.bytes.data()), o.bytes.size());
-  return {o.pointer, o.size, live::Piece::Kind::kIpc, o.device, hash_of(bytes), o.made};
+  return {o.pointer, o.size, live::Piece::Kind::kIpc, o.device, hash_of(bytes), o.made, 0};
 }
 
 }  // namespace
@@ -215,6 +216,11 @@ void Mirror::gone(const Books& books, const Retired& retired, Origin at) noexcep
     };
     pieces(rare.memory);
     pieces(rare.pool_memory);
+    for (const Pool& pool : rare.pools) {
+      for (const auto& [base, left] : model.pools().memory()) {
+        if (left.pool == pool.handle) piece(model, base);
+      }
+    }
     pieces(rare.context.memory);
     pieces(rare.context.pool_memory);
     for (const IpcOpen& open : rare.ipc_opens) piece(model, open.pointer);

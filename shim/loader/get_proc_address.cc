@@ -8,6 +8,7 @@
 #include "shim/intercept/wrappers.h"
 #include "shim/loader/no_driver.h"
 #include "shim/loader/resolver.h"
+#include "shim/objects/object_functions.h"
 #include "shim/process/process.h"
 
 namespace cuvmm::shim {
@@ -25,8 +26,9 @@ class ProcessHost : public ResolverHost {
     return Process::get().multicast_allowed() ? nullptr : refused_multicast_function();
   }
   void* guarded(const char* name, void* answer) override {
-    void* const ours = guarded_function(name, answer);
-    return ours ? ours : fork_point_function(name, answer);
+    if (void* const ours = guarded_function(name, answer)) return ours;
+    if (void* const ours = fork_point_function(name, answer)) return ours;
+    return object_function(name, answer);
   }
   void unchecked(std::string what) override { Process::get().note_unchecked(std::move(what)); }
 };

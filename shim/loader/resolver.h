@@ -23,7 +23,7 @@ class ResolverHost {
   /// The refusing function for a name of api/multicast.h; null when multicast is allowed.
   virtual void* refused_multicast() = 0;
   /// What stands for the driver's function `answer` of this name although nothing of it is checked
-  /// (shim/guard/guard.h, shim/fail/fork_point.h), or null.
+  /// (shim/guard/guard.h, shim/fail/fork_point.h, shim/objects/object_functions.h), or null.
   virtual void* guarded(const char*, void*) { return nullptr; }
   /// What was handed out is not checked: a function of ours with another ABI, or a function about
   /// memory that nobody here knows.

@@ -12,6 +12,7 @@
 #include "shim/loader/get_proc_address.h"
 #include "shim/loader/memory_names.h"
 #include "shim/loader/no_driver.h"
+#include "shim/objects/object_functions.h"
 #include "shim/process/process.h"
 
 namespace cuvmm::shim {
@@ -45,6 +46,7 @@ void* target_of(std::string_view name) {
   if (void* const ours = own_function(name)) return ours;
   if (void* const ours = guarded_function(name.data(), theirs)) return ours;
   if (void* const ours = fork_point_function(name.data(), theirs)) return ours;
+  if (void* const ours = object_function(name.data(), theirs)) return ours;
   try {
     if (auto why = unchecked_symbol(name)) process.note_unchecked(std::move(*why));
   } catch (...) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "rulebook/vmm/left_dma_buf.h"
 #include "shim/descriptors/tracked.h"
 #include "shim/policy/policy.h"
 
@@ -71,7 +72,8 @@ struct Policy<calls::MemImportFromShareableHandle> {
     const auto fd = descriptor_of(call.osHandle, call.shHandleType);
     if (!fd || desk.books.model.exports().contains(*fd)) return;
     const Allocation* const made = desk.books.model.allocation(*call.handle);
-    desk.books.received[*fd] = {{*fd, *call.handle, made ? made->size : 0, step.origin}, false};
+    desk.books.received[*fd] = {
+        {*fd, *call.handle, made ? made->size : 0, step.origin}, false, 0, {}, {}};
     g_tracked.add(*fd);
   }
 };
@@ -79,10 +81,21 @@ struct Policy<calls::MemImportFromShareableHandle> {
 template <>
 struct Policy<calls::MemGetHandleForAddressRange> {
   using Call = calls::MemGetHandleForAddressRange;
+  struct Kept {
+    DescriptorIdentity identity;
+  };
+  static void made(Desk&, const Call& call, Step<Call>& step) {
+    if (call.handleType != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD) return;
+    step.kept.identity = identify_descriptor(*static_cast<const int*>(call.handle));
+  }
   static void record(Desk& desk, const Call& call, Step<Call>& step) {
     if (call.handleType != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD) return;
     const int fd = *static_cast<const int*>(call.handle);
-    desk.books.received[fd] = {{fd, 0, call.size, step.origin}, true};
+    desk.books.received[fd] = {{fd, 0, call.size, step.origin},
+                               true,
+                               call.dptr,
+                               memory_behind(desk.books.model, call.dptr),
+                               std::move(step.kept.identity)};
     g_tracked.add(fd);
   }
 };

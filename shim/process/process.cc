@@ -13,6 +13,7 @@
 #include "shim/fail/injector.h"
 #include "shim/guard/guard.h"
 #include "shim/intercept/escape.h"
+#include "shim/objects/object_table.h"
 #include "shim/process/early_environment.h"
 #include "shim/process/interrupted.h"
 #include "shim/process/own_stack.h"
@@ -50,7 +51,8 @@ TraceFilter trace_filter(const Options& options) {
 // What a thread that forks has locked. Not all, when a signal handler forks: the thread itself may
 // have been in the middle of something.
 struct LockedForFork {
-  bool ledger = false, texts = false, session = false, symbols = false, labels = false;
+  bool ledger = false, texts = false, session = false, symbols = false, labels = false,
+       objects = false;
   StackLocks stacks;
 };
 thread_local LockedForFork t_locked;
@@ -218,11 +220,13 @@ void Process::lock_for_fork() {
   t_locked.labels = labels_.lock_for_fork();
   Opened* open = opened_.load();
   t_locked.session = open && open->session.lock_for_fork();
+  t_locked.objects = object_table().lock_for_fork();
   t_locked.stacks = lock_stacks();
 }
 
 void Process::unlock_in_parent() {
   unlock_stacks(t_locked.stacks);
+  if (t_locked.objects) object_table().unlock_after_fork();
   if (t_locked.session) opened_.load()->session.unlock_after_fork();
   if (t_locked.labels) labels_.unlock_after_fork();
   if (t_locked.texts) mutex_.unlock();
@@ -237,6 +241,7 @@ void Process::restart_in_child() {
               .session = opened_.load() != nullptr,
               .symbols = true,
               .labels = true,
+              .objects = true,
               .stacks = {true, true, true, true}};
   unlock_in_parent();  // here it is all free, whoever had it: there is one thread
   ending_stack().unlock_after_fork();
@@ -255,10 +260,13 @@ void Process::restart_in_child() {
   fault_known_.store(false);
   leaks_judged_.store(false);
   undecided_.clear();
+  in_use_.clear();
+  ended_with_context_.clear();
   report_.choose(options_.report, false);
   own_report_.choose(own_report_name(options_.report_dir), true);
   ledger_->clear(whole.ledger);
   labels_.restart_in_child(whole.labels);
+  object_table().clear(whole.objects);
   if (!whole.texts) new (&unchecked_) std::set<std::string>();
   if (!whole.texts) new (&notes_) std::set<std::string>();
   unchecked_.clear();

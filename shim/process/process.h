@@ -148,6 +148,12 @@ class Process : private DeathReport {
   /// Looks for leaks where the process ends by itself, or in exit().
   void judge_leaks(bool exits);
   void find_leaks(Session& session);
+  /// What is left and is no leak: counted, and kept for the report.
+  void find_in_use();
+  /// All of it for who asks, by place; "" where nobody does.
+  std::string in_use_listed() const;
+  std::string in_use_sentence() const;
+  bool lists_in_use() const;
   void find_escapes();
   /// From here on refused calls of functions that are not checked are noted, too.
   void keep_journal(const RealDriver& driver) noexcept;
@@ -175,6 +181,7 @@ class Process : private DeathReport {
   /// What a thread may still use, if it is not asleep: numbers of the calls that made it.
   std::vector<std::uint64_t> undecided_;
   std::atomic<bool> leaks_judged_{false};
+  AllInUse in_use_, ended_with_context_;
   bool died_in_exit_ = false;  ///< the signal came in a handler of exit(), or in a destructor
   std::string fault_;          ///< as JSON, where there was one
   std::atomic<bool> fault_known_{false};

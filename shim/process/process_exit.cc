@@ -8,7 +8,6 @@
 
 #include "shim/facts/alive.h"
 #include "shim/fail/fail_log.h"
-#include "shim/fail/left.h"
 #include "shim/fail/way_out.h"
 #include "shim/guard/guard.h"
 #include "shim/intercept/call_hooks.h"
@@ -90,6 +89,9 @@ ReportContext Process::context(const char* ended) {
                    ",\"emulated\":" + (driver && driver->emulated ? "true" : "false") + "}";
   context.unchecked = "[]";
   context.escaped = escaped_;
+  context.in_use = sums_json(in_use_);
+  context.ended_with_context = sums_json(ended_with_context_);
+  context.in_use_listed = lists_in_use();
   context.expected = labels_.expected();
   context.leaks_judged = leaks_judged_.load() || options_.leak_check == LeakCheck::kNo;
   if (!undecided_.empty()) context.undecided = json_numbers(undecided_);
@@ -152,6 +154,7 @@ void Process::write_json(const char* ended) {
 void Process::last_report(const char* ended) {
   const bool exits = std::string_view(ended) == "exit";
   judge_leaks(exits);
+  find_in_use();
   find_escapes();
   if (exits) read_journal(ended_well());
   if (Guard* const guard = exits ? g_guard.load() : nullptr) {
@@ -170,12 +173,10 @@ void Process::log_failures(const char* ended) noexcept {
   Opened* const open = opened_.load();
   if (!injector || !injector->logs() || !open) return;
   try {
-    std::vector<ObjectRef> left;
     const bool exits = std::string_view(ended) == "exit";
-    if (exits) left = objects_left(open->session);
     // Only where there are stacks to name.
-    if (exits && (!injector->injects() || !left.empty())) prepare_symbolizer();
-    write_fail_log(*injector, ended, main_returned_.load(), exits ? &left : nullptr);
+    if (exits && (!injector->injects() || !in_use_.empty())) prepare_symbolizer();
+    write_fail_log(*injector, ended, main_returned_.load(), exits ? &in_use_ : nullptr);
   } catch (...) {
     say("out of memory: the log of failures is incomplete");
   }
@@ -184,18 +185,9 @@ void Process::log_failures(const char* ended) noexcept {
 void Process::tell_summary() {
   Opened* const open = opened_.load();
   if (!open) return;
+  tell(in_use_listed());
   if (open->session.total() == 0) return tell(refusals_text(ledger_->refusals().first()));
-  SummaryFacts facts{.calls = open->session.total()};
-  if (const auto alive = open->session.with_model_within(kLastPatience, &count_alive)) {
-    facts.alive_allocations = alive->allocations;
-    facts.alive_bytes = alive->bytes;
-    facts.alive_reservations = alive->reservations;
-    // Symbols are another thread's while it describes.
-    if (options_.leak_check == LeakCheck::kFull && t_state.care != Care::kAsInterrupted) {
-      prepare_symbolizer();
-      tell(alive_text(*alive));
-    }
-  }
+  const SummaryFacts facts{.calls = open->session.total(), .in_use = in_use_sentence()};
   if (!options_.verbose) tell(advice_text(*ledger_));
   tell(refusals_text(ledger_->refusals().first()));
   tell(repeats_text(*ledger_));

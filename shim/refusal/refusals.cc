@@ -9,11 +9,11 @@
 #include <string>
 #include <utility>
 
+#include "live/frames/runtime_frames.h"
 #include "live/frames/stack_text.h"
 #include "shim/process/own_stack.h"
 #include "shim/refusal/refusal_text.h"
 #include "shim/stack/python/site.h"
-#include "shim/stack/runtime_frames.h"
 
 namespace cuvmm::shim {
 
@@ -30,7 +30,7 @@ void leave_out_driver(std::vector<Frame>& frames) {
 
 // Its name lives as long as the entry that it goes into: for ever.
 const char* runtime_of(std::vector<Frame>& frames) {
-  std::string name = take_runtime_frames(frames);
+  std::string name = live::take_runtime_frames(frames);
   return name.empty() ? nullptr : (new std::string(std::move(name)))->c_str();
 }
 
@@ -105,7 +105,7 @@ void Refusals::describe(RefusalEntry& entry) {
   if (!entry.refusal.runtime) entry.refusal.runtime = runtime_of(entry.stack);
   if (entry.refusal.memory) {
     for (const HeldMemory::Creator& creator : entry.refusal.memory->held.creators) {
-      take_runtime_frames(entry.creators.emplace_back(symbolize(creator.stack)));
+      live::take_runtime_frames(entry.creators.emplace_back(symbolize(creator.stack)));
     }
   }
   for (const Refusal::Aside& aside : entry.refusal.asides) {

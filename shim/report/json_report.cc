@@ -134,6 +134,15 @@ void write_members(Writer& out, const ReportContext& context, const Ledger& ledg
   out.member("bytes", context.alive_bytes);
   out.member("reservations", context.alive_reservations);
   out.text("}");
+  if (!context.in_use.empty()) {
+    out.text(",\"in_use\":");
+    out.text(context.in_use);
+  }
+  if (!context.ended_with_context.empty()) {
+    out.text(",\"ended_with_context\":");
+    out.text(context.ended_with_context);
+  }
+  if (context.in_use_listed) out.text(",\"in_use_listed\":true");
   write_work(out, context.work);
   if (!context.notes.empty()) {
     out.text(",\"notes\":");

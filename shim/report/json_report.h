@@ -23,6 +23,8 @@ struct ReportContext {
   std::string fault;      ///< an object, "" where none was seen
   std::string stacks;     ///< an object: stacks of the timeline by id; "" where none is kept
   std::uint64_t counts[static_cast<std::size_t>(EntryPoint::kCount)] = {};
+  std::string in_use, ended_with_context;  ///< JSON arrays, "" where there is nothing
+  bool in_use_listed = false;              ///< each of these was told
   std::uint64_t alive_allocations = 0, alive_bytes = 0, alive_reservations = 0;
   std::string undecided;       ///< a JSON array of numbers of calls, "" none (docs/report.md)
   bool leaks_judged = false;   ///< what the process leaks is among the findings

@@ -186,12 +186,9 @@ std::string summary_text(const Ledger& ledger, const SummaryFacts& facts) {
             " of them without a text: another thread kept the list of findings)";
   }
   if (ledger.suppressed() != 0) text += ", " + std::to_string(ledger.suppressed()) + " suppressed";
-  if (facts.alive_allocations != 0 || facts.alive_reservations != 0) {
-    text += "; alive at exit: " + count_text(facts.alive_allocations, "allocation") + " (" +
-            size_text(facts.alive_bytes) + "), " +
-            count_text(facts.alive_reservations, "reservation");
-  }
-  return text + "\n";
+  text += "\n";
+  if (!facts.in_use.empty()) text += "cuvmm: " + facts.in_use + "\n";
+  return text;
 }
 
 }  // namespace cuvmm::shim

@@ -16,7 +16,7 @@ std::string finding_text(const Entry& entry, bool again = false);
 /// What a process did, for its last lines.
 struct SummaryFacts {
   std::uint64_t calls = 0;
-  std::uint64_t alive_allocations = 0, alive_bytes = 0, alive_reservations = 0;
+  std::string in_use = {};  ///< what the process has not given back, as a sentence; "" nothing
 };
 /// Each advice rule whose calls were refused, if no other call gave the program what it wanted: a
 /// line, who made the objects, and the fix. "" if there is none.

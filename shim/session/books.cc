@@ -5,6 +5,8 @@
 
 #include <new>
 
+#include "rulebook/vmm/left_dma_buf.h"
+
 namespace cuvmm::shim {
 
 bool Books::still_exported(const Export& one) const {
@@ -26,6 +28,18 @@ std::uint64_t Books::exported_size(int fd) const {
   struct stat file;
   if (::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return 0;
   return found->second.size;
+}
+
+bool Books::still_open(const Received& dma_buf) const {
+  const DescriptorIdentity now = identify_descriptor(dma_buf.one.fd);
+  return now != DescriptorIdentity{} && now == dma_buf.identity;
+}
+
+void Books::add_left_dma_bufs(Violations& leaks) const {
+  for (const auto& [fd, one] : received) {
+    if (!one.dma_buf || !still_open(one)) continue;
+    leaks.append(check_left(model, {fd, one.base, one.one.size, one.one.made, one.memory}));
+  }
 }
 
 void Books::forget_descriptor(int fd) {

@@ -17,6 +17,9 @@ namespace cuvmm::shim {
 struct Received {
   Export one;  ///< its handle is the import's; 0 for a dma-buf
   bool dma_buf = false;
+  Address base = 0;             ///< of a dma-buf: where its memory begins
+  Origin memory;                ///< of a dma-buf: who made that memory
+  DescriptorIdentity identity;  ///< of a dma-buf
 };
 
 struct Books {
@@ -38,6 +41,11 @@ struct Books {
   bool exports_allocation(int fd) const;
   /// Bytes of the allocation behind a descriptor that this process exported; 0 unknown.
   std::uint64_t exported_size(int fd) const;
+
+  /// Whether the dma-buf is still open under its number.
+  bool still_open(const Received& dma_buf) const;
+  /// Adds the dma-bufs that are open although the memory that they were made of was freed.
+  void add_left_dma_bufs(Violations& leaks) const;
 
   /// The program closed it, or the number stands for something else now.
   void forget_descriptor(int fd);

@@ -13,6 +13,7 @@
 #include "api/posix/cancel_off.h"
 #include "api/visit_call.h"
 #include "api/words.h"
+#include "live/words.h"
 #include "shim/descriptors/tracked.h"
 #include "shim/facts/alive.h"
 #include "shim/intercept/arguments.h"
@@ -135,7 +136,35 @@ std::optional<Violations> Session::leaks(std::chrono::milliseconds limit,
       }
     }
   }
-  return check_exit(books_.model, fd_open, running);
+  Violations all = check_exit(books_.model, fd_open, running);
+  Violations dma_bufs;
+  books_.add_left_dma_bufs(dma_bufs);
+  dma_bufs.erase_if([&](const Violation& v) { return running.works_with(v.objects.front().made); });
+  all.append(dma_bufs);
+  return all;
+}
+
+AllInUse Session::in_use(std::chrono::milliseconds limit) {
+  if (!mutex_.lock_within(limit)) return {};
+  const Locked lock(mutex_, kHeldAlready);
+  const std::vector<std::uint32_t> threads = other_threads();
+  AllInUse all = memory_in_use(books_.model, threads);
+  Violations leaks;
+  books_.add_left_dma_bufs(leaks);
+  for (const auto& [fd, one] : books_.received) {
+    const bool leak = std::ranges::any_of(leaks, [fd = fd](const Violation& v) {
+      return v.objects.front().value == std::uint64_t(fd);
+    });
+    if (!one.dma_buf || leak || !books_.still_open(one)) continue;
+    all.push_back({live::words(live::Descriptor::Kind::kDmaBuf), 1, one.one.size, one.one.made});
+  }
+  for (const auto& [fd, one] : books_.model.exports()) {
+    const Allocation* const a = books_.model.allocation(one.handle);
+    const bool leak = !a || a->made.call > one.made.call;
+    if (leak || !books_.still_exported(one)) continue;
+    all.push_back({live::words(live::Descriptor::Kind::kExported), 1, 0, one.made});
+  }
+  return all;
 }
 
 std::string Session::memory_of(const ObjectRef& object) {

@@ -16,6 +16,7 @@
 #include "rulebook/check.h"
 #include "rulebook/data/touch.h"
 #include "shim/facts/facts.h"
+#include "shim/facts/in_use.h"
 #include "shim/intercept/call_counter.h"
 #include "shim/intercept/in_flight.h"
 #include "shim/live/mirror.h"
@@ -122,6 +123,8 @@ class alignas(64) Session {
   std::optional<Violations> leaks(std::chrono::milliseconds limit, bool (*fd_open)(const Export&),
                                   bool interrupted, std::vector<std::uint64_t>* undecided = nullptr,
                                   std::span<const std::uint32_t> asleep = {});
+  /// All memory and descriptors that leaks() does not name; nothing as with_model_within().
+  AllInUse in_use(std::chrono::milliseconds limit);
   /// What the program has given up and still pins, now; nothing as with_model_within(). What its
   /// threads are just at work with may be in it.
   std::optional<Violations> given_up(std::chrono::milliseconds limit,

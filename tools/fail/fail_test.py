@@ -217,6 +217,40 @@ class FailTest(unittest.TestCase):
         self.assertEqual(sorted(site["what"] for site in sites), ["exit code 3", "exit code 4"])
         self.assertEqual(sorted(site["calls"] for site in sites), [1, 2])
 
+    def test_what_only_the_way_out_of_an_error_leaves_is_a_leak(self):
+        making = {"event": ("made = cuda.cuEventCreate(ctypes.byref(thing), 0)", "cuda.cuEventDestroy_v2(thing)"),
+                  "piece of pool memory": ("made = cuda.cuMemAllocAsync(ctypes.byref(thing), ctypes.c_size_t(64), None)",
+                                           "cuda.cuMemFreeAsync(thing, None)"),
+                  "empty reservation": ("made = cuda.cuMemAddressReserve(ctypes.byref(thing), ctypes.c_size_t(2 << 20), "
+                                        "ctypes.c_size_t(0), ctypes.c_uint64(0), ctypes.c_uint64(0))",
+                                        "cuda.cuMemAddressFree(thing, ctypes.c_size_t(2 << 20))")}
+        for what, (make, end) in making.items():
+            for careful in (False, True):
+                with self.subTest(what, careful=careful):
+                    program = self.path("left.py")
+                    with open(program, "w", encoding="utf-8") as file:
+                        file.write("import ctypes, sys\n"
+                                   "cuda = ctypes.CDLL('libcuda.so.1')\n"
+                                   "context, memory, thing = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_uint64()\n"
+                                   "cuda.cuInit(0)\n"
+                                   "cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)\n"
+                                   "cuda.cuCtxSetCurrent(context)\n"
+                                   f"{make}\n"
+                                   "failed = cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(64))\n"
+                                   "if not failed:\n"
+                                   "    cuda.cuMemFree_v2(memory)\n"
+                                   f"if not failed or {careful}:\n"
+                                   f"    {end}\n"
+                                   "cuda.cuCtxSynchronize()\n"
+                                   "sys.exit(1 if failed else 0)\n")
+                    done = cuvmm("fail", "--each", "--emulate", "--devices", "1", "--calls", "cuMemAlloc", "--json",
+                                 self.path("f.json"), "--", sys.executable, program)
+                    with open(self.path("f.json"), encoding="utf-8") as file:
+                        (site,) = json.load(file)["sites"]
+                    self.assertEqual(site["verdict"], "handled" if careful else "leak", done.stdout)
+                    if not careful:
+                        self.assertIn("1 " + what, site["what"])
+
     # --- How many failures it takes
 
     def retrying(self, patience):

@@ -61,9 +61,9 @@ std::string leak_in(const Baseline& baseline, const Outcome& outcome) {
     if (log.injections == 0 || log.ended_at_once() || log.gave_up) continue;
     for (const auto& [key, tally] : log.left) {
       // A program that leaves some of a kind to its end anyway may leave others as well.
-      const std::string kind = key.substr(0, key.find(' '));
+      const std::string kind = key.substr(0, key.find('\n'));
       const bool usual = std::ranges::any_of(
-          baseline.kinds, [&](const auto& known) { return known.first.starts_with(kind); });
+          baseline.kinds, [&](const auto& known) { return known.first == kind; });
       if (!usual) return tally.text + ": still there at the end";
     }
   }

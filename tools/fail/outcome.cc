@@ -9,6 +9,8 @@
 
 #include "api/symbols/find_entry.h"
 #include "failure/documented.h"
+#include "live/counted.h"
+#include "live/frames/runtime_frames.h"
 
 namespace cuvmm::tools {
 
@@ -62,6 +64,11 @@ std::string place_text(const Json& stack) {
     const std::string file = member_text(frame, "file");
     const std::string module = file_of(member_text(frame, "module"));
     if (function.empty() && module.empty()) continue;
+    live::Frame whole;
+    whole.function = function;
+    whole.module = module;
+    whole.file = file;
+    if (live::of_cuda_runtime(whole)) continue;
     std::string text = function.empty()
                            ? fmt::format("{}+{:#x}", module, member_number(frame, "offset"))
                            : function;
@@ -106,11 +113,11 @@ void add_log(Outcome& outcome, const Json& log) {
   for (const Json& left : member_list(log, "left")) {
     const std::string what = member_text(left, "what");
     const Json& stack = member_list(left, "stack");
-    Tally& tally = process.left[what + place_key(stack)];
+    Tally& tally = process.left[what + "\n" + place_key(stack)];
     tally.count += member_number(left, "count");
     process.kinds[what] += member_number(left, "count");
     const std::string place = place_text(stack);
-    tally.text = fmt::format("{} {}{}", tally.count, what, tally.count == 1 ? "" : "s");
+    tally.text = counted(tally.count, what);
     const std::uint64_t bytes = member_number(left, "bytes");
     if (bytes != 0) tally.text += fmt::format(" ({} bytes)", bytes);
     if (!place.empty()) tally.text += ", made in " + place;

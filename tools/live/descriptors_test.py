@@ -41,8 +41,8 @@ tell("closed")
         mark = str(self.json("leaks", str(client.pid), status=1)["mark"])
         client.say()
         text = self.look("leaks", str(client.pid), "--since", mark)
-        self.assertIn("2 received descriptors that memory was imported from made since then and still there", text)
-        self.assertIn("1 received descriptors", text)  # the second number of one, from another place
+        self.assertIn("2 received descriptors of imported memory made since then and still there", text)
+        self.assertIn("1 received descriptor of imported memory made", text)  # the second number of one, from another place
         self.assertIn("received, and imported from as", self.look("map", str(client.pid)))
         self.assertEqual(self.json("top")["processes"][0]["received_descriptors"], 3)
         client.say()

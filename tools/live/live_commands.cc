@@ -237,7 +237,7 @@ void add_map(CLI::App& app, CommandLine& line) {
 
 void add_leaks(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand(
-      "leaks", "What a process under cuvmm has given up and still pins, and what grows in it");
+      "leaks", "What grows in a process under cuvmm, and what it has given up and still pins");
   auto settings = std::make_shared<OneSettings>();
   add_pid(*command, settings->pid);
   add_folder(*command, settings->folder);
@@ -256,9 +256,9 @@ void add_leaks(CLI::App& app, CommandLine& line) {
     }
     const bool marked = settings->since.has_value();
     const std::uint64_t since = settings->since.value_or(0);
-    const LiveLeaks leaks = find_live_leaks(view, since, marked, kSettle);
+    const LiveLeaks leaks = find_live_leaks(view, since, kSettle);
     if (settings->json) {
-      print_json(leaks_json(view, leaks));
+      print_json(leaks_json(view, leaks, marked));
     } else {
       print_output("{}", leaks_text(view, leaks, since, marked));
     }

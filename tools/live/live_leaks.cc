@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "api/words.h"
+#include "live/counted.h"
+#include "live/words.h"
 #include "rulebook/check.h"
 #include "tools/live/open_files.h"
 #include "tools/live/process_view.h"
@@ -46,13 +48,15 @@ class Growing {
     grown.what = what;
     grown.stack = made.stack;
     if (grown.count++ == 0 || made.call < grown.first_call) grown.first_call = made.call;
+    grown.last_call = std::max(grown.last_call, made.call);
     grown.bytes += bytes;
   }
   std::vector<Grown> take() {
     std::vector<Grown> list;
     for (auto& [key, grown] : all_) list.push_back(std::move(grown));
-    std::stable_sort(list.begin(), list.end(),
-                     [](const Grown& a, const Grown& b) { return a.bytes > b.bytes; });
+    std::stable_sort(list.begin(), list.end(), [](const Grown& a, const Grown& b) {
+      return std::pair(a.bytes, a.count) > std::pair(b.bytes, b.count);
+    });
     return list;
   }
 
@@ -73,43 +77,61 @@ class Growing {
   std::map<Place, Grown> all_;
 };
 
-const char* plural(live::Piece::Kind kind) {
-  using K = live::Piece::Kind;
-  switch (kind) {
-    case K::kPool:
-      return "pieces of pool memory";
-    case K::kIpc:
-      return "opens of IPC memory";
-    case K::kHost:
-    case K::kRegistered:
-      return "pieces of page-locked host memory";
-    default:
-      return "pieces of plain memory";
-  }
-}
-
-const char* plural(live::Descriptor::Kind kind) {
-  using K = live::Descriptor::Kind;
-  if (kind == K::kReceived) return "received descriptors that memory was imported from";
-  return kind == K::kDmaBuf ? "descriptors of dma-bufs" : "exported descriptors";
-}
-
 std::vector<Grown> grown_since(const live::View& view, const live::Snapshot& now,
                                std::uint64_t since) {
   Growing growing(view, since);
-  for (const Reservation& r : now.reservations) growing.add("reservations", r.made, r.size);
+  for (const Reservation& r : now.reservations) {
+    growing.add(live::kReservationWords, r.made, r.size);
+  }
   for (const live::MemoryHeld& m : now.memory) {
     if (m.allocation.multicast) continue;  // below
-    growing.add(m.allocation.imported ? "imports" : "allocations", m.allocation.made,
-                m.allocation.size);
+    growing.add(live::words(m), m.allocation.made, m.allocation.size);
   }
   for (const live::Descriptor& d : now.descriptors) {
     // Closed in a way that the shim does not see, as by close_range(), it is none any more.
-    if (open_there(d.exported)) growing.add(plural(d.kind), d.exported.made, d.exported.size);
+    if (open_there(d.exported)) {
+      growing.add(live::words(d.kind), d.exported.made, d.exported.size);
+    }
   }
-  for (const live::Piece& p : now.pieces) growing.add(plural(p.kind), p.made, p.size);
-  for (const live::Team& t : now.teams) growing.add("multicast objects", t.made, t.size);
+  for (const live::Piece& p : now.pieces) growing.add(live::words(p.kind), p.made, p.size);
+  for (const live::Team& t : now.teams) growing.add("multicast object", t.made, t.size);
   return growing.take();
+}
+
+// "3 pieces of pool memory".
+std::string amount_text(const Grown& grown) {
+  std::string text = counted(grown.count, grown.what);
+  if (grown.bytes != 0) text += ", " + size_text(grown.bytes);
+  return text;
+}
+
+std::string grown_text(LiveStacks& stacks, const std::vector<Grown>& all) {
+  if (all.empty()) return "Nothing that was made since then is still there.\n";
+  std::string text;
+  for (const Grown& grown : all) {
+    text += counted(grown.count, grown.what) + " made since then and still there";
+    if (grown.bytes != 0) text += ", " + size_text(grown.bytes);
+    text += fmt::format(" (the first by call {})\n", grown.first_call);
+    text += stacks.text(grown.stack, "    ");
+  }
+  return text;
+}
+
+// Without a mark: what grows is among what one place has made again and again.
+std::string held_text(LiveStacks& stacks, const std::vector<Grown>& all) {
+  constexpr std::size_t kMostPlaces = 5;
+  std::string text;
+  std::size_t shown = 0, places = 0;
+  for (const Grown& held : all) {
+    if (held.count < 2) continue;
+    if (++places > kMostPlaces) continue;
+    ++shown;
+    text += fmt::format("{} from one place, all still there (calls {} to {})\n", amount_text(held),
+                        held.first_call, held.last_call);
+    text += stacks.text(held.stack, "    ");
+  }
+  if (places > shown) text += fmt::format("and {} more places (--json has all)\n", places - shown);
+  return text;
 }
 
 }  // namespace
@@ -125,10 +147,53 @@ Model model_of(const live::Snapshot& now) {
   for (const live::Descriptor& d : now.descriptors) {
     if (d.kind == live::Descriptor::Kind::kExported) model.restore(d.exported);
   }
+  for (const live::Piece& p : now.pieces) {
+    if (p.kind != live::Piece::Kind::kPool || p.left == 0) continue;
+    PoolMemory left;
+    left.base = p.base;
+    left.size = p.size;
+    left.pool = p.more;
+    left.access = 0;
+    left.made = p.made;
+    model.restore(left);
+  }
   return model;
 }
 
-LiveLeaks find_live_leaks(const live::View& view, std::uint64_t since, bool marked, int settle_ms) {
+Json in_use_json(const live::Snapshot& now, const Model& model) {
+  struct Sum {
+    std::uint64_t count = 0, bytes = 0;
+  };
+  std::map<std::string, Sum> sums;
+  const auto add = [&](const char* what, std::uint64_t bytes) {
+    Sum& sum = sums[what];
+    ++sum.count;
+    sum.bytes += bytes;
+  };
+  std::set<Address> given_up;
+  for (const Abandoned& abandoned : abandoned_reservations(model)) {
+    for (const Reservation* r : abandoned.reservations) given_up.insert(r->base);
+  }
+  for (const Reservation& r : now.reservations) {
+    if (given_up.contains(r.base)) continue;
+    add(model.holds_mapping(r) ? live::kReservationWords : live::kEmptyReservationWords, r.size);
+  }
+  for (const live::MemoryHeld& m : now.memory) {
+    const bool known = !m.allocation.multicast;
+    if (!known || !leaks(model, m.allocation)) add(live::words(m), m.allocation.size);
+  }
+  for (const live::Piece& p : now.pieces) {
+    const bool leak = p.left != 0 || p.kind == live::Piece::Kind::kIpc;
+    if (!leak) add(live::words(p.kind), p.size);
+  }
+  Json list = Json::array();
+  for (const auto& [what, sum] : sums) {
+    list.push_back({{"what", what}, {"count", sum.count}, {"bytes", sum.bytes}});
+  }
+  return list;
+}
+
+LiveLeaks find_live_leaks(const live::View& view, std::uint64_t since, int settle_ms) {
   t_pid = view.pid();
   const Model earlier = model_of(view.snapshot());
   std::set<Which> before;
@@ -142,7 +207,7 @@ LiveLeaks find_live_leaks(const live::View& view, std::uint64_t since, bool mark
   leaks.given_up.erase_if([&](const Violation& v) {
     return !before.contains(which(v)) || v.objects.empty() || v.objects.front().made.call <= since;
   });
-  if (marked) leaks.grown = grown_since(view, now, since);
+  leaks.grown = grown_since(view, now, since);
   return leaks;
 }
 
@@ -153,6 +218,7 @@ std::string leaks_text(const live::View& view, const LiveLeaks& leaks, std::uint
       fmt::format("process {}, {}, after call {}", view.pid(), view.program(), leaks.calls);
   if (marked) text += fmt::format("; since call {}", since);
   text += '\n';
+  text += marked ? grown_text(stacks, leaks.grown) : held_text(stacks, leaks.grown);
   if (leaks.unseen != 0) {
     text += fmt::format(
         "{} objects found no room in the file that shows them: whether these are given up is not "
@@ -169,19 +235,12 @@ std::string leaks_text(const live::View& view, const LiveLeaks& leaks, std::uint
       text += stacks.text(object.made.stack, "    ");
     }
   }
-  if (marked && leaks.grown.empty()) text += "Nothing that was made since then is still there.\n";
-  for (const Grown& grown : leaks.grown) {
-    text += fmt::format("{} {} made since then and still there", grown.count, grown.what);
-    if (grown.bytes != 0) text += ", " + size_text(grown.bytes);
-    text += fmt::format(" (the first by call {})\n", grown.first_call);
-    text += stacks.text(grown.stack, "    ");
-  }
   text += fmt::format("To see what comes from here on: cuvmm leaks {} --since {}\n", view.pid(),
                       leaks.calls);
   return text;
 }
 
-Json leaks_json(const live::View& view, const LiveLeaks& leaks) {
+Json leaks_json(const live::View& view, const LiveLeaks& leaks, bool marked) {
   LiveStacks stacks(view);
   Json given_up = Json::array(), grown = Json::array();
   for (const Violation& v : leaks.given_up) {
@@ -200,13 +259,15 @@ Json leaks_json(const live::View& view, const LiveLeaks& leaks) {
                      {"count", each.count},
                      {"bytes", each.bytes},
                      {"first_call", each.first_call},
+                     {"last_call", each.last_call},
                      {"stack", stacks.lines(each.stack)}});
   }
   return {{"pid", view.pid()},
           {"mark", leaks.calls},
           {"unseen", leaks.unseen},
           {"leaks", given_up},
-          {"grown", grown}};
+          {"held", marked ? Json::array() : grown},
+          {"grown", marked ? grown : Json::array()}};
 }
 
 }  // namespace cuvmm::tools

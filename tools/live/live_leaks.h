@@ -15,11 +15,11 @@ namespace cuvmm::tools {
 
 /// Objects of one kind that one place in the program made.
 struct Grown {
-  std::string what;  ///< "opened IPC memory"
+  std::string what;  ///< "open of IPC memory"
   std::uint32_t stack = 0;
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t first_call = 0;
+  std::uint64_t first_call = 0, last_call = 0;
 };
 
 struct LiveLeaks {
@@ -27,18 +27,22 @@ struct LiveLeaks {
       0;                    ///< objects that the process could not show: there may be leaks in them
   std::uint64_t calls = 0;  ///< the number to give as the next mark
   Violations given_up;      ///< by the rules of the exit (rulebook/check_exit.cc)
-  std::vector<Grown> grown;  ///< since the mark, the most bytes first
+  std::vector<Grown> grown;  ///< made since the mark and still there, the most bytes first
 };
+
+/// All that the process holds and that the rules do not call leaked, summed by kind as the member
+/// `in_use` of a report (docs/report.md). `model`: model_of(now).
+Json in_use_json(const live::Snapshot& now, const Model& model);
 
 /// The model that check_exit() reads; what is not shown is not in it.
 Model model_of(const live::Snapshot& now);
 
 /// Looks twice, `settle_ms` apart: what a call is just at work with is no leak. `since`: the number
-/// of a call; what was made before it is left out. Without one nothing counts as grown.
-LiveLeaks find_live_leaks(const live::View& view, std::uint64_t since, bool marked, int settle_ms);
+/// of a call, the mark; what was made before it is left out.
+LiveLeaks find_live_leaks(const live::View& view, std::uint64_t since, int settle_ms);
 
 std::string leaks_text(const live::View& view, const LiveLeaks& leaks, std::uint64_t since,
                        bool marked);
-Json leaks_json(const live::View& view, const LiveLeaks& leaks);
+Json leaks_json(const live::View& view, const LiveLeaks& leaks, bool marked);
 
 }  // namespace cuvmm::tools

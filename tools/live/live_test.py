@@ -400,6 +400,30 @@ tell("made")
         self.assertNotIn("(Python)", text)
         self.assertRegex(text, r"#0 .*libffi")
 
+    def test_without_a_mark_the_places_that_hold_most_come_first(self):
+        client = Client(self, """
+start()
+def plain(size):
+    memory = U64()
+    must(cuda.cuMemAlloc_v2(ctypes.byref(memory), SIZE(size)))
+def frame():
+    plain(3 * M)
+for i in range(5):
+    frame()
+plain(64 * M)
+for i in range(4):
+    plain(M)
+tell(os.getpid())
+""")
+        text = self.look("leaks", str(client.pid))
+        places = re.findall(r"^(\d+ pieces? of .*)$", text, re.M)
+        self.assertEqual(places, ["5 pieces of cuMemAlloc, 15 MiB from one place, all still there (calls 1 to 5)",
+                                  "4 pieces of cuMemAlloc, 4 MiB from one place, all still there (calls 7 to 10)"])
+        self.assertLess(text.index("5 pieces"), text.index("Nothing is given up and still pinned."))
+        held = self.json("leaks", str(client.pid))
+        self.assertEqual([one["count"] for one in held["held"]], [1, 5, 4])
+        self.assertEqual(held["grown"], [])
+
     def test_since_a_mark_only_what_is_new(self):
         client = Client(self, GIVES_UP)
         mark = str(self.json("leaks", str(client.pid), status=1)["mark"])
@@ -409,7 +433,7 @@ tell("made")
         later = self.json("leaks", str(client.pid), "--since", mark, status=1)
         self.assertEqual(len(later["leaks"]), 2)
         self.assertEqual([(grown["what"], grown["count"], grown["bytes"]) for grown in later["grown"]],
-                         [("allocations", 2, 4 << 20)])
+                         [("allocation of cuMemCreate", 2, 4 << 20)])
 
     def test_a_signal_asks_for_them(self):
         client = Client(self, GIVES_UP, "--leaks-signal", "USR1")
@@ -533,7 +557,7 @@ os.waitpid(child, 0)
         # NVIDIA/nccl#1968: the communicator is aborted, and what it mapped of its peers stays.
         _, importer = self.exporter_and_importer()
         text = self.look("leaks", str(importer.pid), "--since", "0")
-        self.assertIn("1 imports made since then and still there, 4 MiB", text)
+        self.assertIn("1 imported allocation made since then and still there, 4 MiB", text)
         self.assertIn("imported memory", self.look("map", str(importer.pid)))
 
 

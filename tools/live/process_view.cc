@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "live/frames/interleave.h"
+#include "live/frames/runtime_frames.h"
 #include "tools/crash/crash_symbols.h"
 #include "tools/standard_streams.h"
 #include "tools/usage.h"
@@ -82,6 +83,8 @@ const std::vector<live::Frame>& LiveStacks::frames(std::uint32_t id) {
   if (fresh) {
     found->second =
         live::with_python_frames(crash_frames(maps_, view_.stack(id)), view_.python(id));
+    // Where the program called the runtime is where its own stack begins.
+    live::take_runtime_frames(found->second);
   }
   return found->second;
 }

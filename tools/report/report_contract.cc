@@ -86,6 +86,12 @@ bool is_fault(const Json& value) {
          may_have(value, "file", is_string);
 }
 
+bool is_sum(const Json& value) {
+  return value.is_object() && has(value, "what", is_string) && has(value, "count", is_positive) &&
+         has(value, "bytes", is_count);
+}
+bool is_sums(const Json& value) { return value.is_array() && all(value, is_sum); }
+
 bool is_relative(const Json& value) {
   return value.is_object() && has(value, "pid", is_pid) && has(value, "rule", is_string);
 }
@@ -122,6 +128,9 @@ constexpr Member kReport[] = {
     {"unused_suppressions", is_strings, "a list of strings"},
     {"leaks_judged", is_flag, "true or false"},
     {"undecided", is_numbers, "a list of counts"},
+    {"in_use", is_sums, "a list of objects with \"what\", \"count\" and \"bytes\""},
+    {"ended_with_context", is_sums, "a list of objects with \"what\", \"count\" and \"bytes\""},
+    {"in_use_listed", is_flag, "true"},
     {"leaks_not_looked_for", is_numbers, "a list of process ids"},
     {"escaped", is_strings, "a list of strings"},
     {"ipc", is_list, "a list"},

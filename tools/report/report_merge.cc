@@ -89,11 +89,43 @@ void relate(Json& findings) {
 }
 
 constexpr const char* kContract[] = {
-    "schema",    "pid",          "ended",   "driver",     "calls",
-    "unchecked", "findings",     "summary", "suppressed", "alive",
-    "processes", "notes",        "ipc",     "fault",      "faults",
-    "work",      "refusals",     "stacks",  "expected",   "unused_suppressions",
-    "undecided", "leaks_judged", "blame"};
+    "schema",       "pid",          "ended",   "driver",     "calls",
+    "unchecked",    "findings",     "summary", "suppressed", "alive",
+    "processes",    "notes",        "ipc",     "fault",      "faults",
+    "work",         "refusals",     "stacks",  "expected",   "unused_suppressions",
+    "undecided",    "leaks_judged", "blame",   "in_use",     "ended_with_context",
+    "in_use_listed"};
+
+// What processes have not given back, by kind.
+class Sums {
+ public:
+  void add(const Json& report, const char* key) {
+    const auto list = report.find(key);
+    if (list == report.end()) return;
+    for (const Json& one : *list) {
+      Sum& sum = all_[one["what"].get<std::string>()];
+      sum.count = saturating_sum(sum.count, one["count"].get<std::uint64_t>());
+      sum.bytes = saturating_sum(sum.bytes, one["bytes"].get<std::uint64_t>());
+    }
+  }
+  /// The most bytes first.
+  Json list() const {
+    std::vector<std::pair<std::string, Sum>> sums(all_.begin(), all_.end());
+    std::ranges::stable_sort(
+        sums, [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
+    Json list = Json::array();
+    for (const auto& [what, sum] : sums) {
+      list.push_back({{"what", what}, {"count", sum.count}, {"bytes", sum.bytes}});
+    }
+    return list;
+  }
+
+ private:
+  struct Sum {
+    std::uint64_t count = 0, bytes = 0;
+  };
+  std::map<std::string, Sum> all_;
+};
 
 // What this version does not know: lists are united, of anything else the first one stays.
 class Unknown {
@@ -169,6 +201,9 @@ class Merger {
     expected_ = saturating_sum(expected_, value.value("expected", std::uint64_t{0}));
     add_counts(calls_, value, "calls");
     add_counts(alive_, value, "alive");
+    in_use_.add(value, "in_use");
+    ended_with_context_.add(value, "ended_with_context");
+    in_use_listed_ = in_use_listed_ || value.value("in_use_listed", false);
     if (value.contains("work")) add_counts(work_, value, "work");
     if (value.contains("unchecked")) unchecked_.add(value["unchecked"]);
     for (Json finding : value["findings"]) {
@@ -226,6 +261,10 @@ class Merger {
           {"reservations", alive_["reservations"]}}},
         {"processes", result_.processes},
         {"notes", result_.notes}};
+    if (Json list = in_use_.list(); !list.empty()) result_.value["in_use"] = std::move(list);
+    if (Json list = ended_with_context_.list(); !list.empty())
+      result_.value["ended_with_context"] = std::move(list);
+    if (in_use_listed_) result_.value["in_use_listed"] = true;
     result_.value["refusals"] = std::move(refusals_);
     if (!result_.unjudged.empty()) result_.value["leaks_not_looked_for"] = result_.unjudged;
     if (!faults_.empty()) result_.value["faults"] = std::move(faults_);
@@ -264,6 +303,8 @@ class Merger {
   Json driver_ = nullptr, findings_ = Json::array(), faults_ = Json::array(),
        refusals_ = Json::array();
   Counts calls_, alive_, work_;
+  Sums in_use_, ended_with_context_;
+  bool in_use_listed_ = false;
   Union unchecked_;
   Unknown unknown_;
   std::map<std::string, std::uint64_t> unused_;  // in how many processes

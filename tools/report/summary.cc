@@ -5,13 +5,16 @@
 
 #include <algorithm>
 
+#include "api/words.h"
+#include "live/counted.h"
+#include "live/in_use_text.h"
 #include "tools/report/text/findings_table.h"
 
 namespace cuvmm::tools {
 
 namespace {
 
-std::string counted(std::uint64_t count, const char* one, const char* many) {
+std::string one_or_more(std::uint64_t count, const char* one, const char* many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
@@ -40,8 +43,8 @@ std::string notes_text(const MergedReport& report) {
   for (std::size_t i = 0; i < shown; ++i) text += "cuvmm: " + printable(report.notes[i]) + "\n";
   const std::size_t more = report.notes.size() - shown;
   if (more > 0)
-    text +=
-        fmt::format("cuvmm: and {} (--report has all)\n", counted(more, "more note", "more notes"));
+    text += fmt::format("cuvmm: and {} (--report has all)\n",
+                        one_or_more(more, "more note", "more notes"));
   return text;
 }
 
@@ -51,7 +54,8 @@ std::string unused_text(const Json& report) {
   const auto unused = report.find("unused_suppressions");
   if (unused == report.end() || unused->empty()) return "";
   std::string text =
-      "cuvmm: " + counted(unused->size(), "suppression was", "suppressions were") + " not used:\n";
+      "cuvmm: " + one_or_more(unused->size(), "suppression was", "suppressions were") +
+      " not used:\n";
   for (std::size_t i = 0; i < unused->size() && i < kMostUnused; ++i)
     text += "    " + printable((*unused)[i].get<std::string>()) + "\n";
   if (unused->size() > kMostUnused)
@@ -65,6 +69,26 @@ std::string processes_text(const std::vector<std::int64_t>& pids) {
   return pids.size() == 1 ? first : fmt::format("{} and {} more", first, pids.size() - 1);
 }
 
+std::string sums_text(const Json& report, const char* key) {
+  const auto list = report.find(key);
+  if (list == report.end()) return "";
+  std::string text;
+  for (const Json& one : *list) {
+    if (!text.empty()) text += ", ";
+    text += printable(
+        cuvmm::counted(one["count"].get<std::uint64_t>(), one["what"].get<std::string>()));
+    if (const auto bytes = one["bytes"].get<std::uint64_t>()) text += " (" + size_text(bytes) + ")";
+  }
+  return text;
+}
+
+std::string in_use_text(const Json& report) {
+  const std::string text =
+      live::in_use_sentence(sums_text(report, "in_use"), sums_text(report, "ended_with_context"),
+                            report.value("in_use_listed", false));
+  return text.empty() ? text : "cuvmm: " + text + "\n";
+}
+
 }  // namespace
 
 std::string summary_text(const MergedReport& report, const std::vector<std::string>& files,
@@ -74,15 +98,17 @@ std::string summary_text(const MergedReport& report, const std::vector<std::stri
   std::string text = notes_text(report) + findings_table(report.value["findings"]);
   const bool unknown = !report.unjudged.empty();
   if (report.processes > 0 && !nothing_checked(report)) {
-    const std::string leaks = unknown && totals.leaks == 0 ? std::string("leaks: not looked for")
-                                                           : counted(totals.leaks, "leak", "leaks");
-    text += fmt::format("cuvmm: {}, {} undefined, {}", counted(totals.errors, "error", "errors"),
-                        totals.undefined, leaks);
+    const std::string leaks = unknown && totals.leaks == 0
+                                  ? std::string("leaks: not looked for")
+                                  : one_or_more(totals.leaks, "leak", "leaks");
+    text += fmt::format("cuvmm: {}, {} undefined, {}",
+                        one_or_more(totals.errors, "error", "errors"), totals.undefined, leaks);
     if (totals.advice) text += fmt::format(", {} advice", totals.advice);
-    text +=
-        fmt::format(" in {} of {}{}\n", counted(checked_calls(report), "call", "calls"),
-                    counted(report.processes, "process", "processes"), driver_text(report.value));
+    text += fmt::format(" in {} of {}{}\n", one_or_more(checked_calls(report), "call", "calls"),
+                        one_or_more(report.processes, "process", "processes"),
+                        driver_text(report.value));
   }
+  text += in_use_text(report.value);
   text += blame;
   text += unused_text(report.value);
   if (report.processes == 0 && report.unread > 0)

@@ -11,6 +11,7 @@
 #include "api/fnv1a.h"
 #include "api/words.h"
 #include "live/frames/interleave.h"
+#include "live/frames/runtime_frames.h"
 #include "live/frames/stack_text.h"
 #include "rulebook/rule.h"
 #include "tools/view/text/function_name.h"
@@ -170,8 +171,13 @@ std::vector<live::Frame> frames_in(const Json& object, const char* key) {
 const Json* site_of(const Json& stack) {
   if (!stack.is_array() || stack.empty()) return nullptr;
   for (const Json& frame : stack) {
-    // Debug information of Python itself is no place of the program's.
-    if (!text_in(frame, "file").empty() && !live::of_interpreter(frame_of(frame))) return &frame;
+    // Debug information of Python itself, or of a CUDA runtime, is no place of the program's.
+    const live::Frame one = frame_of(frame);
+    if (!one.file.empty() && !live::of_interpreter(one) && !live::of_cuda_runtime(one))
+      return &frame;
+  }
+  for (const Json& frame : stack) {
+    if (!live::of_cuda_runtime(frame_of(frame))) return &frame;
   }
   return &stack.front();
 }

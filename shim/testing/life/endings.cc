@@ -122,7 +122,9 @@ int abort_on_small_stack(const char* size) {
 int abort_in_malloc(const char*) {
   life::init();
   life::misuse();
-  auto* const block = static_cast<volatile std::size_t*>(std::malloc(24));
+  // The last of them lies before what is left of the heap, whatever was freed before.
+  volatile std::size_t* block = nullptr;
+  for (int i = 0; i < 4096; ++i) block = static_cast<volatile std::size_t*>(std::malloc(24));
   block[3] = 0x11;  // the size of what is left of the heap
   std::free(std::malloc(100000));
   std::free(std::malloc(4000));

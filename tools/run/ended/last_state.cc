@@ -14,6 +14,7 @@
 #include "api/posix/process_start.h"
 #include "api/words.h"
 #include "live/frames/interleave.h"
+#include "live/frames/runtime_frames.h"
 #include "live/reader.h"
 #include "ring/reading.h"
 #include "rulebook/check.h"
@@ -79,6 +80,11 @@ class Judge {
     std::vector<const Violation*> in_flight;
     std::size_t unknown = 0;
     const Violations all = check_exit(model, &closed, {});
+    if (!report_.value.contains("in_use")) {
+      if (Json held_still = in_use_json(held, model); !held_still.empty())
+        report_.value["in_use"] = std::move(held_still);
+      report_.value["in_use_listed"] = true;  // nobody can list more of it
+    }
     for (const Violation& leak : all) {
       if (leak.objects.empty()) continue;
       const ObjectRef& object = leak.objects.front();
@@ -126,18 +132,21 @@ class Judge {
 
   void add(const Violation& leak) {
     const RuleInfo& rule = info(leak.rule);
-    const std::vector<live::Frame> stack = frames(leak.objects.front().made.stack);
+    std::vector<live::Frame> stack = frames(leak.objects.front().made.stack);
     const std::uint64_t count = std::max<std::uint64_t>(leak.count, 1);
     if (suppressions_.matches(rule.id, stack)) {
       report_.value["suppressed"] = report_.value.value("suppressed", std::uint64_t{0}) + count;
       return;
     }
+    live::take_runtime_frames(stack);
     Json objects = Json::array();
     for (const ObjectRef& object : leak.objects) {
+      std::vector<live::Frame> maker = frames(object.made.stack);
+      live::take_runtime_frames(maker);
       Json one = {{"what", name(object.kind)},
                   {"value", hex_text(object.value)},
                   {"made_by_call", object.made.call},
-                  {"stack", frames_json(frames(object.made.stack))}};
+                  {"stack", frames_json(maker)}};
       if (object.size != 0) one["size"] = object.size;
       objects.push_back(std::move(one));
     }
@@ -218,7 +227,7 @@ bool made_call(const ring::Reading& calls, std::initializer_list<std::string_vie
 bool made_something(const ring::Reading& calls) {
   return calls.total_calls > calls.calls.size() ||
          made_call(calls, {"cuMemCreate", "cuMemAddressReserve", "cuMemImportFromShareableHandle",
-                           "cuMemRetainAllocationHandle"});
+                           "cuMemRetainAllocationHandle", "cuMemPoolDestroy"});
 }
 
 // Of a process that shows nothing.

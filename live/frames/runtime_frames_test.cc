@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/stack/runtime_frames.h"
+#include "live/frames/runtime_frames.h"
 
 #include <gtest/gtest.h>
 
 #include "live/frames/testing_frames.h"
 
-namespace cuvmm::shim {
+namespace cuvmm::live {
 namespace {
-
-using live::frame;
 
 constexpr const char* kRuntime = "/usr/local/cuda/lib64/libcudart.so.13";
 
@@ -19,6 +17,22 @@ TEST(RuntimeFrames, TheOutermostIsWhatTheProgramCalled) {
   EXPECT_EQ(take_runtime_frames(frames), "cudaFree");
   ASSERT_EQ(frames.size(), 3u);
   EXPECT_EQ(frames[0].function, "work()");
+}
+
+TEST(RuntimeFrames, OfAStaticRuntimeAndOfItsHeaders) {
+  std::vector<Frame> frames = {
+      frame("libcudart_static_0a1b", "/app/program"),
+      frame("libcudart_static_2c3d", "/app/program"), frame("cudaMalloc", "/app/program"),
+      frame("weights()", "/app/program"), frame("cudaLater", "/app/program")};
+  EXPECT_EQ(take_runtime_frames(frames), "cudaMalloc");
+  EXPECT_EQ(frames.front().function, "weights()");
+
+  Frame header = frame("cudaError cudaMalloc<float>(float**, unsigned long)", "/app/program");
+  header.file = "/usr/local/cuda/include/cuda_runtime.h";
+  frames = {frame("ask", kRuntime), frame("cudaMalloc", kRuntime), header,
+            frame("weights()", "/app/program")};
+  EXPECT_EQ(take_runtime_frames(frames), "cudaMalloc");
+  EXPECT_EQ(frames.front().function, "weights()");
 }
 
 TEST(RuntimeFrames, OthersStay) {
@@ -37,4 +51,4 @@ TEST(RuntimeFrames, OthersStay) {
 }
 
 }  // namespace
-}  // namespace cuvmm::shim
+}  // namespace cuvmm::live

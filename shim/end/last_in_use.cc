@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a process has not given back when it ends, and what is no leak.
+#include <chrono>
+
+#include "live/in_use_text.h"
+#include "shim/facts/in_use.h"
+#include "shim/process/process.h"
+#include "shim/process/reserve.h"
+#include "shim/stack/symbolizer.h"
+
+namespace cuvmm::shim {
+
+namespace {
+constexpr std::chrono::milliseconds kPatienceForBooks{1000};
+}  // namespace
+
+void Process::find_in_use() {
+  Opened* const open = opened_.load();
+  if (!open || options_.leak_check == LeakCheck::kNo || open->session.off()) return;
+  in_use_ = open->session.in_use(kPatienceForBooks);
+  const auto ended = open->session.with_model_within(kPatienceForBooks, &ended_with_context);
+  ended_with_context_ = ended.value_or(AllInUse());
+  prepare_symbolizer();
+  add_objects(in_use_, kPatienceForBooks);
+  leave_out_the_runtimes(in_use_);
+  leave_out_the_runtimes(ended_with_context_);
+}
+
+// Symbols are another thread's while it describes.
+bool Process::lists_in_use() const {
+  return options_.leak_check == LeakCheck::kFull && t_state.care != Care::kAsInterrupted &&
+         !(in_use_.empty() && ended_with_context_.empty());
+}
+
+std::string Process::in_use_listed() const {
+  if (!lists_in_use()) return {};
+  return places_text(in_use_, live::kInUse) +
+         places_text(ended_with_context_, live::kEndedWithContext);
+}
+
+std::string Process::in_use_sentence() const {
+  return live::in_use_sentence(sums_text(in_use_), sums_text(ended_with_context_), lists_in_use());
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Notes which plain objects a call makes or ends.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <type_traits>
+
+#include "api/calls.h"
+#include "shim/intercept/in_flight.h"
+#include "shim/intercept/runtime_call.h"
+#include "shim/objects/object_table.h"
+
+namespace cuvmm::shim {
+
+// What the driver makes for itself by its own exported functions is not noted.
+[[gnu::cold]] void note_made(PlainObject::Kind kind, std::uint64_t value,
+                             const Caller& direct) noexcept;
+[[gnu::cold]] void note_retained(int device, const Caller& direct) noexcept;
+/// A call that ends a context, or gives up a reference to one, was accepted.
+[[gnu::cold]] void note_context_ended(std::uint64_t context) noexcept;
+[[gnu::cold]] void note_released(int device, const Caller& direct) noexcept;
+[[gnu::cold]] void note_reset(int device) noexcept;
+
+/// Makes a call that ends an object: it is taken out before, and put back if the driver refuses.
+template <class Make>
+CUresult ending(PlainObject::Kind kind, std::uint64_t value, Make&& make) {
+  if (in_flight()) return make();
+  const auto taken = object_table().take(kind, value);
+  const CUresult result = make();
+  if (result != CUDA_SUCCESS && result != CUDA_ERROR_DEINITIALIZED && taken) {
+    object_table().add(*taken);
+  }
+  return result;
+}
+
+/// The object that a call ends, by its kind and handle.
+struct NamedObject {
+  PlainObject::Kind kind;
+  std::uint64_t value;
+};
+template <class Handle>
+NamedObject named(PlainObject::Kind kind, Handle handle) {
+  return {kind, reinterpret_cast<std::uintptr_t>(handle)};
+}
+inline NamedObject ended_by(const calls::StreamDestroy& c) {
+  return named(PlainObject::Kind::kStream, c.hStream);
+}
+inline NamedObject ended_by(const calls::EventDestroy& c) {
+  return named(PlainObject::Kind::kEvent, c.hEvent);
+}
+inline NamedObject ended_by(const calls::ModuleUnload& c) {
+  return named(PlainObject::Kind::kModule, c.hmod);
+}
+inline NamedObject ended_by(const calls::LibraryUnload& c) {
+  return named(PlainObject::Kind::kLibrary, c.library);
+}
+inline NamedObject ended_by(const calls::GraphExecDestroy& c) {
+  return named(PlainObject::Kind::kExecutableGraph, c.hGraphExec);
+}
+inline NamedObject ended_by(const calls::CtxDestroy& c) {
+  return named(PlainObject::Kind::kContext, c.ctx);
+}
+inline NamedObject ended_by(const calls::CtxDetach& c) {
+  return named(PlainObject::Kind::kContext, c.ctx);
+}
+inline NamedObject ended_by(const calls::GreenCtxDestroy& c) {
+  return named(PlainObject::Kind::kGreenContext, c.hCtx);
+}
+
+/// The object that a call made.
+template <class CallStruct>
+requires requires(const CallStruct& c) {
+  c.module;
+  c.module[0];
+}
+NamedObject made_by(const CallStruct& c) { return named(PlainObject::Kind::kModule, *c.module); }
+template <class CallStruct>
+requires std::is_same_v<CallStruct, calls::LibraryLoadData> ||
+    std::is_same_v<CallStruct, calls::LibraryLoadFromFile>
+        NamedObject made_by(const CallStruct& c) {
+  return named(PlainObject::Kind::kLibrary, *c.library);
+}
+inline NamedObject made_by(const calls::StreamEndCapture& c) {
+  return named(PlainObject::Kind::kGraph, *c.phGraph);
+}
+template <class CallStruct>
+requires requires(const CallStruct& c) { c.phGraphExec; }
+NamedObject made_by(const CallStruct& c) {
+  return named(PlainObject::Kind::kExecutableGraph, *c.phGraphExec);
+}
+
+template <class CallStruct>
+inline constexpr bool kMakesObject = requires(const CallStruct& c) {
+  made_by(c);
+};
+template <class CallStruct>
+inline constexpr bool kEndsObject = requires(const CallStruct& c) {
+  ended_by(c);
+};
+template <class CallStruct>
+inline constexpr bool kGivesUpPrimary =
+    std::is_same_v<CallStruct, calls::DevicePrimaryCtxRelease> ||
+    std::is_same_v<CallStruct, calls::DevicePrimaryCtxReset>;
+/// Whether a call makes or ends a plain object.
+template <class CallStruct>
+inline constexpr bool kFollowed =
+    kMakesObject<CallStruct> || kEndsObject<CallStruct> || kGivesUpPrimary<CallStruct>;
+
+/// Makes the call, and notes what it made or ended.
+template <class CallStruct, class Make>
+CUresult followed(const CallStruct& call, const Caller& caller, Make&& make) {
+  if constexpr (kEndsObject<CallStruct>) {
+    const NamedObject gone = ended_by(call);
+    const CUresult result = ending(gone.kind, gone.value, make);
+    if (result == CUDA_SUCCESS && gone.kind == PlainObject::Kind::kContext) {
+      note_context_ended(gone.value);
+    }
+    return result;
+  } else {
+    const CUresult result = make();
+    if (result != CUDA_SUCCESS) return result;
+    if constexpr (kMakesObject<CallStruct>) {
+      const NamedObject made = made_by(call);
+      note_made(made.kind, made.value, caller);
+    } else if constexpr (std::is_same_v<CallStruct, calls::DevicePrimaryCtxRelease>) {
+      note_released(call.dev, caller);
+    } else {
+      note_reset(call.dev);
+    }
+    return result;
+  }
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/objects/object_functions.h"
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "shim/objects/follow.h"
+#include "shim/process/process.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+std::uint64_t handle_number(const void* handle) { return reinterpret_cast<std::uintptr_t>(handle); }
+
+#define CUVMM_STRIP(...) __VA_ARGS__
+
+#define CUVMM_MAKES(symbol, query, What, arguments, ...)                        \
+  namespace of_##symbol {                                                       \
+    using Function = CUresult (*)(__VA_ARGS__);                                 \
+    constinit std::atomic<Function> behind{nullptr};                            \
+    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                      \
+      const Caller caller = CUVMM_CALLER;                                       \
+      const CUresult result = behind.load(std::memory_order_acquire) arguments; \
+      if (result == CUDA_SUCCESS && out)                                        \
+        note_made(PlainObject::Kind::What, handle_number(*out), caller);        \
+      return result;                                                            \
+    }                                                                           \
+  }
+#define CUVMM_ENDS(symbol, query, What, arguments, ...)                                \
+  namespace of_##symbol {                                                              \
+    using Function = CUresult (*)(__VA_ARGS__);                                        \
+    constinit std::atomic<Function> behind{nullptr};                                   \
+    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                             \
+      return ending(PlainObject::Kind::What, handle_number(CUVMM_STRIP arguments),     \
+                    [&] { return behind.load(std::memory_order_acquire) arguments; }); \
+    }                                                                                  \
+  }
+#include "shim/objects/object_functions.def"
+#undef CUVMM_MAKES
+#undef CUVMM_ENDS
+
+// It gives the device's context out, and the device says which one it is.
+namespace of_retain {
+using Function = CUresult (*)(CUcontext*, CUdevice);
+constinit std::atomic<Function> behind{nullptr};
+[[gnu::noinline]] CUresult CUDAAPI call(CUcontext* out, CUdevice device) {
+  const Caller caller = CUVMM_CALLER;
+  const CUresult result = behind.load(std::memory_order_acquire)(out, device);
+  if (result == CUDA_SUCCESS) note_retained(device, caller);
+  return result;
+}
+}  // namespace of_retain
+
+struct ObjectFunction {
+  const char* symbol;
+  const char* query;
+  void* ours;
+  void (*set)(void*);
+};
+
+// Not by a macro between: cuda.h has macros for some of these names.
+#define CUVMM_MAKES(symbol, query, What, arguments, ...)                              \
+  {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
+     of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
+   }},
+#define CUVMM_ENDS(symbol, query, What, arguments, ...)                               \
+  {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
+     of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
+   }},
+constexpr auto kRetain = "cuDevicePrimaryCtxRetain";
+const ObjectFunction kObjectFunctions[] = {
+#include "shim/objects/object_functions.def"
+    {kRetain, kRetain, reinterpret_cast<void*>(&of_retain::call),
+     [](void* function) {
+       of_retain::behind.store(reinterpret_cast<of_retain::Function>(function));
+     }},
+};
+#undef CUVMM_MAKES
+#undef CUVMM_ENDS
+
+// Several ABIs go by one name: the one that the driver exports there is meant.
+const ObjectFunction* object_function_of(std::string_view name, const void* function) {
+  const ObjectFunction* of_query = nullptr;
+  unsigned queries = 0;
+  for (const ObjectFunction& each : kObjectFunctions) {
+    const bool asked = name == each.query;
+    if (!asked && name != each.symbol) continue;
+    if (Process::get().driver().find(each.symbol) == function) return &each;
+    of_query = &each;
+    ++queries;
+  }
+  return queries == 1 ? of_query : nullptr;
+}
+
+}  // namespace
+
+void* object_function(const char* name, void* driver_function) {
+  if (!driver_function || !name) return nullptr;
+  const ObjectFunction* const known = object_function_of(name, driver_function);
+  if (!known) return nullptr;
+  known->set(driver_function);
+  return known->ours;
+}
+
+}  // namespace cuvmm::shim

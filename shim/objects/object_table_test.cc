@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/objects/object_table.h"
+
+#include <gmock/gmock.h>
+
+namespace cuvmm::shim {
+namespace {
+
+using Kind = PlainObject::Kind;
+constexpr std::chrono::milliseconds kPatience{1000};
+
+PlainObject object(Kind kind, std::uint64_t value, std::uint64_t context = 0, int device = -1) {
+  return {.kind = kind, .value = value, .context = context, .device = device, .made = 1};
+}
+std::size_t left(ObjectTable& table) { return table.all(kPatience)->objects.size(); }
+
+TEST(ObjectTable, KnowsWhatIsThere) {
+  ObjectTable table;
+  table.add(object(Kind::kStream, 7));
+  table.add(object(Kind::kEvent, 7));
+  EXPECT_EQ(left(table), 2u);
+  EXPECT_FALSE(table.take(Kind::kGraph, 7));
+  ASSERT_TRUE(table.take(Kind::kStream, 7));
+  EXPECT_FALSE(table.take(Kind::kStream, 7));
+  EXPECT_EQ(table.all(kPatience)->objects.front().kind, Kind::kEvent);
+}
+
+TEST(ObjectTable, StreamsEndWithTheirContextAndGraphsDoNot) {
+  ObjectTable table;
+  table.add(object(Kind::kContext, 5));
+  table.add(object(Kind::kStream, 1, 5));
+  table.add(object(Kind::kModule, 2, 6, 0));
+  table.add(object(Kind::kEvent, 3, 8, 1));
+  table.add(object(Kind::kGraph, 4));
+  EXPECT_TRUE(table.is_made(5));
+  EXPECT_FALSE(table.is_made(6));
+  table.end_context(5);
+  EXPECT_EQ(left(table), 4u);
+  table.end_primary(0);
+  EXPECT_EQ(left(table), 3u);
+  EXPECT_TRUE(table.take(Kind::kEvent, 3));
+}
+
+TEST(ObjectTable, CountsRetainsByWhoMadeThem) {
+  ObjectTable table;
+  table.retained(0, 11);
+  table.retained(0, 11);
+  table.retained(1, 12);
+  table.released(0, 13);
+  const auto all = table.all(kPatience);
+  ASSERT_EQ(all->retained.size(), 2u);
+  EXPECT_EQ(all->retained[0].count, 2u);
+  ASSERT_EQ(all->released.size(), 1u);
+  EXPECT_EQ(all->released[0].stack, 13u);
+}
+
+TEST(ObjectTable, AChildOfForkStartsFromNothing) {
+  ObjectTable table;
+  table.add(object(Kind::kStream, 7));
+  ASSERT_TRUE(table.lock_for_fork());
+  table.unlock_after_fork();
+  table.clear(true);
+  EXPECT_EQ(left(table), 0u);
+}
+
+}  // namespace
+}  // namespace cuvmm::shim

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes three of one kind of thing (the first argument) and gives them back, or keeps them (with
+// the second argument "kept").
+#include <cuda.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+namespace {
+
+constexpr int kPieces = 3;
+constexpr std::size_t kBytes = std::size_t{1} << 20;
+
+void must(CUresult result) {
+  if (result == CUDA_SUCCESS) return;
+  std::fprintf(stderr, "a legal call was refused: %d\n", result);
+  std::_Exit(70);
+}
+
+struct Thing {
+  CUdeviceptr address = 0;
+  void* host = nullptr;
+  CUarray array = nullptr;
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  CUcontext context = nullptr;
+  CUgraph graph = nullptr;
+  CUgraphExec executable = nullptr;
+  CUmodule module = nullptr;
+  CUlibrary library = nullptr;
+  CUmemoryPool pool = nullptr;
+  CUmemGenericAllocationHandle handle = 0;
+  int fd = -1;
+};
+
+CUmemAllocationProp properties() {
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  return prop;
+}
+
+CUmemoryPool make_pool() {
+  CUmemPoolProps props{};
+  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  CUmemoryPool pool = nullptr;
+  must(cuMemPoolCreate(&pool, &props));
+  return pool;
+}
+
+constexpr const char* kPtx =
+    ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry nothing() { ret; }\n";
+
+struct Program {
+  std::string kind;
+  bool kept = false;
+  CUstream stream = nullptr;
+  CUmemoryPool pool = nullptr;
+
+  bool is(const char* name) const { return kind == name; }
+
+  void make(Thing& t) {
+    if (is("malloc") || is("device-end")) must(cuMemAlloc(&t.address, kBytes));
+    if (is("managed")) must(cuMemAllocManaged(&t.address, kBytes, CU_MEM_ATTACH_GLOBAL));
+    if (is("async")) must(cuMemAllocAsync(&t.address, kBytes, stream));
+    if (is("frompool") || is("lostpool")) {
+      must(cuMemAllocFromPoolAsync(&t.address, kBytes, pool, stream));
+    }
+    if (is("host")) must(cuMemAllocHost(&t.host, kBytes));
+    if (is("register")) {
+      t.host = aligned_alloc(4096, kBytes);
+      must(cuMemHostRegister(t.host, kBytes, 0));
+    }
+    if (is("array")) {
+      const CUDA_ARRAY_DESCRIPTOR shape{64, 64, CU_AD_FORMAT_FLOAT, 1};
+      must(cuArrayCreate(&t.array, &shape));
+    }
+    if (is("stream")) must(cuStreamCreate(&t.stream, CU_STREAM_NON_BLOCKING));
+    if (is("event")) must(cuEventCreate(&t.event, 0));
+    if (is("context")) make_context(t);
+    if (is("retain")) must(cuDevicePrimaryCtxRetain(&t.context, 0));
+    if (is("graph") || is("executable")) must(cuGraphCreate(&t.graph, 0));
+    if (is("executable")) {
+      must(cuGraphInstantiateWithFlags(&t.executable, t.graph, 0));
+      must(cuGraphDestroy(t.graph));
+    }
+    if (is("module")) must(cuModuleLoadData(&t.module, kPtx));
+    if (is("library")) {
+      must(cuLibraryLoadData(&t.library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0));
+    }
+    if (is("pool")) t.pool = make_pool();
+    if (is("vmm")) {
+      const CUmemAllocationProp prop = properties();
+      must(cuMemCreate(&t.handle, 2 * kBytes, &prop, 0));
+    }
+    if (is("reserve")) must(cuMemAddressReserve(&t.address, 2 * kBytes, 0, 0, 0));
+    if (is("dmabuf") || is("dmabuf-freed")) {
+      must(cuMemAlloc(&t.address, 2 * kBytes));
+      must(cuMemGetHandleForAddressRange(&t.fd, t.address, 2 * kBytes,
+                                         CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
+      if (is("dmabuf-freed")) must(cuMemFree(t.address));
+    }
+  }
+
+  void end(Thing& t) const {
+    if (is("malloc") || is("managed") || is("device-end")) must(cuMemFree(t.address));
+    if (is("async") || is("frompool") || is("lostpool")) must(cuMemFreeAsync(t.address, stream));
+    if (is("host")) must(cuMemFreeHost(t.host));
+    if (is("register")) must(cuMemHostUnregister(t.host));
+    if (is("array")) must(cuArrayDestroy(t.array));
+    if (is("stream")) must(cuStreamDestroy(t.stream));
+    if (is("event")) must(cuEventDestroy(t.event));
+    if (is("context")) must(cuCtxDestroy(t.context));
+    if (is("retain")) must(cuDevicePrimaryCtxRelease(0));
+    if (is("graph")) must(cuGraphDestroy(t.graph));
+    if (is("executable")) must(cuGraphExecDestroy(t.executable));
+    if (is("module")) must(cuModuleUnload(t.module));
+    if (is("library")) must(cuLibraryUnload(t.library));
+    if (is("pool")) must(cuMemPoolDestroy(t.pool));
+    if (is("vmm")) must(cuMemRelease(t.handle));
+    if (is("reserve")) must(cuMemAddressFree(t.address, 2 * kBytes));
+    if (is("dmabuf") || is("dmabuf-freed")) ::close(t.fd);
+    if (is("dmabuf")) must(cuMemFree(t.address));
+  }
+
+  static void make_context(Thing& t) {
+#if CUDA_VERSION >= 13000
+    must(cuCtxCreate(&t.context, nullptr, 0, 0));
+#else
+    must(cuCtxCreate(&t.context, 0, 0));
+#endif
+    must(cuCtxPopCurrent(&t.context));
+  }
+
+  int run() {
+    must(cuInit(0));
+    CUcontext context = nullptr;
+    must(cuDevicePrimaryCtxRetain(&context, 0));
+    must(cuCtxSetCurrent(context));
+    must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    if (is("frompool") || is("lostpool")) pool = make_pool();
+    CUdeviceptr checked = 0;  // a run without a call that is checked has checked nothing
+    must(cuMemAlloc(&checked, kBytes));
+    must(cuMemFree(checked));
+    Thing things[kPieces];
+    for (Thing& thing : things) make(thing);
+    for (Thing& thing : things) {
+      if (!kept) end(thing);
+    }
+    must(cuStreamSynchronize(stream));
+    if (is("lostpool") || (is("frompool") && !kept)) must(cuMemPoolDestroy(pool));
+    must(cuStreamDestroy(stream));
+    if (is("retain") && kept) return 0;
+    // What is left of others goes with the context where that is their end.
+    if (!kept || is("device-end")) must(cuDevicePrimaryCtxRelease(0));
+    return 0;
+  }
+};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  Program program{arguments[1], count > 2 && std::strcmp(arguments[2], "kept") == 0};
+  const int code = program.run();
+  if (count > 3) {
+    ::sleep(1);  // from here on nobody thinks that it is about to free something
+    ::raise(std::atoi(arguments[3]));
+  }
+  return code;
+}

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What programs have not given back: counted in one line, listed on request, a leak where the owner is gone.
+
+Usage: left_at_the_end_test.py BUILD.
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
+CUVMM = str(BUILD / "bin" / "cuvmm")
+KINDS, RUNTIME = str(BUILD / "left" / "kinds"), str(BUILD / "left" / "runtime_kinds")
+
+# Of each kind, what three of it are called. A retain of the primary context is kept with them, and says nothing.
+COUNTED = {
+    "malloc": "3 pieces of cuMemAlloc (3 MiB)",
+    "managed": "3 pieces of managed memory (3 MiB)",
+    "async": "3 pieces of pool memory (3 MiB)",
+    "frompool": "3 pieces of pool memory (3 MiB), 1 pool",
+    "host": "3 pieces of page-locked host memory (3 MiB)",
+    "register": "3 registered ranges of host memory (3 MiB)",
+    "array": "3 arrays",
+    "stream": "3 streams",
+    "event": "3 events",
+    "context": "3 contexts",
+    "graph": "3 graphs",
+    "executable": "3 executable graphs",
+    "module": "3 modules",
+    "library": "3 libraries",
+    "reserve": "3 empty reservations (6 MiB)",
+    "dmabuf": "3 descriptors of a dma-buf (6 MiB), 3 pieces of cuMemAlloc (6 MiB)",
+}
+LEAKS = {
+    "lostpool": "cuMemPoolDestroy-memory-freed",
+    "pool": "cuMemPoolCreate-destroyed",
+    "vmm": "cuMemCreate-released",
+    "dmabuf-freed": "cuMemGetHandleForAddressRange-fd-closed",
+}
+
+
+class LeftAtTheEnd(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="cuvmm-left-")
+        self.addCleanup(folder.cleanup)
+        self.report = os.path.join(folder.name, "report.json")
+        self.clean = {k: v for k, v in os.environ.items() if not k.startswith(("CUVMM_", "LD_"))}
+
+    def run_it(self, *program, options=(), status=0):
+        result = subprocess.run([CUVMM, "run", "--emulate", "--error-exitcode", "9", "--report", self.report, *options,
+                                 "--", *program], env=self.clean, text=True, stdin=subprocess.DEVNULL,
+                                capture_output=True, timeout=100)
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        with open(self.report, encoding="utf-8") as file:
+            return json.load(file), result.stderr
+
+    def sentence(self, errors):
+        lines = [line for line in errors.splitlines() if "still in use at the end" in line or "freed only by" in line]
+        self.assertLessEqual(len(lines), 1, errors)
+        return lines[0] if lines else ""
+
+    def test_who_gives_all_back_hears_nothing(self):
+        for kind in (*COUNTED, *LEAKS, "retain", "device-end"):
+            with self.subTest(kind):
+                report, errors = self.run_it(KINDS, kind)
+                self.assertEqual(self.sentence(errors), "")
+                self.assertNotIn("in_use", report)
+                self.assertEqual(report["summary"]["leak"], 0, errors)
+
+    def test_what_is_kept_is_counted_in_one_line(self):
+        for kind, text in COUNTED.items():
+            with self.subTest(kind):
+                report, errors = self.run_it(KINDS, kind, "kept")
+                self.assertEqual(report["summary"]["leak"], 0, errors)
+                line = self.sentence(errors)
+                self.assertTrue(line.endswith(f"at the end: {text}; --leak-check=full lists them"), line)
+
+    def test_each_retain_counts(self):
+        self.assertIn("4 retains of a primary context", self.sentence(self.run_it(KINDS, "retain", "kept")[1]))
+
+    def test_a_leak_where_the_owner_is_gone(self):
+        for kind, rule in LEAKS.items():
+            with self.subTest(kind):
+                report, errors = self.run_it(KINDS, kind, "kept", status=9)
+                self.assertEqual([(f["rule"], f["count"]) for f in report["findings"]], [(rule, 3)])
+                self.assertRegex(report["findings"][0]["stack"][0]["function"], "Program::make\\(|make_pool")
+                self.assertEqual(self.sentence(errors), "")
+
+    def test_what_only_a_context_ended_is_said(self):
+        report, errors = self.run_it(KINDS, "device-end", "kept")
+        self.assertIn("freed only by the end of its context: 3 pieces of cuMemAlloc (3 MiB)", self.sentence(errors))
+        self.assertEqual(report["ended_with_context"], [{"what": "piece of cuMemAlloc", "count": 3, "bytes": 3 << 20}])
+        self.assertEqual(report["summary"]["leak"], 0)
+
+    def test_on_request_each_place_is_listed(self):
+        for kind in ("malloc", "event", "lostpool"):
+            with self.subTest(kind):
+                _, errors = self.run_it(KINDS, kind, "kept", options=("--leak-check=full",),
+                                        status=9 if kind in LEAKS else 0)
+                self.assertNotIn("lists them", errors)
+                place = errors.split("still in use: 3 ")[-1] if kind in COUNTED else errors
+                self.assertIn("Program::make(", place)
+        report, errors = self.run_it(KINDS, "malloc", "kept", options=("--leak-check=no",))
+        self.assertEqual(self.sentence(errors), "")
+        self.assertNotIn("in_use", report)
+
+    def test_of_a_process_that_is_killed_memory_is_counted(self):
+        _, errors = self.run_it(KINDS, "malloc", "kept", str(signal.SIGTERM), status=-signal.SIGTERM)
+        self.assertIn("3 pieces of cuMemAlloc (3 MiB)", self.sentence(errors))
+        report, errors = self.run_it(KINDS, "lostpool", "kept", str(signal.SIGTERM), status=9)
+        self.assertEqual([(f["rule"], f["count"]) for f in report["findings"]], [(LEAKS["lostpool"], 3)], errors)
+
+    def test_the_runtime_s_own_things_are_not_the_program_s(self):
+        report, errors = self.run_it(RUNTIME)
+        self.assertEqual(self.sentence(errors), "")
+        self.assertEqual(report["findings"], [])
+        report, errors = self.run_it(RUNTIME, "kept")
+        line = self.sentence(errors)
+        self.assertIn("at the end: 1 piece of cuMemAlloc (3 MiB), 1 stream; --leak-check", line)
+        _, errors = self.run_it(RUNTIME, "kept", options=("--leak-check=full",))
+        for function in ("weights", "queue"):
+            self.assertRegex(errors, rf"#0 {function} at ")
+
+
+class Live(unittest.TestCase):
+    def test_memory_of_the_runtime_is_shown_at_the_program_s_line(self):
+        with tempfile.TemporaryDirectory(prefix="cuvmm-left-") as folder:
+            program = subprocess.Popen([CUVMM, "run", "--emulate", "--live", folder, "--timeline", "--report",
+                                        folder + "/r.json", "--", RUNTIME, "kept", "wait"], text=True,
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.addCleanup(program.communicate)
+            self.assertEqual(program.stdout.readline(), "ready\n")
+            pid = [name.split("-")[0] for name in os.listdir(folder) if name.endswith(".live")][0]
+            leaks = subprocess.run([CUVMM, "leaks", pid, "--since", "0", "--folder", folder], capture_output=True,
+                                   text=True, timeout=60).stdout
+            self.assertRegex(leaks, r"1 piece of cuMemAlloc made since then and still there, 3 MiB .*\n +#0 weights at ")
+            program.communicate("\n", timeout=60)
+            memory = subprocess.run([CUVMM, "memory", folder + "/r.json"], capture_output=True, text=True, timeout=60)
+            self.assertIn("weights at ", memory.stdout)
+            self.assertNotIn("cuvmm::runtime", memory.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
