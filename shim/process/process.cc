@@ -86,6 +86,7 @@ Process::Process()
       labels_(options_.scope, options_.nvtx_include) {
   silence_stderr(options_.quiet);
   limit_stacks(static_cast<std::size_t>(options_.stack_depth));
+  object_table();  // made now: a child that is forked while a thread makes it would wait for ever
   if (options_.no_symbols) do_without_symbols();
   if (options_.no_python_frames || options_.stack_depth == 1) do_without_python();
   suppressions_ =

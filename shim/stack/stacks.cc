@@ -242,7 +242,8 @@ struct alignas(64) KnownWalk {
   std::uint32_t count;
   std::uint64_t frames[kMaxFrames - 1];  ///< address and distance in a word: few cache lines
 
-  bool matches(const std::uintptr_t* slot) const {
+  // Slots of frames that are gone may lie between other frames' variables now.
+  [[gnu::no_sanitize_address]] bool matches(const std::uintptr_t* slot) const {
     for (std::uint32_t i = 0; i < count; ++i) {
       slot += frames[i] >> kShift;
       const std::uint64_t address = frames[i] & ((std::uint64_t{1} << kShift) - 1);

@@ -7,6 +7,8 @@
 #include <new>
 #include <utility>
 
+#include "api/posix/cancel_off.h"
+
 namespace cuvmm::shim {
 
 namespace {
@@ -400,6 +402,7 @@ OwnEvent WorkRoom::event_behind(const StreamKey& key) {
 void WorkRoom::destroy_stream(CUstream handle) {
   const StreamKey key{number(handle)};
   if (key.is_default()) return;
+  const CancelOff no_cancel;
   const bool askable = has_pending() && !(captures() && capturing(key));
   const OwnEvent last_event = askable ? event_behind(key) : OwnEvent{};
   const Locked lock(mutex_);

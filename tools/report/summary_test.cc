@@ -54,7 +54,7 @@ TEST(SummaryText, CountsWhatIsInUseOfAllProcessesInOneLine) {
   one["in_use"] = {sum("stream", 1, 0), sum("piece of cuMemAlloc", 3, 1 << 20)};
   other["in_use"] = {sum("piece of cuMemAlloc", 1, 1 << 20), sum("library", 2, 0),
                      sum("array", 2, 0)};
-  other["ended_with_context"] = {sum("piece of managed memory", 1, 4096)};
+  other["ended_with_context"] = Json::array({sum("piece of managed memory", 1, 4096)});
   const auto text = [&] { return summary_text(merge_reports({parsed(one), parsed(other)}), {}); };
   const std::string wanted =
       "cuvmm: still in use at the end: 4 pieces of cuMemAlloc (2 MiB), 2 arrays, 2 libraries, "
@@ -62,7 +62,7 @@ TEST(SummaryText, CountsWhatIsInUseOfAllProcessesInOneLine) {
   EXPECT_THAT(text(), HasSubstr(wanted + "; --leak-check=full lists them\n"));
   one["in_use_listed"] = true;
   EXPECT_THAT(text(), HasSubstr(wanted + "\n"));
-  one["in_use"] = {{{"what", 7}}};  // what a process wrote may be anything
+  one["in_use"] = Json::array({{{"what", 7}}});  // what a process wrote may be anything
   EXPECT_THAT(text(), HasSubstr("in use at the end: 1 piece of cuMemAlloc (1 MiB)"));
 }
 
