@@ -112,7 +112,7 @@ Outcome collect_run(const std::string& folder, const RunEnd& end) {
     // A run that could not be made has said why.
     std::string why = read_text(folder + "/stderr");
     while (!why.empty() && why.back() == '\n') why.pop_back();
-    outcome.trouble = why.empty() ? "there is no report" : why;
+    outcome.trouble = why.empty() || WIFSIGNALED(end.status) ? "there is no report" : why;
   }
   note_deaths(outcome);
   return outcome;
