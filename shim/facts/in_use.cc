@@ -133,8 +133,10 @@ bool names_one_of(std::string_view function, Parts parts) {
 class Runtimes {
  public:
   bool made_for_itself(const char* what, StackId stack) const {
-    if (needs_symbols(what)) return by_symbols(what, stack);
     const std::span<const std::uintptr_t> frames = stack_frames(stack);
+    // Symbols are read only where a shared libcudart does not answer: they take milliseconds.
+    const bool shared = !frames.empty() && in_runtime(frames.front());
+    if (needs_symbols(what) && !shared) return by_symbols(what, stack);
     std::size_t inside = 0;
     while (inside < frames.size() && in_runtime(frames[inside])) ++inside;
     if (inside == 0) return false;
@@ -164,10 +166,19 @@ class Runtimes {
 // The program's retains of each device's primary context that nobody released. One of them says
 // nothing: that is how a program has a context to its end.
 void add_retains(AllInUse& all, const ObjectTable::All& table) {
+  // The runtime releases no more than it retains: without its own there are no more left. So most
+  // programs need no symbols here.
+  std::map<int, std::int64_t> with_the_runtimes;
+  for (const auto& one : table.retained) {
+    with_the_runtimes[one.device] += static_cast<std::int64_t>(one.count);
+  }
+  for (const auto& one : table.released) {
+    with_the_runtimes[one.device] -= static_cast<std::int64_t>(one.count);
+  }
   const Runtimes runtimes;
   const char* const what = words(PlainObject::Kind::kRetain);
   const auto own = [&](const ObjectTable::Retains& one) {
-    return !runtimes.made_for_itself(what, one.stack);
+    return with_the_runtimes[one.device] >= 2 && !runtimes.made_for_itself(what, one.stack);
   };
   std::map<int, std::int64_t> left;
   for (const auto& one : table.retained) {
