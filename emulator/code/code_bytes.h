@@ -19,8 +19,8 @@ class CodeBytes {
   CodeBytes(const char* bytes, std::size_t size) : bytes_(bytes), size_(size) {}
 
   bool bounded() const { return size_ != kUnknown; }
-  /// Whether [offset, offset + size) belongs to the image. An image of unknown size is taken to reach
-  /// as far as memory can be read without a gap: what lies behind a gap is another object's.
+  /// Whether [offset, offset + size) belongs to the image. An image of unknown size is taken to
+  /// reach as far as memory can be read without a gap: what lies behind a gap is another object's.
   bool inside(std::uint64_t offset, std::uint64_t size) const {
     if (bounded()) return offset <= size_ && size <= size_ - offset;
     if (offset > UINT64_MAX - size) return false;

@@ -232,9 +232,8 @@ TEST(Summary, NamesRepeatsAndWhatIsInUse) {
   const std::string text =
       summary_text(ledger, {.calls = 9, .in_use = "still in use at the end: 2 streams"});
   EXPECT_THAT(repeats_text(ledger), testing::HasSubstr("3 times: cuMemMap-offset-zero"));
-  EXPECT_THAT(text,
-              testing::HasSubstr("9 calls checked: 3 errors, 0 undefined, 0 leaks\n"
-                                 "cuvmm: still in use at the end: 2 streams\n"));
+  EXPECT_THAT(text, testing::HasSubstr("9 calls checked: 3 errors, 0 undefined, 0 leaks\n"
+                                       "cuvmm: still in use at the end: 2 streams\n"));
 }
 
 }  // namespace

@@ -80,6 +80,20 @@ void write_work(Writer& out, const WorkCounts& work) {
   out.text("}");
 }
 
+void write_findings(Writer& out, const Ledger& ledger) {
+  out.text(",\"findings\":[");
+  bool first = true;
+  for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {
+    if (!entry->ready()) continue;
+    out.text(first ? "\n{" : ",\n{");
+    first = false;
+    out.text(entry->json);
+    out.member("count", entry->count.load());
+    if (const std::uint64_t handled = entry->handled.load()) out.member("handled", handled);
+    out.text("}");
+  }
+}
+
 void write_members(Writer& out, const ReportContext& context, const Ledger& ledger) {
   out.text("{\"schema\":1");
   out.member("pid", static_cast<std::uint64_t>(context.pid));
@@ -100,17 +114,7 @@ void write_members(Writer& out, const ReportContext& context, const Ledger& ledg
     out.text(",\"escaped\":");
     out.text(context.escaped);
   }
-  out.text(",\"findings\":[");
-  first = true;
-  for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {
-    if (!entry->ready()) continue;
-    out.text(first ? "\n{" : ",\n{");
-    first = false;
-    out.text(entry->json);
-    out.member("count", entry->count.load());
-    if (const std::uint64_t handled = entry->handled.load()) out.member("handled", handled);
-    out.text("}");
-  }
+  write_findings(out, ledger);
   const Totals totals = ledger.totals();
   out.text("],\n\"summary\":{");
   out.member("error", totals.errors, true);

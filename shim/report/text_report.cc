@@ -186,7 +186,7 @@ std::string summary_text(const Ledger& ledger, const SummaryFacts& facts) {
             " of them without a text: another thread kept the list of findings)";
   }
   if (ledger.suppressed() != 0) text += ", " + std::to_string(ledger.suppressed()) + " suppressed";
-  text += "\n";
+  text += '\n';
   if (!facts.in_use.empty()) text += "cuvmm: " + facts.in_use + "\n";
   return text;
 }

@@ -316,10 +316,7 @@ void accept_ipc(AnsweringDriver& driver) {
              });
 }
 
-}  // namespace
-
-Driver work_driver() {
-  AnsweringDriver driver;
+void accept_contexts(AnsweringDriver& driver) {
   driver.set(calls::CtxGetCurrent{}, [](CUcontext* context) {
     cancellation_point();
     *context = WorkAnswers::now->context;
@@ -330,6 +327,13 @@ Driver work_driver() {
     *device = 0;
     return CUDA_SUCCESS;
   });
+}
+
+}  // namespace
+
+Driver work_driver() {
+  AnsweringDriver driver;
+  accept_contexts(driver);
   const auto accepts = [](auto...) { return CUDA_SUCCESS; };
   accept_ipc(driver);
   accept_mappings(driver);
