@@ -189,13 +189,13 @@ class alignas(64) Session {
 
   /// Lives as long as the session. Thread-safe.
   void observe(CallObserver* observer) { observer_.store(observer, std::memory_order_release); }
-  /// Whether a thread was told so in a call: it may wait now, with memory that it would have used.
   /// The last call that ended a context; call 0: none, or no lock.
   Origin context_end() {
     if (!mutex_.lock_within(std::chrono::milliseconds(20))) return {};
     const Locked lock(mutex_, kHeldAlready);
     return books_.causes.context_end();
   }
+  /// Whether a thread was told so in a call: it may wait now, with memory that it would have used.
   bool driver_ended() const { return driver_ended_.load(std::memory_order_relaxed); }
   bool off() const { return off_.load(std::memory_order_relaxed); }
 

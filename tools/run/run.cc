@@ -351,10 +351,6 @@ LastStates left_by_processes(const Environment& environment) {
   return states;
 }
 
-}  // namespace
-
-namespace {
-
 // 0, or the exit code where a file of the run cannot be written, or has no known format.
 int check_outputs(RunSettings& options) {
   for (const std::string& report : options.reports) {
