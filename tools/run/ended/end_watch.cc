@@ -5,43 +5,17 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "api/posix/process_start.h"
 #include "live/format.h"
-#include "tools/report/tree/proc_text.h"
+#include "tools/run/ended/thread_state.h"
 
 namespace cuvmm::tools {
 
 namespace {
-
-// A thread, as /proc tells of it.
-struct ThreadState {
-  char state = '\0';  // as ps shows it; '\0': there is no such thread
-  std::uint64_t start = 0, start_stack = 0;
-  bool dead() const { return state == '\0' || state == 'Z' || state == 'X'; }
-};
-
-ThreadState thread_state(const std::string& folder) {
-  const std::string text = proc_text(folder + "/stat");
-  // The second field, in brackets, may hold anything.
-  const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return {};
-  std::istringstream words(text.substr(name_end + 1));
-  ThreadState found;
-  constexpr int kState = 3, kStart = 22, kStartStack = 28;
-  std::string word;
-  for (int field = kState; field <= kStartStack && words >> word; ++field) {
-    if (field == kState) found.state = word[0];
-    if (field == kStart) found.start = std::strtoull(word.c_str(), nullptr, 10);
-    if (field == kStartStack) found.start_stack = std::strtoull(word.c_str(), nullptr, 10);
-  }
-  return found;
-}
 
 // The first thread may be over long before the others.
 bool other_thread_lives(const std::string& process) {
@@ -99,8 +73,7 @@ void EndWatch::look_at(Watched& one) {
   const bool same = first.state != '\0' && first.start == one.start;
   const bool lives = same && (!first.dead() || other_thread_lives(process));
   if (one.start_stack == 0) one.start_stack = first.start_stack;
-  // What has ended has no stack.
-  one.end.became_another = lives && !first.dead() && first.start_stack != one.start_stack;
+  one.end.became_another = lives && first.runs_another_program(one.start_stack);
   if (lives && !one.end.became_another) {
     one.end.ns = now;
     if (first.state == 'T' || first.state == 't') one.end.stopped_ns = now;
