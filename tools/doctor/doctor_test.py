@@ -299,6 +299,12 @@ class DriversThatMisbehave(Doctor):
         driver = self.checks("--driver", library, CUDA_VISIBLE_DEVICES="9")["driver"]
         self.assertIn('CUDA_VISIBLE_DEVICES is "9"', driver["detail"])
 
+    def test_hidden_devices_are_the_cause_whatever_else_is_missing(self):
+        for hidden in ("", "-1", "-1,0"):
+            driver = self.checks("--emulate", CUDA_VISIBLE_DEVICES=hidden)["driver"]
+            self.assertIn(f'CUDA_VISIBLE_DEVICES is "{hidden}", which hides every GPU', driver["detail"])
+            self.assertIn("unset CUDA_VISIBLE_DEVICES", driver["fix"])
+
 
 class Usage(Doctor):
     def test_unknown_needs_are_refused_with_the_list(self):

@@ -18,6 +18,8 @@ namespace cuvmm::doctor {
 
 namespace {
 
+constexpr const char* kVisibleSource = "CUDA programming guide: CUDA_VISIBLE_DEVICES";
+
 // "CUDA 13.0".
 std::string cuda_version(long long version) {
   return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
@@ -46,6 +48,24 @@ Check not_loaded(const std::string& error, std::span<const Check> seen, bool in_
                   kSource);
 }
 
+// Of a cuInit that answered NO_DEVICE: what CUDA_VISIBLE_DEVICES has to do with it.
+void blame_visible_devices(Check& check, std::span<const Check> seen) {
+  const auto visible = variable("CUDA_VISIBLE_DEVICES");
+  if (!visible) return;
+  // The first entry that names no device ends the list.
+  const bool hides_all = visible->empty() || visible->starts_with('-');
+  if (hides_all) {
+    check.detail = answer_text("cuInit", CUDA_ERROR_NO_DEVICE) +
+                   fmt::format(": CUDA_VISIBLE_DEVICES is \"{}\", which hides every GPU", *visible);
+    check.source = kVisibleSource;
+  } else {
+    check.detail += fmt::format(". CUDA_VISIBLE_DEVICES is \"{}\"", *visible);
+  }
+  const Check* nodes = find(seen, "device-nodes");
+  if (hides_all || !nodes || nodes->status == Status::kWorks)
+    check.fix = "unset CUDA_VISIBLE_DEVICES, or name a GPU that is there";
+}
+
 Check judge_start(const DriverAnswers& answers, std::span<const Check> seen, bool in_container) {
   const Ended& ended = answers.facts;
   const Facts& facts = ended.facts;
@@ -60,14 +80,7 @@ Check judge_start(const DriverAnswers& answers, std::span<const Check> seen, boo
   }
   if (*init != CUDA_SUCCESS) {
     Check check = refused("driver", "cuInit", static_cast<CUresult>(*init), 0, "", seen);
-    if (const auto visible = variable("CUDA_VISIBLE_DEVICES");
-        visible && *init == CUDA_ERROR_NO_DEVICE) {
-      check.detail += fmt::format(". CUDA_VISIBLE_DEVICES is \"{}\"", *visible);
-      const Check* nodes = find(seen, "device-nodes");
-      if (!nodes || nodes->status == Status::kWorks) {
-        check.fix = "unset CUDA_VISIBLE_DEVICES, or name a GPU that is there";
-      }
-    }
+    if (*init == CUDA_ERROR_NO_DEVICE) blame_visible_devices(check, seen);
     if (!ended.said.empty()) check.detail += ". It says: " + ended.said;
     if (!answers.raised.empty()) {
       check.detail += fmt::format(". With {} it {}", answers.raised,
@@ -98,7 +111,6 @@ std::string names_text(const Facts& facts, int count) {
 }
 
 Check judge_devices(const Facts& facts, int nvml_devices) {
-  constexpr const char* kSource = "CUDA programming guide: CUDA_VISIBLE_DEVICES";
   const int count = static_cast<int>(facts.number("count").value_or(0));
   const auto visible = variable("CUDA_VISIBLE_DEVICES");
   const std::string chosen =
@@ -107,7 +119,7 @@ Check judge_devices(const Facts& facts, int nvml_devices) {
     return does_not("devices", "the driver shows no device" + chosen,
                     visible ? "unset CUDA_VISIBLE_DEVICES, or name a GPU that is there"
                             : "give this process a GPU: see device-nodes",
-                    kSource);
+                    kVisibleSource);
   }
   std::string text = names_text(facts, count) + " (";
   for (int i = 0; i < count; ++i) {
@@ -115,7 +127,7 @@ Check judge_devices(const Facts& facts, int nvml_devices) {
   }
   text += ')';
   if (nvml_devices > count) text += fmt::format(", of {} that NVML sees", nvml_devices);
-  return works("devices", text + chosen, kSource);
+  return works("devices", text + chosen, kVisibleSource);
 }
 
 Check judge_mode(const Facts& facts, int count) {
