@@ -15,4 +15,6 @@ set(CUVMM_PRIVATE_LIBDIR "${CMAKE_INSTALL_LIBDIR}/cuvmm")
 set(CUVMM_PRELOADED libcuvmm-shim.so libcuvmm-other-libc.so emulator/libcudart.so.12 emulator/libcudart.so.13
     emulator/libcuvmm-blas.so)
 set(CUVMM_PRELOAD_FOLDERS lib lib64 lib/x86_64-linux-gnu lib/aarch64-linux-gnu)
+file(RELATIVE_PATH CUVMM_CMAKE_FROM_BIN "/prefix/${CMAKE_INSTALL_BINDIR}" "/prefix/${CMAKE_INSTALL_LIBDIR}/cmake/cuvmm")
+file(RELATIVE_PATH CUVMM_PKGCONFIG_FROM_BIN "/prefix/${CMAKE_INSTALL_BINDIR}" "/prefix/${CMAKE_INSTALL_DATADIR}/pkgconfig")
 file(RELATIVE_PATH CUVMM_PRIVATE_FROM_BIN "/prefix/${CMAKE_INSTALL_BINDIR}" "/prefix/${CUVMM_PRIVATE_LIBDIR}")

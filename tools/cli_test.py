@@ -109,6 +109,8 @@ class Usage(CliTest):
             (["replay", "--timeout", "nan", "x"], ["'nan' is not a number of seconds from 0.001"]),
             (["conform", "--timeout", "0"], ["'0' is not a number of seconds from 0.001"]),
             (["run", "--emulate", "documented", "--", "true"], ["did you mean --emulate=documented?"]),
+            (["run", "--emulate", "h200", "--", "true"], ["did you mean --emulate=h200-580.159.04?"]),
+            (["run", "--emulate", "H200", "--", "true"], ["did you mean --emulate=h200-580.159.04?"]),
             (["run", "--emulate=documentd", "--", "true"], ["did you mean documented?"]),
             (["run", "--suppressions", "/no/file", "--", "true"], ["/no/file: No such file"]),
             (["run", "--driver", "/tmp", "--", "true"], ["is a folder; a file was expected"]),
@@ -126,6 +128,17 @@ class Usage(CliTest):
             with self.subTest(arguments=arguments):
                 self.assert_usage(arguments, *expected)
 
+    def all_commands(self):
+        """Each command as words, with those of commands that have some."""
+        found = [[]]
+        for command in found:
+            text = self.cuvmm(*command, "--help", environment={"COLUMNS": "120"}).stdout
+            for heading, lines in re.findall(r"^(\S[^\n]*):\n((?:  [^\n]*\n)+)", text, re.M):
+                if heading == "Subcommands" or not command and heading not in ("Options", "Examples"):
+                    found += [[*command, word] for word in re.findall(r"^  ([a-z-]+) ", lines, re.M)]
+        self.assertGreater(len(found), 21)
+        return found
+
     def test_every_help_shows_two_examples(self):
         for command in [[], ["run"], ["explain"], ["rules"], ["replay"], ["to-c"]]:
             with self.subTest(command=command):
@@ -133,6 +146,43 @@ class Usage(CliTest):
                 self.assertEqual(result.returncode, 0)
                 examples = result.stdout[result.stdout.index("Examples:"):]
                 self.assertGreaterEqual(len(re.findall(r"^  cuvmm ", examples, re.M)), 2)
+
+    def test_help_fits_the_terminal(self):
+        for columns in (60, 80, 120):
+            for command in self.all_commands():
+                with self.subTest(command=command, columns=columns):
+                    text = self.cuvmm(*command, "--help", environment={"COLUMNS": str(columns)}).stdout
+                    # What is to be typed stays on one line.
+                    long = [line for line in text.splitlines()
+                            if len(line) > columns and not re.match(r"  +\S+(?!.*\S  +\S)|Usage: ", line)]
+                    self.assertEqual(long, [])
+
+    def test_each_help_begins_with_an_example_of_its_own(self):
+        for command in self.all_commands():
+            with self.subTest(command=command):
+                text = self.cuvmm(*command, "--help").stdout
+                examples = text[text.index("Examples:"):].splitlines()
+                self.assertTrue(examples[1].startswith(" ".join(["  cuvmm", *command])), examples[1])
+
+    def test_help_of_a_command_by_word(self):
+        self.assertEqual(self.cuvmm("help", "map").stdout, self.cuvmm("map", "--help").stdout)
+        self.assertEqual(self.cuvmm("help").stdout, self.cuvmm("--help").stdout)
+        self.assert_usage(["help", "mpa"], "unknown command 'mpa'; did you mean map?")
+
+    def test_options_of_run_stand_under_headings(self):
+        text = self.cuvmm("run", "--help").stdout
+        plain = text[text.index("\nOptions:"):text.index("\nDriver:")]
+        self.assertEqual(re.findall(r"^  (?:-h,)?(--\S+)", plain, re.M), ["--help", "--wait", "--config"])
+
+    def test_commands_with_options_of_run_describe_their_own(self):
+        for command in ("fail", "hostile"):
+            text = self.cuvmm(command, "--help").stdout
+            self.assertIn("\nOptions of `cuvmm run` (see `cuvmm run --help`):\n", text)
+            self.assertEqual(re.findall(r"^  --quarantine N", text, re.M), [])
+
+    def test_folders_of_an_installation(self):
+        for option in ("--cmakedir", "--pkgconfigdir"):
+            self.assert_usage([option], f"{option}: this cuvmm is not installed")
 
     def test_version(self):
         self.assertRegex(self.cuvmm("--version").stdout, r"^cuvmm \d+\.\d+\.\d+\n$")

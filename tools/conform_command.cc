@@ -246,7 +246,6 @@ constexpr const char* kExamples =
 void add_conform(CLI::App& app, CommandLine& line) {
   CLI::App* command =
       app.add_subcommand("conform", "Say where a driver differs from the documentation");
-  command->formatter(std::make_shared<EmulateFormatter>());
   auto s = std::make_shared<ConformSettings>();
   const auto file = [&](const char* option, std::string& target, const char* help) {
     command->add_option(option, target, help)->type_name("FILE");

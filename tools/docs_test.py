@@ -39,8 +39,11 @@ def output(*command):
 
 
 def subcommands(*command):
-    listed = output(CUVMM, *command, "--help").partition("Subcommands:\n")[2].partition("\n\n")[0]
-    return re.findall(r"^  (\S+)  ", listed, re.M)
+    """Those of `cuvmm` stand under several headings."""
+    parts = re.findall(r"^(\S[^\n]*):\n((?:  [^\n]*\n)+)", output(CUVMM, *command, "--help"), re.M)
+    listed = [lines for heading, lines in parts
+              if heading == "Subcommands" or not command and heading not in ("Options", "Examples")]
+    return re.findall(r"^  ([a-z]\S*)  ", "".join(listed), re.M)
 
 
 class Rules(unittest.TestCase):

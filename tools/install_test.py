@@ -81,6 +81,12 @@ def check_project(cmake, prefix, source, folder):
     assert wrong.returncode != 0 and "no rule is called 'cuMemMap-no-such-rule'" in re.sub(r"\s+", " ", wrong.stderr), wrong.stderr
 
 
+def check_folders(prefix):
+    command = glob.glob(f"{prefix}/bin/cuvmm")[0]
+    assert os.path.exists(os.path.join(run(command, "--cmakedir").strip(), "cuvmm-config.cmake"))
+    assert os.path.exists(os.path.join(run(command, "--pkgconfigdir").strip(), "cuvmm.pc"))
+
+
 def check_pkgconfig(prefix):
     if not shutil.which("pkg-config"):
         print("no pkg-config here: not tried")
@@ -100,6 +106,7 @@ def main(cmake, build, source):
         os.rename(first, prefix)
         sanitized = check_command(prefix, folder)
         check_texts(prefix, (first, os.path.realpath(build)))
+        check_folders(prefix)
         check_pkgconfig(prefix)
         if not sanitized:  # a program without a sanitizer cannot load libraries with it
             check_project(cmake, prefix, source, folder)

@@ -7,13 +7,17 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <memory>
+#include <vector>
 
 #include <algorithm>
 #include <string_view>
 
 #include "tools/commands.h"
+#include "tools/help/help_formatter.h"
 #include "tools/install_paths.h"
 #include "tools/rules/suggest.h"
+#include "tools/run/layout.h"
 #include "tools/settings/settings.h"
 #include "tools/standard_streams.h"
 #include "tools/usage.h"
@@ -25,6 +29,47 @@ constexpr const char* kExamples =
     "  cuvmm run -- ./app                  check a program on this machine's driver\n"
     "  cuvmm run --emulate -- ./app        the same without a GPU\n"
     "  cuvmm explain cuMemMap-offset-zero  what a finding means, and how to fix it\n";
+
+using cuvmm::tools::CommandLine;
+
+struct Group {
+  const char* heading;
+  std::vector<void (*)(CLI::App&, CommandLine&)> commands;
+};
+
+// In the order of the help, and of the man page.
+void add_commands(CLI::App& app, CommandLine& line) {
+  using namespace cuvmm::tools;
+  const Group groups[] = {
+      {"To begin with", {add_run, add_explain, add_view, add_fail, add_doctor}},
+      {"More about a program", {add_hostile, add_replay, add_predict, add_to_c}},
+      {"Reports", {add_report, add_suppress, add_memory}},
+      {"Processes, alive or crashed", {add_top, add_map, add_leaks, add_explain_crash}},
+      {"Rules and drivers", {add_rules, add_matrix, add_conform, add_work}},
+      {"Settings", {add_config}}};
+  for (const Group& group : groups) {
+    for (const auto add : group.commands) {
+      add(app, line);
+      app.get_subcommands([](const CLI::App*) { return true; }).back()->group(group.heading);
+    }
+  }
+  add_shell_page(app, line);
+}
+
+// An option that prints where a part of the installation lies.
+void add_installed_folder(CLI::App& app, const char* option, const char* from_bin,
+                          const char* help) {
+  const auto print = [option, from_bin] {
+    const std::string bin = cuvmm::tools::own_folder();
+    const std::string folder = cuvmm::tools::installed_folder(bin, from_bin);
+    if (folder.empty()) {
+      throw cuvmm::tools::UsageError{
+          fmt::format("{}: this cuvmm is not installed: {} has no {}", option, bin, from_bin)};
+    }
+    throw CLI::CallForVersion(folder, 0);
+  };
+  app.add_flag_callback(option, print, help)->configurable(false);
+}
 
 // What follows their `--` is another program with its arguments.
 constexpr std::string_view kRunPrograms[] = {"run", "fail", "hostile"};
@@ -46,6 +91,11 @@ std::vector<std::string> subcommand_names(const CLI::App& app) {
 
 int parse_and_run(CLI::App& app, std::vector<std::string> arguments,
                   cuvmm::tools::CommandLine& line) {
+  if (!arguments.empty() && arguments[0] == "help") {
+    // `help run` is `run --help`, and so for commands of commands.
+    arguments.erase(arguments.begin());
+    arguments.push_back("--help");
+  }
   if (!arguments.empty() &&
       std::ranges::find(kRunPrograms, arguments[0]) != std::end(kRunPrograms)) {
     // What follows the first `--` is the program's, whatever it looks like.
@@ -126,36 +176,19 @@ int main(int argc, char** argv) {
     cuvmm::tools::CommandLine line;
     CLI::App app(
         "cuvmm finds misuse of the CUDA driver's memory APIs: virtual memory management, "
-        "multicast,\n"
-        "legacy IPC, external memory and stream-ordered pools. It needs no GPU: an emulated "
-        "libcuda\n"
-        "can stand in for the driver.",
+        "multicast, legacy IPC, external memory and stream-ordered pools. It needs no GPU: an "
+        "emulated libcuda can stand in for the driver.",
         "cuvmm");
+    app.formatter(std::make_shared<cuvmm::tools::HelpFormatter>());
     app.footer(kExamples);
-    app.set_version_flag("--version", fmt::format("cuvmm {}", cuvmm::tools::kVersion));
+    app.set_version_flag("--version", fmt::format("cuvmm {}", cuvmm::tools::kVersion),
+                         "Print the version and exit");
+    add_installed_folder(app, "--cmakedir", cuvmm::tools::kInstalledCMakeFolder,
+                         "Print the folder for CMAKE_PREFIX_PATH or cuvmm_DIR, and exit");
+    add_installed_folder(app, "--pkgconfigdir", cuvmm::tools::kInstalledPkgConfigFolder,
+                         "Print the folder for PKG_CONFIG_PATH, and exit");
     app.require_subcommand(1);
-    cuvmm::tools::add_run(app, line);
-    cuvmm::tools::add_fail(app, line);
-    cuvmm::tools::add_hostile(app, line);
-    cuvmm::tools::add_explain(app, line);
-    cuvmm::tools::add_explain_crash(app, line);
-    cuvmm::tools::add_rules(app, line);
-    cuvmm::tools::add_replay(app, line);
-    cuvmm::tools::add_predict(app, line);
-    cuvmm::tools::add_to_c(app, line);
-    cuvmm::tools::add_matrix(app, line);
-    cuvmm::tools::add_conform(app, line);
-    cuvmm::tools::add_doctor(app, line);
-    cuvmm::tools::add_top(app, line);
-    cuvmm::tools::add_map(app, line);
-    cuvmm::tools::add_leaks(app, line);
-    cuvmm::tools::add_work(app, line);
-    cuvmm::tools::add_view(app, line);
-    cuvmm::tools::add_report(app, line);
-    cuvmm::tools::add_memory(app, line);
-    cuvmm::tools::add_suppress(app, line);
-    cuvmm::tools::add_config(app, line);
-    cuvmm::tools::add_shell_page(app, line);
+    add_commands(app, line);
     cuvmm::tools::use_settings(app);
     const int code =
         finish(parse_and_run(app, std::vector<std::string>(argv + 1, argv + argc), line));

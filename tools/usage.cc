@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -86,15 +87,21 @@ void add_emulate(CLI::App& app, std::string& profile, const std::string& help) {
   app.add_flag("--emulate{}", profile, help);
 }
 
-std::string EmulateFormatter::make_option_name(const CLI::Option* option, bool positional) const {
-  const std::string name = CLI::Formatter::make_option_name(option, positional);
-  return name == "--emulate{}" ? "--emulate[=PROFILE]" : name;
-}
-
 std::vector<std::string> all_profiles() {
   std::vector<std::string> names = builtin_profiles();
   for (std::string& name : platform_profiles()) names.push_back(std::move(name));
   return names;
+}
+
+std::string profile_meant(const std::string& word) {
+  std::string small = word;
+  std::ranges::transform(small, small.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::vector<std::string> known = all_profiles();
+  if (std::ranges::find(known, small) != known.end()) return small;
+  const auto found = std::ranges::find_if(known, [&](const std::string& name) {
+    return !small.empty() && name.starts_with(small + "-");
+  });
+  return found == known.end() ? "" : *found;
 }
 
 std::string resolve_profile(const std::string& profile, const char* option) {

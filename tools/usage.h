@@ -35,13 +35,8 @@ std::vector<std::string> option_names(const CLI::App& app);
 std::string unexpected(const CLI::App& app);
 
 /// Adds `--emulate[=PROFILE]`. CLI11 has no option with an optional value that must be glued to it,
-/// so this is a flag with a value; EmulateFormatter shows it as it is typed.
+/// so this is a flag with a value; HelpFormatter shows it as it is typed.
 void add_emulate(CLI::App& app, std::string& profile, const std::string& help);
-
-class EmulateFormatter : public CLI::Formatter {
- public:
-  std::string make_option_name(const CLI::Option* option, bool positional) const override;
-};
 
 /// Throws UsageError, naming the option, unless `profile` is "" or can be loaded. Gives a built-in
 /// name back as it is and the absolute path of a file.
@@ -49,6 +44,9 @@ std::string resolve_profile(const std::string& profile, const char* option = "--
 
 /// Names of all built-in profiles: drivers, then platforms.
 std::vector<std::string> all_profiles();
+
+/// The built-in profile that `word` names or that begins with it, whatever its case; "": none.
+std::string profile_meant(const std::string& word);
 
 /// Throws UsageError when there are unexpected arguments. For subcommands that allow extras so that
 /// the message can name the option that was meant.

@@ -76,9 +76,9 @@ void add_explain_crash(CLI::App& app, CommandLine& line) {
   command->add_flag("--json", settings->json, "Write JSON");
   command->footer(
       "Examples:\n"
-      "  cuvmm run --ring crashes -- ./app\n"
       "  cuvmm explain-crash crashes/71-1700000000.5.ring\n"
-      "  cuvmm explain-crash 71.ring --xid \"$(dmesg | grep 'NVRM: Xid' | tail -1)\"\n");
+      "  cuvmm explain-crash 71.ring --xid \"$(dmesg | grep 'NVRM: Xid' | tail -1)\"\n"
+      "  cuvmm run --ring crashes -- ./app    keeps the last calls of each process\n");
   command->allow_extras();
   command->callback([command, settings, &line] {
     refuse_unexpected(*command);

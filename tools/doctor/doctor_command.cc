@@ -72,7 +72,6 @@ int diagnose(const DoctorSettings& settings) {
 void add_doctor(CLI::App& app, CommandLine& line) {
   CLI::App* command =
       app.add_subcommand("doctor", "Say what works on this machine, and what would change it");
-  command->formatter(std::make_shared<EmulateFormatter>());
   auto s = std::make_shared<DoctorSettings>();
   command->add_flag("--json", s->json, "Write JSON");
   command

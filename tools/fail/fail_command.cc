@@ -100,6 +100,7 @@ void add_fail(CLI::App& app, CommandLine& line) {
   auto each = std::make_shared<bool>(false);
   add_campaign_options(*command, *settings, *each);
   add_run_options(*command, settings->run, *emulate);
+  command->get_option("--fail")->group("Options");
   command->footer(kFailExamples);
   command->callback([command, settings, emulate, each, &line] {
     take_run_options(settings->run, *command, *emulate, line);

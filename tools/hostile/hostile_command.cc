@@ -180,6 +180,11 @@ class HostileRuns {
   std::string problem_;
 };
 
+// Options of `cuvmm run` that mean nothing for many runs on the emulator.
+constexpr const char* kRefused[] = {
+    "--driver", "--hostile", "--streams",      "--report",         "--trace",
+    "--ring",   "--live",    "--leaks-signal", "--error-exitcode", "--allow-unchecked"};
+
 }  // namespace
 
 void add_hostile(CLI::App& app, CommandLine& line) {
@@ -207,13 +212,12 @@ void add_hostile(CLI::App& app, CommandLine& line) {
       ->type_name("KINDS");
   command->add_option("--json", settings->json, "Write the results as JSON")->type_name("FILE");
   add_run_options(*command, settings->run, *emulate);
+  for (const char* option : kRefused) command->get_option(option)->group("");
   command->footer(kHostileExamples);
   command->callback([command, settings, emulate, with, &line] {
     settings->with = read_kinds("--with " + *with, *with);
     take_run_options(settings->run, *command, *emulate, line);
-    for (const char* option :
-         {"--driver", "--hostile", "--streams", "--report", "--trace", "--ring", "--live",
-          "--leaks-signal", "--error-exitcode", "--allow-unchecked"}) {
+    for (const char* option : kRefused) {
       if (command->count(option) > 0) {
         throw UsageError{std::string(option) +
                          " has no meaning here: the emulator is run, with "

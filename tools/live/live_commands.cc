@@ -200,6 +200,9 @@ void add_top(CLI::App& app, CommandLine& line) {
                     "Also say which processes hold the same memory");
   command->add_flag("--json", settings->json, "One JSON document, then end");
   command->footer(
+      "Examples:\n"
+      "  cuvmm top\n"
+      "  cuvmm top --once --sharing    one table, and who holds the same memory\n"
       "RESERVED: address space. MAPPED and UNUSED: memory of cuMemCreate that is mapped, or "
       "mapped\n"
       "nowhere. PLAIN: of cuMemAlloc and of pools. FOREIGN: imported, or opened by IPC. FDS: "
@@ -222,6 +225,10 @@ void add_map(CLI::App& app, CommandLine& line) {
   add_folder(*command, settings->folder);
   command->add_flag("--all", settings->whole, "A line for each mapping, also where many are alike");
   command->add_flag("--json", settings->json, "Write JSON");
+  command->footer(
+      "Examples:\n"
+      "  cuvmm map 4711          the process 4711, as `cuvmm top` names it\n"
+      "  cuvmm map --all 4711    each mapping by itself\n");
   command->callback([settings, &line] {
     if (settings->folder.empty()) settings->folder = live_folder();
     const live::View view = view_of(settings->pid, settings->folder);
@@ -247,7 +254,11 @@ void add_leaks(CLI::App& app, CommandLine& line) {
                    "the command prints the number to give next time")
       ->type_name("CALL");
   command->add_flag("--json", settings->json, "Write JSON");
-  command->footer("Exits with 1 when something is given up and still pinned.\n");
+  command->footer(
+      "Examples:\n"
+      "  cuvmm leaks 4711                what the process 4711 holds, what grows first\n"
+      "  cuvmm leaks --since 900 4711    what its calls after the 900th have made\n"
+      "Exits with 1 when something is given up and still pinned.\n");
   command->callback([settings, &line] {
     if (settings->folder.empty()) settings->folder = live_folder();
     const live::View view = view_of(settings->pid, settings->folder);

@@ -36,9 +36,9 @@ void add_predict(CLI::App& app, CommandLine& line) {
   command->add_flag("--json", options->json, "Write the predictions as JSON");
   command->footer(
       "Examples:\n"
-      "  cuvmm run --trace trace.txt -- ./app    records what a program calls\n"
-      "  cuvmm predict trace.txt\n"
+      "  cuvmm predict trace.txt                 on all machines that cuvmm knows\n"
       "  cuvmm predict --on wsl2,min trace.txt\n"
+      "  cuvmm run --trace trace.txt -- ./app    records what a program calls\n"
       "Exits with 1 if a call that succeeded would fail on one of the machines.\n");
   command->allow_extras();
   command->callback([command, options, &line] {

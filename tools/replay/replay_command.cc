@@ -17,7 +17,6 @@ void add_replay(CLI::App& app, CommandLine& line) {
       app.add_subcommand("replay", "Run a recorded program and compare its results");
   auto options = std::make_shared<ReplayOptions>();
   auto profile = std::make_shared<std::string>();
-  command->formatter(std::make_shared<EmulateFormatter>());
   command
       ->add_option("FILE", options->file,
                    "Program text (docs/program-text.md), - for standard input")

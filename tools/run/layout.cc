@@ -16,6 +16,12 @@ std::string own_folder() {
   return error ? "." : self.parent_path().string();
 }
 
+std::string installed_folder(const std::string& bin, const char* from_bin) {
+  std::error_code error;
+  const fs::path folder = (fs::path(bin) / from_bin).lexically_normal();
+  return fs::is_directory(folder, error) ? folder.string() : "";
+}
+
 LayoutResult find_layout(const std::string& bin) {
   std::string tried;
   for (const char* relative : {"../lib", kInstalledPrivateFolder}) {

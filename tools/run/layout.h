@@ -37,6 +37,10 @@ LayoutResult find_layout(const std::string& bin);
 /// The word for LD_PRELOAD that names one of the libraries.
 std::string preload_word(const Layout& layout, const std::string& library);
 
+/// A folder of the installation, e.g. kInstalledCMakeFolder, seen from `bin`; "" where it is not
+/// there, as in a build tree.
+std::string installed_folder(const std::string& bin, const char* from_bin);
+
 /// The folder that holds the running command, from /proc/self/exe.
 std::string own_folder();
 

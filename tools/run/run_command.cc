@@ -20,6 +20,7 @@
 #include "live/frames/suppression_text.h"
 #include "rulebook/limits.h"
 #include "tools/commands.h"
+#include "tools/help/help_formatter.h"
 #include "tools/hostile/hostile_words.h"
 #include "tools/report/blame/own_code.h"
 #include "tools/rules/suggest.h"
@@ -43,7 +44,7 @@ constexpr const char* kExamples =
     "program cannot be started, 125 when cuvmm itself failed.\n";
 
 // CLI11 knows nothing of the program that follows the options.
-class RunFormatter : public EmulateFormatter {
+class RunFormatter : public HelpFormatter {
  public:
   std::string make_usage(const CLI::App* app, std::string) const override {
     return "Usage: cuvmm " + app->get_name() + " [OPTIONS] -- PROGRAM [ARGUMENTS]\n";
@@ -120,12 +121,10 @@ void take_command(RunSettings& options, const CLI::App& app, const CommandLine& 
     throw UsageError{unexpected(app)};
   }
   if (!options.command.empty() && line.separator) {
-    // `run --emulate documented -- ./app`: the word was meant for the option before it.
-    const std::vector<std::string> known = all_profiles();
+    // `run --emulate h200 -- ./app`: the word was meant for the option before it.
     const std::string& word = options.command[0];
-    if (app.count("--emulate") > 0 && std::find(known.begin(), known.end(), word) != known.end()) {
-      throw UsageError{"unexpected argument " + word + "; did you mean --emulate=" + word + "?"};
-    }
+    if (const std::string meant = profile_meant(word); app.count("--emulate") > 0 && !meant.empty())
+      throw UsageError{"unexpected argument " + word + "; did you mean --emulate=" + meant + "?"};
     options.command.push_back("--");  // it was the program's own
   }
   options.command.insert(options.command.end(), line.after_separator.begin(),
@@ -297,6 +296,40 @@ void add_text_options(CLI::App& app, RunSettings& options) {
       ->check(seconds(0));
 }
 
+struct Heading {
+  const char* text;
+  std::vector<const char*> options;
+};
+
+// In the order of the options.
+const std::vector<Heading>& headings() {
+  static const std::vector<Heading> all = {
+      {"Driver",
+       {"--emulate", "--devices", "--streams", "--hostile", "--driver", "--python",
+        "--allow-multicast"}},
+      {"What is looked for",
+       {"--suppressions", "--leak-check", "--async", "--unordered", "--nvtx-include", "--no-nvtx"}},
+      {"Exit code", {"--error-exitcode", "--blame", "--skipped-exitcode", "--allow-unchecked"}},
+      {"Trouble on purpose", {"--enforce", "--fail", "--guard", "--quarantine", "--poison"}},
+      {"Files",
+       {"--report", "--trace", "--trace-calls", "--trace-errors", "--timeline", "--ring",
+        "--leaks-signal", "--live"}},
+      {"Text",
+       {"--no-python-frames", "--stack-depth", "--no-symbols", "--debuginfod", "--color", "--limit",
+        "--quiet", "--verbose"}}};
+  return all;
+}
+
+// Other commands that run programs have options of their own, which their help describes.
+void put_under_headings(CLI::App& app) {
+  const bool is_run = app.get_name() == "run";
+  for (const Heading& heading : headings()) {
+    for (const char* name : heading.options)
+      app.get_option(name)->group(is_run ? heading.text : kRunsOptions);
+  }
+  if (!is_run) app.get_option("--wait")->group(kRunsOptions);
+}
+
 }  // namespace
 
 void add_run_options(CLI::App& app, RunSettings& options, std::string& emulate) {
@@ -304,6 +337,7 @@ void add_run_options(CLI::App& app, RunSettings& options, std::string& emulate) 
   add_driver_options(app, options, emulate);
   add_search_options(app, options);
   add_text_options(app, options);
+  put_under_headings(app);
   app.prefix_command();
 }
 

@@ -22,17 +22,29 @@ def page(kind):
     return output(CUVMM, "shell-page", kind)
 
 
+def headings_of(*command):
+    """Each heading of --help, with the lines below it."""
+    return re.findall(r"^(\S[^\n]*):\n((?:  [^\n]*\n)+)", output(CUVMM, *command, "--help"), re.M)
+
+
 def commands_of(*command):
-    listed = output(CUVMM, *command, "--help").partition("Subcommands:\n")[2].partition("\n\n")[0]
-    return re.findall(r"^  (\S+)  ", listed, re.M)
+    """Those of `cuvmm` stand under several headings."""
+    listed = [lines for heading, lines in headings_of(*command)
+              if heading == "Subcommands" or not command and heading not in ("Options", "Examples")]
+    return re.findall(r"^  ([a-z]\S*)  ", "".join(listed), re.M)
 
 
 def options_of_help(inner=False):
     """Each command of --help, with the long options of its own --help; with `inner` also commands of commands."""
     names = commands_of()
+    assert len(names) > 20, names
     for command in names + [f"{name} {one}" for name in names if inner for one in commands_of(name)]:
-        text = output(CUVMM, *command.split(), "--help").partition("\nOptions:\n")[2].partition("\n\n")[0]
-        yield command, re.findall(r"^  (?:-\w,)?(--[a-z0-9-]+)", text, re.M)
+        options = []
+        for heading, lines in headings_of(*command.split()):
+            # Those of `cuvmm run` stand in a list, without what they do.
+            begin = r"--[a-z0-9-]+" if heading.startswith("Options of") else r"^  (?:-\w,)?(--[a-z0-9-]+)"
+            options += re.findall(begin, lines, re.M) if heading != "Examples" else []
+        yield command, options
 
 
 class Pages(unittest.TestCase):

@@ -15,7 +15,7 @@ ORDER = {
     "Tests": ("testing/index", "testing/fail", "suppressions"),
     "Look into a program": ("view/index", "live", "work-in-flight", "crashes", "doctor"),
     "Rules": ("rules/index", "threads", "deviations", "matrix"),
-    "Reference": ("report", "environment", "profiles", "program-text", "cuda-versions", "install/promises", "reliability",
+    "Reference": ("report", "settings/exit-codes", "environment", "profiles", "program-text", "cuda-versions", "install/promises", "reliability",
                   "performance", "source/CHANGELOG"),
     "Drivers": ("conformance", "cases", "fuzzing", "drivers/fleets"),
     "Inside": ("architecture", "source/CONTRIBUTING"),

@@ -143,7 +143,10 @@ void add_report(CLI::App& app, CommandLine& line) {
                    "Exit with N if there are errors, undefined behaviour or leaks (default 1)")
       ->type_name("N")
       ->check(whole_number(0, 255));
-  command->footer("Example:\n  cuvmm report report.json --baseline last-week.json\n");
+  command->footer(
+      "Examples:\n"
+      "  cuvmm report report.json\n"
+      "  cuvmm report report.json --baseline last-week.json    what is new since then\n");
   command->allow_extras();
   command->callback([command, options, &line] {
     refuse_unexpected(*command);
@@ -161,7 +164,7 @@ void add_suppress(CLI::App& app, CommandLine& line) {
   command->add_option("-o,--output", options->output, "Where to (default: standard output)")
       ->type_name("FILE");
   command->footer(
-      "Example:\n"
+      "Examples:\n"
       "  cuvmm suppress report.json -o known.supp\n"
       "  cuvmm run --suppressions known.supp -- ./app\n");
   command->allow_extras();

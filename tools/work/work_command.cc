@@ -215,7 +215,6 @@ using Action = int (*)(const WorkSettings&);
 CLI::App* add(CLI::App& work, const char* name, const char* help,
               const std::shared_ptr<WorkSettings>& s, CommandLine& line, Action action) {
   CLI::App* command = work.add_subcommand(name, help);
-  command->formatter(std::make_shared<EmulateFormatter>());
   command->allow_extras();
   command->callback([command, s, action, &line] {
     refuse_unexpected(*command);
@@ -262,10 +261,15 @@ void add_work(CLI::App& app, CommandLine& line) {
       ->type_name("N")
       ->check(whole_number(1, kMostShards));
   planning->add_option("--out", s->out, "The folder of all results")->type_name("DIR");
+  planning->footer(
+      "Examples:\n"
+      "  cuvmm work plan --conformance --shards 100 --out results\n");
   CLI::App* running = add(*work, "run", "Do one shard, or what is left of it", s, line, run);
   add_job(*running, *s);
   add_run_options(*running, *s);
   running->footer(
+      "Examples:\n"
+      "  cuvmm work run --conformance --shard 3/100 --out results\n"
       "Exits with 0 when the shard is done, 1 when it has findings, 3 when this machine is unfit,\n"
       "75 when time was up: the same command does the rest.\n");
   CLI::App* merging = add(*work, "merge", "Join all results of a folder", s, line, merge);
@@ -276,10 +280,15 @@ void add_work(CLI::App& app, CommandLine& line) {
                    "Write the programs that searches kept, as few as show all, into this folder")
       ->type_name("FOLDER");
   merging->footer(
+      "Examples:\n"
+      "  cuvmm work merge results --json merged.json\n"
       "Exits with 1 when there are findings, or machines that differ from their peers.\n");
   CLI::App* checking =
       add(*work, "check", "Say which files are not whole, or were changed", s, line, check);
   checking->add_option("FILE", s->files, "Results")->required()->type_name("...");
+  checking->footer(
+      "Examples:\n"
+      "  cuvmm work check results/*/*/*.json\n");
   work->footer(
       "Examples:\n"
       "  cuvmm work plan --conformance --shards 100 --out results\n"
