@@ -37,6 +37,13 @@ class FirstFinding(unittest.TestCase):
         self.assertEqual((found.returncode, found.stdout), (9, "done\n"), found.stderr)
         self.assertIn("[cuMemRelease-pairing]", found.stderr)
 
+    def test_the_leak_of_the_demo_is_found_at_its_line(self):
+        found = subprocess.run([CUVMM, "run", "--emulate", "--error-exitcode", "9", "--", sys.executable,
+                                str(PROGRAM.with_name("python_leak.py"))], capture_output=True, text=True)
+        self.assertEqual((found.returncode, found.stdout), (9, "done\n"), found.stderr)
+        self.assertIn("[cuMemCreate-released]", found.stderr)
+        self.assertIn("0 errors, 0 undefined, 4 leaks", found.stderr)
+
 
 if __name__ == "__main__":
     CUVMM = sys.argv.pop(1)

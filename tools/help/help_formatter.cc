@@ -134,8 +134,7 @@ std::string HelpFormatter::make_group(std::string group, bool positional,
   for (const CLI::Option* option : options) {
     names += (names.empty() ? "" : ", ") + make_option_name(option, positional);
   }
-  return "\n" + group + " (see `cuvmm run --help`):\n  " +
-         filled(names, 2, 2, help_width()) + "\n";
+  return "\n" + group + " (see `cuvmm run --help`):\n  " + filled(names, 2, 2, help_width()) + "\n";
 }
 
 std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
