@@ -119,6 +119,8 @@ class Usage(CliTest):
             (["explain", "cuMemMap-ofset-zero"], ["did you mean cuMemMap-offset-zero"]),
             (["explain", "zzzz"], ["`cuvmm rules` lists them"]),
             (["rules", "--kind", "eror"], ["error|undefined|leak|advice; did you mean error?"]),
+            (["rules", "--entry", "cuMemMa"], ["'cuMemMa' is not one of", " that there are; did you mean cuMemMap"]),
+            (["work"], ["cuvmm work: no command given; expected one of plan, run, merge, check"]),
             (["rules", "--entry", "cuMemmap"], ["did you mean cuMemMap"]),
             (["rules", "extra"], ["unexpected argument extra"]),
             (["rules", "--output", "x"], ["--format markdown"]),
@@ -179,6 +181,28 @@ class Usage(CliTest):
             text = self.cuvmm(command, "--help").stdout
             self.assertIn("\nOptions of `cuvmm run` (see `cuvmm run --help`):\n", text)
             self.assertEqual(re.findall(r"^  --quarantine N", text, re.M), [])
+
+    def test_arguments_of_a_command_are_named_without_more_words(self):
+        for command, expected in (("matrix", "FILE  "), ("leaks", "PID  "), ("memory", "REPORT  ")):
+            self.assertIn(f"\nPositionals:\n  {expected}", self.cuvmm(command, "--help").stdout)
+        self.assertNotIn("...", re.search(r"^  --report .*", self.cuvmm("run", "--help").stdout, re.M)[0])
+
+    def test_a_reader_that_has_seen_enough_is_no_failure(self):
+        for command in (["rules"], ["explain", "cuMemMap-offset-zero"]):
+            reading, writing = os.pipe()
+            os.close(reading)
+            done = subprocess.run([CUVMM, *command], stdout=writing, stderr=subprocess.PIPE, text=True,
+                                  preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN))
+            os.close(writing)
+            self.assertEqual((done.returncode, done.stderr), (141, ""))
+
+    def test_a_bad_file_of_settings_stops_no_explanation(self):
+        self.path("cuvmm.toml", 'devices = "x"\n')
+        done = self.cuvmm("explain", "cuMemMap-offset-zero")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("cuvmm.toml:1:1: devices stands before any table", done.stderr)
+        self.assertIn("cuMemMap-offset-zero", done.stdout)
+        self.assert_usage(["doctor", "--emulate"], "cuvmm.toml:1:1: devices stands")
 
     def test_folders_of_an_installation(self):
         for option in ("--cmakedir", "--pkgconfigdir"):

@@ -89,6 +89,16 @@ std::vector<std::string> subcommand_names(const CLI::App& app) {
   return names;
 }
 
+// CLI11 says of a command of commands that one is required, and not which there are.
+std::string what_is_required(const CLI::App& app, const CLI::RequiredError& error) {
+  const CLI::App* asked = &app;
+  while (!asked->get_subcommands().empty()) asked = asked->get_subcommands().front();
+  std::string list;
+  for (const std::string& name : subcommand_names(*asked))
+    list += (list.empty() ? "" : ", ") + name;
+  return list.empty() ? error.what() : "no command given; expected one of " + list;
+}
+
 int parse_and_run(CLI::App& app, std::vector<std::string> arguments,
                   cuvmm::tools::CommandLine& line) {
   if (!arguments.empty() && arguments[0] == "help") {
@@ -142,6 +152,8 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments,
   } catch (const CLI::CallForVersion& version) {
     cuvmm::tools::print_output("{}\n", version.what());
     return 0;
+  } catch (const CLI::RequiredError& error) {
+    return usage_error(app, what_is_required(app, error));
   } catch (const CLI::ParseError& error) {
     return usage_error(app, error.what());
   } catch (const cuvmm::tools::UsageError& error) {
@@ -153,6 +165,9 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments,
 int finish(int exit_code) {
   const std::string problem = cuvmm::tools::finish_output();
   if (problem.empty()) return exit_code;
+  // Somebody has seen enough, as with `| head`: nothing is said, as where SIGPIPE ends a command.
+  constexpr int kBySignal = 128;
+  if (cuvmm::tools::nobody_reads_output()) return exit_code ? exit_code : kBySignal + SIGPIPE;
   cuvmm::tools::print_error("cuvmm: standard output: {}\n", problem);
   return exit_code ? exit_code : cuvmm::tools::kExitFailure;
 }

@@ -81,4 +81,9 @@ std::string finish_output() {
   return g_output_error ? std::strerror(g_output_error) : "";
 }
 
+bool nobody_reads_output() {
+  finish_output();
+  return g_output_error == EPIPE;
+}
+
 }  // namespace cuvmm::tools

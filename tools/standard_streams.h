@@ -23,6 +23,8 @@ void write_output(std::string_view text) noexcept;
 
 /// Writes out what write_output buffered. "" or why some of the output was lost.
 std::string finish_output();
+/// Whether the output is a pipe whose reader has gone.
+bool nobody_reads_output();
 
 template <class... Arguments>
 void print_error(fmt::format_string<Arguments...> format, Arguments&&... arguments) {

@@ -121,6 +121,17 @@ std::string HelpFormatter::make_option_name(const CLI::Option* option, bool posi
   return name == "--emulate{}" ? "--emulate[=PROFILE]" : name;
 }
 
+std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
+  // The usage line says which arguments are required, and how many there may be.
+  if (option->get_positional()) return "";
+  std::string text = CLI::Formatter::make_option_opts(option);
+  // With each of these comes one value, as often as the option does.
+  constexpr std::string_view kMany = " ...";
+  if (!option->get_allow_extra_args() && text.ends_with(kMany))
+    text.resize(text.size() - kMany.size());
+  return text;
+}
+
 std::string HelpFormatter::make_option(const CLI::Option* option, bool positional) const {
   return row(make_option_name(option, positional) + make_option_opts(option),
              make_option_desc(option));

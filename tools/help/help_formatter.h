@@ -32,6 +32,7 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override;
   std::string make_option_name(const CLI::Option* option, bool positional) const override;
+  std::string make_option_opts(const CLI::Option* option) const override;
   std::string make_option(const CLI::Option* option, bool positional) const override;
   std::string make_group(std::string group, bool positional,
                          std::vector<const CLI::Option*> options) const override;

@@ -133,8 +133,14 @@ std::string keys_text(std::time_t marked) {
                      local.tm_hour, local.tm_min, local.tm_sec);
 }
 
+// Whether stdout is a terminal that can be cleared.
+bool is_screen() {
+  const char* const kind = std::getenv("TERM");
+  return ::isatty(STDOUT_FILENO) != 0 && kind && std::string_view(kind) != "dumb";
+}
+
 int top_again_and_again(TopSettings settings) {
-  const bool terminal = ::isatty(STDOUT_FILENO) != 0;
+  const bool terminal = is_screen();
   Keys keys;
   std::vector<live::View> views = chosen(settings);
   Marks marks = mark_now(views);

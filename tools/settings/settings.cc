@@ -57,6 +57,9 @@ constexpr OptionVariable kOfRun[] = {
 constexpr std::string_view kRunsPrograms[] = {"run", "fail", "hostile"};
 constexpr std::string_view kLive[] = {"top", "map", "leaks"};
 
+// What these say does not depend on a mistake in a file of settings.
+constexpr std::string_view kReaders[] = {"explain", "explain-crash", "rules"};
+
 std::string path_of(const CLI::App& command) {
   const CLI::App* const parent = command.get_parent();
   const bool inner = parent && parent->get_parent();
@@ -102,7 +105,13 @@ void prepare(CLI::App& root, CLI::App& command, const std::shared_ptr<std::strin
   if (command.get_name() == "config" || !inner.empty()) return;
   command.parse_complete_callback([&root, &command, given] {
     const std::string path = settings_path(*given);
-    if (!path.empty()) fill_in(command, load_settings(path, root));
+    if (path.empty()) return;
+    try {
+      fill_in(command, load_settings(path, root));
+    } catch (const UsageError& error) {
+      if (std::ranges::find(kReaders, command.get_name()) == std::end(kReaders)) throw;
+      print_error("cuvmm {}: {}; the file is not used\n", command.get_name(), error.message);
+    }
   });
 }
 
