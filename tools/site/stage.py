@@ -11,7 +11,7 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 # The order on the left. A document that is not named here comes under "More".
 ORDER = {
     "Start": ("howto/first-finding", "install/index", "run", "findings"),
-    "How to": ("howto/allocator", "howto/framework-ci", "howto/driver-team", "howto/remoting"),
+    "How to": ("howto/allocator", "howto/framework-ci", "howto/driver-team", "howto/remoting", "howto/debug"),
     "Tests": ("testing/index", "testing/fail", "suppressions"),
     "Look into a program": ("view/index", "live", "work-in-flight", "crashes", "doctor"),
     "Rules": ("rules/index", "threads", "deviations", "matrix"),
