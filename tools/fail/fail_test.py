@@ -216,6 +216,7 @@ class FailTest(unittest.TestCase):
             self.skipTest("this Python's functions are not known to cuvmm")
         self.assertEqual(sorted(site["what"] for site in sites), ["exit code 3", "exit code 4"])
         self.assertEqual(sorted(site["calls"] for site in sites), [1, 2])
+        self.assertIn("cuMemAlloc in allocate at lines.py:8", done.stdout)
 
     def test_what_only_the_way_out_of_an_error_leaves_is_a_leak(self):
         making = {"event": ("made = cuda.cuEventCreate(ctypes.byref(thing), 0)", "cuda.cuEventDestroy_v2(thing)"),

@@ -14,7 +14,7 @@ Json frame(const char* function, std::uint64_t offset) {
           {"module", "/opt/app"},
           {"offset", offset},
           {"file", "/src/cache.cc"},
-          {"line", 41}};
+          {"line", 41u}};
 }
 
 Json finding(const char* rule, const char* kind, std::uint64_t offset, int pid = 7,
@@ -174,6 +174,19 @@ TEST(SaysAsMuch, AllowsMoreLinesBetween) {
   EXPECT_TRUE(says_as_much("", ""));
   EXPECT_FALSE(says_as_much("b\na\n", "a\nb\n"));
   EXPECT_FALSE(says_as_much("a\n", "a\na\n"));
+}
+
+Json python_frame(const char* function, unsigned line) {
+  return {{"function", function}, {"file", "/src/two.py"}, {"line", line}, {"language", "python"}};
+}
+
+TEST(PlaceText, OfPythonIsItsLine) {
+  const Json binding = {{"module", "/lib/libffi.so.8"}, {"offset", std::uint64_t{0x6f7a}}};
+  EXPECT_EQ(place_text(Json::array({binding, python_frame("careful", 5), python_frame("main", 9)})),
+            "careful at two.py:5");
+  EXPECT_EQ(place_text(Json::array({frame("grow()", 8), binding, python_frame("careful", 5)})),
+            "grow() at cache.cc:41, called by careful at two.py:5");
+  EXPECT_EQ(place_text(Json::array({binding})), "libffi.so.8+0x6f7a");
 }
 
 }  // namespace

@@ -39,6 +39,19 @@ const Json& member_list(const Json& object, const char* key) {
 
 std::string file_of(const std::string& path) { return std::filesystem::path(path).filename(); }
 
+bool is_python(const Json& frame) { return member_text(frame, "language") == "python"; }
+
+// "cache.py:41"
+std::string line_of(const Json& frame) {
+  return fmt::format("{}:{}", file_of(member_text(frame, "file")), member_number(frame, "line"));
+}
+
+// "grow at cache.py:41", of the innermost line of Python; "" where there is none.
+std::string python_place(const Json& stack) {
+  const auto found = std::find_if(stack.begin(), stack.end(), is_python);
+  return found == stack.end() ? "" : member_text(*found, "function") + " at " + line_of(*found);
+}
+
 // The same in every run, wherever the modules are loaded.
 std::string place_key(const Json& stack) {
   std::string key;
@@ -46,6 +59,8 @@ std::string place_key(const Json& stack) {
     const std::string module = member_text(frame, "module");
     if (!module.empty())
       key += fmt::format(" {}+{}", file_of(module), member_number(frame, "offset"));
+    else if (is_python(frame))
+      key += " " + line_of(frame);
   }
   return key;
 }
@@ -59,6 +74,7 @@ std::uint64_t Outcome::injections() const {
 }
 
 std::string place_text(const Json& stack) {
+  const std::string python = python_place(stack);
   for (const Json& frame : stack) {
     const std::string function = member_text(frame, "function");
     const std::string file = member_text(frame, "file");
@@ -69,12 +85,13 @@ std::string place_text(const Json& stack) {
     whole.module = module;
     whole.file = file;
     if (live::of_cuda_runtime(whole)) continue;
+    // A binding's own code, of which no line is known, says nothing.
+    if (!python.empty() && (file.empty() || is_python(frame))) return python;
     std::string text = function.empty()
                            ? fmt::format("{}+{:#x}", module, member_number(frame, "offset"))
                            : function;
-    if (!file.empty())
-      text += fmt::format(" at {}:{}", file_of(file), member_number(frame, "line"));
-    return text;
+    if (!file.empty()) text += " at " + line_of(frame);
+    return python.empty() ? text : text + ", called by " + python;
   }
   return "";
 }
