@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks as text, without the frames by which pytest came to the test."""
+"""Stacks as text, without the frames by which pytest came to the test, and those of the import system."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ import re
 _FRAME = re.compile(r"( *)#\d+ ")
 _PYTESTS = re.compile(r" *#\d+ .* at (?:<frozen runpy>|.*/(?:_pytest|pytest|pluggy|xdist|execnet)/[\w/]+\.py"
                       r"|.*/cuvmm/pytest_plugin\.py):\d+ \(Python\)$")
+_IMPORTS = re.compile(r" *#\d+ .* at (?:<frozen importlib\._bootstrap(?:_external)?>|.*/importlib/__init__\.py):\d+ \(Python\)$")
 _MORE = re.compile(r" *(\d+) more frames?$")
 
 
 def without_pytest(text: str) -> str:
-    """The outermost frames of each stack are only counted, if they are pytest's. A stack that has no others stays."""
+    """The outermost frames of each stack are only counted, if they are pytest's, and so are imports anywhere in it.
+
+    A stack that has no others stays.
+    """
     lines: list[str] = []
     stack: list[str] = []
 
     def end_of_stack(beyond: int) -> None:
         own = len(stack)
-        while own and _PYTESTS.match(stack[own - 1]):
+        while own and (_PYTESTS.match(stack[own - 1]) or _IMPORTS.match(stack[own - 1])):
             own -= 1
-        if own == 0:
-            own = len(stack)
-        hidden = len(stack) - own + beyond
-        lines.extend(stack[:own])
+        shown = [frame for frame in stack[:own] if not _IMPORTS.match(frame)] or stack[:]
+        hidden = len(stack) - len(shown) + beyond
+        lines.extend(shown)
         if hidden:
             indent = _FRAME.match(stack[0])[1]  # type: ignore[index]
             lines.append(f"{indent}{hidden} more frame{'' if hidden == 1 else 's'}")

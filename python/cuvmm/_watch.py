@@ -30,6 +30,9 @@ def text_of(test: str, found: Sequence[Finding]) -> str:
     return "\n\n".join(parts)
 
 
+_END = "the end of the session"
+
+
 class Watch:
     """Of one process. Tests come one after the other."""
 
@@ -78,7 +81,9 @@ class Watch:
     def outside(self) -> list[Finding]:
         """What no test has: of this process before, between and after them, and of its late children."""
         # Objects of fixtures that live longer than a test are judged now.
-        cuvmm.leaks(0, kept=True)
-        mine = [one for one in cuvmm.findings(0) if one.counts and (one.scope or "") == self.outer]
+        label = f"{self.outer} > {_END}" if self.outer else _END
+        with cuvmm.scope(_END, quiet=True):  # the session's summary has them
+            cuvmm.leaks(0, kept=True)
+        mine = [one for one in cuvmm.findings(0) if one.counts and (one.scope or "") in (self.outer, label)]
         late = [one for label in self.labels for one in self.children.take(label)]
         return mine + late

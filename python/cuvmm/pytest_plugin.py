@@ -19,6 +19,7 @@ import pytest
 import cuvmm
 from cuvmm import _fresh, _restart, _sarif
 from cuvmm._findings import Finding, finding_from_json
+from cuvmm._pytest_frames import without_pytest
 from cuvmm._watch import LEAK_CHOICES, Watch, text_of
 
 _OUTSIDE = "(outside of tests)"
@@ -258,16 +259,18 @@ class Plugin:
         known = self.driver
         driver = "the emulator" if known is not None and known.emulated else (known.driver if known else "no driver")
         tests = {test for test, _, _ in self.found if test != _OUTSIDE}
-        total = sum(one.count for _, _, one in self.found)
+        outside = sum(one.count for test, _, one in self.found if test == _OUTSIDE)
+        inside = sum(one.count for _, _, one in self.found) - outside
         all_tests = f"{len(self.ran)} test{'' if len(self.ran) == 1 else 's'}"
         where = f"{len(tests)} of {all_tests}" if tests else all_tests
-        terminalreporter.write_line(f"{total or 'no'} finding{'' if total == 1 else 's'} in {where}, on {driver}")
+        beside = f", {outside} outside of tests" if outside else ""
+        terminalreporter.write_line(f"{inside or 'no'} finding{'' if inside == 1 else 's'} in {where}{beside}, on {driver}")
         for test, _, one in self.found:
             times = f", {one.count} times" if one.count > 1 else ""
             terminalreporter.write_line(f"{test}: {one.kind}: {one.rule}{times}")
         for test, _, one in self.found:
             if test == _OUTSIDE:
-                terminalreporter.write_line(f"\n{one.text}")
+                terminalreporter.write_line("\n" + without_pytest(one.text).rstrip("\n"))
         if self.found:
             terminalreporter.write_line(f"to learn more, type: cuvmm explain {self.found[0][2].rule}")
         for report in self.config.getoption("--cuvmm-report"):

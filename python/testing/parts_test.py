@@ -89,6 +89,13 @@ class PytestFrames(unittest.TestCase):
             self.assertEqual(_pytest_frames.without_pytest(text.format(self.USERS + self.PYTESTS + end)),
                              text.format(self.USERS + f"      {count} more frames\n"))
 
+    def test_imports_are_counted_wherever_they_are(self):
+        imports = ("      #8 _find_and_load at <frozen importlib._bootstrap>:1176 (Python)\n"
+                   "      #9 import_module at /usr/lib/python3.11/importlib/__init__.py:126 (Python)\n")
+        outer = "      #10 <module> at /src/test_it.py:1 (Python)\n"
+        self.assertEqual(_pytest_frames.without_pytest(self.USERS + imports + outer + "end"),
+                         self.USERS + outer + "      2 more frames\nend")
+
     def test_what_is_inside_or_all_there_is_stays(self):
         for text in (self.PYTESTS, self.PYTESTS + self.USERS, self.USERS, "no frames", "      16 more frames"):
             self.assertEqual(_pytest_frames.without_pytest(text), text)

@@ -205,6 +205,8 @@ class Findings(Suite):
         self.counted(outcome, passed=2)
         self.assertEqual(outcome.code, 1, outcome.text)
         self.assertIn("(outside of tests): leak: cuMemCreate-released", outcome.text)
+        self.assertIn("\nno findings in 2 tests, 1 outside of tests, on the emulator\n", outcome.text)
+        self.assertEqual(outcome.text.count("[cuMemCreate-released]"), 1, outcome.text)
         self.assertIn("fixture bad_pool (module)", outcome.text)
 
     def test_garbage_is_no_leak(self):
