@@ -59,8 +59,8 @@ int explain(const CrashSettings& settings) {
 }  // namespace
 
 void add_explain_crash(CLI::App& app, CommandLine& line) {
-  CLI::App* command =
-      app.add_subcommand("explain-crash", "Tell a process's last calls from the file that it left");
+  CLI::App* command = app.add_subcommand(
+      "explain-crash", "Show the last calls of a process that crashed, from the file that it left");
   auto settings = std::make_shared<CrashSettings>();
   command->add_option("FILE", settings->file, "A .ring file; cuvmm run names it, or CUVMM_RING")
       ->required();

@@ -189,7 +189,7 @@ constexpr const char* kRefused[] = {
 
 void add_hostile(CLI::App& app, CommandLine& line) {
   CLI::App* command =
-      app.add_subcommand("hostile", "Run a program on an emulator that brings it bad luck");
+      app.add_subcommand("hostile", "Run a program on an emulator as unkind as a driver may be");
   auto settings = std::make_shared<HostileSettings>();
   auto emulate = std::make_shared<std::string>();
   auto with = std::make_shared<std::string>();

@@ -188,7 +188,7 @@ CLI::Option* add_pid(CLI::App& command, int& pid) {
 
 void add_top(CLI::App& app, CommandLine& line) {
   CLI::App* command =
-      app.add_subcommand("top", "What processes under cuvmm hold now, a line for each");
+      app.add_subcommand("top", "List running processes under cuvmm, and what memory each holds");
   auto settings = std::make_shared<TopSettings>();
   add_folder(*command, settings->folder);
   command->add_option("--tree", settings->tree, "Only this process and those that it started")
@@ -225,7 +225,7 @@ void add_top(CLI::App& app, CommandLine& line) {
 
 void add_map(CLI::App& app, CommandLine& line) {
   CLI::App* command =
-      app.add_subcommand("map", "The address space of a process under cuvmm, as it is now");
+      app.add_subcommand("map", "Show the address space of a running process under cuvmm");
   auto settings = std::make_shared<OneSettings>();
   add_pid(*command, settings->pid);
   add_folder(*command, settings->folder);
@@ -250,7 +250,8 @@ void add_map(CLI::App& app, CommandLine& line) {
 
 void add_leaks(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand(
-      "leaks", "What grows in a process under cuvmm, and what it has given up and still pins");
+      "leaks",
+      "Show what grows in a running process, and memory that it unmapped and never released");
   auto settings = std::make_shared<OneSettings>();
   add_pid(*command, settings->pid);
   add_folder(*command, settings->folder);

@@ -134,8 +134,8 @@ int tell_memory(const MemoryOptions& options) {
 }  // namespace
 
 void add_memory(CLI::App& app, CommandLine& line) {
-  CLI::App* command =
-      app.add_subcommand("memory", "Say who held the memory of a run, and what another holds more");
+  CLI::App* command = app.add_subcommand(
+      "memory", "Show which places held memory during a run, or compare two runs");
   auto options = std::make_shared<MemoryOptions>();
   command->add_option("REPORT", options->report, "JSON of cuvmm run --timeline --report")
       ->required()
