@@ -14,6 +14,7 @@
 #include "live/counted.h"
 #include "live/frames/runtime_frames.h"
 #include "live/frames/stack_text.h"
+#include "live/in_use_text.h"
 #include "live/words.h"
 #include "shim/loader/module_map.h"
 #include "shim/objects/object_table.h"
@@ -200,16 +201,30 @@ void add_retains(AllInUse& all, const ObjectTable::All& table) {
   }
 }
 
-AllInUse sums_of(const AllInUse& all) {
-  AllInUse sums;
+std::vector<live::Sum> sums_of(const AllInUse& all) {
+  std::vector<live::Sum> sums;
+  std::vector<StackId> places;
   for (const InUse& one : all) {
-    const auto same = std::ranges::find_if(
-        sums, [&](const InUse& sum) { return std::string_view(sum.what) == one.what; });
-    InUse& sum = same == sums.end() ? sums.emplace_back(InUse{one.what, 0, 0, {}}) : *same;
+    const auto same = std::ranges::find_if(sums, [&](const auto& s) { return s.what == one.what; });
+    const auto at = static_cast<std::size_t>(same - sums.begin());
+    if (same == sums.end()) {
+      sums.push_back({one.what});
+      places.push_back(0);
+    }
+    live::Sum& sum = sums[at];
     sum.count += one.count;
     sum.bytes += one.bytes;
+    if (one.count <= sum.made_there) continue;
+    sum.made_there = one.count;
+    places[at] = one.first.stack;
   }
-  std::ranges::stable_sort(sums, [](const InUse& a, const InUse& b) { return a.bytes > b.bytes; });
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (!live::grows(sums[i].what, sums[i].made_there, sums[i].count)) continue;
+    std::vector<Frame> frames = symbolize(places[i]);
+    live::take_runtime_frames(frames);
+    sums[i].made_at = live::place_text(frames);
+  }
+  std::ranges::stable_sort(sums, [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   return sums;
 }
 
@@ -258,20 +273,21 @@ void leave_out_the_runtimes(AllInUse& all) {
 
 std::string sums_text(const AllInUse& all) {
   std::string text;
-  for (const InUse& sum : sums_of(all)) {
-    if (!text.empty()) text += ", ";
-    text += counted(sum.count, sum.what);
-    if (sum.bytes != 0) text += " (" + size_text(sum.bytes) + ")";
-  }
+  for (const live::Sum& sum : sums_of(all)) text += (text.empty() ? "" : ", ") + sum_text(sum);
   return text;
 }
 
 std::string sums_json(const AllInUse& all) {
   std::string text;
-  for (const InUse& sum : sums_of(all)) {
+  for (const live::Sum& sum : sums_of(all)) {
     text += text.empty() ? "[" : ",";
     text += "{\"what\":" + json_string(sum.what) + ",\"count\":" + std::to_string(sum.count) +
-            ",\"bytes\":" + std::to_string(sum.bytes) + "}";
+            ",\"bytes\":" + std::to_string(sum.bytes);
+    if (!sum.made_at.empty()) {
+      text += ",\"made_at\":" + json_string(sum.made_at) +
+              ",\"made_there\":" + std::to_string(sum.made_there);
+    }
+    text += '}';
   }
   return text.empty() ? text : text + "]";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes three of one kind of thing (the first argument) and gives them back, or keeps them (with
-// the second argument "kept").
+// Makes some of one kind of thing (the first argument; PIECES in the environment: how many) and
+// gives them back, or keeps them (with the second argument "kept").
 #include <cuda.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <vector>
 
 namespace {
 
-constexpr int kPieces = 3;
 constexpr std::size_t kBytes = std::size_t{1} << 20;
 
 void must(CUresult result) {
@@ -148,7 +148,7 @@ struct Program {
     CUdeviceptr checked = 0;  // a run without a call that is checked has checked nothing
     must(cuMemAlloc(&checked, kBytes));
     must(cuMemFree(checked));
-    Thing things[kPieces];
+    std::vector<Thing> things(std::strtoul(std::getenv("PIECES"), nullptr, 10));
     for (Thing& thing : things) make(thing);
     for (Thing& thing : things) {
       if (!kept) end(thing);
