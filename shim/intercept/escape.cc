@@ -65,6 +65,18 @@ std::vector<std::string> escaped_libraries(const std::string& driver) {
 
 namespace {
 
+const void* own_base() {
+  Dl_info self;
+  return ::dladdr(reinterpret_cast<const void*>(&own_base), &self) ? self.dli_fbase : nullptr;
+}
+
+// Whether no library comes before this one, behind the program.
+bool is_first(const link_map* program) {
+  const link_map* next = program->l_next;
+  while (next && std::string_view(next->l_name).starts_with("linux-vdso")) next = next->l_next;
+  return next && reinterpret_cast<const void*>(next->l_addr) == own_base();
+}
+
 // Whose functions of the driver's names `where` leads to, a handle of dlsym's: not this library's,
 // not a libcuda's, not the program's own.
 std::vector<Interposer> interposers(void* where) {
@@ -78,7 +90,7 @@ std::vector<Interposer> interposers(void* where) {
         !info.dli_fname || !map || !map->l_name || !*map->l_name) {
       continue;
     }
-    if (real_path(info.dli_fname) == own_path()) continue;
+    if (info.dli_fbase == own_base()) continue;
     const std::string_view path = info.dli_fname;
     if (path.substr(path.rfind('/') + 1).starts_with("libcuda.so")) continue;
     found[info.dli_fname].emplace_back(symbol.name);
@@ -107,7 +119,8 @@ std::vector<std::string> interposed_libraries() {
   std::vector<std::string> sentences;
   // Not RTLD_DEFAULT: this library's own symbols are the first that it finds itself.
   void* const program = ::dlopen(nullptr, RTLD_LAZY | RTLD_NOLOAD);
-  for (const Interposer& before : program ? interposers(program) : std::vector<Interposer>()) {
+  const bool alone = !program || is_first(static_cast<const link_map*>(program));
+  for (const Interposer& before : alone ? std::vector<Interposer>() : interposers(program)) {
     sentences.push_back(
         whose(before) +
         " and comes before cuvmm: the program's calls of them go to that library, and cuvmm sees "
