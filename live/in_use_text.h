@@ -23,9 +23,14 @@ struct Sum {
   std::uint64_t made_there = 0;
 };
 
+/// Host memory that was registered, never unregistered, and unmapped.
+inline constexpr const char* kUnmappedWords = "registered range of unmapped host memory";
+
 /// Whether it is worth a word that one place made so many: it may come there again and again. Of
-/// buffers, a program may well keep some that one line made; it seldom has two contexts.
+/// buffers, a program may well keep some that one line made; it seldom has two contexts, and it
+/// does not unmap registered memory.
 inline bool grows(std::string_view what, std::uint64_t made_there, std::uint64_t count) {
+  if (what == kUnmappedWords) return true;
   const std::uint64_t many = what == "context" || what == "green context" ? 2 : 8;
   return made_there >= many && made_there > count / 2;
 }
@@ -37,6 +42,7 @@ inline std::string_view ender(std::string_view what) {
       {"piece of managed memory", "cuMemFree"},
       {"piece of page-locked host memory", "cuMemFreeHost"},
       {"registered range of host memory", "cuMemHostUnregister"},
+      {kUnmappedWords, "cuMemHostUnregister"},
       {"piece of pool memory", "cuMemFreeAsync"},
       {"imported piece of pool memory", "cuMemFreeAsync"},
       {"array", "cuArrayDestroy"},
@@ -62,7 +68,7 @@ inline std::string sum_text(const Sum& sum) {
   std::string text = counted(sum.count, sum.what);
   if (sum.bytes != 0) text += " (" + size_text(sum.bytes) + ")";
   if (sum.made_at.empty()) return text;
-  text += sum.made_there == sum.count ? std::string(", all")
+  text += sum.made_there == sum.count ? std::string(sum.count == 1 ? "," : ", all")
                                       : ", " + std::to_string(sum.made_there) + " of them";
   text += " made in " + sum.made_at;
   if (const std::string_view function = ender(sum.what); !function.empty()) {

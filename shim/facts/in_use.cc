@@ -2,8 +2,11 @@
 #include "shim/facts/in_use.h"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <set>
 #include <span>
@@ -43,6 +46,18 @@ live::Piece::Kind piece_kind(PlainMemory::Kind kind) {
     default:
       return To::kDevice;
   }
+}
+
+// Whether the process has taken the pages away. Their ends are enough: nobody unmaps the middle
+// alone.
+bool unmapped(std::uint64_t base, std::uint64_t size) {
+  static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const auto gone = [](std::uint64_t at) {
+    unsigned char unused = 0;
+    const std::uint64_t begin = at & ~(page - 1);
+    return ::mincore(reinterpret_cast<void*>(begin), page, &unused) != 0 && errno == ENOMEM;
+  };
+  return size != 0 && (gone(base) || gone(base + size - 1));
 }
 
 // By kind and maker.
@@ -235,7 +250,8 @@ AllInUse memory_in_use(const Model& model, const StillRunning& running) {
   add_vmm(places, model, running);
   add_pools(places, model, running);
   for (const auto& [base, m] : model.memory().all()) {
-    places.add(live::words(piece_kind(m.kind)), m.size, m.made);
+    const bool gone = m.kind == PlainMemory::Kind::kRegistered && unmapped(base, m.size);
+    places.add(gone ? live::kUnmappedWords : live::words(piece_kind(m.kind)), m.size, m.made);
   }
   for (const auto& [handle, array] : model.arrays().all()) {
     const bool own = array.parent == 0 && array.external == 0;

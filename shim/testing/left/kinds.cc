@@ -4,6 +4,7 @@
 #include <cuda.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -77,6 +78,10 @@ struct Program {
       t.host = aligned_alloc(4096, kBytes);
       must(cuMemHostRegister(t.host, kBytes, 0));
     }
+    if (is("unmapped")) {
+      t.host = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      must(cuMemHostRegister(t.host, kBytes, 0));
+    }
     if (is("array")) {
       const CUDA_ARRAY_DESCRIPTOR shape{64, 64, CU_AD_FORMAT_FLOAT, 1};
       must(cuArrayCreate(&t.array, &shape));
@@ -112,7 +117,7 @@ struct Program {
     if (is("malloc") || is("managed") || is("device-end")) must(cuMemFree(t.address));
     if (is("async") || is("frompool") || is("lostpool")) must(cuMemFreeAsync(t.address, stream));
     if (is("host")) must(cuMemFreeHost(t.host));
-    if (is("register")) must(cuMemHostUnregister(t.host));
+    if (is("register") || is("unmapped")) must(cuMemHostUnregister(t.host));
     if (is("array")) must(cuArrayDestroy(t.array));
     if (is("stream")) must(cuStreamDestroy(t.stream));
     if (is("event")) must(cuEventDestroy(t.event));
@@ -152,6 +157,7 @@ struct Program {
     for (Thing& thing : things) make(thing);
     for (Thing& thing : things) {
       if (!kept) end(thing);
+      if (is("unmapped")) ::munmap(thing.host, kBytes);
     }
     must(cuStreamSynchronize(stream));
     if (is("lostpool") || (is("frompool") && !kept)) must(cuMemPoolDestroy(pool));

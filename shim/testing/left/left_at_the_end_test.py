@@ -24,6 +24,7 @@ COUNTED = {
     "frompool": "3 pieces of pool memory (3 MiB), 1 pool",
     "host": "3 pieces of page-locked host memory (3 MiB)",
     "register": "3 registered ranges of host memory (3 MiB)",
+    "unmapped": "3 registered ranges of unmapped host memory (3 MiB), all made in (anonymous namespace)::Program::make(",
     "array": "3 arrays",
     "stream": "3 streams",
     "event": "3 events",
@@ -79,7 +80,7 @@ class LeftAtTheEnd(unittest.TestCase):
                 line = self.sentence(errors)
                 self.assertIn(f"at the end: {text}", line)
                 self.assertRegex(line, r"(\w|\)); --leak-check=full lists them$")
-                self.assertEqual("made in" in line, kind == "context", line)
+                self.assertEqual("made in" in line, kind in ("context", "unmapped"), line)
 
     def test_of_many_the_place_is_named(self):
         for kind, said in {"malloc": "12 pieces of cuMemAlloc (12 MiB), all made in (anonymous namespace)::Program::make(",
@@ -95,6 +96,11 @@ class LeftAtTheEnd(unittest.TestCase):
                 self.assertEqual(kept["made_there"], 12)
                 _, errors = self.run_it(KINDS, kind, pieces=12)
                 self.assertEqual(self.sentence(errors), "")
+
+    def test_of_one_registered_range_that_is_unmapped_the_place_is_named(self):
+        line = self.sentence(self.run_it(KINDS, "unmapped", "kept", pieces=1)[1])
+        self.assertRegex(line, r"1 registered range of unmapped host memory \(1 MiB\), made in .*kinds.cc:\d+ .* without a "
+                               "cuMemHostUnregister; --leak")
 
     def test_each_retain_counts(self):
         self.assertIn("4 retains of a primary context", self.sentence(self.run_it(KINDS, "retain", "kept")[1]))
