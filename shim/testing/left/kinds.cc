@@ -58,6 +58,14 @@ CUmemoryPool make_pool() {
 constexpr const char* kPtx =
     ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry nothing() { ret; }\n";
 
+// Its destructor comes after the driver's end, as it is made before cuInit.
+struct Late {
+  CUdeviceptr address = 0;
+  ~Late() {
+    if (address != 0) (void)cuMemFree(address);
+  }
+} late;
+
 struct Program {
   std::string kind;
   bool kept = false;
@@ -68,6 +76,7 @@ struct Program {
 
   void make(Thing& t) {
     if (is("malloc") || is("device-end")) must(cuMemAlloc(&t.address, kBytes));
+    if (is("reset")) must(cuMemAlloc(&late.address, kBytes));
     if (is("managed")) must(cuMemAllocManaged(&t.address, kBytes, CU_MEM_ATTACH_GLOBAL));
     if (is("async")) must(cuMemAllocAsync(&t.address, kBytes, stream));
     if (is("frompool") || is("lostpool")) {
@@ -163,6 +172,8 @@ struct Program {
     if (is("lostpool") || (is("frompool") && !kept)) must(cuMemPoolDestroy(pool));
     must(cuStreamDestroy(stream));
     if (is("retain") && kept) return 0;
+    if (is("reset") && kept) must(cuDevicePrimaryCtxReset(0));
+    if (is("reset")) return 0;
     // What is left of others goes with the context where that is their end.
     if (!kept || is("device-end")) must(cuDevicePrimaryCtxRelease(0));
     return 0;

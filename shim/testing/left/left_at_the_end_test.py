@@ -102,6 +102,13 @@ class LeftAtTheEnd(unittest.TestCase):
         self.assertRegex(line, r"1 registered range of unmapped host memory \(1 MiB\), made in .*kinds.cc:\d+ .* without a "
                                "cuMemHostUnregister; --leak")
 
+    def test_a_destructor_that_comes_after_the_end_of_a_context_and_of_the_driver(self):
+        _, errors = self.run_it(KINDS, "reset", "kept", pieces=1)
+        self.assertRegex(errors, r"cuvmm: cuMemFree in .*Late::~Late\(\) at .* came after the end of the driver.* "
+                                 r"ended a context before, by call \d+ in .*Program::run")
+        _, errors = self.run_it(KINDS, "reset", pieces=1)
+        self.assertNotIn("after the end of the driver", errors)
+
     def test_each_retain_counts(self):
         self.assertIn("4 retains of a primary context", self.sentence(self.run_it(KINDS, "retain", "kept")[1]))
 
