@@ -3,8 +3,9 @@
 // programs they mean nothing.
 #pragma once
 
+#include "api/calls.h"
 #include "rulebook/violation.h"
-#include "shim/session/session.h"
+#include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
 
