@@ -310,9 +310,10 @@ void Session::leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ti
       number(use.origin);
       use.origin.stack = capture_stack(caller);
       // Who looks at the bytes that a GPU writes may know that the copy is over before its stream
-      // does; in the emulator both are one moment.
+      // does. In the emulator both are one moment, but for operations of a batch.
       const bool tells = wait.grade == HostWait::Grade::kTells;
-      use.waited = wait.what == HostWait::For::kItself && !(tells && options_.emulated);
+      const bool one_moment = kTouches<CallStruct> && options_.emulated;
+      use.waited = wait.what == HostWait::For::kItself && !(tells && one_moment);
       use.sure = !(use.waited && tells);
       own = work_.use(ticket, use, {{}, {ranges, count}});
       if (!early.empty()) [[unlikely]] {
