@@ -149,7 +149,6 @@ class Reference {
   std::vector<Object> ranges_, handles_, descriptors_, externals_, pools_, pinned_;
   std::vector<Event> events_;
   std::vector<Graph> graphs_, executables_;
-  std::vector<Node> shown_;  ///< the host sees of itself when they are over
   int births_ = 0;
   int capture_ = -1;  ///< the stream that captures
   Uses captured_;

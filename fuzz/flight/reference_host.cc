@@ -42,7 +42,6 @@ Opinion Reference::judge(const calls::MemcpyDtoHAsync& made, int thread) {
 void Reference::accept(const calls::MemcpyDtoHAsync& made, int thread) {
   const Node node = queue(value_of(made.hStream), thread, {{made.srcDevice, made.ByteCount}});
   history_.tell({node});
-  if (pinned(made.dstHost)) shown_.push_back(node);
   if (made.ByteCount <= kMostOfAFlag) history_.tell(history_.everything());
 }
 

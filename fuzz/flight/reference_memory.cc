@@ -65,7 +65,6 @@ void Reference::take(Opinion& out, const Memory& memory, int ordered_by, int thr
       return use.bytes.meets(memory.bytes) && use.seen;
     });
     suspect.told = piece.told;
-    suspect.last &= std::find(shown_.begin(), shown_.end(), node) == shown_.end();
     for (Node later = node + 1; later < history_.count(); ++later) {
       const History::Piece& other = history_.piece(later);
       if (other.known) continue;

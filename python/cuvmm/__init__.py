@@ -118,7 +118,7 @@ def findings(since: int = 0) -> list[Finding]:
 def leaks(since: int = 0, *, alive: bool = False, kept: bool = False) -> list[Finding]:
     """Looks for leaks among what was made since the mark, and returns all leaks found since then.
 
-    alive: also what is still in use, such as mapped memory. kept: also what was made in scopes that
+    alive: also what is still in use: memory of any kind, reserved addresses. kept: also what was made in scopes that
     keep.
     """
     _shim.call("leaks", since, (_shim.LEAKS_ALIVE if alive else 0) | (_shim.LEAKS_KEPT if kept else 0))

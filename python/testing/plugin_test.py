@@ -20,12 +20,17 @@ EXAMPLE = SOURCE / "examples" / "pytest_allocator"
 CUVMM = ""
 
 PRELUDE = """
-import os, subprocess, sys
+import ctypes, os, subprocess, sys
 import cuvmm, driver, pytest
 M = 2 << 20
 def leak():
     driver.start()
     driver.create(M)
+def allocate():
+    driver.start()
+    address = ctypes.c_uint64()
+    driver._must("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(M))
+    return address
 def misuse():
     driver.start()
     base = driver.reserve(M)
@@ -143,8 +148,14 @@ class Findings(Suite):
             @pytest.mark.cuvmm(leaks="all")
             def test_all_leaks():
                 driver.start(); driver.reserve(M)
+            @pytest.mark.cuvmm(leaks="all")
+            def test_all_memory():
+                allocate()
+            @pytest.mark.cuvmm(leaks="all")
+            def test_all_freed():
+                driver._must("cuMemFree_v2", allocate())
             def test_alive():
-                driver.start(); driver.reserve(M)
+                driver.start(); driver.reserve(M); allocate()
             def test_expected(cuvmm_expect):
                 with cuvmm_expect("cuMemUnmap-mapped"): misuse()
             def test_expected_in_vain(cuvmm_expect):
@@ -158,9 +169,10 @@ class Findings(Suite):
             def test_fails_itself():
                 misuse(); assert False, "for this reason"
             """, "--cuvmm-report=r.json", "--cuvmm-report=r.sarif")
-        self.counted(outcome, failed=4, passed=5, xfailed=1)
-        self.assertEqual(set(outcome.failures),
-                         {"test_another_rule", "test_all_leaks", "test_expected_in_vain", "test_fails_itself"})
+        self.counted(outcome, failed=5, passed=6, xfailed=1)
+        self.assertEqual(set(outcome.failures), {"test_another_rule", "test_all_leaks", "test_all_memory",
+                                                 "test_expected_in_vain", "test_fails_itself"})
+        self.assertIn("(2 MiB) is still there [memory-freed]", outcome.failures["test_all_memory"])
         self.assertIn("the reservation of 2 MiB", outcome.failures["test_all_leaks"])
         self.assertIn("came", outcome.failures["test_expected_in_vain"])
         self.assertIn("for this reason", outcome.failures["test_fails_itself"])

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include "rulebook/memory/memory_left.h"
 #include "rulebook/testing/world.h"
 
 namespace cuvmm::testing::check_memory_test {
@@ -372,9 +373,38 @@ std::vector<RuleCase> host_cases() {
   };
 }
 
+std::vector<RuleCase> left_cases() {
+  return {
+      {Rule::kMemoryLeft,
+       [](World& w, bool broken) {
+         w.plain(kPlain);
+         if (!broken) w.accept(calls::MemFree{.dptr = kPlain});
+         return memory_left(w.model);
+       }},
+      {Rule::kMemoryLeft,
+       [](World& w, bool broken) {
+         pooled(w, kPlain);
+         if (!broken) w.accept(calls::MemFreeAsync{.dptr = kPlain});
+         return memory_left(w.model);
+       }},
+      {Rule::kMemoryLeft,
+       [](World& w, bool broken) {
+         enroll(w, kHost);
+         if (!broken) w.accept(calls::MemHostUnregister{.p = host(kHost)});
+         return memory_left(w.model);
+       }},
+      {Rule::kMemoryLeft,  // what is mapped has rules of its own
+       [](World& w, bool broken) {
+         w.mapped(kBase, 1);
+         if (broken) host_memory(w, kHost);
+         return memory_left(w.model);
+       }},
+  };
+}
+
 std::vector<RuleCase> cases() {
   std::vector<RuleCase> all = allocating_cases();
-  for (const auto& cases : {freeing_cases(), host_cases()}) {
+  for (const auto& cases : {freeing_cases(), host_cases(), left_cases()}) {
     all.insert(all.end(), cases.begin(), cases.end());
   }
   return all;

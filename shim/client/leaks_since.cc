@@ -7,6 +7,7 @@
 
 #include "api/words.h"
 #include "rulebook/check_support.h"
+#include "rulebook/memory/memory_left.h"
 
 namespace cuvmm::shim {
 
@@ -43,6 +44,7 @@ Violations in_use(const Model& model) {
         "the reservation of " + size_text(r.size) + " at " + hex_text(base) + " is still there",
         {ObjectRef::Kind::kReservation, base, r.size, r.made, {}}));
   }
+  all.append(memory_left(model));
   return all;
 }
 

@@ -2,8 +2,11 @@
 #include "shim/facts/in_use.h"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <set>
 #include <span>
@@ -14,6 +17,7 @@
 #include "live/counted.h"
 #include "live/frames/runtime_frames.h"
 #include "live/frames/stack_text.h"
+#include "live/in_use_text.h"
 #include "live/words.h"
 #include "shim/loader/module_map.h"
 #include "shim/objects/object_table.h"
@@ -42,6 +46,18 @@ live::Piece::Kind piece_kind(PlainMemory::Kind kind) {
     default:
       return To::kDevice;
   }
+}
+
+// Whether the process has taken the pages away. Their ends are enough: nobody unmaps the middle
+// alone.
+bool unmapped(std::uint64_t base, std::uint64_t size) {
+  static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const auto gone = [](std::uint64_t at) {
+    unsigned char unused = 0;
+    const std::uint64_t begin = at & ~(page - 1);
+    return ::mincore(reinterpret_cast<void*>(begin), page, &unused) != 0 && errno == ENOMEM;
+  };
+  return size != 0 && (gone(base) || gone(base + size - 1));
 }
 
 // By kind and maker.
@@ -200,16 +216,30 @@ void add_retains(AllInUse& all, const ObjectTable::All& table) {
   }
 }
 
-AllInUse sums_of(const AllInUse& all) {
-  AllInUse sums;
+std::vector<live::Sum> sums_of(const AllInUse& all) {
+  std::vector<live::Sum> sums;
+  std::vector<StackId> places;
   for (const InUse& one : all) {
-    const auto same = std::ranges::find_if(
-        sums, [&](const InUse& sum) { return std::string_view(sum.what) == one.what; });
-    InUse& sum = same == sums.end() ? sums.emplace_back(InUse{one.what, 0, 0, {}}) : *same;
+    const auto same = std::ranges::find_if(sums, [&](const auto& s) { return s.what == one.what; });
+    const auto at = static_cast<std::size_t>(same - sums.begin());
+    if (same == sums.end()) {
+      sums.push_back({one.what});
+      places.push_back(0);
+    }
+    live::Sum& sum = sums[at];
     sum.count += one.count;
     sum.bytes += one.bytes;
+    if (one.count <= sum.made_there) continue;
+    sum.made_there = one.count;
+    places[at] = one.first.stack;
   }
-  std::ranges::stable_sort(sums, [](const InUse& a, const InUse& b) { return a.bytes > b.bytes; });
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (!live::grows(sums[i].what, sums[i].made_there, sums[i].count)) continue;
+    std::vector<Frame> frames = symbolize(places[i]);
+    live::take_runtime_frames(frames);
+    sums[i].made_at = live::place_text(frames);
+  }
+  std::ranges::stable_sort(sums, [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   return sums;
 }
 
@@ -220,7 +250,8 @@ AllInUse memory_in_use(const Model& model, const StillRunning& running) {
   add_vmm(places, model, running);
   add_pools(places, model, running);
   for (const auto& [base, m] : model.memory().all()) {
-    places.add(live::words(piece_kind(m.kind)), m.size, m.made);
+    const bool gone = m.kind == PlainMemory::Kind::kRegistered && unmapped(base, m.size);
+    places.add(gone ? live::kUnmappedWords : live::words(piece_kind(m.kind)), m.size, m.made);
   }
   for (const auto& [handle, array] : model.arrays().all()) {
     const bool own = array.parent == 0 && array.external == 0;
@@ -258,20 +289,21 @@ void leave_out_the_runtimes(AllInUse& all) {
 
 std::string sums_text(const AllInUse& all) {
   std::string text;
-  for (const InUse& sum : sums_of(all)) {
-    if (!text.empty()) text += ", ";
-    text += counted(sum.count, sum.what);
-    if (sum.bytes != 0) text += " (" + size_text(sum.bytes) + ")";
-  }
+  for (const live::Sum& sum : sums_of(all)) text += (text.empty() ? "" : ", ") + sum_text(sum);
   return text;
 }
 
 std::string sums_json(const AllInUse& all) {
   std::string text;
-  for (const InUse& sum : sums_of(all)) {
+  for (const live::Sum& sum : sums_of(all)) {
     text += text.empty() ? "[" : ",";
     text += "{\"what\":" + json_string(sum.what) + ",\"count\":" + std::to_string(sum.count) +
-            ",\"bytes\":" + std::to_string(sum.bytes) + "}";
+            ",\"bytes\":" + std::to_string(sum.bytes);
+    if (!sum.made_at.empty()) {
+      text += ",\"made_at\":" + json_string(sum.made_at) +
+              ",\"made_there\":" + std::to_string(sum.made_there);
+    }
+    text += '}';
   }
   return text.empty() ? text : text + "]";
 }

@@ -35,9 +35,11 @@ void add_objects(AllInUse& all, std::chrono::milliseconds limit);
 /// unless the thread is careful as if interrupted.
 void leave_out_the_runtimes(AllInUse& all);
 
-/// "3 pieces of cuMemAlloc (48 MiB), 2 streams"; "" for none.
+/// "3 pieces of cuMemAlloc (48 MiB), 2 streams"; "" for none. Of many from one place it is said
+/// which: symbols are read then, as symbolize() reads them.
 std::string sums_text(const AllInUse& all);
-/// [{"what":"piece of cuMemAlloc","count":3,"bytes":50331648}]; "" for none.
+/// [{"what":"piece of cuMemAlloc","count":3,"bytes":50331648}]; "" for none. With a place:
+/// "made_at" and "made_there".
 std::string sums_json(const AllInUse& all);
 /// A line for each place, with its stack; `state`: "still in use", say.
 std::string places_text(AllInUse all, const char* state);

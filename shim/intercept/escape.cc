@@ -2,6 +2,7 @@
 #include "shim/intercept/escape.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -14,6 +15,12 @@
 namespace cuvmm::shim {
 
 namespace {
+
+// A library that defines functions of the driver's names.
+struct Interposer {
+  std::string library;
+  std::vector<std::string> functions;
+};
 
 // Into a buffer: memory of the program's heap may be what a signal interrupted.
 std::string real_path(const std::string& path) {
@@ -56,35 +63,78 @@ std::vector<std::string> escaped_libraries(const std::string& driver) {
   return escaped_libraries_in(read_proc_maps(), known);
 }
 
-std::vector<Bypassed> bypassed_libraries() {
+namespace {
+
+const void* own_base() {
+  Dl_info self;
+  return ::dladdr(reinterpret_cast<const void*>(&own_base), &self) ? self.dli_fbase : nullptr;
+}
+
+// Whether no library comes before this one, behind the program.
+bool is_first(const link_map* program) {
+  const link_map* next = program->l_next;
+  while (next && std::string_view(next->l_name).starts_with("linux-vdso")) next = next->l_next;
+  return next && reinterpret_cast<const void*>(next->l_addr) == own_base();
+}
+
+// Whose functions of the driver's names `where` leads to, a handle of dlsym's: not this library's,
+// not a libcuda's, not the program's own.
+std::vector<Interposer> interposers(void* where) {
   std::map<std::string, std::vector<std::string>> found;
   for (const SymbolInfo& symbol : symbols()) {
     Dl_info info{};
-    void* const next = ::dlsym(RTLD_NEXT, symbol.name);
+    link_map* map = nullptr;
+    void* const function = ::dlsym(where, symbol.name);
     // A library that hooks dlsym may have counted from its own place, and found us.
-    if (!next || !::dladdr(next, &info) || !info.dli_fname) continue;
-    if (real_path(info.dli_fname) == own_path()) continue;
+    if (!function || !::dladdr1(function, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) ||
+        !info.dli_fname || !map || !map->l_name || !*map->l_name) {
+      continue;
+    }
+    if (info.dli_fbase == own_base()) continue;
     const std::string_view path = info.dli_fname;
     if (path.substr(path.rfind('/') + 1).starts_with("libcuda.so")) continue;
     found[info.dli_fname].emplace_back(symbol.name);
   }
   ::dlerror();  // what failed here is not the program's to see
-  std::vector<Bypassed> result;
+  std::vector<Interposer> result;
   for (auto& [library, functions] : found) result.push_back({library, std::move(functions)});
   return result;
 }
 
-std::string sentence(const Bypassed& bypassed) {
+// "libquota.so has functions of the driver's names (cuMemAlloc_v2, cuMemFreeAsync)".
+std::string whose(const Interposer& one) {
   constexpr std::size_t kMostNamed = 4;
-  const std::vector<std::string>& functions = bypassed.functions;
-  std::string text = bypassed.library + " has functions of the driver's names (";
+  const std::vector<std::string>& functions = one.functions;
+  std::string text = one.library + " has functions of the driver's names (";
   for (std::size_t i = 0; i < functions.size() && i < kMostNamed; ++i)
     text += (i == 0 ? "" : ", ") + functions[i];
   if (functions.size() > kMostNamed)
     text += " and " + std::to_string(functions.size() - kMostNamed) + " more";
-  return text +
-         "), which the program did not reach, because cuvmm's shim comes before it: preload the "
-         "library before the shim, and cuvmm checks what it calls";
+  return text + ")";
+}
+
+}  // namespace
+
+std::vector<std::string> interposed_libraries() {
+  std::vector<std::string> sentences;
+  // Not RTLD_DEFAULT: this library's own symbols are the first that it finds itself.
+  void* const program = ::dlopen(nullptr, RTLD_LAZY | RTLD_NOLOAD);
+  const bool alone = !program || is_first(static_cast<const link_map*>(program));
+  for (const Interposer& before : alone ? std::vector<Interposer>() : interposers(program)) {
+    sentences.push_back(
+        whose(before) +
+        " and comes before cuvmm: the program's calls of them go to that library, and cuvmm sees "
+        "only those that it passes on. An answer that surprises, or memory that is told as never "
+        "freed, may be its doing: run once more without it (LD_PRELOAD) to know");
+  }
+  if (program) ::dlclose(program);
+  for (const Interposer& behind : interposers(RTLD_NEXT)) {
+    sentences.push_back(
+        whose(behind) +
+        ", which the program did not reach, because cuvmm's shim comes before it: preload the "
+        "library before the shim, and cuvmm checks what it calls");
+  }
+  return sentences;
 }
 
 }  // namespace cuvmm::shim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds other copies of libcuda in the process, calls to which went past the shim, and libraries
-// that the shim comes before: those of the program's that stand between it and the driver.
+// that stand between the program and the driver: before the shim, or behind it.
 #pragma once
 
 #include <string>
@@ -18,17 +18,9 @@ std::vector<std::string> escaped_libraries_in(std::string_view maps,
 /// The same for this process; `driver` is the path of the driver that the shim opened, or "".
 std::vector<std::string> escaped_libraries(const std::string& driver);
 
-/// A library whose functions of the driver's names the program would call, if the shim did not come
-/// before it: preloaded behind it (/etc/ld.so.preload), or linked.
-struct Bypassed {
-  std::string library;
-  std::vector<std::string> functions;
-};
-
-/// All of them, but for libcudas. Takes the loader's locks. Throws std::bad_alloc.
-std::vector<Bypassed> bypassed_libraries();
-
-/// One sentence: which library, and which of its functions are not called.
-std::string sentence(const Bypassed& bypassed);
+/// One sentence for each library that has functions of the driver's names: those that the program
+/// calls instead of the shim's, and those that it would call if the shim did not come first. Not of
+/// libcudas, nor of the program itself. Takes the loader's locks. Throws std::bad_alloc.
+std::vector<std::string> interposed_libraries();
 
 }  // namespace cuvmm::shim

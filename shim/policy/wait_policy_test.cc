@@ -73,6 +73,33 @@ TEST_F(WorkWaits, ACopyToPinnedMemoryTellsOfItselfToo) {
   EXPECT_THAT(found(), IsEmpty()) << "the program may have seen the bytes arrive";
 }
 
+TEST_F(WorkWaits, AGpuMayHaveWrittenPinnedMemoryBeforeItsStreamSaysSo) {
+  emulated = false;
+  map();
+  busy(s_);
+  EXPECT_EQ(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty()) << "the program may have seen the bytes arrive";
+}
+
+TEST_F(WorkWaits, TheEmulatorHasNotBegunACopyThatItSaysIsUnfinished) {
+  map();
+  busy(s_);
+  EXPECT_EQ(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(WorkWaits, NorOneWhoseEventSaysSo) {
+  mode = AsyncMode::kExact;
+  map();
+  EXPECT_EQ(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}), CUDA_SUCCESS);
+  more_work();
+  answers.event_queries[event(0xee01)] = CUDA_ERROR_NOT_READY;
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
 TEST_F(WorkWaits, ACopyFromPageableMemoryMayHaveWaitedForWhatIsBeforeIt) {
   map();
   map(kBase + 4 * kSize);

@@ -128,9 +128,9 @@ Process::Opened& Process::open_now() {
     say(error + " (the line is ignored)");
     note(error + " (the line was ignored)");
   }
-  for (const Bypassed& bypassed : bypassed_libraries()) {
-    if (!options_.no_summary) say(sentence(bypassed));  // `cuvmm run` tells the notes
-    note(sentence(bypassed));
+  for (const std::string& sentence : interposed_libraries()) {
+    if (!options_.no_summary) say(sentence);  // `cuvmm run` tells the notes
+    note(sentence);
   }
   mine->session.show_in(options_.live, mine->driver.path);
   mine->session.keep_timeline_in(options_.timeline);

@@ -8,6 +8,7 @@
 #include "api/visit_call.h"
 #include "api/words.h"
 #include "ring/reading.h"
+#include "shim/cause/after_end.h"
 #include "shim/cause/descriptor_facts.h"
 #include "shim/cause/surroundings.h"
 #include "shim/intercept/arguments.h"
@@ -19,10 +20,10 @@ namespace cuvmm::shim {
 
 namespace {
 
-// These say nothing of the call: there is no driver, it has not begun, or it has ended.
+// These say nothing of the call: there is no driver, or it has not begun.
 bool says_nothing(CUresult result) {
-  constexpr CUresult kThese[] = {CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_DEINITIALIZED,
-                                 CUDA_ERROR_NO_DEVICE, CUDA_ERROR_NOT_READY};
+  constexpr CUresult kThese[] = {CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_NO_DEVICE,
+                                 CUDA_ERROR_NOT_READY};
   return std::ranges::find(kThese, result) != std::end(kThese);
 }
 
@@ -82,6 +83,9 @@ std::uint64_t unplaced_in(const Model& model, int device, const DefaultPool& kno
 }  // namespace
 
 void Session::note_refusal(const Call& call, CUresult result, std::uint64_t index, StackId stack) {
+  if (result == CUDA_ERROR_DEINITIALIZED) {
+    return tell_after_end(call.entry_point(), stack, context_end());
+  }
   if (says_nothing(result)) return;
   // A finding has named the call that lost the capture.
   const bool echo = result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED &&

@@ -309,8 +309,12 @@ void Session::leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ti
       use.what = fills ? "fill" : kTouches<CallStruct> ? "copy" : "batch";
       number(use.origin);
       use.origin.stack = capture_stack(caller);
-      use.waited = wait.what == HostWait::For::kItself;
-      use.sure = !(use.waited && wait.grade == HostWait::Grade::kTells);
+      // Who looks at the bytes that a GPU writes may know that the copy is over before its stream
+      // does. In the emulator both are one moment, but for operations of a batch.
+      const bool tells = wait.grade == HostWait::Grade::kTells;
+      const bool one_moment = kTouches<CallStruct> && options_.emulated;
+      use.waited = wait.what == HostWait::For::kItself && !(tells && one_moment);
+      use.sure = !(use.waited && tells);
       own = work_.use(ticket, use, {{}, {ranges, count}});
       if (!early.empty()) [[unlikely]] {
         report(Call(call), std::move(early), {.result = result}, use.origin.call, use.origin.stack);

@@ -92,8 +92,8 @@ class WorkWorld : public testing::Test {
   Session& session() {
     if (!session_) {
       session_.emplace(
-          driver_, SessionOptions{.emulated = true, .work = {mode, unordered, work_questions()}},
-          sink);
+          driver_,
+          SessionOptions{.emulated = emulated, .work = {mode, unordered, work_questions()}}, sink);
     }
     return *session_;
   }
@@ -126,7 +126,7 @@ class WorkWorld : public testing::Test {
 
   WorkAnswers answers;
   AsyncMode mode = AsyncMode::kObserved;
-  bool unordered = false;
+  bool unordered = false, emulated = true;
   Findings sink;
   CUstream s_ = stream(0x51), t_ = stream(0x52);
   CUevent e_ = event(0xe1);

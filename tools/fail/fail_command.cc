@@ -45,6 +45,10 @@ void add_campaign_options(CLI::App& app, CampaignSettings& settings, bool& each)
                  "times as long as the plain one, at least 10)")
       ->type_name("SECONDS")
       ->check(seconds(0.1));
+  app.add_option("--plain-exit", settings.plain_exit,
+                 "With --each: the program's exit code where no call fails (default: 0)")
+      ->type_name("CODE")
+      ->check(whole_number(0, 255));
   app.add_option("--json", settings.json, "With --each: write the results as JSON")
       ->type_name("FILE");
   app.add_option("--junit", settings.junit, "With --each: write the results as JUnit XML")
@@ -79,8 +83,8 @@ void check_each(const CLI::App& app, const CampaignSettings& settings) {
 }
 
 void check_one(const CLI::App& app, const RunSettings& run) {
-  for (const char* option : {"--all", "--calls", "--jobs", "--timeout", "--json", "--junit",
-                             "--resume", "--minimise", "--fork-server"}) {
+  for (const char* option : {"--all", "--calls", "--jobs", "--timeout", "--plain-exit", "--json",
+                             "--junit", "--resume", "--minimise", "--fork-server"}) {
     if (app.count(option) > 0) throw UsageError{std::string(option) + " needs --each"};
   }
   if (run.fail.empty()) {

@@ -114,6 +114,13 @@ std::string campaign_text(const CampaignSettings& settings, const Results& resul
                         1000 * seconds / static_cast<double>(results.trials.size()),
                         1000 * results.plain_seconds);
   }
+  if (const auto& own = results.plain_findings; !own.empty()) {
+    text += fmt::format(
+        "without any failure of a call the program has {} already, which {} counted for no site "
+        "(`cuvmm run` tells all): {}\n",
+        own.size() == 1 ? "a finding" : fmt::format("{} findings", own.size()),
+        own.size() == 1 ? "is" : "are", own.front());
+  }
   if (not_reached != 0) {
     text += fmt::format(
         "in {} run{} the call never came: the program does not make the same calls each time\n",
@@ -163,6 +170,7 @@ Json campaign_json(const CampaignSettings& settings, const Results& results) {
           {"program", settings.run.command},
           {"plain_seconds", results.plain_seconds},
           {"output_compared", results.output_compared},
+          {"plain_findings", results.plain_findings},
           {"summary", summary},
           {"sites", sites}};
 }

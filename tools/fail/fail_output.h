@@ -14,7 +14,8 @@ struct Results {
   std::vector<CallSite> sites;
   std::vector<Trial> trials;  ///< in the order of the plan
   double plain_seconds = 0;
-  bool output_compared = false;  ///< the plain runs all printed the same
+  bool output_compared = false;               ///< the plain runs all printed the same
+  std::vector<std::string> plain_findings{};  ///< of the plain runs: no failure's doing
 };
 
 /// The worst of a place's trials; null if there is none.

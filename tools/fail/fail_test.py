@@ -92,6 +92,31 @@ class FailTest(unittest.TestCase):
         self.assertEqual(found["summary"], {"error": 0, "undefined": 0, "leak": 0})
         self.assertEqual(found["refusals"], [])
 
+    # --- Programs that do not end well by themselves
+
+    def test_the_exit_code_of_the_plain_run_may_be_another(self):
+        def each(*options):
+            return cuvmm("fail", "--each", "--calls", "cuMemCreate", *options, "--emulate", "--devices", "1", "--",
+                         "sh", "-c", f"{BANK} none && exit 3")
+        done = each()
+        self.assertEqual(done.returncode, 125, done.stderr)
+        self.assertIn("its exit code is 3. It must succeed first", done.stderr)
+        self.assertIn("--plain-exit 3", done.stderr)
+        done = each("--plain-exit", "3")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("handled", done.stdout)
+        self.assertNotIn("without any failure", done.stdout)
+
+    def test_what_the_plain_run_has_is_told_apart(self):
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "pytest_allocator")
+        leak = "import driver; driver.start(); driver.create(2 << 20); driver.release(driver.create(4 << 20))"
+        done = cuvmm("fail", "--each", "--calls", "cuMemCreate", "--json", self.path("f.json"), "--emulate", "--",
+                     sys.executable, "-c", leak, PYTHONPATH=folder)
+        self.assertIn("without any failure of a call the program has a finding already", done.stdout, done.stderr)
+        with open(self.path("f.json"), encoding="utf-8") as file:
+            (sentence,) = json.load(file)["plain_findings"]
+        self.assertIn("cuMemCreate-released", sentence)
+
     # --- The command line
 
     def test_mistakes_say_what_was_expected(self):
@@ -101,6 +126,7 @@ class FailTest(unittest.TestCase):
             (["run", "--fail", "cuMemSetAccess=OUT_OF_MEMORY"], "which has INVALID_VALUE, INVALID_DEVICE"),
             (["fail"], "which calls should fail?"),
             (["fail", "--json", "f", "--fail", "cuMemMap"], "--json needs --each"),
+            (["fail", "--plain-exit", "1", "--fail", "cuMemMap"], "--plain-exit needs --each"),
             (["fail", "--each", "--fail", "cuMemMap"], "--fail is for one run"),
             (["fail", "--each", "--calls", "cuMemMop"], "did you mean cuMemMap"),
             (["fail", "--each", "--jobs", "0"], "--jobs"),

@@ -17,6 +17,7 @@ struct CampaignSettings {
   bool all = false;                ///< each call, and not each place
   int jobs = 0;                    ///< at a time; 0: one for each core
   double timeout_s = 0;            ///< of one run; 0: by the plain run
+  int plain_exit = 0;              ///< exit code of the program where nothing fails
   std::vector<std::string> calls;  ///< patterns of functions; empty: all but those that give up
   std::string json, junit;         ///< files, "" none
   std::string resume;              ///< file that keeps what is known, "" none

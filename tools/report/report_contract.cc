@@ -88,7 +88,8 @@ bool is_fault(const Json& value) {
 
 bool is_sum(const Json& value) {
   return value.is_object() && has(value, "what", is_string) && has(value, "count", is_positive) &&
-         has(value, "bytes", is_count);
+         has(value, "bytes", is_count) && may_have(value, "made_at", is_string) &&
+         may_have(value, "made_there", is_count);
 }
 bool is_sums(const Json& value) { return value.is_array() && all(value, is_sum); }
 

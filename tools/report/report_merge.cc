@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "live/in_use_text.h"
 #include "tools/report/ipc_order.h"
 
 namespace cuvmm::tools {
@@ -106,6 +107,9 @@ class Sums {
       Sum& sum = all_[one["what"].get<std::string>()];
       sum.count = saturating_sum(sum.count, one["count"].get<std::uint64_t>());
       sum.bytes = saturating_sum(sum.bytes, one["bytes"].get<std::uint64_t>());
+      if (!one.contains("made_at") || !one.contains("made_there")) continue;
+      auto& there = sum.places[one["made_at"].get<std::string>()];
+      there = saturating_sum(there, one["made_there"].get<std::uint64_t>());
     }
   }
   /// The most bytes first.
@@ -116,6 +120,11 @@ class Sums {
     Json list = Json::array();
     for (const auto& [what, sum] : sums) {
       list.push_back({{"what", what}, {"count", sum.count}, {"bytes", sum.bytes}});
+      const auto most =
+          std::ranges::max_element(sum.places, {}, [](const auto& place) { return place.second; });
+      if (most == sum.places.end() || !live::grows(what, most->second, sum.count)) continue;
+      list.back()["made_at"] = most->first;
+      list.back()["made_there"] = most->second;
     }
     return list;
   }
@@ -123,6 +132,7 @@ class Sums {
  private:
   struct Sum {
     std::uint64_t count = 0, bytes = 0;
+    Counts places{};
   };
   std::map<std::string, Sum> all_;
 };

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "api/words.h"
-#include "live/counted.h"
 #include "live/in_use_text.h"
 #include "tools/report/text/findings_table.h"
 
@@ -75,9 +73,10 @@ std::string sums_text(const Json& report, const char* key) {
   std::string text;
   for (const Json& one : *list) {
     if (!text.empty()) text += ", ";
-    text += printable(
-        cuvmm::counted(one["count"].get<std::uint64_t>(), one["what"].get<std::string>()));
-    if (const auto bytes = one["bytes"].get<std::uint64_t>()) text += " (" + size_text(bytes) + ")";
+    text +=
+        printable(live::sum_text({one["what"].get<std::string>(), one["count"].get<std::uint64_t>(),
+                                  one["bytes"].get<std::uint64_t>(), one.value("made_at", ""),
+                                  one.value("made_there", std::uint64_t{0})}));
   }
   return text;
 }

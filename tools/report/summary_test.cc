@@ -66,6 +66,28 @@ TEST(SummaryText, CountsWhatIsInUseOfAllProcessesInOneLine) {
   EXPECT_THAT(text(), HasSubstr("in use at the end: 1 piece of cuMemAlloc (1 MiB)"));
 }
 
+TEST(SummaryText, NamesThePlaceThatMadeManyOfOneKind) {
+  Json one = report(), other = report();
+  const auto made = [](const char* what, int count, const char* place, int there) {
+    return Json{
+        {"what", what}, {"count", count}, {"bytes", 0}, {"made_at", place}, {"made_there", there}};
+  };
+  one["in_use"] = {made("event", 10, "f() at a.cc:1", 9), made("stream", 9, "f() at a.cc:1", 9)};
+  other["in_use"] = {made("event", 8, "g() at a.cc:2", 8), made("stream", 11, "h() at a.cc:3", 11),
+                     made("context", 2, "k() at a.cc:4", 2)};
+  const std::string text = summary_text(merge_reports({parsed(one), parsed(other)}), {});
+  EXPECT_THAT(text, HasSubstr("18 events, "
+                              "20 streams, 11 of them made in h() at a.cc:3 without a "
+                              "cuStreamDestroy"));
+  EXPECT_THAT(text, HasSubstr("2 contexts, all made in k() at a.cc:4 without a cuCtxDestroy"));
+  other["in_use"] = Json::array({made("event", 8, "f() at a.cc:1", 8)});
+  EXPECT_THAT(summary_text(merge_reports({parsed(one), parsed(other)}), {}),
+              HasSubstr("18 events, 17 of them made in f() at a.cc:1 without a cuEventDestroy"));
+  other["in_use"][0]["made_at"] = 7;  // what a process wrote may be anything
+  EXPECT_THAT(summary_text(merge_reports({parsed(one), parsed(other)}), {}),
+              HasSubstr("10 events, 9 of them made in f() at a.cc:1"));
+}
+
 TEST(SummaryText, SaysWhenNothingWasChecked) {
   EXPECT_THAT(summary_text(merge_reports({}), {"r.json"}),
               AllOf(HasSubstr("r.json"), EndsWith("through cuvmm\n"), Not(HasSubstr("0 errors"))));

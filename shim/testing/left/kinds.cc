@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes three of one kind of thing (the first argument) and gives them back, or keeps them (with
-// the second argument "kept").
+// Makes some of one kind of thing (the first argument; PIECES in the environment: how many) and
+// gives them back, or keeps them (with the second argument "kept").
 #include <cuda.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <vector>
 
 namespace {
 
-constexpr int kPieces = 3;
 constexpr std::size_t kBytes = std::size_t{1} << 20;
 
 void must(CUresult result) {
@@ -57,6 +58,14 @@ CUmemoryPool make_pool() {
 constexpr const char* kPtx =
     ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry nothing() { ret; }\n";
 
+// Its destructor comes after the driver's end, as it is made before cuInit.
+struct Late {
+  CUdeviceptr address = 0;
+  ~Late() {
+    if (address != 0) (void)cuMemFree(address);
+  }
+} late;
+
 struct Program {
   std::string kind;
   bool kept = false;
@@ -67,6 +76,7 @@ struct Program {
 
   void make(Thing& t) {
     if (is("malloc") || is("device-end")) must(cuMemAlloc(&t.address, kBytes));
+    if (is("reset")) must(cuMemAlloc(&late.address, kBytes));
     if (is("managed")) must(cuMemAllocManaged(&t.address, kBytes, CU_MEM_ATTACH_GLOBAL));
     if (is("async")) must(cuMemAllocAsync(&t.address, kBytes, stream));
     if (is("frompool") || is("lostpool")) {
@@ -75,6 +85,10 @@ struct Program {
     if (is("host")) must(cuMemAllocHost(&t.host, kBytes));
     if (is("register")) {
       t.host = aligned_alloc(4096, kBytes);
+      must(cuMemHostRegister(t.host, kBytes, 0));
+    }
+    if (is("unmapped")) {
+      t.host = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       must(cuMemHostRegister(t.host, kBytes, 0));
     }
     if (is("array")) {
@@ -112,7 +126,7 @@ struct Program {
     if (is("malloc") || is("managed") || is("device-end")) must(cuMemFree(t.address));
     if (is("async") || is("frompool") || is("lostpool")) must(cuMemFreeAsync(t.address, stream));
     if (is("host")) must(cuMemFreeHost(t.host));
-    if (is("register")) must(cuMemHostUnregister(t.host));
+    if (is("register") || is("unmapped")) must(cuMemHostUnregister(t.host));
     if (is("array")) must(cuArrayDestroy(t.array));
     if (is("stream")) must(cuStreamDestroy(t.stream));
     if (is("event")) must(cuEventDestroy(t.event));
@@ -148,15 +162,18 @@ struct Program {
     CUdeviceptr checked = 0;  // a run without a call that is checked has checked nothing
     must(cuMemAlloc(&checked, kBytes));
     must(cuMemFree(checked));
-    Thing things[kPieces];
+    std::vector<Thing> things(std::strtoul(std::getenv("PIECES"), nullptr, 10));
     for (Thing& thing : things) make(thing);
     for (Thing& thing : things) {
       if (!kept) end(thing);
+      if (is("unmapped")) ::munmap(thing.host, kBytes);
     }
     must(cuStreamSynchronize(stream));
     if (is("lostpool") || (is("frompool") && !kept)) must(cuMemPoolDestroy(pool));
     must(cuStreamDestroy(stream));
     if (is("retain") && kept) return 0;
+    if (is("reset") && kept) must(cuDevicePrimaryCtxReset(0));
+    if (is("reset")) return 0;
     // What is left of others goes with the context where that is their end.
     if (!kept || is("device-end")) must(cuDevicePrimaryCtxRelease(0));
     return 0;

@@ -24,10 +24,11 @@ COUNTED = {
     "frompool": "3 pieces of pool memory (3 MiB), 1 pool",
     "host": "3 pieces of page-locked host memory (3 MiB)",
     "register": "3 registered ranges of host memory (3 MiB)",
+    "unmapped": "3 registered ranges of unmapped host memory (3 MiB), all made in (anonymous namespace)::Program::make(",
     "array": "3 arrays",
     "stream": "3 streams",
     "event": "3 events",
-    "context": "3 contexts",
+    "context": "3 contexts, all made in (anonymous namespace)::Program::make_context",
     "graph": "3 graphs",
     "executable": "3 executable graphs",
     "module": "3 modules",
@@ -50,9 +51,9 @@ class LeftAtTheEnd(unittest.TestCase):
         self.report = os.path.join(folder.name, "report.json")
         self.clean = {k: v for k, v in os.environ.items() if not k.startswith(("CUVMM_", "LD_"))}
 
-    def run_it(self, *program, options=(), status=0):
+    def run_it(self, *program, options=(), status=0, pieces=3):
         result = subprocess.run([CUVMM, "run", "--emulate", "--error-exitcode", "9", "--report", self.report, *options,
-                                 "--", *program], env=self.clean, text=True, stdin=subprocess.DEVNULL,
+                                 "--", *program], env=self.clean | {"PIECES": str(pieces)}, text=True, stdin=subprocess.DEVNULL,
                                 capture_output=True, timeout=100)
         self.assertEqual(result.returncode, status, result.stdout + result.stderr)
         with open(self.report, encoding="utf-8") as file:
@@ -77,7 +78,36 @@ class LeftAtTheEnd(unittest.TestCase):
                 report, errors = self.run_it(KINDS, kind, "kept")
                 self.assertEqual(report["summary"]["leak"], 0, errors)
                 line = self.sentence(errors)
-                self.assertTrue(line.endswith(f"at the end: {text}; --leak-check=full lists them"), line)
+                self.assertIn(f"at the end: {text}", line)
+                self.assertRegex(line, r"(\w|\)); --leak-check=full lists them$")
+                self.assertEqual("made in" in line, kind in ("context", "unmapped"), line)
+
+    def test_of_many_the_place_is_named(self):
+        for kind, said in {"malloc": "12 pieces of cuMemAlloc (12 MiB), all made in (anonymous namespace)::Program::make(",
+                           "device-end": "end of its context: 12 pieces of cuMemAlloc (12 MiB), all made in (anonymous namespace)::Program::make(",
+                           "event": "12 events, all made in (anonymous namespace)::Program::make("}.items():
+            with self.subTest(kind):
+                report, errors = self.run_it(KINDS, kind, "kept", pieces=12)
+                self.assertEqual(report["summary"]["leak"], 0, errors)
+                line = self.sentence(errors)
+                self.assertIn(said, line)
+                self.assertRegex(line, r" at \S*kinds.cc:\d+ \(kinds\+0x\w+\) without a cu(MemFree|EventDestroy); --leak")
+                kept = report["ended_with_context" if kind == "device-end" else "in_use"][0]
+                self.assertEqual(kept["made_there"], 12)
+                _, errors = self.run_it(KINDS, kind, pieces=12)
+                self.assertEqual(self.sentence(errors), "")
+
+    def test_of_one_registered_range_that_is_unmapped_the_place_is_named(self):
+        line = self.sentence(self.run_it(KINDS, "unmapped", "kept", pieces=1)[1])
+        self.assertRegex(line, r"1 registered range of unmapped host memory \(1 MiB\), made in .*kinds.cc:\d+ .* without a "
+                               "cuMemHostUnregister; --leak")
+
+    def test_a_destructor_that_comes_after_the_end_of_a_context_and_of_the_driver(self):
+        _, errors = self.run_it(KINDS, "reset", "kept", pieces=1)
+        self.assertRegex(errors, r"cuvmm: cuMemFree in .*Late::~Late\(\) at .* came after the end of the driver.* "
+                                 r"ended a context before, by call \d+ in .*Program::run")
+        _, errors = self.run_it(KINDS, "reset", pieces=1)
+        self.assertNotIn("after the end of the driver", errors)
 
     def test_each_retain_counts(self):
         self.assertIn("4 retains of a primary context", self.sentence(self.run_it(KINDS, "retain", "kept")[1]))

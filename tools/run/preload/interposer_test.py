@@ -59,6 +59,9 @@ class Interposer(cli_test.CliTest):
             self.assertEqual(report["calls"], {"cuMemAddressReserve": 1})
             self.assertEqual(report["alive"]["reservations"], 1)
             self.assertNotIn("shim comes before", result.stderr)
+            (note,) = [note for note in report["notes"] if self.quota in note]
+            self.assertIn("(cuMemAddressReserve, cuMemAddressFree) and comes before cuvmm", note)
+            self.assertEqual(result.stderr.count(self.quota), 1, result.stderr)
 
     def test_where_it_cannot_be_that_is_said(self):
         script = f'LD_PRELOAD="$LD_PRELOAD:{self.quota}" exec {self.program}'
@@ -69,8 +72,10 @@ class Interposer(cli_test.CliTest):
         self.assertEqual(result.stderr.count(self.quota), 1, result.stderr)
 
     def test_without_it_nothing_is_said(self):
-        _, result = self.report_of("--emulate", "--", self.program)
-        self.assertNotIn("shim comes before", result.stderr)
+        innocent = self.compiled("libinnocent.so", "int answer(void) { return 42; }", "-shared", "-fPIC")
+        for preload in ("", innocent):
+            _, result = self.report_of("--emulate", "--", self.program, environment={"LD_PRELOAD": preload})
+            self.assertNotIn("the driver's names", result.stderr)
 
 
 if __name__ == "__main__":
