@@ -102,10 +102,14 @@ class Meaning {
   bool of_an_element_before() const {
     return !one_.touched && is_just_before_memory(model_, one_.value);
   }
-  /// Where a mapping begins that is closed to the device: the end of what lies before it.
+  /// Where a mapping begins that is closed to the device: the end of what lies before it. If the
+  /// device may use that, the end alone will do: some kernels walk backwards.
   bool of_an_end() const {
+    if (one_.touched) return false;
+    const Mapping* const ends = model_.mapping_at(one_.value - 1);
+    if (ends ? can_use(*ends, device_) : memory_at(model_, one_.value - 1)) return true;
     const Address from = memory_before(model_, one_.value).from;
-    return !one_.touched && from != 0 && is_given(from, one_.value);
+    return from != 0 && is_given(from, one_.value);
   }
 
  private:
@@ -174,6 +178,14 @@ MemoryBefore memory_before(const Model& model, Address end) {
   if (const auto* open = model.ipc().open_at(end - 1)) return {open->pointer, true};
   if (const auto gone = last_owner(model, end - 1)) return {gone->value, true};
   return {};
+}
+
+std::uint64_t end_since(const Model& model, Address end) {
+  const bool may_begin =
+      model.reservation_at(end) || any_memory_at(model, end) || is_just_before_memory(model, end);
+  if (may_begin) return AskedMemory::kNever;
+  const auto gone = last_owner(model, end);
+  return gone ? gone->ended.call : 0;
 }
 
 ArgumentVerdict check_argument(const Model& model, std::span<const LaunchArgument> all,

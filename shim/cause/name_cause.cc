@@ -192,6 +192,28 @@ void Session::note_graph_launch(CUgraphExec exec, const Caller& caller) {
   for (const GraphOrder::Free& one : graph->order.frees) books_.causes.freed(one.address);
 }
 
+Violations Session::early_free(CUgraphExec exec, const WorkRoom::Ticket& ticket) {
+  const auto graph = work_.ordered_graph(exec);
+  if (!graph || !graph->auto_free) return {};
+  Seldom<FoundWork> used;
+  for (const UsedRange& memory : left_by(graph->order)) {
+    for (const WorkRoom::Watched& watched : work_.watched(memory.base)) {
+      if (work_.may_be_used(watched.memory)) {
+        work_.find({.memory = watched.memory, .since = watched.since, .ordered_by = &ticket}, used);
+      }
+    }
+  }
+  return check_auto_free({used.begin(), used.size()});
+}
+
+void Session::note_left(CUgraphExec exec, const WorkRoom::Ticket& ticket, std::uint64_t launch) {
+  const auto graph = work_.ordered_graph(exec);
+  if (!graph || !ticket) return;
+  for (const UsedRange& memory : left_by(graph->order)) {
+    work_.leave_behind(ticket, {memory, launch});
+  }
+}
+
 bool Session::explain_relaunch(const Call& call, CUgraphExec exec, CUresult result,
                                const Caller& caller) {
   const auto graph = work_.ordered_graph(exec);

@@ -264,7 +264,8 @@ Violations Session::early_use(const WorkRoom::Ticket& ticket, const char* name,
   const std::uint64_t used_on = work_.stream_of(ticket);
   const std::string use = std::string(name) + " is " + hex_text(early->address);
   const Locked lock(mutex_);
-  return check_early_use(books_.model, {use, early->address, early->allocated_on, used_on});
+  return check_early_use(books_.model,
+                         {use, early->address, early->allocated_on, used_on, early->of_graph});
 }
 
 bool Session::may_be_end(const UsedMemory& memory, std::size_t place) {
@@ -274,6 +275,10 @@ bool Session::may_be_end(const UsedMemory& memory, std::size_t place) {
   {
     const Locked lock(mutex_);
     before = memory_before(books_.model, one.base);
+  }
+  if (before.from == 0) {
+    const UsedRange other = work_.watched_before(one.base);
+    before = {other.base, other.size != 0};
   }
   if (before.from == 0) return false;
   const bool unseen =
@@ -327,7 +332,7 @@ bool Session::gives_host_memory(const Layout& layout, void** parameters, void** 
   const Bounds::Range host = work_.host().range();
   // No stream has this handle: what is known here is another answer than that of wrong_arguments().
   const ArgumentCache::Asked known(~std::uint64_t{0}, work_.generation());
-  return any_word(layout, parameters, extra, [&](Address word) {
+  return any_written(layout, parameters, extra, [&](Address word) {
     if (!host.holds(word) || work_.looked_at().knows(word, known)) return false;
     const Locked lock(mutex_);
     const auto place = known_place(books_.model, word);
@@ -337,9 +342,11 @@ bool Session::gives_host_memory(const Layout& layout, void** parameters, void** 
   });
 }
 
-Violations Session::note_graph(CUgraphExec exec, CUgraph graph) {
+Violations Session::note_graph(CUgraphExec exec, CUgraph graph, unsigned long long flags) {
   GraphMemoryReader reader = work_.memory_reader();
   GraphOrder order = work_.judges_graphs() ? reader.read(graph) : GraphOrder{};
+  const std::vector<UsedRange> left = left_by(order);
+  for (const UsedRange& memory : left) work_.follow(memory.base, memory.size);
   if (work_.active()) {
     std::vector<UsedRange> own;
     for (const auto& [node, memory] : order.allocations) own.push_back(memory);
@@ -355,8 +362,9 @@ Violations Session::note_graph(CUgraphExec exec, CUgraph graph) {
     return {};
   }
   OwnUses own{nullptr, std::exchange(order.uses, {})};
-  own.graph =
-      std::make_shared<const OrderedGraph>(OrderedGraph{std::move(order), reader.numbers()});
+  own.graph = std::make_shared<const OrderedGraph>(OrderedGraph{
+      std::move(order), reader.numbers(),
+      !left.empty() && (flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0});
   work_.keep_order(exec, own.graph);
   return check_change(own);
 }

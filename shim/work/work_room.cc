@@ -29,7 +29,7 @@ std::uint32_t own_thread() {
 
 void WorkRoom::follow_more(Address base, Size size) {
   wake();
-  if (active()) bounds_.widen(base, size);
+  if (active()) bounds_.widen(base, size + 1);
 }
 
 void WorkRoom::watch(std::uint64_t object, const Watched& watched, bool again) {
@@ -566,6 +566,7 @@ void WorkRoom::start_in_child(bool whole) {
   ending_ = 0;
   allocates_.store(false);
   keeps_orders_.store(false);
+  left_behind_ = false;
   active_.store(false);
   captures_.store(false);
   pending_.store(false);

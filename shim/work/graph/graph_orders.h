@@ -20,6 +20,7 @@ struct OrderedGraph {
   GraphOrder order;
   /// Of its nodes, as the program names them; none where nobody knows which is which.
   std::unordered_map<CUgraphNode, std::size_t> numbers;
+  bool auto_free = false;  ///< a launch frees what an earlier one has left
 };
 
 class GraphOrders {
