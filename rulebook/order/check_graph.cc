@@ -196,6 +196,11 @@ std::string wrong_text(const GraphOrder::Use& use, const Verdict& verdict) {
 
 }  // namespace
 
+bool allocates(const GraphOrder& graph, Address base) {
+  return std::any_of(graph.allocations.begin(), graph.allocations.end(),
+                     [&](const GraphOrder::Allocation& one) { return one.memory.base == base; });
+}
+
 std::vector<UsedRange> left_by(const GraphOrder& graph) {
   std::vector<UsedRange> left;
   for (const GraphOrder::Allocation& one : graph.allocations) {

@@ -40,6 +40,8 @@ struct GraphOrder {
   std::vector<Use> uses;
 };
 
+/// Whether a node of the graph allocates the memory that begins there.
+bool allocates(const GraphOrder& graph, Address base);
 /// The memory that a launch allocates and does not free.
 std::vector<UsedRange> left_by(const GraphOrder& graph);
 

@@ -342,40 +342,6 @@ bool Session::gives_host_memory(const Layout& layout, void** parameters, void** 
   });
 }
 
-Violations Session::note_graph(CUgraphExec exec, CUgraph graph, unsigned long long flags) {
-  GraphMemoryReader reader = work_.memory_reader();
-  GraphOrder order = work_.judges_graphs() ? reader.read(graph) : GraphOrder{};
-  const std::vector<UsedRange> left = left_by(order);
-  for (const UsedRange& memory : left) work_.follow(memory.base, memory.size);
-  if (work_.active()) {
-    std::vector<UsedRange> own;
-    for (const auto& [node, memory] : order.allocations) own.push_back(memory);
-    work_.add_graph(exec, GraphRecord(work_.node_reader().graph(graph), std::move(own)));
-  }
-  // The driver gives the name of a graph that is gone to the next one.
-  work_.forget_order(exec);
-  if (order.allocations.empty()) [[likely]] {
-    if (order.frees.empty()) [[likely]]
-      return {};
-    const Locked lock(mutex_);
-    for (const GraphOrder::Free& one : order.frees) books_.causes.freed_elsewhere(one.address);
-    return {};
-  }
-  OwnUses own{nullptr, std::exchange(order.uses, {})};
-  own.graph = std::make_shared<const OrderedGraph>(OrderedGraph{
-      std::move(order), reader.numbers(),
-      !left.empty() && (flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0});
-  work_.keep_order(exec, own.graph);
-  return check_change(own);
-}
-
-Violations Session::check_change(const OwnUses& own) {
-  if (own.uses.empty()) [[likely]]
-    return {};
-  const Locked lock(mutex_);
-  return check_graph(books_.model, own.graph->order, own.uses);
-}
-
 Session::LookedAt Session::look_at(std::span<const LaunchArgument> all, const LaunchArgument& one,
                                    int device) {
   {

@@ -15,11 +15,26 @@ void WorkRoom::allocate(const Ticket& ticket, const Watched& born) {
 }
 
 void WorkRoom::leave_behind(const Ticket& ticket, const Watched& memory) {
+  {
+    const Locked lock(mutex_);
+    if (freed_elsewhere_.contains(memory.memory.base)) return;
+  }
   watch(memory.memory.base, memory);
   const Locked lock(mutex_);
   const Position launch = order_.own(ticket.stream).at(ticket.stream);
   note_birth({memory.memory.size, ticket.stream, launch, memory.since, true}, memory.memory.base);
   left_behind_ = true;
+}
+
+void WorkRoom::free_elsewhere(Address base) {
+  const Locked lock(mutex_);
+  freed_elsewhere_.insert(base);
+  const auto [first, end] = watched_.equal_range(base);
+  const bool of_pool =
+      std::any_of(first, end, [](const auto& each) { return each.second.of_pool; });
+  if (of_pool) return;
+  watched_.erase(base);
+  births_.erase(base);
 }
 
 void WorkRoom::note_birth(const Birth& birth, Address base) {

@@ -548,6 +548,7 @@ void WorkRoom::start_in_child(bool whole) {
     new (&orders_) GraphOrders();
     new (&watched_) decltype(watched_)();
     new (&births_) decltype(births_)();
+    new (&freed_elsewhere_) decltype(freed_elsewhere_)();
     new (&shared_events_) decltype(shared_events_)();
     new (&named_) decltype(named_)();
     new (&events_) OwnEvents;
@@ -567,6 +568,7 @@ void WorkRoom::start_in_child(bool whole) {
   allocates_.store(false);
   keeps_orders_.store(false);
   left_behind_ = false;
+  freed_elsewhere_.clear();
   active_.store(false);
   captures_.store(false);
   pending_.store(false);

@@ -121,6 +121,9 @@ class WorkRoom {
   void allocate(const Ticket& ticket, const Watched& memory);
   /// The newest work of the stream, the launch of a graph, has allocated memory, which outlives it.
   void leave_behind(const Ticket& ticket, const Watched& memory);
+  /// A node of another graph frees such memory, whose launches nobody follows: nothing is known of
+  /// it from now on.
+  void free_elsewhere(Address base);
   bool allocates() const { return allocates_.load(std::memory_order_relaxed); }
   /// Memory of a pool that nothing orders the next work of a stream behind.
   struct Early {
@@ -390,7 +393,8 @@ class WorkRoom {
       CUVMM_GUARDED_BY(mutex_);
   std::unordered_set<std::uint64_t> shared_events_ CUVMM_GUARDED_BY(mutex_);
   GraphOrders orders_ CUVMM_GUARDED_BY(mutex_);
-  std::atomic<bool> keeps_orders_{false};              ///< there may be some
+  std::atomic<bool> keeps_orders_{false};  ///< there may be some
+  std::unordered_set<Address> freed_elsewhere_ CUVMM_GUARDED_BY(mutex_);
   bool left_behind_ CUVMM_GUARDED_BY(mutex_) = false;  ///< some of `watched_` may be of graphs
   std::atomic<std::uint64_t> lucky_{0};                ///< written under the lock
   std::atomic<std::uint64_t> hints_{0};                ///< likewise

@@ -38,6 +38,7 @@ class GraphLeaves : public WorkWorld {
   CUresult free_on(CUstream stream) { return run(calls::MemFreeAsync{kMemory.base, stream}); }
   static constexpr unsigned long long kAutoFree = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
   CUgraph graph_ = reinterpret_cast<CUgraph>(std::uintptr_t{0x70});
+  CUgraph other_ = reinterpret_cast<CUgraph>(std::uintptr_t{0x71});
 };
 
 TEST_F(GraphLeaves, WorkThatDoesNotWaitForTheLaunchIsFound) {
@@ -129,6 +130,32 @@ TEST_F(GraphLeaves, ALaunchOnAnotherStreamComesBehindTheFirst) {
   launch_graph(exec, s_);
   busy(s_);
   launch_graph(exec, t_);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+// The two may be told apart by nobody who does not follow the launches of the other graph.
+TEST_F(GraphLeaves, MemoryThatANodeOfAnotherGraphFreesIsNotJudged) {
+  constexpr std::uintptr_t kFree = 3;
+  const CUgraphExec exec = instantiate();
+  answers.nodes[kFree] = {CU_GRAPH_NODE_TYPE_MEM_FREE, {kMemory.base, 0}};
+  answers.graphs[other_] = {{kFree}, {}};
+  CUgraphExec frees = nullptr;
+  EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&frees, other_, 0}), CUDA_SUCCESS);
+  instantiate();  // the driver of these tests has one name for all of them
+  launch_graph(exec, s_);
+  busy(s_);
+  launch(t_, {kMemory.base});
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(GraphLeaves, AfterAnUpdateNobodyKnowsWhatALaunchLeaves) {
+  const CUgraphExec exec = instantiate(kAutoFree);
+  CUgraphExecUpdateResultInfo info{};
+  EXPECT_EQ(run(calls::GraphExecUpdate_v2{exec, graph_, &info}), CUDA_SUCCESS);
+  launch_graph(exec, s_);
+  busy(s_);
+  launch(t_, {kMemory.base});
+  launch_graph(exec, s_);
   EXPECT_THAT(found(), IsEmpty());
 }
 
