@@ -36,7 +36,7 @@ inline constexpr bool kWaitsForAll =
 
 inline CUresult wait_for_all(Emulator& e, const Context& current, Address freed) {
   const PlainAllocation* const plain = e.plain.at(freed);
-  if (plain && plain->pool) return CUDA_SUCCESS;
+  if (plain && plain->pool && !plain->coming) return CUDA_SUCCESS;
   const Context* const its = plain ? plain->context : nullptr;
   const CUresult result = wait_for(e, current);
   return result == CUDA_SUCCESS && its && its->alive && its != &current ? wait_for(e, *its)
