@@ -353,10 +353,9 @@ Session::LookedAt Session::look_at(std::span<const LaunchArgument> all, const La
                         ArgumentCache::granule_within(one.value, mapping->base, mapping->size);
       return seen;
     }
-    const bool vacancy_matters =
-        seen.verdict.found.empty() &&
-        !cuvmm::check_argument(model, all, one, device, true).found.empty();
-    if (!vacancy_matters) return seen;
+    const ArgumentVerdict if_vacant = cuvmm::check_argument(model, all, one, device, true);
+    seen.verdict.doubtful |= if_vacant.doubtful;
+    if (!seen.verdict.found.empty() || if_vacant.found.empty()) return seen;
   }
   // Where a reservation was may be memory of another kind by now.
   if (facts_.holds_memory(one.value)) return {};

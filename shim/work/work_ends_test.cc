@@ -273,6 +273,21 @@ TEST_F(WorkArenas, APartOfAnArenaMayEndWhereNothingIs) {
       << "what is right beside other arguments is looked at again";
 }
 
+TEST_F(WorkArenas, AnArenaMayEndWhereOtherMemoryIsOrWas) {
+  constexpr CUdeviceptr kBehind = kBase + 8 * kGranule;
+  arena({0, 1});
+  map(kBehind);
+  busy(s_);
+  launch(s_, {page(0), kBehind});
+  unmap(kBehind);
+  EXPECT_THAT(found(), IsEmpty());
+  run(calls::MemAddressFree{kBehind, kSize});
+  launch(s_, {page(0), kBehind});
+  EXPECT_THAT(found(), IsEmpty());
+  launch(s_, {0, kBehind});
+  EXPECT_THAT(found(), ElementsAre("launch-argument-alive"));
+}
+
 TEST_F(WorkArenas, TheBeginningOfAnArenaNeedNoAccess) {
   arena({});
   back(0, false);
