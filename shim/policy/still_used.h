@@ -38,6 +38,13 @@ inline std::vector<WorkRoom::Taken> mappings_of(Desk& desk, Address base, Size s
   return mappings;
 }
 
+/// Where memory ends, other memory may begin of which nobody told the model: variables of modules,
+/// say. The driver knows.
+[[gnu::cold, gnu::noinline]] inline void drop_beginnings(Desk& desk, StillUsed& kept) {
+  kept.erase_if(
+      [&](const FoundWork& one) { return one.is_end && desk.driver.holds_memory(one.base); });
+}
+
 /// Asks for the work that uses mappings of the range.
 [[gnu::cold, gnu::noinline]] inline void find_work_of_mappings(Desk& desk, Address base, Size size,
                                                                StillUsed& kept) {
@@ -45,6 +52,7 @@ inline std::vector<WorkRoom::Taken> mappings_of(Desk& desk, Address base, Size s
   for (const WorkRoom::Taken& mapping : mappings_of(desk, base, size)) {
     desk.work.find(mapping, kept);
   }
+  drop_beginnings(desk, kept);
 }
 
 /// Asks for the work that uses what a call takes away.
@@ -84,6 +92,7 @@ void find_work_of(Desk& desk, std::uint64_t object, StillUsed& kept, Step<CallSt
     if (!desk.work.may_be_used(watched.memory)) continue;
     desk.work.find(taken(desk, watched, ordered_by), kept);
   }
+  drop_beginnings(desk, kept);
   if (!kept.empty()) step.facts.write().order = {kept.begin(), kept.size()};
 }
 

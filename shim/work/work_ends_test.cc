@@ -103,6 +103,15 @@ TEST_F(WorkEnds, WhereAReservationGoesOnAnEndMayBeItsNextPart) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
+TEST_F(WorkEnds, MemoryThatOnlyTheDriverKnowsMayBeginThere) {
+  answers.places[kNext] = CU_MEMORYTYPE_DEVICE;
+  map();
+  busy(s_);
+  launch(s_, {kNext});
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
 TEST_F(WorkEnds, WhereMemoryBeganAnEndMayHaveBeenThat) {
   two_neighbours();
   launch(s_, {kNext});
