@@ -67,18 +67,23 @@ Violations Session::early_free(CUgraphExec exec, const WorkRoom::Ticket& ticket)
   for (const UsedRange& memory : graph->left) {
     for (const WorkRoom::Watched& watched : work_.watched(memory.base)) {
       if (work_.may_be_used(watched.memory)) {
-        work_.find({.memory = watched.memory, .since = watched.since, .ordered_by = &ticket}, used);
+        work_.find({.memory = watched.memory,
+                    .since = watched.since,
+                    .ordered_by = &ticket,
+                    .before = what_ends_at(memory.base)},
+                   used);
       }
     }
   }
   return check_auto_free({used.begin(), used.size()});
 }
 
-void Session::note_left(CUgraphExec exec, const WorkRoom::Ticket& ticket, std::uint64_t launch) {
+void Session::note_left(CUgraphExec exec, const WorkRoom::Ticket& ticket, Origin& launch) {
   const auto graph = work_.ordered_graph(exec);
-  if (!graph || !ticket) return;
+  if (!graph || graph->left.empty() || !ticket) return;
+  if (launch.call == 0) number(launch);
   for (const UsedRange& memory : graph->left) {
-    work_.leave_behind(ticket, {memory, launch});
+    work_.leave_behind(ticket, {memory, launch.call});
   }
 }
 

@@ -184,10 +184,7 @@ void Session::after_launch(const CallStruct& call, CUresult result, const Caller
     use.given_outside = true;
     work_.use(step.ticket, use, kept.graph ? kept.graph->ranges : nullptr);
     work_.note_launch(step.ticket, call.hGraphExec);
-    if (work_.keeps_orders()) {
-      if (use.origin.call == 0) number(use.origin);
-      note_left(call.hGraphExec, step.ticket, use.origin.call);
-    }
+    if (work_.keeps_orders()) note_left(call.hGraphExec, step.ticket, use.origin);
     if (tells) work_.settle(step.ticket, host_waits::kTellsItself, nullptr, 0);
     if (waits) work_.hear(step.ticket);
   }

@@ -271,15 +271,7 @@ Violations Session::early_use(const WorkRoom::Ticket& ticket, const char* name,
 bool Session::may_be_end(const UsedMemory& memory, std::size_t place) {
   const UsedRange one = memory[place];
   if (one.size != 0) return false;
-  MemoryBefore before;
-  {
-    const Locked lock(mutex_);
-    before = memory_before(books_.model, one.base);
-  }
-  if (before.from == 0) {
-    const UsedRange other = work_.watched_before(one.base);
-    before = {other.base, other.size != 0};
-  }
+  const MemoryBefore before = what_ends_at(one.base);
   if (before.from == 0) return false;
   const bool unseen =
       memory.given_structs || (memory.given_outside && !work_.bounds().holds(before.from));
@@ -289,6 +281,16 @@ bool Session::may_be_end(const UsedMemory& memory, std::size_t place) {
     if (other.node == one.node && other.base >= before.from && other.base < one.base) return true;
   }
   return false;
+}
+
+MemoryBefore Session::what_ends_at(Address address) {
+  {
+    const Locked lock(mutex_);
+    const MemoryBefore known = memory_before(books_.model, address);
+    if (known.from != 0) return known;
+  }
+  const UsedRange other = work_.watched_before(address);
+  return {other.base, other.size != 0};
 }
 
 Place Session::place_of(std::uint64_t address, bool streamless, bool& always) {
