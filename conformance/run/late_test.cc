@@ -55,6 +55,9 @@ Recording record(Environment environment, const std::string& driver) {
 void expect_answers(const Case& test_case, const Recording& answers,
                     const KnownFacts* known = nullptr) {
   const auto found = answers.cases.find(test_case.name);
+  const bool excused = found == answers.cases.end() && known &&
+                       !known->reason(test_case.name, 0, "not-recorded").empty();
+  if (excused) GTEST_SKIP() << "no GPU was asked yet";
   ASSERT_NE(found, answers.cases.end());
   const auto& statements = test_case.program.statements;
   ASSERT_EQ(found->second.size(), statements.size());

@@ -29,13 +29,14 @@ inline constexpr bool kDespiteFault =
            calls::CtxDestroy, calls::CtxDetach, calls::GetErrorName, calls::GetErrorString>;
 
 /// What frees memory only once the device is done with all that it was given (seen on an H200 of
-/// cuMemFree).
+/// cuMemFree). That of a pool is freed at once (cuda.h, cuMemFree).
 template <class C>
 inline constexpr bool kWaitsForAll =
     kAmong<C, calls::MemFree, calls::MemFreeHost, calls::MemHostUnregister>;
 
 inline CUresult wait_for_all(Emulator& e, const Context& current, Address freed) {
   const PlainAllocation* const plain = e.plain.at(freed);
+  if (plain && plain->pool && !plain->coming) return CUDA_SUCCESS;
   const Context* const its = plain ? plain->context : nullptr;
   const CUresult result = wait_for(e, current);
   return result == CUDA_SUCCESS && its && its->alive && its != &current ? wait_for(e, *its)

@@ -87,6 +87,15 @@ TEST_F(LateMemory, FreeingMemoryWaits) {
   EXPECT_EQ(synchronise(apart_), CUDA_SUCCESS);
 }
 
+TEST_F(LateMemory, FreeingMemoryOfAPoolDoesNotWait) {
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(driver()(calls::MemAllocAsync{&memory, 64, a_}), CUDA_SUCCESS);
+  ASSERT_EQ(synchronise(a_), CUDA_SUCCESS);
+  ASSERT_EQ(fill(memory, 5, a_), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::MemFree{memory}), CUDA_SUCCESS);
+  expect_fault(kFillFault);
+}
+
 TEST_F(LateMemory, ABlockingCopyWaitsForItsStream) {
   const CUdeviceptr memory = device();
   ASSERT_EQ(fill(memory, 5, a_), CUDA_SUCCESS);

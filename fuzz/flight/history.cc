@@ -140,6 +140,12 @@ void History::tell(const std::vector<Node>& nodes) {
   }
 }
 
+void History::look(Node by) {
+  tell(everything());
+  const std::vector<bool> before = by < 0 ? std::vector<bool>(pieces_.size()) : reach({by});
+  for (std::size_t i = 0; i < pieces_.size(); ++i) pieces_[i].spoke |= !before[i];
+}
+
 void History::end(const std::vector<Node>& nodes) {
   const std::vector<bool> reached = reach(nodes);
   for (std::size_t i = 0; i < pieces_.size(); ++i) {

@@ -54,6 +54,8 @@ class History {
     bool known = false;  ///< the program waited for it, or was told that it is over
     bool over = false;   ///< it is over, whoever knows
     bool told = false;   ///< the program may know, or come to know, that it is over
+    bool spoke = false;  ///< or that it is done with its memory, while it runs
+    bool graph = false;  ///< a launch of a graph
   };
 
   /// The index of a live stream; -1 for none. 0, 1 and 2 are the default streams.
@@ -65,6 +67,7 @@ class History {
   const Piece& piece(Node node) const { return pieces_[static_cast<std::size_t>(node)]; }
   Node count() const { return static_cast<Node>(pieces_.size()); }
 
+  void mark_graph(Node node) { pieces_[static_cast<std::size_t>(node)].graph = true; }
   /// One more node at the end of a stream, behind `also` as well.
   Node add(int stream, std::vector<Use> uses = {}, Node also = -1);
   /// A wait for `also`, and an event's record.
@@ -88,6 +91,9 @@ class History {
   void learn(const std::vector<Node>& nodes);
   /// The program may have waited for these, or may see of itself when they are over.
   void tell(const std::vector<Node>& nodes);
+  /// The program looked, by this node, at a word that any work may have written which it does not
+  /// come after.
+  void look(Node by);
   /// They are over, but the program does not know.
   void end(const std::vector<Node>& nodes);
 

@@ -30,8 +30,9 @@ Opinion Reference::judge(const calls::MemcpyDtoH& made, int thread) {
   return telling(0, thread, {made.srcDevice, made.ByteCount});
 }
 void Reference::accept(const calls::MemcpyDtoH& made, int thread) {
-  history_.learn({queue(0, thread, {{made.srcDevice, made.ByteCount}})});
-  if (made.ByteCount <= kMostOfAFlag) history_.tell(history_.everything());
+  const Node node = queue(0, thread, {{made.srcDevice, made.ByteCount}});
+  history_.learn({node});
+  if (made.ByteCount <= kMostOfAFlag) history_.look(node);
 }
 
 // With a stream it may do so where the memory is pageable; the program can look whether page-locked
@@ -42,7 +43,7 @@ Opinion Reference::judge(const calls::MemcpyDtoHAsync& made, int thread) {
 void Reference::accept(const calls::MemcpyDtoHAsync& made, int thread) {
   const Node node = queue(value_of(made.hStream), thread, {{made.srcDevice, made.ByteCount}});
   history_.tell({node});
-  if (made.ByteCount <= kMostOfAFlag) history_.tell(history_.everything());
+  if (made.ByteCount <= kMostOfAFlag) history_.look(node);
 }
 
 // From pageable memory: the stream is synchronised, the bytes are put aside, and it returns. From

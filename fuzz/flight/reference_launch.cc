@@ -214,6 +214,7 @@ Opinion Reference::judge(const calls::GraphLaunch& made, int thread) {
 void Reference::accept(const calls::GraphLaunch& made, int thread) {
   Graph& graph = *alive(executables_, value_of(made.hGraphExec));
   graph.last = history_.add(history_.find(value_of(made.hStream), thread), graph.uses, graph.last);
+  history_.mark_graph(graph.last);
 }
 // Programs update an executable graph by one of the same form.
 Opinion Reference::judge(const calls::GraphExecUpdate_v2& made, int) {

@@ -45,7 +45,12 @@ void Reference::take(Opinion& out, const Memory& memory, int ordered_by, int thr
         return use.bytes.meets(memory.bytes) && (use.touched || !touched);
       });
     };
-    if (!uses(false) || piece.known) continue;
+    // A kernel may walk backwards from there.
+    const bool by_end = std::any_of(piece.uses.begin(), piece.uses.end(), [&](const Use& use) {
+      const bool end = use.bytes.base - memory.bytes.base == memory.bytes.size;
+      return end && use.argument && !use.touched;
+    });
+    if ((!uses(false) && !by_end) || piece.known) continue;
     if (ordered_by >= 0 && history_.before_next(node, ordered_by)) continue;
     const History::Stream& stream = history_.stream(piece.stream);
     Suspect suspect{node, piece.stream, true, stream.kind == History::Kind::kLegacy};
@@ -60,11 +65,16 @@ void Reference::take(Opinion& out, const Memory& memory, int ordered_by, int thr
                           const bool end = !use.touched && use.bytes.base == memory.bytes.base;
                           return use.argument && use.bytes.meets(memory.bytes) && !end;
                         });
+    suspect.doubtful |= !uses(false);
     suspect.idle = !uses(true);
     suspect.unseen = std::none_of(piece.uses.begin(), piece.uses.end(), [&](const Use& use) {
       return use.bytes.meets(memory.bytes) && use.seen;
     });
     suspect.told = piece.told;
+    // A kernel may be done with its memory before it ends; graphs may have kernels.
+    const bool kernel = std::any_of(piece.uses.begin(), piece.uses.end(),
+                                    [](const Use& use) { return use.argument && !use.touched; });
+    suspect.doubtful |= piece.spoke && (kernel || piece.graph);
     for (Node later = node + 1; later < history_.count(); ++later) {
       const History::Piece& other = history_.piece(later);
       if (other.known) continue;
@@ -246,11 +256,22 @@ void Reference::accept(const calls::MemAlloc& made, int) {
   memory_.push_back({.bytes = {*made.dptr, made.bytesize}, .kind = Memory::Kind::kPlain});
 }
 
-// The driver may wait for everything by itself, and does so; nobody promises it.
-Opinion Reference::judge(const calls::MemFree& made, int) {
-  return plain(live_at(made.dptr, Memory::Kind::kPlain) != nullptr);
+// Of a pool's memory it waits for nothing. For all else the driver may wait by itself, and does so;
+// nobody promises it.
+Opinion Reference::judge(const calls::MemFree& made, int thread) {
+  const Memory* const pooled = live_at(made.dptr, Memory::Kind::kPool);
+  Opinion out = plain(pooled || live_at(made.dptr, Memory::Kind::kPlain));
+  if (!pooled || !out.made) return out;
+  out.certain = Rule::kMemFreeInFlight;
+  out.uncertain = Rule::kMemFreeOrdered;
+  take(out, *pooled, -1, thread);
+  return out;
 }
 void Reference::accept(const calls::MemFree& made, int) {
+  if (Memory* const pooled = live_at(made.dptr, Memory::Kind::kPool)) {
+    pooled->live = false;
+    return;
+  }
   live_at(made.dptr, Memory::Kind::kPlain)->live = false;
   history_.end(history_.everything());
   history_.tell(history_.everything());

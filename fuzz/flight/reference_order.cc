@@ -11,8 +11,8 @@ bool is_flight(Rule rule) {
       Rule::kUnmapInFlight,      Rule::kUnmapOrdered,      Rule::kAccessInFlight,
       Rule::kAccessOrdered,      Rule::kIpcCloseInFlight,  Rule::kIpcCloseOrdered,
       Rule::kExtDestroyInFlight, Rule::kExtDestroyOrdered, Rule::kMemFreeAsyncOrdered,
-      Rule::kDataPoolOrdered,    Rule::kLaunchMapped,      Rule::kLaunchAlive,
-      Rule::kLaunchAccess};
+      Rule::kMemFreeInFlight,    Rule::kMemFreeOrdered,    Rule::kDataPoolOrdered,
+      Rule::kLaunchMapped,       Rule::kLaunchAlive,       Rule::kLaunchAccess};
   return std::find(std::begin(kThose), std::end(kThose), rule) != std::end(kThose);
 }
 

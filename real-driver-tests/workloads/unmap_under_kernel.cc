@@ -15,7 +15,9 @@ constexpr const char* kKernel = R"(
 .version 7.0
 .target sm_75
 .address_size 64
-.visible .entry write_late(.param .u64 .ptr memory, .param .u64 .ptr word) {
+// write_late(unsigned*, unsigned const volatile*): what it reads alone is no word by which it says
+// that it is done.
+.visible .entry _Z10write_latePjPVKj(.param .u64 .ptr memory, .param .u64 .ptr word) {
   .reg .u64 %a<3>;
   .reg .u32 %w;
   .reg .pred %go;
@@ -53,7 +55,7 @@ int main() {
   MUST(cuDevicePrimaryCtxRetain(&context, device));
   MUST(cuCtxSetCurrent(context));
   MUST(cuModuleLoadData(&module, kKernel));
-  MUST(cuModuleGetFunction(&kernel, module, "write_late"));
+  MUST(cuModuleGetFunction(&kernel, module, "_Z10write_latePjPVKj"));
   MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   void* host = nullptr;
   CUdeviceptr word = 0;

@@ -194,6 +194,16 @@ Violations check_free(const Model& model, Address address, Rule rule, const Fact
   return out.take();
 }
 
+// The memory of a pool, of which the model knows that it is there.
+Violations still_used(Address address, const Facts::Order& order, Violations others) {
+  Collector out;
+  add_work(out, order, Rule::kMemFreeInFlight, Rule::kMemFreeOrdered,
+           "the memory at " + hex_text(address) + " is freed");
+  Violations all = out.take();
+  all.append(others);
+  return all;
+}
+
 }  // namespace
 
 Violations check_touches(const Model& model, EntryPoint, const Touch* touches, std::size_t count,
@@ -214,6 +224,7 @@ Violations check_touches(const Model& model, EntryPoint, const Touch* touches, s
 
 Violations check(const Model& model, const calls::MemFree& call, const Facts& facts) {
   Violations found = check_free(model, call.dptr, Rule::kMemFreeNotVmm, facts);
+  if (facts.order.count != 0) return still_used(call.dptr, facts.order, std::move(found));
   if (found.empty()) return found;
   const Violation& v = found.front();
   if (v.rule != Rule::kFreeKnown && v.rule != Rule::kFreeOnce) return found;

@@ -196,6 +196,31 @@ std::string wrong_text(const GraphOrder::Use& use, const Verdict& verdict) {
 
 }  // namespace
 
+bool allocates(const GraphOrder& graph, Address base) {
+  return std::any_of(graph.allocations.begin(), graph.allocations.end(),
+                     [&](const GraphOrder::Allocation& one) { return one.memory.base == base; });
+}
+
+std::vector<UsedRange> left_by(const GraphOrder& graph) {
+  std::vector<UsedRange> left;
+  for (const GraphOrder::Allocation& one : graph.allocations) {
+    const bool freed =
+        std::any_of(graph.frees.begin(), graph.frees.end(),
+                    [&](const GraphOrder::Free& free) { return free.address == one.memory.base; });
+    if (!freed) left.push_back(one.memory);
+  }
+  return left;
+}
+
+Violations check_auto_free(const Facts::Order& order) {
+  Collector out;
+  if (order.count != 0) {
+    add_work(out, order, Rule::kGraphAutoFreeOrdered, Rule::kGraphAutoFreeOrdered,
+             "memory that an earlier launch of the graph has left is freed");
+  }
+  return out.take();
+}
+
 Violations check_graph(const Model& model, const GraphOrder& graph) {
   return check_graph(model, graph, graph.uses);
 }

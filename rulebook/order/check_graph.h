@@ -40,6 +40,14 @@ struct GraphOrder {
   std::vector<Use> uses;
 };
 
+/// Whether a node of the graph allocates the memory that begins there.
+bool allocates(const GraphOrder& graph, Address base);
+/// The memory that a launch allocates and does not free.
+std::vector<UsedRange> left_by(const GraphOrder& graph);
+
+/// A launch frees what an earlier one has left, and `order` is the work that may still need that.
+Violations check_auto_free(const Facts::Order& order);
+
 /// What may use memory of the graph before its allocation node, or after its free node; all as one
 /// violation, which names the first. Silent about a graph with a circle. The model says which other
 /// memory there is: its end is no use of what begins there.

@@ -99,13 +99,22 @@ class Meaning {
     if (model_.holds_mapping(r) && is_given(r.base, one_.value)) return true;
     return is_just_before_memory(model_, one_.value);
   }
+  /// Outside of all memory: the end of an arena, the last of whose pages are missing.
+  bool of_an_arenas_end() const {
+    const Reservation* const r = model_.reservation_at(one_.value - 1);
+    return r && !one_.touched && model_.holds_mapping(*r) && is_given(r->base, one_.value);
+  }
   bool of_an_element_before() const {
     return !one_.touched && is_just_before_memory(model_, one_.value);
   }
-  /// Where a mapping begins that is closed to the device: the end of what lies before it.
+  /// Where a mapping begins that is closed to the device: the end of what lies before it. If the
+  /// device may use that, the end alone will do: some kernels walk backwards.
   bool of_an_end() const {
+    if (one_.touched) return false;
+    const Mapping* const ends = model_.mapping_at(one_.value - 1);
+    if (ends ? can_use(*ends, device_) : memory_at(model_, one_.value - 1)) return true;
     const Address from = memory_before(model_, one_.value).from;
-    return !one_.touched && from != 0 && is_given(from, one_.value);
+    return from != 0 && is_given(from, one_.value);
   }
 
  private:
@@ -160,20 +169,25 @@ bool detail::memory_at(const Model& model, Address address) {
 }
 
 MemoryBefore memory_before(const Model& model, Address end) {
-  const Reservation* const here = model.reservation_at(end);
-  const bool ends = any_memory_at(model, end - 1);
-  if (here && here->base < end)
-    return {here->base, ends || unmapped_in(model, *here, end - 1).has_value()};
-  if (model.mapping_at(end - 1)) {
-    const Reservation* const before = model.reservation_at(end - 1);
-    return {before ? before->base : 0, true};
+  // Of an arena the last pages may be missing: it ends where its reservation does.
+  if (const Reservation* const before = model.reservation_at(end - 1)) {
+    return {before->base, any_memory_at(model, end - 1) || unmapped_in(model, *before, end - 1)};
   }
+  if (model.mapping_at(end - 1)) return {0, true};
   if (const auto* pooled = model.pools().memory_at(end - 1)) return {pooled->base, true};
   if (const auto* plain = model.memory().at(end - 1)) return {plain->base, true};
   if (const auto* buffer = model.external().buffer_at(end - 1)) return {buffer->base, true};
   if (const auto* open = model.ipc().open_at(end - 1)) return {open->pointer, true};
   if (const auto gone = last_owner(model, end - 1)) return {gone->value, true};
   return {};
+}
+
+std::uint64_t end_since(const Model& model, Address end) {
+  const bool may_begin =
+      model.reservation_at(end) || any_memory_at(model, end) || is_just_before_memory(model, end);
+  if (may_begin) return AskedMemory::kNever;
+  const auto gone = last_owner(model, end);
+  return gone ? gone->ended.call : 0;
 }
 
 ArgumentVerdict check_argument(const Model& model, std::span<const LaunchArgument> all,
@@ -195,7 +209,7 @@ ArgumentVerdict check_argument(const Model& model, std::span<const LaunchArgumen
   // What has the address now may be memory that nobody told the model of. An H100's driver
   // (580.159.04) does not know an address any more once cuMemFreeAsync has returned.
   if (!gone || !vacant) return {};
-  if (meaning.of_an_element_before()) return {{}, true};
+  if (meaning.of_an_element_before() || meaning.of_an_arenas_end()) return {{}, true};
   return {gone_at(one, *gone)};
 }
 

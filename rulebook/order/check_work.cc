@@ -14,7 +14,10 @@ std::string use_text(const FoundWork& found) {
       found.queued.call == 0 ? "" : ", call " + std::to_string(found.queued.call);
   if (found.size != 0) return " (" + range(found.base, found.size) + call + ")";
   const char* const untyped = found.evidence == Evidence::kByType ? "" : ", an untyped value";
-  return " (argument " + hex_text(found.base) + untyped + call + ")";
+  const char* const end = found.is_end       ? ", the end of it"
+                          : found.may_be_end ? ", which is also the end of what lies before"
+                                             : "";
+  return " (argument " + hex_text(found.base) + untyped + end + call + ")";
 }
 
 ObjectRef ref(const FoundWork& found) {
@@ -81,12 +84,15 @@ using namespace detail;
 
 Violations check_early_use(const Model& model, const EarlyUse& early) {
   const PoolMemory* const memory = model.pools().memory_at(early.address);
-  if (!memory) return {};
+  if (!memory && !early.of_graph) return {};
   Collector out;
-  out.add(Rule::kDataPoolOrdered,
-          early.use + ", memory of a pool that " + stream_text(early.allocated_on) +
-              " allocates; nothing orders " + stream_text(early.used_on) + " behind the allocation")
-      .objects.push_back(detail::ref(*memory));
+  Violation& violation = out.add(
+      Rule::kDataPoolOrdered,
+      early.use +
+          (early.of_graph ? ", memory that a graph's launch on " : ", memory of a pool that ") +
+          stream_text(early.allocated_on) + " allocates; nothing orders " +
+          stream_text(early.used_on) + " behind the allocation");
+  if (memory) violation.objects.push_back(detail::ref(*memory));
   return out.take();
 }
 

@@ -21,14 +21,18 @@ struct LaunchArgument {
 /// What lies before an address, or did so until it was taken away.
 MemoryBefore memory_before(const Model& model, Address end);
 
+/// AskedMemory::end_since of memory that ends there.
+std::uint64_t end_since(const Model& model, Address end);
+
 /// Memory of a pool that work uses although nothing orders the work behind the allocation.
 struct EarlyUse {
   std::string use;  ///< "dstDevice is 0x302000000"
   Address address = 0;
   std::uint64_t allocated_on = 0;  ///< handle of the stream that allocates it
   std::uint64_t used_on = 0;       ///< handle of the stream of the work
+  bool of_graph = false;           ///< a launch of a graph allocates it, and not a call
 };
-/// Silent about memory that the model does not know.
+/// Silent about memory of a pool that the model does not know.
 Violations check_early_use(const Model& model, const EarlyUse& early);
 
 /// What a launch that runs on `device` (Facts::kUnknownDevice) is given in vain, or too early. Each

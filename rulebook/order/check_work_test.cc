@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "rulebook/order/check_graph.h"
 #include "rulebook/testing/world.h"
 
 namespace cuvmm::testing::check_work_test {
@@ -77,6 +78,18 @@ std::vector<RuleCase> cases() {
          const Address memory = w.plain(kBase + 16 * kG);
          return check(w.model, calls::MemFreeAsync{.dptr = memory}, facts(kInFlight, broken));
        }},
+      {Rule::kMemFreeInFlight,
+       [](World& w, bool broken) {
+         const Address memory = w.plain(kBase + 16 * kG);
+         return check(w.model, calls::MemFree{.dptr = memory}, facts(kInFlight, broken));
+       }},
+      {Rule::kMemFreeOrdered,
+       [](World& w, bool broken) {
+         const Address memory = w.plain(kBase + 16 * kG);
+         return check(w.model, calls::MemFree{.dptr = memory}, facts(kMaybe, broken));
+       }},
+      {Rule::kGraphAutoFreeOrdered,
+       [](World&, bool broken) { return check_auto_free(facts(kMaybe, broken).order); }},
       {Rule::kLaunchMapped,
        [](World& w, bool broken) {
          w.reserve(kBase, 4);
@@ -162,7 +175,8 @@ TEST_F(CheckWork, TheKindDoesNotDependOnTime) {
   constexpr Rule kThese[] = {Rule::kUnmapInFlight,      Rule::kUnmapOrdered,
                              Rule::kAccessInFlight,     Rule::kAccessOrdered,
                              Rule::kExtDestroyInFlight, Rule::kExtDestroyOrdered,
-                             Rule::kIpcCloseInFlight,   Rule::kIpcCloseOrdered};
+                             Rule::kIpcCloseInFlight,   Rule::kIpcCloseOrdered,
+                             Rule::kMemFreeInFlight,    Rule::kMemFreeOrdered};
   for (const Rule rule : kThese) {
     EXPECT_EQ(info(rule).kind, RuleKind::kUndefined) << info(rule).id;
   }

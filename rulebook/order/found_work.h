@@ -23,6 +23,8 @@ struct FoundWork {
   std::uint64_t base = 0;  ///< what it uses of the range: an argument's value, or a copy's range
   std::uint64_t size = 0;  ///< bytes; 0: a pointer, whose extent is not known
   Evidence evidence = Evidence::kByType;  ///< that it uses the range; never kWord
+  bool is_end = false;                    ///< `base` is where the memory ends
+  bool may_be_end = false;  ///< `base` is where the memory begins, and other memory ends
 };
 
 }  // namespace cuvmm

@@ -138,6 +138,21 @@ Clock OrderState::everything() const {
   return all;
 }
 
+void OrderState::tell_beside(StreamId by) {
+  tell(everything());
+  const Clock before = own(by);
+  for (const auto& [id, stream] : streams_) {
+    const Position first = before.at(id);
+    if (stream.last <= first || finished(id, stream.last)) continue;
+    if (told_beside_.at(id) == 0) {
+      before_told_.raise(id, first);
+    } else {
+      before_told_.cap(id, first);
+    }
+    told_beside_.raise(id, stream.last);
+  }
+}
+
 void OrderState::hear(StreamId id) {
   const Stream* const found = streams_.find(id);
   if (found) hearing_.raise(id, found->last);
@@ -232,6 +247,8 @@ void OrderState::forget_gone() {
   const auto gone = [&](const Clock::Reached& each) { return !streams_.contains(each.stream); };
   finished_.forget_if(gone);
   told_.forget_if(gone);
+  told_beside_.forget_if(gone);
+  before_told_.forget_if(gone);
   hearing_.forget_if(gone);
 }
 
@@ -239,14 +256,18 @@ void OrderState::hear_out() {
   const std::size_t before = hearing_.size();
   hearing_.forget_if(
       [&](const Clock::Reached& wait) { return finished(wait.stream, wait.position); });
-  if (hearing_.size() != before) tell(everything());
+  if (hearing_.size() != before) tell_beside(0);
+  told_beside_.forget_if(
+      [&](const Clock::Reached& told) { return finished(told.stream, told.position); });
+  before_told_.forget_if(
+      [&](const Clock::Reached& told) { return told_beside_.at(told.stream) == 0; });
 }
 
 void OrderState::finish(const Clock& over) {
   for (const Clock::Reached& each : over) {
     if (streams_.contains(each.stream)) finished_.raise(each.stream, each.position);
   }
-  if (hearing_.size() != 0) [[unlikely]]
+  if (hearing_.size() != 0 || told_beside_.size() != 0) [[unlikely]]
     hear_out();
   for (const Clock::Reached& each : over) {
     const Stream* const found = streams_.find(each.stream);

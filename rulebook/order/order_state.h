@@ -74,6 +74,13 @@ class OrderState {
   /// nobody can say that nothing has waited for it.
   void tell(const Clock& clock) { told_.join(clock); }
   bool told(StreamId stream, Position work) const { return told_.at(stream) >= work; }
+  /// The same of all kernels, by words that they write while they run; but for what comes before
+  /// the newest work of `by` (0: for nothing), which looked at such a word.
+  void tell_beside(StreamId by);
+  /// Whether a kernel may have said so while it runs.
+  bool told_beside(StreamId stream, Position work) const {
+    return work > before_told_.at(stream) && work <= told_beside_.at(stream);
+  }
 
   /// The stream waits for a word in memory, or a semaphore, from its newest work on: whatever was
   /// queued anywhere may be what it waits for. So nobody can say what comes before its next work;
@@ -127,7 +134,7 @@ class OrderState {
   void follow(Stream& stream, StreamId other, const Stream& from);
   void join(Clock& into, const Clock& from) const;
   void finish(const Clock& over);
-  // Waits for words and semaphores that are over.
+  // Waits for words and semaphores that are over, and what was told by words that is.
   void hear_out();
   // What is said of streams that are gone.
   void forget_gone();
@@ -137,6 +144,8 @@ class OrderState {
   std::unordered_map<EventId, Clock> events_;
   Clock finished_, told_;  ///< of streams in `streams_`
   Clock hearing_;          ///< the newest waits for words and semaphores that may go on
+  /// Of each stream that the second names, the work behind that place and up to this one.
+  Clock before_told_, told_beside_;
   StreamId newest_ = 0;
 };
 

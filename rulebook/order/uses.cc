@@ -15,7 +15,7 @@ void Uses::Log::drop_first() {
 namespace {
 
 // The surest of the ranges that one piece of work uses of some memory; of two, the one that is not
-// where the memory begins.
+// where the memory begins, and then the one that is not where it ends.
 class Surest {
  public:
   explicit Surest(const AskedMemory& memory) : memory_(memory) {}
@@ -29,9 +29,11 @@ class Surest {
   const std::optional<UsedRange>& found() const { return range_; }
 
  private:
-  static constexpr unsigned kBest = 2 * static_cast<unsigned>(Evidence::kByType) + 1;
+  static constexpr unsigned kPlaces = 3;
+  static constexpr unsigned kBest = kPlaces * static_cast<unsigned>(Evidence::kByType) + 2;
   unsigned rank_of(const UsedRange& range) const {
-    return 2 * static_cast<unsigned>(range.evidence) + (memory_.may_be_end(range) ? 0 : 1);
+    const unsigned place = memory_.may_be_end(range) ? 0 : memory_.is_end(range) ? 1 : 2;
+    return kPlaces * static_cast<unsigned>(range.evidence) + place;
   }
 
   const AskedMemory& memory_;
@@ -57,10 +59,19 @@ bool Uses::Log::any_range(const Entry& entry, Visit&& visit) const {
   return false;
 }
 
+// A kernel that walks backwards from there. A number that nobody calls a pointer is no end.
+bool Uses::Log::means_by_end(const Entry& entry, const UsedRange& range,
+                             const AskedMemory& memory) {
+  return range.evidence == Evidence::kByType && memory.is_end(range) &&
+         memory.end_since != AskedMemory::kNever && entry.use.origin.call > memory.end_since;
+}
+
 std::optional<UsedRange> Uses::Log::find(const Entry& entry, const AskedMemory& memory) const {
   Surest surest(memory);
   any_range(entry, [&](const UsedRange& range) {
-    if (!meets(range, memory)) return false;
+    if (!meets(range, memory)) {
+      return means_by_end(entry, range, memory) && surest.offer(range);
+    }
     const bool ends = memory.may_be_end(range) && any_range(entry, [&](const UsedRange& other) {
                         return other.node == range.node && lies_before(other.base, memory);
                       });

@@ -94,11 +94,17 @@ struct AskedMemory {
   Address base = 0;
   Size size = 0;
   MemoryBefore before = {};
+  /// The call since which no memory begins where this ends, nor may: work of later calls that is
+  /// given the end is given this memory. kNever: it may be given what lies behind.
+  std::uint64_t end_since = kNever;
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
   /// Whether this may be the end of what lies before.
   bool may_be_end(const UsedRange& range) const {
     return range.size == 0 && range.base == base && before.from != 0;
   }
+  /// Whether this is the end of the memory itself.
+  bool is_end(const UsedRange& range) const { return range.size == 0 && range.base - base == size; }
 };
 
 class Uses {
@@ -176,6 +182,8 @@ class Uses {
     [[gnu::hot]] bool has_room(const UsedMemory& more) const;
     void drop_first();
     std::optional<UsedRange> find(const Entry& entry, const AskedMemory& memory) const;
+    /// Whether it is given the end of the memory, and so that memory.
+    static bool means_by_end(const Entry& entry, const UsedRange& range, const AskedMemory& memory);
     /// Whether visit(range) is true of one of its ranges.
     template <class Visit>
     bool any_range(const Entry& entry, Visit&& visit) const;
@@ -257,7 +265,7 @@ template <class Visit>
 void Uses::find(const AskedMemory& memory, Visit&& visit) const {
   if (memory.size == 0) return;
   for (const auto& [stream, log] : logs_) {
-    const bool near = memory.base <= log.last && log.low <= memory.base + (memory.size - 1);
+    const bool near = memory.base <= log.last && log.low <= memory.base + memory.size;
     if (!near) continue;
     for (std::size_t i = 0; i < log.entries.size(); ++i) {
       const Entry& entry = log.entries[i];

@@ -177,49 +177,4 @@ void Session::look_before_fork() noexcept {
                  driver_(calls::DeviceGetCount{&count}) != CUDA_ERROR_NOT_INITIALIZED;
 }
 
-// --- Launches of graphs that allocate
-
-void Session::note_graph_launch(CUgraphExec exec, const Caller& caller) {
-  const auto graph = work_.ordered_graph(exec);
-  if (!graph) return;
-  Origin here;
-  number(here);
-  here.stack = capture_stack(caller);
-  const Locked lock(mutex_);
-  for (const GraphOrder::Allocation& one : graph->order.allocations) {
-    books_.causes.launched(one.memory.base, one.memory.size, here);
-  }
-  for (const GraphOrder::Free& one : graph->order.frees) books_.causes.freed(one.address);
-}
-
-bool Session::explain_relaunch(const Call& call, CUgraphExec exec, CUresult result,
-                               const Caller& caller) {
-  const auto graph = work_.ordered_graph(exec);
-  if (!graph) return false;
-  Violations found;
-  {
-    const Locked lock(mutex_);
-    for (const GraphOrder::Allocation& one : graph->order.allocations) {
-      const auto known = books_.causes.node_memory(one.memory.base);
-      if (!known || known->second.launched.call == 0 || known->second.freed_elsewhere) continue;
-      const Origin& before = known->second.launched;
-      found.push_back({Rule::kGraphMemoryFreed,
-                       false,
-                       "memory of the graph's allocation node, " + hex_text(known->first) +
-                           ", lives since the launch of call " + std::to_string(before.call) +
-                           ", and nobody has freed it",
-                       {{.kind = ObjectRef::Kind::kPoolMemory,
-                         .value = known->first,
-                         .size = known->second.size,
-                         .made = before,
-                         .ended = {}}}});
-      break;
-    }
-  }
-  if (found.empty()) return false;
-  Origin here;
-  number(here);
-  return report(call, std::move(found), {.result = result}, here.call, capture_stack(caller));
-}
-
 }  // namespace cuvmm::shim

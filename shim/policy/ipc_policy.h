@@ -97,6 +97,13 @@ struct Policy<calls::IpcOpenEventHandle> : AsksContext<calls::IpcOpenEventHandle
 template <>
 struct Policy<calls::MemFree> {
   using Call = calls::MemFree;
+  using Kept = StillUsed;
+  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
+    // For other memory it may wait by itself.
+    if (desk.work.active() && desk.work.watches_pool(call.dptr)) {
+      find_work_of(desk, call.dptr, step.kept, step);
+    }
+  }
   // Memory of a pool may end by it, too.
   static void made(Desk& desk, const Call& call, Step<Call>& step) {
     desk.work.unwatch(call.dptr, step.origin.call);

@@ -206,6 +206,18 @@ void** extra_of(const CallStruct& call) {
   }
 }
 
+/// With which a graph is instantiated.
+template <class CallStruct>
+unsigned long long flags_of(const CallStruct& call) {
+  if constexpr (requires { call.flags; }) {
+    return call.flags;
+  } else if constexpr (requires { call.instantiateParams->flags; }) {
+    return call.instantiateParams ? call.instantiateParams->flags : 0;
+  } else {
+    return 0;
+  }
+}
+
 /// The context of an event of a context; null: a part of one, of which nobody knows the streams.
 template <class CallStruct>
 CUcontext context_of(const CallStruct& call) {

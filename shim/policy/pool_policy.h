@@ -32,8 +32,9 @@ template <class CallStruct>
 struct AllocatesInOrder {
   static void ask(Desk& desk, const CallStruct&, Step<CallStruct>&) { desk.work.wake(); }
   static void made(Desk& desk, const CallStruct& call, Step<CallStruct>& step) {
-    desk.work.watch(*call.dptr, {{*call.dptr, call.bytesize}, born_now(desk)});
-    if (desk.work.captured(call.hStream, step.facts.read().place.per_thread)) [[unlikely]]
+    const bool captured = desk.work.captured(call.hStream, step.facts.read().place.per_thread);
+    desk.work.watch(*call.dptr, {{*call.dptr, call.bytesize}, born_now(desk), !captured});
+    if (captured) [[unlikely]]
       step.facts.write().pool.captured = true;
   }
   static void note_captured(Desk& desk, const CallStruct& call, const Step<CallStruct>& step) {

@@ -32,9 +32,17 @@ inline std::vector<WorkRoom::Taken> mappings_of(Desk& desk, Address base, Size s
     const Size rest = mapping.size - (first - mapping.base);
     mappings.push_back({.memory = {first, std::min(rest, size - before)},
                         .since = mapping.made.call,
-                        .before = memory_before(model, first)});
+                        .before = memory_before(model, first),
+                        .end_since = end_since(model, first + std::min(rest, size - before))});
   }
   return mappings;
+}
+
+/// Where memory ends, other memory may begin of which nobody told the model: variables of modules,
+/// say. The driver knows.
+[[gnu::cold, gnu::noinline]] inline void drop_beginnings(Desk& desk, StillUsed& kept) {
+  kept.erase_if(
+      [&](const FoundWork& one) { return one.is_end && desk.driver.holds_memory(one.base); });
 }
 
 /// Asks for the work that uses mappings of the range.
@@ -44,6 +52,7 @@ inline std::vector<WorkRoom::Taken> mappings_of(Desk& desk, Address base, Size s
   for (const WorkRoom::Taken& mapping : mappings_of(desk, base, size)) {
     desk.work.find(mapping, kept);
   }
+  drop_beginnings(desk, kept);
 }
 
 /// Asks for the work that uses what a call takes away.
@@ -56,10 +65,23 @@ void find_work(Desk& desk, Address base, Size size, StillUsed& kept, Step<CallSt
     step.facts.write().order = {kept.begin(), kept.size()};
 }
 
+/// What is asked for when an object's memory is taken away; that of graphs is none of the model's.
 /// Takes the lock.
-inline MemoryBefore memory_before(Desk& desk, Address end) {
-  const Locked lock(desk.mutex);
-  return cuvmm::memory_before(desk.books.model, end);
+inline WorkRoom::Taken taken(Desk& desk, const WorkRoom::Watched& watched,
+                             const WorkRoom::Ticket* ordered_by) {
+  constexpr Size kJustBehind = 4096 + 1;
+  const UsedRange& memory = watched.memory;
+  const Address end = memory.base + memory.size;
+  WorkRoom::Taken taken{memory, watched.since, ordered_by};
+  {
+    const Locked lock(desk.mutex);
+    taken.before = memory_before(desk.books.model, memory.base);
+    taken.end_since = end_since(desk.books.model, end);
+  }
+  const UsedRange before = desk.work.watched_before(memory.base);
+  if (taken.before.from == 0 && before.size != 0) taken.before = {before.base, true};
+  if (desk.work.begins_behind(end, kJustBehind)) taken.end_since = AskedMemory::kNever;
+  return taken;
 }
 
 /// The same for an object that was watched (WorkRoom::watch()).
@@ -68,10 +90,9 @@ void find_work_of(Desk& desk, std::uint64_t object, StillUsed& kept, Step<CallSt
                   const WorkRoom::Ticket* ordered_by = nullptr) {
   for (const WorkRoom::Watched& watched : desk.work.watched(object)) {
     if (!desk.work.may_be_used(watched.memory)) continue;
-    desk.work.find(
-        {watched.memory, watched.since, ordered_by, memory_before(desk, watched.memory.base)},
-        kept);
+    desk.work.find(taken(desk, watched, ordered_by), kept);
   }
+  drop_beginnings(desk, kept);
   if (!kept.empty()) step.facts.write().order = {kept.begin(), kept.size()};
 }
 

@@ -106,6 +106,15 @@ class WorkFlags : public WorkTells {
   static constexpr CUdeviceptr kPlain = 0x400000000;
 };
 
+/// Each use has an event behind it, the first is 0xee01.
+class ExactFlags : public WorkFlags {
+ protected:
+  ExactFlags() {
+    mode = AsyncMode::kExact;
+    unordered = true;
+  }
+};
+
 TEST_F(WorkFlags, AKernelThatIsGivenMemoryOfTheHostMayTellOfEarlierWork) {
   use_then_more();
   launch(s_, {at(pinned_)});
@@ -123,12 +132,83 @@ TEST_F(WorkFlags, AndOfItself) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-TEST_F(WorkFlags, WhileItIsUnfinishedForSureItIsFound) {
+// It may have said that it is done with its memory.
+TEST_F(WorkFlags, AlsoWhileItIsUnfinishedForSure) {
+  map();
+  busy(s_);
+  launch(s_, {kBase, at(pinned_)});
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(ExactFlags, AndWithAnEventBehindIt) {
+  map();
+  launch(s_, {kBase, at(pinned_)});
+  answers.event_queries[event(0xee01)] = CUDA_ERROR_NOT_READY;
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(ExactFlags, WorkBeforeItIsFoundByItsOwnEvent) {
+  use_then_more();
+  answers.event_queries[event(0xee01)] = CUDA_ERROR_NOT_READY;
+  launch(s_, {at(pinned_)});
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle")) << "it is not over, so that nobody knows so";
+}
+
+TEST_F(WorkFlags, AKernelThatOnlyReadsTheFlagSaysNothing) {
+  answers.name = "_Z4spinPjPVKj";
   map();
   busy(s_);
   launch(s_, {kBase, at(pinned_)});
   unmap();
   EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(WorkFlags, AFlagOfADeviceThatAnotherStreamCopiesMayTellOfAKernel) {
+  map();
+  busy(s_);
+  launch(s_, {kBase, kPlain});
+  answers.places[kPlain] = CU_MEMORYTYPE_DEVICE;
+  std::uint32_t flag = 0;
+  EXPECT_EQ(run(calls::MemcpyDtoHAsync{&flag, kPlain, sizeof flag, t_}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::StreamSynchronize{t_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(ExactFlags, ACopyBehindTheKernelSaysNothingOfItWhileItRuns) {
+  map();
+  launch(s_, {kBase, kPlain});
+  answers.event_queries[event(0xee01)] = CUDA_ERROR_NOT_READY;
+  answers.places[kPlain] = CU_MEMORYTYPE_DEVICE;
+  std::uint32_t flag = 0;
+  EXPECT_EQ(run(calls::MemcpyDtoHAsync{&flag, kPlain, sizeof flag, s_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(WorkFlags, AFillSaysNothingOfItself) {
+  map();
+  busy(s_);
+  run(calls::MemsetD8Async{kBase, 1, 64, s_});
+  answers.places[kPlain] = CU_MEMORYTYPE_DEVICE;
+  std::uint32_t flag = 0;
+  EXPECT_EQ(run(calls::MemcpyDtoHAsync{&flag, kPlain, sizeof flag, t_}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::StreamSynchronize{t_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(WorkFlags, WhoWaitedForAWordMayKnowOfAKernelThatGoesOn) {
+  map();
+  busy(s_);
+  launch(s_, {kBase, kPlain});
+  EXPECT_EQ(run(calls::StreamWaitValue32{t_, kPlain, 1, 0}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::StreamSynchronize{t_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
 }
 
 TEST_F(WorkFlags, MemoryOfTheHostInAStructCounts) {
@@ -203,7 +283,7 @@ TEST_F(WorkFlags, AnEventThatALaunchRecordsStandsForWhatIsBeforeIt) {
   unmap();
   EXPECT_THAT(found(), IsEmpty());
   unmap(kBase + 4 * kSize);
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle")) << "the kernel itself goes on";
+  EXPECT_THAT(found(), IsEmpty()) << "the kernel goes on, and may be done with its memory";
 }
 
 TEST_F(WorkTells, AWordThatIsWrittenTells) {

@@ -41,9 +41,9 @@ using AwaitedByTheWay = std::conditional_t<kMayWaitForAll<CallStruct>, Clock, de
 /// What a call that may wait for everything may wait for.
 template <class CallStruct>
 Clock awaited_by_the_way(WorkRoom& room, const CallStruct& call) {
-  // cuda.h: memory of a pool is freed without a wait.
+  // cuda.h: memory of a pool is freed without a wait. Of memory of a graph it does not speak.
   if constexpr (std::is_same_v<CallStruct, calls::MemFree>) {
-    if (room.watches(call.dptr)) return {};
+    if (room.watches_pool(call.dptr)) return {};
   }
   return room.everything();
 }

@@ -125,13 +125,17 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
   } else if constexpr (kLaunchesGraph<CallStruct>) {
     step.ticket = work_.enter(call.hStream, per_thread);
     step.kept.graph = step.ticket ? work_.graph(call.hGraphExec) : nullptr;
+    work_.follow_launch(step.ticket, call.hGraphExec);
     // Of a graph that nobody has read, nobody knows whether it tells.
     if (step.ticket && (!step.kept.graph || step.kept.graph->tells)) {
       work_.begin_to_tell(step.ticket);
     }
+    if (step.ticket && work_.keeps_orders()) {
+      step.violations = early_free(call.hGraphExec, step.ticket);
+    }
     if (!step.kept.graph) return;
     const auto& arguments = step.kept.graph->arguments;
-    step.violations = wrong_arguments(call.hStream, arguments.data(), arguments.size());
+    step.violations.append(wrong_arguments(call.hStream, arguments.data(), arguments.size()));
     if (work_.allocates()) [[unlikely]] {
       step.violations.append(
           early_use(step.ticket, "an address of a node", {{}, *step.kept.graph->ranges, true}));
@@ -166,6 +170,8 @@ void Session::after_launch(const CallStruct& call, CUresult result, const Caller
     const UsedMemory memory = kept.pointers.memory();
     use.given_outside = memory.given_outside;
     use.given_structs = memory.given_structs;
+    // It may say that it is done with its memory while it goes on.
+    use.sure = !kept.tells;
     each_event(call, [&](CUevent event) { work_.record_ahead(step.ticket, event); });
     work_.use(step.ticket, use, memory, kept.layout->hidden ? Launch::kHidden : Launch::kPlain,
               kept.pointers.surest(), kept.event);
@@ -176,9 +182,9 @@ void Session::after_launch(const CallStruct& call, CUresult result, const Caller
     const bool waits = !kept.graph || kept.graph->waits;
     use.sure = !tells;
     use.given_outside = true;
-    work_.follow_launch(step.ticket, call.hGraphExec);
     work_.use(step.ticket, use, kept.graph ? kept.graph->ranges : nullptr);
     work_.note_launch(step.ticket, call.hGraphExec);
+    if (work_.keeps_orders()) note_left(call.hGraphExec, step.ticket, use.origin);
     if (tells) work_.settle(step.ticket, host_waits::kTellsItself, nullptr, 0);
     if (waits) work_.hear(step.ticket);
   }
@@ -219,7 +225,7 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
   } else if constexpr (kMakesGraph<CallStruct> || kChangesGraph<CallStruct>) {
     const RelaxedCapture relaxed(work_.questions(), work_.captures());
     if constexpr (kMakesGraph<CallStruct>) {
-      step.violations = note_graph(*call.phGraphExec, call.hGraph);
+      step.violations = note_graph(*call.phGraphExec, call.hGraph, flags_of(call));
     } else {
       step.violations = check_change(change_graph(work_, call));
     }
@@ -324,7 +330,7 @@ void Session::leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ti
     if constexpr (kStreamless<CallStruct>) before = &ticket.before;
     work_.settle(ticket, wait, before, own);
     if (hears(call)) work_.hear(ticket);
-    if (work_.has_pending() && brings_words(call)) work_.tell(work_.everything());
+    if (work_.has_pending() && brings_words(call)) work_.tell_beside(ticket);
   } catch (...) {
     turn_off();
   }

@@ -264,17 +264,14 @@ Violations Session::early_use(const WorkRoom::Ticket& ticket, const char* name,
   const std::uint64_t used_on = work_.stream_of(ticket);
   const std::string use = std::string(name) + " is " + hex_text(early->address);
   const Locked lock(mutex_);
-  return check_early_use(books_.model, {use, early->address, early->allocated_on, used_on});
+  return check_early_use(books_.model,
+                         {use, early->address, early->allocated_on, used_on, early->of_graph});
 }
 
 bool Session::may_be_end(const UsedMemory& memory, std::size_t place) {
   const UsedRange one = memory[place];
   if (one.size != 0) return false;
-  MemoryBefore before;
-  {
-    const Locked lock(mutex_);
-    before = memory_before(books_.model, one.base);
-  }
+  const MemoryBefore before = what_ends_at(one.base);
   if (before.from == 0) return false;
   const bool unseen =
       memory.given_structs || (memory.given_outside && !work_.bounds().holds(before.from));
@@ -284,6 +281,16 @@ bool Session::may_be_end(const UsedMemory& memory, std::size_t place) {
     if (other.node == one.node && other.base >= before.from && other.base < one.base) return true;
   }
   return false;
+}
+
+MemoryBefore Session::what_ends_at(Address address) {
+  {
+    const Locked lock(mutex_);
+    const MemoryBefore known = memory_before(books_.model, address);
+    if (known.from != 0) return known;
+  }
+  const UsedRange other = work_.watched_before(address);
+  return {other.base, other.size != 0};
 }
 
 Place Session::place_of(std::uint64_t address, bool streamless, bool& always) {
@@ -327,7 +334,7 @@ bool Session::gives_host_memory(const Layout& layout, void** parameters, void** 
   const Bounds::Range host = work_.host().range();
   // No stream has this handle: what is known here is another answer than that of wrong_arguments().
   const ArgumentCache::Asked known(~std::uint64_t{0}, work_.generation());
-  return any_word(layout, parameters, extra, [&](Address word) {
+  return any_written(layout, parameters, extra, [&](Address word) {
     if (!host.holds(word) || work_.looked_at().knows(word, known)) return false;
     const Locked lock(mutex_);
     const auto place = known_place(books_.model, word);
@@ -335,37 +342,6 @@ bool Session::gives_host_memory(const Layout& layout, void** parameters, void** 
     work_.looked_at().note(word, known);
     return false;
   });
-}
-
-Violations Session::note_graph(CUgraphExec exec, CUgraph graph) {
-  GraphMemoryReader reader = work_.memory_reader();
-  GraphOrder order = work_.judges_graphs() ? reader.read(graph) : GraphOrder{};
-  if (work_.active()) {
-    std::vector<UsedRange> own;
-    for (const auto& [node, memory] : order.allocations) own.push_back(memory);
-    work_.add_graph(exec, GraphRecord(work_.node_reader().graph(graph), std::move(own)));
-  }
-  // The driver gives the name of a graph that is gone to the next one.
-  work_.forget_order(exec);
-  if (order.allocations.empty()) [[likely]] {
-    if (order.frees.empty()) [[likely]]
-      return {};
-    const Locked lock(mutex_);
-    for (const GraphOrder::Free& one : order.frees) books_.causes.freed_elsewhere(one.address);
-    return {};
-  }
-  OwnUses own{nullptr, std::exchange(order.uses, {})};
-  own.graph =
-      std::make_shared<const OrderedGraph>(OrderedGraph{std::move(order), reader.numbers()});
-  work_.keep_order(exec, own.graph);
-  return check_change(own);
-}
-
-Violations Session::check_change(const OwnUses& own) {
-  if (own.uses.empty()) [[likely]]
-    return {};
-  const Locked lock(mutex_);
-  return check_graph(books_.model, own.graph->order, own.uses);
 }
 
 Session::LookedAt Session::look_at(std::span<const LaunchArgument> all, const LaunchArgument& one,
@@ -379,10 +355,9 @@ Session::LookedAt Session::look_at(std::span<const LaunchArgument> all, const La
                         ArgumentCache::granule_within(one.value, mapping->base, mapping->size);
       return seen;
     }
-    const bool vacancy_matters =
-        seen.verdict.found.empty() &&
-        !cuvmm::check_argument(model, all, one, device, true).found.empty();
-    if (!vacancy_matters) return seen;
+    const ArgumentVerdict if_vacant = cuvmm::check_argument(model, all, one, device, true);
+    seen.verdict.doubtful |= if_vacant.doubtful;
+    if (!seen.verdict.found.empty() || if_vacant.found.empty()) return seen;
   }
   // Where a reservation was may be memory of another kind by now.
   if (facts_.holds_memory(one.value)) return {};

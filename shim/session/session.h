@@ -275,8 +275,14 @@ class alignas(64) Session {
   /// Whether one of a kernel's addresses may be the end of memory that the kernel is given. Takes
   /// the lock.
   [[gnu::cold]] bool may_be_end(const UsedMemory& memory, std::size_t place);
+  /// What lies before an address, memory of graphs included. Takes the lock.
+  [[gnu::cold]] MemoryBefore what_ends_at(Address address);
   /// What is wrong with the order of a graph that was instantiated.
-  [[gnu::cold]] Violations note_graph(CUgraphExec exec, CUgraph graph);
+  [[gnu::cold]] Violations note_graph(CUgraphExec exec, CUgraph graph, unsigned long long flags);
+  /// What is wrong with a launch that frees what an earlier one has left.
+  [[gnu::cold]] Violations early_free(CUgraphExec exec, const WorkRoom::Ticket& ticket);
+  /// A launch has allocated memory, which outlives it.
+  [[gnu::cold]] void note_left(CUgraphExec exec, const WorkRoom::Ticket& ticket, Origin& launch);
   /// And with what it uses since it was changed.
   [[gnu::cold]] Violations check_change(const OwnUses& own);
   /// One of the arguments of a launch.

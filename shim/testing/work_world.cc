@@ -306,7 +306,13 @@ void accept_ipc(AnsweringDriver& driver) {
                return CUDA_SUCCESS;
              });
   driver.set(calls::PointerGetAttribute{},
-             [](void* data, CUpointer_attribute attribute, CUdeviceptr) {
+             [](void* data, CUpointer_attribute attribute, CUdeviceptr address) {
+               const auto& places = WorkAnswers::now->places;
+               const auto place = places.find(address);
+               if (attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE && place != places.end()) {
+                 std::memcpy(data, &place->second, sizeof(unsigned));
+                 return CUDA_SUCCESS;
+               }
                if (attribute != CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE) {
                  return CUDA_ERROR_INVALID_VALUE;
                }

@@ -50,7 +50,89 @@ TEST_F(WorkEnds, AloneItIsWhereMemoryBeginsButNotForSure) {
   two_neighbours();
   launch(s_, {kNext});
   unmap(kNext);
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  EXPECT_THAT(sink.all[0].violation.message,
+              testing::HasSubstr(", which is also the end of what lies before"));
+}
+
+// A kernel that walks backwards: thrust::reverse_iterator, rbegin().
+TEST_F(WorkEnds, AloneWhereNothingBeginsItIsAUseOfWhatEndsThere) {
+  map();
+  busy(s_);
+  launch(s_, {kNext});
+  EXPECT_THAT(found(), IsEmpty());
+  unmap();
+  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(sink.all[0].violation.message,
+              testing::HasSubstr("(argument 0x700000400000, the end of it"));
+}
+
+TEST_F(WorkEnds, AnAddressInsideIsNamedBeforeTheEnd) {
+  map();
+  busy(s_);
+  launch(s_, {kNext, kBase + 64});
+  unmap();
+  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(sink.all[0].violation.message, testing::HasSubstr("(argument 0x700000000040, call"));
+}
+
+TEST_F(WorkEnds, TheBeginningAndTheEndOfTheNextMemoryAreAUseOfIt) {
+  two_neighbours();
+  launch(s_, {kNext, kNext + kSize});
+  unmap(kNext);
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(WorkEnds, ANumberThatNobodyCallsAPointerIsNoEnd) {
+  answers.name = "walk";
+  map();
+  busy(s_);
+  launch(s_, {kNext});
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+// What begins there, or may, is what the kernel is given.
+TEST_F(WorkEnds, WhereAReservationGoesOnAnEndMayBeItsNextPart) {
+  CUdeviceptr reserved = 0;
+  run(calls::MemAddressReserve{&reserved, kSize, 0, kNext, 0});
+  map();
+  busy(s_);
+  launch(s_, {kNext});
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkEnds, MemoryThatOnlyTheDriverKnowsMayBeginThere) {
+  answers.places[kNext] = CU_MEMORYTYPE_DEVICE;
+  map();
+  busy(s_);
+  launch(s_, {kNext});
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkEnds, WhereMemoryBeganAnEndMayHaveBeenThat) {
+  two_neighbours();
+  launch(s_, {kNext});
+  unmap(kNext);
+  run(calls::MemAddressFree{kNext, kSize});
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered")) << "of the second alone";
+  map();
+  launch(s_, {kNext});
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered", "cuMemUnmap-idle"))
+      << "but not for a later launch";
+}
+
+TEST_F(WorkEnds, TheEndOfPoolMemoryAloneIsAUseOfIt) {
+  allocate(kBase, s_);
+  run(calls::StreamSynchronize{s_});
+  busy(t_);
+  launch(t_, {kBase + kGranule});
+  EXPECT_EQ(run(calls::MemFreeAsync{kBase, s_}), CUDA_SUCCESS);
+  EXPECT_THAT(found(), ElementsAre("cuMemFreeAsync-ordered"));
 }
 
 TEST_F(WorkEnds, WhereNothingEndsMemoryBeginsForSure) {
@@ -132,6 +214,15 @@ TEST_F(WorkEnds, TheEndOfMemoryIsNoPlaceThatNeedsAccess) {
   launch(nullptr, {kBase, kNext});  // the current context says which device
   EXPECT_THAT(found(), IsEmpty());
   launch(nullptr, {kNext, 0});
+  EXPECT_THAT(found(), IsEmpty()) << "it may walk backwards";
+  launch(nullptr, {kNext + 8, 0});
+  EXPECT_THAT(found(), ElementsAre("launch-argument-access"));
+}
+
+TEST_F(WorkEnds, TheEndOfMemoryThatTheDeviceMayNotUseIsNoExcuse) {
+  map(kBase, kSize, false);
+  map(kNext, kSize, false);
+  launch(nullptr, {kNext});
   EXPECT_THAT(found(), ElementsAre("launch-argument-access"));
 }
 
@@ -189,6 +280,21 @@ TEST_F(WorkArenas, APartOfAnArenaMayEndWhereNothingIs) {
   launch(s_, {0, page(4)});
   EXPECT_THAT(found(), ElementsAre("launch-argument-mapped"))
       << "what is right beside other arguments is looked at again";
+}
+
+TEST_F(WorkArenas, AnArenaMayEndWhereOtherMemoryIsOrWas) {
+  constexpr CUdeviceptr kBehind = kBase + 8 * kGranule;
+  arena({0, 1});
+  map(kBehind);
+  busy(s_);
+  launch(s_, {page(0), kBehind});
+  unmap(kBehind);
+  EXPECT_THAT(found(), IsEmpty());
+  run(calls::MemAddressFree{kBehind, kSize});
+  launch(s_, {page(0), kBehind});
+  EXPECT_THAT(found(), IsEmpty());
+  launch(s_, {0, kBehind});
+  EXPECT_THAT(found(), ElementsAre("launch-argument-alive"));
 }
 
 TEST_F(WorkArenas, TheBeginningOfAnArenaNeedNoAccess) {

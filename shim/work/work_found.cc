@@ -40,7 +40,7 @@ bool WorkRoom::may_be_used(UsedRange memory) {
   if (!pending_.load(std::memory_order_relaxed)) return false;
   bool used = false;
   const Locked lock(mutex_);
-  uses_.find({memory.base, memory.size},
+  uses_.find({.base = memory.base, .size = memory.size, .end_since = 0},
              [&](StreamId, const Use&, const UsedRange&) { used = true; });
   return used;
 }
@@ -55,7 +55,7 @@ bool WorkRoom::collect(const Taken& taken, std::vector<Candidate>& uses,
   // A word in memory, or a semaphore, may put any work before the call.
   if (taken.ordered_by && order_.hears(taken.ordered_by->stream)) return false;
   std::size_t of_this = 0;
-  const AskedMemory memory{taken.memory.base, taken.memory.size, taken.before};
+  const AskedMemory memory{taken.memory.base, taken.memory.size, taken.before, taken.end_since};
   uses_.find(memory, [&](StreamId id, const Use& use, const UsedRange& range) CUVMM_UNCHECKED {
     if (use.origin.call < taken.since || order_.finished(id, use.position)) return;
     const Ticket* const next = taken.ordered_by;
@@ -69,7 +69,7 @@ bool WorkRoom::collect(const Taken& taken, std::vector<Candidate>& uses,
     // Streams come one after the other, each with the oldest first.
     of_this = !uses.empty() && uses.back().stream == id ? of_this + 1 : 1;
     if (of_this > kMostOfAStream) uses.erase(uses.end() - kMostOfAStream);
-    uses.push_back({id, use, range});
+    uses.push_back({id, use, range, memory.is_end(range), may_be_end});
     // A kernel that has a tensor map may leave a part of the tensor alone, all but where
     // it begins.
     const bool tensor = range.size != 0 && std::string_view(use.what) == "kernel";
@@ -178,7 +178,7 @@ void WorkRoom::judge_one(const Candidate& candidate, const Asked& asked, const C
     one.state =
         certain(candidate, asked) ? FoundWork::State::kInFlight : FoundWork::State::kMayBeInFlight;
     // Who may know that it is over has not forgotten to wait.
-    if (told && one.state != FoundWork::State::kInFlight) return;
+    if (told && (one.state != FoundWork::State::kInFlight || told_beside(candidate))) return;
   } else if (answer == CUDA_SUCCESS || asked.destroyed) {
     if (answer == CUDA_SUCCESS) {
       Clock through;
@@ -201,6 +201,8 @@ void WorkRoom::judge_one(const Candidate& candidate, const Asked& asked, const C
   one.base = candidate.range.base;
   one.size = candidate.range.size;
   one.evidence = candidate.range.evidence;
+  one.is_end = candidate.is_end;
+  one.may_be_end = candidate.may_be_end;
   found.push_back(one);
 }
 
@@ -219,6 +221,14 @@ bool WorkRoom::certain(const Candidate& candidate, const Asked& asked) {
     if (may_count && other.inside != 0) return false;
   }
   return order_.busy_for_itself(candidate.stream);
+}
+
+// Who copied the word that a kernel wrote may know that the kernel is done with its memory, though
+// it goes on. A copy or a fill says nothing of itself.
+bool WorkRoom::told_beside(const Candidate& candidate) {
+  const std::string_view what = candidate.use.what;
+  return (what == "kernel" || what == "graph") &&
+         order_.told_beside(candidate.stream, candidate.use.position);
 }
 
 const Work* WorkRoom::work_of(const Use& use, const StreamKey& key) {

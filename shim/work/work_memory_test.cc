@@ -60,6 +60,9 @@ class PoolWork : public WorkWorld {
     EXPECT_EQ(run(calls::MemAllocAsync{&out, kGranule, where}), CUDA_SUCCESS);
     ASSERT_EQ(out, kPool);
   }
+  void allocate_plain(CUdeviceptr& out) {
+    EXPECT_EQ(run(calls::MemAlloc{&out, kGranule}), CUDA_SUCCESS);
+  }
   static constexpr CUdeviceptr kPool = 0x300000000;
 };
 
@@ -70,6 +73,46 @@ TEST_F(PoolWork, AFreeOnAStreamThatDidNotWaitIsFound) {
   EXPECT_EQ(run(calls::MemFreeAsync{kPool, s_}), CUDA_SUCCESS);
   ASSERT_THAT(found(), ElementsAre("cuMemFreeAsync-ordered"));
   EXPECT_EQ(sink.all[0].kind(), RuleKind::kUndefined);
+}
+
+// Of a pool's memory cuMemFree does not wait.
+TEST_F(PoolWork, AFreeAtOnceIsFound) {
+  allocate(s_);
+  busy(t_);
+  launch(t_, {kPool + 8});
+  EXPECT_EQ(run(calls::MemFree{kPool}), CUDA_SUCCESS);
+  ASSERT_THAT(found(), ElementsAre("cuMemFree-idle"));
+  EXPECT_EQ(sink.all[0].kind(), RuleKind::kUndefined);
+}
+
+TEST_F(PoolWork, AFreeAtOnceUnderEarlierWorkIsFound) {
+  allocate(s_);
+  busy(t_);
+  launch(t_, {kPool});
+  launch(t_, {0});
+  EXPECT_EQ(run(calls::MemFree{kPool}), CUDA_SUCCESS);
+  EXPECT_THAT(found(), ElementsAre("cuMemFree-ordered"));
+}
+
+TEST_F(PoolWork, AFreeAtOnceBehindTheWorkIsFine) {
+  allocate(s_);
+  launch(t_, {kPool + 8});
+  run(calls::EventRecord{e_, t_});
+  run(calls::EventSynchronize{e_});
+  busy(t_);
+  EXPECT_EQ(run(calls::MemFree{kPool}), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(PoolWork, AFreeOfPlainMemoryMayWait) {
+  allocate(s_);
+  CUdeviceptr plain = 0;
+  answers.plain_memory = kPool + kGranule;  // where addresses are noted
+  allocate_plain(plain);
+  busy(t_);
+  launch(t_, {plain + 8});
+  EXPECT_EQ(run(calls::MemFree{plain}), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
 }
 
 TEST_F(PoolWork, WorkThatDoesNotWaitForTheAllocationIsFound) {

@@ -29,7 +29,7 @@ std::uint32_t own_thread() {
 
 void WorkRoom::follow_more(Address base, Size size) {
   wake();
-  if (active()) bounds_.widen(base, size);
+  if (active()) bounds_.widen(base, size + 1);
 }
 
 void WorkRoom::watch(std::uint64_t object, const Watched& watched, bool again) {
@@ -548,6 +548,7 @@ void WorkRoom::start_in_child(bool whole) {
     new (&orders_) GraphOrders();
     new (&watched_) decltype(watched_)();
     new (&births_) decltype(births_)();
+    new (&freed_elsewhere_) decltype(freed_elsewhere_)();
     new (&shared_events_) decltype(shared_events_)();
     new (&named_) decltype(named_)();
     new (&events_) OwnEvents;
@@ -566,6 +567,8 @@ void WorkRoom::start_in_child(bool whole) {
   ending_ = 0;
   allocates_.store(false);
   keeps_orders_.store(false);
+  left_behind_ = false;
+  freed_elsewhere_.clear();
   active_.store(false);
   captures_.store(false);
   pending_.store(false);

@@ -54,9 +54,9 @@ class WorkRoom {
     if (options_.mode == AsyncMode::kOff || !options_.questions.complete()) return;
     active_.store(true, std::memory_order_relaxed);
   }
-  /// Memory that matters: uses of it are noted from now on.
+  /// Memory that matters: uses of it are noted from now on. Its end belongs to it.
   void follow(Address base, Size size) {
-    if (!active() || !bounds_.holds(base) || !bounds_.holds(base + (size - 1))) [[unlikely]]
+    if (!active() || !bounds_.holds(base) || !bounds_.holds(base + size)) [[unlikely]]
       follow_more(base, size);
   }
   /// Memory that the host reads and writes as kernels do.
@@ -67,7 +67,7 @@ class WorkRoom {
   const Bounds& host() const { return host_; }
   /// Addresses that a launch must not be given before something is mapped there.
   void reserved(Address base, Size size) {
-    if (options_.mode != AsyncMode::kOff) bounds_.widen(base, size);
+    if (options_.mode != AsyncMode::kOff) bounds_.widen(base, size + 1);
   }
   /// The memory of an object that is named by its handle, or address, when it ends.
   struct Watched {
@@ -75,6 +75,7 @@ class WorkRoom {
     /// Its birth. Work that was queued by a call of a lower number used another owner's memory: the
     /// driver gives addresses out again.
     std::uint64_t since = 0;
+    bool of_pool = false;  ///< cuMemFree does not wait for work that uses it
   };
   /// `again`: the object may be known, with another birth, which stays.
   void watch(std::uint64_t object, const Watched& memory, bool again = false);
@@ -118,12 +119,18 @@ class WorkRoom {
                         const ReservedEvent& reserved = {});
   /// The same, and the work allocates memory of a pool.
   void allocate(const Ticket& ticket, const Watched& memory);
+  /// The newest work of the stream, the launch of a graph, has allocated memory, which outlives it.
+  void leave_behind(const Ticket& ticket, const Watched& memory);
+  /// A node of another graph frees such memory, whose launches nobody follows: nothing is known of
+  /// it from now on.
+  void free_elsewhere(Address base);
   bool allocates() const { return allocates_.load(std::memory_order_relaxed); }
   /// Memory of a pool that nothing orders the next work of a stream behind.
   struct Early {
     Address address = 0;
     std::uint64_t allocated_on = 0;  ///< handle of the stream that allocates it; it is busy
     std::size_t place = 0;           ///< in the memory of the work
+    bool of_graph = false;           ///< the launch of a graph allocates it
   };
   /// The first, from this place on, of what the next work of the ticket's stream is going to use
   /// too early.
@@ -158,6 +165,9 @@ class WorkRoom {
   Clock everything();
   /// The host may have learned that it is over, or may learn it unseen.
   void tell(const Clock& clock);
+  /// All kernels may have said so by words in memory, one of which the newest work of this stream
+  /// looked at.
+  void tell_beside(const Ticket& ticket);
   /// What is queued with this ticket may tell the host of itself and of what comes before it, and
   /// may do so before the call returns: until the end of a Telling.
   void begin_to_tell(Ticket& ticket);
@@ -182,8 +192,12 @@ class WorkRoom {
   void hear(const Ticket& ticket);
   /// Another process may see when the event is over, or record it.
   void share(CUevent event);
-  /// Whether the memory of an object is watched that is named so.
-  bool watches(std::uint64_t object);
+  /// Whether memory of a pool that begins there is watched.
+  bool watches_pool(std::uint64_t address);
+  /// Where memory of graphs may be: what is watched and ends there; of no size: nothing. And
+  /// whether something that is watched begins there, or less than `distance` bytes behind.
+  UsedRange watched_before(Address end);
+  bool begins_behind(Address address, Size distance);
 
   /// Captures may be under way from now on.
   void begin_capture() { captures_.store(true, std::memory_order_relaxed); }
@@ -229,6 +243,7 @@ class WorkRoom {
     std::uint64_t since = 0;             ///< work of earlier calls is left out
     const Ticket* ordered_by = nullptr;  ///< and work that comes before the next work there
     MemoryBefore before = {};
+    std::uint64_t end_since = AskedMemory::kNever;
   };
   /// Which queued work uses the memory and may be unfinished; the worst first. Asks the driver.
   void find(const Taken& taken, Seldom<FoundWork>& found);
@@ -261,6 +276,7 @@ class WorkRoom {
     StreamId stream = 0;
     Use use;
     UsedRange range;
+    bool is_end = false, may_be_end = false;  ///< as FoundWork has them
     CUresult event_answer = CUDA_ERROR_UNKNOWN;
   };
   /// A stream that the driver is asked about.
@@ -312,8 +328,10 @@ class WorkRoom {
       events_.give_back(own);
   }
 
-  /// The stream that allocates the memory at `address`, 0 unless comes_early() has to ask for it.
-  StreamId unawaited_birth(const Ticket& ticket, Address address) CUVMM_NEEDS(mutex_);
+  struct Birth;
+  /// How the memory at `address` is allocated; null unless comes_early() has to ask for it.
+  const Birth* unawaited_birth(const Ticket& ticket, Address address) CUVMM_NEEDS(mutex_);
+  void note_birth(const Birth& birth, Address base) CUVMM_NEEDS(mutex_);
   /// A stream cannot end between these two.
   Asked begin_to_ask(StreamId id) CUVMM_NEEDS(mutex_);
   void end_to_ask(const Asked& asked) CUVMM_NEEDS(mutex_);
@@ -329,6 +347,7 @@ class WorkRoom {
   void judge_one(const Candidate& candidate, const Asked& asked, const Clock& over,
                  Seldom<FoundWork>& found) CUVMM_NEEDS(mutex_);
   bool certain(const Candidate& candidate, const Asked& asked) CUVMM_NEEDS(mutex_);
+  bool told_beside(const Candidate& candidate) CUVMM_NEEDS(mutex_);
   const Work* work_of(const Use& use, const StreamKey& key) CUVMM_NEEDS(mutex_);
 
   std::atomic<std::uint64_t> model_changes_{1};
@@ -364,6 +383,7 @@ class WorkRoom {
     StreamId stream = 0;
     Position position = 0;
     std::uint64_t since = 0;  ///< as Watched::since
+    bool of_graph = false;
   };
   static constexpr std::size_t kMostBirths = 65536;
   std::map<Address, Birth> births_ CUVMM_GUARDED_BY(mutex_);
@@ -374,8 +394,10 @@ class WorkRoom {
   std::unordered_set<std::uint64_t> shared_events_ CUVMM_GUARDED_BY(mutex_);
   GraphOrders orders_ CUVMM_GUARDED_BY(mutex_);
   std::atomic<bool> keeps_orders_{false};  ///< there may be some
-  std::atomic<std::uint64_t> lucky_{0};    ///< written under the lock
-  std::atomic<std::uint64_t> hints_{0};    ///< likewise
+  std::unordered_set<Address> freed_elsewhere_ CUVMM_GUARDED_BY(mutex_);
+  bool left_behind_ CUVMM_GUARDED_BY(mutex_) = false;  ///< some of `watched_` may be of graphs
+  std::atomic<std::uint64_t> lucky_{0};                ///< written under the lock
+  std::atomic<std::uint64_t> hints_{0};                ///< likewise
 };
 
 }  // namespace cuvmm::shim

@@ -24,6 +24,11 @@ void WorkRoom::tell(const Clock& clock) {
   order_.tell(clock);
 }
 
+void WorkRoom::tell_beside(const Ticket& ticket) {
+  const Locked lock(mutex_);
+  order_.tell_beside(ticket.stream);
+}
+
 void WorkRoom::begin_to_tell(Ticket& ticket) {
   const Locked lock(mutex_);
   Stream* const stream = streams_.at(ticket.stream);
@@ -87,10 +92,27 @@ void WorkRoom::share(CUevent event) {
   shared_events_.insert(reinterpret_cast<std::uintptr_t>(event));
 }
 
-bool WorkRoom::watches(std::uint64_t object) {
+bool WorkRoom::watches_pool(std::uint64_t address) {
   if (!pending_.load(std::memory_order_relaxed)) return false;
   const Locked lock(mutex_);
-  return watched_.contains(object);
+  const auto [first, end] = watched_.equal_range(address);
+  return std::any_of(first, end, [](const auto& each) { return each.second.of_pool; });
+}
+
+UsedRange WorkRoom::watched_before(Address end) {
+  const Locked lock(mutex_);
+  if (!left_behind_) return {};
+  const auto found = std::find_if(watched_.begin(), watched_.end(), [&](const auto& each) {
+    return each.second.memory.base + each.second.memory.size == end;
+  });
+  return found != watched_.end() ? found->second.memory : UsedRange{};
+}
+
+bool WorkRoom::begins_behind(Address address, Size distance) {
+  const Locked lock(mutex_);
+  return left_behind_ && std::any_of(watched_.begin(), watched_.end(), [&](const auto& each) {
+           return each.second.memory.base - address < distance;
+         });
 }
 
 }  // namespace cuvmm::shim

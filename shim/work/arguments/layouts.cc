@@ -70,7 +70,9 @@ void grade_by_name(std::vector<Layout::Parameter>& parameters, const char* name)
   const auto types = types_of_name(demangled(name));
   if (!types || types->size() != parameters.size()) return;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (fits((*types)[i], parameters[i])) parameters[i].evidence = (*types)[i].evidence;
+    if (!fits((*types)[i], parameters[i])) continue;
+    parameters[i].evidence = (*types)[i].evidence;
+    parameters[i].reads = (*types)[i].reads;
   }
 }
 

@@ -28,6 +28,7 @@ struct Layout {
     std::uint32_t size = 0;               ///< bytes
     std::int16_t index = -1;              ///< among all parameters, from 0; -1 unknown
     Evidence evidence = Evidence::kWord;  ///< that each of its words is an address
+    bool reads = false;                   ///< the kernel writes nothing through it, by its type
     auto operator<=>(const Parameter&) const = default;
   };
   CUfunction handle = nullptr;  ///< the function, or kernel

@@ -80,6 +80,28 @@ bool is_pointer(string_view type) {
   return type.ends_with('*') && !type.ends_with("::*");
 }
 
+// A structure may hold pointers to what is not const.
+constexpr string_view kNumbers[] = {"bool",  "char",           "signed char", "unsigned char",
+                                    "short", "unsigned short", "int",         "unsigned int",
+                                    "long",  "unsigned long",  "long long",   "unsigned long long",
+                                    "float", "double",         "__half",      "__nv_bfloat16"};
+
+/// "float const*", "unsigned int const volatile*".
+bool only_reads(string_view pointer) {
+  string_view pointee = unqualified(pointer);
+  if (!strip_end(pointee, "*")) return false;
+  bool constant = false;
+  for (;;) {
+    if (strip_end(pointee, " const")) {
+      constant = true;
+    } else if (!strip_end(pointee, " volatile")) {
+      break;
+    }
+  }
+  return constant &&
+         std::find(std::begin(kNumbers), std::end(kNumbers), pointee) != std::end(kNumbers);
+}
+
 /// The words in the angle brackets behind which the type ends; `name`: what stands before them.
 std::optional<std::vector<string_view>> template_arguments(string_view type, string_view& name) {
   const std::size_t begin = type.find('<');
@@ -108,7 +130,7 @@ bool is_array_class(string_view name) {
 
 ParameterType type_of(string_view type) {
   type = unqualified(type);
-  if (is_pointer(type)) return {Evidence::kByType, kPointerSize};
+  if (is_pointer(type)) return {Evidence::kByType, kPointerSize, only_reads(type)};
   string_view name;
   const auto arguments = template_arguments(type, name);
   if (!arguments) return {};

@@ -14,6 +14,7 @@ namespace cuvmm::shim {
 struct ParameterType {
   Evidence evidence = Evidence::kWord;  ///< of its words
   std::uint32_t size = 0;               ///< bytes that the type has, 0 unknown
+  bool reads = false;                   ///< a pointer to numbers that are const
   bool operator==(const ParameterType&) const = default;
 };
 

@@ -34,10 +34,10 @@ inline std::span<const unsigned char> packed_buffer(void** extra) {
   return {buffer, buffer ? size : 0};
 }
 
-/// Whether visit(word) is true of one of the words of 8 bytes that a launch is given, whatever
-/// their types are.
+/// Whether visit(word) is true of one of the words of 8 bytes that a launch is given and may write
+/// through: whatever their types are, but for pointers to what is const.
 template <class Visit>
-bool any_word(const Layout& layout, void** parameters, void** extra, Visit visit) {
+bool any_written(const Layout& layout, void** parameters, void** extra, Visit visit) {
   constexpr std::size_t kWord = sizeof(std::uint64_t);
   const auto any_in = [&](const unsigned char* bytes, std::size_t offset, std::size_t size) {
     for (std::size_t at = (kWord - offset % kWord) % kWord; at + kWord <= size; at += kWord) {
@@ -52,6 +52,7 @@ bool any_word(const Layout& layout, void** parameters, void** extra, Visit visit
   if (layout.hidden) return !packed.empty() && any_in(packed.data(), 0, packed.size());
   const auto any_of = [&](const std::vector<Layout::Parameter>& list) {
     return std::any_of(list.begin(), list.end(), [&](const Layout::Parameter& each) {
+      if (each.reads) return false;
       if (parameters) {
         const auto* const bytes = static_cast<const unsigned char*>(parameters[each.index]);
         return bytes && any_in(bytes, each.offset, each.size);

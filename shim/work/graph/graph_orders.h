@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "rulebook/order/check_graph.h"
 
@@ -20,6 +21,10 @@ struct OrderedGraph {
   GraphOrder order;
   /// Of its nodes, as the program names them; none where nobody knows which is which.
   std::unordered_map<CUgraphNode, std::size_t> numbers;
+  /// What a launch leaves allocated, and whether the next one frees that. Nobody says what becomes
+  /// of it in an update.
+  std::vector<UsedRange> left = {};
+  bool auto_free = false;
 };
 
 class GraphOrders {

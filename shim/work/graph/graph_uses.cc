@@ -81,7 +81,7 @@ NodeUses NodeReader::kernel(CUfunction function, void** parameters, void** extra
   uses.arguments.resize(Pointers::kMostArguments);
   uses.arguments.resize(pointers.arguments(uses.arguments.data()));
   uses.tells =
-      any_word(layout, parameters, extra, [&](Address word) { return reaches_host(word); });
+      any_written(layout, parameters, extra, [&](Address word) { return reaches_host(word); });
   return uses;
 }
 

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session makes of graphs that allocate memory: when they are instantiated, changed and
+// launched.
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "rulebook/order/check_graph.h"
+#include "shim/session/session.h"
+
+namespace cuvmm::shim {
+
+Violations Session::note_graph(CUgraphExec exec, CUgraph graph, unsigned long long flags) {
+  GraphMemoryReader reader = work_.memory_reader();
+  GraphOrder order = work_.judges_graphs() ? reader.read(graph) : GraphOrder{};
+  std::vector<UsedRange> left = left_by(order);
+  for (const UsedRange& memory : left) work_.follow(memory.base, memory.size);
+  for (const GraphOrder::Free& one : order.frees) {
+    if (!allocates(order, one.address)) work_.free_elsewhere(one.address);
+  }
+  if (work_.active()) {
+    std::vector<UsedRange> own;
+    for (const auto& [node, memory] : order.allocations) own.push_back(memory);
+    work_.add_graph(exec, GraphRecord(work_.node_reader().graph(graph), std::move(own)));
+  }
+  // The driver gives the name of a graph that is gone to the next one.
+  work_.forget_order(exec);
+  if (order.allocations.empty()) [[likely]] {
+    if (order.frees.empty()) [[likely]]
+      return {};
+    const Locked lock(mutex_);
+    for (const GraphOrder::Free& one : order.frees) books_.causes.freed_elsewhere(one.address);
+    return {};
+  }
+  OwnUses own{nullptr, std::exchange(order.uses, {})};
+  own.graph = std::make_shared<const OrderedGraph>(
+      OrderedGraph{std::move(order), reader.numbers(), std::move(left),
+                   (flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0});
+  work_.keep_order(exec, own.graph);
+  return check_change(own);
+}
+
+Violations Session::check_change(const OwnUses& own) {
+  if (own.uses.empty()) [[likely]]
+    return {};
+  const Locked lock(mutex_);
+  return check_graph(books_.model, own.graph->order, own.uses);
+}
+
+void Session::note_graph_launch(CUgraphExec exec, const Caller& caller) {
+  const auto graph = work_.ordered_graph(exec);
+  if (!graph) return;
+  Origin here;
+  number(here);
+  here.stack = capture_stack(caller);
+  const Locked lock(mutex_);
+  for (const GraphOrder::Allocation& one : graph->order.allocations) {
+    books_.causes.launched(one.memory.base, one.memory.size, here);
+  }
+  for (const GraphOrder::Free& one : graph->order.frees) books_.causes.freed(one.address);
+}
+
+Violations Session::early_free(CUgraphExec exec, const WorkRoom::Ticket& ticket) {
+  const auto graph = work_.ordered_graph(exec);
+  if (!graph || !graph->auto_free) return {};
+  Seldom<FoundWork> used;
+  for (const UsedRange& memory : graph->left) {
+    for (const WorkRoom::Watched& watched : work_.watched(memory.base)) {
+      if (work_.may_be_used(watched.memory)) {
+        work_.find({.memory = watched.memory,
+                    .since = watched.since,
+                    .ordered_by = &ticket,
+                    .before = what_ends_at(memory.base)},
+                   used);
+      }
+    }
+  }
+  return check_auto_free({used.begin(), used.size()});
+}
+
+void Session::note_left(CUgraphExec exec, const WorkRoom::Ticket& ticket, Origin& launch) {
+  const auto graph = work_.ordered_graph(exec);
+  if (!graph || graph->left.empty() || !ticket) return;
+  if (launch.call == 0) number(launch);
+  for (const UsedRange& memory : graph->left) {
+    work_.leave_behind(ticket, {memory, launch.call});
+  }
+}
+
+bool Session::explain_relaunch(const Call& call, CUgraphExec exec, CUresult result,
+                               const Caller& caller) {
+  const auto graph = work_.ordered_graph(exec);
+  if (!graph) return false;
+  Violations found;
+  {
+    const Locked lock(mutex_);
+    for (const GraphOrder::Allocation& one : graph->order.allocations) {
+      const auto known = books_.causes.node_memory(one.memory.base);
+      if (!known || known->second.launched.call == 0 || known->second.freed_elsewhere) continue;
+      const Origin& before = known->second.launched;
+      found.push_back({Rule::kGraphMemoryFreed,
+                       false,
+                       "memory of the graph's allocation node, " + hex_text(known->first) +
+                           ", lives since the launch of call " + std::to_string(before.call) +
+                           ", and nobody has freed it",
+                       {{.kind = ObjectRef::Kind::kPoolMemory,
+                         .value = known->first,
+                         .size = known->second.size,
+                         .made = before,
+                         .ended = {}}}});
+      break;
+    }
+  }
+  if (found.empty()) return false;
+  Origin here;
+  number(here);
+  return report(call, std::move(found), {.result = result}, here.call, capture_stack(caller));
+}
+
+}  // namespace cuvmm::shim

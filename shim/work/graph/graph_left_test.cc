@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that the launch of a graph allocates and leaves behind.
+#include <gmock/gmock.h>
+
+#include "shim/testing/work_world.h"
+
+namespace cuvmm::shim {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class GraphLeaves : public WorkWorld {
+ protected:
+  static constexpr UsedRange kMemory{0x300000000, kGranule};
+  static constexpr std::uintptr_t kAllocation = 1, kUse = 2;
+
+  // An allocation and a fill; nothing frees the memory.
+  void SetUp() override {
+    answers.non_blocking = {s_, t_};
+    answers.nodes[kAllocation] = {CU_GRAPH_NODE_TYPE_MEM_ALLOC, kMemory};
+    answers.nodes[kUse] = {CU_GRAPH_NODE_TYPE_MEMSET, {kMemory.base, 64}};
+    answers.graphs[graph_] = {{kAllocation, kUse}, {{kAllocation, kUse}}};
+  }
+  CUgraphExec instantiate(unsigned long long flags = 0) {
+    CUgraphExec exec = nullptr;
+    EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&exec, graph_, flags}), CUDA_SUCCESS);
+    return exec;
+  }
+  void launch_graph(CUgraphExec exec, CUstream stream) {
+    EXPECT_EQ(run(calls::GraphLaunch{exec, stream}), CUDA_SUCCESS);
+  }
+  void order(CUstream before, CUstream after) {
+    run(calls::EventRecord{e_, before});
+    run(calls::StreamWaitEvent{after, e_, 0});
+  }
+  CUresult free_on(CUstream stream) { return run(calls::MemFreeAsync{kMemory.base, stream}); }
+  static constexpr unsigned long long kAutoFree = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+  CUgraph graph_ = reinterpret_cast<CUgraph>(std::uintptr_t{0x70});
+  CUgraph other_ = reinterpret_cast<CUgraph>(std::uintptr_t{0x71});
+};
+
+TEST_F(GraphLeaves, WorkThatDoesNotWaitForTheLaunchIsFound) {
+  launch_graph(instantiate(), s_);
+  busy(s_);
+  launch(t_, {kMemory.base + 8});
+  ASSERT_THAT(found(), ElementsAre("data-pool-ordered"));
+  EXPECT_THAT(sink.all[0].violation.message,
+              HasSubstr("memory that a graph's launch on stream 0x51 allocates"));
+}
+
+TEST_F(GraphLeaves, WorkBehindTheLaunchIsFine) {
+  launch_graph(instantiate(), s_);
+  busy(s_);
+  launch(s_, {kMemory.base});
+  order(s_, t_);
+  launch(t_, {kMemory.base});
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(GraphLeaves, AFreeThatDoesNotWaitForTheWorkIsFound) {
+  launch_graph(instantiate(), s_);
+  order(s_, t_);
+  busy(t_);
+  launch(t_, {kMemory.base});
+  EXPECT_EQ(free_on(s_), CUDA_SUCCESS);
+  EXPECT_THAT(found(), ElementsAre("cuMemFreeAsync-ordered"));
+}
+
+TEST_F(GraphLeaves, AFreeBehindTheWorkIsFine) {
+  launch_graph(instantiate(), s_);
+  order(s_, t_);
+  busy(t_);
+  launch(t_, {kMemory.base});
+  order(t_, s_);
+  EXPECT_EQ(free_on(s_), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+// Nobody says that cuMemFree does not wait for work that uses memory of a graph.
+TEST_F(GraphLeaves, AFreeAtOnceMayWait) {
+  launch_graph(instantiate(), s_);
+  order(s_, t_);
+  busy(t_);
+  launch(t_, {kMemory.base});
+  EXPECT_EQ(run(calls::MemFree{kMemory.base}), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(GraphLeaves, WorkOfAnEarlierLifeCountsForNothing) {
+  const CUgraphExec exec = instantiate();
+  launch_graph(exec, s_);
+  order(s_, t_);
+  busy(t_);
+  launch(t_, {kMemory.base});
+  free_on(s_);
+  ASSERT_THAT(found(), ElementsAre("cuMemFreeAsync-ordered"));
+  launch_graph(exec, s_);
+  free_on(s_);
+  EXPECT_THAT(found(), ElementsAre("cuMemFreeAsync-ordered"));
+}
+
+TEST_F(GraphLeaves, ALaunchThatFreesUnderWorkIsFound) {
+  const CUgraphExec exec = instantiate(kAutoFree);
+  launch_graph(exec, s_);
+  order(s_, t_);
+  busy(t_);
+  launch(t_, {kMemory.base});
+  launch_graph(exec, s_);
+  ASSERT_THAT(found(), ElementsAre("cuGraphLaunch-auto-free-ordered"));
+  EXPECT_THAT(sink.all[0].violation.message,
+              HasSubstr("memory that an earlier launch of the graph has left is freed while"));
+}
+
+TEST_F(GraphLeaves, ALaunchThatFreesBehindTheWorkIsFine) {
+  const CUgraphExec exec = instantiate(kAutoFree);
+  launch_graph(exec, s_);
+  order(s_, t_);
+  busy(t_);
+  launch(t_, {kMemory.base});
+  order(t_, s_);
+  launch_graph(exec, s_);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+// Launches of one executable graph come one after the other.
+TEST_F(GraphLeaves, ALaunchOnAnotherStreamComesBehindTheFirst) {
+  const CUgraphExec exec = instantiate(kAutoFree);
+  launch_graph(exec, s_);
+  busy(s_);
+  launch_graph(exec, t_);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+// The two may be told apart by nobody who does not follow the launches of the other graph.
+TEST_F(GraphLeaves, MemoryThatANodeOfAnotherGraphFreesIsNotJudged) {
+  constexpr std::uintptr_t kFree = 3;
+  const CUgraphExec exec = instantiate();
+  answers.nodes[kFree] = {CU_GRAPH_NODE_TYPE_MEM_FREE, {kMemory.base, 0}};
+  answers.graphs[other_] = {{kFree}, {}};
+  CUgraphExec frees = nullptr;
+  EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&frees, other_, 0}), CUDA_SUCCESS);
+  instantiate();  // the driver of these tests has one name for all of them
+  launch_graph(exec, s_);
+  busy(s_);
+  launch(t_, {kMemory.base});
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(GraphLeaves, AfterAnUpdateNobodyKnowsWhatALaunchLeaves) {
+  const CUgraphExec exec = instantiate(kAutoFree);
+  CUgraphExecUpdateResultInfo info{};
+  EXPECT_EQ(run(calls::GraphExecUpdate_v2{exec, graph_, &info}), CUDA_SUCCESS);
+  launch_graph(exec, s_);
+  busy(s_);
+  launch(t_, {kMemory.base});
+  launch_graph(exec, s_);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(GraphLeaves, TheEndOfOnesMemoryIsNoUseOfTheNext) {
+  constexpr std::uintptr_t kSecond = 3;
+  constexpr CUdeviceptr kNext = kMemory.base + kGranule;
+  answers.nodes[kSecond] = {CU_GRAPH_NODE_TYPE_MEM_ALLOC, {kNext, kGranule}};
+  answers.graphs[graph_].nodes.push_back(kSecond);
+  launch_graph(instantiate(), s_);
+  order(s_, t_);
+  busy(t_);
+  launch(t_, {kMemory.base, kNext});
+  EXPECT_EQ(run(calls::MemFreeAsync{kNext, s_}), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace cuvmm::shim
