@@ -43,6 +43,10 @@ inline constexpr bool kChangesGraph =
                    calls::GraphExecMemcpyNodeSetParams, calls::GraphExecMemsetNodeSetParams,
                    calls::GraphExecBatchMemOpNodeSetParams, calls::GraphExecChildGraphNodeSetParams,
                    calls::GraphExecNodeSetParams, calls::GraphNodeSetEnabled>;
+/// A copy or fill of an executable graph is given other memory.
+template <class CallStruct>
+inline constexpr bool kSetsNode = detail::one_of<CallStruct, calls::GraphExecMemcpyNodeSetParams,
+                                                 calls::GraphExecMemsetNodeSetParams>;
 template <class CallStruct>
 inline constexpr bool kEncodesMap =
     detail::one_of<CallStruct, calls::TensorMapEncodeTiled, calls::TensorMapEncodeIm2col,
