@@ -98,6 +98,8 @@ PLAIN_MISUSE = (
     ("cuMemFree(a0)\ncuMemcpy(a0, a1, 16)", "data-alive"),
     ("cuMemFree(a0)\ncuStreamWriteValue32(stream=s0, addr=a0, value=1, flags=0)", "data-alive"),
     ("cuMemcpy(a0, a1, 4097)", "data-inside"),
+    ("cuMemFree(a0)\ncuStreamBeginCapture(mode=2, hStream=s0)\ncuMemsetD8Async(a0, 7, 64, hStream=s0)\n"
+     "g0 = cuStreamEndCapture(hStream=s0)\nx0 = cuGraphInstantiateWithFlags(g0)", "data-alive"),
 )
 
 

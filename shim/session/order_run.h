@@ -68,6 +68,8 @@ void Session::explain_order(const CallStruct& call, CUresult result, Violations 
       if (call.memsetParams) {
         ended = explain_refusal(list, touches(fill_of(*call.memsetParams), list));
       }
+    } else if constexpr (kReadsGraph<CallStruct>) {
+      ended = explain_graph(call.hGraph);
     }
   }
   if (ended.empty()) return;
@@ -81,7 +83,7 @@ inline bool Session::looks_aside() const {
   if constexpr (kLaunchesGraph<CallStruct>) {
     if (work_.keeps_orders()) return true;
   }
-  return work_.captures() || kSetsNode<CallStruct>;
+  return work_.captures() || kSetsNode<CallStruct> || kReadsGraph<CallStruct>;
 }
 
 template <class CallStruct>

@@ -95,6 +95,25 @@ void Session::explain_node(const char* function, const Touch* touches, std::size
   errno = entry_errno;
 }
 
+Violations Session::explain_graph(CUgraph graph) {
+  if (!work_.judges_graphs()) return {};
+  const RelaxedCapture relaxed(work_.questions(), work_.captures());
+  Bounds everywhere;
+  everywhere.widen(0, ~Address{0});
+  for (const NodeUses& node : work_.node_reader(everywhere).graph(graph)) {
+    if (node.function) continue;  // what a kernel does with its arguments is not known
+    for (const UsedRange& range : node.ranges) {
+      Touch touch;
+      touch.base = range.base;
+      touch.width = range.size;
+      touch.parameter = "a node of the graph";
+      Violations found = explain_refusal(&touch, 1);
+      if (!found.empty()) return found;
+    }
+  }
+  return {};
+}
+
 Violations Session::explain_stream(CUstream stream) {
   const auto handle = reinterpret_cast<std::uintptr_t>(stream);
   const Locked lock(mutex_);

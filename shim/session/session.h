@@ -386,6 +386,8 @@ class alignas(64) Session {
   }
   /// What may explain that a copy which broke no rule was refused. Takes the lock.
   [[gnu::cold]] Violations explain_refusal(const Touch* touches, std::size_t count);
+  /// The same of the copies and fills of a graph. Asks the driver for its nodes.
+  [[gnu::cold]] Violations explain_graph(CUgraph graph);
   [[gnu::cold]] bool touches_well(const Touch& touch, const Violation& violation) const;
   /// What may explain that a handle was refused: the stream was destroyed. Takes the lock.
   [[gnu::cold]] Violations explain_stream(CUstream stream);
