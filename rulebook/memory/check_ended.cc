@@ -36,7 +36,8 @@ Violations check_ended_objects(std::span<const EndedObject> named) {
       if (alive.kind != one.object.kind) continue;
       out.add(alive.rule,
               std::string(one.parameter) + ": " + name(one.object.kind) + " " +
-                  hex_text(one.object.value) + " " + alive.end,
+                  hex_text(one.object.value) + " " +
+                  (one.with_context ? "ended with its context" : alive.end),
               false)
           .objects.push_back(one.object);
     }

@@ -12,6 +12,7 @@ namespace cuvmm {
 struct EndedObject {
   ObjectRef object;
   const char* parameter = "";  ///< "hStream", "hEvent", ...
+  bool with_context = false;   ///< it was not destroyed itself: its context ended
 };
 
 /// One violation for each. Never certain: a driver gives handles out again, maybe unseen.

@@ -37,6 +37,12 @@ TEST(CheckEnded, NamesTheParameterTheKindAndTheObject) {
   EXPECT_FALSE(found[0].certain) << "the driver may have given the handle out again";
 }
 
+TEST(CheckEnded, WhatEndedWithItsContextWasNotDestroyed) {
+  EndedObject one = ended(Kind::kEvent);
+  one.with_context = true;
+  EXPECT_EQ(check_ended_objects({&one, 1})[0].message, "handle: event 0x77 ended with its context");
+}
+
 TEST(CheckEnded, EachOfSeveral) {
   const EndedObject both[] = {ended(Kind::kStream), ended(Kind::kEvent)};
   EXPECT_EQ(check_ended_objects(both).size(), 2u);

@@ -89,7 +89,8 @@ template <class CallStruct>
   each_object(call, [&](PlainObject::Kind kind, std::uint64_t handle, const char* parameter) {
     if (count == kMost || !g_ended.may_hold(handle)) return;
     if (const auto gone = object_table().find_ended(kind, handle)) {
-      found[count++] = {*gone, parameter};
+      found[count] = *gone;
+      found[count++].parameter = parameter;
     }
   });
   return check_ended_objects({found, count});
@@ -105,7 +106,8 @@ template <class... Args>
     if constexpr (kKind != PlainObject::Kind::kCount) {
       const auto handle = reinterpret_cast<std::uintptr_t>(argument);
       if (const auto gone = object_table().find_ended(kKind, handle)) {
-        found[count++] = {*gone, name(gone->kind)};
+        found[count] = *gone;
+        found[count++].parameter = name(gone->object.kind);
       }
     }
   };

@@ -27,15 +27,15 @@ namespace cuvmm::shim {
 [[gnu::cold]] Origin end_by(const Caller& direct, bool numbered) noexcept;
 
 /// Makes a call that ends an object: it is taken out before, and put back if the driver refuses.
-/// Until then it has not ended, so that the call itself names nothing that has.
-template <class Make>
-CUresult ending(PlainObject::Kind kind, std::uint64_t value, const Caller& direct, bool numbered,
-                Make&& make) {
+/// Until then it has not ended, so that the call itself names nothing that has. `end()`: the call,
+/// once it was accepted.
+template <class Make, class End>
+CUresult ending(PlainObject::Kind kind, std::uint64_t value, Make&& make, End&& end) {
   if (in_flight()) return make();
   const auto taken = object_table().take(kind, value);
   const CUresult result = make();
   if (result == CUDA_SUCCESS) {
-    object_table().ended(kind, value, taken ? taken->made : 0, end_by(direct, numbered));
+    object_table().ended(kind, value, taken ? taken->made : 0, end());
   } else {
     const bool stays = result != CUDA_ERROR_DEINITIALIZED;
     object_table().stays(kind, value, stays ? taken : std::nullopt);
@@ -136,9 +136,12 @@ CUresult followed(const CallStruct& call, const Caller& caller, Make&& make) {
   constexpr bool kNumbered = !kOrdersWork<CallStruct>;
   if constexpr (kEndsObject<CallStruct>) {
     const NamedObject gone = ended_by(call);
-    const CUresult result = ending(gone.kind, gone.value, caller, kNumbered, make);
+    // Of a reference that is given up, others may have more.
+    constexpr bool kSure = !std::is_same_v<CallStruct, calls::CtxDetach>;
+    const auto end = [&] { return kSure ? end_by(caller, kNumbered) : Origin{}; };
+    const CUresult result = ending(gone.kind, gone.value, make, end);
     if (result == CUDA_SUCCESS && gone.kind == PlainObject::Kind::kContext) {
-      note_context_ended(gone.value, end_by(caller, kNumbered));
+      note_context_ended(gone.value, end());
     }
     return result;
   } else {

@@ -76,18 +76,19 @@ CUresult using_objects(const char* function, const Caller& direct, const Make& m
       return result;                                                                       \
     }                                                                                      \
   }
-#define CUVMM_ENDS(symbol, query, What, arguments, ...)                                         \
-  namespace of_##symbol {                                                                       \
-    using Function = CUresult (*)(__VA_ARGS__);                                                 \
-    constinit std::atomic<Function> behind{nullptr};                                            \
-    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                      \
-      const Caller caller = CUVMM_CALLER;                                                       \
-      const auto make = [&] {                                                                   \
-        return ending(PlainObject::Kind::What, handle_number(CUVMM_STRIP arguments), caller,    \
-                      false, [&] { return behind.load(std::memory_order_acquire) arguments; }); \
-      };                                                                                        \
-      return using_objects(#symbol, caller, make, CUVMM_STRIP arguments);                       \
-    }                                                                                           \
+#define CUVMM_ENDS(symbol, query, What, arguments, ...)                                   \
+  namespace of_##symbol {                                                                 \
+    using Function = CUresult (*)(__VA_ARGS__);                                           \
+    constinit std::atomic<Function> behind{nullptr};                                      \
+    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                \
+      const Caller caller = CUVMM_CALLER;                                                 \
+      const auto ask = [&] { return behind.load(std::memory_order_acquire) arguments; };  \
+      const auto make = [&] {                                                             \
+        return ending(PlainObject::Kind::What, handle_number(CUVMM_STRIP arguments), ask, \
+                      [&] { return end_by(caller, false); });                             \
+      };                                                                                  \
+      return using_objects(#symbol, caller, make, CUVMM_STRIP arguments);                 \
+    }                                                                                     \
   }
 #define CUVMM_USES(symbol, query, arguments, ...)                                         \
   namespace of_##symbol {                                                                 \

@@ -113,11 +113,13 @@ std::optional<PlainObject> ObjectTable::take(PlainObject::Kind kind, std::uint64
   return taken;
 }
 
-void ObjectTable::bury(Key key, StackId made, Origin at) {
+void ObjectTable::bury(Key key, StackId made, Origin at, bool with_context) {
+  if (at.call == 0) return;
   Order& order = order_[static_cast<std::size_t>(key.first)];
   const std::uint64_t number = ++ended_count_;
   order.emplace_back(key.second, number);
-  if (ended_.insert_or_assign(key, Ended{made, at, number}).second) g_ended.add(key.second);
+  if (ended_.insert_or_assign(key, Ended{made, with_context, at, number}).second)
+    g_ended.add(key.second);
   if (order.size() <= kMostEnded) return;
   const auto [value, oldest] = order.front();
   order.pop_front();
@@ -139,7 +141,7 @@ void ObjectTable::ended(PlainObject::Kind kind, std::uint64_t value, StackId mad
   const Key key(kind, value);
   if (ending_.erase(key) == 0) return;
   try {
-    bury(key, made, at);
+    bury(key, made, at, false);
   } catch (...) {
     unbury(key);  // out of memory
   }
@@ -174,16 +176,19 @@ void ObjectTable::forget_all(PlainObject::Kind kind) noexcept {
   });
 }
 
-std::optional<ObjectRef> ObjectTable::find_ended(PlainObject::Kind kind,
-                                                 std::uint64_t value) noexcept {
+std::optional<EndedObject> ObjectTable::find_ended(PlainObject::Kind kind,
+                                                   std::uint64_t value) noexcept {
   if (mutex_.held_here()) return std::nullopt;
   const Locked lock(mutex_);
   const auto found = ended_.find({kind, value});
   if (found == ended_.end()) return std::nullopt;
-  ObjectRef object{.kind = object_kind(kind), .value = value, .made = {}, .ended = {}};
-  object.made.stack = found->second.made;
-  object.ended = found->second.at;
-  return object;
+  const Ended& ended = found->second;
+  EndedObject gone{.object = {.kind = object_kind(kind),
+                              .value = value,
+                              .made = {.stack = ended.made},
+                              .ended = ended.at},
+                   .with_context = ended.with_context};
+  return gone;
 }
 
 bool ObjectTable::is_made(std::uint64_t context) noexcept {
@@ -202,7 +207,7 @@ void ObjectTable::end(Ends ends, Origin at) noexcept {
       continue;
     }
     try {
-      bury(one->first, one->second.made, at);
+      bury(one->first, one->second.made, at, true);
     } catch (...) {
       unbury(one->first);  // out of memory
     }

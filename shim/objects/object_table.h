@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "rulebook/violation.h"
+#include "rulebook/memory/check_ended.h"
 #include "shim/session/owned_mutex.h"
 #include "shim/stack/stacks.h"
 
@@ -81,7 +81,8 @@ class ObjectTable {
   /// Takes it out, before the driver may give its handle out again. ended() completes that, unless
   /// add() or forget() saw the handle given out meanwhile; stays() takes it back.
   std::optional<PlainObject> take(PlainObject::Kind kind, std::uint64_t value) noexcept;
-  /// It ended, in the call `at`; `made`: by whom it was made, where that is known.
+  /// It ended, in the call `at`; `made`: by whom it was made, where that is known. A call without a
+  /// number may have given up one of several references: then nothing is said of it.
   void ended(PlainObject::Kind kind, std::uint64_t value, StackId made, Origin at) noexcept;
   void stays(PlainObject::Kind kind, std::uint64_t value,
              const std::optional<PlainObject>& taken) noexcept;
@@ -90,10 +91,10 @@ class ObjectTable {
   /// The same of all handles of a kind.
   void forget_all(PlainObject::Kind kind) noexcept;
   /// How an object with this handle ended, if none has it now as far as is known.
-  std::optional<ObjectRef> find_ended(PlainObject::Kind kind, std::uint64_t value) noexcept;
+  std::optional<EndedObject> find_ended(PlainObject::Kind kind, std::uint64_t value) noexcept;
   /// Whether the program made this context.
   bool is_made(std::uint64_t context) noexcept;
-  /// The context ended in the call `at`, or the primary one of the device did.
+  /// The context ended in the call `at` (see ended()), or the primary one of the device did.
   void end_context(std::uint64_t context, Origin at) noexcept;
   void end_primary(int device, Origin at) noexcept;
 
@@ -124,13 +125,14 @@ class ObjectTable {
   using Count = std::map<std::pair<int, StackId>, std::uint64_t>;
   template <class Ends>
   void end(Ends ends, Origin at) noexcept;
-  void bury(Key key, StackId made, Origin at) CUVMM_NEEDS(mutex_);
+  void bury(Key key, StackId made, Origin at, bool with_context) CUVMM_NEEDS(mutex_);
   void unbury(Key key) noexcept CUVMM_NEEDS(mutex_);
 
   /// Of older ones of a kind nothing is known any more.
   static constexpr std::size_t kMostEnded = 1024;
   struct Ended {
     StackId made = 0;
+    bool with_context = false;
     Origin at;
     std::uint64_t number = 0;  ///< counts all that ended
   };

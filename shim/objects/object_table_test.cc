@@ -53,9 +53,9 @@ TEST(ObjectTable, KnowsWhatHasEnded) {
   end(table, Kind::kEvent, 7);
   const auto gone = table.find_ended(Kind::kEvent, 7);
   ASSERT_TRUE(gone);
-  EXPECT_EQ(gone->kind, ObjectRef::Kind::kEvent);
-  EXPECT_EQ(gone->made.stack, 1u);
-  EXPECT_EQ(gone->ended.call, 4u);
+  EXPECT_EQ(gone->object.kind, ObjectRef::Kind::kEvent);
+  EXPECT_EQ(gone->object.made.stack, 1u);
+  EXPECT_EQ(gone->object.ended.call, 4u);
   EXPECT_TRUE(g_ended.may_hold(7));
   EXPECT_FALSE(table.find_ended(Kind::kStream, 7)) << "of another kind";
   table.add(object(Kind::kEvent, 7));
@@ -90,10 +90,23 @@ TEST(ObjectTable, StreamsHaveEndedWithTheirContext) {
   table.add(object(Kind::kStream, 2, 6));
   table.end_context(5, {.call = 9});
   ASSERT_TRUE(table.find_ended(Kind::kStream, 1));
-  EXPECT_EQ(table.find_ended(Kind::kStream, 1)->ended.call, 9u);
+  EXPECT_EQ(table.find_ended(Kind::kStream, 1)->object.ended.call, 9u);
+  EXPECT_TRUE(table.find_ended(Kind::kStream, 1)->with_context);
   EXPECT_FALSE(table.find_ended(Kind::kStream, 2));
   table.forget_all(Kind::kStream);
   EXPECT_FALSE(table.find_ended(Kind::kStream, 1));
+}
+
+// cuCtxDetach: others may have a reference.
+TEST(ObjectTable, WhatMayLiveOnHasNotEnded) {
+  ObjectTable table;
+  table.add(object(Kind::kStream, 1, 5));
+  table.end_context(5, {});
+  EXPECT_EQ(left(table), 0u);
+  EXPECT_FALSE(table.find_ended(Kind::kStream, 1));
+  table.take(Kind::kContext, 5);
+  table.ended(Kind::kContext, 5, 0, {});
+  EXPECT_FALSE(table.find_ended(Kind::kContext, 5));
 }
 
 TEST(ObjectTable, ForgetsTheOldestThatEnded) {
