@@ -39,8 +39,12 @@ bool check_end(Collector& out, const Model& model, const Touch& touch) {
   } else if (const PoolMemory* p = model.pools().memory_at(touch.base)) {
     object = ref(*p);
     what = "memory of a pool";
+  } else if (const IpcOpen* open = model.ipc().open_at(touch.base)) {
+    object = ref(*open);
+    object.size = open->size;
+    what = "memory of another process";
   } else {
-    return model.external().buffer_at(touch.base) || model.ipc().open_at(touch.base);
+    return model.external().buffer_at(touch.base) != nullptr;
   }
   if (object.size == 0 || !runs_past(touch, touch.base - object.value, object.size)) return true;
   const bool one_run = touch.rows == 1 && touch.slices == 1;
@@ -54,16 +58,28 @@ bool check_end(Collector& out, const Model& model, const Touch& touch) {
   return true;
 }
 
+// From the first byte to the last; 0 where that is no number.
+Size span_of(const Touch& touch) {
+  Size slices = 0, rows = 0, span = 0;
+  const bool wraps = __builtin_mul_overflow(touch.slices - 1, touch.slice_pitch, &slices) ||
+                     __builtin_mul_overflow(touch.rows - 1, touch.pitch, &rows) ||
+                     __builtin_add_overflow(slices, rows, &span) ||
+                     __builtin_add_overflow(span, touch.width, &span);
+  return wraps ? 0 : span;
+}
+
 // Live memory that begins behind the address and before the end of the bytes.
 void check_beginning(Collector& out, const Model& model, const Touch& touch) {
   ObjectRef object;
-  if (const PlainMemory* m = model.memory().first_in(touch.base, touch.width)) {
+  const Size span = span_of(touch);
+  if (span == 0) return;
+  if (const PlainMemory* m = model.memory().first_in(touch.base, span)) {
     // In front of memory of the host lies what the program likes.
     const bool host =
         m->kind == PlainMemory::Kind::kRegistered || m->kind == PlainMemory::Kind::kHost;
     if (host) return;
     object = ref(*m);
-  } else if (const PoolMemory* p = model.pools().memory_at(touch.base + (touch.width - 1))) {
+  } else if (const PoolMemory* p = model.pools().memory_at(touch.base + (span - 1))) {
     object = ref(*p);
   } else {
     return;
@@ -110,7 +126,8 @@ Violations check_refused_touches(const Model& model, const Touch* touches, std::
   for (std::size_t i = 0; i < count; ++i) {
     const Touch& touch = touches[i];
     if (model.reservation_at(touch.base) || model.mapping_at(touch.base)) continue;
-    if (touch.width == 0 || check_end(out, model, touch)) continue;
+    if (touch.width == 0 || touch.rows == 0 || touch.slices == 0) continue;
+    if (check_end(out, model, touch)) continue;
     if (!check_ended(out, model, touch)) check_beginning(out, model, touch);
   }
   return out.take();

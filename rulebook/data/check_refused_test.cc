@@ -135,6 +135,18 @@ TEST(CheckRefused, BeforeItsBeginning) {
   EXPECT_THAT(refused(w, fill(9, kPlace - 8)), ElementsAre(Rule::kDataInside));
 }
 
+TEST(CheckRefused, RowsBeforeItsBeginning) {
+  World w;
+  allocate(w);
+  calls::MemsetD2D8 rows{.dstDevice = kPlace - 64, .dstPitch = 64, .Width = 64, .Height = 1};
+  EXPECT_THAT(refused(w, rows), IsEmpty());
+  rows.Height = 2;
+  EXPECT_THAT(refused(w, rows), ElementsAre(Rule::kDataInside));
+  rows.dstPitch = ~std::size_t{0};  // no number
+  rows.Height = 9;
+  EXPECT_THAT(refused(w, rows), IsEmpty());
+}
+
 TEST(CheckRefused, SaysHowFarItGoes) {
   World w;
   allocate(w);
