@@ -45,6 +45,20 @@ const char* name(ObjectRef::Kind kind) {
       return "work";
     case ObjectRef::Kind::kEndpointBinding:
       return "endpoint binding";
+    case ObjectRef::Kind::kEvent:
+      return "event";
+    case ObjectRef::Kind::kContext:
+      return "context";
+    case ObjectRef::Kind::kGreenContext:
+      return "green context";
+    case ObjectRef::Kind::kModule:
+      return "module";
+    case ObjectRef::Kind::kLibrary:
+      return "library";
+    case ObjectRef::Kind::kGraph:
+      return "graph";
+    case ObjectRef::Kind::kExecutableGraph:
+      return "executable graph";
     case ObjectRef::Kind::kCount:
       break;
   }

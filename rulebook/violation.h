@@ -51,6 +51,14 @@ struct ObjectRef {
     kWork,      ///< a launch, copy or fill that was queued; `work` says which
     kRetained,  ///< an allocation, by the call that retained its handle: `made` is that call
     kCapture,   ///< a stream, by the call since which it captures: `made` is that call
+    // What ends without being memory; the model does not know when (check_ended_objects()).
+    kEvent,
+    kContext,
+    kGreenContext,
+    kModule,
+    kLibrary,
+    kGraph,
+    kExecutableGraph,
     kCount
   };
   Kind kind;

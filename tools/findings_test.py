@@ -92,6 +92,14 @@ PLAIN_MISUSE = (
     ("cuMemcpyDtoH(host(8192), a0, 8192)", "data-inside"),
     ("cuMemsetD8Async(a1, 1, 8192)", "data-inside"),
     ("cuStreamDestroy(hStream=s0)\ncuMemsetD8Async(a0, 1, 16, hStream=s0)", "stream-alive"),
+    ("cuStreamDestroy(hStream=s0)\ncuStreamSynchronize(hStream=s0)", "stream-alive"),
+    ("e0 = cuEventCreate(Flags=2)\ncuEventDestroy(e0)\ncuEventRecord(e0, hStream=s0)", "event-alive"),
+    ("e0 = cuEventCreate(Flags=2)\ncuEventDestroy(e0)\ncuEventDestroy(e0)", "event-alive"),
+    ("cuMemFree(a0)\ncuMemcpy(a0, a1, 16)", "data-alive"),
+    ("cuMemFree(a0)\ncuStreamWriteValue32(stream=s0, addr=a0, value=1, flags=0)", "data-alive"),
+    ("cuMemcpy(a0, a1, 4097)", "data-inside"),
+    ("cuMemFree(a0)\ncuStreamBeginCapture(mode=2, hStream=s0)\ncuMemsetD8Async(a0, 7, 64, hStream=s0)\n"
+     "g0 = cuStreamEndCapture(hStream=s0)\nx0 = cuGraphInstantiateWithFlags(g0)", "data-alive"),
 )
 
 

@@ -64,6 +64,7 @@ CUresult run(CUfunction handle, const Launch& launch, CUstream stream,
   return with_context([&](Emulator& e, Context& context) -> CUresult {
     if (!handle) return CUDA_ERROR_INVALID_HANDLE;
     if (!possible(launch.shape)) return CUDA_ERROR_INVALID_VALUE;
+    if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
     Function* function = nullptr;
     Work work;
     const CUresult prepared = prepare(e, context, handle, launch, function, work);

@@ -64,6 +64,7 @@ CUresult instantiate(CUgraphExec* out, CUgraph graph, unsigned long long flags,
 
 CUresult launch(CUgraphExec handle, CUstream stream) noexcept {
   return with_context([&](Emulator& e, Context&) -> CUresult {
+    if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
     Executable* executable = e.graphs.find(handle);
     if (!executable) return CUDA_ERROR_INVALID_VALUE;
     const bool queues = Queues::late() && !Queues::inside();
@@ -128,6 +129,8 @@ CUresult run_base(const calls::GraphExecDestroy& call) noexcept {
 
 CUresult run_base(const calls::GraphUpload& call) noexcept {
   return with_context([&](Emulator& e, Context&) -> CUresult {
+    const CUstream stream = call.hStream;
+    if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
     return e.graphs.find(call.hGraphExec) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   });
 }

@@ -8,6 +8,7 @@
 #include "api/location.h"
 #include "emulator/base/quirks.h"
 #include "emulator/transfer/transfer_entry.h"
+#include "rulebook/array/array_uses.h"
 #include "rulebook/batch/operations.h"
 
 namespace cuvmm::emulator {
@@ -61,7 +62,9 @@ CUresult copy_one(Emulator& e, const CUDA_MEMCPY3D_BATCH_OP& op, CUstream stream
   }
   if (!sound(e, op.src) || !sound(e, op.dst)) return CUDA_ERROR_INVALID_VALUE;
   if (op.src.type == CU_MEMCPY_OPERAND_TYPE_ARRAY || op.dst.type == CU_MEMCPY_OPERAND_TYPE_ARRAY) {
-    return CUDA_ERROR_NOT_SUPPORTED;
+    ArrayUse arrays[kMostArrayUses];
+    const Violations wrong = check_array_uses(e.model, arrays, array_uses(op, arrays));
+    return wrong.empty() ? CUDA_ERROR_NOT_SUPPORTED : answer<CallStruct>(e, wrong);
   }
   CUDA_MEMCPY3D copy{};
   copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_UNIFIED;

@@ -9,6 +9,7 @@
 #include "emulator/entry/mistake.h"
 #include "emulator/transfer/queued_transfer.h"
 #include "emulator/transfer/transfer_plan.h"
+#include "rulebook/array/array_uses.h"
 #include "rulebook/check.h"
 
 namespace cuvmm::emulator {
@@ -97,6 +98,11 @@ CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true,
   };
   if (facts.place.context == Facts::Answer::kYes && !well_formed(call, holder))
     return CUDA_ERROR_INVALID_VALUE;
+  if constexpr (kMayUseArrays<CallStruct>) {
+    ArrayUse arrays[kMostArrayUses];
+    const Violations wrong = check_array_uses(e.model, arrays, array_uses(call, arrays));
+    if (!wrong.empty()) return e.profile.answer(CallStruct::kEntryPoint, wrong);
+  }
   std::size_t count = 0;
   if constexpr (requires { call.pCopy; }) {
     const auto seen = as_seen(e, *call.pCopy);

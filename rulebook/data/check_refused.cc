@@ -3,19 +3,18 @@
 #include <string_view>
 
 #include "rulebook/check_support.h"
-#include "rulebook/data/touch.h"
+#include "rulebook/data/refused.h"
 
 namespace cuvmm {
 using namespace detail;
 
-namespace {
-
-// Whether the parameter takes device memory. Any other address may be the host's own by now: the
-// allocator of the program, which nobody sees, gives addresses out again.
 bool names_device(const Touch& touch) {
   const std::string_view parameter = touch.parameter;
-  return touch.fill || touch.device_only || parameter == "dstDevice" || parameter == "srcDevice";
+  return touch.fill || touch.device_only || touch.on_gpu || parameter == "dstDevice" ||
+         parameter == "srcDevice";
 }
+
+namespace {
 
 // Whether bytes from `offset` on run past the end of memory of this size.
 bool runs_past(const Touch& touch, Size offset, Size size) {
@@ -40,29 +39,69 @@ bool check_end(Collector& out, const Model& model, const Touch& touch) {
   } else if (const PoolMemory* p = model.pools().memory_at(touch.base)) {
     object = ref(*p);
     what = "memory of a pool";
+  } else if (const IpcOpen* open = model.ipc().open_at(touch.base)) {
+    object = ref(*open);
+    object.size = open->size;
+    what = "memory of another process";
   } else {
-    return model.external().buffer_at(touch.base) || model.ipc().open_at(touch.base);
+    return model.external().buffer_at(touch.base) != nullptr;
   }
   if (object.size == 0 || !runs_past(touch, touch.base - object.value, object.size)) return true;
+  const bool one_run = touch.rows == 1 && touch.slices == 1;
+  const Size over = touch.width - (object.size - (touch.base - object.value));
   out.add(Rule::kDataInside,
           std::string(touch.parameter) + ": what is touched from " + hex_text(touch.base) +
-              " on runs past the end of " + range(object.value, object.size) + ", " + what,
+              " on runs " + (one_run ? size_text(over) + " " : "") + "past the end of " +
+              range(object.value, object.size) + ", " + what,
           false)
       .objects.push_back(object);
   return true;
 }
 
-// `device`: the address is device memory's. Of any other only reservations are looked at, because
-// nobody else is given their addresses unseen.
-void check_ended(Collector& out, const Model& model, const Touch& touch, bool device) {
+// From the first byte to the last; 0 where that is no number.
+Size span_of(const Touch& touch) {
+  Size slices = 0, rows = 0, span = 0;
+  const bool wraps = __builtin_mul_overflow(touch.slices - 1, touch.slice_pitch, &slices) ||
+                     __builtin_mul_overflow(touch.rows - 1, touch.pitch, &rows) ||
+                     __builtin_add_overflow(slices, rows, &span) ||
+                     __builtin_add_overflow(span, touch.width, &span);
+  return wraps ? 0 : span;
+}
+
+// Live memory that begins behind the address and before the end of the bytes.
+void check_beginning(Collector& out, const Model& model, const Touch& touch) {
+  ObjectRef object;
+  const Size span = span_of(touch);
+  if (span == 0) return;
+  if (const PlainMemory* m = model.memory().first_in(touch.base, span)) {
+    // In front of memory of the host lies what the program likes.
+    const bool host =
+        m->kind == PlainMemory::Kind::kRegistered || m->kind == PlainMemory::Kind::kHost;
+    if (host) return;
+    object = ref(*m);
+  } else if (const PoolMemory* p = model.pools().memory_at(touch.base + (span - 1))) {
+    object = ref(*p);
+  } else {
+    return;
+  }
+  out.add(Rule::kDataInside,
+          std::string(touch.parameter) + ": what is touched from " + hex_text(touch.base) +
+              " on begins " + size_text(object.value - touch.base) + " before " +
+              range(object.value, object.size),
+          false)
+      .objects.push_back(object);
+}
+
+// Whether anything is known to have ended there.
+bool check_ended(Collector& out, const Model& model, const Touch& touch) {
   using Kind = ObjectRef::Kind;
   std::optional<ObjectRef> gone;
-  for (const Kind kind : {Kind::kReservation, Kind::kMemory, Kind::kPoolMemory}) {
-    if (!device && kind != Kind::kReservation) continue;
+  for (const Kind kind : {Kind::kReservation, Kind::kMemory, Kind::kPoolMemory, Kind::kIpcMemory,
+                          Kind::kExternalBuffer}) {
     const auto one = model.tombstones().find_covering(kind, touch.base);
     if (one && (!gone || gone->ended.call < one->ended.call)) gone = one;
   }
-  if (!gone) return;
+  if (!gone) return false;
   if (gone->kind == Kind::kReservation) {
     Violation& v =
         out.add(Rule::kDataMapped,
@@ -70,13 +109,14 @@ void check_ended(Collector& out, const Model& model, const Touch& touch, bool de
                     " lies in a reservation that was freed, " + range(gone->value, gone->size),
                 false);
     attach_history(v, model, touch.base);
-    return;
+    return true;
   }
   out.add(Rule::kDataAlive,
           std::string(touch.parameter) + ": " + hex_text(touch.base) +
               " lies in memory that has ended, " + range(gone->value, gone->size),
           false)
       .objects.push_back(*gone);
+  return true;
 }
 
 }  // namespace
@@ -86,8 +126,9 @@ Violations check_refused_touches(const Model& model, const Touch* touches, std::
   for (std::size_t i = 0; i < count; ++i) {
     const Touch& touch = touches[i];
     if (model.reservation_at(touch.base) || model.mapping_at(touch.base)) continue;
-    const bool device = names_device(touch);
-    if (!device || !check_end(out, model, touch)) check_ended(out, model, touch, device);
+    if (touch.width == 0 || touch.rows == 0 || touch.slices == 0) continue;
+    if (check_end(out, model, touch)) continue;
+    if (!check_ended(out, model, touch)) check_beginning(out, model, touch);
   }
   return out.take();
 }

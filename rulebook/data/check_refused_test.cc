@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "rulebook/data/touch.h"
+#include "rulebook/data/refused.h"
 #include "rulebook/testing/world.h"
 
 namespace cuvmm::testing::check_refused_test {
@@ -111,12 +111,48 @@ TEST(CheckRefused, RowsPastItsEnd) {
   EXPECT_THAT(refused(w, rows), ElementsAre(Rule::kDataInside));
 }
 
-// An address that may be the host's: what the program's allocator gave out again nobody saw.
-TEST(CheckRefused, AnyAddressIsNotJudged) {
+// Who knows whether the host can read there decides whether it counts.
+TEST(CheckRefused, AnAddressThatMayBeTheHosts) {
   World w;
   allocate(w);
+  const calls::Memcpy copy{.dst = kPlace, .src = 0x1000, .ByteCount = kBytes + 1};
+  EXPECT_THAT(refused(w, copy), ElementsAre(Rule::kDataInside));
   w.accept(calls::MemFree{.dptr = kPlace});
-  EXPECT_THAT(refused(w, calls::Memcpy{.dst = kPlace, .src = 0x1000, .ByteCount = 8}), IsEmpty());
+  EXPECT_THAT(refused(w, copy), ElementsAre(Rule::kDataAlive));
+  EXPECT_FALSE(names_device({.parameter = "dst"}));
+  EXPECT_TRUE(names_device({.on_gpu = true, .parameter = "addr"}));
+}
+
+TEST(CheckRefused, BeforeItsBeginning) {
+  World w;
+  allocate(w);
+  EXPECT_THAT(refused(w, fill(8, kPlace - 8)), IsEmpty()) << "all of it lies before";
+  const Violations found = look(w, fill(9, kPlace - 8));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].rule, Rule::kDataInside);
+  EXPECT_NE(found[0].message.find("begins 8 B before"), std::string::npos) << found[0].message;
+  allocate_from_pool(w);
+  EXPECT_THAT(refused(w, fill(9, kPlace - 8)), ElementsAre(Rule::kDataInside));
+}
+
+TEST(CheckRefused, RowsBeforeItsBeginning) {
+  World w;
+  allocate(w);
+  calls::MemsetD2D8 rows{.dstDevice = kPlace - 64, .dstPitch = 64, .Width = 64, .Height = 1};
+  EXPECT_THAT(refused(w, rows), IsEmpty());
+  rows.Height = 2;
+  EXPECT_THAT(refused(w, rows), ElementsAre(Rule::kDataInside));
+  rows.dstPitch = ~std::size_t{0};  // no number
+  rows.Height = 9;
+  EXPECT_THAT(refused(w, rows), IsEmpty());
+}
+
+TEST(CheckRefused, SaysHowFarItGoes) {
+  World w;
+  allocate(w);
+  const Violations found = look(w, fill(kBytes + 3));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found[0].message.find("runs 3 B past"), std::string::npos) << found[0].message;
 }
 
 TEST(CheckRefused, TheProgramsOwnRegisteredMemoryGoesOnBehindIt) {

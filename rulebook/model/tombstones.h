@@ -49,7 +49,8 @@ class Tombstones {
     std::array<std::uint16_t, kFilter> filter{};
     static std::size_t slot(std::uint64_t value);
   };
-  static constexpr std::size_t kKinds = static_cast<std::size_t>(ObjectRef::Kind::kCount);
+  /// The kinds that are added: those of the model's own objects.
+  static constexpr std::size_t kKinds = static_cast<std::size_t>(ObjectRef::Kind::kWork);
   std::array<Head, kKinds> heads_{};
   std::array<Ring, kKinds> rings_;
 };

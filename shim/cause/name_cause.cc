@@ -161,15 +161,6 @@ void Session::report_forbidden(const Call& call, CUresult result, const Caller& 
   }
 }
 
-void Session::report_dead_stream(const Call& call, CUstream stream, CUresult result,
-                                 const Caller& caller) {
-  Violations found = explain_stream(stream);
-  if (found.empty()) return;
-  Origin here;
-  number(here);
-  report(call, std::move(found), {.result = result}, here.call, capture_stack(caller));
-}
-
 void Session::look_before_fork() noexcept {
   int count = 0;
   if (forked_from_ != 0 || in_flight() || mutex_.held_here()) return;

@@ -75,16 +75,22 @@ void FactFinder::find_endpoint_limits(const CUlogicalEndpointProp& prop,
   endpoint.max_size = most;
 }
 
-Facts::Answer FactFinder::handle_readable(CUmemGenericAllocationHandle handle) const {
-  if (emulated_) return Facts::Answer::kUnknown;
+// Containers may forbid the question altogether.
+static Facts::Answer readable(std::uint64_t address, std::size_t size) {
   std::uint64_t copy = 0;
-  const iovec to{&copy, sizeof copy};
-  const iovec from{reinterpret_cast<void*>(handle), sizeof copy};
-  if (::process_vm_readv(::getpid(), &to, 1, &from, 1, 0) == sizeof copy) {
-    return Facts::Answer::kYes;
-  }
-  // Containers may forbid the question altogether.
+  const iovec to{&copy, size};
+  const iovec from{reinterpret_cast<void*>(address), size};
+  const auto read = ::process_vm_readv(::getpid(), &to, 1, &from, 1, 0);
+  if (read == static_cast<ssize_t>(size)) return Facts::Answer::kYes;
   return errno == EFAULT ? Facts::Answer::kNo : Facts::Answer::kUnknown;
+}
+
+Facts::Answer FactFinder::handle_readable(CUmemGenericAllocationHandle handle) const {
+  return emulated_ ? Facts::Answer::kUnknown : readable(handle, sizeof handle);
+}
+
+bool FactFinder::unreadable(std::uint64_t address) {
+  return readable(address, 1) == Facts::Answer::kNo;
 }
 
 Facts::Answer FactFinder::descriptor_valid(const void* os_handle, CUmemAllocationHandleType type) {

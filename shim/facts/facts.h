@@ -50,6 +50,9 @@ class FactFinder {
   /// Whether a handle that the model does not know is at least an address that can be read.
   Facts::Answer handle_readable(CUmemGenericAllocationHandle handle) const;
 
+  /// Whether the host certainly cannot read there: no memory of the program's own has the address.
+  static bool unreadable(std::uint64_t address);
+
   /// kNo for an import's descriptor that is not open, or of a kind that no driver exports.
   static Facts::Answer descriptor_valid(const void* os_handle, CUmemAllocationHandleType type);
   static Facts::Answer descriptor_valid(int fd);

@@ -38,8 +38,9 @@ void find_context(PlainObject& object) {
 }  // namespace
 
 void note_made(PlainObject::Kind kind, std::uint64_t value, const Caller& direct) noexcept {
-  if (in_flight() || value == 0) return;
+  if (value == 0) return;
   const KeepErrno keep;
+  if (in_flight()) return object_table().forget(kind, value);
   PlainObject object{.kind = kind, .value = value, .made = stack_of(direct)};
   if (object.ends_with_context()) find_context(object);
   object_table().add(object);
@@ -51,9 +52,11 @@ void note_retained(int device, const Caller& direct) noexcept {
   object_table().retained(device, stack_of(direct));
 }
 
-void note_context_ended(std::uint64_t context) noexcept { object_table().end_context(context); }
+void note_context_ended(std::uint64_t context, Origin at) noexcept {
+  object_table().end_context(context, at);
+}
 
-void note_released(int device, const Caller& direct) noexcept {
+void note_released(int device, const Caller& direct, Origin at) noexcept {
   if (in_flight()) return;
   const KeepErrno keep;
   object_table().released(device, stack_of(direct));
@@ -61,9 +64,17 @@ void note_released(int device, const Caller& direct) noexcept {
   int active = 1;
   const bool told =
       driver_table()(calls::DevicePrimaryCtxGetState{device, &flags, &active}) == CUDA_SUCCESS;
-  if (told && active == 0) object_table().end_primary(device);
+  if (told && active == 0) object_table().end_primary(device, at);
 }
 
-void note_reset(int device) noexcept { object_table().end_primary(device); }
+void note_reset(int device, Origin at) noexcept { object_table().end_primary(device, at); }
+
+Origin end_by(const Caller& direct, bool numbered) noexcept {
+  const KeepErrno keep;
+  Session& session = Process::current_session();
+  return {.call = numbered ? session.last_number() : session.next_number(),
+          .stack = stack_of(direct),
+          .thread = t_state.thread};
+}
 
 }  // namespace cuvmm::shim

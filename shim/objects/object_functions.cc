@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "shim/objects/ended.h"
 #include "shim/objects/follow.h"
 #include "shim/process/process.h"
 
@@ -18,30 +19,104 @@ std::uint64_t handle_number(const void* handle) { return reinterpret_cast<std::u
 
 #define CUVMM_STRIP(...) __VA_ARGS__
 
-#define CUVMM_MAKES(symbol, query, What, arguments, ...)                        \
-  namespace of_##symbol {                                                       \
-    using Function = CUresult (*)(__VA_ARGS__);                                 \
-    constinit std::atomic<Function> behind{nullptr};                            \
-    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                      \
-      const Caller caller = CUVMM_CALLER;                                       \
-      const CUresult result = behind.load(std::memory_order_acquire) arguments; \
-      if (result == CUDA_SUCCESS && out)                                        \
-        note_made(PlainObject::Kind::What, handle_number(*out), caller);        \
-      return result;                                                            \
-    }                                                                           \
+// The bytes that a node of a graph touches, by the parameters that it is given.
+template <class Argument>
+std::size_t node_touches(Argument, Touch (&)[kMaxTouches]) {
+  return 0;
+}
+std::size_t node_touches(const CUDA_MEMCPY3D* copy, Touch (&out)[kMaxTouches]) {
+  return touches(calls::Memcpy3D{copy}, out);
+}
+std::size_t node_touches(const CUDA_MEMSET_NODE_PARAMS* fill, Touch (&out)[kMaxTouches]) {
+  return fill ? touches(fill_of(*fill), out) : 0;
+}
+
+// Makes the call, and says what was wrong with the objects and the memory among its arguments.
+template <class Make, class... Args>
+CUresult using_objects(const char* function, const Caller& direct, const Make& make,
+                       Args... arguments) {
+  if (in_flight()) return make();
+  const RuntimeCall* const runtime = runtime_call();
+  const Caller& caller = runtime ? runtime->caller : direct;
+  const auto may = [](auto argument) {
+    if constexpr (kKindOf<decltype(argument)> == PlainObject::Kind::kCount) {
+      return false;
+    } else {
+      return g_ended.may_hold(handle_number(argument));
+    }
+  };
+  if ((may(arguments) || ...)) [[unlikely]] {
+    Violations wrong = ended_among(arguments...);
+    if (!wrong.empty())
+      return Process::current_session().call_with(function, std::move(wrong), caller, make);
   }
-#define CUVMM_ENDS(symbol, query, What, arguments, ...)                                \
-  namespace of_##symbol {                                                              \
-    using Function = CUresult (*)(__VA_ARGS__);                                        \
-    constinit std::atomic<Function> behind{nullptr};                                   \
-    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                             \
-      return ending(PlainObject::Kind::What, handle_number(CUVMM_STRIP arguments),     \
-                    [&] { return behind.load(std::memory_order_acquire) arguments; }); \
-    }                                                                                  \
+  const CUresult result = make();
+  if (result == CUDA_ERROR_INVALID_VALUE) [[unlikely]] {
+    const auto explain = [&](auto argument) {
+      Touch list[kMaxTouches];
+      const std::size_t count = node_touches(argument, list);
+      if (count == 0) return;
+      Process::current_session().explain_node(function, list, count, result, caller);
+    };
+    (explain(arguments), ...);
+  }
+  return result;
+}
+
+#define CUVMM_MAKES(symbol, query, What, arguments, ...)                                   \
+  namespace of_##symbol {                                                                  \
+    using Function = CUresult (*)(__VA_ARGS__);                                            \
+    constinit std::atomic<Function> behind{nullptr};                                       \
+    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                 \
+      const Caller caller = CUVMM_CALLER;                                                  \
+      const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; };  \
+      const CUresult result = using_objects(#symbol, caller, make, CUVMM_STRIP arguments); \
+      if (result == CUDA_SUCCESS && out)                                                   \
+        note_made(PlainObject::Kind::What, handle_number(*out), caller);                   \
+      return result;                                                                       \
+    }                                                                                      \
+  }
+#define CUVMM_ENDS(symbol, query, What, arguments, ...)                                   \
+  namespace of_##symbol {                                                                 \
+    using Function = CUresult (*)(__VA_ARGS__);                                           \
+    constinit std::atomic<Function> behind{nullptr};                                      \
+    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                \
+      const Caller caller = CUVMM_CALLER;                                                 \
+      const auto ask = [&] { return behind.load(std::memory_order_acquire) arguments; };  \
+      const auto make = [&] {                                                             \
+        return ending(PlainObject::Kind::What, handle_number(CUVMM_STRIP arguments), ask, \
+                      [&] { return end_by(caller, false); });                             \
+      };                                                                                  \
+      return using_objects(#symbol, caller, make, CUVMM_STRIP arguments);                 \
+    }                                                                                     \
+  }
+#define CUVMM_USES(symbol, query, arguments, ...)                                         \
+  namespace of_##symbol {                                                                 \
+    using Function = CUresult (*)(__VA_ARGS__);                                           \
+    constinit std::atomic<Function> behind{nullptr};                                      \
+    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                \
+      const Caller caller = CUVMM_CALLER;                                                 \
+      const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; }; \
+      return using_objects(#symbol, caller, make, CUVMM_STRIP arguments);                 \
+    }                                                                                     \
+  }
+#define CUVMM_GIVES(symbol, query, What, arguments, ...)                                   \
+  namespace of_##symbol {                                                                  \
+    using Function = CUresult (*)(__VA_ARGS__);                                            \
+    constinit std::atomic<Function> behind{nullptr};                                       \
+    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                 \
+      const Caller caller = CUVMM_CALLER;                                                  \
+      const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; };  \
+      const CUresult result = using_objects(#symbol, caller, make, CUVMM_STRIP arguments); \
+      if (result == CUDA_SUCCESS) object_table().forget_all(PlainObject::Kind::What);      \
+      return result;                                                                       \
+    }                                                                                      \
   }
 #include "shim/objects/object_functions.def"
 #undef CUVMM_MAKES
 #undef CUVMM_ENDS
+#undef CUVMM_USES
+#undef CUVMM_GIVES
 
 // It gives the device's context out, and the device says which one it is.
 namespace of_retain {
@@ -51,6 +126,9 @@ constinit std::atomic<Function> behind{nullptr};
   const Caller caller = CUVMM_CALLER;
   const CUresult result = behind.load(std::memory_order_acquire)(out, device);
   if (result == CUDA_SUCCESS) note_retained(device, caller);
+  if (result == CUDA_SUCCESS && out) {
+    object_table().forget(PlainObject::Kind::kContext, handle_number(*out));
+  }
   return result;
 }
 }  // namespace of_retain
@@ -71,6 +149,14 @@ struct ObjectFunction {
   {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
      of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
    }},
+#define CUVMM_GIVES(symbol, query, What, arguments, ...)                              \
+  {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
+     of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
+   }},
+#define CUVMM_USES(symbol, query, arguments, ...)                                     \
+  {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
+     of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
+   }},
 constexpr auto kRetain = "cuDevicePrimaryCtxRetain";
 const ObjectFunction kObjectFunctions[] = {
 #include "shim/objects/object_functions.def"
@@ -81,6 +167,8 @@ const ObjectFunction kObjectFunctions[] = {
 };
 #undef CUVMM_MAKES
 #undef CUVMM_ENDS
+#undef CUVMM_USES
+#undef CUVMM_GIVES
 
 // Several ABIs go by one name: the one that the driver exports there is meant.
 const ObjectFunction* object_function_of(std::string_view name, const void* function) {

@@ -34,6 +34,34 @@ const char* words(PlainObject::Kind kind) {
 
 namespace {
 
+// kCount: none of a finding.
+ObjectRef::Kind object_kind(PlainObject::Kind kind) {
+  using K = PlainObject::Kind;
+  using Ref = ObjectRef::Kind;
+  switch (kind) {
+    case K::kStream:
+      return Ref::kStream;
+    case K::kEvent:
+      return Ref::kEvent;
+    case K::kContext:
+      return Ref::kContext;
+    case K::kGreenContext:
+      return Ref::kGreenContext;
+    case K::kModule:
+      return Ref::kModule;
+    case K::kLibrary:
+      return Ref::kLibrary;
+    case K::kGraph:
+      return Ref::kGraph;
+    case K::kExecutableGraph:
+      return Ref::kExecutableGraph;
+    case K::kRetain:
+    case K::kCount:
+      break;
+  }
+  return Ref::kCount;
+}
+
 template <class Counts>
 void add_one(Counts& counts, int device, StackId stack) noexcept {
   try {
@@ -58,6 +86,7 @@ void ObjectTable::add(const PlainObject& object) noexcept {
   try {
     const bool new_handle = object.kind != PlainObject::Kind::kGraph;
     const Key key(object.kind, object.value);
+    unbury(key);
     if (new_handle) {
       objects_.insert_or_assign(key, object);
     } else {
@@ -71,11 +100,95 @@ void ObjectTable::add(const PlainObject& object) noexcept {
 std::optional<PlainObject> ObjectTable::take(PlainObject::Kind kind, std::uint64_t value) noexcept {
   if (mutex_.held_here()) return std::nullopt;
   const Locked lock(mutex_);
-  const auto found = objects_.find({kind, value});
+  const Key key(kind, value);
+  try {
+    if (!ended_.contains(key)) ending_.insert(key);
+  } catch (...) {
+    // Out of memory: nobody will say that it ended.
+  }
+  const auto found = objects_.find(key);
   if (found == objects_.end()) return std::nullopt;
   const PlainObject taken = found->second;
   objects_.erase(found);
   return taken;
+}
+
+void ObjectTable::bury(Key key, StackId made, Origin at, bool with_context) {
+  if (at.call == 0) return;
+  Order& order = order_[static_cast<std::size_t>(key.first)];
+  const std::uint64_t number = ++ended_count_;
+  order.emplace_back(key.second, number);
+  if (ended_.insert_or_assign(key, Ended{made, with_context, at, number}).second)
+    g_ended.add(key.second);
+  if (order.size() <= kMostEnded) return;
+  const auto [value, oldest] = order.front();
+  order.pop_front();
+  const auto found = ended_.find({key.first, value});
+  if (found == ended_.end() || found->second.number != oldest) return;
+  ended_.erase(found);
+  g_ended.remove(value);
+}
+
+void ObjectTable::unbury(Key key) noexcept {
+  ending_.erase(key);
+  if (ended_.erase(key) != 0) g_ended.remove(key.second);
+}
+
+void ObjectTable::ended(PlainObject::Kind kind, std::uint64_t value, StackId made,
+                        Origin at) noexcept {
+  if (mutex_.held_here()) return;
+  const Locked lock(mutex_);
+  const Key key(kind, value);
+  if (ending_.erase(key) == 0) return;
+  try {
+    bury(key, made, at, false);
+  } catch (...) {
+    unbury(key);  // out of memory
+  }
+}
+
+void ObjectTable::stays(PlainObject::Kind kind, std::uint64_t value,
+                        const std::optional<PlainObject>& taken) noexcept {
+  if (mutex_.held_here()) return;
+  const Locked lock(mutex_);
+  ending_.erase({kind, value});
+  try {
+    if (taken) objects_.try_emplace({kind, value}, *taken);
+  } catch (...) {
+    // Out of memory, as in add().
+  }
+}
+
+void ObjectTable::forget(PlainObject::Kind kind, std::uint64_t value) noexcept {
+  if (mutex_.held_here()) return;
+  const Locked lock(mutex_);
+  unbury({kind, value});
+}
+
+void ObjectTable::forget_all(PlainObject::Kind kind) noexcept {
+  if (mutex_.held_here()) return;
+  const Locked lock(mutex_);
+  std::erase_if(ending_, [&](const Key& key) { return key.first == kind; });
+  std::erase_if(ended_, [&](const auto& one) {
+    if (one.first.first != kind) return false;
+    g_ended.remove(one.first.second);
+    return true;
+  });
+}
+
+std::optional<EndedObject> ObjectTable::find_ended(PlainObject::Kind kind,
+                                                   std::uint64_t value) noexcept {
+  if (mutex_.held_here()) return std::nullopt;
+  const Locked lock(mutex_);
+  const auto found = ended_.find({kind, value});
+  if (found == ended_.end()) return std::nullopt;
+  const Ended& ended = found->second;
+  EndedObject gone{.object = {.kind = object_kind(kind),
+                              .value = value,
+                              .made = {.stack = ended.made},
+                              .ended = ended.at},
+                   .with_context = ended.with_context};
+  return gone;
 }
 
 bool ObjectTable::is_made(std::uint64_t context) noexcept {
@@ -85,20 +198,29 @@ bool ObjectTable::is_made(std::uint64_t context) noexcept {
 }
 
 template <class Ends>
-void ObjectTable::end(Ends ends) noexcept {
+void ObjectTable::end(Ends ends, Origin at) noexcept {
   if (mutex_.held_here()) return;
   const Locked lock(mutex_);
-  std::erase_if(objects_, [&](const auto& one) {
-    return one.second.ends_with_context() && ends(one.second);
-  });
+  for (auto one = objects_.begin(); one != objects_.end();) {
+    if (!one->second.ends_with_context() || !ends(one->second)) {
+      ++one;
+      continue;
+    }
+    try {
+      bury(one->first, one->second.made, at, true);
+    } catch (...) {
+      unbury(one->first);  // out of memory
+    }
+    one = objects_.erase(one);
+  }
 }
 
-void ObjectTable::end_context(std::uint64_t context) noexcept {
-  end([&](const PlainObject& object) { return object.context == context; });
+void ObjectTable::end_context(std::uint64_t context, Origin at) noexcept {
+  end([&](const PlainObject& object) { return object.context == context; }, at);
 }
 
-void ObjectTable::end_primary(int device) noexcept {
-  end([&](const PlainObject& object) { return object.device == device; });
+void ObjectTable::end_primary(int device, Origin at) noexcept {
+  end([&](const PlainObject& object) { return object.device == device; }, at);
 }
 
 void ObjectTable::retained(int device, StackId stack) noexcept {
@@ -136,10 +258,17 @@ void ObjectTable::clear(bool whole) {
   if (!whole) {
     // Their nodes may point anywhere: they are left behind.
     new (&objects_) decltype(objects_)();
+    new (&ending_) decltype(ending_)();
+    new (&ended_) decltype(ended_)();
+    new (&order_) decltype(order_)();
     new (&retained_) decltype(retained_)();
     new (&released_) decltype(released_)();
   }
   objects_.clear();
+  ending_.clear();
+  ended_.clear();
+  for (Order& order : order_) order.clear();
+  g_ended.clear();
   retained_.clear();
   released_.clear();
 }

@@ -34,11 +34,88 @@ TEST(ObjectTable, StreamsEndWithTheirContextAndGraphsDoNot) {
   table.add(object(Kind::kGraph, 4));
   EXPECT_TRUE(table.is_made(5));
   EXPECT_FALSE(table.is_made(6));
-  table.end_context(5);
+  table.end_context(5, {.call = 9});
   EXPECT_EQ(left(table), 4u);
-  table.end_primary(0);
+  table.end_primary(0, {.call = 9});
   EXPECT_EQ(left(table), 3u);
   EXPECT_TRUE(table.take(Kind::kEvent, 3));
+}
+
+void end(ObjectTable& table, Kind kind, std::uint64_t value) {
+  const auto taken = table.take(kind, value);
+  table.ended(kind, value, taken ? taken->made : 0, {.call = 4});
+}
+
+TEST(ObjectTable, KnowsWhatHasEnded) {
+  ObjectTable table;
+  table.add(object(Kind::kEvent, 7));
+  EXPECT_FALSE(table.find_ended(Kind::kEvent, 7));
+  end(table, Kind::kEvent, 7);
+  const auto gone = table.find_ended(Kind::kEvent, 7);
+  ASSERT_TRUE(gone);
+  EXPECT_EQ(gone->object.kind, ObjectRef::Kind::kEvent);
+  EXPECT_EQ(gone->object.made.stack, 1u);
+  EXPECT_EQ(gone->object.ended.call, 4u);
+  EXPECT_TRUE(g_ended.may_hold(7));
+  EXPECT_FALSE(table.find_ended(Kind::kStream, 7)) << "of another kind";
+  table.add(object(Kind::kEvent, 7));
+  EXPECT_FALSE(table.find_ended(Kind::kEvent, 7)) << "born again";
+  EXPECT_FALSE(g_ended.may_hold(7));
+}
+
+TEST(ObjectTable, WhatTheDriverKeptHasNotEnded) {
+  ObjectTable table;
+  table.add(object(Kind::kStream, 7));
+  table.stays(Kind::kStream, 7, table.take(Kind::kStream, 7));
+  EXPECT_FALSE(table.find_ended(Kind::kStream, 7));
+  EXPECT_EQ(left(table), 1u);
+}
+
+// Another thread is given the handle before the call that ended it has returned.
+TEST(ObjectTable, AHandleMayBeBornAgainBeforeTheEndIsKnown) {
+  ObjectTable table;
+  table.take(Kind::kEvent, 7);
+  table.add(object(Kind::kEvent, 7));
+  table.ended(Kind::kEvent, 7, 0, {.call = 4});
+  EXPECT_FALSE(table.find_ended(Kind::kEvent, 7));
+  table.take(Kind::kEvent, 8);
+  table.forget(Kind::kEvent, 8);
+  table.ended(Kind::kEvent, 8, 0, {.call = 4});
+  EXPECT_FALSE(table.find_ended(Kind::kEvent, 8));
+}
+
+TEST(ObjectTable, StreamsHaveEndedWithTheirContext) {
+  ObjectTable table;
+  table.add(object(Kind::kStream, 1, 5));
+  table.add(object(Kind::kStream, 2, 6));
+  table.end_context(5, {.call = 9});
+  ASSERT_TRUE(table.find_ended(Kind::kStream, 1));
+  EXPECT_EQ(table.find_ended(Kind::kStream, 1)->object.ended.call, 9u);
+  EXPECT_TRUE(table.find_ended(Kind::kStream, 1)->with_context);
+  EXPECT_FALSE(table.find_ended(Kind::kStream, 2));
+  table.forget_all(Kind::kStream);
+  EXPECT_FALSE(table.find_ended(Kind::kStream, 1));
+}
+
+// cuCtxDetach: others may have a reference.
+TEST(ObjectTable, WhatMayLiveOnHasNotEnded) {
+  ObjectTable table;
+  table.add(object(Kind::kStream, 1, 5));
+  table.end_context(5, {});
+  EXPECT_EQ(left(table), 0u);
+  EXPECT_FALSE(table.find_ended(Kind::kStream, 1));
+  table.take(Kind::kContext, 5);
+  table.ended(Kind::kContext, 5, 0, {});
+  EXPECT_FALSE(table.find_ended(Kind::kContext, 5));
+}
+
+TEST(ObjectTable, ForgetsTheOldestThatEnded) {
+  ObjectTable table;
+  for (std::uint64_t i = 1; i <= 1025; ++i) end(table, Kind::kEvent, i);
+  EXPECT_FALSE(table.find_ended(Kind::kEvent, 1));
+  EXPECT_TRUE(table.find_ended(Kind::kEvent, 2));
+  EXPECT_TRUE(table.find_ended(Kind::kEvent, 1025));
+  table.clear(true);
 }
 
 TEST(ObjectTable, CountsRetainsByWhoMadeThem) {

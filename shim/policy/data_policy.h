@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "api/area.h"
+#include "rulebook/array/array_uses.h"
 #include "rulebook/batch/operations.h"
 #include "rulebook/check.h"
 #include "shim/policy/policy.h"
@@ -31,6 +32,103 @@ inline constexpr bool kBatch = kOfOperations<CallStruct>;
 template <class CallStruct>
 inline constexpr bool kAsksAnyway = area_of(CallStruct::kEntryPoint) == "stream_memory" ||
                                     std::is_same_v<CallStruct, calls::MemBatchDecompressAsync>;
+
+/// A fill by a node of a graph, as the call that does the same.
+inline calls::MemsetD2D8 fill_of(const CUDA_MEMSET_NODE_PARAMS& fill) {
+  return {.dstDevice = fill.dst,
+          .dstPitch = fill.pitch,
+          .uc = 0,
+          .Width = fill.width * fill.elementSize,
+          .Height = fill.height};
+}
+
+/// visit(touch) for each range that a call names beside those of touches() and operation(): of
+/// memory that is moved, advised, discarded or exported, and of the host's side of a copy.
+template <class CallStruct, class Visitor>
+void each_range([[maybe_unused]] const CallStruct& call, [[maybe_unused]] Visitor&& visit) {
+  const auto one = [&](const char* parameter, auto base, std::size_t size) {
+    Touch touch;
+    if constexpr (std::is_pointer_v<decltype(base)>) {
+      touch.base = reinterpret_cast<std::uintptr_t>(base);
+    } else {
+      touch.base = base;
+    }
+    touch.width = size;
+    touch.parameter = parameter;
+    if (size != 0) visit(touch);
+  };
+  if constexpr (requires { call.devPtr + call.count; }) one("devPtr", call.devPtr, call.count);
+  if constexpr (requires { call.dptr + call.length; }) one("dptr", call.dptr, call.length);
+  if constexpr (std::is_same_v<CallStruct, calls::MemGetHandleForAddressRange>) {
+    one("dptr", call.dptr, call.size);
+  }
+  if constexpr (requires {
+                  call.srcHost;
+                  call.ByteCount;
+                }) {
+    one("srcHost", call.srcHost, call.ByteCount);
+  }
+  if constexpr (requires {
+                  call.dstHost;
+                  call.ByteCount;
+                }) {
+    one("dstHost", call.dstHost, call.ByteCount);
+  }
+  if constexpr (requires {
+                  call.dptrs;
+                  call.sizes;
+                }) {
+    for (std::size_t i = 0; call.dptrs && call.sizes && i < call.count; ++i) {
+      one("dptrs", call.dptrs[i], call.sizes[i]);
+    }
+  }
+}
+template <class CallStruct>
+inline constexpr bool kNamesRanges = area_of(CallStruct::kEntryPoint) == "managed" ||
+                                     std::is_same_v<CallStruct, calls::MemGetHandleForAddressRange>;
+
+namespace detail {
+template <class CallStruct>
+inline constexpr bool kBatchWithArrays = requires(const CallStruct& c,
+                                                  ArrayUse (&uses)[kMostArrayUses]) {
+  array_uses(c.opList[0], uses);
+};
+template <class CallStruct>
+inline constexpr bool kCopyWithArrays = requires(const CallStruct& c,
+                                                 ArrayUse (&uses)[kMostArrayUses]) {
+  array_uses(*c.op, uses);
+};
+}  // namespace detail
+
+/// visit(uses, count) for the parts of arrays that the call copies; of a batch, for each copy.
+template <class CallStruct, class Visitor>
+void each_array_use([[maybe_unused]] const CallStruct& call, [[maybe_unused]] Visitor&& visit) {
+  ArrayUse uses[kMostArrayUses];
+  if constexpr (kMayUseArrays<CallStruct>) {
+    const std::size_t count = array_uses(call, uses);
+    if (count != 0) visit(uses, count);
+  } else if constexpr (detail::kBatchWithArrays<CallStruct>) {
+    for (std::size_t i = 0; call.opList && i < call.numOps; ++i) {
+      const std::size_t count = array_uses(call.opList[i], uses);
+      if (count != 0) visit(uses, count);
+    }
+  } else if constexpr (detail::kCopyWithArrays<CallStruct>) {
+    const std::size_t count = call.op ? array_uses(*call.op, uses) : 0;
+    if (count != 0) visit(uses, count);
+  }
+}
+
+template <class CallStruct>
+inline constexpr bool kUsesArrays =
+    kMayUseArrays<CallStruct> || detail::kBatchWithArrays<CallStruct> ||
+    detail::kCopyWithArrays<CallStruct>;
+
+template <class CallStruct>
+bool uses_array(const CallStruct& call) {
+  bool any = false;
+  each_array_use(call, [&](const ArrayUse*, std::size_t) { any = true; });
+  return any;
+}
 
 /// The stream of a parameter called `hStream` or `stream`; the default one where there is none.
 template <class CallStruct>

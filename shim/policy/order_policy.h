@@ -43,6 +43,15 @@ inline constexpr bool kChangesGraph =
                    calls::GraphExecMemcpyNodeSetParams, calls::GraphExecMemsetNodeSetParams,
                    calls::GraphExecBatchMemOpNodeSetParams, calls::GraphExecChildGraphNodeSetParams,
                    calls::GraphExecNodeSetParams, calls::GraphNodeSetEnabled>;
+/// A copy or fill of an executable graph is given other memory.
+template <class CallStruct>
+inline constexpr bool kSetsNode = detail::one_of<CallStruct, calls::GraphExecMemcpyNodeSetParams,
+                                                 calls::GraphExecMemsetNodeSetParams>;
+/// The driver looks at all nodes of a graph.
+template <class CallStruct>
+inline constexpr bool kReadsGraph =
+    kMakesGraph<CallStruct> ||
+    detail::one_of<CallStruct, calls::GraphExecUpdate, calls::GraphExecUpdate_v2>;
 template <class CallStruct>
 inline constexpr bool kEncodesMap =
     detail::one_of<CallStruct, calls::TensorMapEncodeTiled, calls::TensorMapEncodeIm2col,

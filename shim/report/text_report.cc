@@ -88,6 +88,8 @@ std::string object_text(const Entry& entry, std::size_t place) {
   if (object.size != 0) text += " (" + size_text(object.size) + ")";
   if (object.made.call != 0)
     text += std::string(", ") + how(object) + " by call " + std::to_string(object.made.call);
+  else if (object.made.stack != 0)
+    text += ", made";                               // by a call that has no number
   else if (!object.work && object.ended.call == 0)  // of what has ended, only the end is kept
     text += ", made by a call that cuvmm did not see";
   const bool elsewhere =

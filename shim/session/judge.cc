@@ -18,10 +18,18 @@ bool forbids(const Violation& violation) {
 /// of them. Work that failed earlier answers any call with a code of its own.
 bool needs_its_code(Rule rule) {
   constexpr Rule kThese[] = {
-      Rule::kFreeKnown,       Rule::kFreeOnce,       Rule::kFreeBase,
-      Rule::kFreeFunction,    Rule::kRegisterOnce,   Rule::kRegisterPageable,
-      Rule::kUnregisterKnown, Rule::kUnregisterBase, Rule::kUnregisterFunction,
-      Rule::kPointerSetKnown, Rule::kStreamAlive,    Rule::kAddressRangeAccess};
+      Rule::kFreeKnown,       Rule::kFreeOnce,          Rule::kFreeBase,
+      Rule::kFreeFunction,    Rule::kRegisterOnce,      Rule::kRegisterPageable,
+      Rule::kUnregisterKnown, Rule::kUnregisterBase,    Rule::kUnregisterFunction,
+      Rule::kPointerSetKnown, Rule::kAddressRangeAccess};
+  return std::ranges::find(kThese, rule) != std::end(kThese);
+}
+
+/// About the handle of an object that has ended: which code a driver answers depends on what it
+/// looks for in it first. An H200 answers for a stream that its context was destroyed.
+bool about_handle(Rule rule) {
+  constexpr Rule kThese[] = {Rule::kStreamAlive, Rule::kEventAlive, Rule::kContextAlive,
+                             Rule::kCodeAlive, Rule::kGraphAlive};
   return std::ranges::find(kThese, rule) != std::end(kThese);
 }
 
@@ -44,6 +52,10 @@ bool may_explain(const Violation& violation, const Answer& answer) {
   if (answer.crashed) return forbids(violation);
   if (answer.result == CUDA_SUCCESS) return false;
   if (answer.result == rule.code) return true;
+  if (about_handle(violation.rule)) {
+    return answer.result == CUDA_ERROR_INVALID_HANDLE ||
+           answer.result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  }
   if (needs_its_code(violation.rule)) return false;
   if (answer.result == CUDA_ERROR_OUT_OF_MEMORY) return false;
   // NOT_INITIALIZED and DEINITIALIZED say nothing of the arguments.

@@ -6,6 +6,7 @@
 
 #include "api/posix/cancel_off.h"
 #include "shim/intercept/runtime_call.h"
+#include "shim/objects/ended.h"
 #include "shim/policy/order_policy.h"
 #include "shim/policy/wait_policy.h"
 #include "shim/session/session.h"
@@ -17,10 +18,15 @@ template <class CallStruct>
 CUresult Session::order(Symbol symbol, const CallStruct& call,
                         typename CallStruct::Function function, const Caller& direct) {
   if constexpr (kBeginsCapture<CallStruct>) work_.begin_capture();
+  Violations ended;
+  if constexpr (kNamesObjects<CallStruct>) {
+    if (may_name_ended(call)) [[unlikely]]
+      ended = ended_objects(call);
+  }
   if (!matters<CallStruct>(work_)) [[likely]] {
-    if (!looks_aside<CallStruct>()) [[likely]]
+    if (ended.empty() && !looks_aside<CallStruct>()) [[likely]]
       return call.invoke(function);
-    return order_aside(symbol, call, function, direct);
+    return order_aside(symbol, call, function, direct, std::move(ended));
   }
   const RuntimeCall* const runtime = runtime_call();
   const Caller& caller = runtime ? runtime->caller : direct;
@@ -28,7 +34,7 @@ CUresult Session::order(Symbol symbol, const CallStruct& call,
   const int entry_errno = program_errno;
   Ordering<CallStruct> step;
   InFlight here{&call, [](const void* c) { return Call(*static_cast<const CallStruct*>(c)); },
-                &step.violations, &step.origin, caller};
+                ended.empty() ? &step.violations : &ended, &step.origin, caller};
   const InFlightScope scope(here);
   try {
     before_order(call, is_per_thread(symbol), step);
@@ -42,6 +48,7 @@ CUresult Session::order(Symbol symbol, const CallStruct& call,
     if (looks_aside<CallStruct>()) [[unlikely]]
       follow_captures(call, is_per_thread(symbol), result, caller);
     after_order(call, result, caller, step);
+    if (result != CUDA_SUCCESS) explain_order(call, result, std::move(ended), caller);
   } catch (...) {
     turn_off();
   }
@@ -49,24 +56,54 @@ CUresult Session::order(Symbol symbol, const CallStruct& call,
   return result;
 }
 
+// What a refused call names that has ended; or what a node's new parameters touch.
+template <class CallStruct>
+void Session::explain_order(const CallStruct& call, CUresult result, Violations ended,
+                            const Caller& caller) {
+  if (ended.empty() && result == info(Rule::kDataAlive).code) {
+    Touch list[kMaxTouches];
+    if constexpr (requires { call.copyParams; }) {
+      ended = explain_refusal(list, touches(calls::Memcpy3D{call.copyParams}, list));
+    } else if constexpr (requires { call.memsetParams; }) {
+      if (call.memsetParams) {
+        ended = explain_refusal(list, touches(fill_of(*call.memsetParams), list));
+      }
+    } else if constexpr (kReadsGraph<CallStruct>) {
+      ended = explain_graph(call.hGraph);
+    }
+  }
+  if (ended.empty()) return;
+  Origin here;
+  number(here);
+  report(Call(call), std::move(ended), {.result = result}, here.call, capture_stack(caller));
+}
+
 template <class CallStruct>
 inline bool Session::looks_aside() const {
   if constexpr (kLaunchesGraph<CallStruct>) {
     if (work_.keeps_orders()) return true;
   }
-  return work_.captures() || options_.emulated;
+  return work_.captures() || kSetsNode<CallStruct> || kReadsGraph<CallStruct>;
 }
 
 template <class CallStruct>
 CUresult Session::order_aside(Symbol symbol, const CallStruct& call,
-                              typename CallStruct::Function function, const Caller& direct) {
-  const CUresult result = call.invoke(function);
+                              typename CallStruct::Function function, const Caller& direct,
+                              Violations ended) {
   const RuntimeCall* const runtime = runtime_call();
   const Caller& caller = runtime ? runtime->caller : direct;
+  const Origin unknown;
+  InFlight here{&call, [](const void* c) { return Call(*static_cast<const CallStruct*>(c)); },
+                &ended, &unknown, caller};
+  std::optional<InFlightScope> scope;
+  if (!ended.empty()) scope.emplace(here);
+  const CUresult result = call.invoke(function);
+  scope.reset();
   int& program_errno = t_state.error();
   const int driver_errno = program_errno;
   try {
     follow_captures(call, is_per_thread(symbol), result, caller);
+    if (result != CUDA_SUCCESS) explain_order(call, result, std::move(ended), caller);
   } catch (...) {
     turn_off();
   }
@@ -80,11 +117,6 @@ void Session::follow_captures(const CallStruct& call, bool per_thread, CUresult 
   if (result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ||
       result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
     return report_forbidden(Call(call), result, caller);
-  }
-  if constexpr (kLaunches<CallStruct> || requires { call.hStream; }) {
-    if (options_.emulated && result == info(Rule::kStreamAlive).code) {
-      return report_dead_stream(Call(call), order_stream(call), result, caller);
-    }
   }
   if constexpr (kBeginsCapture<CallStruct>) {
     if (result == CUDA_SUCCESS) begin_capture(call.hStream, per_thread, call.mode, caller);

@@ -7,6 +7,7 @@
 
 #include "api/mock_driver.h"
 #include "api/sizes.h"
+#include "shim/objects/object_table.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/findings.h"
 #include "shim/testing/mock_values.h"
@@ -267,6 +268,41 @@ TEST_F(RefusedPlain, AFillOnADestroyedStreamIsExplained) {
   session.run(Driver::primary_symbol(EntryPoint::kMemsetD8Async),
               calls::MemsetD8Async{kPlain, 0, 16, stream}, CUVMM_CALLER);
   EXPECT_THAT(real.rules(), IsEmpty());
+}
+
+// The driver may die of it: so what is wrong is known before it is asked, of calls of each kind.
+TEST_F(RefusedPlain, WhatHasEndedIsKnownBeforeTheDriverIsAsked) {
+  const auto stream = reinterpret_cast<CUstream>(std::uintptr_t{0x7100});
+  const auto event = reinterpret_cast<CUevent>(std::uintptr_t{0x7200});
+  for (const auto& [kind, handle] : {std::pair{PlainObject::Kind::kStream, std::uint64_t{0x7100}},
+                                     {PlainObject::Kind::kEvent, std::uint64_t{0x7200}}}) {
+    object_table().take(kind, handle);
+    object_table().ended(kind, handle, 0, {.call = 1});
+  }
+  const auto known = [](Rule rule) {
+    const InFlight* const call = in_flight();
+    EXPECT_TRUE(call && call->violations->size() == 1);
+    if (call && !call->violations->empty()) EXPECT_EQ(call->violations->front().rule, rule);
+    return CUDA_SUCCESS;
+  };
+  Findings found;
+  Session real{mock_.driver(), {.enforce = false}, found};
+  const auto make = [&](const auto& call) {
+    return real.run(Driver::primary_symbol(call.kEntryPoint), call, CUVMM_CALLER);
+  };
+  EXPECT_CALL(mock_, MemsetD8Async(_, _, _, stream))
+      .WillOnce([&](auto...) { return known(Rule::kStreamAlive); })
+      .WillOnce(Return(CUDA_ERROR_CONTEXT_IS_DESTROYED));
+  EXPECT_CALL(mock_, EventQuery(event))
+      .WillOnce([&](auto...) { return known(Rule::kEventAlive); })
+      .WillOnce(Return(CUDA_ERROR_INVALID_HANDLE));
+  make(calls::MemsetD8Async{kPlain, 0, 16, stream});
+  make(calls::EventQuery{event});
+  EXPECT_THAT(found.rules(), IsEmpty()) << "the handles were given out again, unseen";
+  make(calls::MemsetD8Async{kPlain, 0, 16, stream});
+  make(calls::EventQuery{event});
+  EXPECT_THAT(found.rules(), ElementsAre(info(Rule::kStreamAlive).id, info(Rule::kEventAlive).id));
+  object_table().clear(true);
 }
 
 // Static objects free what they have once the driver has ended: each call is refused, none is

@@ -14,6 +14,7 @@
 #include "api/visit_call.h"
 #include "api/words.h"
 #include "live/words.h"
+#include "rulebook/data/refused.h"
 #include "shim/descriptors/tracked.h"
 #include "shim/facts/alive.h"
 #include "shim/intercept/arguments.h"
@@ -55,7 +56,9 @@ void Session::find_devices(const Touched& touched, CUstream stream, Facts::Place
 // Whether the driver knows memory there that the model does not: of another kind, or larger than
 // was asked for. Then it refused the call for another reason.
 bool Session::touches_well(const Touch& touch, const Violation& violation) const {
-  if (violation.rule != Rule::kDataInside) return facts_.holds_memory(touch.base);
+  const bool ended = violation.rule != Rule::kDataInside;
+  if (ended && !names_device(touch) && !facts_.unreadable(touch.base)) return true;
+  if (ended || violation.objects.front().value > touch.base) return facts_.holds_memory(touch.base);
   Facts::Ipc memory;
   facts_.find_memory(touch.base, memory);
   return memory.size > violation.objects.front().size || memory.size == 0;
@@ -77,6 +80,38 @@ Violations Session::explain_refusal(const Touch* touches, std::size_t count) {
     if (!found.empty() && !touches_well(touches[i], found.front())) all.append(found);
   }
   return all;
+}
+
+void Session::explain_node(const char* function, const Touch* touches, std::size_t count,
+                           CUresult result, const Caller& caller) noexcept {
+  const int entry_errno = errno;
+  try {
+    Violations found = explain_refusal(touches, count);
+    for (Violation& v : found) v.message.insert(0, std::string(function) + ": ");
+    if (!found.empty()) report_wrong({}, result, std::move(found), next_number(), caller);
+  } catch (...) {
+    turn_off();
+  }
+  errno = entry_errno;
+}
+
+Violations Session::explain_graph(CUgraph graph) {
+  if (!work_.judges_graphs()) return {};
+  const RelaxedCapture relaxed(work_.questions(), work_.captures());
+  Bounds everywhere;
+  everywhere.widen(0, ~Address{0});
+  for (const NodeUses& node : work_.node_reader(everywhere).graph(graph)) {
+    if (node.function) continue;  // what a kernel does with its arguments is not known
+    for (const UsedRange& range : node.ranges) {
+      Touch touch;
+      touch.base = range.base;
+      touch.width = range.size;
+      touch.parameter = "a node of the graph";
+      Violations found = explain_refusal(&touch, 1);
+      if (!found.empty()) return found;
+    }
+  }
+  return {};
 }
 
 Violations Session::explain_stream(CUstream stream) {
@@ -201,6 +236,15 @@ bool Session::report(const Call& call, Violations violations, const Answer& answ
     if (probe) probes_wait_.store(true, std::memory_order_relaxed);
   }
   return true;
+}
+
+void Session::report_wrong(const Call& call, CUresult result, Violations wrong, std::uint64_t index,
+                           const Caller& caller) noexcept {
+  try {
+    report(call, std::move(wrong), {.result = result}, index, capture_stack(caller));
+  } catch (...) {
+    turn_off();
+  }
 }
 
 Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* arguments,

@@ -93,6 +93,31 @@ class alignas(64) Session {
   std::uint64_t total() const { return counter_.total(); }
   /// The number of the last call that was checked.
   std::uint64_t last_number() const { return numbers_.load(std::memory_order_relaxed); }
+  /// A number for what ends in a call that is not checked.
+  std::uint64_t next_number() { return numbers_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  /// Makes a call that has no entry point, and of whose arguments `wrong` is known: reported if the
+  /// driver refuses it, or dies of it. `function`: its name, which lives for ever.
+  template <class Make>
+  CUresult call_with(const char* function, Violations wrong, const Caller& caller,
+                     const Make& make) {
+    if (off()) return make();
+    for (Violation& v : wrong) v.message.insert(0, std::string(function) + ": ");
+    const Origin here{.call = next_number()};
+    CUresult result;
+    {
+      InFlight now{nullptr, [](const void*) { return Call(); }, &wrong, &here, caller};
+      const InFlightScope scope(now);
+      result = make();
+    }
+    const int driver_errno = t_state.error();
+    if (result != CUDA_SUCCESS) report_wrong({}, result, std::move(wrong), here.call, caller);
+    t_state.error() = driver_errno;
+    return result;
+  }
+  /// The driver refused a call that makes or changes a node of a graph, which touches these bytes:
+  /// says why, if that is known. Without a lock.
+  [[gnu::cold]] void explain_node(const char* function, const Touch* touches, std::size_t count,
+                                  CUresult result, const Caller& caller) noexcept;
   /// How often a call had to wait for another thread's look at the model.
   std::uint64_t contended() const { return mutex_.contended(); }
   const WorkRoom& work() const { return work_; }
@@ -222,6 +247,10 @@ class alignas(64) Session {
   template <class CallStruct>
   [[gnu::hot]] CUresult order(Symbol symbol, const CallStruct& call,
                               typename CallStruct::Function function, const Caller& direct);
+  /// Says why the driver refused it, if that is known. Without a lock.
+  template <class CallStruct>
+  [[gnu::cold, gnu::noinline]] void explain_order(const CallStruct& call, CUresult result,
+                                                  Violations ended, const Caller& caller);
   template <class CallStruct>
   [[gnu::hot]] void before_order(const CallStruct& call, bool per_thread,
                                  Ordering<CallStruct>& step);
@@ -363,6 +392,8 @@ class alignas(64) Session {
   }
   /// What may explain that a copy which broke no rule was refused. Takes the lock.
   [[gnu::cold]] Violations explain_refusal(const Touch* touches, std::size_t count);
+  /// The same of the copies and fills of a graph. Asks the driver for its nodes.
+  [[gnu::cold]] Violations explain_graph(CUgraph graph);
   [[gnu::cold]] bool touches_well(const Touch& touch, const Violation& violation) const;
   /// What may explain that a handle was refused: the stream was destroyed. Takes the lock.
   [[gnu::cold]] Violations explain_stream(CUstream stream);
@@ -395,17 +426,18 @@ class alignas(64) Session {
   /// Whether a refused launch is explained by memory of an earlier one.
   [[gnu::cold]] bool explain_relaunch(const Call& call, CUgraphExec exec, CUresult result,
                                       const Caller& caller);
-  /// A call of area `order` while nothing else is followed, but captures are, or graphs.
+  /// A call of area `order` while nothing else is followed, but captures are, or graphs; or one
+  /// that names objects which have `ended`.
   template <class CallStruct>
   [[gnu::cold, gnu::noinline]] CUresult order_aside(Symbol symbol, const CallStruct& call,
                                                     typename CallStruct::Function function,
-                                                    const Caller& direct);
-  /// Whether its answer may have a cause that is looked for although nothing is followed: of
-  /// streams that were destroyed, the emulator alone answers for sure.
+                                                    const Caller& direct, Violations ended);
+  /// The same as report(), whatever happens: a driver refused a call whose arguments are wrong.
+  [[gnu::cold]] void report_wrong(const Call& call, CUresult result, Violations wrong,
+                                  std::uint64_t index, const Caller& caller) noexcept;
+  /// Whether its answer may have a cause that is looked for although nothing is followed.
   template <class CallStruct>
   bool looks_aside() const;
-  [[gnu::cold]] void report_dead_stream(const Call& call, CUstream stream, CUresult result,
-                                        const Caller& caller);
   /// What captures, and memory of graphs, have to do with a call that was answered.
   template <class CallStruct>
   [[gnu::cold, gnu::noinline]] void follow_captures(const CallStruct& call, bool per_thread,

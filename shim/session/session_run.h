@@ -11,6 +11,7 @@
 #include "shim/end/ending.h"
 #include "shim/fault/ends.h"
 #include "shim/intercept/runtime_call.h"
+#include "shim/objects/ended.h"
 #include "shim/policy/policies.h"
 #include "shim/policy/strangers.h"
 #include "shim/session/order_run.h"
@@ -45,9 +46,12 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
                 std::is_same_v<CallStruct, calls::MemFreeAsync>) {
     if (is_per_thread(symbol)) step.facts.write().place.per_thread = true;
   }
+  bool named_ended = false;
+  if constexpr (kNamesObjects<CallStruct>) named_ended = may_name_ended(call);
   if constexpr (kTouches<CallStruct>) {
     step.kept.count = touches(call, step.kept.list);
-    if (!bounds_.near(step.kept) && !observer) return run_far(symbol, call, function, step, caller);
+    const bool far = !bounds_.near(step.kept) && !named_ended && !uses_array(call);
+    if (far && !observer) return run_far(symbol, call, function, step, caller);
   }
 
   InFlight here{&call, [](const void* c) { return Call(*static_cast<const CallStruct*>(c)); },
@@ -55,6 +59,10 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   const InFlightScope scope(here);
   try {
     before(call, step);
+    if constexpr (kNamesObjects<CallStruct>) {
+      if (named_ended) [[unlikely]]
+        step.violations.append(ended_objects(call));
+    }
   } catch (...) {
     turn_off();
   }
@@ -141,7 +149,7 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
     find_devices(step.kept, stream_of(call), step.facts.write().place);
   }
   if constexpr (kBatch<CallStruct>) {
-    if (near_reservations(call)) {
+    if (near_reservations(call) || uses_array(call)) {
       facts_.find_device(stream_of(call), false, step.facts.write().place);
     } else if constexpr (!kAsksAnyway<CallStruct>) {
       // As single copies that are not near: without the lock, and without a number but for what is
@@ -175,6 +183,11 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   }
   look_up_unknown(call, step.facts);
   step.violations = check_call(call, step);
+  if constexpr (kUsesArrays<CallStruct>) {
+    each_array_use(call, [&](const ArrayUse* uses, std::size_t count) CUVMM_UNCHECKED {
+      step.violations.append(check_array_uses(books_.model, uses, count));
+    });
+  }
   if constexpr (kGivesUp<CallStruct>) {
     // What the driver is to refuse gives nothing up: another thread may be at work with it.
     if (!step.violations.empty()) [[unlikely]] {
@@ -344,7 +357,7 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
   }
   if (result == CUDA_ERROR_NOT_INITIALIZED) {
     recheck_uninitialized(call, step);
-  } else if constexpr (kTouches<CallStruct> || kBatch<CallStruct>) {
+  } else if constexpr (kTouches<CallStruct> || kBatch<CallStruct> || kNamesRanges<CallStruct>) {
     // Other codes have other reasons, such as a thread without a context.
     if (step.violations.empty() && result == info(Rule::kDataMapped).code) {
       explain_refusal(call, step);
@@ -356,7 +369,7 @@ template <class CallStruct>
 void Session::explain_refusal(const CallStruct& call, Step<CallStruct>& step) {
   if constexpr (kTouches<CallStruct>) {
     step.violations = explain_refusal(step.kept.list, step.kept.count);
-  } else if (near_reservations(call)) {
+  } else if constexpr (kBatch<CallStruct>) {
     const std::size_t count = operations(call);
     for (std::size_t i = 0; i < count && step.violations.empty(); ++i) {
       const Operation one = operation(call, i);
@@ -364,6 +377,9 @@ void Session::explain_refusal(const CallStruct& call, Step<CallStruct>& step) {
       for (Violation& v : step.violations) v.message.insert(0, operation_name(call, i));
     }
   }
+  each_range(call, [&](const Touch& touch) {
+    if (step.violations.empty()) step.violations = explain_refusal(&touch, 1);
+  });
 }
 
 template <class CallStruct>

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rulebook/memory/check_ended.h"
+
+#include "rulebook/check_support.h"
+
+namespace cuvmm {
+using namespace detail;
+
+namespace {
+
+using Kind = ObjectRef::Kind;
+
+struct AliveRule {
+  Kind kind;
+  Rule rule;
+  const char* end;  ///< what became of it
+};
+constexpr AliveRule kRules[] = {
+    {Kind::kStream, Rule::kStreamAlive, "was destroyed"},
+    {Kind::kEvent, Rule::kEventAlive, "was destroyed"},
+    {Kind::kContext, Rule::kContextAlive, "was destroyed"},
+    {Kind::kGreenContext, Rule::kContextAlive, "was destroyed"},
+    {Kind::kModule, Rule::kCodeAlive, "was unloaded"},
+    {Kind::kLibrary, Rule::kCodeAlive, "was unloaded"},
+    {Kind::kGraph, Rule::kGraphAlive, "was destroyed"},
+    {Kind::kExecutableGraph, Rule::kGraphAlive, "was destroyed"},
+    {Kind::kArray, Rule::kArrayAlive, "was destroyed"},
+};
+
+}  // namespace
+
+Violations check_ended_objects(std::span<const EndedObject> named) {
+  Collector out;
+  for (const EndedObject& one : named) {
+    for (const AliveRule& alive : kRules) {
+      if (alive.kind != one.object.kind) continue;
+      out.add(alive.rule,
+              std::string(one.parameter) + ": " + name(one.object.kind) + " " +
+                  hex_text(one.object.value) + " " +
+                  (one.with_context ? "ended with its context" : alive.end),
+              false)
+          .objects.push_back(one.object);
+    }
+  }
+  return out.take();
+}
+
+}  // namespace cuvmm

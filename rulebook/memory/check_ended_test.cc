@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rulebook/memory/check_ended.h"
+
+#include <gmock/gmock.h>
+
+#include "rulebook/testing/world.h"
+
+namespace cuvmm::testing::check_ended_test {
+namespace {
+
+using Kind = ObjectRef::Kind;
+
+EndedObject ended(Kind kind) {
+  return {{.kind = kind, .value = 0x77, .made = {.call = 1}, .ended = {.call = 2}}, "handle"};
+}
+
+Violations look(Kind kind, bool broken) {
+  const EndedObject one = ended(kind);
+  return check_ended_objects(broken ? std::span(&one, 1) : std::span<const EndedObject>());
+}
+
+std::vector<RuleCase> cases() {
+  return {
+      {Rule::kEventAlive, [](World&, bool broken) { return look(Kind::kEvent, broken); }},
+      {Rule::kContextAlive, [](World&, bool broken) { return look(Kind::kContext, broken); }},
+      {Rule::kCodeAlive, [](World&, bool broken) { return look(Kind::kModule, broken); }},
+      {Rule::kGraphAlive, [](World&, bool broken) { return look(Kind::kExecutableGraph, broken); }},
+  };
+}
+const ListedCases kListed(cases);
+
+TEST(CheckEnded, NamesTheParameterTheKindAndTheObject) {
+  const Violations found = look(Kind::kLibrary, true);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].message, "handle: library 0x77 was unloaded");
+  EXPECT_EQ(found[0].objects.front().ended.call, 2u);
+  EXPECT_FALSE(found[0].certain) << "the driver may have given the handle out again";
+}
+
+TEST(CheckEnded, WhatEndedWithItsContextWasNotDestroyed) {
+  EndedObject one = ended(Kind::kEvent);
+  one.with_context = true;
+  EXPECT_EQ(check_ended_objects({&one, 1})[0].message, "handle: event 0x77 ended with its context");
+}
+
+TEST(CheckEnded, EachOfSeveral) {
+  const EndedObject both[] = {ended(Kind::kStream), ended(Kind::kEvent)};
+  EXPECT_EQ(check_ended_objects(both).size(), 2u);
+}
+
+}  // namespace
+}  // namespace cuvmm::testing::check_ended_test

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The objects that a call names, and which of them have ended. Before the driver is asked: it may
+// die of a handle that it has freed.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "api/calls.h"
+#include "rulebook/memory/check_ended.h"
+#include "shim/objects/object_table.h"
+
+namespace cuvmm::shim {
+
+/// The kind of object that a handle of this type stands for; kCount: none that is kept.
+template <class Handle>
+inline constexpr PlainObject::Kind kKindOf = PlainObject::Kind::kCount;
+template <>
+inline constexpr PlainObject::Kind kKindOf<CUstream> = PlainObject::Kind::kStream;
+template <>
+inline constexpr PlainObject::Kind kKindOf<CUevent> = PlainObject::Kind::kEvent;
+template <>
+inline constexpr PlainObject::Kind kKindOf<CUcontext> = PlainObject::Kind::kContext;
+template <>
+inline constexpr PlainObject::Kind kKindOf<CUgreenCtx> = PlainObject::Kind::kGreenContext;
+template <>
+inline constexpr PlainObject::Kind kKindOf<CUmodule> = PlainObject::Kind::kModule;
+template <>
+inline constexpr PlainObject::Kind kKindOf<CUlibrary> = PlainObject::Kind::kLibrary;
+template <>
+inline constexpr PlainObject::Kind kKindOf<CUgraph> = PlainObject::Kind::kGraph;
+template <>
+inline constexpr PlainObject::Kind kKindOf<CUgraphExec> = PlainObject::Kind::kExecutableGraph;
+
+namespace detail {
+
+template <class... Args>
+constexpr bool names_objects(CUresult(CUDAAPI*)(Args...)) {
+  return ((kKindOf<Args> != PlainObject::Kind::kCount) || ...);
+}
+
+}  // namespace detail
+
+/// Whether a call of this kind names an object by its handle.
+template <class CallStruct>
+inline constexpr bool kNamesObjects =
+    detail::names_objects(static_cast<typename CallStruct::Function>(nullptr)) ||
+    requires(const CallStruct& c) {
+  c.config->hStream;
+}
+|| requires(const CallStruct& c) { c.pCopy->dstContext; };
+
+/// visit(kind, handle, parameter) for each object that the call names.
+template <class CallStruct, class Visitor>
+void each_object(const CallStruct& call, Visitor&& visitor) {
+  const auto one = [&](const char* name, auto handle) {
+    constexpr PlainObject::Kind kKind = kKindOf<decltype(handle)>;
+    if constexpr (kKind != PlainObject::Kind::kCount) {
+      visitor(kKind, reinterpret_cast<std::uintptr_t>(handle), name);
+    }
+  };
+  call.visit([&](ParameterKind, const char* name, const auto& field) { one(name, field); });
+  if constexpr (requires { call.config->hStream; }) {
+    if (call.config) one("config->hStream", call.config->hStream);
+  }
+  if constexpr (requires { call.pCopy->dstContext; }) {
+    if (!call.pCopy) return;
+    one("pCopy->dstContext", call.pCopy->dstContext);
+    one("pCopy->srcContext", call.pCopy->srcContext);
+  }
+}
+
+/// Whether one of them may have ended. All that most calls pay.
+template <class CallStruct>
+bool may_name_ended(const CallStruct& call) noexcept {
+  bool may = false;
+  each_object(call, [&](PlainObject::Kind, std::uint64_t handle, const char*) {
+    may |= g_ended.may_hold(handle);
+  });
+  return may;
+}
+
+/// What is wrong with the objects that a call names: those that have ended.
+template <class CallStruct>
+[[gnu::cold, gnu::noinline]] Violations ended_objects(const CallStruct& call) {
+  constexpr std::size_t kMost = 4;
+  EndedObject found[kMost];
+  std::size_t count = 0;
+  each_object(call, [&](PlainObject::Kind kind, std::uint64_t handle, const char* parameter) {
+    if (count == kMost || !g_ended.may_hold(handle)) return;
+    if (const auto gone = object_table().find_ended(kind, handle)) {
+      found[count] = *gone;
+      found[count++].parameter = parameter;
+    }
+  });
+  return check_ended_objects({found, count});
+}
+
+/// The same of the arguments of a function that has no struct.
+template <class... Args>
+[[gnu::cold, gnu::noinline]] Violations ended_among(Args... arguments) {
+  EndedObject found[sizeof...(Args)];
+  std::size_t count = 0;
+  const auto one = [&](auto argument) {
+    constexpr PlainObject::Kind kKind = kKindOf<decltype(argument)>;
+    if constexpr (kKind != PlainObject::Kind::kCount) {
+      const auto handle = reinterpret_cast<std::uintptr_t>(argument);
+      if (const auto gone = object_table().find_ended(kKind, handle)) {
+        found[count] = *gone;
+        found[count++].parameter = name(gone->object.kind);
+      }
+    }
+  };
+  (one(arguments), ...);
+  return check_ended_objects({found, count});
+}
+
+}  // namespace cuvmm::shim
