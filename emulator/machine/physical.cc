@@ -184,7 +184,10 @@ bool Physical::place_at(std::uint64_t at) {
   const int flags = MAP_SHARED | MAP_NORESERVE | MAP_ANONYMOUS | MAP_FIXED;
   void* there = mmap(reinterpret_cast<void*>(at), size_, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (there == MAP_FAILED) return false;
-  bytes_ = static_cast<char*>(there);
+  if (char* const before = std::exchange(bytes_, static_cast<char*>(there))) {
+    for (const Touched::Span& span : touched_.spans()) copy_pages(bytes_, before, span, size_);
+    munmap(before, size_);
+  }
   placed_ = true;
   return true;
 }

@@ -166,6 +166,20 @@ TEST(Shareable, IsAnErrorWhereFilesMayNotBeSoLarge) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
 }
 
+TEST(Shareable, TakesWhatIsNotZeroToWhereTheCpuReachesIt) {
+  const std::uint64_t size = std::uint64_t{1} << 20;
+  void* const room = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(room, MAP_FAILED);
+  Physical memory(size, properties(0), false, 0, nullptr);
+  memory.poison();
+  const std::string poison(memory.touch(0, size), size);
+  ASSERT_NE(poison, std::string(size, 0));
+  ASSERT_TRUE(memory.place_at(reinterpret_cast<std::uintptr_t>(room)));
+  EXPECT_EQ(memory.touch(0, size), room);
+  EXPECT_TRUE(std::string(static_cast<char*>(room), size) == poison);
+  munmap(room, size);
+}
+
 // Memory that the CPU reaches may have been touched anywhere, and by a child of the process.
 TEST(Shareable, TakesOverWhatTheCpuWroteWhereMemoryLies) {
   const std::uint64_t size = std::uint64_t{8} << 20;
