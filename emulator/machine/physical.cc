@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "emulator/luck/luck.h"
 #include "emulator/machine/shareable.h"
@@ -26,6 +28,16 @@ std::uint64_t next_id() {
   return ++last;
 }
 
+// Which pages from `at` on exist: to look at another one would make it. Empty where nobody can
+// tell: mincore() does not name pages that were swapped out.
+std::vector<unsigned char> pages_there(char* at, std::uint64_t size) {
+  struct sysinfo machine {};
+  if (sysinfo(&machine) != 0 || machine.totalswap != 0) return {};
+  std::vector<unsigned char> there((size + kPage - 1) / kPage);
+  if (mincore(at, size, there.data()) != 0) there.clear();
+  return there;
+}
+
 // Copies what is not zero: a page of zeroes would cost memory that was never used.
 void copy_pages(char* to, const char* from, const Touched::Span& span, std::uint64_t size) {
   static constexpr char kZero[kPage] = {};
@@ -33,6 +45,15 @@ void copy_pages(char* to, const char* from, const Touched::Span& span, std::uint
   for (std::uint64_t at = span.begin; at < end; at += kPage) {
     const std::uint64_t n = std::min(kPage, end - at);
     if (std::memcmp(from + at, kZero, n) != 0) std::memcpy(to + at, from + at, n);
+  }
+}
+
+// The same of memory that the CPU may have touched anywhere.
+void copy_all(char* to, char* from, std::uint64_t size) {
+  const std::vector<unsigned char> there = pages_there(from, size);
+  if (there.empty()) return copy_pages(to, from, {0, size}, size);
+  for (std::uint64_t page = 0; page < there.size(); ++page) {
+    if (there[page] & 1) copy_pages(to, from, {page * kPage, (page + 1) * kPage}, size);
   }
 }
 
@@ -153,7 +174,7 @@ bool Physical::move_into(int fd) {
     bytes_ = to;
     return true;
   }
-  copy_pages(to, bytes_, {0, size_}, size_);
+  copy_all(to, bytes_, size_);
   const void* moved = mmap(bytes_, size_, PROT_READ | PROT_WRITE, kFlags | MAP_FIXED, fd, 0);
   munmap(to, size_);
   return moved != MAP_FAILED;
@@ -163,7 +184,10 @@ bool Physical::place_at(std::uint64_t at) {
   const int flags = MAP_SHARED | MAP_NORESERVE | MAP_ANONYMOUS | MAP_FIXED;
   void* there = mmap(reinterpret_cast<void*>(at), size_, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (there == MAP_FAILED) return false;
-  bytes_ = static_cast<char*>(there);
+  if (char* const before = std::exchange(bytes_, static_cast<char*>(there))) {
+    for (const Touched::Span& span : touched_.spans()) copy_pages(bytes_, before, span, size_);
+    munmap(before, size_);
+  }
   placed_ = true;
   return true;
 }

@@ -40,7 +40,8 @@ class Physical {
   /// is still there, in any process.
   bool held_elsewhere();
   /// Keeps its bytes at `at`, over what is there, where the CPU and touch() reach them; false on
-  /// failure. Before anything else is asked of it; whoever owns the place seals it afterwards.
+  /// failure. Before anything but touch() and poison() is asked of it; whoever owns the place seals
+  /// it afterwards.
   bool place_at(std::uint64_t at);
   /// Maps its first `size` bytes at `at`, over what is there, with these PROT_* flags; false on
   /// failure.

@@ -7,10 +7,13 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
 #include <vector>
+
+#include "emulator/machine/physical.h"
 
 namespace cuvmm::emulator {
 namespace {
@@ -161,6 +164,50 @@ TEST(Shareable, IsAnErrorWhereFilesMayNotBeSoLarge) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
   EXPECT_EQ(create_shareable(kSize, properties(0)), -1) << "and no SIGXFSZ";
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+}
+
+TEST(Shareable, TakesWhatIsNotZeroToWhereTheCpuReachesIt) {
+  const std::uint64_t size = std::uint64_t{1} << 20;
+  void* const room = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(room, MAP_FAILED);
+  Physical memory(size, properties(0), false, 0, nullptr);
+  memory.poison();
+  const std::string poison(memory.touch(0, size), size);
+  ASSERT_NE(poison, std::string(size, 0));
+  ASSERT_TRUE(memory.place_at(reinterpret_cast<std::uintptr_t>(room)));
+  EXPECT_EQ(memory.touch(0, size), room);
+  EXPECT_TRUE(std::string(static_cast<char*>(room), size) == poison);
+  munmap(room, size);
+}
+
+// Memory that the CPU reaches may have been touched anywhere, and by a child of the process.
+TEST(Shareable, TakesOverWhatTheCpuWroteWhereMemoryLies) {
+  const std::uint64_t size = std::uint64_t{8} << 20;
+  void* const room = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(room, MAP_FAILED);
+  Physical memory(size, properties(0), false, 0, nullptr);
+  ASSERT_TRUE(memory.place_at(reinterpret_cast<std::uintptr_t>(room)));
+  char* const bytes = static_cast<char*>(room);
+  const std::uint64_t places[] = {0, 4095, 4096 * 7 + 5, size / 2, size - 1};
+  for (const std::uint64_t at : places) bytes[at] = 'x';
+  const pid_t child = fork();
+  if (child == 0) {
+    bytes[size / 4] = 'y';
+    _exit(0);
+  }
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  const int fd = memory.descriptor();
+  ASSERT_GE(fd, 0);
+  std::string held(size, 0);
+  ASSERT_EQ(pread(fd, held.data(), size, 0), static_cast<ssize_t>(size));
+  std::string wanted(size, 0);
+  for (const std::uint64_t at : places) wanted[at] = 'x';
+  wanted[size / 4] = 'y';
+  EXPECT_TRUE(held == wanted);
+  bytes[1] = 'z';
+  EXPECT_EQ(pread(fd, held.data(), 2, 0), 2);
+  EXPECT_EQ(held[1], 'z') << "it is the same memory from then on";
+  munmap(room, size);
 }
 
 }  // namespace

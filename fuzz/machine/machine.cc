@@ -76,16 +76,16 @@ Machine::Machine(const Driver& first, bool multicast, const std::optional<Driver
 void Machine::start() {
   make_current();
   blobs_.clear();
-  std::memset(static_cast<void*>(bindings_), 0, sizeof bindings_);
+  for (Binding* binding : used_bindings_) *binding = {};
+  used_bindings_.clear();
 }
 
 void Machine::make_current() {
-  for (int thread = 0; thread < kThreads; ++thread) {
-    if (thread != 0 && !used_[thread]) continue;
-    CUcontext context = thread == 0 ? contexts_[0][0] : nullptr;
-    on_thread(thread, [&] { drivers_[0](calls::CtxSetCurrent{context}); });
-    current_[thread] = thread == 0 ? 0 : -1;
-    used_[thread] = false;
+  drivers_[0](calls::CtxSetCurrent{contexts_[0][0]});
+  current_[0] = 0;
+  for (int thread = 1; thread < kThreads; ++thread) {
+    stale_[thread] |= std::exchange(used_[thread], false);
+    current_[thread] = -1;
   }
   for (int process = 1; process < processes(); ++process) {
     drivers_[process](calls::CtxSetCurrent{contexts_[process][0]});

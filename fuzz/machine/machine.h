@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "api/driver.h"
 #include "api/posix/worker.h"
@@ -56,7 +57,8 @@ class Machine {
   /// Before a program: nothing is bound, device 0 is current to the first thread of each process
   /// and none to the others.
   void start();
-  /// The contexts that start() makes current, and nothing else.
+  /// The contexts that start() makes current, and nothing else. A thread that is not the caller
+  /// gets its own when it is next used.
   void make_current();
   /// Device of the current context of an op's actor; -1 for none.
   int device_of(int actor) const { return current_[actor]; }
@@ -79,8 +81,14 @@ class Machine {
     bool given = false;  ///< a descriptor that was offered as external memory: no longer closed
     bool taken = false;  ///< and was closed by the driver, whose its number is now
   };
-  Binding& binding(NameKind kind, std::uint8_t name) {
+  const Binding& bound(NameKind kind, std::uint8_t name) const {
     return bindings_[static_cast<std::size_t>(kind)][name];
+  }
+  /// The same to be changed.
+  Binding& binding(NameKind kind, std::uint8_t name) {
+    Binding& out = bindings_[static_cast<std::size_t>(kind)][name];
+    used_bindings_.push_back(&out);
+    return out;
   }
   /// The value of the name that a success makes.
   std::uint64_t made(NameKind kind);
@@ -91,8 +99,10 @@ class Machine {
   std::string error_;
   std::vector<CUcontext> contexts_[kProcesses];
   Binding bindings_[kNameKinds][256];
+  std::vector<Binding*> used_bindings_;  ///< all that may be other than at the start
   int current_[kActors] = {0, -1, -1, 0};
-  bool used_[kThreads] = {};
+  bool used_[kThreads] = {};   ///< has a context that start() does not give it
+  bool stale_[kThreads] = {};  ///< still has one of an earlier program
   std::unique_ptr<Worker> workers_[kThreads];
   int running_ = 0;  ///< the thread that on_thread() is on
   CallMemory memory_;
@@ -106,7 +116,14 @@ void Machine::on_thread(int thread, Work&& work) {
     workers_[thread] = std::make_unique<Worker>(Worker::Place::kBesideCaller);
   }
   running_ = thread;
-  workers_[thread]->run(std::ref(work));
+  if (std::exchange(stale_[thread], false)) {
+    workers_[thread]->run([&] {
+      drivers_[0](calls::CtxSetCurrent{nullptr});
+      work();
+    });
+  } else {
+    workers_[thread]->run(std::ref(work));
+  }
   running_ = 0;
 }
 
@@ -121,7 +138,7 @@ Answer Machine::step(const Op& op, Visit&& visit) {
   Binding* target = makes ? &binding(s.makes, op.name) : nullptr;
   const auto value = [&](NameKind kind, std::uint8_t name, bool& usable) -> std::uint64_t {
     if (kind == NameKind::kNone || name == 0) return 0;
-    const Binding& b = binding(kind, name);
+    const Binding& b = bound(kind, name);
     if (b.state == Binding::kFailed) usable = false;
     // A descriptor is handed over while it is open; the driver may have closed this one.
     if (b.given && process_of(op) != 0) usable = false;
@@ -137,7 +154,7 @@ Answer Machine::step(const Op& op, Visit&& visit) {
   if (op.code == Code::kExtImport && op.ref) binding(s.ref, op.ref).given = true;
   if (op.code == Code::kClose) {
     // A number that is closed may come back as somebody else's: the name stands for nothing now.
-    if (op.ref && binding(s.ref, op.ref).given) return answer;
+    if (op.ref && bound(s.ref, op.ref).given) return answer;
     if (op.ref) binding(s.ref, op.ref).state = Binding::kUnbound;
     if (!usable || first == 0) return answer;
     ::close(static_cast<int>(first));

@@ -223,7 +223,7 @@ std::uint32_t exportable_types(const Driver& driver, int devices) {
 }
 
 // NUMA nodes that exist, of the first 64; 0 when the kernel does not tell.
-std::uint64_t numa_nodes() {
+std::uint64_t read_numa_nodes() {
   const int fd = ::open("/sys/devices/system/node/online", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
   char text[256];
@@ -240,6 +240,12 @@ std::uint64_t numa_nodes() {
     if (*at == ',') ++at;
   }
   return mask;
+}
+
+// The same, of the first time that somebody asks.
+std::uint64_t numa_nodes() {
+  static const std::uint64_t nodes = read_numa_nodes();
+  return nodes;
 }
 
 }  // namespace

@@ -38,8 +38,9 @@ CorpusEnd write_corpus(const std::set<std::string>& programs, const WorkTarget& 
   const TemporaryFolder all;
   if (all.path().empty()) return {0, "", all.problem()};
   if (std::string error = write_all(programs, all.path()); !error.empty()) return {0, "", error};
-  const ChildEnd end = run_child(
-      {program, "--driver", target.emulator, "--from", all.path(), "--corpus", folder}, {});
+  const ChildEnd end = run_child({program, "--driver", target.emulator, "--multicast", "yes",
+                                  "--processes", "2", "--from", all.path(), "--corpus", folder},
+                                 {});
   if (end.code != 0) return {0, "", "cuvmm-fuzz: " + end.output};
   const auto count = std::distance(fs::directory_iterator(folder), fs::directory_iterator());
   return {static_cast<std::size_t>(count), "", ""};

@@ -180,8 +180,11 @@ class FleetTest(unittest.TestCase):
         fuzz = CUVMM.with_name("cuvmm-fuzz")
         if not fuzz.exists():
             self.skipTest("cuvmm-fuzz was not built")
-        done = work("run", "--emulate", "--fuzz", 1, "--seed-seconds", 1, "--out", self.folder / "r")
+        # One of each kind of search.
+        done = work("run", "--emulate", "--fuzz", 5, "--seed-seconds", 1, "--first-seed", 201, "--out", self.folder / "r")
         self.assertEqual(done.returncode, 0, done.stderr)
+        results = json.loads(self.results("r")[0].read_text())["results"]
+        self.assertEqual([each["unit"] for each in results], [f"seed-{201 + i}" for i in range(5)])
         # These searches end when they have found something, after some forty programs, however long those take: what
         # they keep does not depend on the time.
         spoilt = os.environ | {"CUVMM_MUTATION": "remove cuMemMap-flags-zero"}

@@ -20,6 +20,8 @@ std::optional<long> whole(std::string_view text) {
   return value;
 }
 
+constexpr std::string_view kFrom = "-from-";
+
 // "600s" is 600.
 std::optional<long> seconds_in(std::string_view text) {
   if (text.empty() || text.back() != 's') return {};
@@ -36,7 +38,8 @@ std::string Job::label() const {
     case WorkKind::kPairs:
       return "pairs";
     case WorkKind::kFuzz:
-      return fmt::format("fuzz-{}s-{}s", fuzz_seconds, seed_seconds);
+      return fmt::format("fuzz-{}s-{}s", fuzz_seconds, seed_seconds) +
+             (first_seed == 1 ? "" : fmt::format("{}{}", kFrom, first_seed));
     case WorkKind::kRecordings:
       return fmt::format("recordings-{}", recordings);
     case WorkKind::kDoctor:
@@ -60,12 +63,18 @@ std::optional<Job> Job::of_label(std::string_view label) {
     return Job{.kind = WorkKind::kRecordings, .recordings = *count};
   }
   constexpr std::string_view kFuzz = "fuzz-";
+  std::optional<long> first = 1;
+  if (const std::size_t from = label.find(kFrom); from != std::string_view::npos) {
+    first = whole(label.substr(from + kFrom.size()));
+    if (!first || *first < 2) return {};
+    label = label.substr(0, from);
+  }
   const std::size_t dash = label.rfind('-');
   if (label.substr(0, kFuzz.size()) != kFuzz || dash < kFuzz.size()) return {};
   const auto all = seconds_in(label.substr(kFuzz.size(), dash - kFuzz.size()));
   const auto each = seconds_in(label.substr(dash + 1));
   if (!all || !each) return {};
-  return Job{WorkKind::kFuzz, *all, *each};
+  return Job{WorkKind::kFuzz, *all, *each, 0, *first};
 }
 
 std::vector<std::string> units(const Job& job) {
@@ -79,9 +88,8 @@ std::vector<std::string> units(const Job& job) {
       }
       break;
     case WorkKind::kFuzz:
-      for (long seed = 1; seed <= (job.fuzz_seconds + job.seed_seconds - 1) / job.seed_seconds;
-           ++seed) {
-        names.push_back(fmt::format("seed-{}", seed));
+      for (long i = 0; i < (job.fuzz_seconds + job.seed_seconds - 1) / job.seed_seconds; ++i) {
+        names.push_back(fmt::format("seed-{}", job.first_seed + i));
       }
       break;
     case WorkKind::kRecordings:

@@ -18,8 +18,10 @@ struct Job {
   long fuzz_seconds = 0;  ///< of all seeds together
   long seed_seconds = 10;
   long recordings = 0;
+  long first_seed = 1;  ///< of a search
 
-  /// "conformance", "pairs", "fuzz-3600s-10s", "recordings-100", "doctor", "bench": names files.
+  /// "conformance", "pairs", "fuzz-3600s-10s", "fuzz-3600s-10s-from-361", "recordings-100",
+  /// "doctor", "bench": names files.
   std::string label() const;
   /// The job of a label; nothing for any other text.
   static std::optional<Job> of_label(std::string_view label);

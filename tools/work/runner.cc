@@ -67,6 +67,7 @@ UnitResult fuzz_result(const std::string& unit, const ChildEnd& end, const fs::p
   if (end.code == 0) return result;
   result.status = "found";
   result.finding = line_behind(end.output, "kind: ");
+  if (result.finding.empty()) result.finding = line_behind(end.output, "finding: ");
   if (result.finding.empty()) result.finding = fmt::format("cuvmm-fuzz ended with {}", end.code);
   for (const std::string& text : programs_in(found)) {
     if (result.program.empty() || text.size() < result.program.size()) result.program = text;
@@ -74,19 +75,34 @@ UnitResult fuzz_result(const std::string& unit, const ChildEnd& end, const fs::p
   return result;
 }
 
+// What looks for a seed's programs. On the emulator the seeds take turns with everything that
+// fuzz/run searches with; a real driver gets programs of one process, and never multicast.
+std::vector<std::string> search_of(const WorkTarget& target, std::uint64_t seed) {
+  static const std::vector<std::string> kSearches[] = {
+      {"cuvmm-fuzz", "--multicast", "yes"},
+      {"cuvmm-fuzz", "--multicast", "yes", "--judge", "shim"},
+      {"cuvmm-fuzz", "--multicast", "yes", "--processes", "2"},
+      {"cuvmm-fuzz", "--multicast", "yes", "--processes", "2", "--judge", "shim"},
+      {"cuvmm-fuzz-flight", "--processes", "2"}};
+  std::vector<std::string> search{"cuvmm-fuzz"};
+  if (target.emulate) search = kSearches[(seed - 1) % std::size(kSearches)];
+  search[0] = target.programs + "/" + search[0];
+  return search;
+}
+
 std::string run_fuzz(const WorkTarget& target, const Job& job,
                      const std::vector<std::string>& units, const Done& done) {
-  const std::string program = target.programs + "/cuvmm-fuzz";
-  if (std::string problem = missing_program(program); !problem.empty()) return problem;
   for (const std::string& unit : units) {
     const TemporaryFolder found, corpus;
     if (found.path().empty() || corpus.path().empty())
       return found.path().empty() ? found.problem() : corpus.problem();
-    const ChildEnd end =
-        run_child({program, "--driver", target.driver, "--seconds",
-                   std::to_string(job.seed_seconds), "--seed", std::to_string(seed_of(unit)),
-                   "--output", found.path(), "--corpus", corpus.path()},
-                  {});
+    std::vector<std::string> search = search_of(target, seed_of(unit));
+    if (std::string problem = missing_program(search[0]); !problem.empty()) return problem;
+    if (search[0].ends_with("cuvmm-fuzz")) search.insert(search.end(), {"--corpus", corpus.path()});
+    search.insert(search.end(),
+                  {"--driver", target.driver, "--seconds", std::to_string(job.seed_seconds),
+                   "--seed", std::to_string(seed_of(unit)), "--output", found.path()});
+    const ChildEnd end = run_child(search, {});
     constexpr int kMistake = 2, kNoDriver = 3, kNotStarted = 127;
     if (end.code == kMistake || end.code == kNoDriver || end.code == kNotStarted)
       return "cuvmm-fuzz: " + end.output;

@@ -32,7 +32,7 @@ constexpr int kExitUnfinished = 75;  // EX_TEMPFAIL of sysexits.h: run it again
 
 struct WorkSettings {
   bool conformance = false, pairs = false, doctor = false, bench = false;
-  long fuzz = 0, seed_seconds = 10, recordings = 0, shards = 0;
+  long fuzz = 0, seed_seconds = 10, first_seed = 1, recordings = 0, shards = 0;
   int devices = 0;
   bool emulate = false;
   std::string driver, profile, shard = "1/1", out, node, image, json, corpus;
@@ -50,7 +50,7 @@ Job job_of(const WorkSettings& s) {
     throw UsageError{
         "say what to do: one of --conformance, --pairs, --fuzz, --recordings, --doctor, --bench"};
   if (s.recordings > 0) return {.kind = WorkKind::kRecordings, .recordings = s.recordings};
-  if (s.fuzz > 0) return {WorkKind::kFuzz, s.fuzz, s.seed_seconds};
+  if (s.fuzz > 0) return {WorkKind::kFuzz, s.fuzz, s.seed_seconds, 0, s.first_seed};
   if (s.doctor) return {WorkKind::kDoctor};
   if (s.bench) return {WorkKind::kBench};
   return {s.pairs ? WorkKind::kPairs : WorkKind::kConformance};
@@ -58,7 +58,10 @@ Job job_of(const WorkSettings& s) {
 
 // The options that say what to do, as they were typed.
 std::string job_options(const WorkSettings& s) {
-  if (s.fuzz > 0) return fmt::format("--fuzz {} --seed-seconds {}", s.fuzz, s.seed_seconds);
+  if (s.fuzz > 0) {
+    return fmt::format("--fuzz {} --seed-seconds {}", s.fuzz, s.seed_seconds) +
+           (s.first_seed == 1 ? "" : fmt::format(" --first-seed {}", s.first_seed));
+  }
   if (s.recordings > 0) return fmt::format("--recordings {}", s.recordings);
   return s.doctor ? "--doctor" : s.bench ? "--bench" : s.pairs ? "--pairs" : "--conformance";
 }
@@ -201,6 +204,10 @@ void add_job(CLI::App& command, WorkSettings& s) {
   command.add_option("--seed-seconds", s.seed_seconds, "How long one seed is searched from")
       ->type_name("SECONDS")
       ->check(whole_number(1, 1'000'000))
+      ->capture_default_str();
+  command.add_option("--first-seed", s.first_seed, "The first of the seeds that are searched from")
+      ->type_name("N")
+      ->check(whole_number(1, 1'000'000'000))
       ->capture_default_str();
   command
       .add_option("--recordings", s.recordings,

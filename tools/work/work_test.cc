@@ -28,14 +28,15 @@ void give(Merger& merger, const ShardResult& result) {
 TEST(WorkJobTest, LabelsReadBack) {
   for (const Job& job : {Job{WorkKind::kConformance}, Job{WorkKind::kPairs}, Job{WorkKind::kDoctor},
                          Job{WorkKind::kBench}, Job{WorkKind::kFuzz, 3600, 10},
+                         Job{.kind = WorkKind::kFuzz, .fuzz_seconds = 60, .first_seed = 361},
                          Job{.kind = WorkKind::kRecordings, .recordings = 7}}) {
     const auto read = Job::of_label(job.label());
     ASSERT_TRUE(read) << job.label();
     EXPECT_EQ(read->label(), job.label());
   }
-  for (const char* wrong :
-       {"", "fuzz", "fuzz-", "fuzz-10s", "fuzz-s-s", "fuzz-0s-1s", "fuzz--1s-1s", "conformance2",
-        "recordings-", "recordings-0", "recordings-x"})
+  for (const char* wrong : {"", "fuzz", "fuzz-", "fuzz-10s", "fuzz-s-s", "fuzz-0s-1s",
+                            "fuzz--1s-1s", "fuzz-1s-1s-from-", "fuzz-1s-1s-from-1", "conformance2",
+                            "recordings-", "recordings-0", "recordings-x"})
     EXPECT_FALSE(Job::of_label(wrong)) << wrong;
 }
 
@@ -58,6 +59,8 @@ TEST(WorkJobTest, ShardsHaveEachUnitOnce) {
   EXPECT_EQ(together, std::multiset<std::string>(all.begin(), all.end()));
   EXPECT_EQ(all.size(), 100u);
   EXPECT_EQ(seed_of(all.back()), 100u);
+  EXPECT_EQ(units({WorkKind::kFuzz, 30, 10, 0, 500}),
+            (std::vector<std::string>{"seed-500", "seed-501", "seed-502"}));
 }
 
 TEST(WorkResultTest, ReadsBackAndIsHeldToItsName) {
