@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of pools begins where its allocation stands in a stream: who uses it without waiting.
+#include "api/posix/cancel_off.h"
 #include "shim/work/work_room.h"
 
 namespace cuvmm::shim {
@@ -35,15 +36,18 @@ StreamId WorkRoom::unawaited_birth(const Ticket& ticket, Address address) {
 std::optional<WorkRoom::Early> WorkRoom::comes_early(const Ticket& ticket, const UsedMemory& memory,
                                                      std::size_t first) {
   if (!ticket || !allocates()) return {};
+  const CancelOff no_cancel;
   for (std::size_t i = first; i < memory.size(); ++i) {
-    const UsedRange used = memory[i];
-    if (used.evidence == Evidence::kWord) continue;
-    const Address address = used.base;
     Asked asked;
     {
       const Locked lock(mutex_);
-      const StreamId birth = unawaited_birth(ticket, address);
-      if (birth == 0) continue;
+      StreamId birth = 0;
+      for (; i < memory.size(); ++i) {
+        if (memory[i].evidence == Evidence::kWord) continue;
+        birth = unawaited_birth(ticket, memory[i].base);
+        if (birth != 0) break;
+      }
+      if (birth == 0) return {};
       asked = begin_to_ask(birth);
     }
     ask(asked);
@@ -51,7 +55,7 @@ std::optional<WorkRoom::Early> WorkRoom::comes_early(const Ticket& ticket, const
     end_to_ask(asked);
     // What happens to be over goes well this time; the next one may not.
     const bool found = asked.answer == CUDA_ERROR_NOT_READY || options_.unordered;
-    if (found) return Early{address, asked.key.handle, i};
+    if (found) return Early{memory[i].base, asked.key.handle, i};
     if (asked.answer == CUDA_SUCCESS) lucky_.fetch_add(1, std::memory_order_relaxed);
   }
   return {};
