@@ -17,6 +17,7 @@ StreamId OrderState::open(ContextId context, Kind kind) {
     for (auto& [other, each] : streams_) each.seen_legacy = each.seen_by_legacy = 0;
   }
   stream.home = &home;
+  ++home.changes;
   join(stream.after, home.after);
   return id;
 }
@@ -41,7 +42,7 @@ Position OrderState::queue(StreamId id) {
   if (!found) return 0;
   Stream& stream = *found;
   arrive(stream);
-  ++stream.version;
+  change(stream);
   return ++stream.last;
 }
 
@@ -69,7 +70,7 @@ void OrderState::wait(StreamId id, EventId event) {
   const auto recorded = events_.find(event);
   if (recorded == events_.end()) return;
   join(stream.after, recorded->second);
-  ++stream.version;
+  change(stream);
 }
 
 void OrderState::wait_in(std::optional<ContextId> context, EventId event) {
@@ -80,7 +81,7 @@ void OrderState::wait_in(std::optional<ContextId> context, EventId event) {
   for (auto& [id, stream] : streams_) {
     if (context && stream.context != *context) continue;
     join(stream.after, waited);
-    ++stream.version;
+    change(stream);
   }
 }
 
@@ -164,8 +165,8 @@ bool OrderState::hears(StreamId later) const {
   });
 }
 
-bool OrderState::finished(StreamId stream, Position work) const {
-  return !streams_.contains(stream) || finished_.at(stream) >= work;
+Position OrderState::finished_until(StreamId stream) const {
+  return streams_.contains(stream) ? finished_.at(stream) : ~Position{0};
 }
 
 bool OrderState::comes_before(StreamId stream, Position work, StreamId later) const {
@@ -222,6 +223,11 @@ void OrderState::awaited(Self& self, const Stream& stream, Visit visit) {
 }
 
 void OrderState::arrive(Stream& stream) {
+  if (stream.kind == Kind::kLegacy) {
+    // There may be many others, and each launch comes by here.
+    const std::uint64_t changes = stream.home->changes;
+    if (std::exchange(stream.seen_changes, changes) == changes) return;
+  }
   awaited(*this, stream, [&](StreamId id, Stream& other) {
     const bool legacy = stream.kind == Kind::kLegacy;
     std::uint64_t& seen = legacy ? other.seen_by_legacy : stream.seen_legacy;
@@ -234,7 +240,7 @@ void OrderState::arrive(Stream& stream) {
 void OrderState::follow(Stream& stream, StreamId other, const Stream& from) {
   join(stream.after, from.after);
   if (!finished(other, from.last)) stream.after.raise(other, from.last);
-  ++stream.version;
+  change(stream);
 }
 
 void OrderState::join(Clock& into, const Clock& from) const {

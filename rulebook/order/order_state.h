@@ -90,7 +90,10 @@ class OrderState {
   bool hears(StreamId later) const;
 
   /// Whether the host knows that this work is over.
-  bool finished(StreamId stream, Position work) const;
+  bool finished(StreamId stream, Position work) const { return finished_until(stream) >= work; }
+  /// The newest work of the stream that the host knows to be over, and with it all before it. Of a
+  /// stream that is gone, all is.
+  Position finished_until(StreamId stream) const;
   /// Whether this work is over before work starts that is queued to `later` now. It may be the same
   /// stream.
   bool comes_before(StreamId stream, Position work, StreamId later) const;
@@ -108,12 +111,13 @@ class OrderState {
 
  private:
   struct Context {
-    StreamId legacy = 0;  ///< 0: none
-    Clock after;          ///< what streams come after that are opened now
+    StreamId legacy = 0;        ///< 0: none
+    Clock after;                ///< what streams come after that are opened now
+    std::uint64_t changes = 0;  ///< of the versions of its blocking streams
   };
   struct Stream {
     ContextId context = 0;
-    const Context* home = nullptr;  ///< of this context; lives as long as its streams
+    Context* home = nullptr;  ///< of this context; lives as long as its streams
     Kind kind = Kind::kBlocking;
     bool closed = false;
     Position last = 0;  ///< number of the newest work
@@ -122,12 +126,18 @@ class OrderState {
     std::uint64_t version = 1;
     std::uint64_t seen_legacy = 0;     ///< the version of the legacy stream that `after` has
     std::uint64_t seen_by_legacy = 0;  ///< the version of this one that the legacy stream has
+    std::uint64_t seen_changes = 0;    ///< of a legacy stream: it has all versions up to here
   };
 
   // The default stream's rules: visit(id, other) for the streams that an action on this one waits
   // for. `self` is this state, const or not.
   template <class Self, class Visit>
   [[gnu::hot]] static void awaited(Self& self, const Stream& stream, Visit visit);
+  // What is known of the stream is something else from here on.
+  static void change(Stream& stream) {
+    ++stream.version;
+    if (stream.kind == Kind::kBlocking) ++stream.home->changes;
+  }
   // An action on the stream: it waits for them.
   [[gnu::hot]] void arrive(Stream& stream);
   // All that `from` has and that may still run, its own work too.

@@ -11,7 +11,7 @@
 
 namespace cuvmm {
 
-/// T has a default value, which takes the place of what was taken out.
+/// What was taken out stays in its place until another one takes that.
 template <class T>
 class Ring {
  public:
@@ -20,8 +20,9 @@ class Ring {
   /// From the front, below size().
   const T& operator[](std::size_t i) const { return places_[at(i)]; }
   const T& front() const { return places_[first_]; }
+  T& front() { return places_[first_]; }
 
-  /// A default value, for the caller to complete.
+  /// What was there before, or a default value: the caller writes all of it.
   T& push_back() {
     if (count_ == places_.size()) [[unlikely]]
       grow();
@@ -37,13 +38,7 @@ class Ring {
       std::copy(elements.begin() + before_end, elements.end(), places_.data());
     count_ += elements.size();
   }
-  void pop_front() {
-    places_[first_] = T{};
-    first_ = at(1);
-    --count_;
-  }
-  /// So many of them, of a kind that holds nothing.
-  void pop_front(std::size_t count) requires std::is_trivially_copyable_v<T> {
+  void pop_front(std::size_t count = 1) {
     first_ = at(count);
     count_ -= count;
   }

@@ -6,9 +6,10 @@
 namespace cuvmm {
 
 void Uses::Log::drop_first() {
-  const Entry& entry = entries.front();
+  Entry& entry = entries.front();
   pointers.drop(entry.pointers);
   ranges.drop(entry.ranges);
+  entry.shared.reset();
   entries.pop_front();
 }
 

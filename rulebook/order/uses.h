@@ -55,6 +55,8 @@ struct UsedMemory {
   // The work may have been given addresses that are not among these:
   bool given_outside = false;  ///< of memory that does not matter
   bool given_structs = false;  ///< in words that nobody looks at
+  /// The bits of all pointers by `and` and by `or`, where somebody knows them; else 0.
+  std::uint64_t common_bits = 0, all_bits = 0;
 
   bool empty() const { return pointers.empty() && ranges.empty(); }
   std::size_t size() const { return pointers.size() + ranges.size(); }
@@ -159,6 +161,7 @@ class Uses {
       return part;
     }
     void drop(const Part& part) {
+      if (part.count == 0) return;
       ring.pop_front(part.count);
       gone += part.count;
     }
@@ -202,10 +205,13 @@ inline void Uses::Log::widen(const UsedMemory& more) {
   Address highest = first ? 0 : last;
   // Two words at a time: no processor of ours finds their lowest and highest as fast as these,
   // which are not further inside.
-  Address common = ~Address{0}, any = 0;
-  for (const GivenWord pointer : more.pointers) {
-    common &= pointer.bits();
-    any |= pointer.bits();
+  Address common = more.common_bits, any = more.all_bits;
+  if (any == 0) {
+    common = ~Address{0};
+    for (const GivenWord pointer : more.pointers) {
+      common &= pointer.bits();
+      any |= pointer.bits();
+    }
   }
   lowest = std::min(lowest, common & GivenWord::kAddress);
   highest = std::max(highest, any & GivenWord::kAddress);
@@ -223,10 +229,14 @@ inline bool Uses::Log::has_room(const UsedMemory& more) const {
 }
 
 template <class Dropped>
-Use& Uses::add(StreamId stream, const Use& use, const UsedMemory& all, Dropped&& dropped) {
+Use& Uses::add(StreamId stream, const Use& use, const UsedMemory& memory, Dropped&& dropped) {
+  if (memory.pointers.size() > kMostRanges || memory.ranges.size() > kMostRanges) [[unlikely]] {
+    UsedMemory less = memory;
+    less.pointers = memory.pointers.first(std::min(memory.pointers.size(), kMostRanges));
+    less.ranges = memory.ranges.first(std::min(memory.ranges.size(), kMostRanges));
+    return add(stream, use, less, dropped);
+  }
   Log& log = logs_[stream];
-  const UsedMemory memory{all.pointers.first(std::min(all.pointers.size(), kMostRanges)),
-                          all.ranges.first(std::min(all.ranges.size(), kMostRanges))};
   while (!log.has_room(memory)) {
     dropped(log.entries.front().use);
     log.drop_first();
@@ -249,6 +259,7 @@ Use& Uses::add(StreamId stream, const Use& use, Shared ranges, Dropped&& dropped
   log.widen({.pointers = {}, .ranges = *ranges});
   Entry& entry = log.entries.push_back();
   entry.use = use;
+  entry.pointers = entry.ranges = {};
   entry.shared = std::move(ranges);
   return entry.use;
 }

@@ -20,7 +20,6 @@ void Process::find_in_use() {
   in_use_ = open->session.in_use(kPatienceForBooks);
   const auto ended = open->session.with_model_within(kPatienceForBooks, &ended_with_context);
   ended_with_context_ = ended.value_or(AllInUse());
-  prepare_symbolizer();
   add_objects(in_use_, kPatienceForBooks);
   leave_out_the_runtimes(in_use_);
   leave_out_the_runtimes(ended_with_context_);
@@ -34,6 +33,7 @@ bool Process::lists_in_use() const {
 
 std::string Process::in_use_listed() const {
   if (!lists_in_use()) return {};
+  prepare_symbolizer();
   return places_text(in_use_, live::kInUse) +
          places_text(ended_with_context_, live::kEndedWithContext);
 }

@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <set>
 
 namespace cuvmm::shim {
 
@@ -65,18 +64,11 @@ std::vector<std::uint32_t> other_threads() {
 Alive count_alive(const Model& model) {
   Alive alive;
   const std::vector<std::uint32_t> running = other_threads();
-  for (const auto& [handle, allocation] : model.allocations()) {
-    if (leaks(model, allocation, running)) continue;
+  const auto count = [&](const Allocation& allocation) {
     ++alive.allocations;
     alive.bytes += allocation.size;
-  }
-  std::set<Address> given_up;
-  for (const Abandoned& abandoned : abandoned_reservations(model, running)) {
-    for (const Reservation* r : abandoned.reservations) given_up.insert(r->base);
-  }
-  for (const auto& [base, reservation] : model.reservations()) {
-    alive.reservations += !given_up.contains(base);
-  }
+  };
+  each_alive(model, running, count, [&](const Reservation&) { ++alive.reservations; });
   return alive;
 }
 

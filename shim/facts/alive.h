@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "rulebook/check.h"
@@ -21,6 +22,22 @@ struct Alive {
 /// does not tell. Called with the session's lock held, it includes every running thread that made
 /// an object of the model.
 std::vector<std::uint32_t> other_threads();
+
+/// allocation(a) and reservation(r) for each that is not a leak.
+template <class OfAllocation, class OfReservation>
+void each_alive(const Model& model, const StillRunning& running, OfAllocation&& allocation,
+                OfReservation&& reservation) {
+  for (const auto& [handle, a] : model.allocations()) {
+    if (!leaks(model, a, running)) allocation(a);
+  }
+  std::set<Address> given_up;
+  for (const Abandoned& abandoned : abandoned_reservations(model, running)) {
+    for (const Reservation* r : abandoned.reservations) given_up.insert(r->base);
+  }
+  for (const auto& [base, r] : model.reservations()) {
+    if (!given_up.contains(base)) reservation(r);
+  }
+}
 
 /// Counts the objects that are not leaks.
 Alive count_alive(const Model& model);

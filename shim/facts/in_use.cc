@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
-#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -19,6 +18,7 @@
 #include "live/frames/stack_text.h"
 #include "live/in_use_text.h"
 #include "live/words.h"
+#include "shim/facts/alive.h"
 #include "shim/loader/module_map.h"
 #include "shim/objects/object_table.h"
 #include "shim/report/json.h"
@@ -82,20 +82,15 @@ class Places {
 };
 
 void add_vmm(Places& places, const Model& model, const StillRunning& running) {
-  for (const auto& [handle, a] : model.allocations()) {
-    if (leaks(model, a, running)) continue;
+  const auto add_allocation = [&](const Allocation& a) {
     const bool by_mapping = a.references == 0 && a.mappings == 0;
     if (!by_mapping) places.add(live::words(live::MemoryHeld{a, 0}), a.size, a.made);
-  }
-  std::set<Address> given_up;
-  for (const Abandoned& abandoned : abandoned_reservations(model, running)) {
-    for (const Reservation* r : abandoned.reservations) given_up.insert(r->base);
-  }
-  for (const auto& [base, r] : model.reservations()) {
-    if (given_up.contains(base)) continue;
+  };
+  const auto add_reservation = [&](const Reservation& r) {
     places.add(model.holds_mapping(r) ? live::kReservationWords : live::kEmptyReservationWords,
                r.size, r.made);
-  }
+  };
+  each_alive(model, running, add_allocation, add_reservation);
 }
 
 void add_pools(Places& places, const Model& model, const StillRunning& running) {
@@ -170,6 +165,7 @@ class Runtimes {
     return live::file_name(map_.find(address - 1).path).starts_with("libcudart");
   }
   static bool by_symbols(const char* what, StackId stack) {
+    prepare_symbolizer();
     std::vector<Frame> frames = symbolize(stack);
     if (frames.empty()) return true;
     if (!live::of_cuda_runtime(frames.front())) return frames.front().function.empty();

@@ -254,6 +254,10 @@ void each_event([[maybe_unused]] const CallStruct& call, [[maybe_unused]] Visit&
   }
 }
 
+inline Launch kind_of(const Layout& layout) {
+  return layout.hidden ? Launch::kHidden : Launch::kPlain;
+}
+
 /// What the host waits for in this call.
 template <class CallStruct>
 OrderKept<CallStruct> awaited(WorkRoom& room, const CallStruct& call, bool per_thread) {

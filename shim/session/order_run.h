@@ -4,6 +4,10 @@
 // shim/session/session_run.h.
 #pragma once
 
+#include <cxxabi.h>
+
+#include <optional>
+
 #include "api/posix/cancel_off.h"
 #include "shim/intercept/runtime_call.h"
 #include "shim/objects/ended.h"
@@ -38,6 +42,8 @@ CUresult Session::order(Symbol symbol, const CallStruct& call,
   const InFlightScope scope(here);
   try {
     before_order(call, is_per_thread(symbol), step);
+  } catch (const abi::__forced_unwind&) {
+    throw;
   } catch (...) {
     turn_off();
   }
@@ -133,7 +139,11 @@ void Session::follow_captures(const CallStruct& call, bool per_thread, CUresult 
 
 template <class CallStruct>
 void Session::before_order(const CallStruct& call, bool per_thread, Ordering<CallStruct>& step) {
-  const CancelOff no_cancel;
+  std::optional<CancelOff> no_cancel;
+  // Few launches ask something, and the question guards itself: but for that of the current
+  // context, by which each comes to a default stream. In a driver that is cancelled there, a launch
+  // may be as well, and nothing was done for it yet.
+  if constexpr (!kLaunches<CallStruct>) no_cancel.emplace();
   if constexpr (kLaunches<CallStruct>) {
     step.ticket = work_.enter(order_stream(call), per_thread, &step.kept.event);
     if (!step.ticket || !call.f) return;
@@ -190,6 +200,12 @@ template <class CallStruct>
 void Session::after_launch(const CallStruct& call, CUresult result, const Caller& caller,
                            Ordering<CallStruct>& step) {
   const auto& kept = step.kept;
+  if constexpr (kLaunches<CallStruct>) {
+    if (kept.empty() && !kept.tells && step.violations.empty()) {
+      const Launch given = kept.layout ? kind_of(*kept.layout) : Launch::kNone;
+      return work_.act(step.ticket, given, kept.event);
+    }
+  }
   Use use;
   use.what = kLaunches<CallStruct> ? "kernel" : "graph";
   if (!kept.empty() || !step.violations.empty()) {
@@ -197,7 +213,6 @@ void Session::after_launch(const CallStruct& call, CUresult result, const Caller
     use.origin.stack = capture_stack(caller);
   }
   if constexpr (kLaunches<CallStruct>) {
-    if (!kept.layout) return work_.act(step.ticket, Launch::kNone, kept.event);
     use.function = kept.layout->function;
     const UsedMemory memory = kept.pointers.memory();
     use.given_outside = memory.given_outside;
@@ -205,8 +220,7 @@ void Session::after_launch(const CallStruct& call, CUresult result, const Caller
     // It may say that it is done with its memory while it goes on.
     use.sure = !kept.tells;
     each_event(call, [&](CUevent event) { work_.record_ahead(step.ticket, event); });
-    work_.use(step.ticket, use, memory, kept.layout->hidden ? Launch::kHidden : Launch::kPlain,
-              kept.pointers.surest(), kept.event);
+    work_.use(step.ticket, use, memory, kind_of(*kept.layout), kept.pointers.surest(), kept.event);
     if (kept.tells) [[unlikely]]
       work_.settle(step.ticket, host_waits::kTellsItself, nullptr, 0);
   } else {
@@ -229,8 +243,12 @@ void Session::after_launch(const CallStruct& call, CUresult result, const Caller
 template <class CallStruct>
 void Session::after_order(const CallStruct& call, CUresult result, const Caller& caller,
                           Ordering<CallStruct>& step) {
-  const CancelOff no_cancel;
   const WorkRoom::Telling telling(work_, step.ticket);
+  if constexpr (kLaunches<CallStruct>) {
+    if (result == CUDA_SUCCESS && step.violations.empty()) [[likely]]
+      return after_launch(call, result, caller, step);
+  }
+  const CancelOff no_cancel;
   if (result != CUDA_SUCCESS) {
     if constexpr (kLaunches<CallStruct> || kLaunchesGraph<CallStruct>) {
       if (!step.violations.empty()) [[unlikely]]

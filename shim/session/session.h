@@ -258,8 +258,8 @@ class alignas(64) Session {
   [[gnu::hot]] void after_order(const CallStruct& call, CUresult result, const Caller& caller,
                                 Ordering<CallStruct>& step);
   template <class CallStruct>
-  [[gnu::hot]] void after_launch(const CallStruct& call, CUresult result, const Caller& caller,
-                                 Ordering<CallStruct>& step);
+  [[gnu::always_inline]] inline void after_launch(const CallStruct& call, CUresult result,
+                                                  const Caller& caller, Ordering<CallStruct>& step);
   template <class CallStruct>
   WorkEntry<CallStruct> enter_work(Symbol symbol, const CallStruct& call) noexcept;
   template <class CallStruct>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of pools begins where its allocation stands in a stream: who uses it without waiting.
+#include "api/posix/cancel_off.h"
 #include "shim/work/work_room.h"
 
 namespace cuvmm::shim {
@@ -62,16 +63,19 @@ const WorkRoom::Birth* WorkRoom::unawaited_birth(const Ticket& ticket, Address a
 std::optional<WorkRoom::Early> WorkRoom::comes_early(const Ticket& ticket, const UsedMemory& memory,
                                                      std::size_t first) {
   if (!ticket || !allocates()) return {};
+  const CancelOff no_cancel;
   for (std::size_t i = first; i < memory.size(); ++i) {
-    const UsedRange used = memory[i];
-    if (used.evidence == Evidence::kWord) continue;
-    const Address address = used.base;
     Asked asked;
     bool of_graph = false;
     {
       const Locked lock(mutex_);
-      const Birth* const birth = unawaited_birth(ticket, address);
-      if (!birth) continue;
+      const Birth* birth = nullptr;
+      for (; i < memory.size(); ++i) {
+        if (memory[i].evidence == Evidence::kWord) continue;
+        birth = unawaited_birth(ticket, memory[i].base);
+        if (birth) break;
+      }
+      if (!birth) return {};
       of_graph = birth->of_graph;
       asked = begin_to_ask(birth->stream);
     }
@@ -80,7 +84,7 @@ std::optional<WorkRoom::Early> WorkRoom::comes_early(const Ticket& ticket, const
     end_to_ask(asked);
     // What happens to be over goes well this time; the next one may not.
     const bool found = asked.answer == CUDA_ERROR_NOT_READY || options_.unordered;
-    if (found) return Early{address, asked.key.handle, i, of_graph};
+    if (found) return Early{memory[i].base, asked.key.handle, i, of_graph};
     if (asked.answer == CUDA_SUCCESS) lucky_.fetch_add(1, std::memory_order_relaxed);
   }
   return {};

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "api/posix/cancel_off.h"
+
 namespace cuvmm::shim {
 
 /// Null where the driver has no such function. `cuda.h` is not trusted with the names: it renames
@@ -105,19 +107,23 @@ Questions find_questions(Find&& find) {
 class RelaxedCapture {
  public:
   /// Nothing unless `needed`.
-  RelaxedCapture(const Questions& ask, bool needed) : ask_(ask) {
-    changed_ = needed && ask_.exchange_mode(&mode_) == CUDA_SUCCESS;
-  }
+  RelaxedCapture(const Questions& ask, bool needed) : ask_(ask), changed_(needed && exchange()) {}
   RelaxedCapture(const RelaxedCapture&) = delete;
   RelaxedCapture& operator=(const RelaxedCapture&) = delete;
   ~RelaxedCapture() {
-    if (changed_) ask_.exchange_mode(&mode_);
+    if (changed_) [[unlikely]]
+      exchange();
   }
 
  private:
+  [[gnu::cold, gnu::noinline]] bool exchange() {
+    const CancelOff no_cancel;
+    return ask_.exchange_mode(&mode_) == CUDA_SUCCESS;
+  }
+
   const Questions& ask_;
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
-  bool changed_ = false;
+  const bool changed_;
 };
 
 }  // namespace cuvmm::shim

@@ -229,6 +229,15 @@ TEST_F(WorkMemory, AnArgumentWhereNothingWasMappedIsFound) {
   EXPECT_EQ(sink.all[0].kind(), RuleKind::kUndefined);
 }
 
+TEST_F(WorkMemory, AnArgumentIsNamedByItsNumberBehindOthersThatDoNotMatter) {
+  map();
+  CUdeviceptr reserved = 0;
+  run(calls::MemAddressReserve{&reserved, kSize, 0, kBase + kSize, 0});
+  launch(s_, {7, kBase, 8, 9, kBase + kSize + kGranule});
+  ASSERT_THAT(found(), ElementsAre("launch-argument-mapped"));
+  EXPECT_THAT(sink.all[0].violation.message, testing::HasSubstr("argument 4 is 0x"));
+}
+
 TEST_F(WorkMemory, TheEndOfAMappingIsNoPlaceToGo) {
   map();
   CUdeviceptr reserved = 0;

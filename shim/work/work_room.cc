@@ -80,6 +80,7 @@ StreamKey WorkRoom::key_of(CUstream handle, bool per_thread) const {
 }
 
 bool WorkRoom::capturing(const StreamKey& key) const {
+  const CancelOff no_cancel;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUresult answer =
       options_.questions.is_capturing(reinterpret_cast<CUstream>(key.handle), &status);
@@ -93,6 +94,7 @@ LearnedStream WorkRoom::learn(const StreamKey& key) const {
   if (key.handle == StreamKey::kPerThread) {
     return {key.context != 0, key.context, OrderState::Kind::kBlocking};
   }
+  const CancelOff no_cancel;
   const RelaxedCapture relaxed(options_.questions, captures());
   const auto handle = reinterpret_cast<CUstream>(key.handle);
   CUcontext context = nullptr;
@@ -110,9 +112,9 @@ WorkRoom::Ticket WorkRoom::let_in(Stream& stream, ReservedEvent* reserved) {
   const bool alone = stream.inside++ == 0;
   if (!alone) ++stream.overlaps;
   // An event belongs to the context of its stream. The lock is held anyway.
-  if (reserved && stream.learned.context == reserved->context) {
+  if (reserved) {
     reserved->stream = stream.key.handle;
-    events_.take(reserved->context, *reserved);
+    events_.take(stream.learned.context, *reserved);
   }
   return {.stream = stream.id, .alone = alone, .overlaps = stream.overlaps};
 }
@@ -121,7 +123,6 @@ WorkRoom::Ticket WorkRoom::enter(CUstream handle, bool per_thread, ReservedEvent
   const StreamKey key = key_of(handle, per_thread);
   if (captures() && capturing(key)) return {};
   if (options_.mode != AsyncMode::kExact) reserved = nullptr;
-  if (reserved) reserved->context = key.is_default() ? key.context : current_context();
   {
     const Locked lock(mutex_);
     if (Stream* known = streams_.find(key)) [[likely]]
@@ -217,6 +218,7 @@ Position WorkRoom::use(const Ticket& ticket, const Use& use, const Uses::Shared&
 OwnEvent WorkRoom::record_own(const Ticket& ticket, const ReservedEvent& reserved) {
   if (reserved.event == 0) [[unlikely]]
     return record_own(ticket);
+  const CancelOff no_cancel;
   const RelaxedCapture relaxed(options_.questions, captures());
   if (record_event(options_.questions, reserved.event, reserved.stream)) [[likely]]
     return reserved;
@@ -227,6 +229,7 @@ OwnEvent WorkRoom::record_own(const Ticket& ticket, const ReservedEvent& reserve
 
 // Of a launch only until there are as many events as it needs.
 [[gnu::cold, gnu::noinline]] OwnEvent WorkRoom::record_own(const Ticket& ticket) {
+  const CancelOff no_cancel;
   const std::uint64_t current = current_context();
   OwnEvent own;
   std::uint64_t handle = 0;
@@ -252,10 +255,12 @@ void WorkRoom::dropped(StreamId id, const Use& use) {
   if (use.event != 0 && stream) events_.give_back(stream->learned.context, use.event);
 }
 
-void WorkRoom::drop_finished(StreamId stream) {
-  uses_.drop_while(stream, [&](const Use& use) CUVMM_UNCHECKED {
-    if (!order_.finished(stream, use.position)) return false;
-    dropped(stream, use);
+void WorkRoom::drop_finished(StreamId id) {
+  const Position finished = order_.finished_until(id);
+  const Stream* const stream = streams_.at(id);
+  uses_.drop_while(id, [&](const Use& use) CUVMM_UNCHECKED {
+    if (use.position > finished) return false;
+    if (use.event != 0 && stream) events_.give_back(stream->learned.context, use.event);
     return true;
   });
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "shim/intercept/in_flight.h"
 #include "shim/testing/work_world.h"
 
 namespace cuvmm::shim {
@@ -172,7 +173,6 @@ TEST_F(WorkStreams, NoThreadIsCancelledInAQuestion) {
   std::thread([&] {
     ::pthread_cancel(::pthread_self());
     launch(s_, {kBase});
-    launch(nullptr, {kBase});
     run(calls::MemcpyDtoDAsync{kBase, kBase + kGranule, 16, s_});
     run(calls::MemsetD8{kBase, 0, 16});
     run(calls::StreamSynchronize{s_});
@@ -184,6 +184,57 @@ TEST_F(WorkStreams, NoThreadIsCancelledInAQuestion) {
   }).join();
   answers.cancels = false;
   EXPECT_TRUE(returned);
+}
+
+// But for one: it costs each launch to a default stream, and a driver that looks there looks in the
+// launch, too. The thread ends as it would there, and nothing is left of the call.
+TEST_F(WorkStreams, AThreadIsCancelledInTheQuestionForTheContextAsInALaunch) {
+  map();
+  launch(nullptr, {kBase});
+  answers.cancels = true;
+  bool returned = false, left = true;
+  std::thread([&] {
+    struct AtEnd {
+      bool& left;
+      ~AtEnd() { left = in_flight() != nullptr; }
+    } const at_end{left};
+    ::pthread_cancel(::pthread_self());
+    launch(nullptr, {kBase});
+    returned = true;
+  }).join();
+  answers.cancels = false;
+  EXPECT_FALSE(returned);
+  EXPECT_FALSE(left);
+  busy(CU_STREAM_LEGACY);
+  launch(nullptr, {kBase});
+  unmap();
+  EXPECT_THAT(found(), testing::Contains("cuMemUnmap-idle")) << "nobody is inside of a launch";
+}
+
+// A launch asks seldom, and then guards the question alone: of a function and of a stream that are
+// not known, of memory of a pool that may come too early, and of all while something is captured.
+TEST_F(WorkStreams, NoThreadIsCancelledInASeldomQuestion) {
+  mode = AsyncMode::kExact;
+  map();
+  CUdeviceptr early = 0;
+  EXPECT_EQ(run(calls::MemAllocAsync{&early, kGranule, t_}), CUDA_SUCCESS);
+  busy(t_);
+  answers.cancels = true;
+  bool returned = false;
+  std::thread([&] {
+    ::pthread_cancel(::pthread_self());
+    launch(s_, {early});
+    run(calls::ModuleUnload{nullptr});
+    launch(stream(0x77), {kBase});
+    run(calls::StreamBeginCapture{t_, CU_STREAM_CAPTURE_MODE_GLOBAL});
+    launch(s_, {kBase});
+    returned = true;
+    ::pthread_testcancel();
+    returned = false;
+  }).join();
+  answers.cancels = false;
+  EXPECT_TRUE(returned);
+  EXPECT_THAT(found(), testing::Contains("data-pool-ordered"));
 }
 
 TEST_F(WorkStreams, TheLegacyStreamIsBusyForOthersToo) {

@@ -17,6 +17,7 @@ class ArgumentCache {
     std::uint64_t salt;
     Asked(std::uint64_t stream, std::uint64_t generation) : salt(mix(mix(stream) + generation)) {}
   };
+  static constexpr unsigned kGranuleShift = 21;
   /// Stands for all addresses of a granule of 2 MiB: programs pass many addresses of few mappings.
   static std::uint64_t granule(std::uint64_t address) {
     return address >> kGranuleShift | std::uint64_t{1} << 63;
@@ -43,7 +44,6 @@ class ArgumentCache {
   }
 
  private:
-  static constexpr unsigned kGranuleShift = 21;
   static constexpr unsigned kShift = 64 - 10;
   static constexpr std::size_t kPlaces = std::size_t{1} << (64 - kShift);
 

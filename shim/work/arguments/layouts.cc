@@ -10,6 +10,7 @@
 #include <new>
 #include <utility>
 
+#include "api/posix/cancel_off.h"
 #include "shim/work/arguments/ptx_parameters.h"
 #include "shim/work/arguments/tensor_maps.h"
 
@@ -120,6 +121,7 @@ const Layout& Layouts::look_up(CUfunction function) {
       return *found->second;
     }
   }
+  const CancelOff no_cancel;
   const char* const raw = name_of(function);
   Layout layout = ask(function, raw);
   std::string name = layout.hidden || !raw ? std::string() : demangled(raw);
@@ -190,9 +192,13 @@ Layout Layouts::ask(CUfunction function, const char* name) {
   });
   std::erase_if(layout.parameters,
                 [&](const auto& each) { return !may_hold_something(each, hints_); });
-  layout.words = !layout.hidden && std::ranges::all_of(layout.parameters, [](const auto& each) {
+  const bool words = !layout.hidden && std::ranges::all_of(layout.parameters, [](const auto& each) {
     return is_word(each) && each.evidence != Evidence::kWord;
   });
+  for (const Layout::Parameter& each : layout.parameters) {
+    if (!words) break;
+    layout.words.push_back({static_cast<std::uint16_t>(each.index), each.evidence});
+  }
   return layout;
 }
 

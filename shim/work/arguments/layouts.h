@@ -31,14 +31,20 @@ struct Layout {
     bool reads = false;                   ///< the kernel writes nothing through it, by its type
     auto operator<=>(const Parameter&) const = default;
   };
-  CUfunction handle = nullptr;  ///< the function, or kernel
-  bool hidden = false;          ///< the driver does not tell
-  bool hints = false;           ///< words of structs and numbers are looked at too
-  bool words = false;           ///< each of `parameters` is one aligned word of 8 bytes, no kWord
-  bool structs = false;         ///< some parameters may hold addresses besides these
+  /// The same of one that is an aligned word of 8 bytes, and no kWord: many in a cache line.
+  struct Word {
+    std::uint16_t index = 0;
+    Evidence evidence = Evidence::kWord;
+    auto operator<=>(const Word&) const = default;
+  };
+  CUfunction handle = nullptr;            ///< the function, or kernel
+  bool hidden = false;                    ///< the driver does not tell
+  bool hints = false;                     ///< words of structs and numbers are looked at too
+  bool structs = false;                   ///< some parameters may hold addresses besides these
+  const std::string* function = nullptr;  ///< its name, demangled; lives for ever; null: unknown
+  std::vector<Word> words;            ///< all of `parameters`, where each of them is one; else none
   std::vector<Parameter> parameters;  ///< in their order; those that hold no address are absent
   std::vector<Parameter> others;  ///< of at least a word: a kernel may be given anything in them
-  const std::string* function = nullptr;  ///< its name, demangled; lives for ever; null: unknown
   auto operator<=>(const Layout&) const = default;
 };
 

@@ -75,13 +75,13 @@ class Pointers {
   /// Each word that may be an address, with its evidence; and the tensors of tensor maps, which
   /// have a size. Lives as long as this.
   UsedMemory memory() const {
-    return {{words_, count_}, {tensors_, tensor_count_}, outside_ != 0, structs_};
+    return {{words_, count_}, {tensors_, tensor_count_}, outside_ != 0, structs_, common_, any_};
   }
   bool empty() const { return count_ == 0 && tensor_count_ == 0; }
   /// The surest of all; kWord if there are none.
   Evidence surest() const {
     if (tensor_count_ != 0) return Evidence::kByType;
-    const std::uint64_t grades = grades_ >> GivenWord::kShift;
+    const std::uint64_t grades = any_ >> GivenWord::kShift;
     const auto by_type = static_cast<std::uint64_t>(Evidence::kByType);
     return static_cast<Evidence>(std::min(grades, by_type));
   }
@@ -90,10 +90,11 @@ class Pointers {
   /// kMostArguments; how many they are.
   static constexpr std::size_t kMostArguments = kMost + kMostTensors;
   std::size_t arguments(LaunchArgument* out) const {
-    std::size_t count = 0;
+    std::size_t count = 0, next = 0;
     for (std::size_t i = 0; i < count_; ++i) {
-      if (words_[i].evidence() != Evidence::kByType || parameters_[i] == kElement) continue;
-      out[count++] = {words_[i].address(), parameters_[i]};
+      const int parameter = of_words_ ? next_word(next) : parameters_[i];
+      if (words_[i].evidence() != Evidence::kByType || parameter == kElement) continue;
+      out[count++] = {words_[i].address(), parameter};
     }
     for (std::size_t i = 0; i < tensor_count_; ++i) {
       out[count++] = {tensors_[i].base, tensor_parameters_[i]};
@@ -102,7 +103,7 @@ class Pointers {
   }
   /// Which granules (ArgumentCache) the words lie in, as one number: others have another one. 0:
   /// there are none.
-  std::uint64_t fingerprint() const { return fingerprint_; }
+  std::uint64_t fingerprint() const { return empty() ? 0 : fingerprint_; }
 
   void add(std::uint64_t word, int parameter, Evidence evidence) {
     if (count_ == kMost) return;
@@ -111,7 +112,8 @@ class Pointers {
     if (count_ != 0 && words_[count_ - 1].bits() == given.bits()) return;
     parameters_[count_] = static_cast<std::int16_t>(parameter);
     words_[count_++] = given;
-    grades_ |= given.bits();
+    common_ &= given.bits();
+    any_ |= given.bits();
     fingerprint_ = with(fingerprint_, word);
   }
 
@@ -128,13 +130,22 @@ class Pointers {
 
  private:
   static std::uint64_t with(std::uint64_t fingerprint, Address address) {
-    return ArgumentCache::join(fingerprint, ArgumentCache::granule(address));
+    return ArgumentCache::join(fingerprint, address >> ArgumentCache::kGranuleShift);
   }
+  // Of no word: what begins with it is not the same as what ArgumentCache::join() makes of words.
+  static constexpr std::uint64_t kNoWords = std::uint64_t{1} << 63;
 
   // An element of an array. -1 is a parameter that is not known.
   static constexpr std::int16_t kElement = -2;
 
-  void read_words(const Layout& layout, void** parameters, Bounds::Range range);
+  void read_words(const std::vector<Layout::Word>& words, void** parameters, Bounds::Range range);
+  // Of the words that read_words() was given, this one is not noted.
+  void skip(std::ptrdiff_t word) { skipped_[word / 64] |= std::uint64_t{1} << word % 64; }
+  // The parameter of the first that is noted from `next` on, which goes on behind it.
+  int next_word(std::size_t& next) const {
+    while ((skipped_[next / 64] >> next % 64 & 1) != 0) ++next;
+    return (*of_words_)[next++].index;
+  }
   // `hints`: words whose evidence is kWord are noted too.
   void read_one(const Layout::Parameter& parameter, bool hints, const unsigned char* bytes,
                 const Bounds& bounds, const TensorMaps& maps);
@@ -155,11 +166,15 @@ class Pointers {
   union {
     std::int16_t tensor_parameters_[kMostTensors];
   };
+  // Instead of `parameters_`: all words that were read, of the layout, and those not noted.
+  const std::vector<Layout::Word>* of_words_ = nullptr;
+  std::uint64_t skipped_[kMost / 64] = {};
   std::size_t count_ = 0;
   std::size_t tensor_count_ = 0;
-  std::uint64_t fingerprint_ = 0;
-  std::uint64_t grades_ = 0;   ///< in its highest bits, as those of each word together
-  std::uint64_t outside_ = 0;  ///< the words that are not noted, together
+  std::uint64_t fingerprint_ = kNoWords;
+  std::uint64_t common_ = ~std::uint64_t{0};  ///< bits that all words have
+  std::uint64_t any_ = 0;                     ///< and bits that some have, their grades too
+  std::uint64_t outside_ = 0;                 ///< the words that are not noted, together
   bool structs_ = false;
 };
 
@@ -204,37 +219,43 @@ inline void Pointers::read_one(const Layout::Parameter& parameter, bool hints,
 }
 
 // As read_one() for each of at most kMost words. What it counts with stays in registers.
-inline void Pointers::read_words(const Layout& layout, void** parameters, Bounds::Range range) {
+inline void Pointers::read_words(const std::vector<Layout::Word>& words, void** parameters,
+                                 Bounds::Range range) {
   std::size_t found = 0;
-  std::uint64_t fingerprint = 0, grades = 0, outside = 0;
-  for (const Layout::Parameter& each : layout.parameters) {
+  of_words_ = &words;
+  std::uint64_t fingerprint = kNoWords, common = ~std::uint64_t{0}, any = 0, outside = 0;
+  for (const Layout::Word& each : words) {
     const void* const at = parameters[each.index];
-    if (!at) [[unlikely]]
+    if (!at) [[unlikely]] {
+      skip(&each - words.data());
       continue;
+    }
     std::uint64_t word = 0;
     std::memcpy(&word, at, sizeof word);
     const GivenWord given(word, each.evidence);
     words_[found] = given;
-    parameters_[found] = each.index;
     if (!range.holds(word)) {
+      skip(&each - words.data());
       outside |= word;
       continue;
     }
-    grades |= given.bits();
+    common &= given.bits();
+    any |= given.bits();
     fingerprint = with(fingerprint, word);
     ++found;
   }
   count_ = found;
   fingerprint_ = fingerprint;
-  grades_ = grades;
+  common_ = common;
+  any_ = any;
   outside_ = outside;
 }
 
 inline void Pointers::read(const Layout& layout, void** parameters, void** extra,
                            const Bounds& bounds, const TensorMaps& maps) {
   structs_ = layout.structs;
-  if (parameters && layout.words && layout.parameters.size() <= kMost) [[likely]] {
-    return read_words(layout, parameters, bounds.range());
+  if (parameters && !layout.words.empty() && layout.words.size() <= kMost) [[likely]] {
+    return read_words(layout.words, parameters, bounds.range());
   }
   if (parameters) {
     for (const Layout::Parameter& each : layout.parameters) {
