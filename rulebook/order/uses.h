@@ -276,7 +276,9 @@ template <class Visit>
 void Uses::find(const AskedMemory& memory, Visit&& visit) const {
   if (memory.size == 0) return;
   for (const auto& [stream, log] : logs_) {
-    const bool near = memory.base <= log.last && log.low <= memory.base + memory.size;
+    // (Memory may end where addresses do.)
+    const bool near =
+        memory.base <= log.last && (log.low <= memory.base || log.low - memory.base <= memory.size);
     if (!near) continue;
     for (std::size_t i = 0; i < log.entries.size(); ++i) {
       const Entry& entry = log.entries[i];

@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -242,10 +243,16 @@ std::uint64_t read_numa_nodes() {
   return mask;
 }
 
-// The same, of the first time that somebody asks.
+// The same, of the first time that somebody asks. Two threads may both ask the kernel; no child
+// that is forked meanwhile waits for one of them.
 std::uint64_t numa_nodes() {
-  static const std::uint64_t nodes = read_numa_nodes();
-  return nodes;
+  static constinit std::atomic<std::uint64_t> nodes = ~std::uint64_t{0};
+  std::uint64_t known = nodes.load(std::memory_order_relaxed);
+  if (known == ~std::uint64_t{0}) {
+    known = read_numa_nodes();
+    nodes.store(known, std::memory_order_relaxed);
+  }
+  return known;
 }
 
 }  // namespace

@@ -51,8 +51,8 @@ live::Piece::Kind piece_kind(PlainMemory::Kind kind) {
 // Whether the process has taken the pages away. Their ends are enough: nobody unmaps the middle
 // alone.
 bool unmapped(std::uint64_t base, std::uint64_t size) {
-  static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  const auto gone = [](std::uint64_t at) {
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const auto gone = [page](std::uint64_t at) {
     unsigned char unused = 0;
     const std::uint64_t begin = at & ~(page - 1);
     return ::mincore(reinterpret_cast<void*>(begin), page, &unused) != 0 && errno == ENOMEM;
@@ -231,6 +231,7 @@ std::vector<live::Sum> sums_of(const AllInUse& all) {
   }
   for (std::size_t i = 0; i < sums.size(); ++i) {
     if (!live::grows(sums[i].what, sums[i].made_there, sums[i].count)) continue;
+    if (t_state.care != Care::kAsInterrupted) prepare_symbolizer();
     std::vector<Frame> frames = symbolize(places[i]);
     live::take_runtime_frames(frames);
     sums[i].made_at = live::place_text(frames);
