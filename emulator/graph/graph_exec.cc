@@ -129,7 +129,7 @@ CUresult run_base(const calls::GraphExecDestroy& call) noexcept {
 
 CUresult run_base(const calls::GraphUpload& call) noexcept {
   return with_context([&](Emulator& e, Context&) -> CUresult {
-    const CUstream stream = call.hStream;
+    CUstream stream = call.hStream;
     if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
     return e.graphs.find(call.hGraphExec) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   });

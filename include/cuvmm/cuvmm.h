@@ -32,7 +32,7 @@ extern "C" {
 #define CUVMM_SCOPE_QUIET 2u /* findings are not printed on stderr: the caller shows them */
 
 /* Flags of cuvmm_leaks. */
-#define CUVMM_LEAKS_ALIVE 1u /* also what is still in use: memory of any kind, reserved addresses */
+#define CUVMM_LEAKS_ALIVE 1u /* also what is still in use: all memory and reservations */
 #define CUVMM_LEAKS_PEEK 2u  /* only count: they do not become findings yet */
 #define CUVMM_LEAKS_KEPT 4u  /* also what was made in scopes that keep */
 

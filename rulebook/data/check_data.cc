@@ -195,7 +195,7 @@ Violations check_free(const Model& model, Address address, Rule rule, const Fact
 }
 
 // The memory of a pool, of which the model knows that it is there.
-Violations still_used(Address address, const Facts::Order& order, Violations others) {
+Violations still_used(Address address, const Facts::Order& order, const Violations& others) {
   Collector out;
   add_work(out, order, Rule::kMemFreeInFlight, Rule::kMemFreeOrdered,
            "the memory at " + hex_text(address) + " is freed");

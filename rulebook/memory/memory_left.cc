@@ -11,8 +11,8 @@ using namespace detail;
 
 namespace {
 
-void add(Collector& out, const std::string& what, ObjectRef object) {
-  out.add(Rule::kMemoryLeft, what + " is still there").objects.push_back(std::move(object));
+void add(Collector& out, const std::string& what, const ObjectRef& object) {
+  out.add(Rule::kMemoryLeft, what + " is still there").objects.push_back(object);
 }
 
 std::string at(std::uint64_t base, std::uint64_t size) {

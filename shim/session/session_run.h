@@ -25,6 +25,13 @@ namespace detail {
 template <class CallStruct>
 inline constexpr bool kNumberedLate = kPlatformOnly<CallStruct>&& kMakes<CallStruct>;
 
+/// What a call touches, where it may touch something.
+template <class CallStruct>
+const Touched* touched_by(const Step<CallStruct>& step) {
+  if constexpr (kTouches<CallStruct>) return &step.kept;
+  return nullptr;
+}
+
 }  // namespace detail
 
 template <class CallStruct>
@@ -87,17 +94,12 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
       moment.ended = CallObserver::now();
   }
   if constexpr (kQueues<CallStruct>) {
-    if (ticket) [[unlikely]] {
-      const Touched* touched = nullptr;
-      if constexpr (kTouches<CallStruct>) touched = &step.kept;
-      leave_work(call, ticket, answer.result, touched, caller);
-    }
+    if (ticket) [[unlikely]]
+      leave_work(call, ticket, answer.result, detail::touched_by(step), caller);
   }
-  if constexpr (kMayWaitForAll<CallStruct>) {
-    if (answer.result == CUDA_SUCCESS) work_.tell(by_the_way);
-  }
-  if constexpr (requires { shared_by(call); }) {
-    if (answer.result == CUDA_SUCCESS) work_.share(shared_by(call));
+  if (answer.result == CUDA_SUCCESS) {
+    if constexpr (kMayWaitForAll<CallStruct>) work_.tell(by_the_way);
+    if constexpr (requires { shared_by(call); }) work_.share(shared_by(call));
   }
 
   try {

@@ -74,7 +74,7 @@ std::uint64_t Outcome::injections() const {
 }
 
 std::string place_text(const Json& stack) {
-  const std::string python = python_place(stack);
+  std::string python = python_place(stack);
   for (const Json& frame : stack) {
     const std::string function = member_text(frame, "function");
     const std::string file = member_text(frame, "file");
