@@ -19,6 +19,7 @@ void Reference::judge_managed(Judgement& out, std::uint64_t base, std::uint64_t 
   }
   out.add(Rule::kManagedOnly);
   if (!plain) return;
+  if (size > plain->size - (base - plain->base)) out.add(Rule::kDataInside);
   // A shim need not know of what another call than cuMemAlloc gave that it is not managed.
   out.unseen = plain->kind != PlainMemory::Kind::kAlloc;
 }

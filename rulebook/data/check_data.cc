@@ -224,7 +224,7 @@ Violations check_touches(const Model& model, EntryPoint, const Touch* touches, s
 
 Violations check(const Model& model, const calls::MemFree& call, const Facts& facts) {
   Violations found = check_free(model, call.dptr, Rule::kMemFreeNotVmm, facts);
-  if (facts.order.count != 0) return still_used(call.dptr, facts.order, std::move(found));
+  if (facts.order.count != 0) return still_used(call.dptr, facts.order, found);
   if (found.empty()) return found;
   const Violation& v = found.front();
   if (v.rule != Rule::kFreeKnown && v.rule != Rule::kFreeOnce) return found;
