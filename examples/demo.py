@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """demo.py BUILD [--verbose]: what cuvmm says of one clean program and of bugs that real projects had; needs no GPU.
 
-Three of them are told in full, and the others by a line each; --verbose tells all in full. Exit code 1 where
-something was found otherwise than each program's own comment says.
+Two of them and a Python program are told in full, and the others by a line each; --verbose tells all in full. Exit
+code 1 where something was found otherwise than each program's own comment says.
 """
 
 from __future__ import annotations

@@ -50,17 +50,23 @@ class Writer {
   char buffer_[8192];
 };
 
+// A finding or a refusal, whose text was made when it came; how often it came since is told now.
+template <class Described>
+void write_entry(Writer& out, bool& first, const Described& entry) {
+  out.text(first ? "\n{" : ",\n{");
+  first = false;
+  out.text(entry.json);
+  out.member("count", entry.count.load());
+  if (const std::uint64_t handled = entry.handled.load()) out.member("handled", handled);
+  out.text("}");
+}
+
 void write_refusals(Writer& out, const Refusals& refusals) {
   out.text(",\n\"refusals\":[");
   bool first = true;
   for (const RefusalEntry* entry = refusals.first(); entry; entry = entry->next.load()) {
     if (!entry->ready.load()) continue;
-    out.text(first ? "\n{" : ",\n{");
-    first = false;
-    out.text(entry->json);
-    out.member("count", entry->count.load());
-    if (const std::uint64_t handled = entry->handled.load()) out.member("handled", handled);
-    out.text("}");
+    write_entry(out, first, *entry);
   }
   out.text("]");
 }
@@ -85,12 +91,7 @@ void write_findings(Writer& out, const Ledger& ledger) {
   bool first = true;
   for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {
     if (!entry->ready()) continue;
-    out.text(first ? "\n{" : ",\n{");
-    first = false;
-    out.text(entry->json);
-    out.member("count", entry->count.load());
-    if (const std::uint64_t handled = entry->handled.load()) out.member("handled", handled);
-    out.text("}");
+    write_entry(out, first, *entry);
   }
 }
 

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <ctime>
 #include <memory>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include "tools/commands.h"
 #include "tools/live/keys.h"
