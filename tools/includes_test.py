@@ -65,6 +65,20 @@ def includes():
     return found
 
 
+def order_of_folders():
+    """layer -> its folders from the bottom up, as docs/architecture.md lists them; `.` stands for the layer's own files."""
+    with open(os.path.join(SOURCE, "docs/architecture.md"), encoding="utf-8") as file:
+        part = file.read().split("\n## The order of folders\n")[1].split("\n## ")[0]
+    return {layer: re.findall(r"`([^`]+?)/?`", folders)
+            for layer, folders in re.findall(r"^\| `([^`]+)/` \| (.*) \|$", part, re.M)}
+
+
+def room(path):
+    """The folder below the layer in which a file lies; `.` where it lies in none."""
+    parts = path.split("/")
+    return parts[1] if len(parts) > 2 else "."
+
+
 def is_test(path):
     return "test" in os.path.basename(path) or "/testing" in path or "/testdata" in path
 
@@ -114,6 +128,35 @@ class Includes(unittest.TestCase):
         for unit in [other for others in list(graph.values()) for other in others]:
             graph[unit]  # every node is a key
         self.assertEqual(circles(graph), [], "these units include each other in a circle")
+
+    def test_folders_have_an_order(self):
+        order = order_of_folders()
+        inside = [(path, other) for path, others in includes().items() for other in others
+                  if path.split("/")[0] == other.split("/")[0] in order and not is_test(path) and not is_test(other)]
+        for layer, folders in order.items():
+            used = {room(path) for pair in inside for path in pair if path.startswith(layer + "/")}
+            self.assertEqual(used - set(folders), set(), f"docs/architecture.md gives these folders of {layer}/ no place")
+        wrong = []
+        for path, other in inside:
+            place = order[path.split("/")[0]].index
+            if place(room(path)) < place(room(other)):
+                wrong.append(f"{path} includes {other}")
+        self.assertEqual(sorted(wrong), [], "these includes run up: docs/architecture.md has the order of folders")
+
+    def test_no_circle_of_folders(self):
+        graph = collections.defaultdict(set)
+        for path, others in includes().items():
+            for other in others:
+                if is_test(path) or is_test(other) or path.split("/")[0] not in order_of_folders():
+                    continue
+                one, two = path.split("/"), other.split("/")
+                at = next((i for i, (a, b) in enumerate(zip(one, two)) if a != b), 0)
+                # Only folders side by side in one folder: a file beside a folder may stand above and below it.
+                if len(one) > at + 1 and len(two) > at + 1:
+                    graph["/".join(one[:at + 1])].add("/".join(two[:at + 1]))
+        for folder in [other for others in list(graph.values()) for other in others]:
+            graph[folder]  # every node is a key
+        self.assertEqual(circles(graph), [], "these folders include each other in a circle")
 
     def test_a_unit_includes_its_own_header_first(self):
         # So that the header includes what it uses. `./dev lint` compiles the others alone.
