@@ -7,8 +7,8 @@
 
 #include "live/frames/runtime_frames.h"
 #include "live/frames/stack_text.h"
-#include "shim/process/own_stack.h"
-#include "shim/report/output.h"
+#include "shim/base/own_stack.h"
+#include "shim/output/output.h"
 #include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "shim/session/books.h"
+#include "shim/history/books.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {

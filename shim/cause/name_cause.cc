@@ -6,7 +6,7 @@
 
 #include "api/visit_call.h"
 #include "api/words.h"
-#include "shim/cause/surroundings.h"
+#include "shim/refusals/surroundings.h"
 #include "shim/session/session.h"
 
 namespace cuvmm::shim {

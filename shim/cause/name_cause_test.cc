@@ -238,7 +238,7 @@ TEST_F(NameCause, DescriptorsThatAreUsedUpAreSaid) {
                     HasSubstr(std::to_string(made.size()) + " of them are dma-bufs")));
 }
 
-// Who follows objects (shim/objects/follow.h) says that they have ended.
+// Who follows objects (shim/intercept/follow.h) says that they have ended.
 TEST_F(NameCause, AWaitForADestroyedStreamIsNamed) {
   const auto other = reinterpret_cast<CUstream>(std::uintptr_t{0x52});
   const auto handle = reinterpret_cast<std::uintptr_t>(s_);

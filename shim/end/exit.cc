@@ -16,13 +16,13 @@
 
 #include <atomic>
 
-#include "shim/end/ending.h"
-#include "shim/loader/libc_function.h"
-#include "shim/process/interrupted.h"
-#include "shim/process/options.h"
+#include "shim/base/ending.h"
+#include "shim/base/interrupted.h"
+#include "shim/modules/libc_function.h"
+#include "shim/output/output.h"
 #include "shim/process/process.h"
 #include "shim/process/signals.h"
-#include "shim/report/output.h"
+#include "shim/settings/options.h"
 
 // The C library's; no header declares them.
 extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* library);  // NOLINT

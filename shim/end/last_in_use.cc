@@ -3,9 +3,9 @@
 #include <chrono>
 
 #include "live/in_use_text.h"
-#include "shim/facts/in_use.h"
+#include "shim/base/reserve.h"
+#include "shim/objects/in_use.h"
 #include "shim/process/process.h"
-#include "shim/process/reserve.h"
 #include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {

@@ -3,9 +3,9 @@
 #include <chrono>
 #include <optional>
 
+#include "shim/base/reserve.h"
 #include "shim/end/sleepers.h"
 #include "shim/process/process.h"
-#include "shim/process/reserve.h"
 
 namespace cuvmm::shim {
 

@@ -14,9 +14,9 @@
 #include <map>
 #include <optional>
 
-#include "shim/end/ending.h"
-#include "shim/facts/alive.h"
-#include "shim/intercept/ring_call.h"
+#include "shim/base/ending.h"
+#include "shim/last_calls/ring_call.h"
+#include "shim/objects/alive.h"
 
 namespace cuvmm::shim {
 

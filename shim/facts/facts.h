@@ -10,7 +10,7 @@
 #include "api/driver.h"
 #include "rulebook/model/model.h"
 #include "rulebook/platform.h"
-#include "shim/session/owned_mutex.h"
+#include "shim/base/owned_mutex.h"
 
 namespace cuvmm::shim {
 

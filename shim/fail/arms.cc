@@ -6,7 +6,7 @@
 #include "api/driver.h"
 #include "failure/documented.h"
 #include "shim/fail/site.h"
-#include "shim/report/json.h"
+#include "shim/output/json.h"
 
 namespace cuvmm::shim {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "failure/spec.h"
-#include "shim/session/owned_mutex.h"
+#include "shim/base/owned_mutex.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {

@@ -12,9 +12,9 @@
 #include "failure/documented.h"
 #include "shim/fail/first_failure.h"
 #include "shim/fail/site.h"
-#include "shim/report/finding_members.h"
-#include "shim/report/json.h"
-#include "shim/report/output.h"
+#include "shim/findings/finding_members.h"
+#include "shim/output/json.h"
+#include "shim/output/output.h"
 #include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {

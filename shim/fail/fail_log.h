@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "shim/facts/in_use.h"
 #include "shim/fail/injector.h"
+#include "shim/objects/in_use.h"
 
 namespace cuvmm::shim {
 

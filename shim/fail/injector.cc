@@ -9,7 +9,7 @@
 #include "failure/documented.h"
 #include "shim/fail/first_failure.h"
 #include "shim/fail/site.h"
-#include "shim/report/output.h"
+#include "shim/output/output.h"
 
 namespace cuvmm::shim {
 

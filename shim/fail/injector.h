@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "failure/spec.h"
+#include "shim/base/owned_mutex.h"
 #include "shim/fail/arms.h"
-#include "shim/session/owned_mutex.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {

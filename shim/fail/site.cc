@@ -7,8 +7,8 @@
 
 #include "api/fnv1a.h"
 #include "live/frames/stack_text.h"
-#include "shim/loader/module_map.h"
-#include "shim/process/own_stack.h"
+#include "shim/base/own_stack.h"
+#include "shim/modules/module_map.h"
 #include "shim/stack/python/names.h"
 #include "shim/stack/symbolizer.h"
 

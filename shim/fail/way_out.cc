@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "live/frames/stack_text.h"
-#include "shim/loader/module_map.h"
+#include "shim/modules/module_map.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {

@@ -2,7 +2,7 @@
 // How a program ends: main() returns, or something inside of it calls exit().
 #pragma once
 
-#include "shim/stack/caller.h"
+#include "shim/base/caller.h"
 
 namespace cuvmm::shim {
 

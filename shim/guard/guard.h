@@ -10,11 +10,11 @@
 #include <string>
 
 #include "api/driver.h"
-#include "shim/guard/guard_options.h"
+#include "shim/base/owned_mutex.h"
 #include "shim/guard/memories.h"
 #include "shim/guard/poison.h"
 #include "shim/guard/spans.h"
-#include "shim/session/owned_mutex.h"
+#include "shim/settings/guard_options.h"
 
 namespace cuvmm::shim {
 

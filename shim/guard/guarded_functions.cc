@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "shim/guard/guard.h"
-#include "shim/report/output.h"
+#include "shim/output/output.h"
 
 namespace cuvmm::shim {
 

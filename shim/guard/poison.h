@@ -10,7 +10,7 @@
 #include <string>
 
 #include "api/driver.h"
-#include "shim/session/owned_mutex.h"
+#include "shim/base/owned_mutex.h"
 
 namespace cuvmm::shim {
 

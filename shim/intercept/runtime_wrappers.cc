@@ -2,8 +2,8 @@
 // The runtime's twins of what the shim checks, by name: where libcudart is shared, they come first
 // and say which runtime function the thread is in. Where it is static, its calls never pass here,
 // and findings name the driver's function alone.
-#include "shim/intercept/runtime_call.h"
-#include "shim/loader/next_function.h"
+#include "shim/base/runtime_call.h"
+#include "shim/modules/next_function.h"
 
 namespace cuvmm::shim {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/intercept/wrappers.h"
-#include "shim/intercept/call_hooks.h"
+#include "shim/base/call_hooks.h"
 
 #include <optional>
 #include <string_view>
@@ -8,8 +8,8 @@
 #include "ring/reading.h"
 #include "shim/fail/call_facts.h"
 #include "shim/fail/injector.h"
-#include "shim/intercept/ring_call.h"
-#include "shim/objects/follow.h"
+#include "shim/intercept/follow.h"
+#include "shim/last_calls/ring_call.h"
 #include "shim/policy/data_policy.h"
 #include "shim/process/process.h"
 

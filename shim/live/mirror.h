@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "live/writer.h"
+#include "shim/history/books.h"
 #include "shim/live/named_by_call.h"
-#include "shim/session/books.h"
 
 namespace cuvmm::shim {
 

@@ -12,9 +12,9 @@
 #include "api/location.h"
 #include "live/timeline_writer.h"
 #include "ring/writer.h"
+#include "shim/base/thread_state.h"
+#include "shim/history/books.h"
 #include "shim/live/named_by_call.h"
-#include "shim/session/books.h"
-#include "shim/session/thread_state.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {

@@ -15,7 +15,7 @@
 #include "api/sizes.h"
 #include "live/timeline_format.h"
 #include "ring/format.h"
-#include "shim/intercept/ring_call.h"
+#include "shim/last_calls/ring_call.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/findings.h"
 #include "shim/testing/mock_values.h"

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "api/words.h"
+#include "shim/base/owned_mutex.h"
 #include "shim/nvtx/ranges.h"
-#include "shim/session/owned_mutex.h"
 
 namespace cuvmm::shim::nvtx {
 

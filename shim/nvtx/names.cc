@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "shim/session/owned_mutex.h"
+#include "shim/base/owned_mutex.h"
 
 namespace cuvmm::shim::nvtx {
 

@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "shim/session/owned_mutex.h"
-#include "shim/session/thread_state.h"
+#include "shim/base/owned_mutex.h"
+#include "shim/base/thread_state.h"
 
 namespace cuvmm::shim::nvtx {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "rulebook/memory/check_ended.h"
-#include "shim/session/owned_mutex.h"
+#include "shim/base/owned_mutex.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {

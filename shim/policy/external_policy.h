@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "shim/descriptors/tracked.h"
+#include "shim/history/tracked.h"
 #include "shim/policy/still_used.h"
 
 namespace cuvmm::shim {

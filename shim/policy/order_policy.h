@@ -13,10 +13,10 @@
 #include "api/symbols/symbols.h"
 #include "rulebook/violation.h"
 #include "shim/policy/data_policy.h"
-#include "shim/work/arguments/pointers.h"
-#include "shim/work/arguments/ptx_parameters.h"
-#include "shim/work/graph/graph_change.h"
-#include "shim/work/work_room.h"
+#include "shim/queued_work/arguments/pointers.h"
+#include "shim/queued_work/arguments/ptx_parameters.h"
+#include "shim/queued_work/graph/graph_change.h"
+#include "shim/queued_work/work_room.h"
 
 namespace cuvmm::shim {
 

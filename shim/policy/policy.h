@@ -21,11 +21,11 @@
 
 #include "rulebook/check.h"
 #include "rulebook/model/model.h"
+#include "shim/base/bounds.h"
 #include "shim/facts/facts.h"
 #include "shim/facts/late_facts.h"
-#include "shim/session/books.h"
-#include "shim/session/bounds.h"
-#include "shim/work/work_room.h"
+#include "shim/history/books.h"
+#include "shim/queued_work/work_room.h"
 
 namespace cuvmm::shim {
 

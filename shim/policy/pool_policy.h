@@ -5,7 +5,7 @@
 #include "api/location.h"
 #include "shim/policy/share_policy.h"
 #include "shim/policy/still_used.h"
-#include "shim/work/places.h"
+#include "shim/queued_work/places.h"
 
 namespace cuvmm::shim {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "rulebook/vmm/left_dma_buf.h"
-#include "shim/descriptors/tracked.h"
+#include "shim/history/tracked.h"
 #include "shim/policy/policy.h"
 
 namespace cuvmm::shim {

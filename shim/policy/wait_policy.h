@@ -10,7 +10,7 @@
 #include "rulebook/batch/operations.h"
 #include "rulebook/order/host_wait.h"
 #include "shim/policy/data_policy.h"
-#include "shim/work/work_room.h"
+#include "shim/queued_work/work_room.h"
 
 namespace cuvmm::shim {
 

@@ -8,10 +8,10 @@
 #include "api/posix/cancel_off.h"
 #include "api/words.h"
 #include "live/frames/stack_text.h"
-#include "shim/process/own_stack.h"
+#include "shim/base/own_stack.h"
+#include "shim/base/reserve.h"
+#include "shim/output/output.h"
 #include "shim/process/process.h"
-#include "shim/process/reserve.h"
-#include "shim/report/output.h"
 #include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/process/process.h"
-#include "shim/intercept/call_hooks.h"
+#include "shim/base/call_hooks.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -9,16 +9,16 @@
 
 #include "api/posix/cancel_off.h"
 #include "api/posix/image_name.h"
+#include "shim/base/interrupted.h"
+#include "shim/base/own_stack.h"
+#include "shim/driver/escape.h"
 #include "shim/fail/fail_log.h"
 #include "shim/fail/injector.h"
 #include "shim/guard/guard.h"
-#include "shim/intercept/escape.h"
 #include "shim/objects/object_table.h"
-#include "shim/process/early_environment.h"
-#include "shim/process/interrupted.h"
-#include "shim/process/own_stack.h"
-#include "shim/report/output.h"
+#include "shim/output/output.h"
 #include "shim/report/text_report.h"
+#include "shim/settings/early_environment.h"
 #include "shim/stack/python/python_stack.h"
 #include "shim/trace/trace.h"
 

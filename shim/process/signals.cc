@@ -10,8 +10,8 @@
 
 #include "api/posix/lost_pages.h"
 
-#include "shim/intercept/in_flight.h"
-#include "shim/process/reserve.h"
+#include "shim/base/in_flight.h"
+#include "shim/base/reserve.h"
 
 namespace cuvmm::shim {
 

@@ -4,9 +4,9 @@
 
 #include <atomic>
 
-#include "shim/cause/surroundings.h"
+#include "shim/findings/refusal_text.h"
 #include "shim/process/process.h"
-#include "shim/refusal/refusal_text.h"
+#include "shim/refusals/surroundings.h"
 
 namespace cuvmm::shim {
 

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <string>
 
-#include "shim/facts/ledger.h"
-#include "shim/work/work_counts.h"
+#include "shim/findings/ledger.h"
+#include "shim/queued_work/work_counts.h"
 
 namespace cuvmm::shim {
 

@@ -6,12 +6,12 @@
 
 #include <tuple>
 
-#include "shim/intercept/arguments.h"
-#include "shim/intercept/escape.h"
-#include "shim/loader/loader_cache.h"
-#include "shim/loader/real_driver.h"
-#include "shim/process/options.h"
-#include "shim/report/json.h"
+#include "shim/driver/escape.h"
+#include "shim/driver/loader_cache.h"
+#include "shim/driver/real_driver.h"
+#include "shim/findings/arguments.h"
+#include "shim/output/json.h"
+#include "shim/settings/options.h"
 
 namespace cuvmm::shim {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "shim/process/kept_descriptor.h"
+#include "shim/output/kept_descriptor.h"
 
 namespace cuvmm::shim {
 

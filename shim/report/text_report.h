@@ -5,7 +5,7 @@
 #include <string>
 
 #include "live/frames/stack_text.h"
-#include "shim/facts/ledger.h"
+#include "shim/findings/ledger.h"
 
 namespace cuvmm::shim {
 

@@ -9,12 +9,12 @@
 #include <optional>
 
 #include "api/posix/cancel_off.h"
-#include "shim/intercept/runtime_call.h"
+#include "shim/base/runtime_call.h"
 #include "shim/objects/ended.h"
 #include "shim/policy/order_policy.h"
 #include "shim/policy/wait_policy.h"
+#include "shim/queued_work/arguments/pointers.h"
 #include "shim/session/session.h"
-#include "shim/work/arguments/pointers.h"
 
 namespace cuvmm::shim {
 

@@ -4,8 +4,8 @@
 
 #include "api/mock_driver.h"
 #include "api/sizes.h"
-#include "shim/facts/ledger.h"
-#include "shim/report/finding_members.h"
+#include "shim/findings/finding_members.h"
+#include "shim/findings/ledger.h"
 #include "shim/report/text_report.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/findings.h"

@@ -15,12 +15,12 @@
 #include "api/words.h"
 #include "live/words.h"
 #include "rulebook/data/refused.h"
-#include "shim/descriptors/tracked.h"
-#include "shim/facts/alive.h"
-#include "shim/intercept/arguments.h"
-#include "shim/intercept/runtime_call.h"
-#include "shim/report/output.h"
-#include "shim/work/places.h"
+#include "shim/base/runtime_call.h"
+#include "shim/findings/arguments.h"
+#include "shim/history/tracked.h"
+#include "shim/objects/alive.h"
+#include "shim/output/output.h"
+#include "shim/queued_work/places.h"
 
 namespace cuvmm::shim {
 

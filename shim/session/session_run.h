@@ -8,9 +8,9 @@
 
 #include "api/default_stream.h"
 #include "api/symbols/symbols.h"
-#include "shim/end/ending.h"
-#include "shim/fault/ends.h"
-#include "shim/intercept/runtime_call.h"
+#include "shim/base/ending.h"
+#include "shim/base/runtime_call.h"
+#include "shim/last_calls/ends.h"
 #include "shim/objects/ended.h"
 #include "shim/policy/policies.h"
 #include "shim/policy/strangers.h"

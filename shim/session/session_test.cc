@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "api/mock_driver.h"
-#include "shim/intercept/runtime_call.h"
+#include "shim/base/runtime_call.h"
 #include "shim/testing/findings.h"
 #include "shim/testing/mock_values.h"
 

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "api/sizes.h"
-#include "shim/facts/alive.h"
+#include "shim/objects/alive.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/answering_driver.h"
 #include "shim/testing/findings.h"

@@ -16,10 +16,10 @@
 #include <type_traits>
 
 #include "api/fnv1a.h"
+#include "shim/base/owned_mutex.h"
+#include "shim/base/thread_state.h"
 #include "shim/nvtx/memory.h"
 #include "shim/nvtx/ranges.h"
-#include "shim/session/owned_mutex.h"
-#include "shim/session/thread_state.h"
 #include "shim/stack/known_stack.h"
 #include "shim/stack/python/python_stack.h"
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "shim/stack/caller.h"
+#include "shim/base/caller.h"
 
 namespace cuvmm::shim {
 

@@ -21,7 +21,7 @@ void do_without_symbols() noexcept;
 
 /// At least one frame per address. Never fails: what is not known stays empty. Symbols take
 /// milliseconds, one thread at a time: only who runs on findings_stack() gets them, and not a
-/// thread that is careful as if interrupted (shim/process/reserve.h). Others get modules and
+/// thread that is careful as if interrupted (shim/base/reserve.h). Others get modules and
 /// offsets.
 std::vector<Frame> symbolize(std::span<const std::uintptr_t> addresses);
 /// With the Python functions where the interpreter ran them.

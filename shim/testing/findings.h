@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "shim/report/finding.h"
+#include "shim/findings/finding.h"
 
 namespace cuvmm::shim {
 

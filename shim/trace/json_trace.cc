@@ -11,8 +11,8 @@
 #include "api/print.h"
 #include "api/visit_call.h"
 #include "api/words.h"
-#include "shim/report/finding_members.h"
-#include "shim/report/json.h"
+#include "shim/findings/finding_members.h"
+#include "shim/output/json.h"
 #include "shim/trace/trace_names.h"
 
 namespace cuvmm::shim {

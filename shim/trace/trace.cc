@@ -12,7 +12,7 @@
 #include "api/posix/raw_write.h"
 #include "api/print.h"
 #include "api/visit_call.h"
-#include "shim/report/output.h"
+#include "shim/output/output.h"
 #include "shim/trace/json_trace.h"
 #include "shim/trace/trace_file.h"
 #include "shim/trace/trace_names.h"

@@ -9,7 +9,7 @@
 
 #include "api/posix/cancel_off.h"
 #include "api/posix/raw_write.h"
-#include "shim/report/output.h"
+#include "shim/output/output.h"
 
 namespace cuvmm::shim {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "shim/process/kept_descriptor.h"
+#include "shim/output/kept_descriptor.h"
 
 namespace cuvmm::shim {
 

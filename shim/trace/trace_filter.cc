@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "shim/report/glob.h"
+#include "shim/output/glob.h"
 
 namespace cuvmm::shim {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that was started once and makes a child of itself for each run
-// (shim/fail/fork_point.h).
+// (shim/cuvmm_api/fork_point.h).
 #pragma once
 
 #include <sys/types.h>

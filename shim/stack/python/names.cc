@@ -5,7 +5,7 @@
 #include <cstring>
 #include <new>
 
-#include "shim/session/owned_mutex.h"
+#include "shim/base/owned_mutex.h"
 #include "shim/stack/python/line_table.h"
 #include "shim/stack/python/text.h"
 

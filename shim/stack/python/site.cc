@@ -5,8 +5,8 @@
 #include <atomic>
 
 #include "live/frames/interleave.h"
-#include "shim/loader/module_map.h"
-#include "shim/session/thread_state.h"
+#include "shim/base/thread_state.h"
+#include "shim/modules/module_map.h"
 
 namespace cuvmm::shim {
 

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/base/runtime_call.h"
+
+namespace cuvmm::shim {
+
+// The thread's is a copy, not a pointer to the wrapper's frame: a program may leave that by
+// longjmp.
+const RuntimeCall* entered_runtime_call() noexcept {
+  RuntimeCall& call = t_state.runtime;
+  // Stacks grow down: a wrapper that has not returned lies above this frame, and its return address
+  // is still in its place.
+  const std::uintptr_t* const slot = call.caller.slot;
+  const auto* const here = static_cast<const std::uintptr_t*>(__builtin_frame_address(0));
+  if (slot > here && *slot == call.caller.return_address) return &call;
+  call = {};
+  return nullptr;
+}
+
+RuntimeScope::RuntimeScope(const RuntimeCall& call) noexcept : outermost_(!runtime_call()) {
+  if (outermost_) t_state.runtime = call;
+}
+
+RuntimeScope::~RuntimeScope() {
+  if (outermost_) t_state.runtime = {};
+}
+
+}  // namespace cuvmm::shim

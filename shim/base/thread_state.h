@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the shim keeps for each thread, in one cache line.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+#include "ring/writer.h"
+#include "shim/base/caller.h"
+
+namespace cuvmm::shim {
+
+struct InFlight;
+
+/// How careful a thread has to be with the program's heap and locks.
+enum class Care : unsigned char {
+  kNone,
+  kOwnMemory,     ///< the process ends: memory comes from a reserve of ours (shim/base/reserve.h)
+  kAsInterrupted  ///< and a signal may have interrupted anything: nothing of the program's is used
+};
+
+/// The function of the CUDA runtime that a thread is in.
+struct RuntimeCall {
+  const char* name = nullptr;  ///< "cudaIpcOpenMemHandle"; lives for ever
+  Caller caller;               ///< of that function: the program's own code
+};
+
+/// Each part is its header's own.
+struct alignas(64) ThreadState {
+  InFlight* in_flight = nullptr;  ///< shim/base/in_flight.h
+  RuntimeCall runtime;            ///< shim/base/runtime_call.h; its name is null outside of one
+  std::size_t stripe = 0;         ///< shim/base/call_counter.h
+  std::uint32_t thread = 0;       ///< the kernel's number of it, known once it has a stripe
+  void* stacks = nullptr;         ///< shim/stack/stacks.cc
+  ring::ThreadPlace ring;         ///< shim/last_calls/ring_call.h
+  int* errno_place = nullptr;
+  bool on_own_stack = false;  ///< shim/base/own_stack.h
+  Care care = Care::kNone;
+  void* ranges = nullptr;  ///< shim/nvtx/ranges.cc
+
+  /// Where the thread's errno lies: stays, and to ask the C library costs two cold lines of code.
+  int& error() noexcept {
+    if (!errno_place) [[unlikely]]
+      errno_place = &errno;
+    return *errno_place;
+  }
+};
+
+// A preloaded object's thread-locals have their place from the start: no call to reach them.
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local ThreadState t_state{};
+
+}  // namespace cuvmm::shim

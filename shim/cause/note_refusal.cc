@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that the driver refused and no rule explains: what is known of them.
+#include <algorithm>
+#include <chrono>
+
+#include "api/location.h"
+#include "api/posix/cancel_off.h"
+#include "api/visit_call.h"
+#include "api/words.h"
+#include "ring/reading.h"
+#include "shim/base/runtime_call.h"
+#include "shim/cause/after_end.h"
+#include "shim/cause/descriptor_facts.h"
+#include "shim/findings/arguments.h"
+#include "shim/refusals/address_facts.h"
+#include "shim/refusals/surroundings.h"
+#include "shim/session/session_run.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+// These say nothing of the call: there is no driver, or it has not begun.
+bool says_nothing(CUresult result) {
+  constexpr CUresult kThese[] = {CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_NO_DEVICE,
+                                 CUDA_ERROR_NOT_READY};
+  return std::ranges::find(kThese, result) != std::end(kThese);
+}
+
+// The device whose memory is asked for; kNoDevice: the host's.
+int wanted_device(const Call& call, int current) {
+  const auto* create = call.as<calls::MemCreate>();
+  return create && create->prop ? device_of(create->prop->location) : current;
+}
+
+// Of cuMemAllocAsync, where there are several devices: nobody asks a driver for each one's place.
+bool unplaced(const PoolMemory& memory) {
+  return !memory.managed && !memory.imported && static_cast<int>(memory.location.type) == 0;
+}
+
+// A driver makes a device's default pool when it is first asked for it: that is the program's to
+// do.
+bool uses_pools(const Model& model, int device, bool current) {
+  const auto here = [&](const auto& each) { return device_of(each.second.location) == device; };
+  return std::ranges::any_of(model.pools().pools(), here) ||
+         std::ranges::any_of(model.pools().memory(), [&](const auto& each) {
+           return here(each) || (current && unplaced(each.second));
+         });
+}
+
+bool makes_descriptor(EntryPoint entry) {
+  return entry == EntryPoint::kMemGetHandleForAddressRange ||
+         entry == EntryPoint::kMemExportToShareableHandle ||
+         entry == EntryPoint::kMemPoolExportToShareableHandle;
+}
+
+struct DefaultPool {
+  CUmemoryPool pool = nullptr;
+  cuuint64_t reserved = 0, used = 0;
+};
+
+std::optional<DefaultPool> ask_default_pool(const Driver& driver, int device) {
+  DefaultPool known;
+  const auto ask = [&](CUmemPool_attribute which, cuuint64_t& value) {
+    return driver(calls::MemPoolGetAttribute{known.pool, which, &value}) == CUDA_SUCCESS;
+  };
+  const bool told = driver(calls::DeviceGetDefaultMemPool{&known.pool, device}) == CUDA_SUCCESS &&
+                    ask(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, known.reserved) &&
+                    ask(CU_MEMPOOL_ATTR_USED_MEM_CURRENT, known.used);
+  return told ? std::optional(known) : std::nullopt;
+}
+
+// What the pool says beyond the memory whose place is known.
+std::uint64_t unplaced_in(const Model& model, int device, const DefaultPool& known) {
+  std::uint64_t placed = 0;
+  for (const auto& [base, memory] : model.pools().memory()) {
+    const bool of_it = memory.pool == reinterpret_cast<std::uintptr_t>(known.pool);
+    if (of_it && device_of(memory.location) == device) placed += memory.size;
+  }
+  return known.used > placed ? known.used - placed : 0;
+}
+
+}  // namespace
+
+void Session::note_refusal(const Call& call, CUresult result, std::uint64_t index, StackId stack) {
+  if (result == CUDA_ERROR_DEINITIALIZED) {
+    return tell_after_end(call.entry_point(), stack, context_end());
+  }
+  if (says_nothing(result)) return;
+  // A finding has named the call that lost the capture.
+  const bool echo = result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED &&
+                    capture_lost_.load(std::memory_order_relaxed);
+  if (echo) return;
+  const bool late = ring::is_fault(static_cast<std::uint32_t>(result));
+  Refusal refusal;
+  refusal.entry = call.entry_point();
+  refusal.wish.what =
+      visit_call<std::uint64_t>(call, [](const auto& made) { return wish_of(made); });
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    refusal.wish.size =
+        visit_call<std::uint64_t>(call, [](const auto& made) { return wished_size(made); });
+  }
+  if (!late) probes_wait_.store(true, std::memory_order_relaxed);
+  if (sink_.fold_refusal(refusal.entry, result, late, stack, refusal.wish)) return;
+  refusal.result = result;
+  refusal.late = late;
+  if (const RuntimeCall* runtime = runtime_call()) refusal.runtime = runtime->name;
+  refusal.arguments = describe_arguments(call);
+  refusal.call_index = index;
+  refusal.stack = stack;
+  if (!late) refusal.driver_message = options_.log.about(name(refusal.entry));
+  add_surroundings(result, context_end(), refusal.asides);
+  if (makes_descriptor(refusal.entry)) {
+    DescriptorFacts descriptors = count_descriptors();
+    if (descriptors.used_up()) {
+      const Locked lock(mutex_);
+      add_makers(books_, descriptors);
+      refusal.asides.push_back({descriptors.text(), descriptors.most});
+      result = CUDA_SUCCESS;  // memory has nothing to do with it
+    }
+  }
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    if (refusal.entry == EntryPoint::kMemAddressReserve) {
+      const Locked lock(mutex_);
+      refusal.addresses = address_facts(books_.model);
+    } else {
+      refusal.memory = memory_facts(call, refusal.asides);
+    }
+  }
+  sink_.take_refusal(refusal);
+}
+
+// Memory of the default pool that the program freed and the driver still has in use: the free waits
+// for its turn on a stream.
+void Session::note_queued_frees(std::uint64_t pool, std::uint64_t used,
+                                std::vector<Refusal::Aside>& asides) {
+  std::uint64_t live = 0;
+  for (const auto& [base, memory] : books_.model.pools().memory()) {
+    if (memory.pool == pool) live += memory.size;
+  }
+  constexpr std::uint64_t kWorthSaying = 1u << 20;
+  const Causes::QueuedFree& last = books_.causes.last_free();
+  if (last.by.call == 0 || used < live + kWorthSaying) return;
+  std::string text = rough_size_text(used - live) +
+                     " of the default pool are freed by the program, but not yet by the device: "
+                     "cuMemFreeAsync waits for its turn on the stream, and cuMemPoolTrimTo gives "
+                     "back nothing before. The last such free is call " +
+                     std::to_string(last.by.call) + " on stream " + hex_text(last.stream);
+  asides.push_back({std::move(text), last.by.stack});
+  const Origin& trim = books_.causes.last_trim();
+  if (trim.call > last.by.call) {
+    asides.push_back({"call " + std::to_string(trim.call) +
+                          " trimmed a pool behind it: wait for the stream in between",
+                      trim.stack});
+  }
+}
+
+std::optional<MemoryFacts> Session::memory_facts(const Call& call,
+                                                 std::vector<Refusal::Aside>& asides) {
+  Facts::Place place;
+  facts_.find_context(place);
+  MemoryFacts facts;
+  facts.device = wanted_device(call, place.device);
+  if (facts.device < 0) return std::nullopt;
+  if (facts.device == place.device) {
+    // A capture that goes on elsewhere is not to be disturbed.
+    const RelaxedCapture relaxed(work_.questions(), work_.captures());
+    std::size_t free = 0, total = 0;
+    facts.measured = driver_(calls::MemGetInfo{&free, &total}) == CUDA_SUCCESS && free <= total;
+    facts.free = free;
+    facts.total = total;
+  }
+  std::string live;
+  bool pooled = false;
+  {
+    const Locked lock(mutex_);
+    facts.held = held_memory(books_.model, facts.device);
+    pooled = uses_pools(books_.model, facts.device, facts.device == place.device);
+    live = mirror_.folder();
+  }
+  if (pooled) {
+    const RelaxedCapture relaxed(work_.questions(), work_.captures());
+    if (const auto known = ask_default_pool(driver_, facts.device)) {
+      if (known->reserved > known->used) facts.cached = known->reserved - known->used;
+      const Locked lock(mutex_);
+      facts.held.pools += unplaced_in(books_.model, facts.device, *known);
+      note_queued_frees(reinterpret_cast<std::uintptr_t>(known->pool), known->used, asides);
+      const Origin& kept = books_.causes.threshold_of(known->pool);
+      if (facts.cached != 0 && kept.call != 0) {
+        asides.push_back({"call " + std::to_string(kept.call) +
+                              " set the release threshold of the default pool: below it, the pool "
+                              "keeps what is freed",
+                          kept.stack});
+      }
+    }
+  }
+  // Each of them may take a while, and a program may ask again and again from other places.
+  constexpr int kMostAsked = 8;
+  if (!options_.others || neighbours_asked_.fetch_add(1) >= kMostAsked) return facts;
+  const CancelOff no_cancel;
+  facts.others = neighbours_on(facts.device, *options_.others, live, std::chrono::seconds(1));
+  return facts;
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that the driver refuses: which are reported as refused, and what is said of them.
+#include <gmock/gmock.h>
+
+#include "api/mock_driver.h"
+#include "api/sizes.h"
+#include "shim/findings/ledger.h"
+#include "shim/findings/refusal_text.h"
+#include "shim/session/session_run.h"
+
+namespace cuvmm::shim {
+namespace {
+
+using testing::_;
+using testing::DoAll;
+using testing::HasSubstr;
+using testing::NiceMock;
+using testing::Not;
+using testing::Return;
+using testing::SetArgPointee;
+
+constexpr CUdeviceptr kBase = 0x700000000000;
+constexpr std::size_t kMany = std::size_t{1} << 40;
+
+class RefusalSession : public testing::Test {
+ protected:
+  RefusalSession() {
+    const auto gives = [](const auto& value) {
+      return DoAll(SetArgPointee<0>(value), Return(CUDA_SUCCESS));
+    };
+    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(gives(1));
+    ON_CALL(mock_, CtxGetCurrent(_))
+        .WillByDefault(gives(reinterpret_cast<CUcontext>(std::uintptr_t{0x10})));
+    ON_CALL(mock_, CtxGetDevice(_)).WillByDefault(gives(CUdevice{0}));
+    ON_CALL(mock_, MemGetInfo(_, _))
+        .WillByDefault(DoAll(SetArgPointee<0>(3 * kGranule), SetArgPointee<1>(32 * kGranule),
+                             Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, MemAddressReserve(_, _, _, _, _)).WillByDefault(gives(kBase));
+    ON_CALL(mock_, MemCreate(_, _, _, _))
+        .WillByDefault([this](auto* handle, auto size, auto*, auto) {
+          if (size > room_) return CUDA_ERROR_OUT_OF_MEMORY;
+          *handle = ++newest_;
+          return CUDA_SUCCESS;
+        });
+  }
+  template <class CallStruct>
+  [[gnu::noinline]] CUresult run(const CallStruct& call) {
+    return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
+  }
+  [[gnu::noinline]] CUresult create(std::size_t size) {
+    CUmemAllocationProp prop{};
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    return run(calls::MemCreate{.handle = &handle_, .size = size, .prop = &prop});
+  }
+  const RefusalEntry* first() const { return ledger_.refusals().first(); }
+  std::string text() const { return refusals_text(ledger_.refusals().first()); }
+
+  std::size_t room_ = 1024 * kGranule;
+  CUmemGenericAllocationHandle handle_ = 0;
+  CUmemGenericAllocationHandle newest_ = 0xe00;
+  NiceMock<MockDriver> mock_;
+  Ledger ledger_{Suppressions(), [](const Entry&) {}};
+  Session session_{mock_.driver(), {}, ledger_};
+};
+
+TEST_F(RefusalSession, MemoryThatRanOutIsSaidWithWhoHoldsIt) {
+  ASSERT_EQ(create(4 * kGranule), CUDA_SUCCESS);
+  const CUmemGenericAllocationHandle mapped = handle_;
+  CUdeviceptr ptr = 0;
+  ASSERT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = 4 * kGranule}), CUDA_SUCCESS);
+  ASSERT_EQ(run(calls::MemMap{kBase, 4 * kGranule, 0, mapped, 0}), CUDA_SUCCESS);
+  ASSERT_EQ(create(8 * kGranule), CUDA_SUCCESS);
+  EXPECT_EQ(create(kMany), CUDA_ERROR_OUT_OF_MEMORY);
+
+  const RefusalEntry* entry = first();
+  ASSERT_TRUE(entry);
+  const Refusal& refusal = entry->refusal;
+  EXPECT_EQ(refusal.entry, EntryPoint::kMemCreate);
+  EXPECT_EQ(refusal.result, CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_NE(refusal.call_index, 0u);
+  EXPECT_NE(refusal.stack, 0u);
+  ASSERT_TRUE(refusal.memory);
+  EXPECT_TRUE(refusal.memory->measured);
+  EXPECT_EQ(refusal.memory->free, 3 * kGranule);
+  EXPECT_EQ(refusal.memory->held.mapped, 4 * kGranule);
+  EXPECT_EQ(refusal.memory->held.unmapped, 8 * kGranule);
+  ASSERT_EQ(refusal.memory->held.creators.size(), 2u) << "two places made it";
+  EXPECT_EQ(refusal.memory->held.creators[0].bytes, 8 * kGranule) << "the largest first";
+  EXPECT_EQ(refusal.memory->held.creators[0].count, 1u);
+  EXPECT_FALSE(ledger_.totals().any()) << "no error";
+  EXPECT_THAT(text(), HasSubstr("cuvmm: refused: cuMemCreate(handle=out, size=1 TiB"));
+  EXPECT_THAT(text(), HasSubstr("answered CUDA_ERROR_OUT_OF_MEMORY [cuMemCreate-fits]"));
+  EXPECT_THAT(text(), HasSubstr("6 MiB of 64 MiB free; this program holds 24 MiB (8 MiB mapped, "
+                                "16 MiB mapped nowhere, kept by handles), other processes and the "
+                                "driver 34 MiB"));
+  EXPECT_THAT(entry->json, HasSubstr("\"mapped\":8388608,\"unmapped\":16777216"));
+}
+
+TEST_F(RefusalSession, RepeatsFoldByPlace) {
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(create(kMany), CUDA_ERROR_OUT_OF_MEMORY);
+  ASSERT_TRUE(first());
+  EXPECT_EQ(first()->count.load(), 3u);
+  EXPECT_FALSE(first()->next.load());
+  EXPECT_THAT(text(), HasSubstr(", 3 times"));
+}
+
+TEST_F(RefusalSession, WhatALaterCallGetsIsHandled) {
+  EXPECT_EQ(create(kMany), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(create(kGranule), CUDA_SUCCESS) << "less than was wanted: that is no help";
+  EXPECT_THAT(text(), Not(testing::IsEmpty()));
+  room_ = kMany;
+  EXPECT_EQ(create(kMany), CUDA_SUCCESS);
+  EXPECT_EQ(first()->handled.load(), 1u);
+  EXPECT_EQ(text(), "");
+}
+
+TEST_F(RefusalSession, WhatAFindingExplainsIsNoRefusal) {
+  ON_CALL(mock_, MemCreate(_, _, _, _)).WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
+  EXPECT_EQ(create(0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_TRUE(ledger_.first());
+  EXPECT_FALSE(first());
+}
+
+TEST_F(RefusalSession, ACodeThatNoRuleSpeaksOfIsARefusal) {
+  ON_CALL(mock_, MemCreate(_, _, _, _)).WillByDefault(Return(CUDA_ERROR_UNKNOWN));
+  EXPECT_EQ(create(kGranule), CUDA_ERROR_UNKNOWN);
+  ASSERT_TRUE(first());
+  EXPECT_FALSE(first()->refusal.memory) << "that is for memory that ran out";
+  EXPECT_THAT(first()->json, HasSubstr("\"result\":\"CUDA_ERROR_UNKNOWN\""));
+}
+
+TEST_F(RefusalSession, CodesOfEarlierWorkAreOneEntryAndSaidToBeThat) {
+  ON_CALL(mock_, MemCreate(_, _, _, _)).WillByDefault(Return(CUDA_ERROR_ILLEGAL_ADDRESS));
+  ON_CALL(mock_, MemAddressReserve(_, _, _, _, _))
+      .WillByDefault(Return(CUDA_ERROR_ILLEGAL_ADDRESS));
+  EXPECT_EQ(create(kGranule), CUDA_ERROR_ILLEGAL_ADDRESS);
+  CUdeviceptr ptr = 0;
+  EXPECT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}),
+            CUDA_ERROR_ILLEGAL_ADDRESS);
+  ASSERT_TRUE(first());
+  EXPECT_FALSE(first()->next.load());
+  EXPECT_EQ(first()->count.load(), 2u);
+  EXPECT_THAT(text(), HasSubstr("work that failed earlier"));
+}
+
+TEST_F(RefusalSession, AddressesThatRanOutAreSaidWithWhatIsReserved) {
+  CUdeviceptr ptr = 0;
+  ASSERT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = 4 * kGranule}), CUDA_SUCCESS);
+  ON_CALL(mock_, MemAddressReserve(_, _, _, _, _)).WillByDefault(Return(CUDA_ERROR_OUT_OF_MEMORY));
+  EXPECT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kMany}), CUDA_ERROR_OUT_OF_MEMORY);
+  ASSERT_TRUE(first());
+  ASSERT_TRUE(first()->refusal.addresses);
+  EXPECT_EQ(first()->refusal.addresses->reserved, 4 * kGranule);
+  EXPECT_EQ(first()->refusal.addresses->reservations, 1u);
+  EXPECT_GT(first()->refusal.addresses->largest_free, kGranule);
+  EXPECT_THAT(text(), HasSubstr("this program has reserved 8 MiB in 1 reservation"));
+}
+
+TEST(RefusalText, AnAllocatorsFunctionIsSaidWithTheLineOfPythonAboveIt) {
+  RefusalEntry entry;
+  entry.refusal.unchecked = "cuFoo";
+  entry.refusal.result = CUDA_ERROR_UNKNOWN;
+  entry.stack = {{.function = "grow_segment()", .module = "/lib/liballocator.so", .file = {}},
+                 {.function = "KVCache.grow",
+                  .module = {},
+                  .file = "cache.py",
+                  .line = 4,
+                  .language = Language::kPython}};
+  entry.ready.store(true);
+  EXPECT_THAT(refusals_text(&entry),
+              HasSubstr("at grow_segment() (liballocator.so+0x0), for KVCache.grow at cache.py:4 "
+                        "(Python)"));
+  entry.stack.erase(entry.stack.begin());
+  EXPECT_THAT(refusals_text(&entry), HasSubstr(", at KVCache.grow at cache.py:4 (Python)\n"));
+  entry.quiet = true;
+  EXPECT_EQ(refusals_text(&entry), "");
+}
+
+TEST_F(RefusalSession, WithoutADriverNothingWasRefused) {
+  ON_CALL(mock_, MemCreate(_, _, _, _)).WillByDefault(Return(CUDA_ERROR_NO_DEVICE));
+  EXPECT_EQ(create(kGranule), CUDA_ERROR_NO_DEVICE);
+  EXPECT_FALSE(first());
+}
+
+}  // namespace
+}  // namespace cuvmm::shim

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/driver/escape.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <climits>
+#include <map>
+
+#include "api/symbols/symbols.h"
+#include "shim/modules/proc_maps.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+// A library that defines functions of the driver's names.
+struct Interposer {
+  std::string library;
+  std::vector<std::string> functions;
+};
+
+// Into a buffer: memory of the program's heap may be what a signal interrupted.
+std::string real_path(const std::string& path) {
+  char resolved[PATH_MAX];
+  return ::realpath(path.c_str(), resolved) ? resolved : path;
+}
+
+std::string own_path() {
+  Dl_info self;
+  if (!::dladdr(reinterpret_cast<const void*>(&own_path), &self) || !self.dli_fname) return {};
+  return real_path(self.dli_fname);
+}
+
+}  // namespace
+
+std::vector<std::string> escaped_libraries_in(std::string_view maps,
+                                              const std::vector<std::string>& known) {
+  // How many times each part of a file that holds code is mapped. Who only reads the file (a
+  // debugger, a profiler) maps none of it to be run; a loader maps each part once per load. One
+  // that mprotect cut in pieces has pieces of different offsets.
+  std::map<std::string_view, std::map<std::uint64_t, int>> loads;
+  while (const auto mapping = next_file_mapping(maps)) {
+    const auto [low, high, permissions, offset, path] = *mapping;
+    if (permissions.find('x') == std::string_view::npos) continue;
+    if (path.substr(path.rfind('/') + 1).starts_with("libcuda.so")) ++loads[path][offset];
+  }
+  std::vector<std::string> escaped;
+  for (const auto& [path, parts] : loads) {
+    const bool ours = std::find(known.begin(), known.end(), path) != known.end();
+    const bool again =
+        std::any_of(parts.begin(), parts.end(), [](const auto& part) { return part.second > 1; });
+    if (!ours || again) escaped.emplace_back(path);
+  }
+  return escaped;
+}
+
+std::vector<std::string> escaped_libraries(const std::string& driver) {
+  std::vector<std::string> known{own_path()};
+  if (!driver.empty()) known.push_back(real_path(driver));
+  return escaped_libraries_in(read_proc_maps(), known);
+}
+
+namespace {
+
+const void* own_base() {
+  Dl_info self;
+  return ::dladdr(reinterpret_cast<const void*>(&own_base), &self) ? self.dli_fbase : nullptr;
+}
+
+// Whether no library comes before this one, behind the program.
+bool is_first(const link_map* program) {
+  const link_map* next = program->l_next;
+  while (next && std::string_view(next->l_name).starts_with("linux-vdso")) next = next->l_next;
+  return next && reinterpret_cast<const void*>(next->l_addr) == own_base();
+}
+
+// Whose functions of the driver's names `where` leads to, a handle of dlsym's: not this library's,
+// not a libcuda's, not the program's own.
+std::vector<Interposer> interposers(void* where) {
+  std::map<std::string, std::vector<std::string>> found;
+  for (const SymbolInfo& symbol : symbols()) {
+    Dl_info info{};
+    link_map* map = nullptr;
+    void* const function = ::dlsym(where, symbol.name);
+    // A library that hooks dlsym may have counted from its own place, and found us.
+    if (!function || !::dladdr1(function, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) ||
+        !info.dli_fname || !map || !map->l_name || !*map->l_name) {
+      continue;
+    }
+    if (info.dli_fbase == own_base()) continue;
+    const std::string_view path = info.dli_fname;
+    if (path.substr(path.rfind('/') + 1).starts_with("libcuda.so")) continue;
+    found[info.dli_fname].emplace_back(symbol.name);
+  }
+  ::dlerror();  // what failed here is not the program's to see
+  std::vector<Interposer> result;
+  for (auto& [library, functions] : found) result.push_back({library, std::move(functions)});
+  return result;
+}
+
+// "libquota.so has functions of the driver's names (cuMemAlloc_v2, cuMemFreeAsync)".
+std::string whose(const Interposer& one) {
+  constexpr std::size_t kMostNamed = 4;
+  const std::vector<std::string>& functions = one.functions;
+  std::string text = one.library + " has functions of the driver's names (";
+  for (std::size_t i = 0; i < functions.size() && i < kMostNamed; ++i)
+    text += (i == 0 ? "" : ", ") + functions[i];
+  if (functions.size() > kMostNamed)
+    text += " and " + std::to_string(functions.size() - kMostNamed) + " more";
+  return text + ")";
+}
+
+}  // namespace
+
+std::vector<std::string> interposed_libraries() {
+  std::vector<std::string> sentences;
+  // Not RTLD_DEFAULT: this library's own symbols are the first that it finds itself.
+  void* const program = ::dlopen(nullptr, RTLD_LAZY | RTLD_NOLOAD);
+  const bool alone = !program || is_first(static_cast<const link_map*>(program));
+  for (const Interposer& before : alone ? std::vector<Interposer>() : interposers(program)) {
+    sentences.push_back(
+        whose(before) +
+        " and comes before cuvmm: the program's calls of them go to that library, and cuvmm sees "
+        "only those that it passes on. An answer that surprises, or memory that is told as never "
+        "freed, may be its doing: run once more without it (LD_PRELOAD) to know");
+  }
+  if (program) ::dlclose(program);
+  for (const Interposer& behind : interposers(RTLD_NEXT)) {
+    sentences.push_back(
+        whose(behind) +
+        ", which the program did not reach, because cuvmm's shim comes before it: preload the "
+        "library before the shim, and cuvmm checks what it calls");
+  }
+  return sentences;
+}
+
+}  // namespace cuvmm::shim

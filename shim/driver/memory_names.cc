@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/driver/memory_names.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "api/symbols/symbols.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+// The word "memory" is in their names; no address, handle or pool is in their parameters.
+constexpr std::string_view kNoMemory[] = {"cuArrayGetMemoryRequirements", "cuDeviceTotalMem",
+                                          "cuDeviceTotalMem_v2", "cuLogsDumpToMemory",
+                                          "cuMipmappedArrayGetMemoryRequirements"};
+constexpr std::string_view kWords[] = {"Endpoint", "External", "Ipc", "Multicast", "Pointer"};
+
+// The next word of a name in camel case, taken off its front: "Stream", "Write", "Value" of
+// "StreamWriteValue32_v2". Empty when there is none left.
+std::string_view take_word(std::string_view& name) {
+  const auto capital = [](char c) { return c >= 'A' && c <= 'Z'; };
+  const auto small = [](char c) { return c >= 'a' && c <= 'z'; };
+  const auto begin = std::find_if(name.begin(), name.end(), capital);
+  name.remove_prefix(static_cast<std::size_t>(begin - name.begin()));
+  if (name.empty()) return {};
+  const auto end = std::find_if_not(name.begin() + 1, name.end(), small);
+  const std::string_view word = name.substr(0, static_cast<std::size_t>(end - name.begin()));
+  name.remove_prefix(word.size());
+  return word;
+}
+
+template <class Field>
+bool in_table(std::string_view name, Field SymbolInfo::*field) {
+  return std::ranges::any_of(symbols(),
+                             [&](const SymbolInfo& info) { return name == info.*field; });
+}
+
+std::string about_memory(std::string_view name, std::string_view how) {
+  std::string text(name);
+  return text.append(how).append(": a function about memory that is not checked");
+}
+
+}  // namespace
+
+bool concerns_memory(std::string_view name) {
+  if (!name.starts_with("cu") || std::ranges::find(kNoMemory, name) != std::end(kNoMemory)) {
+    return false;
+  }
+  if (name.starts_with("cuFabric")) return true;
+  std::string_view before;
+  for (std::string_view word = take_word(name); !word.empty(); word = take_word(name)) {
+    // Shared memory is of a kernel's own: "SharedMem", "SMem".
+    if (word.starts_with("Mem") && before != "Shared" && before != "S") return true;
+    if (std::ranges::find(kWords, word) != std::end(kWords)) return true;
+    if (word == "Value" && (before == "Wait" || before == "Write")) return true;
+    before = word;
+  }
+  return false;
+}
+
+std::optional<std::string> unchecked_query(std::string_view query) {
+  if (!concerns_memory(query) || in_table(query, &SymbolInfo::query)) return std::nullopt;
+  return about_memory(query, " asked for");
+}
+
+std::optional<std::string> unchecked_symbol(std::string_view symbol) {
+  for (const SymbolInfo& info : symbols()) {
+    if (symbol != info.name) continue;
+    const bool ours = std::ranges::any_of(symbols(), [&](const SymbolInfo& other) {
+      return std::string_view(info.query) == other.query && intercepted(other.entry);
+    });
+    if (info.entry != EntryPoint::kCount || !ours) return std::nullopt;
+    return std::string(symbol) + " called: an ABI that is not checked";
+  }
+  if (!concerns_memory(symbol)) return std::nullopt;
+  return about_memory(symbol, " called");
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/driver/memory_names.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "api/symbols/symbols.h"
+
+namespace cuvmm::shim {
+namespace {
+
+TEST(MemoryNames, WhateverItIsCalled) {
+  for (const char* name :
+       {"cuMemOfTomorrow", "cuMemMap_v2", "cuMemoryLend", "cuMemcpyOfTomorrowAsync_ptsz",
+        "cuMulticastOfTomorrow", "cuIpcOfTomorrow", "cuLogicalEndpointCreate",
+        "cuFabricCpyBatchAsync", "cuPointerSetAttribute", "cuImportExternalArray",
+        "cuGraphAddExternalSemaphoresWaitNode", "cuDeviceSetMemPool2", "cuGraphAddMemAllocNode",
+        "cuStreamAttachMemAsync", "cuStreamBatchMemOp_v2", "cuStreamWriteValue32_v2",
+        "cuStreamWaitValue64_ptsz"}) {
+    EXPECT_TRUE(concerns_memory(name)) << name;
+  }
+  for (const char* name :
+       {"cuLaunchKernel", "cuModuleLoad", "cuFuncSetSharedMemConfig", "cuCtxGetSharedMemConfig",
+        "cuOccupancyAvailableDynamicSMemPerBlock", "cuLogsDumpToMemory", "cuDeviceTotalMem",
+        "cuStreamSynchronize", "cuDeviceGetFabricClusterUuid", "MemMap", "cu", ""}) {
+    EXPECT_FALSE(concerns_memory(name)) << name;
+  }
+}
+
+TEST(MemoryNames, WhatTheTableKnowsIsNotCounted) {
+  for (const SymbolInfo& info : symbols()) {
+    EXPECT_EQ(unchecked_query(info.query), std::nullopt) << info.query;
+    if (info.entry == EntryPoint::kCount) continue;
+    EXPECT_EQ(unchecked_symbol(info.name), std::nullopt) << info.name;
+  }
+  EXPECT_EQ(unchecked_symbol("cuMemcpyHtoD"), "cuMemcpyHtoD called: an ABI that is not checked");
+  EXPECT_EQ(unchecked_symbol("cuMemGetInfo"), std::nullopt) << "of what is only called";
+}
+
+// A name to ask for is not a symbol: a driver that knows it hands out something else.
+TEST(MemoryNames, ASymbolThatIsAskedForIsANewName) {
+  EXPECT_EQ(unchecked_query("cuMemMap_v2"),
+            "cuMemMap_v2 asked for: a function about memory that is not checked");
+  EXPECT_EQ(unchecked_query("cuMemFree_v2"),
+            "cuMemFree_v2 asked for: a function about memory that is not checked");
+  EXPECT_EQ(unchecked_query("cuLaunchKernel"), std::nullopt);
+}
+
+// Those of today: a part of the driver's functions, and not the most of it.
+TEST(MemoryNames, TheRuleSplitsTheDriversFunctions) {
+  std::ifstream file(CUVMM_DRIVER_SYMBOLS);
+  int all = 0, memory = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++all;
+    memory += concerns_memory(line);
+    const bool by_name = line.starts_with("cuMem") || line.starts_with("cuMulticast") ||
+                         line.starts_with("cuIpc") || line.starts_with("cuLogicalEndpoint") ||
+                         line.starts_with("cuFabric") || line.starts_with("cuPointer") ||
+                         line.find("External") != line.npos;
+    EXPECT_TRUE(concerns_memory(line) || !by_name) << line;
+  }
+  EXPECT_GT(all, 700);
+  EXPECT_GT(memory, 200);
+  EXPECT_LT(memory, all / 2);
+}
+
+}  // namespace
+}  // namespace cuvmm::shim

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The libcuda behind the shim: found without finding ourselves, opened at the first use.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/driver.h"
+#include "shim/settings/options.h"
+
+namespace cuvmm::shim {
+
+/// The libcuda that calls are forwarded to. Never unloaded: drivers do not support it.
+struct RealDriver {
+  void* library = nullptr;  ///< dlopen handle; null: there is no driver
+  std::string path;         ///< as opened
+  bool emulated = false;    ///< it exports cuvmmEmulatorVersion
+  Driver functions;         ///< by Symbol; null where this driver lacks one; no refused multicast
+  std::string error;        ///< why there is none, one sentence
+
+  /// The exported function of this name, or null.
+  void* find(const char* name) const;
+};
+
+/// Files that could be the driver, in the order in which they are tried. Not checked for existence.
+std::vector<std::string> driver_candidates(const Options& options);
+
+/// Opens the first candidate that is a libcuda and not a cuvmm shim.
+RealDriver open_driver(const Options& options);
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/findings/judge.h"
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+namespace cuvmm::shim {
+namespace {
+
+// Rules of the catalogue by what matters here, so that the tests do not depend on single lines of
+// it.
+const RuleInfo& rule_with(RuleKind kind, CodeBasis basis, CUresult code) {
+  for (const RuleInfo& rule : rules()) {
+    if (rule.kind == kind && rule.basis == basis && rule.code == code) return rule;
+  }
+  ADD_FAILURE() << "no such rule in the catalogue";
+  return rules().front();
+}
+
+const RuleInfo& listed() {
+  return rule_with(RuleKind::kError, CodeBasis::kListed, CUDA_ERROR_INVALID_VALUE);
+}
+
+Violation violation(const RuleInfo& rule, bool certain) { return {rule.rule, certain, "", {}}; }
+
+std::size_t kept(Violations violations, CUresult result) {
+  return judge(std::move(violations), {.result = result}).size();
+}
+
+TEST(Judge, CertainOnesStayWhateverTheDriverSays) {
+  for (const CUresult result : {CUDA_SUCCESS, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_UNKNOWN}) {
+    EXPECT_EQ(kept({violation(listed(), true)}, result), 1u);
+  }
+}
+
+TEST(Judge, UncertainOnesNeedARefusal) {
+  EXPECT_EQ(kept({violation(listed(), false)}, CUDA_SUCCESS), 0u);
+  EXPECT_EQ(kept({violation(listed(), false)}, CUDA_ERROR_INVALID_VALUE), 1u);
+  EXPECT_EQ(kept({violation(listed(), false)}, CUDA_ERROR_NOT_SUPPORTED), 1u);
+}
+
+TEST(Judge, OutOfMemoryExplainsItselfUnlessTheRuleSaysSo) {
+  EXPECT_EQ(kept({violation(listed(), false)}, CUDA_ERROR_OUT_OF_MEMORY), 0u);
+  for (const RuleInfo& rule : rules()) {
+    if (rule.code != CUDA_ERROR_OUT_OF_MEMORY) continue;
+    EXPECT_EQ(kept({violation(rule, false)}, CUDA_ERROR_OUT_OF_MEMORY), 1u) << rule.id;
+  }
+}
+
+TEST(Judge, ADocumentedCodeMustBeTheAnswer) {
+  for (const RuleInfo& rule : rules()) {
+    if (rule.basis != CodeBasis::kDocumented) continue;
+    const CUresult other =
+        rule.code == CUDA_ERROR_UNKNOWN ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_UNKNOWN;
+    EXPECT_EQ(kept({violation(rule, false)}, rule.code), 1u) << rule.id;
+    EXPECT_EQ(kept({violation(rule, false)}, other), 0u) << rule.id;
+  }
+}
+
+TEST(Judge, ACertainOneExplainsTheRefusal) {
+  const auto left = judge({violation(listed(), false), violation(listed(), true)},
+                          {.result = CUDA_ERROR_INVALID_VALUE});
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_TRUE(left[0].certain);
+}
+
+TEST(Judge, OneSuspectIsEnoughAndTheExactCodeWins) {
+  const RuleInfo* other = nullptr;
+  for (const RuleInfo& rule : rules()) {
+    const bool forbids = rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined;
+    if (forbids && rule.basis != CodeBasis::kDocumented && rule.code != CUDA_ERROR_INVALID_VALUE) {
+      other = &rule;
+    }
+  }
+  ASSERT_NE(other, nullptr);
+  const auto left = judge({violation(*other, false), violation(listed(), false)},
+                          {.result = CUDA_ERROR_INVALID_VALUE});
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left[0].rule, listed().rule);
+}
+
+TEST(Judge, ACrashIsARefusal) {
+  EXPECT_EQ(judge({violation(listed(), false)}, {.crashed = true}).size(), 1u);
+}
+
+TEST(Enforce, OnlyWhatIsCertainAndForbidden) {
+  EXPECT_EQ(first_to_enforce({violation(listed(), false)}), nullptr);
+  for (const RuleInfo& rule : rules()) {
+    // An argument may go unused, and work may have been over, so neither a launch nor the
+    // instantiation of a graph is kept from the driver.
+    const bool forbids = (rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined) &&
+                         !std::string_view(rule.id).starts_with("launch-argument-") &&
+                         rule.rule != Rule::kDataPoolOrdered &&
+                         rule.rule != Rule::kGraphMemoryOrdered;
+    const Violations one{violation(rule, true)};
+    EXPECT_EQ(first_to_enforce(one) != nullptr, forbids) << rule.id;
+    EXPECT_NE(enforced_code(one[0]), CUDA_SUCCESS) << rule.id;
+  }
+}
+
+}  // namespace
+}  // namespace cuvmm::shim

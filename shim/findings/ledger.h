@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every distinct finding of the process, with its exact count.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "shim/base/owned_mutex.h"
+#include "shim/findings/entry.h"
+#include "shim/findings/finding.h"
+#include "shim/findings/refusals.h"
+#include "shim/findings/suppressions.h"
+
+namespace cuvmm::shim {
+
+/// Occurrences by kind, folded repeats included.
+struct Totals {
+  std::uint64_t errors = 0;
+  std::uint64_t undefined = 0;
+  std::uint64_t leaks = 0;
+  std::uint64_t advice = 0;
+  std::uint64_t answers = 0;
+  bool any() const { return errors || undefined || leaks; }
+};
+
+/// Folds repeats per rule, kind, entry point and call site (the innermost frame outside the shim).
+/// Thread-safe; its lock is never held while the loader's may be taken. One thread describes a new
+/// finding, on findings_stack(); who comes with the same meanwhile is counted and goes on.
+class Ledger : public FindingSink {
+ public:
+  /// `announce` is called once per distinct finding, without a lock of the ledger's; the quiet ones
+  /// too. `verbose`: none is quiet. `labeller`, if any, outlives the ledger.
+  Ledger(Suppressions suppressions, std::function<void(const Entry&)> announce,
+         bool verbose = false, Labeller* labeller = nullptr)
+      : suppressions_(std::move(suppressions)),
+        announce_(std::move(announce)),
+        labeller_(labeller),
+        verbose_(verbose) {}
+
+  void take(Finding finding) override;
+  bool fold_refusal(EntryPoint entry, CUresult result, bool late, StackId stack,
+                    Refusal::Wish wish) override {
+    return refusals_.fold(entry, result, late, stack, wish);
+  }
+  void take_refusal(const Refusal& refusal) override { refusals_.take(refusal); }
+  bool waits(EntryPoint entry) const override {
+    return probing_.load(std::memory_order_relaxed) || refusals_.waits(entry);
+  }
+  bool fell_back(EntryPoint entry, Refusal::Wish wish) override;
+
+  /// Of a function that is not checked.
+  void take_unchecked(Refusal refusal, std::uint64_t count, bool quiet) {
+    refusals_.take(std::move(refusal), count, quiet);
+  }
+  /// What was refused and no finding explains.
+  const Refusals& refusals() const { return refusals_; }
+
+  /// Findings are described, but not announced from here on: announce_rest() does it.
+  void hold_announcements() { held_.store(true); }
+  /// Describes what its own thread did not come to, as far as the calling thread may (symbolize()).
+  /// Async-signal-safe for a thread that is careful as if interrupted.
+  void describe_rest();
+  /// Announces what was held back; `again`: after describing it once more, with more at hand.
+  void announce_rest(bool again);
+
+  /// The first finding, or null; follow `next`; only those that are ready() are whole. Safe while
+  /// findings come in, and in signal handlers.
+  const Entry* first() const { return first_.load(std::memory_order_acquire); }
+  Totals totals() const;
+  /// Occurrences that came in this period or later: of this rule, or, without one, of all errors,
+  /// undefined behaviour and leaks.
+  std::uint64_t count_since(std::uint64_t period, const Rule* rule) const;
+  const Suppressions& suppressions() const { return suppressions_; }
+  /// Occurrences that are in the totals alone: another thread kept the lock while they came.
+  std::uint64_t lost() const;
+  std::uint64_t suppressed() const { return suppressed_.load(std::memory_order_relaxed); }
+
+  /// Around fork. False: a signal handler that forks interrupted this thread at work here.
+  bool lock_for_fork() CUVMM_UNCHECKED {
+    if (mutex_.held_here() || refusals_.held_here()) return false;
+    mutex_.lock();
+    refusals_.lock_for_fork();
+    return true;
+  }
+  void unlock_after_fork() CUVMM_UNCHECKED {
+    refusals_.unlock_after_fork();
+    mutex_.unlock();
+  }
+  /// Forgets everything. Only in a child of fork, which has one thread. What is not `whole` is not
+  /// looked at.
+  void clear(bool whole) CUVMM_UNCHECKED;
+
+ private:
+  /// The last is the period, 0 once there are many entries.
+  using Key = std::tuple<Rule, RuleKind, EntryPoint, std::uintptr_t, std::uint64_t>;
+  static constexpr std::size_t kSite = 3;  ///< of a key
+  /// Refused calls that one success would put right.
+  struct Probe {
+    Entry* entry;
+    std::uint64_t wish;
+    std::uint64_t count;
+  };
+  /// So many lines of Python are findings of their own at one call site of a binding; further ones
+  /// are one finding: each takes its time to describe, and code that programs make has no end.
+  static constexpr unsigned kMostLines = 64;
+  static constexpr std::size_t kMostApart = 16384;  // of more, periods are not told apart
+  static constexpr std::size_t kMostProbes = 256;   // distinct ones that wait at a time
+  bool is_suppressed(const Finding& finding);
+  bool decide_by_stack(Rule rule, StackId stack);
+  const bool* decision(Rule rule, StackId stack) const CUVMM_NEEDS(mutex_);
+  Entry* fold(const Key& key, std::uint64_t count) CUVMM_NEEDS(mutex_);
+  /// Unchecked, because a thread that was interrupted under the lock goes on without it.
+  Entry* add(Key key, Finding finding) CUVMM_UNCHECKED;
+  /// The key to file a finding under whose own key is new.
+  Key key_for_new(const Key& key, std::uintptr_t site) CUVMM_NEEDS(mutex_);
+  void wait(Entry* entry, std::uint64_t wish) CUVMM_NEEDS(mutex_);
+  bool advised(Rule rule) const CUVMM_NEEDS(mutex_);
+  void append(Entry* entry) CUVMM_NEEDS(mutex_);
+  void describe(Entry& entry);
+  void announce(Entry& entry);
+
+  const Suppressions suppressions_;
+  const std::function<void(const Entry&)> announce_;
+  Labeller* const labeller_;
+  const bool verbose_;
+  std::atomic<std::uint64_t> suppressed_{0};
+  std::array<std::atomic<std::uint64_t>, 5> lost_{};  ///< by RuleKind
+  static_assert(static_cast<int>(RuleKind::kAnswer) == 4, "the last one");
+  std::atomic<Entry*> first_{nullptr};
+  std::atomic<std::size_t> entries_known_{0};
+  std::atomic<bool> held_{false};
+  std::atomic<bool> probing_{false};  ///< there are probes
+  Refusals refusals_;
+
+  OwnedMutex mutex_;
+  Entry* last_ CUVMM_GUARDED_BY(mutex_) = nullptr;  ///< of the list, or one shortly before
+  std::map<Key, Entry*> entries_ CUVMM_GUARDED_BY(mutex_);
+  std::vector<Probe> probes_ CUVMM_GUARDED_BY(mutex_);
+  /// How many lines of Python have entries, by the key of their call site.
+  std::map<Key, unsigned> lines_ CUVMM_GUARDED_BY(mutex_);
+  /// Whether a rule is suppressed by this stack.
+  std::map<std::pair<Rule, StackId>, bool> decisions_ CUVMM_GUARDED_BY(mutex_);
+};
+
+}  // namespace cuvmm::shim

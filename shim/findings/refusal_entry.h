@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A distinct refusal as the process keeps it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shim/refusals/refusal.h"
+#include "shim/stack/symbolizer.h"
+
+namespace cuvmm::shim {
+
+/// As a report has it. Never destroyed while somebody may look at it.
+struct RefusalEntry {
+  Refusal refusal;
+  std::vector<Frame> stack;
+  std::vector<std::vector<Frame>> creators;  ///< one per refusal.memory->held.creators
+  std::vector<std::vector<Frame>> asides;    ///< one per refusal.asides
+  std::string json;  ///< its members but the counts, ready for a signal handler to write
+  std::atomic<std::uint64_t> count{1};
+  /// Nothing speaks for it being of interest: only the report has it.
+  bool quiet = false;
+  std::atomic<std::uint64_t> handled{0};  ///< how many a later call put right
+  std::atomic<RefusalEntry*> next{nullptr};
+  std::atomic<bool> ready{false};
+};
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Refusals for people and for the JSON report.
+#pragma once
+
+#include <string>
+
+#include "shim/findings/refusal_entry.h"
+
+namespace cuvmm::shim {
+
+/// The members of a refusal without "count", "handled" and the braces (docs/report.md).
+std::string refusal_members(const RefusalEntry& entry);
+
+/// What is said at the end of a process: of each refusal that no later call put right one line, and
+/// one or two of what is known. "" if there is none.
+std::string refusals_text(const RefusalEntry* first);
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every distinct refusal of the process, with its exact count.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "shim/base/owned_mutex.h"
+#include "shim/findings/refusal_entry.h"
+
+namespace cuvmm::shim {
+
+/// Folds repeats per entry point, result and call site; results of work that failed earlier are one
+/// however many calls return them. Thread-safe.
+class Refusals {
+ public:
+  /// Counts one that is known by now. False: nothing like it was seen, and take() wants to know
+  /// more.
+  bool fold(EntryPoint entry, CUresult result, bool late, StackId stack, Refusal::Wish wish);
+  void take(Refusal refusal, std::uint64_t count = 1, bool quiet = false);
+  /// Whether a refused call of this entry point waits for one that gets what it wanted.
+  bool waits(EntryPoint entry) const {
+    return waiting_[static_cast<std::size_t>(entry)].load(std::memory_order_relaxed) != 0;
+  }
+  /// Of any entry point.
+  bool wait() const { return all_waiting_.load(std::memory_order_relaxed) != 0; }
+  /// A call succeeded.
+  void got(EntryPoint entry, Refusal::Wish wish);
+
+  /// The first one, or null; follow `next`; only those that are `ready` are whole. Safe while more
+  /// come in, and in signal handlers.
+  const RefusalEntry* first() const { return first_.load(std::memory_order_acquire); }
+
+  bool held_here() const { return mutex_.held_here(); }
+  void lock_for_fork() CUVMM_UNCHECKED { mutex_.lock(); }
+  void unlock_after_fork() CUVMM_UNCHECKED { mutex_.unlock(); }
+  /// Only in a child of fork, which has one thread. What is not `whole` is not looked at.
+  void clear(bool whole) CUVMM_UNCHECKED;
+
+ private:
+  using Key = std::tuple<EntryPoint, CUresult, std::uintptr_t>;
+  struct Waiting {
+    RefusalEntry* entry;
+    Refusal::Wish wish;
+    std::uint64_t count;
+  };
+  static constexpr std::size_t kMost = 512;  // distinct ones; of more, none is described
+  static constexpr std::size_t kMostWaiting = 256;
+
+  static Key key_of(EntryPoint entry, CUresult result, bool late, StackId stack);
+  static Key key_of(const Refusal& refusal);
+  void add_wish(RefusalEntry* entry, Refusal::Wish wish) CUVMM_NEEDS(mutex_);
+  void describe(RefusalEntry& entry);
+
+  std::atomic<RefusalEntry*> first_{nullptr};
+  std::array<std::atomic<std::uint32_t>, static_cast<std::size_t>(EntryPoint::kCount)> waiting_{};
+
+  std::atomic<std::uint32_t> all_waiting_{0};
+
+  OwnedMutex mutex_;
+  RefusalEntry* last_ CUVMM_GUARDED_BY(mutex_) = nullptr;
+  std::map<Key, RefusalEntry*> entries_ CUVMM_GUARDED_BY(mutex_);
+  std::vector<Waiting> wishes_ CUVMM_GUARDED_BY(mutex_);
+};
+
+}  // namespace cuvmm::shim

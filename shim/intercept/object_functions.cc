@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/intercept/object_functions.h"
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "shim/intercept/follow.h"
+#include "shim/objects/ended.h"
+#include "shim/process/process.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+std::uint64_t handle_number(const void* handle) { return reinterpret_cast<std::uintptr_t>(handle); }
+
+#define CUVMM_STRIP(...) __VA_ARGS__
+
+// The bytes that a node of a graph touches, by the parameters that it is given.
+template <class Argument>
+std::size_t node_touches(Argument, Touch (&)[kMaxTouches]) {
+  return 0;
+}
+std::size_t node_touches(const CUDA_MEMCPY3D* copy, Touch (&out)[kMaxTouches]) {
+  return touches(calls::Memcpy3D{copy}, out);
+}
+std::size_t node_touches(const CUDA_MEMSET_NODE_PARAMS* fill, Touch (&out)[kMaxTouches]) {
+  return fill ? touches(fill_of(*fill), out) : 0;
+}
+
+// Makes the call, and says what was wrong with the objects and the memory among its arguments.
+template <class Make, class... Args>
+CUresult using_objects(const char* function, const Caller& direct, const Make& make,
+                       Args... arguments) {
+  if (in_flight()) return make();
+  const RuntimeCall* const runtime = runtime_call();
+  const Caller& caller = runtime ? runtime->caller : direct;
+  const auto may = [](auto argument) {
+    if constexpr (kKindOf<decltype(argument)> == PlainObject::Kind::kCount) {
+      return false;
+    } else {
+      return g_ended.may_hold(handle_number(argument));
+    }
+  };
+  if ((may(arguments) || ...)) [[unlikely]] {
+    Violations wrong = ended_among(arguments...);
+    if (!wrong.empty())
+      return Process::current_session().call_with(function, std::move(wrong), caller, make);
+  }
+  const CUresult result = make();
+  if (result == CUDA_ERROR_INVALID_VALUE) [[unlikely]] {
+    const auto explain = [&](auto argument) {
+      Touch list[kMaxTouches];
+      const std::size_t count = node_touches(argument, list);
+      if (count == 0) return;
+      Process::current_session().explain_node(function, list, count, result, caller);
+    };
+    (explain(arguments), ...);
+  }
+  return result;
+}
+
+#define CUVMM_MAKES(symbol, query, What, arguments, ...)                                   \
+  namespace of_##symbol {                                                                  \
+    using Function = CUresult (*)(__VA_ARGS__);                                            \
+    constinit std::atomic<Function> behind{nullptr};                                       \
+    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                 \
+      const Caller caller = CUVMM_CALLER;                                                  \
+      const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; };  \
+      const CUresult result = using_objects(#symbol, caller, make, CUVMM_STRIP arguments); \
+      if (result == CUDA_SUCCESS && out)                                                   \
+        note_made(PlainObject::Kind::What, handle_number(*out), caller);                   \
+      return result;                                                                       \
+    }                                                                                      \
+  }
+#define CUVMM_ENDS(symbol, query, What, arguments, ...)                                   \
+  namespace of_##symbol {                                                                 \
+    using Function = CUresult (*)(__VA_ARGS__);                                           \
+    constinit std::atomic<Function> behind{nullptr};                                      \
+    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                \
+      const Caller caller = CUVMM_CALLER;                                                 \
+      const auto ask = [&] { return behind.load(std::memory_order_acquire) arguments; };  \
+      const auto make = [&] {                                                             \
+        return ending(PlainObject::Kind::What, handle_number(CUVMM_STRIP arguments), ask, \
+                      [&] { return end_by(caller, false); });                             \
+      };                                                                                  \
+      return using_objects(#symbol, caller, make, CUVMM_STRIP arguments);                 \
+    }                                                                                     \
+  }
+#define CUVMM_USES(symbol, query, arguments, ...)                                         \
+  namespace of_##symbol {                                                                 \
+    using Function = CUresult (*)(__VA_ARGS__);                                           \
+    constinit std::atomic<Function> behind{nullptr};                                      \
+    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                \
+      const Caller caller = CUVMM_CALLER;                                                 \
+      const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; }; \
+      return using_objects(#symbol, caller, make, CUVMM_STRIP arguments);                 \
+    }                                                                                     \
+  }
+#define CUVMM_GIVES(symbol, query, What, arguments, ...)                                   \
+  namespace of_##symbol {                                                                  \
+    using Function = CUresult (*)(__VA_ARGS__);                                            \
+    constinit std::atomic<Function> behind{nullptr};                                       \
+    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                 \
+      const Caller caller = CUVMM_CALLER;                                                  \
+      const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; };  \
+      const CUresult result = using_objects(#symbol, caller, make, CUVMM_STRIP arguments); \
+      if (result == CUDA_SUCCESS) object_table().forget_all(PlainObject::Kind::What);      \
+      return result;                                                                       \
+    }                                                                                      \
+  }
+#include "shim/intercept/object_functions.def"
+#undef CUVMM_MAKES
+#undef CUVMM_ENDS
+#undef CUVMM_USES
+#undef CUVMM_GIVES
+
+// It gives the device's context out, and the device says which one it is.
+namespace of_retain {
+using Function = CUresult (*)(CUcontext*, CUdevice);
+constinit std::atomic<Function> behind{nullptr};
+[[gnu::noinline]] CUresult CUDAAPI call(CUcontext* out, CUdevice device) {
+  const Caller caller = CUVMM_CALLER;
+  const CUresult result = behind.load(std::memory_order_acquire)(out, device);
+  if (result == CUDA_SUCCESS) note_retained(device, caller);
+  if (result == CUDA_SUCCESS && out) {
+    object_table().forget(PlainObject::Kind::kContext, handle_number(*out));
+  }
+  return result;
+}
+}  // namespace of_retain
+
+struct ObjectFunction {
+  const char* symbol;
+  const char* query;
+  void* ours;
+  void (*set)(void*);
+};
+
+// Not by a macro between: cuda.h has macros for some of these names.
+#define CUVMM_MAKES(symbol, query, What, arguments, ...)                              \
+  {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
+     of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
+   }},
+#define CUVMM_ENDS(symbol, query, What, arguments, ...)                               \
+  {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
+     of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
+   }},
+#define CUVMM_GIVES(symbol, query, What, arguments, ...)                              \
+  {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
+     of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
+   }},
+#define CUVMM_USES(symbol, query, arguments, ...)                                     \
+  {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
+     of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
+   }},
+constexpr auto kRetain = "cuDevicePrimaryCtxRetain";
+const ObjectFunction kObjectFunctions[] = {
+#include "shim/intercept/object_functions.def"
+    {kRetain, kRetain, reinterpret_cast<void*>(&of_retain::call),
+     [](void* function) {
+       of_retain::behind.store(reinterpret_cast<of_retain::Function>(function));
+     }},
+};
+#undef CUVMM_MAKES
+#undef CUVMM_ENDS
+#undef CUVMM_USES
+#undef CUVMM_GIVES
+
+// Several ABIs go by one name: the one that the driver exports there is meant.
+const ObjectFunction* object_function_of(std::string_view name, const void* function) {
+  const ObjectFunction* of_query = nullptr;
+  unsigned queries = 0;
+  for (const ObjectFunction& each : kObjectFunctions) {
+    const bool asked = name == each.query;
+    if (!asked && name != each.symbol) continue;
+    if (Process::get().driver().find(each.symbol) == function) return &each;
+    of_query = &each;
+    ++queries;
+  }
+  return queries == 1 ? of_query : nullptr;
+}
+
+}  // namespace
+
+void* object_function(const char* name, void* driver_function) {
+  if (!driver_function || !name) return nullptr;
+  const ObjectFunction* const known = object_function_of(name, driver_function);
+  if (!known) return nullptr;
+  known->set(driver_function);
+  return known->ours;
+}
+
+}  // namespace cuvmm::shim

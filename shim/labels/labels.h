@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program says of itself through include/cuvmm/cuvmm.h: moments, scopes, expectations,
+// names.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "shim/base/owned_mutex.h"
+#include "shim/findings/finding.h"
+#include "shim/labels/names.h"
+
+namespace cuvmm::shim {
+
+/// Thread-safe. Its lock is never held while another one is taken.
+class Labels : public Labeller {
+ public:
+  /// `outer`: the scope that the process was started in, "" none.
+  /// `ranges`: globs with commas between; only findings in NVTX ranges of such a name count. ""
+  /// all.
+  explicit Labels(std::string outer, std::string_view ranges = {});
+
+  // --- Moments. A mark is the number of a period; each mark, and each end of a scope, begins one.
+  // `call` is always the number of the last call.
+  std::uint64_t mark(std::uint64_t call);
+  /// The first period that counts since this mark, and the call that it began after; nothing where
+  /// there is no such mark.
+  struct Moment {
+    std::uint64_t period = 0, call = 0;
+  };
+  bool moment(std::uint64_t mark, Moment& moment);
+
+  // --- Scopes.
+  /// A token, at least 1.
+  std::uint64_t open_scope(std::string_view name, bool keeps, bool quiet, std::uint64_t call);
+  /// False where it is not open.
+  bool close_scope(std::uint64_t scope, std::uint64_t call);
+  /// "outer > inner" of the scopes that are open; "" none.
+  std::string scope();
+  /// Whether this call was made in a scope that keeps, which began after the moment.
+  bool kept(std::uint64_t call, const Moment& since);
+
+  // --- Expectations.
+  /// `count` 0: any number. A token, at least 1.
+  std::uint64_t expect(std::string_view rule, std::uint64_t count);
+  /// How many did not come. False where it is not open.
+  bool end_expectation(std::uint64_t token, std::uint64_t& missing);
+  std::uint64_t expected() const { return expected_.load(std::memory_order_relaxed); }
+
+  // --- Leaks that were found before the end: each is told once.
+  /// False where it was told before.
+  bool tell(const Violation& leak);
+  bool told(const Violation& leak);
+
+  Names& names() { return names_; }
+  void reset(std::uint64_t call);
+
+  // --- Labeller
+  bool left_out(const Finding& finding) override;
+  std::uint64_t take_expected(const Finding& finding) override;
+  void label(Finding& finding) override;
+
+  /// Around fork: the child keeps scopes and expectations, and forgets names and calls.
+  bool lock_for_fork() CUVMM_UNCHECKED;
+  void unlock_after_fork() CUVMM_UNCHECKED;
+  void restart_in_child(bool whole) CUVMM_UNCHECKED;
+
+ private:
+  struct Scope {
+    std::uint64_t token = 0;
+    std::string name;  ///< with those around it
+    std::uint64_t from = 0;
+    std::uint64_t to = UINT64_MAX;  ///< the last call in it
+    bool keeps = false, quiet = false;
+    bool holds(std::uint64_t call) const { return from < call && call <= to; }
+  };
+  struct Expectation {
+    std::uint64_t token = 0;
+    std::string rule;
+    std::uint64_t wanted = 0, came = 0;  ///< wanted 0: any number
+  };
+  using Leak = std::tuple<Rule, std::uint64_t, std::uint64_t>;
+  static constexpr std::size_t kMostClosed = 16384;
+  static Leak leak_of(const Violation& leak);
+
+  std::uint64_t begin_period(std::uint64_t call) CUVMM_NEEDS(mutex_);
+  void name_scopes() CUVMM_NEEDS(mutex_);
+  /// The innermost scope that held the call, or null.
+  const Scope* scope_of(std::uint64_t call) const CUVMM_NEEDS(mutex_);
+
+  const std::string outer_;
+  std::vector<std::string> included_;  ///< globs over names of ranges; none: all
+  std::atomic<bool> used_{false};      ///< something was said; else there is nothing to look up
+  std::atomic<std::uint64_t> expected_{0};
+  std::atomic<bool> expecting_{false};
+  Names names_;
+
+  OwnedMutex mutex_;
+  std::uint64_t tokens_ CUVMM_GUARDED_BY(mutex_) = 0;
+  std::uint64_t first_period_ CUVMM_GUARDED_BY(mutex_) = 0;      ///< of mark 0
+  std::vector<std::uint64_t> periods_ CUVMM_GUARDED_BY(mutex_);  ///< the calls before them
+  std::vector<Scope> open_ CUVMM_GUARDED_BY(mutex_);
+  std::deque<Scope> closed_ CUVMM_GUARDED_BY(mutex_);
+  std::vector<Expectation> expectations_ CUVMM_GUARDED_BY(mutex_);
+  std::set<Leak> told_ CUVMM_GUARDED_BY(mutex_);
+};
+
+}  // namespace cuvmm::shim

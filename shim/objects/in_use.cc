@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/objects/in_use.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "api/words.h"
+#include "live/counted.h"
+#include "live/frames/runtime_frames.h"
+#include "live/frames/stack_text.h"
+#include "live/in_use_text.h"
+#include "live/words.h"
+#include "shim/modules/module_map.h"
+#include "shim/objects/alive.h"
+#include "shim/objects/object_table.h"
+#include "shim/output/json.h"
+#include "shim/stack/symbolizer.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+constexpr const char* kArrayWords = "array";
+constexpr const char* kMipmappedWords = "mipmapped array";
+constexpr const char* kPoolWords = "pool";
+constexpr const char* kImportedPieceWords = "imported piece of pool memory";
+
+live::Piece::Kind piece_kind(PlainMemory::Kind kind) {
+  using From = PlainMemory::Kind;
+  using To = live::Piece::Kind;
+  switch (kind) {
+    case From::kManaged:
+      return To::kManaged;
+    case From::kHost:
+      return To::kHost;
+    case From::kRegistered:
+      return To::kRegistered;
+    default:
+      return To::kDevice;
+  }
+}
+
+// Whether the process has taken the pages away. Their ends are enough: nobody unmaps the middle
+// alone.
+bool unmapped(std::uint64_t base, std::uint64_t size) {
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const auto gone = [page](std::uint64_t at) {
+    unsigned char unused = 0;
+    const std::uint64_t begin = at & ~(page - 1);
+    return ::mincore(reinterpret_cast<void*>(begin), page, &unused) != 0 && errno == ENOMEM;
+  };
+  return size != 0 && (gone(base) || gone(base + size - 1));
+}
+
+// By kind and maker.
+class Places {
+ public:
+  void add(const char* what, std::uint64_t bytes, const Origin& made) {
+    // What was there before the first call that was seen is nobody's.
+    if (made.call == 0) return;
+    InUse& one = all_[{what, made.stack}];
+    if (one.count++ == 0 || made.call < one.first.call) one.first = made;
+    one.what = what;
+    one.bytes += bytes;
+  }
+  AllInUse take() const {
+    AllInUse list;
+    for (const auto& [key, one] : all_) list.push_back(one);
+    return list;
+  }
+
+ private:
+  std::map<std::pair<std::string_view, StackId>, InUse> all_;
+};
+
+void add_vmm(Places& places, const Model& model, const StillRunning& running) {
+  const auto add_allocation = [&](const Allocation& a) {
+    const bool by_mapping = a.references == 0 && a.mappings == 0;
+    if (!by_mapping) places.add(live::words(live::MemoryHeld{a, 0}), a.size, a.made);
+  };
+  const auto add_reservation = [&](const Reservation& r) {
+    places.add(model.holds_mapping(r) ? live::kReservationWords : live::kEmptyReservationWords,
+               r.size, r.made);
+  };
+  each_alive(model, running, add_allocation, add_reservation);
+}
+
+void add_pools(Places& places, const Model& model, const StillRunning& running) {
+  const PoolState& state = model.pools();
+  for (const auto& [base, m] : state.memory()) {
+    const bool leak = m.pool_is_gone() && !m.imported && !running.works_with(m.made);
+    if (leak) continue;
+    places.add(m.imported ? kImportedPieceWords : live::words(live::Piece::Kind::kPool), m.size,
+               m.made);
+  }
+  for (const auto& [handle, pool] : state.pools()) {
+    const bool current = std::any_of(state.current().begin(), state.current().end(),
+                                     [&, h = handle](const auto& set) { return set.second == h; });
+    const bool leak = !current && state.taken_from(handle) == 0 && !running.works_with(pool.made);
+    if (!leak && !pool.is_default && !pool.foreign) places.add(kPoolWords, 0, pool.made);
+  }
+}
+
+// Parts of the names of the runtime's functions by which a program makes such a thing; empty: the
+// runtime has none.
+using Parts = std::span<const std::string_view>;
+Parts makers_of(std::string_view what) {
+  using O = PlainObject::Kind;
+  static constexpr std::string_view kMemory[] = {"alloc", "Alloc", "Register"};
+  static constexpr std::string_view kStream[] = {"StreamCreate"}, kEvent[] = {"EventCreate"},
+                                    kContext[] = {"Ctx"}, kLibrary[] = {"LibraryLoad"},
+                                    kGraph[] = {"GraphCreate", "GraphClone", "EndCapture"},
+                                    kExecutable[] = {"Instantiate"}, kPool[] = {"PoolCreate"};
+  const auto is = [&](O kind) { return what == words(kind); };
+  if (is(O::kStream)) return kStream;
+  if (is(O::kEvent)) return kEvent;
+  if (is(O::kLibrary)) return kLibrary;
+  if (is(O::kGraph)) return kGraph;
+  if (is(O::kExecutableGraph)) return kExecutable;
+  if (is(O::kGreenContext)) return kContext;
+  if (is(O::kModule) || is(O::kRetain) || is(O::kContext)) return {};
+  return what == kPoolWords ? Parts(kPool) : Parts(kMemory);
+}
+
+// A static runtime makes these by itself at the first call, and only symbols tell who it is.
+bool needs_symbols(std::string_view what) {
+  using O = PlainObject::Kind;
+  return what == words(O::kModule) || what == words(O::kLibrary) || what == words(O::kRetain);
+}
+
+bool names_one_of(std::string_view function, Parts parts) {
+  return std::ranges::any_of(
+      parts, [&](std::string_view part) { return function.find(part) != function.npos; });
+}
+
+class Runtimes {
+ public:
+  bool made_for_itself(const char* what, StackId stack) const {
+    const std::span<const std::uintptr_t> frames = stack_frames(stack);
+    // Symbols are read only where a shared libcudart does not answer: they take milliseconds.
+    const bool shared = !frames.empty() && in_runtime(frames.front());
+    if (needs_symbols(what) && !shared) return by_symbols(what, stack);
+    std::size_t inside = 0;
+    while (inside < frames.size() && in_runtime(frames[inside])) ++inside;
+    if (inside == 0) return false;
+    // Its own thread, or a stack that was cut.
+    if (inside == frames.size()) return true;
+    if (t_state.care == Care::kAsInterrupted) return false;
+    Dl_info info;
+    const auto* const entered = reinterpret_cast<const void*>(frames[inside - 1] - 1);
+    if (!::dladdr(entered, &info) || !info.dli_sname) return false;
+    return !names_one_of(info.dli_sname, makers_of(what));
+  }
+
+ private:
+  bool in_runtime(std::uintptr_t address) const {
+    return live::file_name(map_.find(address - 1).path).starts_with("libcudart");
+  }
+  static bool by_symbols(const char* what, StackId stack) {
+    prepare_symbolizer();
+    std::vector<Frame> frames = symbolize(stack);
+    if (frames.empty()) return true;
+    if (!live::of_cuda_runtime(frames.front())) return frames.front().function.empty();
+    return !names_one_of(live::take_runtime_frames(frames), makers_of(what));
+  }
+
+  const ModuleMap map_ = ModuleMap::of_this_process();
+};
+
+// The program's retains of each device's primary context that nobody released. One of them says
+// nothing: that is how a program has a context to its end.
+void add_retains(AllInUse& all, const ObjectTable::All& table) {
+  // The runtime releases no more than it retains: without its own there are no more left. So most
+  // programs need no symbols here.
+  std::map<int, std::int64_t> with_the_runtimes;
+  for (const auto& one : table.retained) {
+    with_the_runtimes[one.device] += static_cast<std::int64_t>(one.count);
+  }
+  for (const auto& one : table.released) {
+    with_the_runtimes[one.device] -= static_cast<std::int64_t>(one.count);
+  }
+  const Runtimes runtimes;
+  const char* const what = words(PlainObject::Kind::kRetain);
+  const auto own = [&](const ObjectTable::Retains& one) {
+    return with_the_runtimes[one.device] >= 2 && !runtimes.made_for_itself(what, one.stack);
+  };
+  std::map<int, std::int64_t> left;
+  for (const auto& one : table.retained) {
+    if (own(one)) left[one.device] += static_cast<std::int64_t>(one.count);
+  }
+  for (const auto& one : table.released) {
+    if (own(one)) left[one.device] -= static_cast<std::int64_t>(one.count);
+  }
+  std::erase_if(left, [](const auto& device) { return device.second < 2; });
+  // Which of them were released is not known: the last ones are taken for those that are left.
+  for (auto one = table.retained.rbegin(); one != table.retained.rend(); ++one) {
+    const auto device = left.find(one->device);
+    if (device == left.end() || device->second == 0 || !own(*one)) continue;
+    const std::int64_t count = std::min(device->second, static_cast<std::int64_t>(one->count));
+    device->second -= count;
+    Origin made;
+    made.stack = one->stack;
+    all.push_back({what, static_cast<std::uint64_t>(count), 0, made});
+  }
+}
+
+std::vector<live::Sum> sums_of(const AllInUse& all) {
+  std::vector<live::Sum> sums;
+  std::vector<StackId> places;
+  for (const InUse& one : all) {
+    const auto same = std::ranges::find_if(sums, [&](const auto& s) { return s.what == one.what; });
+    const auto at = static_cast<std::size_t>(same - sums.begin());
+    if (same == sums.end()) {
+      sums.push_back({one.what});
+      places.push_back(0);
+    }
+    live::Sum& sum = sums[at];
+    sum.count += one.count;
+    sum.bytes += one.bytes;
+    if (one.count <= sum.made_there) continue;
+    sum.made_there = one.count;
+    places[at] = one.first.stack;
+  }
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (!live::grows(sums[i].what, sums[i].made_there, sums[i].count)) continue;
+    if (t_state.care != Care::kAsInterrupted) prepare_symbolizer();
+    std::vector<Frame> frames = symbolize(places[i]);
+    live::take_runtime_frames(frames);
+    sums[i].made_at = live::place_text(frames);
+  }
+  std::ranges::stable_sort(sums, [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  return sums;
+}
+
+}  // namespace
+
+AllInUse memory_in_use(const Model& model, const StillRunning& running) {
+  Places places;
+  add_vmm(places, model, running);
+  add_pools(places, model, running);
+  for (const auto& [base, m] : model.memory().all()) {
+    const bool gone = m.kind == PlainMemory::Kind::kRegistered && unmapped(base, m.size);
+    places.add(gone ? live::kUnmappedWords : live::words(piece_kind(m.kind)), m.size, m.made);
+  }
+  for (const auto& [handle, array] : model.arrays().all()) {
+    const bool own = array.parent == 0 && array.external == 0;
+    if (own) places.add(array.mipmapped ? kMipmappedWords : kArrayWords, 0, array.made);
+  }
+  return places.take();
+}
+
+AllInUse ended_with_context(const Model& model) {
+  AllInUse all;
+  for (const auto& [key, one] : model.memory().ended_with_context()) {
+    all.push_back({live::words(piece_kind(key.first)), one.count, one.size, one.first});
+  }
+  return all;
+}
+
+void add_objects(AllInUse& all, std::chrono::milliseconds limit) {
+  const auto table = object_table().all(limit);
+  if (!table) return;
+  std::map<std::pair<PlainObject::Kind, StackId>, std::uint64_t> counts;
+  for (const PlainObject& object : table->objects) ++counts[{object.kind, object.made}];
+  for (const auto& [key, count] : counts) {
+    Origin made;
+    made.stack = key.second;
+    all.push_back({words(key.first), count, 0, made});
+  }
+  add_retains(all, *table);
+}
+
+void leave_out_the_runtimes(AllInUse& all) {
+  const Runtimes runtimes;
+  std::erase_if(
+      all, [&](const InUse& one) { return runtimes.made_for_itself(one.what, one.first.stack); });
+}
+
+std::string sums_text(const AllInUse& all) {
+  std::string text;
+  for (const live::Sum& sum : sums_of(all)) text += (text.empty() ? "" : ", ") + sum_text(sum);
+  return text;
+}
+
+std::string sums_json(const AllInUse& all) {
+  std::string text;
+  for (const live::Sum& sum : sums_of(all)) {
+    text += text.empty() ? "[" : ",";
+    text += "{\"what\":" + json_string(sum.what) + ",\"count\":" + std::to_string(sum.count) +
+            ",\"bytes\":" + std::to_string(sum.bytes);
+    if (!sum.made_at.empty()) {
+      text += ",\"made_at\":" + json_string(sum.made_at) +
+              ",\"made_there\":" + std::to_string(sum.made_there);
+    }
+    text += '}';
+  }
+  return text.empty() ? text : text + "]";
+}
+
+std::string places_text(AllInUse all, const char* state) {
+  std::ranges::stable_sort(all, [](const InUse& a, const InUse& b) {
+    return std::pair(a.bytes, a.count) > std::pair(b.bytes, b.count);
+  });
+  std::string text;
+  for (const InUse& one : all) {
+    text += std::string("cuvmm: ") + state + ": " + counted(one.count, one.what);
+    if (one.bytes != 0) text += " (" + size_text(one.bytes) + ")";
+    if (one.first.call != 0) {
+      text += one.count > 1 ? ", the first made" : ", made";
+      text += " by call " + std::to_string(one.first.call);
+    }
+    text += '\n';
+    std::vector<Frame> frames = symbolize(one.first.stack);
+    live::take_runtime_frames(frames);
+    text += stack_text(frames, "      ");
+  }
+  return text;
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changes to an executable graph, once the driver has accepted them.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "api/calls.h"
+#include "shim/queued_work/work_room.h"
+
+namespace cuvmm::shim {
+
+/// What a change makes nodes use of memory that their graph allocates. Null: nothing of it.
+struct OwnUses {
+  std::shared_ptr<const OrderedGraph> graph;
+  std::vector<GraphOrder::Use> uses;
+};
+
+OwnUses change_graph(WorkRoom& room, const calls::GraphExecUpdate& call);
+OwnUses change_graph(WorkRoom& room, const calls::GraphExecUpdate_v2& call);
+OwnUses change_graph(WorkRoom& room, const calls::GraphExecKernelNodeSetParams& call);
+OwnUses change_graph(WorkRoom& room, const calls::GraphExecKernelNodeSetParams_v1& call);
+OwnUses change_graph(WorkRoom& room, const calls::GraphExecMemcpyNodeSetParams& call);
+OwnUses change_graph(WorkRoom& room, const calls::GraphExecMemsetNodeSetParams& call);
+OwnUses change_graph(WorkRoom& room, const calls::GraphExecBatchMemOpNodeSetParams& call);
+OwnUses change_graph(WorkRoom& room, const calls::GraphExecChildGraphNodeSetParams& call);
+OwnUses change_graph(WorkRoom& room, const calls::GraphExecNodeSetParams& call);
+OwnUses change_graph(WorkRoom& room, const calls::GraphNodeSetEnabled& call);
+
+}  // namespace cuvmm::shim

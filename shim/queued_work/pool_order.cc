@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of pools begins where its allocation stands in a stream: who uses it without waiting.
+#include "api/posix/cancel_off.h"
+#include "shim/queued_work/work_room.h"
+
+namespace cuvmm::shim {
+
+void WorkRoom::allocate(const Ticket& ticket, const Watched& born) {
+  if (!ticket) return;
+  const Locked lock(mutex_);
+  Stream* const stream = leave(ticket);
+  if (!stream) return;
+  ++stream->actions;
+  note_birth({born.memory.size, stream->id, order_.queue(stream->id), born.since, false},
+             born.memory.base);
+}
+
+void WorkRoom::leave_behind(const Ticket& ticket, const Watched& memory) {
+  {
+    const Locked lock(mutex_);
+    if (freed_elsewhere_.contains(memory.memory.base)) return;
+  }
+  watch(memory.memory.base, memory);
+  const Locked lock(mutex_);
+  const Position launch = order_.own(ticket.stream).at(ticket.stream);
+  note_birth({memory.memory.size, ticket.stream, launch, memory.since, true}, memory.memory.base);
+  left_behind_ = true;
+}
+
+void WorkRoom::free_elsewhere(Address base) {
+  const Locked lock(mutex_);
+  freed_elsewhere_.insert(base);
+  const auto [first, end] = watched_.equal_range(base);
+  const bool of_pool =
+      std::any_of(first, end, [](const auto& each) { return each.second.of_pool; });
+  if (of_pool) return;
+  watched_.erase(base);
+  births_.erase(base);
+}
+
+void WorkRoom::note_birth(const Birth& birth, Address base) {
+  if (births_.size() >= kMostBirths) {
+    std::erase_if(births_, [&](const auto& each) CUVMM_UNCHECKED {
+      return order_.finished(each.second.stream, each.second.position);
+    });
+    if (births_.size() >= kMostBirths) births_.clear();
+  }
+  births_[base] = birth;
+  allocates_.store(true, std::memory_order_relaxed);
+  pending_.store(true, std::memory_order_relaxed);
+}
+
+const WorkRoom::Birth* WorkRoom::unawaited_birth(const Ticket& ticket, Address address) {
+  auto found = births_.upper_bound(address);
+  if (found == births_.begin()) return nullptr;
+  const auto& [base, birth] = *--found;
+  if (address - base >= birth.size) return nullptr;
+  if (order_.finished(birth.stream, birth.position)) return births_.erase(found), nullptr;
+  if (told(birth.stream, birth.position) || order_.hears(ticket.stream)) return nullptr;
+  return order_.comes_before(birth.stream, birth.position, ticket.stream) ? nullptr : &birth;
+}
+
+std::optional<WorkRoom::Early> WorkRoom::comes_early(const Ticket& ticket, const UsedMemory& memory,
+                                                     std::size_t first) {
+  if (!ticket || !allocates()) return {};
+  const CancelOff no_cancel;
+  for (std::size_t i = first; i < memory.size(); ++i) {
+    Asked asked;
+    bool of_graph = false;
+    {
+      const Locked lock(mutex_);
+      const Birth* birth = nullptr;
+      for (; i < memory.size(); ++i) {
+        if (memory[i].evidence == Evidence::kWord) continue;
+        birth = unawaited_birth(ticket, memory[i].base);
+        if (birth) break;
+      }
+      if (!birth) return {};
+      of_graph = birth->of_graph;
+      asked = begin_to_ask(birth->stream);
+    }
+    ask(asked);
+    const Locked lock(mutex_);
+    end_to_ask(asked);
+    // What happens to be over goes well this time; the next one may not.
+    const bool found = asked.answer == CUDA_ERROR_NOT_READY || options_.unordered;
+    if (found) return Early{memory[i].base, asked.key.handle, i, of_graph};
+    if (asked.answer == CUDA_SUCCESS) lucky_.fetch_add(1, std::memory_order_relaxed);
+  }
+  return {};
+}
+
+std::uint64_t WorkRoom::stream_of(const Ticket& ticket) {
+  const Locked lock(mutex_);
+  const Stream* const stream = streams_.at(ticket.stream);
+  return stream ? stream->key.handle : 0;
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Refused calls of functions that cuvmm does not check, as the driver's log tells of them. A
+// program may remember such an error and speak of it at another place.
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shim/base/owned_mutex.h"
+#include "shim/stack/stacks.h"
+
+namespace cuvmm::shim {
+
+struct UncheckedRefusal {
+  std::string function;
+  CUresult result = CUDA_SUCCESS;
+  std::string sentence;  ///< the driver's own; "" where it says no more than function and result
+  StackId stack = 0;     ///< of the first; it begins in the driver
+  std::uint64_t count = 0;
+};
+
+/// Whether such an answer is what the function is there for: "not yet", "it is no address of
+/// mine". Programs ask so all the time.
+bool is_only_an_answer(std::string_view function, CUresult result);
+
+/// Folds them by function and result. Thread-safe, and allocates nothing while it listens: the
+/// driver calls it from inside of whatever it does.
+class Journal {
+ public:
+  /// CUlogsCallback; `journal` is the data that it was registered with.
+  static void hear(void* journal, int level, char* message, std::size_t length) noexcept;
+  /// Since the last time it was asked. Throws std::bad_alloc.
+  std::vector<UncheckedRefusal> take();
+  /// Only in a child of fork, which has one thread.
+  void clear() CUVMM_UNCHECKED;
+
+  /// A sentence of the driver's log about a call of this thread.
+  void note(std::string_view sentence, std::uint64_t thread, const Caller& caller) noexcept;
+
+ private:
+  template <std::size_t size>
+  struct Text {
+    char bytes[size];
+    std::size_t length;
+    std::string_view view() const { return {bytes, length}; }
+    void set(std::string_view text);
+  };
+  struct Entry {
+    Text<64> function;
+    CUresult result;
+    Text<256> sentence;
+    StackId stack;
+    std::uint64_t count;  ///< 0: free
+  };
+  // What a driver says before it says which call it is about.
+  struct Begun {
+    std::uint64_t thread;
+    Text<256> sentence;
+  };
+
+  OwnedMutex mutex_;
+  static constexpr std::size_t kMost = 64;  // distinct ones
+
+  std::array<Entry, kMost> entries_ CUVMM_GUARDED_BY(mutex_){};
+  std::array<Begun, 8> begun_ CUVMM_GUARDED_BY(mutex_){};
+  std::size_t oldest_ CUVMM_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call that the driver refused, and that no rule explains. No finding: the program may count with
+// it, and nothing is wrong with the call as far as anybody can see.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/print.h"
+#include "rulebook/violation.h"
+#include "shim/refusals/held_memory.h"
+#include "shim/refusals/neighbours.h"
+
+namespace cuvmm::shim {
+
+/// What is known where memory was refused.
+struct MemoryFacts {
+  int device = -1;
+  bool measured = false;  ///< the driver said the next two
+  std::uint64_t free = 0, total = 0;
+  HeldMemory held;
+  /// Bytes that the device's default pool keeps although nothing of it is allocated. Of other pools
+  /// it is not known: one that a thread destroys meanwhile must not be asked.
+  std::uint64_t cached = 0;
+  std::vector<Neighbour> others;  ///< other processes that hold memory of the device
+};
+
+/// The same for address space.
+struct AddressFacts {
+  std::uint64_t largest_free = 0;  ///< bytes of the largest range that is free in this process
+  std::uint64_t limit = 0;         ///< RLIMIT_AS; 0 none
+  std::uint64_t reserved = 0;      ///< in live reservations
+  std::uint64_t reservations = 0;
+};
+
+struct Refusal {
+  EntryPoint entry = EntryPoint::kCount;
+  std::string unchecked;  ///< of a function that is not checked, its name; else ""
+  CUresult result = CUDA_SUCCESS;
+  const char* runtime = nullptr;  ///< the runtime's function that made the call, or null
+  std::vector<ArgumentText> arguments;
+  std::uint64_t call_index = 0;
+  StackId stack = 0;
+  /// What a later call must get so that this one is put right.
+  struct Wish {
+    std::uint64_t what = 0;  ///< shim/findings/wish.h
+    std::uint64_t size = 0;  ///< at least as many bytes; 0: any
+  };
+  Wish wish;
+  /// Work that failed earlier is what the result speaks of; this call has no part in it.
+  bool late = false;
+  std::string driver_message;  ///< the driver's own sentence; "" where it has none
+  std::optional<MemoryFacts> memory;
+  std::optional<AddressFacts> addresses;
+  /// What else is known, in words, and the call that it names.
+  struct Aside {
+    std::string text;
+    StackId stack = 0;
+  };
+  std::vector<Aside> asides;
+};
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/refusals/surroundings.h"
+
+#include <cstdlib>
+#include <string>
+
+#include "shim/output/json.h"
+
+namespace cuvmm::shim {
+
+bool may_be_hidden(CUresult result) {
+  return result == CUDA_ERROR_INVALID_DEVICE && std::getenv("CUDA_VISIBLE_DEVICES");
+}
+
+std::string visible_devices() {
+  const char* const set = std::getenv("CUDA_VISIBLE_DEVICES");
+  return "CUDA_VISIBLE_DEVICES is " + (set ? json_string(set) : std::string("not set"));
+}
+
+void add_surroundings(CUresult result, const Origin& context_end,
+                      std::vector<Refusal::Aside>& asides) {
+  if (may_be_hidden(result)) {
+    asides.push_back(
+        {visible_devices() + ": this process sees no other devices, and numbers them from 0 on"});
+  }
+  const bool ended = result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_CONTEXT ||
+                     result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (ended && context_end.call != 0) {
+    asides.push_back({"call " + std::to_string(context_end.call) +
+                          " ended a context, and with it the context's streams, events and memory",
+                      context_end.stack});
+  }
+}
+
+}  // namespace cuvmm::shim

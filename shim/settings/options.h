@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the environment asks of the shim. `cuvmm run` sets the same variables.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "shim/output/terminal/terminal.h"
+#include "shim/settings/async_mode.h"
+#include "shim/settings/guard_options.h"
+#include "shim/stack/stacks.h"
+
+namespace cuvmm::shim {
+
+enum class LeakCheck { kNo, kSummary, kFull };
+
+struct Options {
+  std::string driver;         ///< CUVMM_DRIVER: libcuda to open; empty: the loader's search order
+  std::string report;         ///< CUVMM_REPORT: JSON file written at exit, %p already replaced
+  std::string report_dir;     ///< CUVMM_REPORT_DIR: folder for one JSON file per process
+  std::string suppressions;   ///< CUVMM_SUPPRESSIONS
+  std::string trace;          ///< CUVMM_TRACE: program text, %p already replaced
+  std::string trace_calls;    ///< CUVMM_TRACE_CALLS: globs, a comma between; of lines of JSON
+  bool trace_errors = false;  ///< CUVMM_TRACE_ERRORS=1: only calls that did not succeed
+  /// CUVMM_LIVE: folder for a file that shows what the process holds, while it runs; empty, or
+  /// "off" there: it does not.
+  std::string live;
+  /// CUVMM_RUN: a `cuvmm run` judges what the process leaves in that file
+  bool judged = false;
+  /// CUVMM_TIMELINE: folder for a file that keeps what happened to the process's memory, and when
+  std::string timeline;
+  /// CUVMM_RING: folder for a file of each process's last calls; empty, or "off" there: they are
+  /// not kept, as each call would pay for what nobody reads
+  std::string ring;
+  std::string fail;        ///< CUVMM_FAIL: which calls are made to fail
+  std::string fail_log;    ///< CUVMM_FAIL_LOG: folder for what was seen of calls that can fail
+  GuardOptions guards;     ///< CUVMM_GUARD=1, CUVMM_QUARANTINE=N, CUVMM_POISON=1
+  bool keep_ring = false;  ///< CUVMM_RING_KEEP=1: the file stays, however the process ends
+  /// CUVMM_FAULT_ADDRESS: where the device's fault was, as the kernel's log has it; 0 unknown
+  std::uint64_t fault_address = 0;
+  std::string scope;         ///< CUVMM_SCOPE: what the process was started in, a test say
+  std::string nvtx_include;  ///< CUVMM_NVTX_INCLUDE: globs, a comma between: only in these ranges
+  int leaks_signal = 0;      ///< CUVMM_LEAKS_SIGNAL: at this one, leaks are told; 0: at none
+  LeakCheck leak_check = LeakCheck::kSummary;  ///< CUVMM_LEAK_CHECK
+  bool enforce = false;                        ///< CUVMM_ENFORCE=1
+  bool allow_multicast = false;                ///< CUVMM_ALLOW_MULTICAST=1
+  bool quiet = false;                          ///< CUVMM_QUIET=1: no text on stderr
+  bool verbose = false;                        ///< CUVMM_VERBOSE=1: answers and quiet advice too
+  bool no_summary = false;                     ///< CUVMM_NO_SUMMARY=1: no totals at exit
+  bool no_symbols = false;                 ///< CUVMM_NO_SYMBOLS=1: stacks as modules and offsets
+  ColorChoice color = ColorChoice::kAuto;  ///< CUVMM_COLOR
+  int limit = -1;  ///< CUVMM_LIMIT: findings printed of a rule, 0: all; -1: by where they go
+  bool no_python_frames = false;  ///< CUVMM_NO_PYTHON_FRAMES=1: stacks are native alone
+  int stack_depth = kMaxFrames;   ///< CUVMM_STACK_DEPTH: frames kept of a stack; 1: the call site
+  AsyncMode async = AsyncMode::kObserved;  ///< CUVMM_ASYNC: how work in flight is followed
+  bool unordered = false;   ///< CUVMM_UNORDERED=1: work that happened to be over is found as well
+  int error_exit_code = 0;  ///< CUVMM_ERROR_EXITCODE, 0 leaves the code alone
+  std::string complaint;    ///< what was not understood, one sentence; empty when all was
+};
+
+/// Reads the CUVMM_* variables. Values that are not understood keep the default and are named in
+/// `complaint`. A program that runs with more rights than its user has, such as a set-user-ID one,
+/// gets the defaults: the variables are the user's. `%p` in file names becomes `pid`, and paths
+/// become absolute.
+Options read_options(int pid);
+
+/// Where the program was started: relative paths in the variables mean this folder, wherever the
+/// program has gone meanwhile. Remembered by the first call, which belongs into a constructor.
+const std::string& start_folder();
+
+/// `pattern` with every %p replaced by `pid`.
+std::string with_pid(const std::string& pattern, int pid);
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/symbols/resolver.h"
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "api/multicast.h"
+#include "shim/driver/memory_names.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+// Whether the query names a function that we intercept under at least one ABI.
+bool is_ours(std::string_view query) {
+  for (const SymbolInfo& info : symbols()) {
+    if (query == info.query && intercepted(info.entry)) return true;
+  }
+  return false;
+}
+
+// The symbol of this query that the driver exports at exactly this address.
+std::optional<Symbol> symbol_at(ResolverHost& host, std::string_view query, const void* address) {
+  for (const SymbolInfo& info : symbols()) {
+    if (query == info.query && host.driver_export(info.name) == address) return info.symbol;
+  }
+  return std::nullopt;
+}
+
+// The symbol whose ABI `answer` has. The table says it for the versions it was checked against, but
+// an older driver hands out an older ABI than the table's newest: where the address is an export,
+// the export's name decides, and a symbol that this driver does not export cannot be meant.
+std::optional<Symbol> abi_of(ResolverHost& host, std::string_view query, int version,
+                             std::uint64_t flags, const void* answer) {
+  if (const auto exported = symbol_at(host, query, answer)) return exported;
+  const auto known = resolve(query, version, flags);
+  if (!known) return std::nullopt;
+  const char* name = symbols()[static_cast<std::size_t>(*known)].name;
+  return host.driver_export(name) ? known : std::nullopt;
+}
+
+}  // namespace
+
+void* substitute(ResolverHost& host, const char* query, int version, std::uint64_t flags,
+                 void* answer) {
+  if (!query || !answer) return answer;
+  const std::string_view name = query;
+  if (name == "cuGetProcAddress") {
+    void* ours = host.get_proc_address(version);
+    return ours ? ours : answer;
+  }
+  if (can_multicast(name)) {
+    if (void* refused = host.refused_multicast()) return refused;
+  }
+  if (void* ours = host.guarded(query, answer)) return ours;
+  if (!is_ours(name)) {
+    if (auto why = unchecked_query(name)) host.unchecked(std::move(*why));
+    return answer;
+  }
+  if (const auto symbol = abi_of(host, name, version, flags, answer)) {
+    if (void* ours = host.wrapper(*symbol)) return ours;
+  }
+  host.unchecked(std::string(name) + " asked for with CUDA version " + std::to_string(version) +
+                 ": an ABI that is not checked");
+  return answer;
+}
+
+}  // namespace cuvmm::shim
