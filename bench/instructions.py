@@ -18,7 +18,7 @@ FEW, MANY = 20, 220  # lives of a block; the difference leaves out what happens 
 
 # Added instructions per call in an optimised build of GCC 12 (x86-64), with about a tenth to spare.
 # Raise one only with a reason; when a change lowers them, lower them here. Three were raised by two to six
-# percent when cuMemMap, cuMemSetAccess and cuMemUnmap began to follow work in flight (shim/work/).
+# percent when cuMemMap, cuMemSetAccess and cuMemUnmap began to follow work in flight (shim/queued_work/).
 LIMITS = {
     "cuMemAddressFree": 715,
     "cuMemAddressReserve": 650,

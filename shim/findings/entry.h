@@ -13,6 +13,14 @@
 
 namespace cuvmm::shim {
 
+/// Whether the value of such an object is an address.
+constexpr bool is_address(ObjectRef::Kind kind) {
+  using K = ObjectRef::Kind;
+  return kind == K::kReservation || kind == K::kMapping || kind == K::kIpcMemory ||
+         kind == K::kPoolMemory || kind == K::kExternalBuffer || kind == K::kMemory ||
+         kind == K::kWork;
+}
+
 /// A finding with its addresses made readable, and how often it came. Never destroyed while
 /// somebody may look at it.
 struct Entry {

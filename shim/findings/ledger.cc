@@ -9,7 +9,6 @@
 #include "live/frames/runtime_frames.h"
 #include "shim/base/own_stack.h"
 #include "shim/findings/finding_members.h"
-#include "shim/labels/names.h"
 #include "shim/nvtx/ranges.h"
 #include "shim/stack/python/site.h"
 

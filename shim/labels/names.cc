@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "shim/findings/entry.h"
 #include "shim/session/session.h"
 
 namespace cuvmm::shim {
@@ -25,13 +26,6 @@ std::uint64_t made_around(const Model& model, Address address) {
 }
 
 }  // namespace
-
-bool is_address(ObjectRef::Kind kind) {
-  using K = ObjectRef::Kind;
-  return kind == K::kReservation || kind == K::kMapping || kind == K::kIpcMemory ||
-         kind == K::kPoolMemory || kind == K::kExternalBuffer || kind == K::kMemory ||
-         kind == K::kWork;
-}
 
 void Names::erase_range(Address base, Size size) {
   std::erase_if(ranges_, [&](const auto& known) {

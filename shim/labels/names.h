@@ -16,9 +16,6 @@ namespace cuvmm::shim {
 
 class Session;
 
-/// Whether the value of such an object is an address.
-bool is_address(ObjectRef::Kind kind);
-
 /// Thread-safe. It asks the session's model what lies at an address, so that a name goes with what
 /// it was given to. No lock is held while the model's is taken.
 class Names {
