@@ -38,7 +38,7 @@ class RefusalSession : public testing::Test {
     ON_CALL(mock_, MemAddressReserve(_, _, _, _, _)).WillByDefault(gives(kBase));
     ON_CALL(mock_, MemCreate(_, _, _, _))
         .WillByDefault([this](auto* handle, auto size, auto*, auto) {
-          if (size > room_) return CUDA_ERROR_OUT_OF_MEMORY;
+          if (size > work_) return CUDA_ERROR_OUT_OF_MEMORY;
           *handle = ++newest_;
           return CUDA_SUCCESS;
         });
@@ -56,7 +56,7 @@ class RefusalSession : public testing::Test {
   const RefusalEntry* first() const { return ledger_.refusals().first(); }
   std::string text() const { return refusals_text(ledger_.refusals().first()); }
 
-  std::size_t room_ = 1024 * kGranule;
+  std::size_t work_ = 1024 * kGranule;
   CUmemGenericAllocationHandle handle_ = 0;
   CUmemGenericAllocationHandle newest_ = 0xe00;
   NiceMock<MockDriver> mock_;
@@ -109,7 +109,7 @@ TEST_F(RefusalSession, WhatALaterCallGetsIsHandled) {
   EXPECT_EQ(create(kMany), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(create(kGranule), CUDA_SUCCESS) << "less than was wanted: that is no help";
   EXPECT_THAT(text(), Not(testing::IsEmpty()));
-  room_ = kMany;
+  work_ = kMany;
   EXPECT_EQ(create(kMany), CUDA_SUCCESS);
   EXPECT_EQ(first()->handled.load(), 1u);
   EXPECT_EQ(text(), "");

@@ -21,10 +21,10 @@ Violations Session::note_graph(CUgraphExec exec, CUgraph graph, unsigned long lo
   if (work_.active()) {
     std::vector<UsedRange> own;
     for (const auto& [node, memory] : order.allocations) own.push_back(memory);
-    work_.add_graph(exec, GraphRecord(work_.node_reader().graph(graph), std::move(own)));
+    work_.graphs().add(exec, GraphRecord(work_.node_reader().graph(graph), std::move(own)));
   }
   // The driver gives the name of a graph that is gone to the next one.
-  work_.forget_order(exec);
+  work_.graphs().forget_order(exec);
   if (order.allocations.empty()) [[likely]] {
     if (order.frees.empty()) [[likely]]
       return {};
@@ -36,7 +36,7 @@ Violations Session::note_graph(CUgraphExec exec, CUgraph graph, unsigned long lo
   own.graph = std::make_shared<const OrderedGraph>(
       OrderedGraph{std::move(order), reader.numbers(), std::move(left),
                    (flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0});
-  work_.keep_order(exec, own.graph);
+  work_.graphs().keep_order(exec, own.graph);
   return check_change(own);
 }
 
@@ -48,7 +48,7 @@ Violations Session::check_change(const OwnUses& own) {
 }
 
 void Session::note_graph_launch(CUgraphExec exec, const Caller& caller) {
-  const auto graph = work_.ordered_graph(exec);
+  const auto graph = work_.graphs().order(exec);
   if (!graph) return;
   Origin here;
   number(here);
@@ -60,12 +60,12 @@ void Session::note_graph_launch(CUgraphExec exec, const Caller& caller) {
   for (const GraphOrder::Free& one : graph->order.frees) books_.causes.freed(one.address);
 }
 
-Violations Session::early_free(CUgraphExec exec, const WorkRoom::Ticket& ticket) {
-  const auto graph = work_.ordered_graph(exec);
+Violations Session::early_free(CUgraphExec exec, const QueuedWork::Ticket& ticket) {
+  const auto graph = work_.graphs().order(exec);
   if (!graph || !graph->auto_free) return {};
   Seldom<FoundWork> used;
   for (const UsedRange& memory : graph->left) {
-    for (const WorkRoom::Watched& watched : work_.watched(memory.base)) {
+    for (const Watched& watched : work_.watched().of(memory.base)) {
       if (work_.may_be_used(watched.memory)) {
         work_.find({.memory = watched.memory,
                     .since = watched.since,
@@ -78,8 +78,8 @@ Violations Session::early_free(CUgraphExec exec, const WorkRoom::Ticket& ticket)
   return check_auto_free({used.begin(), used.size()});
 }
 
-void Session::note_left(CUgraphExec exec, const WorkRoom::Ticket& ticket, Origin& launch) {
-  const auto graph = work_.ordered_graph(exec);
+void Session::note_left(CUgraphExec exec, const QueuedWork::Ticket& ticket, Origin& launch) {
+  const auto graph = work_.graphs().order(exec);
   if (!graph || graph->left.empty() || !ticket) return;
   if (launch.call == 0) number(launch);
   for (const UsedRange& memory : graph->left) {
@@ -89,7 +89,7 @@ void Session::note_left(CUgraphExec exec, const WorkRoom::Ticket& ticket, Origin
 
 bool Session::explain_relaunch(const Call& call, CUgraphExec exec, CUresult result,
                                const Caller& caller) {
-  const auto graph = work_.ordered_graph(exec);
+  const auto graph = work_.graphs().order(exec);
   if (!graph) return false;
   Violations found;
   {

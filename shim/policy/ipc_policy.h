@@ -121,7 +121,7 @@ struct Policy<calls::MemFree> {
         desk.bounds.holds(call.dptr) &&
         books.model.tombstones().find_covering(ObjectRef::Kind::kReservation, call.dptr);
     if (was_reserved) books.plain_ended = step.origin.call;
-    if (desk.work.active()) desk.work.changed();
+    if (desk.work.active()) desk.work.arguments().changed();
   }
 };
 

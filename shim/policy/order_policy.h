@@ -16,7 +16,7 @@
 #include "shim/queued_work/arguments/pointers.h"
 #include "shim/queued_work/arguments/ptx_parameters.h"
 #include "shim/queued_work/graph/graph_change.h"
-#include "shim/queued_work/work_room.h"
+#include "shim/queued_work/queued_work.h"
 
 namespace cuvmm::shim {
 
@@ -102,15 +102,15 @@ inline constexpr bool kEndsKnown =
 
 /// Whether there is something to do about a call of area `order`.
 template <class CallStruct>
-bool matters(const WorkRoom& room) {
-  if (room.active()) return true;
+bool matters(const QueuedWork& work) {
+  if (work.active()) return true;
   if constexpr (kLoadsCode<CallStruct>) {
-    return room.follows();
+    return work.follows();
   } else if constexpr (kMakesGraph<CallStruct>) {
-    return room.judges_graphs();
+    return work.judges_graphs();
   } else if constexpr (kChangesGraph<CallStruct> ||
                        detail::one_of<CallStruct, calls::GraphExecDestroy>) {
-    return room.keeps_orders();
+    return work.graphs().any_allocates();
   } else {
     return false;
   }
@@ -168,7 +168,7 @@ struct OrderKept<CallStruct> : Clock {
 
 template <class CallStruct>
 struct Ordering {
-  WorkRoom::Ticket ticket;
+  QueuedWork::Ticket ticket;
   Violations violations;
   Origin origin;
   OrderKept<CallStruct> kept;
@@ -260,26 +260,26 @@ inline Launch kind_of(const Layout& layout) {
 
 /// What the host waits for in this call.
 template <class CallStruct>
-OrderKept<CallStruct> awaited(WorkRoom& room, const CallStruct& call, bool per_thread) {
+OrderKept<CallStruct> awaited(QueuedWork& work, const CallStruct& call, bool per_thread) {
   if constexpr (requires { call.hStream; }) {
-    return {room.given(call.hStream, per_thread)};
+    return {work.given(call.hStream, per_thread)};
   } else if constexpr (requires { call.hEvent; }) {
-    return {room.recorded(call.hEvent)};
+    return {work.recorded(call.hEvent)};
   } else if constexpr (requires { call.hStart; }) {
-    Clock both = room.recorded(call.hStart);
-    both.join(room.recorded(call.hEnd));
+    Clock both = work.recorded(call.hStart);
+    both.join(work.recorded(call.hEnd));
     return {std::move(both)};
   } else if constexpr (requires { call.ctx; }) {
-    return {room.given_to(call.ctx)};
+    return {work.given_to(call.ctx)};
   } else {
-    return {room.given_to(nullptr)};
+    return {work.given_to(nullptr)};
   }
 }
 
 /// Keeps what the code tells of its functions.
 template <class CallStruct>
-void learn_code(WorkRoom& room, const CallStruct& call) {
-  Layouts& layouts = room.layouts();
+void learn_code(QueuedWork& work, const CallStruct& call) {
+  Layouts& layouts = work.arguments().layouts();
   if constexpr (requires { call.fname; }) {
     layouts.learn_file(*call.module, call.fname);
   } else if constexpr (requires { call.fileName; }) {
@@ -292,13 +292,13 @@ void learn_code(WorkRoom& room, const CallStruct& call) {
 }
 
 template <class CallStruct>
-void forget_known(WorkRoom& room, const CallStruct& call) {
+void forget_known(QueuedWork& work, const CallStruct& call) {
   if constexpr (requires { call.hEvent; }) {
-    room.forget(call.hEvent);
+    work.forget(call.hEvent);
   } else if constexpr (requires { call.hGraphExec; }) {
-    room.forget_graph(call.hGraphExec);
+    work.forget_graph(call.hGraphExec);
   } else {
-    room.layouts().forget_all();
+    work.arguments().layouts().forget_all();
   }
 }
 

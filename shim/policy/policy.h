@@ -25,7 +25,7 @@
 #include "shim/facts/facts.h"
 #include "shim/facts/late_facts.h"
 #include "shim/history/books.h"
-#include "shim/queued_work/work_room.h"
+#include "shim/queued_work/queued_work.h"
 
 namespace cuvmm::shim {
 
@@ -34,7 +34,7 @@ struct Desk {
   FactFinder& driver;
   Books& books;  ///< only with the lock
   Bounds& bounds;
-  WorkRoom& work;     ///< only without the lock
+  QueuedWork& work;   ///< only without the lock
   OwnedMutex& mutex;  ///< the lock; hooks that are called without it may take it
   /// The number of the newest call that was checked.
   const std::atomic<std::uint64_t>& numbers;

@@ -72,7 +72,7 @@ struct Policy<calls::MemFreeAsync> {
   using Kept = StillUsed;
   static void ask(Desk& desk, const Call& call, Step<Call>& step) {
     if (!desk.work.active()) return;
-    const WorkRoom::Ticket ticket =
+    const QueuedWork::Ticket ticket =
         desk.work.enter(call.hStream, step.facts.read().place.per_thread);
     if (ticket) find_work_of(desk, call.dptr, step.kept, step, &ticket);
     desk.work.cancel(ticket);
@@ -86,7 +86,7 @@ struct Policy<calls::MemFreeAsync> {
     if (books.causes.knows_node_memory()) books.causes.freed(call.dptr);
     books.ipc_log.pool_memory_freed(call.dptr, step.origin);
     books.causes.freed_in_order(reinterpret_cast<std::uintptr_t>(call.hStream), step.origin);
-    if (desk.work.active()) desk.work.changed();
+    if (desk.work.active()) desk.work.arguments().changed();
   }
 };
 

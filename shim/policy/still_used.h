@@ -20,8 +20,8 @@ inline std::uint64_t born_now(const Desk& desk) {
 }
 
 /// The mappings of the range, each with its birth and what lies before it. Takes the lock.
-inline std::vector<WorkRoom::Taken> mappings_of(Desk& desk, Address base, Size size) {
-  std::vector<WorkRoom::Taken> mappings;
+inline std::vector<QueuedWork::Taken> mappings_of(Desk& desk, Address base, Size size) {
+  std::vector<QueuedWork::Taken> mappings;
   const Locked lock(desk.mutex);
   const Model& model = desk.books.model;
   for (auto at = model.first_mapping_after(base); at != model.mappings().end(); ++at) {
@@ -49,7 +49,7 @@ inline std::vector<WorkRoom::Taken> mappings_of(Desk& desk, Address base, Size s
 [[gnu::cold, gnu::noinline]] inline void find_work_of_mappings(Desk& desk, Address base, Size size,
                                                                StillUsed& kept) {
   if (!desk.work.may_be_used({base, size})) return;
-  for (const WorkRoom::Taken& mapping : mappings_of(desk, base, size)) {
+  for (const QueuedWork::Taken& mapping : mappings_of(desk, base, size)) {
     desk.work.find(mapping, kept);
   }
   drop_beginnings(desk, kept);
@@ -67,28 +67,28 @@ void find_work(Desk& desk, Address base, Size size, StillUsed& kept, Step<CallSt
 
 /// What is asked for when an object's memory is taken away; that of graphs is none of the model's.
 /// Takes the lock.
-inline WorkRoom::Taken taken(Desk& desk, const WorkRoom::Watched& watched,
-                             const WorkRoom::Ticket* ordered_by) {
+inline QueuedWork::Taken taken(Desk& desk, const Watched& watched,
+                               const QueuedWork::Ticket* ordered_by) {
   constexpr Size kJustBehind = 4096 + 1;
   const UsedRange& memory = watched.memory;
   const Address end = memory.base + memory.size;
-  WorkRoom::Taken taken{memory, watched.since, ordered_by};
+  QueuedWork::Taken taken{memory, watched.since, ordered_by};
   {
     const Locked lock(desk.mutex);
     taken.before = memory_before(desk.books.model, memory.base);
     taken.end_since = end_since(desk.books.model, end);
   }
-  const UsedRange before = desk.work.watched_before(memory.base);
+  const UsedRange before = desk.work.watched().ends_at(memory.base);
   if (taken.before.from == 0 && before.size != 0) taken.before = {before.base, true};
-  if (desk.work.begins_behind(end, kJustBehind)) taken.end_since = AskedMemory::kNever;
+  if (desk.work.watched().begins_behind(end, kJustBehind)) taken.end_since = AskedMemory::kNever;
   return taken;
 }
 
-/// The same for an object that was watched (WorkRoom::watch()).
+/// The same for an object that was watched (QueuedWork::watch()).
 template <class CallStruct>
 void find_work_of(Desk& desk, std::uint64_t object, StillUsed& kept, Step<CallStruct>& step,
-                  const WorkRoom::Ticket* ordered_by = nullptr) {
-  for (const WorkRoom::Watched& watched : desk.work.watched(object)) {
+                  const QueuedWork::Ticket* ordered_by = nullptr) {
+  for (const Watched& watched : desk.work.watched().of(object)) {
     if (!desk.work.may_be_used(watched.memory)) continue;
     desk.work.find(taken(desk, watched, ordered_by), kept);
   }

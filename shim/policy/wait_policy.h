@@ -10,7 +10,7 @@
 #include "rulebook/batch/operations.h"
 #include "rulebook/order/host_wait.h"
 #include "shim/policy/data_policy.h"
-#include "shim/queued_work/work_room.h"
+#include "shim/queued_work/queued_work.h"
 
 namespace cuvmm::shim {
 
@@ -22,10 +22,10 @@ inline constexpr bool kStreamless = kTouches<CallStruct> && !requires(const Call
 
 /// What is kept of a call that queues something, from before the driver is asked.
 template <class CallStruct>
-struct WorkEntry : WorkRoom::Ticket {};
+struct WorkEntry : QueuedWork::Ticket {};
 template <class CallStruct>
 requires kStreamless<CallStruct>
-struct WorkEntry<CallStruct> : WorkRoom::Ticket {
+struct WorkEntry<CallStruct> : QueuedWork::Ticket {
   Clock before;  ///< what its work comes after
 };
 
@@ -40,12 +40,12 @@ using AwaitedByTheWay = std::conditional_t<kMayWaitForAll<CallStruct>, Clock, de
 
 /// What a call that may wait for everything may wait for.
 template <class CallStruct>
-Clock awaited_by_the_way(WorkRoom& room, const CallStruct& call) {
+Clock awaited_by_the_way(QueuedWork& work, const CallStruct& call) {
   // cuda.h: memory of a pool is freed without a wait. Of memory of a graph it does not speak.
   if constexpr (std::is_same_v<CallStruct, calls::MemFree>) {
-    if (room.watches_pool(call.dptr)) return {};
+    if (work.watches_pool(call.dptr)) return {};
   }
-  return room.everything();
+  return work.everything();
 }
 
 /// The event that other processes know from this call on.

@@ -21,7 +21,7 @@ struct ReservedEvent : OwnEvent {
   std::uint64_t stream;
 };
 
-/// Of the work room, whose lock guards them.
+/// Of QueuedWork, whose lock guards them.
 class OwnEvents {
  public:
   /// Puts one of this context into `own`; the event is 0 where none is free.

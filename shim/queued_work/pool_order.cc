@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of pools begins where its allocation stands in a stream: who uses it without waiting.
 #include "api/posix/cancel_off.h"
-#include "shim/queued_work/work_room.h"
+#include "shim/queued_work/queued_work.h"
 
 namespace cuvmm::shim {
 
-void WorkRoom::allocate(const Ticket& ticket, const Watched& born) {
+void QueuedWork::allocate(const Ticket& ticket, const Watched& born) {
   if (!ticket) return;
   const Locked lock(mutex_);
   Stream* const stream = leave(ticket);
@@ -15,30 +15,22 @@ void WorkRoom::allocate(const Ticket& ticket, const Watched& born) {
              born.memory.base);
 }
 
-void WorkRoom::leave_behind(const Ticket& ticket, const Watched& memory) {
-  {
-    const Locked lock(mutex_);
-    if (freed_elsewhere_.contains(memory.memory.base)) return;
-  }
+void QueuedWork::leave_behind(const Ticket& ticket, const Watched& memory) {
+  if (watched_.freed_elsewhere(memory.memory.base)) return;
   watch(memory.memory.base, memory);
+  watched_.note_left_behind();
   const Locked lock(mutex_);
   const Position launch = order_.own(ticket.stream).at(ticket.stream);
   note_birth({memory.memory.size, ticket.stream, launch, memory.since, true}, memory.memory.base);
-  left_behind_ = true;
 }
 
-void WorkRoom::free_elsewhere(Address base) {
+void QueuedWork::free_elsewhere(Address base) {
+  if (!watched_.free_elsewhere(base)) return;
   const Locked lock(mutex_);
-  freed_elsewhere_.insert(base);
-  const auto [first, end] = watched_.equal_range(base);
-  const bool of_pool =
-      std::any_of(first, end, [](const auto& each) { return each.second.of_pool; });
-  if (of_pool) return;
-  watched_.erase(base);
   births_.erase(base);
 }
 
-void WorkRoom::note_birth(const Birth& birth, Address base) {
+void QueuedWork::note_birth(const Birth& birth, Address base) {
   if (births_.size() >= kMostBirths) {
     std::erase_if(births_, [&](const auto& each) CUVMM_UNCHECKED {
       return order_.finished(each.second.stream, each.second.position);
@@ -50,7 +42,7 @@ void WorkRoom::note_birth(const Birth& birth, Address base) {
   pending_.store(true, std::memory_order_relaxed);
 }
 
-const WorkRoom::Birth* WorkRoom::unawaited_birth(const Ticket& ticket, Address address) {
+const QueuedWork::Birth* QueuedWork::unawaited_birth(const Ticket& ticket, Address address) {
   auto found = births_.upper_bound(address);
   if (found == births_.begin()) return nullptr;
   const auto& [base, birth] = *--found;
@@ -60,8 +52,9 @@ const WorkRoom::Birth* WorkRoom::unawaited_birth(const Ticket& ticket, Address a
   return order_.comes_before(birth.stream, birth.position, ticket.stream) ? nullptr : &birth;
 }
 
-std::optional<WorkRoom::Early> WorkRoom::comes_early(const Ticket& ticket, const UsedMemory& memory,
-                                                     std::size_t first) {
+std::optional<QueuedWork::Early> QueuedWork::comes_early(const Ticket& ticket,
+                                                         const UsedMemory& memory,
+                                                         std::size_t first) {
   if (!ticket || !allocates()) return {};
   const CancelOff no_cancel;
   for (std::size_t i = first; i < memory.size(); ++i) {
@@ -90,7 +83,7 @@ std::optional<WorkRoom::Early> WorkRoom::comes_early(const Ticket& ticket, const
   return {};
 }
 
-std::uint64_t WorkRoom::stream_of(const Ticket& ticket) {
+std::uint64_t QueuedWork::stream_of(const Ticket& ticket) {
   const Locked lock(mutex_);
   const Stream* const stream = streams_.at(ticket.stream);
   return stream ? stream->key.handle : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The streams of the program, as they were met in its calls. Whoever uses it holds the lock of the
-// work room.
+// The streams of the program, as they were met in its calls. Whoever uses it holds the lock of
+// QueuedWork.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,11 @@
 #include "shim/queued_work/own_events.h"
 
 namespace cuvmm::shim {
+
+/// A handle of the driver as a number.
+inline std::uint64_t number_of(const void* handle) {
+  return reinterpret_cast<std::uintptr_t>(handle);
+}
 
 /// Tells streams from each other. A default stream is one of a context, and of a thread.
 struct StreamKey {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "api/posix/cancel_off.h"
-#include "shim/queued_work/work_room.h"
+#include "shim/queued_work/queued_work.h"
 
 namespace cuvmm::shim {
 
@@ -23,7 +23,7 @@ bool may_have_waited(const Use& use, const StreamKey& stream) {
 
 }  // namespace
 
-void WorkRoom::find(const Taken& taken, Seldom<FoundWork>& found) {
+void QueuedWork::find(const Taken& taken, Seldom<FoundWork>& found) {
   if (!pending_.load(std::memory_order_relaxed)) return;
   const CancelOff no_cancel;
   std::vector<Candidate> uses;
@@ -36,7 +36,7 @@ void WorkRoom::find(const Taken& taken, Seldom<FoundWork>& found) {
   });
 }
 
-bool WorkRoom::may_be_used(UsedRange memory) {
+bool QueuedWork::may_be_used(UsedRange memory) {
   if (!pending_.load(std::memory_order_relaxed)) return false;
   bool used = false;
   const Locked lock(mutex_);
@@ -45,8 +45,8 @@ bool WorkRoom::may_be_used(UsedRange memory) {
   return used;
 }
 
-bool WorkRoom::collect(const Taken& taken, std::vector<Candidate>& uses,
-                       std::vector<Asked>& streams) {
+bool QueuedWork::collect(const Taken& taken, std::vector<Candidate>& uses,
+                         std::vector<Asked>& streams) {
   const Locked lock(mutex_);
   if (uses_.empty()) {
     if (births_.empty()) pending_.store(false, std::memory_order_relaxed);
@@ -85,12 +85,12 @@ bool WorkRoom::collect(const Taken& taken, std::vector<Candidate>& uses,
 
 // Whether the kernel may have been given where the memory begins that ends here, and nobody noted
 // it.
-bool WorkRoom::ends_unseen(const Taken& taken, const Use& use) const {
+bool QueuedWork::ends_unseen(const Taken& taken, const Use& use) const {
   if (!taken.before.ends) return false;
   return use.given_structs || (use.given_outside && !bounds_.holds(taken.before.from));
 }
 
-WorkRoom::Asked WorkRoom::begin_to_ask(StreamId id) {
+QueuedWork::Asked QueuedWork::begin_to_ask(StreamId id) {
   Asked asked;
   asked.stream = id;
   Stream* const stream = streams_.at(id);
@@ -108,7 +108,7 @@ WorkRoom::Asked WorkRoom::begin_to_ask(StreamId id) {
   return asked;
 }
 
-void WorkRoom::end_to_ask(const Asked& asked) {
+void QueuedWork::end_to_ask(const Asked& asked) {
   Stream* const stream = streams_.at(asked.stream);
   if ((!asked.destroyed || asked.last_event != 0) && stream) --stream->asking;
   if (asked.answer != CUDA_SUCCESS) return;
@@ -117,7 +117,7 @@ void WorkRoom::end_to_ask(const Asked& asked) {
 }
 
 // Never an answer of a stream that captures: to ask would end the capture.
-bool WorkRoom::ask(Asked& asked) const {
+bool QueuedWork::ask(Asked& asked) const {
   if (asked.destroyed && asked.last_event == 0) return false;
   if (!asked.destroyed && captures() && capturing(asked.key)) return false;
   const RelaxedCapture relaxed(options_.questions, captures());
@@ -126,7 +126,7 @@ bool WorkRoom::ask(Asked& asked) const {
   return true;
 }
 
-void WorkRoom::ask(std::vector<Candidate>& uses, std::vector<Asked>& streams) const {
+void QueuedWork::ask(std::vector<Candidate>& uses, std::vector<Asked>& streams) const {
   for (Asked& asked : streams) {
     if (!ask(asked)) continue;
     for (Candidate& each : uses) {
@@ -136,7 +136,7 @@ void WorkRoom::ask(std::vector<Candidate>& uses, std::vector<Asked>& streams) co
   }
 }
 
-CUresult WorkRoom::ask_stream(const Asked& asked) const {
+CUresult QueuedWork::ask_stream(const Asked& asked) const {
   if (asked.key.is_default()) {
     // These handles mean the current context's, and the calling thread's.
     if (current_context() != asked.context) return CUDA_ERROR_UNKNOWN;
@@ -147,8 +147,8 @@ CUresult WorkRoom::ask_stream(const Asked& asked) const {
   return options_.questions.stream_query(reinterpret_cast<CUstream>(asked.key.handle));
 }
 
-void WorkRoom::judge(const std::vector<Candidate>& uses, const std::vector<Asked>& streams,
-                     Seldom<FoundWork>& found) {
+void QueuedWork::judge(const std::vector<Candidate>& uses, const std::vector<Asked>& streams,
+                       Seldom<FoundWork>& found) {
   const Locked lock(mutex_);
   Clock over;
   for (const Asked& asked : streams) {
@@ -163,8 +163,8 @@ void WorkRoom::judge(const std::vector<Candidate>& uses, const std::vector<Asked
   for (const Asked& asked : streams) end_to_ask(asked);
 }
 
-void WorkRoom::judge_one(const Candidate& candidate, const Asked& asked, const Clock& over,
-                         Seldom<FoundWork>& found) {
+void QueuedWork::judge_one(const Candidate& candidate, const Asked& asked, const Clock& over,
+                           Seldom<FoundWork>& found) {
   // Somebody else may have waited for it meanwhile; its event may stand for other work by now.
   if (order_.finished(candidate.stream, candidate.use.position)) return;
   if (!uses_.at(candidate.stream, candidate.use.position)) return;
@@ -206,7 +206,7 @@ void WorkRoom::judge_one(const Candidate& candidate, const Asked& asked, const C
   found.push_back(one);
 }
 
-bool WorkRoom::certain(const Candidate& candidate, const Asked& asked) {
+bool QueuedWork::certain(const Candidate& candidate, const Asked& asked) {
   if (!candidate.use.sure || candidate.range.evidence != Evidence::kByType) return false;
   if (candidate.use.event != 0) return true;
   const Stream* const stream = streams_.at(candidate.stream);
@@ -225,13 +225,13 @@ bool WorkRoom::certain(const Candidate& candidate, const Asked& asked) {
 
 // Who copied the word that a kernel wrote may know that the kernel is done with its memory, though
 // it goes on. A copy or a fill says nothing of itself.
-bool WorkRoom::told_beside(const Candidate& candidate) {
+bool QueuedWork::told_beside(const Candidate& candidate) {
   const std::string_view what = candidate.use.what;
   return (what == "kernel" || what == "graph") &&
          order_.told_beside(candidate.stream, candidate.use.position);
 }
 
-const Work* WorkRoom::work_of(const Use& use, const StreamKey& key) {
+const Work* QueuedWork::work_of(const Use& use, const StreamKey& key) {
   Work& work = named_[{use.what, use.function, key.handle}];
   work.what = use.what;
   if (use.function) work.function = *use.function;

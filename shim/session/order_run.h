@@ -87,7 +87,7 @@ void Session::explain_order(const CallStruct& call, CUresult result, Violations 
 template <class CallStruct>
 inline bool Session::looks_aside() const {
   if constexpr (kLaunchesGraph<CallStruct>) {
-    if (work_.keeps_orders()) return true;
+    if (work_.graphs().any_allocates()) return true;
   }
   return work_.captures() || kSetsNode<CallStruct> || kReadsGraph<CallStruct>;
 }
@@ -130,7 +130,7 @@ void Session::follow_captures(const CallStruct& call, bool per_thread, CUresult 
     end_capture(call.hStream, per_thread);
   } else if constexpr (kLaunchesGraph<CallStruct>) {
     if (result == CUDA_SUCCESS) {
-      if (work_.keeps_orders()) note_graph_launch(call.hGraphExec, caller);
+      if (work_.graphs().any_allocates()) note_graph_launch(call.hGraphExec, caller);
     } else if (result == info(Rule::kGraphMemoryFreed).code) {
       explain_relaunch(Call(call), call.hGraphExec, result, caller);
     }
@@ -148,9 +148,9 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
     step.ticket = work_.enter(order_stream(call), per_thread, &step.kept.event);
     if (!step.ticket || !call.f) return;
     const RelaxedCapture relaxed(work_.questions(), work_.captures());
-    step.kept.layout = &work_.layouts().of(call.f);
+    step.kept.layout = &work_.arguments().layouts().of(call.f);
     step.kept.pointers.read(*step.kept.layout, call.kernelParams, extra_of(call), work_.bounds(),
-                            work_.tensor_maps());
+                            work_.arguments().tensor_maps());
     const auto& pointers = step.kept.pointers;
     step.violations = wrong_arguments(order_stream(call), pointers);
     if (work_.allocates()) [[unlikely]] {
@@ -166,13 +166,13 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
       work_.begin_to_tell(step.ticket);
   } else if constexpr (kLaunchesGraph<CallStruct>) {
     step.ticket = work_.enter(call.hStream, per_thread);
-    step.kept.graph = step.ticket ? work_.graph(call.hGraphExec) : nullptr;
+    step.kept.graph = step.ticket ? work_.graphs().uses(call.hGraphExec) : nullptr;
     work_.follow_launch(step.ticket, call.hGraphExec);
     // Of a graph that nobody has read, nobody knows whether it tells.
     if (step.ticket && (!step.kept.graph || step.kept.graph->tells)) {
       work_.begin_to_tell(step.ticket);
     }
-    if (step.ticket && work_.keeps_orders()) {
+    if (step.ticket && work_.graphs().any_allocates()) {
       step.violations = early_free(call.hGraphExec, step.ticket);
     }
     if (!step.kept.graph) return;
@@ -189,7 +189,7 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
   } else if constexpr (kWaits<CallStruct>) {
     step.kept = awaited(work_, call, per_thread);
   } else if constexpr (kMovesMap<CallStruct>) {
-    if (call.tensorMap) step.kept.tensor = work_.tensor_maps().find(call.tensorMap);
+    if (call.tensorMap) step.kept.tensor = work_.arguments().tensor_maps().find(call.tensorMap);
   } else if constexpr (kEndsKnown<CallStruct>) {
     if constexpr (kMayWaitForAll<CallStruct>) step.kept = {work_.everything()};
     forget_known(work_, call);
@@ -230,7 +230,7 @@ void Session::after_launch(const CallStruct& call, CUresult result, const Caller
     use.given_outside = true;
     work_.use(step.ticket, use, kept.graph ? kept.graph->ranges : nullptr);
     work_.note_launch(step.ticket, call.hGraphExec);
-    if (work_.keeps_orders()) note_left(call.hGraphExec, step.ticket, use.origin);
+    if (work_.graphs().any_allocates()) note_left(call.hGraphExec, step.ticket, use.origin);
     if (tells) work_.settle(step.ticket, host_waits::kTellsItself, nullptr, 0);
     if (waits) work_.hear(step.ticket);
   }
@@ -243,7 +243,7 @@ void Session::after_launch(const CallStruct& call, CUresult result, const Caller
 template <class CallStruct>
 void Session::after_order(const CallStruct& call, CUresult result, const Caller& caller,
                           Ordering<CallStruct>& step) {
-  const WorkRoom::Telling telling(work_, step.ticket);
+  const QueuedWork::Telling telling(work_, step.ticket);
   if constexpr (kLaunches<CallStruct>) {
     if (result == CUDA_SUCCESS && step.violations.empty()) [[likely]]
       return after_launch(call, result, caller, step);
@@ -285,13 +285,13 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
     report(Call(call), std::move(step.violations), {.result = result}, step.origin.call,
            capture_stack(caller));
   } else if constexpr (kEncodesMap<CallStruct>) {
-    work_.tensor_maps().note(call.tensorMap,
-                             tensor_range(call.tensorDataType, call.tensorRank, call.globalAddress,
-                                          call.globalDim, call.globalStrides, call.interleave));
+    work_.arguments().tensor_maps().note(
+        call.tensorMap, tensor_range(call.tensorDataType, call.tensorRank, call.globalAddress,
+                                     call.globalDim, call.globalStrides, call.interleave));
   } else if constexpr (kMovesMap<CallStruct>) {
     const Size size = step.kept.tensor ? step.kept.tensor->size : 0;
-    work_.tensor_maps().note(call.tensorMap,
-                             {reinterpret_cast<std::uintptr_t>(call.globalAddress), size});
+    work_.arguments().tensor_maps().note(
+        call.tensorMap, {reinterpret_cast<std::uintptr_t>(call.globalAddress), size});
   } else if constexpr (kLoadsCode<CallStruct>) {
     learn_code(work_, call);
   } else if constexpr (kUnloads<CallStruct>) {
@@ -310,7 +310,7 @@ WorkEntry<CallStruct> Session::enter_work(Symbol symbol, const CallStruct& call)
   const CancelOff no_cancel;
   try {
     WorkEntry<CallStruct> entry;
-    static_cast<WorkRoom::Ticket&>(entry) = work_.enter(stream_of(call), is_per_thread(symbol));
+    static_cast<QueuedWork::Ticket&>(entry) = work_.enter(stream_of(call), is_per_thread(symbol));
     if constexpr (kStreamless<CallStruct>) {
       if (entry) entry.before = work_.before_next(entry);
     }
@@ -329,7 +329,7 @@ void Session::leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ti
                          CUresult result, const Touched* touched, const Caller& caller) noexcept {
   const CancelOff no_cancel;
   try {
-    const WorkRoom::Telling telling(work_, ticket);
+    const QueuedWork::Telling telling(work_, ticket);
     if (result != CUDA_SUCCESS) return work_.cancel(ticket);
     // As few as the call can have: each is written before it is used.
     constexpr std::size_t kMost = kTouches<CallStruct> ? kMaxTouches : kMostRangesOfACopy;

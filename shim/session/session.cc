@@ -250,8 +250,9 @@ void Session::report_wrong(const Call& call, CUresult result, Violations wrong, 
 Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* arguments,
                                     std::size_t count, bool& all_around) {
   // Before the model is asked: what changes meanwhile is looked at again.
-  const ArgumentCache::Asked known(reinterpret_cast<std::uintptr_t>(stream), work_.generation());
-  ArgumentCache& looked_at = work_.looked_at();
+  const ArgumentCache::Asked known(reinterpret_cast<std::uintptr_t>(stream),
+                                   work_.arguments().generation());
+  ArgumentCache& looked_at = work_.arguments().right();
   const std::span all(arguments, count);
   Violations found;
   Facts::Place place;
@@ -288,7 +289,7 @@ Violations Session::wrong_arguments(CUstream stream, const Pointers& pointers,
   for (std::size_t i = 0; i < count; ++i) {
     exactly = ArgumentCache::join(exactly, arguments[i].value);
   }
-  ArgumentCache& looked_at = work_.looked_at();
+  ArgumentCache& looked_at = work_.arguments().right();
   if (looked_at.knows(exactly, asked)) return {};
   bool all_around = true;
   Violations found = wrong_arguments(stream, arguments, count, all_around);
@@ -296,7 +297,7 @@ Violations Session::wrong_arguments(CUstream stream, const Pointers& pointers,
   return found;
 }
 
-Violations Session::early_use(const WorkRoom::Ticket& ticket, const char* name,
+Violations Session::early_use(const QueuedWork::Ticket& ticket, const char* name,
                               const UsedMemory& memory) {
   auto early = work_.comes_early(ticket, memory);
   if (!early) [[likely]]
@@ -333,7 +334,7 @@ MemoryBefore Session::what_ends_at(Address address) {
     const MemoryBefore known = memory_before(books_.model, address);
     if (known.from != 0) return known;
   }
-  const UsedRange other = work_.watched_before(address);
+  const UsedRange other = work_.watched().ends_at(address);
   return {other.base, other.size != 0};
 }
 
@@ -377,13 +378,13 @@ HostWait Session::transfer_wait(TransferForm form, const Sides& sides) {
 bool Session::gives_host_memory(const Layout& layout, void** parameters, void** extra) {
   const Bounds::Range host = work_.host().range();
   // No stream has this handle: what is known here is another answer than that of wrong_arguments().
-  const ArgumentCache::Asked known(~std::uint64_t{0}, work_.generation());
+  const ArgumentCache::Asked known(~std::uint64_t{0}, work_.arguments().generation());
   return any_written(layout, parameters, extra, [&](Address word) {
-    if (!host.holds(word) || work_.looked_at().knows(word, known)) return false;
+    if (!host.holds(word) || work_.arguments().right().knows(word, known)) return false;
     const Locked lock(mutex_);
     const auto place = known_place(books_.model, word);
     if (place && *place != Place::kDevice) return true;
-    work_.looked_at().note(word, known);
+    work_.arguments().right().note(word, known);
     return false;
   });
 }

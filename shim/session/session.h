@@ -120,7 +120,7 @@ class alignas(64) Session {
                                   CUresult result, const Caller& caller) noexcept;
   /// How often a call had to wait for another thread's look at the model.
   std::uint64_t contended() const { return mutex_.contended(); }
-  const WorkRoom& work() const { return work_; }
+  const QueuedWork& work() const { return work_; }
   /// cuDriverGetVersion's answer; 0 before the driver was initialised.
   int driver_version() const { return driver_version_.load(std::memory_order_relaxed); }
 
@@ -290,9 +290,10 @@ class alignas(64) Session {
                              bool& all_around);
   /// The same of a kernel. Nothing but one look where somebody has looked at just these granules.
   Violations wrong_arguments(CUstream stream, const Pointers& pointers) {
-    const ArgumentCache::Asked asked(reinterpret_cast<std::uintptr_t>(stream), work_.generation());
+    const ArgumentCache::Asked asked(reinterpret_cast<std::uintptr_t>(stream),
+                                     work_.arguments().generation());
     const std::uint64_t all = pointers.fingerprint();
-    if (all == 0 || work_.looked_at().knows(all, asked)) [[likely]]
+    if (all == 0 || work_.arguments().right().knows(all, asked)) [[likely]]
       return {};
     return wrong_arguments(stream, pointers, asked);
   }
@@ -300,7 +301,8 @@ class alignas(64) Session {
                                                ArgumentCache::Asked asked);
   /// What is wrong with the next work of the ticket's stream if it uses this memory. `name`: what
   /// the address is to the program.
-  Violations early_use(const WorkRoom::Ticket& ticket, const char* name, const UsedMemory& memory);
+  Violations early_use(const QueuedWork::Ticket& ticket, const char* name,
+                       const UsedMemory& memory);
   /// Whether one of a kernel's addresses may be the end of memory that the kernel is given. Takes
   /// the lock.
   [[gnu::cold]] bool may_be_end(const UsedMemory& memory, std::size_t place);
@@ -309,9 +311,9 @@ class alignas(64) Session {
   /// What is wrong with the order of a graph that was instantiated.
   [[gnu::cold]] Violations note_graph(CUgraphExec exec, CUgraph graph, unsigned long long flags);
   /// What is wrong with a launch that frees what an earlier one has left.
-  [[gnu::cold]] Violations early_free(CUgraphExec exec, const WorkRoom::Ticket& ticket);
+  [[gnu::cold]] Violations early_free(CUgraphExec exec, const QueuedWork::Ticket& ticket);
   /// A launch has allocated memory, which outlives it.
-  [[gnu::cold]] void note_left(CUgraphExec exec, const WorkRoom::Ticket& ticket, Origin& launch);
+  [[gnu::cold]] void note_left(CUgraphExec exec, const QueuedWork::Ticket& ticket, Origin& launch);
   /// And with what it uses since it was changed.
   [[gnu::cold]] Violations check_change(const OwnUses& own);
   /// One of the arguments of a launch.
@@ -466,7 +468,7 @@ class alignas(64) Session {
   int forked_from_ = 0;                    ///< the process whose cuInit this one has inherited
   std::atomic<int> driver_version_{0};
   Bounds bounds_;
-  WorkRoom work_;
+  QueuedWork work_;
 
   std::atomic<void (*)()> asked_{nullptr};
   std::atomic<int> neighbours_asked_{0};

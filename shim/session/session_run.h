@@ -181,7 +181,7 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   const Locked lock(mutex_);
   number(step.origin);
   if constexpr (kHistoryAtOnce<CallStruct> || RecordsAtOnce<CallStruct>) {
-    work_.model_changed();
+    work_.arguments().model_changed();
   }
   look_up_unknown(call, step.facts);
   step.violations = check_call(call, step);

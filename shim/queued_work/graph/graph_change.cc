@@ -9,133 +9,135 @@ namespace {
 
 // read(reader) is what the node does from now on.
 template <class Read>
-OwnUses change_node(WorkRoom& room, CUgraphExec exec, CUgraphNode node, CUgraphNodeType type,
+OwnUses change_node(QueuedWork& work, CUgraphExec exec, CUgraphNode node, CUgraphNodeType type,
                     Read&& read) {
-  if (room.active()) {
-    NodeUses uses = read(room.node_reader());
-    room.change_graph(exec, [&](GraphRecord& graph) { graph.change(node, std::move(uses)); });
+  if (work.active()) {
+    NodeUses uses = read(work.node_reader());
+    work.graphs().change(exec, [&](GraphRecord& graph) { graph.change(node, std::move(uses)); });
   }
-  OwnUses own{room.ordered_graph(exec, node), {}};
+  OwnUses own{work.graphs().order(exec, node), {}};
   if (!own.graph) return {};
   const auto number = own.graph->numbers.find(node);
   if (number == own.graph->numbers.end()) return {};
   Bounds bounds;
   widen(bounds, own.graph->order.allocations);
-  add_uses(number->second, type, read(room.node_reader(bounds)), own.uses);
+  add_uses(number->second, type, read(work.node_reader(bounds)), own.uses);
   return own;
 }
 
-OwnUses change_child(WorkRoom& room, CUgraphExec exec, CUgraphNode node, CUgraph child) {
-  room.forget_order(exec);
-  if (!room.active()) return {};
-  std::vector<NodeUses> nodes = room.node_reader().graph(child);
-  room.change_graph(exec, [&](GraphRecord& graph) { graph.change_child(node, std::move(nodes)); });
+OwnUses change_child(QueuedWork& work, CUgraphExec exec, CUgraphNode node, CUgraph child) {
+  work.graphs().forget_order(exec);
+  if (!work.active()) return {};
+  std::vector<NodeUses> nodes = work.node_reader().graph(child);
+  work.graphs().change(exec,
+                       [&](GraphRecord& graph) { graph.change_child(node, std::move(nodes)); });
   return {};
 }
 
-OwnUses update(WorkRoom& room, CUgraphExec exec, CUgraph with) {
-  if (room.active()) {
-    std::vector<NodeUses> nodes = room.node_reader().graph(with);
-    room.change_graph(exec, [&](GraphRecord& graph) { graph.update(std::move(nodes)); });
+OwnUses update(QueuedWork& work, CUgraphExec exec, CUgraph with) {
+  if (work.active()) {
+    std::vector<NodeUses> nodes = work.node_reader().graph(with);
+    work.graphs().change(exec, [&](GraphRecord& graph) { graph.update(std::move(nodes)); });
   }
   // Each node stays what it was: the other graph allocates if this one did.
-  if (!room.ordered_graph(exec)) return {};
+  if (!work.graphs().order(exec)) return {};
   auto graph = std::make_shared<OrderedGraph>();
-  graph->order = room.memory_reader().read(with);
+  graph->order = work.memory_reader().read(with);
   OwnUses own{graph, std::exchange(graph->order.uses, {})};
   // The program goes on to name nodes of the first graph, and nobody says which is which.
-  room.keep_order(exec, std::move(graph));
+  work.graphs().keep_order(exec, std::move(graph));
   return own;
 }
 
 // Of any version of the structure.
 template <class Kernel>
-OwnUses change_kernel(WorkRoom& room, CUgraphExec exec, CUgraphNode node, const Kernel& kernel) {
+OwnUses change_kernel(QueuedWork& work, CUgraphExec exec, CUgraphNode node, const Kernel& kernel) {
   CUfunction function = kernel.func;
   if constexpr (requires { kernel.kern; }) {
     if (!function) function = reinterpret_cast<CUfunction>(kernel.kern);
   }
-  return change_node(room, exec, node, CU_GRAPH_NODE_TYPE_KERNEL, [&](const NodeReader& reader) {
+  return change_node(work, exec, node, CU_GRAPH_NODE_TYPE_KERNEL, [&](const NodeReader& reader) {
     return reader.kernel(function, kernel.kernelParams, kernel.extra);
   });
 }
 
-OwnUses change_copy(WorkRoom& room, CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D& copy) {
-  return change_node(room, exec, node, CU_GRAPH_NODE_TYPE_MEMCPY,
+OwnUses change_copy(QueuedWork& work, CUgraphExec exec, CUgraphNode node,
+                    const CUDA_MEMCPY3D& copy) {
+  return change_node(work, exec, node, CU_GRAPH_NODE_TYPE_MEMCPY,
                      [&](const NodeReader& reader) { return reader.copy(copy); });
 }
 
 template <class Fill>
-OwnUses change_fill(WorkRoom& room, CUgraphExec exec, CUgraphNode node, const Fill& fill) {
-  return change_node(room, exec, node, CU_GRAPH_NODE_TYPE_MEMSET, [&](const NodeReader& reader) {
+OwnUses change_fill(QueuedWork& work, CUgraphExec exec, CUgraphNode node, const Fill& fill) {
+  return change_node(work, exec, node, CU_GRAPH_NODE_TYPE_MEMSET, [&](const NodeReader& reader) {
     return reader.fill(fill.dst, fill.pitch, fill.elementSize, fill.width, fill.height);
   });
 }
 
 template <class Batch>
-OwnUses change_batch(WorkRoom& room, CUgraphExec exec, CUgraphNode node, const Batch& batch) {
+OwnUses change_batch(QueuedWork& work, CUgraphExec exec, CUgraphNode node, const Batch& batch) {
   return change_node(
-      room, exec, node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+      work, exec, node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
       [&](const NodeReader& reader) { return reader.batch(batch.paramArray, batch.count); });
 }
 
 }  // namespace
 
-OwnUses change_graph(WorkRoom& room, const calls::GraphExecUpdate& call) {
-  return update(room, call.hGraphExec, call.hGraph);
+OwnUses change_graph(QueuedWork& work, const calls::GraphExecUpdate& call) {
+  return update(work, call.hGraphExec, call.hGraph);
 }
 
-OwnUses change_graph(WorkRoom& room, const calls::GraphExecUpdate_v2& call) {
-  return update(room, call.hGraphExec, call.hGraph);
+OwnUses change_graph(QueuedWork& work, const calls::GraphExecUpdate_v2& call) {
+  return update(work, call.hGraphExec, call.hGraph);
 }
 
-OwnUses change_graph(WorkRoom& room, const calls::GraphExecKernelNodeSetParams& call) {
-  return change_kernel(room, call.hGraphExec, call.hNode, *call.nodeParams);
+OwnUses change_graph(QueuedWork& work, const calls::GraphExecKernelNodeSetParams& call) {
+  return change_kernel(work, call.hGraphExec, call.hNode, *call.nodeParams);
 }
 
-OwnUses change_graph(WorkRoom& room, const calls::GraphExecKernelNodeSetParams_v1& call) {
-  return change_kernel(room, call.hGraphExec, call.hNode, *call.nodeParams);
+OwnUses change_graph(QueuedWork& work, const calls::GraphExecKernelNodeSetParams_v1& call) {
+  return change_kernel(work, call.hGraphExec, call.hNode, *call.nodeParams);
 }
 
-OwnUses change_graph(WorkRoom& room, const calls::GraphExecMemcpyNodeSetParams& call) {
-  return change_copy(room, call.hGraphExec, call.hNode, *call.copyParams);
+OwnUses change_graph(QueuedWork& work, const calls::GraphExecMemcpyNodeSetParams& call) {
+  return change_copy(work, call.hGraphExec, call.hNode, *call.copyParams);
 }
 
-OwnUses change_graph(WorkRoom& room, const calls::GraphExecMemsetNodeSetParams& call) {
-  return change_fill(room, call.hGraphExec, call.hNode, *call.memsetParams);
+OwnUses change_graph(QueuedWork& work, const calls::GraphExecMemsetNodeSetParams& call) {
+  return change_fill(work, call.hGraphExec, call.hNode, *call.memsetParams);
 }
 
-OwnUses change_graph(WorkRoom& room, const calls::GraphExecBatchMemOpNodeSetParams& call) {
-  return change_batch(room, call.hGraphExec, call.hNode, *call.nodeParams);
+OwnUses change_graph(QueuedWork& work, const calls::GraphExecBatchMemOpNodeSetParams& call) {
+  return change_batch(work, call.hGraphExec, call.hNode, *call.nodeParams);
 }
 
-OwnUses change_graph(WorkRoom& room, const calls::GraphExecChildGraphNodeSetParams& call) {
-  return change_child(room, call.hGraphExec, call.hNode, call.childGraph);
+OwnUses change_graph(QueuedWork& work, const calls::GraphExecChildGraphNodeSetParams& call) {
+  return change_child(work, call.hGraphExec, call.hNode, call.childGraph);
 }
 
-OwnUses change_graph(WorkRoom& room, const calls::GraphExecNodeSetParams& call) {
+OwnUses change_graph(QueuedWork& work, const calls::GraphExecNodeSetParams& call) {
   const CUgraphNodeParams& params = *call.nodeParams;
   switch (params.type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
-      return change_kernel(room, call.hGraphExec, call.hNode, params.kernel);
+      return change_kernel(work, call.hGraphExec, call.hNode, params.kernel);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-      return change_copy(room, call.hGraphExec, call.hNode, params.memcpy.copyParams);
+      return change_copy(work, call.hGraphExec, call.hNode, params.memcpy.copyParams);
     case CU_GRAPH_NODE_TYPE_MEMSET:
-      return change_fill(room, call.hGraphExec, call.hNode, params.memset);
+      return change_fill(work, call.hGraphExec, call.hNode, params.memset);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-      return change_batch(room, call.hGraphExec, call.hNode, params.memOp);
+      return change_batch(work, call.hGraphExec, call.hNode, params.memOp);
     case CU_GRAPH_NODE_TYPE_GRAPH:
-      return change_child(room, call.hGraphExec, call.hNode, params.graph.graph);
+      return change_child(work, call.hGraphExec, call.hNode, params.graph.graph);
     default:
       return {};
   }
 }
 
-OwnUses change_graph(WorkRoom& room, const calls::GraphNodeSetEnabled& call) {
+OwnUses change_graph(QueuedWork& work, const calls::GraphNodeSetEnabled& call) {
   const bool enabled = call.isEnabled != 0;
-  room.change_graph(call.hGraphExec,
-                    [&](GraphRecord& graph) { graph.enable(call.hNode, enabled); });
-  room.enable(call.hGraphExec, call.hNode, enabled);
+  work.graphs().change(call.hGraphExec,
+                       [&](GraphRecord& graph) { graph.enable(call.hNode, enabled); });
+  work.graphs().enable(call.hGraphExec, call.hNode, enabled);
   return {};
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "api/calls.h"
-#include "shim/queued_work/work_room.h"
+#include "shim/queued_work/queued_work.h"
 
 namespace cuvmm::shim {
 
@@ -16,15 +16,15 @@ struct OwnUses {
   std::vector<GraphOrder::Use> uses;
 };
 
-OwnUses change_graph(WorkRoom& room, const calls::GraphExecUpdate& call);
-OwnUses change_graph(WorkRoom& room, const calls::GraphExecUpdate_v2& call);
-OwnUses change_graph(WorkRoom& room, const calls::GraphExecKernelNodeSetParams& call);
-OwnUses change_graph(WorkRoom& room, const calls::GraphExecKernelNodeSetParams_v1& call);
-OwnUses change_graph(WorkRoom& room, const calls::GraphExecMemcpyNodeSetParams& call);
-OwnUses change_graph(WorkRoom& room, const calls::GraphExecMemsetNodeSetParams& call);
-OwnUses change_graph(WorkRoom& room, const calls::GraphExecBatchMemOpNodeSetParams& call);
-OwnUses change_graph(WorkRoom& room, const calls::GraphExecChildGraphNodeSetParams& call);
-OwnUses change_graph(WorkRoom& room, const calls::GraphExecNodeSetParams& call);
-OwnUses change_graph(WorkRoom& room, const calls::GraphNodeSetEnabled& call);
+OwnUses change_graph(QueuedWork& work, const calls::GraphExecUpdate& call);
+OwnUses change_graph(QueuedWork& work, const calls::GraphExecUpdate_v2& call);
+OwnUses change_graph(QueuedWork& work, const calls::GraphExecKernelNodeSetParams& call);
+OwnUses change_graph(QueuedWork& work, const calls::GraphExecKernelNodeSetParams_v1& call);
+OwnUses change_graph(QueuedWork& work, const calls::GraphExecMemcpyNodeSetParams& call);
+OwnUses change_graph(QueuedWork& work, const calls::GraphExecMemsetNodeSetParams& call);
+OwnUses change_graph(QueuedWork& work, const calls::GraphExecBatchMemOpNodeSetParams& call);
+OwnUses change_graph(QueuedWork& work, const calls::GraphExecChildGraphNodeSetParams& call);
+OwnUses change_graph(QueuedWork& work, const calls::GraphExecNodeSetParams& call);
+OwnUses change_graph(QueuedWork& work, const calls::GraphNodeSetEnabled& call);
 
 }  // namespace cuvmm::shim

@@ -21,15 +21,13 @@
 #include "rulebook/order/uses.h"
 #include "shim/base/bounds.h"
 #include "shim/base/owned_mutex.h"
-#include "shim/queued_work/arguments/argument_cache.h"
-#include "shim/queued_work/arguments/layouts.h"
-#include "shim/queued_work/arguments/tensor_maps.h"
+#include "shim/queued_work/arguments/known_arguments.h"
+#include "shim/queued_work/graph/followed_graphs.h"
 #include "shim/queued_work/graph/graph_memory.h"
-#include "shim/queued_work/graph/graph_orders.h"
-#include "shim/queued_work/graph/graph_record.h"
 #include "shim/queued_work/own_events.h"
 #include "shim/queued_work/questions.h"
 #include "shim/queued_work/stream_table.h"
+#include "shim/queued_work/watched_memory.h"
 #include "shim/queued_work/work_counts.h"
 #include "shim/settings/async_mode.h"
 
@@ -42,10 +40,10 @@ struct WorkOptions {
 };
 
 /// Thread-safe. Its lock is never held across a driver call, nor while another lock is taken.
-class WorkRoom {
+class QueuedWork {
  public:
-  explicit WorkRoom(const WorkOptions& options)
-      : options_(options), layouts_(options_.questions, options_.unordered) {}
+  explicit QueuedWork(const WorkOptions& options)
+      : options_(options), arguments_(options_.questions, options_.unordered) {}
 
   /// Whether there is anything to do.
   bool active() const { return active_.load(std::memory_order_relaxed); }
@@ -62,42 +60,35 @@ class WorkRoom {
   /// Memory that the host reads and writes as kernels do.
   void reaches_host(Address base, Size size) {
     host_.widen(base, size);
-    changed();
+    arguments_.changed();
   }
   const Bounds& host() const { return host_; }
   /// Addresses that a launch must not be given before something is mapped there.
   void reserved(Address base, Size size) {
     if (options_.mode != AsyncMode::kOff) bounds_.widen(base, size + 1);
   }
-  /// The memory of an object that is named by its handle, or address, when it ends.
-  struct Watched {
-    UsedRange memory;
-    /// Its birth. Work that was queued by a call of a lower number used another owner's memory: the
-    /// driver gives addresses out again.
-    std::uint64_t since = 0;
-    bool of_pool = false;  ///< cuMemFree does not wait for work that uses it
-  };
-  /// `again`: the object may be known, with another birth, which stays.
+  /// Follows the memory of an object, until unwatch().
   void watch(std::uint64_t object, const Watched& memory, bool again = false);
-  std::vector<Watched> watched(std::uint64_t object);
-  /// The call of this number ended it, and the driver has accepted that. What was born later is
-  /// another object, which got its name meanwhile.
   void unwatch(std::uint64_t object, std::uint64_t ended_by);
+  WatchedMemory& watched() { return watched_; }
   /// Whether there is work that may be unfinished and used these addresses, whoever owned them.
   bool may_be_used(UsedRange memory);
   const Bounds& bounds() const { return bounds_; }
   const Questions& questions() const { return options_.questions; }
-  Layouts& layouts() { return layouts_; }
-  TensorMaps& tensor_maps() { return tensor_maps_; }
+  KnownArguments& arguments() { return arguments_; }
+  FollowedGraphs& graphs() { return graphs_; }
+  const FollowedGraphs& graphs() const { return graphs_; }
   /// Whether work is followed, or may be later.
   bool follows() const { return options_.mode != AsyncMode::kOff && options_.questions.complete(); }
   /// Whether graphs are looked at when they are instantiated: also before there is anything else to
   /// do, for they may be the first that allocate.
   bool judges_graphs() const { return follows() && options_.questions.tells_graphs(); }
-  GraphMemoryReader memory_reader() { return {options_.questions, layouts_, tensor_maps_}; }
+  GraphMemoryReader memory_reader() {
+    return {options_.questions, arguments_.layouts(), arguments_.tensor_maps()};
+  }
   NodeReader node_reader() { return node_reader(bounds_); }
   NodeReader node_reader(const Bounds& bounds) {
-    return {options_.questions, layouts_, tensor_maps_, bounds, &host_};
+    return {options_.questions, arguments_.layouts(), arguments_.tensor_maps(), bounds, &host_};
   }
 
   /// A call that is about to act on a stream. Of an unknown or capturing stream nothing is noted.
@@ -173,16 +164,16 @@ class WorkRoom {
   void begin_to_tell(Ticket& ticket);
   class Telling {
    public:
-    Telling(WorkRoom& room, const Ticket& ticket) : room_(room), ticket_(ticket) {}
+    Telling(QueuedWork& work, const Ticket& ticket) : work_(work), ticket_(ticket) {}
     Telling(const Telling&) = delete;
     Telling& operator=(const Telling&) = delete;
     ~Telling() {
       if (ticket_.tells) [[unlikely]]
-        room_.end_to_tell(ticket_);
+        work_.end_to_tell(ticket_);
     }
 
    private:
-    WorkRoom& room_;
+    QueuedWork& work_;
     const Ticket& ticket_;
   };
   /// What the host knows behind work that was queued, at the place `own`. `before`: what the work
@@ -192,12 +183,8 @@ class WorkRoom {
   void hear(const Ticket& ticket);
   /// Another process may see when the event is over, or record it.
   void share(CUevent event);
-  /// Whether memory of a pool that begins there is watched.
-  bool watches_pool(std::uint64_t address);
-  /// Where memory of graphs may be: what is watched and ends there; of no size: nothing. And
-  /// whether something that is watched begins there, or less than `distance` bytes behind.
-  UsedRange watched_before(Address end);
-  bool begins_behind(Address address, Size distance);
+  /// Whether memory of a pool that begins there is watched, and work is noted.
+  bool watches_pool(std::uint64_t address) { return has_pending() && watched_.holds_pool(address); }
 
   /// Captures may be under way from now on.
   void begin_capture() { captures_.store(true, std::memory_order_relaxed); }
@@ -216,26 +203,7 @@ class WorkRoom {
   void follow_launch(const Ticket& ticket, CUgraphExec exec);
   /// The newest work of the stream is the graph's last launch from now on.
   void note_launch(const Ticket& ticket, CUgraphExec exec);
-  void add_graph(CUgraphExec exec, GraphRecord record);
-  /// change(record) of a graph that is known, under the lock.
-  template <class Change>
-  void change_graph(CUgraphExec exec, Change&& change) {
-    const Locked lock(mutex_);
-    const auto found = graphs_.find(exec);
-    if (found != graphs_.end()) change(found->second);
-  }
-  /// Null if nothing is known of it.
-  std::shared_ptr<const GraphUses> graph(CUgraphExec exec);
   void forget_graph(CUgraphExec exec);
-
-  /// Whether there may be executable graphs that allocate memory: also before there is anything
-  /// else to do.
-  bool keeps_orders() const { return keeps_orders_.load(std::memory_order_relaxed); }
-  void keep_order(CUgraphExec exec, std::shared_ptr<const OrderedGraph> graph);
-  void forget_order(CUgraphExec exec);
-  void enable(CUgraphExec exec, CUgraphNode node, bool enabled);
-  /// Null if it allocates nothing, as far as is known, or if the node does nothing.
-  std::shared_ptr<const OrderedGraph> ordered_graph(CUgraphExec exec, CUgraphNode node = nullptr);
 
   /// What work is asked for.
   struct Taken {
@@ -248,24 +216,11 @@ class WorkRoom {
   /// Which queued work uses the memory and may be unfinished; the worst first. Asks the driver.
   void find(const Taken& taken, Seldom<FoundWork>& found);
 
-  /// Raised by whatever may change what a launch's arguments point to.
-  std::uint64_t generation() const {
-    return model_changes_.load(std::memory_order_acquire) +
-           changes_.load(std::memory_order_acquire);
-  }
-  ArgumentCache& looked_at() { return looked_at_; }
-  void changed() { changes_.fetch_add(1, std::memory_order_release); }
-  /// The same under the model's lock, so that one writes at a time: no locked instruction is
-  /// needed.
-  void model_changed() {
-    model_changes_.store(model_changes_.load(std::memory_order_relaxed) + 1,
-                         std::memory_order_release);
-  }
-
   WorkCounts counts() const;
 
   bool held_here() const {
-    return mutex_.held_here() || layouts_.held_here() || tensor_maps_.held_here();
+    return mutex_.held_here() || arguments_.held_here() || graphs_.held_here() ||
+           watched_.held_here();
   }
   void lock_for_fork() CUVMM_UNCHECKED;
   void unlock_after_fork() CUVMM_UNCHECKED;
@@ -350,18 +305,16 @@ class WorkRoom {
   bool told_beside(const Candidate& candidate) CUVMM_NEEDS(mutex_);
   const Work* work_of(const Use& use, const StreamKey& key) CUVMM_NEEDS(mutex_);
 
-  std::atomic<std::uint64_t> model_changes_{1};
-  std::atomic<std::uint64_t> changes_{0};  ///< that were made without its lock
-
-  const WorkOptions options_;
+  // What is read in each call lies together.
   std::atomic<bool> active_{false};
   std::atomic<bool> captures_{false};
   std::atomic<bool> pending_{false};  ///< there may be uses
   Bounds bounds_;
   Bounds host_;
-  ArgumentCache looked_at_;
-  Layouts layouts_;
-  TensorMaps tensor_maps_;
+  const WorkOptions options_;
+  KnownArguments arguments_;
+  FollowedGraphs graphs_;
+  WatchedMemory watched_;
 
   alignas(64) OwnedMutex mutex_;
   // Written under the lock, and read without it.
@@ -375,8 +328,6 @@ class WorkRoom {
   std::vector<StreamId> destroyed_ CUVMM_GUARDED_BY(mutex_);  ///< whose work may be unfinished
   unsigned telling_ CUVMM_GUARDED_BY(mutex_) = 0;             ///< threads, of all streams
   OwnEvents events_ CUVMM_GUARDED_BY(mutex_);
-  std::unordered_map<CUgraphExec, GraphRecord> graphs_ CUVMM_GUARDED_BY(mutex_);
-  std::unordered_multimap<std::uint64_t, Watched> watched_ CUVMM_GUARDED_BY(mutex_);
   /// Memory of a pool, by its base, and the work that allocates it.
   struct Birth {
     Size size = 0;
@@ -392,12 +343,8 @@ class WorkRoom {
   std::map<std::tuple<const void*, const void*, std::uint64_t>, Work> named_
       CUVMM_GUARDED_BY(mutex_);
   std::unordered_set<std::uint64_t> shared_events_ CUVMM_GUARDED_BY(mutex_);
-  GraphOrders orders_ CUVMM_GUARDED_BY(mutex_);
-  std::atomic<bool> keeps_orders_{false};  ///< there may be some
-  std::unordered_set<Address> freed_elsewhere_ CUVMM_GUARDED_BY(mutex_);
-  bool left_behind_ CUVMM_GUARDED_BY(mutex_) = false;  ///< some of `watched_` may be of graphs
-  std::atomic<std::uint64_t> lucky_{0};                ///< written under the lock
-  std::atomic<std::uint64_t> hints_{0};                ///< likewise
+  std::atomic<std::uint64_t> lucky_{0};  ///< written under the lock
+  std::atomic<std::uint64_t> hints_{0};  ///< likewise
 };
 
 }  // namespace cuvmm::shim

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/queued_work/graph/followed_graphs.h"
+
+#include <new>
+#include <utility>
+
+namespace cuvmm::shim {
+
+void FollowedGraphs::add(CUgraphExec exec, GraphRecord record) {
+  const Locked lock(mutex_);
+  records_[exec] = std::move(record);
+}
+
+std::shared_ptr<const GraphUses> FollowedGraphs::uses(CUgraphExec exec) {
+  const Locked lock(mutex_);
+  const auto found = records_.find(exec);
+  return found == records_.end() ? nullptr : found->second.uses();
+}
+
+void FollowedGraphs::forget(CUgraphExec exec) {
+  const Locked lock(mutex_);
+  records_.erase(exec);
+  orders_.forget(exec);
+}
+
+void FollowedGraphs::keep_order(CUgraphExec exec, std::shared_ptr<const OrderedGraph> graph) {
+  const Locked lock(mutex_);
+  orders_.keep(exec, std::move(graph));
+  any_allocates_.store(true, std::memory_order_relaxed);
+}
+
+void FollowedGraphs::forget_order(CUgraphExec exec) {
+  if (!any_allocates()) return;
+  const Locked lock(mutex_);
+  orders_.forget(exec);
+}
+
+void FollowedGraphs::enable(CUgraphExec exec, CUgraphNode node, bool enabled) {
+  if (!any_allocates()) return;
+  const Locked lock(mutex_);
+  orders_.enable(exec, node, enabled);
+}
+
+std::shared_ptr<const OrderedGraph> FollowedGraphs::order(CUgraphExec exec, CUgraphNode node) {
+  if (!any_allocates()) return nullptr;
+  const Locked lock(mutex_);
+  return orders_.of(exec, node);
+}
+
+void FollowedGraphs::clear() {
+  const Locked lock(mutex_);
+  records_.clear();
+  orders_.clear();
+}
+
+void FollowedGraphs::restart(bool whole) {
+  if (!whole) {
+    new (&records_) decltype(records_)();
+    new (&orders_) GraphOrders();
+  }
+  records_.clear();
+  orders_.clear();
+  any_allocates_.store(false);
+}
+
+}  // namespace cuvmm::shim
