@@ -32,14 +32,14 @@ DescriptorFacts count_descriptors() {
   return facts;
 }
 
-void add_makers(const Books& books, DescriptorFacts& facts) {
+void add_makers(const ProcessHistory& history, DescriptorFacts& facts) {
   std::map<StackId, std::uint64_t> by_stack;
-  for (const auto& [fd, one] : books.received) {
+  for (const auto& [fd, one] : history.received) {
     if (!one.dma_buf) continue;
     ++facts.dma_bufs;
     ++by_stack[one.one.made.stack];
   }
-  for (const auto& [fd, one] : books.model.exports()) {
+  for (const auto& [fd, one] : history.model.exports()) {
     ++facts.exports;
     ++by_stack[one.made.stack];
   }

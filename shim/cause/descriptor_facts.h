@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "shim/history/books.h"
+#include "shim/history/process_history.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
@@ -26,6 +26,6 @@ struct DescriptorFacts {
 /// long.
 DescriptorFacts count_descriptors();
 /// And who made them. Needs the session's lock.
-void add_makers(const Books& books, DescriptorFacts& facts);
+void add_makers(const ProcessHistory& history, DescriptorFacts& facts);
 
 }  // namespace cuvmm::shim

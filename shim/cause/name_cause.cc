@@ -113,7 +113,7 @@ void Session::name_cause(const Call& call, CUresult result, Violations& violatio
     for (Violation& v : violations) v.message += "; " + visible_devices();
   }
   const Locked lock(mutex_);
-  const Causes& causes = books_.causes;
+  const Causes& causes = history_.causes;
   if (result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ||
       result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
     Violation v = forbidden(result, causes.forbids(stream_of_call(call), t_state.thread));
@@ -140,13 +140,13 @@ void Session::begin_capture(CUstream stream, bool per_thread, CUstreamCaptureMod
   capture.thread = capture.begun.thread;
   capture.begun.stack = capture_stack(caller);
   const Locked lock(mutex_);
-  books_.causes.begun(capture);
+  history_.causes.begun(capture);
 }
 
 void Session::end_capture(CUstream stream, bool per_thread) {
   const auto handle = reinterpret_cast<std::uintptr_t>(stream);
   const Locked lock(mutex_);
-  books_.causes.ended(handle == 0 && per_thread ? 2 : handle, t_state.thread);
+  history_.causes.ended(handle == 0 && per_thread ? 2 : handle, t_state.thread);
 }
 
 void Session::report_forbidden(const Call& call, CUresult result, const Caller& caller) noexcept {

@@ -29,7 +29,9 @@ using testing::SetArgPointee;
 
 class Refusing : public Findings {
  public:
-  bool fold_refusal(EntryPoint, CUresult, bool, StackId, Refusal::Wish) override { return false; }
+  bool fold_refusal(EntryPoint, CUresult, bool, StackId, Refusal::Purpose) override {
+    return false;
+  }
   void take_refusal(const Refusal& refusal) override { refusals.push_back(refusal); }
   std::vector<Refusal> refusals;
 };

@@ -94,14 +94,14 @@ void Session::note_refusal(const Call& call, CUresult result, std::uint64_t inde
   const bool late = ring::is_fault(static_cast<std::uint32_t>(result));
   Refusal refusal;
   refusal.entry = call.entry_point();
-  refusal.wish.what =
-      visit_call<std::uint64_t>(call, [](const auto& made) { return wish_of(made); });
+  refusal.purpose.what =
+      visit_call<std::uint64_t>(call, [](const auto& made) { return purpose_of(made); });
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    refusal.wish.size =
-        visit_call<std::uint64_t>(call, [](const auto& made) { return wished_size(made); });
+    refusal.purpose.size =
+        visit_call<std::uint64_t>(call, [](const auto& made) { return wanted_size(made); });
   }
   if (!late) probes_wait_.store(true, std::memory_order_relaxed);
-  if (sink_.fold_refusal(refusal.entry, result, late, stack, refusal.wish)) return;
+  if (sink_.fold_refusal(refusal.entry, result, late, stack, refusal.purpose)) return;
   refusal.result = result;
   refusal.late = late;
   if (const RuntimeCall* runtime = runtime_call()) refusal.runtime = runtime->name;
@@ -114,7 +114,7 @@ void Session::note_refusal(const Call& call, CUresult result, std::uint64_t inde
     DescriptorFacts descriptors = count_descriptors();
     if (descriptors.used_up()) {
       const Locked lock(mutex_);
-      add_makers(books_, descriptors);
+      add_makers(history_, descriptors);
       refusal.asides.push_back({descriptors.text(), descriptors.most});
       result = CUDA_SUCCESS;  // memory has nothing to do with it
     }
@@ -122,7 +122,7 @@ void Session::note_refusal(const Call& call, CUresult result, std::uint64_t inde
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
     if (refusal.entry == EntryPoint::kMemAddressReserve) {
       const Locked lock(mutex_);
-      refusal.addresses = address_facts(books_.model);
+      refusal.addresses = address_facts(history_.model);
     } else {
       refusal.memory = memory_facts(call, refusal.asides);
     }
@@ -135,11 +135,11 @@ void Session::note_refusal(const Call& call, CUresult result, std::uint64_t inde
 void Session::note_queued_frees(std::uint64_t pool, std::uint64_t used,
                                 std::vector<Refusal::Aside>& asides) {
   std::uint64_t live = 0;
-  for (const auto& [base, memory] : books_.model.pools().memory()) {
+  for (const auto& [base, memory] : history_.model.pools().memory()) {
     if (memory.pool == pool) live += memory.size;
   }
   constexpr std::uint64_t kWorthSaying = 1u << 20;
-  const Causes::QueuedFree& last = books_.causes.last_free();
+  const Causes::QueuedFree& last = history_.causes.last_free();
   if (last.by.call == 0 || used < live + kWorthSaying) return;
   std::string text = rough_size_text(used - live) +
                      " of the default pool are freed by the program, but not yet by the device: "
@@ -147,7 +147,7 @@ void Session::note_queued_frees(std::uint64_t pool, std::uint64_t used,
                      "back nothing before. The last such free is call " +
                      std::to_string(last.by.call) + " on stream " + hex_text(last.stream);
   asides.push_back({std::move(text), last.by.stack});
-  const Origin& trim = books_.causes.last_trim();
+  const Origin& trim = history_.causes.last_trim();
   if (trim.call > last.by.call) {
     asides.push_back({"call " + std::to_string(trim.call) +
                           " trimmed a pool behind it: wait for the stream in between",
@@ -174,8 +174,8 @@ std::optional<MemoryFacts> Session::memory_facts(const Call& call,
   bool pooled = false;
   {
     const Locked lock(mutex_);
-    facts.held = held_memory(books_.model, facts.device);
-    pooled = uses_pools(books_.model, facts.device, facts.device == place.device);
+    facts.held = held_memory(history_.model, facts.device);
+    pooled = uses_pools(history_.model, facts.device, facts.device == place.device);
     live = mirror_.folder();
   }
   if (pooled) {
@@ -183,9 +183,9 @@ std::optional<MemoryFacts> Session::memory_facts(const Call& call,
     if (const auto known = ask_default_pool(driver_, facts.device)) {
       if (known->reserved > known->used) facts.cached = known->reserved - known->used;
       const Locked lock(mutex_);
-      facts.held.pools += unplaced_in(books_.model, facts.device, *known);
+      facts.held.pools += unplaced_in(history_.model, facts.device, *known);
       note_queued_frees(reinterpret_cast<std::uintptr_t>(known->pool), known->used, asides);
-      const Origin& kept = books_.causes.threshold_of(known->pool);
+      const Origin& kept = history_.causes.threshold_of(known->pool);
       if (facts.cached != 0 && kept.call != 0) {
         asides.push_back({"call " + std::to_string(kept.call) +
                               " set the release threshold of the default pool: below it, the pool "

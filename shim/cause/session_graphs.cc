@@ -29,7 +29,7 @@ Violations Session::note_graph(CUgraphExec exec, CUgraph graph, unsigned long lo
     if (order.frees.empty()) [[likely]]
       return {};
     const Locked lock(mutex_);
-    for (const GraphOrder::Free& one : order.frees) books_.causes.freed_elsewhere(one.address);
+    for (const GraphOrder::Free& one : order.frees) history_.causes.freed_elsewhere(one.address);
     return {};
   }
   OwnUses own{nullptr, std::exchange(order.uses, {})};
@@ -44,7 +44,7 @@ Violations Session::check_change(const OwnUses& own) {
   if (own.uses.empty()) [[likely]]
     return {};
   const Locked lock(mutex_);
-  return check_graph(books_.model, own.graph->order, own.uses);
+  return check_graph(history_.model, own.graph->order, own.uses);
 }
 
 void Session::note_graph_launch(CUgraphExec exec, const Caller& caller) {
@@ -55,9 +55,9 @@ void Session::note_graph_launch(CUgraphExec exec, const Caller& caller) {
   here.stack = capture_stack(caller);
   const Locked lock(mutex_);
   for (const GraphOrder::Allocation& one : graph->order.allocations) {
-    books_.causes.launched(one.memory.base, one.memory.size, here);
+    history_.causes.launched(one.memory.base, one.memory.size, here);
   }
-  for (const GraphOrder::Free& one : graph->order.frees) books_.causes.freed(one.address);
+  for (const GraphOrder::Free& one : graph->order.frees) history_.causes.freed(one.address);
 }
 
 Violations Session::early_free(CUgraphExec exec, const QueuedWork::Ticket& ticket) {
@@ -95,7 +95,7 @@ bool Session::explain_relaunch(const Call& call, CUgraphExec exec, CUresult resu
   {
     const Locked lock(mutex_);
     for (const GraphOrder::Allocation& one : graph->order.allocations) {
-      const auto known = books_.causes.node_memory(one.memory.base);
+      const auto known = history_.causes.node_memory(one.memory.base);
       if (!known || known->second.launched.call == 0 || known->second.freed_elsewhere) continue;
       const Origin& before = known->second.launched;
       found.push_back({Rule::kGraphMemoryFreed,

@@ -22,8 +22,8 @@ struct Finding {
   std::vector<ArgumentText> arguments;
   std::optional<Answer> answer;  ///< nothing for what is found at exit
   std::uint64_t call_index = 0;  ///< 0: found at exit
-  /// What the call wanted (shim/findings/wish.h), for advice: a later call may get it.
-  std::uint64_t wish = 0;
+  /// What the call wanted (shim/findings/purpose.h), for advice: a later call may get it.
+  std::uint64_t purpose = 0;
   StackId stack = 0;  ///< of the call; of the object's maker for what is found at exit
   /// Of a leak: the shared memory that it keeps, by a name that other processes have for it too.
   std::string memory;
@@ -64,7 +64,7 @@ class FindingSink {
   virtual void take(Finding finding) = 0;
   /// Counts a refusal that is known by now. False: nothing like it was seen, and all that is known
   /// of it is wanted, by take_refusal().
-  virtual bool fold_refusal(EntryPoint, CUresult, bool /*late*/, StackId, Refusal::Wish) {
+  virtual bool fold_refusal(EntryPoint, CUresult, bool /*late*/, StackId, Refusal::Purpose) {
     return true;
   }
   virtual void take_refusal(const Refusal&) {}
@@ -73,7 +73,7 @@ class FindingSink {
   virtual bool waits(EntryPoint) const { return true; }
   /// A call succeeded that may have got what refused ones wanted. Whether others still wait for
   /// such a call.
-  virtual bool fell_back(EntryPoint, Refusal::Wish) { return false; }
+  virtual bool fell_back(EntryPoint, Refusal::Purpose) { return false; }
 };
 
 }  // namespace cuvmm::shim

@@ -105,24 +105,24 @@ Entry* Ledger::fold(const Key& key, std::uint64_t count) {
   return known->second;
 }
 
-void Ledger::wait(Entry* entry, std::uint64_t wish) {
+void Ledger::wait(Entry* entry, std::uint64_t purpose) {
   const auto same = std::ranges::find_if(
-      probes_, [&](const Probe& p) { return p.entry == entry && p.wish == wish; });
+      probes_, [&](const Probe& p) { return p.entry == entry && p.purpose == purpose; });
   if (same != probes_.end()) {
     ++same->count;
   } else if (probes_.size() < kMostProbes) {
-    probes_.push_back({entry, wish, 1});
+    probes_.push_back({entry, purpose, 1});
     probing_.store(true, std::memory_order_relaxed);
   }
 }
 
-bool Ledger::fell_back(EntryPoint entry, Refusal::Wish wish) {
-  if (refusals_.waits(entry)) refusals_.got(entry, wish);
+bool Ledger::fell_back(EntryPoint entry, Refusal::Purpose purpose) {
+  if (refusals_.waits(entry)) refusals_.got(entry, purpose);
   if (!probing_.load(std::memory_order_relaxed)) return refusals_.wait();
   if (!mutex_.lock_within(kDescribingPatience)) return true;
   const Locked lock(mutex_, kHeldAlready);
   std::erase_if(probes_, [&](const Probe& probe) {
-    if (probe.entry->finding.entry != entry || probe.wish != wish.what) return false;
+    if (probe.entry->finding.entry != entry || probe.purpose != purpose.what) return false;
     probe.entry->handled.fetch_add(probe.count, std::memory_order_relaxed);
     return true;
   });
@@ -165,7 +165,7 @@ Entry* Ledger::add(Key key, Finding finding) {
     return nullptr;
   }
   const bool probe = finding.probe();
-  const std::uint64_t wish = finding.wish, period = finding.period;
+  const std::uint64_t purpose = finding.purpose, period = finding.period;
   Entry* known = locked ? fold(key, finding.violation.count) : nullptr;
   if (locked && !known) {
     const Key filed = key_for_new(key, call_site(finding.stack));
@@ -173,7 +173,7 @@ Entry* Ledger::add(Key key, Finding finding) {
   }
   if (known) {
     if (known->period.load(std::memory_order_relaxed) < period) known->period.store(period);
-    if (probe) wait(known, wish);
+    if (probe) wait(known, purpose);
     return nullptr;
   }
   auto* entry = new Entry();
@@ -185,7 +185,7 @@ Entry* Ledger::add(Key key, Finding finding) {
                                                         (locked && kind == RuleKind::kAdvice &&
                                                          advised(entry->finding.violation.rule))));
   if (locked) entries_.emplace(key, entry);
-  if (locked && probe) wait(entry, wish);
+  if (locked && probe) wait(entry, purpose);
   append(entry);
   entries_known_.fetch_add(1, std::memory_order_relaxed);
   return entry;

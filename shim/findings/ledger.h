@@ -44,14 +44,14 @@ class Ledger : public FindingSink {
 
   void take(Finding finding) override;
   bool fold_refusal(EntryPoint entry, CUresult result, bool late, StackId stack,
-                    Refusal::Wish wish) override {
-    return refusals_.fold(entry, result, late, stack, wish);
+                    Refusal::Purpose purpose) override {
+    return refusals_.fold(entry, result, late, stack, purpose);
   }
   void take_refusal(const Refusal& refusal) override { refusals_.take(refusal); }
   bool waits(EntryPoint entry) const override {
     return probing_.load(std::memory_order_relaxed) || refusals_.waits(entry);
   }
-  bool fell_back(EntryPoint entry, Refusal::Wish wish) override;
+  bool fell_back(EntryPoint entry, Refusal::Purpose purpose) override;
 
   /// Of a function that is not checked.
   void take_unchecked(Refusal refusal, std::uint64_t count, bool quiet) {
@@ -102,7 +102,7 @@ class Ledger : public FindingSink {
   /// Refused calls that one success would put right.
   struct Probe {
     Entry* entry;
-    std::uint64_t wish;
+    std::uint64_t purpose;
     std::uint64_t count;
   };
   /// So many lines of Python are findings of their own at one call site of a binding; further ones
@@ -118,7 +118,7 @@ class Ledger : public FindingSink {
   Entry* add(Key key, Finding finding) CUVMM_UNCHECKED;
   /// The key to file a finding under whose own key is new.
   Key key_for_new(const Key& key, std::uintptr_t site) CUVMM_NEEDS(mutex_);
-  void wait(Entry* entry, std::uint64_t wish) CUVMM_NEEDS(mutex_);
+  void wait(Entry* entry, std::uint64_t purpose) CUVMM_NEEDS(mutex_);
   bool advised(Rule rule) const CUVMM_NEEDS(mutex_);
   void append(Entry* entry) CUVMM_NEEDS(mutex_);
   void describe(Entry& entry);

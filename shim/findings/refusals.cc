@@ -49,28 +49,29 @@ Refusals::Key Refusals::key_of(const Refusal& refusal) {
              std::hash<std::string>()(refusal.unchecked) | std::uintptr_t{1});
 }
 
-void Refusals::add_wish(RefusalEntry* entry, Refusal::Wish wish) {
+void Refusals::add_wish(RefusalEntry* entry, Refusal::Purpose purpose) {
   if (entry->refusal.late || !entry->refusal.unchecked.empty()) return;
-  for (Waiting& each : wishes_) {
-    if (each.entry == entry && each.wish.what == wish.what && each.wish.size == wish.size) {
+  for (Waiting& each : purposes_) {
+    if (each.entry == entry && each.purpose.what == purpose.what &&
+        each.purpose.size == purpose.size) {
       ++each.count;
       return;
     }
   }
-  if (wishes_.size() == kMostWaiting) return;
-  wishes_.push_back({entry, wish, 1});
+  if (purposes_.size() == kMostWaiting) return;
+  purposes_.push_back({entry, purpose, 1});
   waiting_[static_cast<std::size_t>(entry->refusal.entry)].fetch_add(1, std::memory_order_relaxed);
   all_waiting_.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool Refusals::fold(EntryPoint entry, CUresult result, bool late, StackId stack,
-                    Refusal::Wish wish) {
+                    Refusal::Purpose purpose) {
   if (!mutex_.lock_within(kDescribingPatience)) return true;
   const Locked lock(mutex_, kHeldAlready);
   const auto known = entries_.find(key_of(entry, result, late, stack));
   if (known == entries_.end()) return entries_.size() == kMost;
   known->second->count.fetch_add(1, std::memory_order_relaxed);
-  add_wish(known->second, wish);
+  add_wish(known->second, purpose);
   return true;
 }
 
@@ -82,7 +83,7 @@ void Refusals::take(Refusal refusal, std::uint64_t count, bool quiet) {
     const Key key = key_of(refusal);
     if (const auto known = entries_.find(key); known != entries_.end()) {
       known->second->count.fetch_add(count, std::memory_order_relaxed);
-      return add_wish(known->second, refusal.wish);
+      return add_wish(known->second, refusal.purpose);
     }
     auto fresh = std::make_unique<RefusalEntry>();
     fresh->refusal = std::move(refusal);
@@ -90,7 +91,7 @@ void Refusals::take(Refusal refusal, std::uint64_t count, bool quiet) {
     fresh->quiet = quiet;
     entries_.emplace(key, fresh.get());
     entry = fresh.release();
-    add_wish(entry, entry->refusal.wish);
+    add_wish(entry, entry->refusal.purpose);
     (last_ ? last_->next : first_).store(entry, std::memory_order_release);
     last_ = entry;
   }
@@ -115,12 +116,12 @@ void Refusals::describe(RefusalEntry& entry) {
   entry.ready.store(true, std::memory_order_release);
 }
 
-void Refusals::got(EntryPoint entry, Refusal::Wish wish) {
+void Refusals::got(EntryPoint entry, Refusal::Purpose purpose) {
   if (!mutex_.lock_within(kDescribingPatience)) return;
   const Locked lock(mutex_, kHeldAlready);
-  std::erase_if(wishes_, [&](const Waiting& each) {
-    const bool same = each.entry->refusal.entry == entry && each.wish.what == wish.what;
-    if (!same || wish.size < each.wish.size) return false;
+  std::erase_if(purposes_, [&](const Waiting& each) {
+    const bool same = each.entry->refusal.entry == entry && each.purpose.what == purpose.what;
+    if (!same || purpose.size < each.purpose.size) return false;
     each.entry->handled.fetch_add(each.count, std::memory_order_relaxed);
     waiting_[static_cast<std::size_t>(entry)].fetch_sub(1, std::memory_order_relaxed);
     all_waiting_.fetch_sub(1, std::memory_order_relaxed);
@@ -135,11 +136,11 @@ void Refusals::clear(bool whole) {
   all_waiting_.store(0);
   if (whole) {
     entries_.clear();
-    wishes_.clear();
+    purposes_.clear();
   } else {
     // Their nodes may point anywhere: they are left behind.
     new (&entries_) decltype(entries_)();
-    new (&wishes_) decltype(wishes_)();
+    new (&purposes_) decltype(purposes_)();
   }
 }
 

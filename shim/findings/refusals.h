@@ -20,7 +20,7 @@ class Refusals {
  public:
   /// Counts one that is known by now. False: nothing like it was seen, and take() wants to know
   /// more.
-  bool fold(EntryPoint entry, CUresult result, bool late, StackId stack, Refusal::Wish wish);
+  bool fold(EntryPoint entry, CUresult result, bool late, StackId stack, Refusal::Purpose purpose);
   void take(Refusal refusal, std::uint64_t count = 1, bool quiet = false);
   /// Whether a refused call of this entry point waits for one that gets what it wanted.
   bool waits(EntryPoint entry) const {
@@ -29,7 +29,7 @@ class Refusals {
   /// Of any entry point.
   bool wait() const { return all_waiting_.load(std::memory_order_relaxed) != 0; }
   /// A call succeeded.
-  void got(EntryPoint entry, Refusal::Wish wish);
+  void got(EntryPoint entry, Refusal::Purpose purpose);
 
   /// The first one, or null; follow `next`; only those that are `ready` are whole. Safe while more
   /// come in, and in signal handlers.
@@ -45,7 +45,7 @@ class Refusals {
   using Key = std::tuple<EntryPoint, CUresult, std::uintptr_t>;
   struct Waiting {
     RefusalEntry* entry;
-    Refusal::Wish wish;
+    Refusal::Purpose purpose;
     std::uint64_t count;
   };
   static constexpr std::size_t kMost = 512;  // distinct ones; of more, none is described
@@ -53,7 +53,7 @@ class Refusals {
 
   static Key key_of(EntryPoint entry, CUresult result, bool late, StackId stack);
   static Key key_of(const Refusal& refusal);
-  void add_wish(RefusalEntry* entry, Refusal::Wish wish) CUVMM_NEEDS(mutex_);
+  void add_wish(RefusalEntry* entry, Refusal::Purpose purpose) CUVMM_NEEDS(mutex_);
   void describe(RefusalEntry& entry);
 
   std::atomic<RefusalEntry*> first_{nullptr};
@@ -64,7 +64,7 @@ class Refusals {
   OwnedMutex mutex_;
   RefusalEntry* last_ CUVMM_GUARDED_BY(mutex_) = nullptr;
   std::map<Key, RefusalEntry*> entries_ CUVMM_GUARDED_BY(mutex_);
-  std::vector<Waiting> wishes_ CUVMM_GUARDED_BY(mutex_);
+  std::vector<Waiting> purposes_ CUVMM_GUARDED_BY(mutex_);
 };
 
 }  // namespace cuvmm::shim

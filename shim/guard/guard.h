@@ -28,7 +28,7 @@ class Guard {
         emulated_(emulated),
         spans_(options.quarantine),
         poison_(driver_, emulated) {}
-  /// The same driver and the same wishes, and nothing that was made: for a child of fork.
+  /// The same driver and the same settings, and nothing that was made: for a child of fork.
   Guard* fresh() const { return new Guard(driver_, options_, emulated_); }
 
   // Each makes the call, or the one that stands for it, and answers what the program gets.

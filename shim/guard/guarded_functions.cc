@@ -11,7 +11,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-// The program's call is made whatever happens to our books; without them the rest is not known.
+// The program's call is made whatever happens to our history; without them the rest is not known.
 template <class Make>
 CUresult made(Make&& make) {
   try {

@@ -54,7 +54,7 @@ void Mirror::choose(const std::string& folder, const std::string& driver) {
 
 // At the first change: a shell around the program, and a child on its way to exec, have nothing to
 // show.
-void Mirror::start(const Books& books) {
+void Mirror::start(const ProcessHistory& history) {
   const CancelOff no_cancel;
   started_ = true;
   const int saved = errno;
@@ -66,7 +66,7 @@ void Mirror::start(const Books& books) {
     on_ = false;
     return path_.clear();
   }
-  all(books);
+  all(history);
 }
 
 void Mirror::finish() noexcept {
@@ -92,10 +92,10 @@ void Mirror::stop() noexcept {
 }
 
 template <class Change>
-inline void Mirror::note(const Books& books, Origin at, const Change& change) noexcept {
+inline void Mirror::note(const ProcessHistory& history, Origin at, const Change& change) noexcept {
   try {
     if (!started_) [[unlikely]]
-      start(books);
+      start(history);
     change();
     writer_.note_call(at.call);
   } catch (...) {
@@ -103,31 +103,33 @@ inline void Mirror::note(const Books& books, Origin at, const Change& change) no
   }
 }
 
-void Mirror::reserved(const Books& books, Address base, Origin at) noexcept {
-  note(books, at, [&] { reservation(books.model, base); });
+void Mirror::reserved(const ProcessHistory& history, Address base, Origin at) noexcept {
+  note(history, at, [&] { reservation(history.model, base); });
 }
 
-void Mirror::created(const Books& books, Handle handle, Origin at) noexcept {
-  note(books, at, [&] { memory(books, handle); });
+void Mirror::created(const ProcessHistory& history, Handle handle, Origin at) noexcept {
+  note(history, at, [&] { memory(history, handle); });
 }
 
-void Mirror::retained(const Books& books, Handle handle, Origin at) noexcept {
-  note(books, at, [&] { counted(books, handle); });
+void Mirror::retained(const ProcessHistory& history, Handle handle, Origin at) noexcept {
+  note(history, at, [&] { counted(history, handle); });
 }
 
-void Mirror::mapped(const Books& books, Address base, Handle handle, Origin at) noexcept {
-  note(books, at, [&] {
-    const Model& model = books.model;
+void Mirror::mapped(const ProcessHistory& history, Address base, Handle handle,
+                    Origin at) noexcept {
+  note(history, at, [&] {
+    const Model& model = history.model;
     mapping(model, base);
     if (const Reservation* const r = model.reservation_at(base)) mapped_in(*r);
-    counted(books, handle);
+    counted(history, handle);
   });
 }
 
-void Mirror::access_changed(const Books& books, Address base, Size size, Origin at) noexcept {
-  note(books, at, [&] {
-    const auto& mappings = books.model.mappings();
-    for (auto it = books.model.first_mapping_after(base);
+void Mirror::access_changed(const ProcessHistory& history, Address base, Size size,
+                            Origin at) noexcept {
+  note(history, at, [&] {
+    const auto& mappings = history.model.mappings();
+    for (auto it = history.model.first_mapping_after(base);
          it != mappings.end() && overlap(it->second.base, it->second.size, base, size); ++it) {
       const Mapping& m = it->second;
       if (!writer_.change(m)) put(m);
@@ -136,11 +138,11 @@ void Mirror::access_changed(const Books& books, Address base, Size size, Origin 
   });
 }
 
-void Mirror::show(const Books& books, const NamedByCall& named, Origin at) noexcept {
-  note(books, at, [&] {
-    const Model& model = books.model;
+void Mirror::show(const ProcessHistory& history, const NamedByCall& named, Origin at) noexcept {
+  note(history, at, [&] {
+    const Model& model = history.model;
     if (named.made != 0) piece(model, named.made);
-    if (named.handle != 0) memory(books, named.handle);
+    if (named.handle != 0) memory(history, named.handle);
     if (named.size != 0 && named.range != 0) {
       const Address end = named.range + named.size;
       bool there = false;
@@ -152,54 +154,54 @@ void Mirror::show(const Books& books, const NamedByCall& named, Origin at) noexc
       if (!there) writer_.drop_mapping(named.range);  // one that was undone
       if (const Reservation* const r = model.reservation_at(named.range)) put(*r);
     }
-    if (named.fd >= 0) descriptor(books, named.fd);
+    if (named.fd >= 0) descriptor(history, named.fd);
   });
 }
 
-void Mirror::released(const Books& books, const Retired& retired, Origin at) noexcept {
-  note(books, at, [&] {
-    if (!retired.allocations.empty()) lost(books, retired.allocations[0]);
+void Mirror::released(const ProcessHistory& history, const Retired& retired, Origin at) noexcept {
+  note(history, at, [&] {
+    if (!retired.allocations.empty()) lost(history, retired.allocations[0]);
   });
 }
 
-void Mirror::unmapped(const Books& books, const Retired& retired, Origin at) noexcept {
-  note(books, at, [&] {
+void Mirror::unmapped(const ProcessHistory& history, const Retired& retired, Origin at) noexcept {
+  note(history, at, [&] {
     const Reservation* last = nullptr;
     for (const Mapping& m : retired.mappings) {
       writer_.drop_mapping(m.base);
-      const Reservation* const r = books.model.reservation_at(m.base);
+      const Reservation* const r = history.model.reservation_at(m.base);
       if (r && r != last) mapped_in(*r);
       last = r;
     }
-    for (const Allocation& before : retired.allocations) lost(books, before);
+    for (const Allocation& before : retired.allocations) lost(history, before);
   });
 }
 
-void Mirror::freed(const Books& books, const Retired& retired, Origin at) noexcept {
-  note(books, at, [&] {
+void Mirror::freed(const ProcessHistory& history, const Retired& retired, Origin at) noexcept {
+  note(history, at, [&] {
     if (!retired.reservations.empty()) writer_.drop_reservation(retired.reservations[0].base);
   });
 }
 
-void Mirror::lost(const Books& books, const Allocation& before) {
+void Mirror::lost(const ProcessHistory& history, const Allocation& before) {
   // That it was the last one needs no search.
   if (before.references + before.mappings == 1) return drop_memory(before.handle);
-  counted(books, before.handle);
+  counted(history, before.handle);
 }
 
-void Mirror::counted(const Books& books, Handle handle) {
-  const Allocation* const a = books.model.allocation(handle);
+void Mirror::counted(const ProcessHistory& history, Handle handle) {
+  const Allocation* const a = history.model.allocation(handle);
   if (!a) return drop_memory(handle);
-  if (!writer_.change(*a)) memory(books, handle);
+  if (!writer_.change(*a)) memory(history, handle);
 }
 
 void Mirror::mapped_in(const Reservation& r) {
   if (!writer_.change(r)) put(r);
 }
 
-void Mirror::gone(const Books& books, const Retired& retired, Origin at) noexcept {
-  note(books, at, [&] {
-    const Model& model = books.model;
+void Mirror::gone(const ProcessHistory& history, const Retired& retired, Origin at) noexcept {
+  note(history, at, [&] {
+    const Model& model = history.model;
     const Reservation* last = nullptr;
     for (const Mapping& m : retired.mappings) {
       mapping(model, m.base);
@@ -207,7 +209,7 @@ void Mirror::gone(const Books& books, const Retired& retired, Origin at) noexcep
       if (r && r != last) put(*r);
       last = r;
     }
-    for (const Allocation& a : retired.allocations) memory(books, a.handle);
+    for (const Allocation& a : retired.allocations) memory(history, a.handle);
     for (const Reservation& r : retired.reservations) reservation(model, r.base);
     if (!retired.rare) return;
     const RarelyRetired& rare = *retired.rare;
@@ -228,8 +230,8 @@ void Mirror::gone(const Books& books, const Retired& retired, Origin at) noexcep
   });
 }
 
-void Mirror::team(const Books& books, Handle object) noexcept {
-  const MulticastObject* const known = books.model.multicast(object);
+void Mirror::team(const ProcessHistory& history, Handle object) noexcept {
+  const MulticastObject* const known = history.model.multicast(object);
   if (!known) return writer_.drop_team(object);
   live::Team team{object,
                   known->size,
@@ -278,16 +280,16 @@ void Mirror::drop_memory(Handle handle) {
   writer_.drop_memory(handle);
 }
 
-void Mirror::memory(const Books& books, Handle handle) {
-  const Allocation* const a = books.model.allocation(handle);
+void Mirror::memory(const ProcessHistory& history, Handle handle) {
+  const Allocation* const a = history.model.allocation(handle);
   if (!a) return drop_memory(handle);
   stack(a->made);
   if (a->multicast) [[unlikely]]
-    team(books, handle);
+    team(history, handle);
   live::MemoryHeld held{*a, 0};
   if (a->imported) {
-    const auto name = books.imported.find(handle);
-    if (name != books.imported.end()) held.shared = hash_of(name->second);
+    const auto name = history.imported.find(handle);
+    if (name != history.imported.end()) held.shared = hash_of(name->second);
   } else if (!exported_.empty()) [[unlikely]] {
     const auto name = exported_.find(handle);
     if (name != exported_.end()) held.shared = name->second;
@@ -295,21 +297,21 @@ void Mirror::memory(const Books& books, Handle handle) {
   writer_.put(held);
 }
 
-void Mirror::descriptor(const Books& books, int fd) {
-  const auto found = books.model.exports().find(fd);
-  if (found == books.model.exports().end()) return received(books, fd);
+void Mirror::descriptor(const ProcessHistory& history, int fd) {
+  const auto found = history.model.exports().find(fd);
+  if (found == history.model.exports().end()) return received(history, fd);
   const Export& exported = found->second;
   const std::uint64_t name = hash_of(memory_name(fd));
   stack(exported.made);
   writer_.put(live::Descriptor{exported, name, live::Descriptor::Kind::kExported});
-  if (name == 0 || !books.model.allocation(exported.handle)) return;
+  if (name == 0 || !history.model.allocation(exported.handle)) return;
   exported_[exported.handle] = name;
-  memory(books, exported.handle);
+  memory(history, exported.handle);
 }
 
-void Mirror::received(const Books& books, int fd) {
-  const auto found = books.received.find(fd);
-  if (found == books.received.end()) return writer_.drop_descriptor(fd);
+void Mirror::received(const ProcessHistory& history, int fd) {
+  const auto found = history.received.find(fd);
+  if (found == history.received.end()) return writer_.drop_descriptor(fd);
   const Received& from = found->second;
   using Kind = live::Descriptor::Kind;
   const Kind kind = from.dma_buf ? Kind::kDmaBuf : Kind::kReceived;
@@ -341,13 +343,13 @@ void Mirror::stack(const Origin& made) {
   writer_.note_stack(made.stack, stack_frames(made.stack), python_lines(stack_python(made.stack)));
 }
 
-void Mirror::all(const Books& books) {
-  const Model& model = books.model;
+void Mirror::all(const ProcessHistory& history) {
+  const Model& model = history.model;
   for (const auto& [base, r] : model.reservations()) reservation(model, base);
   for (const auto& [base, m] : model.mappings()) mapping(model, base);
-  for (const auto& [handle, a] : model.allocations()) memory(books, handle);
-  for (const auto& [fd, e] : model.exports()) descriptor(books, fd);
-  for (const auto& [fd, r] : books.received) descriptor(books, fd);
+  for (const auto& [handle, a] : model.allocations()) memory(history, handle);
+  for (const auto& [fd, e] : model.exports()) descriptor(history, fd);
+  for (const auto& [fd, r] : history.received) descriptor(history, fd);
   for (const auto& [base, m] : model.memory().all()) piece(model, base);
   for (const auto& [base, m] : model.pools().memory()) piece(model, base);
   for (const auto& [pointer, open] : model.ipc().opens()) piece(model, pointer);

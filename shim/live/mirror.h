@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "live/writer.h"
-#include "shim/history/books.h"
+#include "shim/history/process_history.h"
 #include "shim/live/named_by_call.h"
 
 namespace cuvmm::shim {
@@ -29,17 +29,17 @@ class Mirror {
 
   /// The call made or changed what it names, or that was undone.
   template <class CallStruct>
-  void made(const Books& books, const CallStruct& call, Origin at) noexcept {
+  void made(const ProcessHistory& history, const CallStruct& call, Origin at) noexcept {
     if constexpr (std::is_same_v<CallStruct, calls::MemAddressReserve>) {
-      reserved(books, *call.ptr, at);
+      reserved(history, *call.ptr, at);
     } else if constexpr (std::is_same_v<CallStruct, calls::MemCreate>) {
-      created(books, *call.handle, at);
+      created(history, *call.handle, at);
     } else if constexpr (std::is_same_v<CallStruct, calls::MemRetainAllocationHandle>) {
-      retained(books, *call.handle, at);
+      retained(history, *call.handle, at);
     } else if constexpr (std::is_same_v<CallStruct, calls::MemMap>) {
-      mapped(books, call.ptr, call.handle, at);
+      mapped(history, call.ptr, call.handle, at);
     } else if constexpr (std::is_same_v<CallStruct, calls::MemSetAccess>) {
-      access_changed(books, call.ptr, call.size, at);
+      access_changed(history, call.ptr, call.size, at);
     } else {
       NamedByCall named;
       call.visit(named);
@@ -55,65 +55,71 @@ class Mirror {
         if (call.handleType == CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD)
           named.fd = *static_cast<const int*>(call.handle);
       }
-      show(books, named, at);
+      show(history, named, at);
     }
   }
   /// The call changed this multicast object.
-  void team(const Books& books, Handle object) noexcept;
+  void team(const ProcessHistory& history, Handle object) noexcept;
   /// The program closed this descriptor.
-  void closed(const Books& books, int fd, Origin at) noexcept {
+  void closed(const ProcessHistory& history, int fd, Origin at) noexcept {
     NamedByCall named;
     named.fd = fd;
-    show(books, named, at);
+    show(history, named, at);
   }
   /// It took this out of the model just now: nobody can have put it back.
   template <class CallStruct>
-  void taken(const Books& books, const CallStruct&, const Retired& retired, Origin at) noexcept {
+  void taken(const ProcessHistory& history, const CallStruct&, const Retired& retired,
+             Origin at) noexcept {
     if constexpr (std::is_same_v<CallStruct, calls::MemRelease>) {
-      released(books, retired, at);
+      released(history, retired, at);
     } else if constexpr (std::is_same_v<CallStruct, calls::MemUnmap>) {
-      unmapped(books, retired, at);
+      unmapped(history, retired, at);
     } else if constexpr (std::is_same_v<CallStruct, calls::MemAddressFree>) {
-      freed(books, retired, at);
+      freed(history, retired, at);
     } else {
-      gone(books, retired, at);
+      gone(history, retired, at);
     }
   }
   /// It took this out, or put it back: what the model says of it holds.
-  void gone(const Books& books, const Retired& retired, Origin at) noexcept;
+  void gone(const ProcessHistory& history, const Retired& retired, Origin at) noexcept;
 
  private:
-  void show(const Books& books, const NamedByCall& named, Origin at) noexcept;
+  void show(const ProcessHistory& history, const NamedByCall& named, Origin at) noexcept;
   // The calls of a block's life are as cheap as they can be: a driver's may take 0.3 us.
-  [[gnu::hot]] void reserved(const Books& books, Address base, Origin at) noexcept;
-  [[gnu::hot]] void created(const Books& books, Handle handle, Origin at) noexcept;
-  [[gnu::hot]] void retained(const Books& books, Handle handle, Origin at) noexcept;
-  [[gnu::hot]] void mapped(const Books& books, Address base, Handle handle, Origin at) noexcept;
-  [[gnu::hot]] void access_changed(const Books& books, Address base, Size size, Origin at) noexcept;
-  [[gnu::hot]] void released(const Books& books, const Retired& retired, Origin at) noexcept;
-  [[gnu::hot]] void unmapped(const Books& books, const Retired& retired, Origin at) noexcept;
-  [[gnu::hot]] void freed(const Books& books, const Retired& retired, Origin at) noexcept;
+  [[gnu::hot]] void reserved(const ProcessHistory& history, Address base, Origin at) noexcept;
+  [[gnu::hot]] void created(const ProcessHistory& history, Handle handle, Origin at) noexcept;
+  [[gnu::hot]] void retained(const ProcessHistory& history, Handle handle, Origin at) noexcept;
+  [[gnu::hot]] void mapped(const ProcessHistory& history, Address base, Handle handle,
+                           Origin at) noexcept;
+  [[gnu::hot]] void access_changed(const ProcessHistory& history, Address base, Size size,
+                                   Origin at) noexcept;
+  [[gnu::hot]] void released(const ProcessHistory& history, const Retired& retired,
+                             Origin at) noexcept;
+  [[gnu::hot]] void unmapped(const ProcessHistory& history, const Retired& retired,
+                             Origin at) noexcept;
+  [[gnu::hot]] void freed(const ProcessHistory& history, const Retired& retired,
+                          Origin at) noexcept;
   // The one way from a change to the file: `change` may throw std::bad_alloc.
   template <class Change>
-  [[gnu::always_inline]] inline void note(const Books& books, Origin at,
+  [[gnu::always_inline]] inline void note(const ProcessHistory& history, Origin at,
                                           const Change& change) noexcept;
   void drop_memory(Handle handle);
   // A reference or a mapping of it came or went.
-  void counted(const Books& books, Handle handle);
-  void lost(const Books& books, const Allocation& before);
+  void counted(const ProcessHistory& history, Handle handle);
+  void lost(const ProcessHistory& history, const Allocation& before);
   void mapped_in(const Reservation& r);
   // Each of them shows the object as the model has it now.
   void put(const Reservation& r);
   void put(const Mapping& m);
   void reservation(const Model& model, Address base);
   void mapping(const Model& model, Address base);
-  void memory(const Books& books, Handle handle);
-  void descriptor(const Books& books, int fd);
-  void received(const Books& books, int fd);
+  void memory(const ProcessHistory& history, Handle handle);
+  void descriptor(const ProcessHistory& history, int fd);
+  void received(const ProcessHistory& history, int fd);
   void piece(const Model& model, std::uint64_t base);
   void stack(const Origin& made);
-  [[gnu::cold, gnu::noinline]] void start(const Books& books);
-  void all(const Books& books);
+  [[gnu::cold, gnu::noinline]] void start(const ProcessHistory& history);
+  void all(const ProcessHistory& history);
   [[gnu::cold, gnu::noinline]] void stop() noexcept;
 
   bool on_ = false;

@@ -29,8 +29,9 @@ int device_of_memory(const Allocation& a) { return a.prop_known ? device_of(a.pr
 
 }  // namespace
 
-void Timeline::named(const Books& books, const NamedByCall& named, const Origin& at) noexcept {
-  const Model& model = books.model;
+void Timeline::named(const ProcessHistory& history, const NamedByCall& named,
+                     const Origin& at) noexcept {
+  const Model& model = history.model;
   if (named.handle != 0) {
     const Allocation* const a = model.allocation(named.handle);
     if (a && a->made.call == at.call) {

@@ -13,7 +13,7 @@
 #include "live/timeline_writer.h"
 #include "ring/writer.h"
 #include "shim/base/thread_state.h"
-#include "shim/history/books.h"
+#include "shim/history/process_history.h"
 #include "shim/live/named_by_call.h"
 #include "shim/stack/stacks.h"
 
@@ -33,7 +33,7 @@ class Timeline {
 
   /// The driver accepted the call, or is about to be asked where the model records at once.
   template <class CallStruct>
-  [[gnu::always_inline]] inline void made(const Books& books, const CallStruct& call,
+  [[gnu::always_inline]] inline void made(const ProcessHistory& history, const CallStruct& call,
                                           const Origin& at) noexcept;
   /// It took this out of the model.
   template <class CallStruct>
@@ -77,14 +77,14 @@ class Timeline {
     add(What::kAccess, Object::kMapping, -1, {call.ptr, call.size, place, flags}, at);
   }
   template <class CallStruct>
-  [[gnu::noinline]] void made_rarely(const Books& books, const CallStruct& call,
+  [[gnu::noinline]] void made_rarely(const ProcessHistory& history, const CallStruct& call,
                                      const Origin& at) noexcept;
   [[gnu::noinline]] void every_access(const calls::MemSetAccess& call, const Origin& at) noexcept;
   [[gnu::noinline]] void created(const calls::MemCreate& call, const Origin& at) noexcept;
   [[gnu::noinline]] void lost(const Allocation& before, const Origin& at) noexcept;
   [[gnu::noinline]] void all_gone(const Retired& retired, const Origin& at) noexcept;
   void imported(const Model& model, std::uint64_t handle, const Origin& at) noexcept;
-  void named(const Books& books, const NamedByCall& named, const Origin& at) noexcept;
+  void named(const ProcessHistory& history, const NamedByCall& named, const Origin& at) noexcept;
   void bound(const Model& model, Handle object, const Origin& at) noexcept;
   void in_array(const Model& model, const calls::MemMapArrayAsync& call, const Origin& at) noexcept;
   /// Of a use of other objects' memory.
@@ -111,7 +111,8 @@ class Timeline {
 };
 
 template <class CallStruct>
-inline void Timeline::made(const Books& books, const CallStruct& call, const Origin& at) noexcept {
+inline void Timeline::made(const ProcessHistory& history, const CallStruct& call,
+                           const Origin& at) noexcept {
   if constexpr (std::is_same_v<CallStruct, calls::MemAddressReserve>) {
     begin(Object::kReservation, *call.ptr, call.size, 0, 0, -1, at);
   } else if constexpr (std::is_same_v<CallStruct, calls::MemCreate>) {
@@ -126,17 +127,18 @@ inline void Timeline::made(const Books& books, const CallStruct& call, const Ori
       return every_access(call, at);
     access(call, *call.desc, at);
   } else if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
-    imported(books.model, reinterpret_cast<std::uintptr_t>(*call.extMem_out), at);
+    imported(history.model, reinterpret_cast<std::uintptr_t>(*call.extMem_out), at);
   } else {
-    made_rarely(books, call, at);
+    made_rarely(history, call, at);
   }
 }
 
 template <class CallStruct>
-void Timeline::made_rarely(const Books& books, const CallStruct& call, const Origin& at) noexcept {
-  if constexpr (BindsMulticast<CallStruct>) return bound(books.model, call.mcHandle, at);
+void Timeline::made_rarely(const ProcessHistory& history, const CallStruct& call,
+                           const Origin& at) noexcept {
+  if constexpr (BindsMulticast<CallStruct>) return bound(history.model, call.mcHandle, at);
   if constexpr (std::is_same_v<CallStruct, calls::MemMapArrayAsync>) {
-    return in_array(books.model, call, at);
+    return in_array(history.model, call, at);
   }
   NamedByCall names;
   call.visit(names);
@@ -144,7 +146,7 @@ void Timeline::made_rarely(const Books& books, const CallStruct& call, const Ori
     if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
       names.fd = *static_cast<const int*>(call.shareableHandle);
   }
-  named(books, names, at);
+  named(history, names, at);
 }
 
 template <class CallStruct>

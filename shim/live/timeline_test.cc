@@ -301,14 +301,14 @@ TEST_F(TimelineUses, WhatIsMappedInTheGapAndLivesHasItsMemory) {
   std::filesystem::create_directory(folder);
   Timeline timeline;
   timeline.choose(folder);
-  Books books;
+  ProcessHistory history;
   CUmemAccessDesc desc{};
   desc.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   Origin at{.call = 0, .stack = 0, .thread = 1};
   const auto others = [&](std::size_t count) {
     for (; count > 0; --count) {
       ++at.call;
-      timeline.made(books, calls::MemSetAccess{kBase, kGranule, &desc, 1}, at);
+      timeline.made(history, calls::MemSetAccess{kBase, kGranule, &desc, 1}, at);
     }
   };
   others(live::kFirstEvents + 1);
@@ -317,10 +317,10 @@ TEST_F(TimelineUses, WhatIsMappedInTheGapAndLivesHasItsMemory) {
   CUarrayMapInfo entries[] = {tile(0, 0), tile(1, 65536)};
   const calls::MemMapArrayAsync mapped{entries, 2, nullptr};
   NoChange none;
-  books.model.confirm(mapped, {}, at, none);
-  timeline.made(books, mapped, at);
+  history.model.confirm(mapped, {}, at, none);
+  timeline.made(history, mapped, at);
   others(live::kLastEvents + 1);
-  timeline.finish(books.model);
+  timeline.finish(history.model);
   const auto found = events(Object::kSparse, folder);
   ASSERT_EQ(found.size(), 4u);
   for (const std::size_t i : {0u, 1u}) {

@@ -13,8 +13,8 @@ struct MakesArray : AsksContext<CallStruct> {
   struct Kept {
     CUDA_ARRAY_SPARSE_PROPERTIES told{};
   };
-  static void made(Desk& desk, const CallStruct& call, Step<CallStruct>& step) {
-    if (desk.driver.find_tiles(call, step.kept.told)) {
+  static void made(PolicyResources& resources, const CallStruct& call, Step<CallStruct>& step) {
+    if (resources.driver.find_tiles(call, step.kept.told)) {
       step.facts.write().array.sparse = &step.kept.told;
     }
   }

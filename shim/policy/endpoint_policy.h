@@ -9,16 +9,16 @@ namespace cuvmm::shim {
 template <>
 struct Policy<calls::LogicalEndpointCreate> {
   using Call = calls::LogicalEndpointCreate;
-  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
-    if (call.prop) desk.driver.find_endpoint_limits(*call.prop, step.facts.write().endpoint);
+  static void ask(PolicyResources& resources, const Call& call, Step<Call>& step) {
+    if (call.prop) resources.driver.find_endpoint_limits(*call.prop, step.facts.write().endpoint);
   }
 };
 
 template <>
 struct Policy<calls::FabricCpyBatchAsync> {
   using Call = calls::FabricCpyBatchAsync;
-  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
-    desk.driver.find_device(call.hStream, false, step.facts.write().place);
+  static void ask(PolicyResources& resources, const Call& call, Step<Call>& step) {
+    resources.driver.find_device(call.hStream, false, step.facts.write().place);
   }
 };
 

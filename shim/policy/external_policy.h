@@ -17,28 +17,28 @@ struct Policy<calls::ImportExternalMemory> {
   struct Kept {
     std::string memory;  ///< the name of what is behind the descriptor, which the call may close
   };
-  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
+  static void ask(PolicyResources& resources, const Call& call, Step<Call>& step) {
     if (!call.memHandleDesc) return;
-    desk.driver.find_context(step.facts.write().place);
+    resources.driver.find_context(step.facts.write().place);
     if (const auto fd = descriptor(call)) {
       step.facts.write().sharing.descriptor_valid = FactFinder::descriptor_valid(*fd);
       step.kept.memory = memory_name(*fd);
     }
   }
-  static void look(Desk& desk, const Call& call, LateFacts& facts) {
+  static void look(PolicyResources& resources, const Call& call, LateFacts& facts) {
     const auto fd = descriptor(call);
     if (!fd) return;
-    facts.write().external.object_size = desk.books.exported_size(*fd);
+    facts.write().external.object_size = resources.history.exported_size(*fd);
     // A driver may refuse that, too, for reasons of its own.
-    if (desk.books.exports_allocation(*fd))
+    if (resources.history.exports_allocation(*fd))
       facts.write().sharing.descriptor_valid = Facts::Answer::kYes;
   }
-  static void record(Desk& desk, const Call& call, Step<Call>& step) {
+  static void record(PolicyResources& resources, const Call& call, Step<Call>& step) {
     const auto handle = reinterpret_cast<std::uintptr_t>(*call.extMem_out);
-    desk.books.imported[handle] = std::move(step.kept.memory);
+    resources.history.imported[handle] = std::move(step.kept.memory);
     const auto fd = descriptor(call);
     if (!fd) return;
-    desk.books.received.erase(*fd);  // the driver has it now
+    resources.history.received.erase(*fd);  // the driver has it now
     g_tracked.add(*fd);
   }
 
@@ -53,10 +53,10 @@ struct Policy<calls::ImportExternalMemory> {
 template <>
 struct Policy<calls::ExternalMemoryGetMappedBuffer> {
   using Call = calls::ExternalMemoryGetMappedBuffer;
-  static void made(Desk& desk, const Call& call, Step<Call>&) {
-    desk.bounds.widen(*call.devPtr, call.bufferDesc->size);
-    desk.work.watch(reinterpret_cast<std::uintptr_t>(call.extMem),
-                    {{*call.devPtr, call.bufferDesc->size}, born_now(desk)});
+  static void made(PolicyResources& resources, const Call& call, Step<Call>&) {
+    resources.bounds.widen(*call.devPtr, call.bufferDesc->size);
+    resources.work.watch(reinterpret_cast<std::uintptr_t>(call.extMem),
+                         {{*call.devPtr, call.bufferDesc->size}, born_now(resources)});
   }
 };
 
@@ -64,32 +64,32 @@ template <>
 struct Policy<calls::DestroyExternalMemory> {
   using Call = calls::DestroyExternalMemory;
   using Kept = StillUsed;
-  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
-    if (!desk.work.active()) return;
+  static void ask(PolicyResources& resources, const Call& call, Step<Call>& step) {
+    if (!resources.work.active()) return;
     const auto object = reinterpret_cast<std::uintptr_t>(call.extMem);
-    find_work_of(desk, object, step.kept, step);
+    find_work_of(resources, object, step.kept, step);
   }
-  static void made(Desk& desk, const Call& call, Step<Call>& step) {
-    desk.work.unwatch(reinterpret_cast<std::uintptr_t>(call.extMem), step.origin.call);
+  static void made(PolicyResources& resources, const Call& call, Step<Call>& step) {
+    resources.work.unwatch(reinterpret_cast<std::uintptr_t>(call.extMem), step.origin.call);
   }
 };
 
 template <>
 struct Policy<calls::ImportExternalSemaphore> {
   using Call = calls::ImportExternalSemaphore;
-  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
-    desk.driver.find_context(step.facts.write().place);
+  static void ask(PolicyResources& resources, const Call& call, Step<Call>& step) {
+    resources.driver.find_context(step.facts.write().place);
     if (const auto fd = descriptor(call)) {
       step.facts.write().sharing.descriptor_valid = FactFinder::descriptor_valid(*fd);
     }
   }
-  static void look(Desk& desk, const Call& call, LateFacts& facts) {
+  static void look(PolicyResources& resources, const Call& call, LateFacts& facts) {
     const auto fd = descriptor(call);
-    if (fd && desk.books.exports_allocation(*fd)) {
+    if (fd && resources.history.exports_allocation(*fd)) {
       facts.write().sharing.descriptor_kind = Facts::Answer::kNo;
     }
   }
-  static void record(Desk&, const Call& call, Step<Call>&) {
+  static void record(PolicyResources&, const Call& call, Step<Call>&) {
     if (const auto fd = descriptor(call)) g_tracked.add(*fd);
   }
 

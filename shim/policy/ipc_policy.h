@@ -9,43 +9,43 @@ namespace cuvmm::shim {
 /// It needs a current context, and the answer depends on which.
 template <class CallStruct>
 struct AsksContext {
-  static void ask(Desk& desk, const CallStruct&, Step<CallStruct>& step) {
-    desk.driver.find_context(step.facts.write().place);
+  static void ask(PolicyResources& resources, const CallStruct&, Step<CallStruct>& step) {
+    resources.driver.find_context(step.facts.write().place);
   }
 };
 
 template <>
 struct Policy<calls::IpcGetMemHandle> {
   using Call = calls::IpcGetMemHandle;
-  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
-    desk.driver.find_context(step.facts.write().place);
-    if (call.dptr) desk.driver.find_memory(call.dptr, step.facts.write().ipc);
+  static void ask(PolicyResources& resources, const Call& call, Step<Call>& step) {
+    resources.driver.find_context(step.facts.write().place);
+    if (call.dptr) resources.driver.find_memory(call.dptr, step.facts.write().ipc);
   }
-  static void record(Desk& desk, const Call& call, Step<Call>& step) {
+  static void record(PolicyResources& resources, const Call& call, Step<Call>& step) {
     const IpcBytes handle = ipc_bytes(*call.pHandle);
-    const IpcExport* const made = desk.books.model.ipc().exported(handle);
-    desk.books.ipc_log.exported(handle, made ? made->base : call.dptr, step.origin);
+    const IpcExport* const made = resources.history.model.ipc().exported(handle);
+    resources.history.ipc_log.exported(handle, made ? made->base : call.dptr, step.origin);
   }
 };
 
 template <>
 struct Policy<calls::IpcOpenMemHandle> : AsksContext<calls::IpcOpenMemHandle> {
   using Call = calls::IpcOpenMemHandle;
-  static void made(Desk& desk, const Call& call, Step<Call>& step) {
+  static void made(PolicyResources& resources, const Call& call, Step<Call>& step) {
     Facts::Ipc& memory = step.facts.write().ipc;
-    desk.driver.find_memory(*call.pdptr, memory);
+    resources.driver.find_memory(*call.pdptr, memory);
     // Memory that is open already keeps its birth: what uses it began with the first open.
     if (memory.size != 0) {
-      desk.work.watch(*call.pdptr, {{memory.base, memory.size}, born_now(desk)}, true);
+      resources.work.watch(*call.pdptr, {{memory.base, memory.size}, born_now(resources)}, true);
     }
   }
-  static void record(Desk& desk, const Call& call, Step<Call>& step) {
-    desk.books.ipc_log.opened(ipc_bytes(call.handle), *call.pdptr, step.origin);
+  static void record(PolicyResources& resources, const Call& call, Step<Call>& step) {
+    resources.history.ipc_log.opened(ipc_bytes(call.handle), *call.pdptr, step.origin);
     // What every device may touch need not be judged.
-    const Model& model = desk.books.model;
+    const Model& model = resources.history.model;
     const IpcOpen* open = model.ipc().open_of(*call.pdptr);
     if (open && model.platform().device_count != 1) {
-      desk.bounds.widen(open->pointer, open->size + 1);
+      resources.bounds.widen(open->pointer, open->size + 1);
     }
   }
 };
@@ -61,32 +61,32 @@ struct Policy<calls::IpcCloseMemHandle> {
   struct Kept : Entered {
     StillUsed used;
   };
-  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
+  static void ask(PolicyResources& resources, const Call& call, Step<Call>& step) {
     step.kept.at = IpcLog::now();
-    desk.driver.find_context(step.facts.write().place);
-    if (desk.work.active() && closes_last(desk, call.dptr)) {
-      find_work_of(desk, call.dptr, step.kept.used, step);
+    resources.driver.find_context(step.facts.write().place);
+    if (resources.work.active() && closes_last(resources, call.dptr)) {
+      find_work_of(resources, call.dptr, step.kept.used, step);
     }
   }
-  static void made(Desk& desk, const Call& call, Step<Call>& step) {
+  static void made(PolicyResources& resources, const Call& call, Step<Call>& step) {
     if (!step.change.rare) return;
     for (const IpcOpen& open : step.change.rare->ipc_opens) {
-      if (open.count == 1) desk.work.unwatch(call.dptr, step.origin.call);
+      if (open.count == 1) resources.work.unwatch(call.dptr, step.origin.call);
     }
   }
-  static void record(Desk& desk, const Call&, Step<Call>& step) {
+  static void record(PolicyResources& resources, const Call&, Step<Call>& step) {
     if (!step.change.rare) return;
     for (const IpcOpen& open : step.change.rare->ipc_opens) {
       if (open.count != 1) continue;
-      desk.books.ipc_log.closed(open.bytes, step.origin, step.kept.at);
+      resources.history.ipc_log.closed(open.bytes, step.origin, step.kept.at);
     }
   }
 
  private:
   // Of memory that was opened more often, a close takes nothing away.
-  static bool closes_last(Desk& desk, Address pointer) {
-    const Locked lock(desk.mutex);
-    const IpcOpen* const open = desk.books.model.ipc().open_of(pointer);
+  static bool closes_last(PolicyResources& resources, Address pointer) {
+    const Locked lock(resources.mutex);
+    const IpcOpen* const open = resources.history.model.ipc().open_of(pointer);
     return !open || open->count <= 1;
   }
 };
@@ -98,30 +98,30 @@ template <>
 struct Policy<calls::MemFree> {
   using Call = calls::MemFree;
   using Kept = StillUsed;
-  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
+  static void ask(PolicyResources& resources, const Call& call, Step<Call>& step) {
     // For other memory it may wait by itself.
-    if (desk.work.active() && desk.work.watches_pool(call.dptr)) {
-      find_work_of(desk, call.dptr, step.kept, step);
+    if (resources.work.active() && resources.work.watches_pool(call.dptr)) {
+      find_work_of(resources, call.dptr, step.kept, step);
     }
   }
   // Memory of a pool may end by it, too.
-  static void made(Desk& desk, const Call& call, Step<Call>& step) {
-    desk.work.unwatch(call.dptr, step.origin.call);
+  static void made(PolicyResources& resources, const Call& call, Step<Call>& step) {
+    resources.work.unwatch(call.dptr, step.origin.call);
   }
-  static void record(Desk& desk, const Call& call, Step<Call>& step) {
-    Books& books = desk.books;
-    if (books.causes.knows_node_memory()) books.causes.freed(call.dptr);
-    books.ipc_log.pool_memory_freed(call.dptr, step.origin);
+  static void record(PolicyResources& resources, const Call& call, Step<Call>& step) {
+    ProcessHistory& history = resources.history;
+    if (history.causes.knows_node_memory()) history.causes.freed(call.dptr);
+    history.ipc_log.pool_memory_freed(call.dptr, step.origin);
     if (step.change.rare) {
       for (const IpcExport& e : step.change.rare->ipc_exports) {
-        books.ipc_log.freed(e.bytes, step.origin, IpcLog::now());
+        history.ipc_log.freed(e.bytes, step.origin, IpcLog::now());
       }
     }
     const bool was_reserved =
-        desk.bounds.holds(call.dptr) &&
-        books.model.tombstones().find_covering(ObjectRef::Kind::kReservation, call.dptr);
-    if (was_reserved) books.plain_ended = step.origin.call;
-    if (desk.work.active()) desk.work.arguments().changed();
+        resources.bounds.holds(call.dptr) &&
+        history.model.tombstones().find_covering(ObjectRef::Kind::kReservation, call.dptr);
+    if (was_reserved) history.plain_ended = step.origin.call;
+    if (resources.work.active()) resources.work.arguments().changed();
   }
 };
 
@@ -130,25 +130,25 @@ struct Policy<calls::MemFree> {
 template <EndsContext CallStruct>
 struct Policy<CallStruct> {
   using Kept = Entered;
-  static void ask(Desk& desk, const CallStruct&, Step<CallStruct>& step) {
+  static void ask(PolicyResources& resources, const CallStruct&, Step<CallStruct>& step) {
     step.kept.at = IpcLog::now();
-    if (desk.work.active()) desk.work.end_context();
+    if (resources.work.active()) resources.work.end_context();
   }
-  static bool ended_nothing(Desk& desk, const CallStruct& call) {
+  static bool ended_nothing(PolicyResources& resources, const CallStruct& call) {
     if constexpr (CallStruct::kEntryPoint == EntryPoint::kDevicePrimaryCtxRelease) {
-      return desk.driver.primary_context_active(call.dev) == Facts::Answer::kYes;
+      return resources.driver.primary_context_active(call.dev) == Facts::Answer::kYes;
     } else {
       return false;
     }
   }
-  static void record(Desk& desk, const CallStruct&, Step<CallStruct>& step) {
-    Books& books = desk.books;
-    books.plain_ended = step.origin.call;
-    books.causes.context_ended(step.origin);
+  static void record(PolicyResources& resources, const CallStruct&, Step<CallStruct>& step) {
+    ProcessHistory& history = resources.history;
+    history.plain_ended = step.origin.call;
+    history.causes.context_ended(step.origin);
     if (!step.change.rare) return;
     // Whatever became of what it had opened, nobody can say that it was open any longer.
     for (const IpcOpen& open : step.change.rare->context.ipc_opens) {
-      books.ipc_log.closed(open.bytes, step.origin, step.kept.at);
+      history.ipc_log.closed(open.bytes, step.origin, step.kept.at);
     }
   }
 };

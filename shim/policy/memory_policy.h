@@ -16,8 +16,8 @@ struct Policy<calls::MemAllocPitch> : AsksContext<calls::MemAllocPitch> {};
 /// Memory that the host reads and writes as kernels do.
 template <class CallStruct>
 struct ReachesHost : AsksContext<CallStruct> {
-  static void made(Desk& desk, const CallStruct& call, Step<CallStruct>&) {
-    desk.work.reaches_host(address_of(call), call.bytesize);
+  static void made(PolicyResources& resources, const CallStruct& call, Step<CallStruct>&) {
+    resources.work.reaches_host(address_of(call), call.bytesize);
   }
 
  private:
@@ -45,8 +45,8 @@ struct Policy<calls::MemGetAddressRange> : AsksContext<calls::MemGetAddressRange
 template <>
 struct Policy<calls::StreamDestroy> {
   using Call = calls::StreamDestroy;
-  static void ask(Desk& desk, const Call& call, Step<Call>&) {
-    if (desk.work.active()) desk.work.destroy_stream(call.hStream);
+  static void ask(PolicyResources& resources, const Call& call, Step<Call>&) {
+    if (resources.work.active()) resources.work.destroy_stream(call.hStream);
   }
 };
 

@@ -10,13 +10,13 @@
 //   kPlatformOnly   its check() reads nothing of the model but the platform
 //   Kept            what the hooks keep of one call
 //   ask             without the lock, before the check: what only the driver or the kernel knows
-//   strange_pool    with the lock: a pool that the model does not know (policy/strangers.h)
-//   look            with the lock, before the check: what the books say of the arguments
+//   unknown_pool    with the lock: a pool that the model does not know (policy/strangers.h)
+//   look            with the lock, before the check: what the history say of the arguments
 //   ended_nothing   the driver accepted; true if nothing ended all the same
 //   made            the driver accepted, without the lock: reads the out-parameters
 //   record          the driver accepted, with the lock, after the model confirmed
 //
-// `ask`, `made` and `record` are handed (Desk&, const CallStruct&, Step<CallStruct>&).
+// `ask`, `made` and `record` are handed (PolicyResources&, const CallStruct&, Step<CallStruct>&).
 #pragma once
 
 #include "rulebook/check.h"
@@ -24,15 +24,15 @@
 #include "shim/base/bounds.h"
 #include "shim/facts/facts.h"
 #include "shim/facts/late_facts.h"
-#include "shim/history/books.h"
+#include "shim/history/process_history.h"
 #include "shim/queued_work/queued_work.h"
 
 namespace cuvmm::shim {
 
 /// What is lent to policies.
-struct Desk {
+struct PolicyResources {
   FactFinder& driver;
-  Books& books;  ///< only with the lock
+  ProcessHistory& history;  ///< only with the lock
   Bounds& bounds;
   QueuedWork& work;   ///< only without the lock
   OwnedMutex& mutex;  ///< the lock; hooks that are called without it may take it

@@ -26,13 +26,13 @@ struct Policy<calls::MemExportToShareableHandle> {
   struct Kept {
     DescriptorIdentity identity;
   };
-  static void made(Desk&, const Call& call, Step<Call>& step) {
+  static void made(PolicyResources&, const Call& call, Step<Call>& step) {
     if (const int* fd = descriptor(call)) step.kept.identity = identify_descriptor(*fd);
   }
-  static void record(Desk& desk, const Call& call, Step<Call>& step) {
+  static void record(PolicyResources& resources, const Call& call, Step<Call>& step) {
     if (const int* fd = descriptor(call)) {
-      desk.books.received.erase(*fd);
-      desk.books.exported[*fd] = std::move(step.kept.identity);
+      resources.history.received.erase(*fd);
+      resources.history.exported[*fd] = std::move(step.kept.identity);
       g_tracked.add(*fd);
     }
   }
@@ -51,28 +51,28 @@ struct Policy<calls::MemImportFromShareableHandle> {
     std::string memory;  ///< the name of what is behind the descriptor, which the call may close
     bool is_memory = true;
   };
-  static void ask(Desk&, const Call& call, Step<Call>& step) {
+  static void ask(PolicyResources&, const Call& call, Step<Call>& step) {
     step.facts.write().sharing.descriptor_valid =
         FactFinder::descriptor_valid(call.osHandle, call.shHandleType);
     const auto fd = descriptor_of(call.osHandle, call.shHandleType);
     if (fd) step.kept.memory = memory_name(*fd);
   }
-  static void made(Desk& desk, const Call& call, Step<Call>& step) {
+  static void made(PolicyResources& resources, const Call& call, Step<Call>& step) {
     step.facts.write().sharing.imported =
-        desk.driver.describe_import(*call.handle, step.kept.is_memory);
+        resources.driver.describe_import(*call.handle, step.kept.is_memory);
   }
-  static void record(Desk& desk, const Call& call, Step<Call>& step) {
+  static void record(PolicyResources& resources, const Call& call, Step<Call>& step) {
     // A driver describes memory, and refuses to describe a multicast object.
     if (!step.kept.is_memory) {
       MulticastObject unknown;
       unknown.handle = *call.handle;
-      desk.books.model.import_multicast(std::move(unknown), step.origin);
+      resources.history.model.import_multicast(std::move(unknown), step.origin);
     }
-    desk.books.imported[*call.handle] = std::move(step.kept.memory);
+    resources.history.imported[*call.handle] = std::move(step.kept.memory);
     const auto fd = descriptor_of(call.osHandle, call.shHandleType);
-    if (!fd || desk.books.model.exports().contains(*fd)) return;
-    const Allocation* const made = desk.books.model.allocation(*call.handle);
-    desk.books.received[*fd] = {
+    if (!fd || resources.history.model.exports().contains(*fd)) return;
+    const Allocation* const made = resources.history.model.allocation(*call.handle);
+    resources.history.received[*fd] = {
         {*fd, *call.handle, made ? made->size : 0, step.origin}, false, 0, {}, {}};
     g_tracked.add(*fd);
   }
@@ -84,18 +84,18 @@ struct Policy<calls::MemGetHandleForAddressRange> {
   struct Kept {
     DescriptorIdentity identity;
   };
-  static void made(Desk&, const Call& call, Step<Call>& step) {
+  static void made(PolicyResources&, const Call& call, Step<Call>& step) {
     if (call.handleType != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD) return;
     step.kept.identity = identify_descriptor(*static_cast<const int*>(call.handle));
   }
-  static void record(Desk& desk, const Call& call, Step<Call>& step) {
+  static void record(PolicyResources& resources, const Call& call, Step<Call>& step) {
     if (call.handleType != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD) return;
     const int fd = *static_cast<const int*>(call.handle);
-    desk.books.received[fd] = {{fd, 0, call.size, step.origin},
-                               true,
-                               call.dptr,
-                               memory_behind(desk.books.model, call.dptr),
-                               std::move(step.kept.identity)};
+    resources.history.received[fd] = {{fd, 0, call.size, step.origin},
+                                      true,
+                                      call.dptr,
+                                      memory_behind(resources.history.model, call.dptr),
+                                      std::move(step.kept.identity)};
     g_tracked.add(fd);
   }
 };

@@ -44,11 +44,11 @@ struct Refusal {
   std::uint64_t call_index = 0;
   StackId stack = 0;
   /// What a later call must get so that this one is put right.
-  struct Wish {
-    std::uint64_t what = 0;  ///< shim/findings/wish.h
+  struct Purpose {
+    std::uint64_t what = 0;  ///< shim/findings/purpose.h
     std::uint64_t size = 0;  ///< at least as many bytes; 0: any
   };
-  Wish wish;
+  Purpose purpose;
   /// Work that failed earlier is what the result speaks of; this call has no part in it.
   bool late = false;
   std::string driver_message;  ///< the driver's own sentence; "" where it has none

@@ -83,7 +83,7 @@ class AskedMeanwhile : public Findings {
     }
     return true;
   }
-  bool fell_back(EntryPoint, Refusal::Wish) override { return false; }
+  bool fell_back(EntryPoint, Refusal::Purpose) override { return false; }
 
   Session* session = nullptr;
   mutable bool asked = false;

@@ -38,9 +38,9 @@ void Session::find_devices(const Touched& touched, CUstream stream, Facts::Place
     bool ours = false;
     for (std::size_t i = 0; i < touched.count; ++i) {
       const Address base = touched.list[i].base;
-      ours = ours || books_.model.reservation_at(base) || books_.model.mapping_at(base) ||
-             books_.model.pools().bounded_memory_at(base) ||
-             books_.model.external().buffer_at(base) || books_.model.ipc().open_at(base);
+      ours = ours || history_.model.reservation_at(base) || history_.model.mapping_at(base) ||
+             history_.model.pools().bounded_memory_at(base) ||
+             history_.model.external().buffer_at(base) || history_.model.ipc().open_at(base);
     }
     if (!ours) return;
   }
@@ -70,8 +70,8 @@ Violations Session::explain_refusal(const Touch* touches, std::size_t count) {
     Violations found;
     {
       const Locked lock(mutex_);
-      const std::uint64_t plain_ended = books_.plain_ended;
-      found = check_refused_touches(books_.model, &touches[i], 1);
+      const std::uint64_t plain_ended = history_.plain_ended;
+      found = check_refused_touches(history_.model, &touches[i], 1);
       found.erase_if([&](const Violation& v) {
         return v.rule == Rule::kDataMapped &&
                (v.objects.empty() || v.objects.back().ended.call < plain_ended);
@@ -117,20 +117,20 @@ Violations Session::explain_graph(CUgraph graph) {
 Violations Session::explain_stream(CUstream stream) {
   const auto handle = reinterpret_cast<std::uintptr_t>(stream);
   const Locked lock(mutex_);
-  const auto gone = books_.model.tombstones().find(ObjectRef::Kind::kStream, handle);
+  const auto gone = history_.model.tombstones().find(ObjectRef::Kind::kStream, handle);
   if (!gone) return {};
   Violation v{Rule::kStreamAlive, false, "stream " + hex_text(handle) + " was destroyed", {*gone}};
   return {std::move(v)};
 }
 
-void Session::ask_about(CUmemGenericAllocationHandle stranger, Facts& facts) {
+void Session::ask_about(CUmemGenericAllocationHandle unknown, Facts& facts) {
   const Unlocked unlocked(mutex_);
-  facts.unicast.handle_readable = facts_.handle_readable(stranger);
+  facts.unicast.handle_readable = facts_.handle_readable(unknown);
 }
 
-void Session::ask_about(CUmemoryPool stranger, Facts& facts) {
+void Session::ask_about(CUmemoryPool unknown, Facts& facts) {
   const Unlocked unlocked(mutex_);
-  facts_.find_pool(stranger, facts.pool);
+  facts_.find_pool(unknown, facts.pool);
 }
 
 void Session::learn_platform(Facts& facts) {
@@ -142,7 +142,7 @@ void Session::learn_platform(Facts& facts) {
   if (platform.driver_version != 0) driver_version_.store(platform.driver_version);
   const Locked lock(mutex_);
   if (platform_known_.load(std::memory_order_relaxed)) return;
-  books_.model.platform() = std::move(platform);
+  history_.model.platform() = std::move(platform);
   platform_known_.store(true, std::memory_order_release);
 }
 
@@ -165,15 +165,15 @@ std::optional<Violations> Session::leaks(std::chrono::milliseconds limit,
   const std::uint64_t numbers = numbers_.load(std::memory_order_relaxed);
   running.since = threads.empty() && numbers > kRecent ? numbers - kRecent : 0;
   if (undecided) {
-    for (const auto& [handle, a] : books_.model.allocations()) {
-      if (cuvmm::leaks(books_.model, a, {}) && !cuvmm::leaks(books_.model, a, running)) {
+    for (const auto& [handle, a] : history_.model.allocations()) {
+      if (cuvmm::leaks(history_.model, a, {}) && !cuvmm::leaks(history_.model, a, running)) {
         undecided->push_back(a.made.call);
       }
     }
   }
-  Violations all = check_exit(books_.model, fd_open, running);
+  Violations all = check_exit(history_.model, fd_open, running);
   Violations dma_bufs;
-  books_.add_left_dma_bufs(dma_bufs);
+  history_.add_left_dma_bufs(dma_bufs);
   dma_bufs.erase_if([&](const Violation& v) { return running.works_with(v.objects.front().made); });
   all.append(dma_bufs);
   return all;
@@ -183,20 +183,20 @@ AllInUse Session::in_use(std::chrono::milliseconds limit) {
   if (!mutex_.lock_within(limit)) return {};
   const Locked lock(mutex_, kHeldAlready);
   const std::vector<std::uint32_t> threads = other_threads();
-  AllInUse all = memory_in_use(books_.model, threads);
+  AllInUse all = memory_in_use(history_.model, threads);
   Violations leaks;
-  books_.add_left_dma_bufs(leaks);
-  for (const auto& [fd, one] : books_.received) {
+  history_.add_left_dma_bufs(leaks);
+  for (const auto& [fd, one] : history_.received) {
     const bool leak = std::ranges::any_of(leaks, [fd = fd](const Violation& v) {
       return v.objects.front().value == std::uint64_t(fd);
     });
-    if (!one.dma_buf || leak || !books_.still_open(one)) continue;
+    if (!one.dma_buf || leak || !history_.still_open(one)) continue;
     all.push_back({live::words(live::Descriptor::Kind::kDmaBuf), 1, one.one.size, one.one.made});
   }
-  for (const auto& [fd, one] : books_.model.exports()) {
-    const Allocation* const a = books_.model.allocation(one.handle);
+  for (const auto& [fd, one] : history_.model.exports()) {
+    const Allocation* const a = history_.model.allocation(one.handle);
     const bool leak = !a || a->made.call > one.made.call;
-    if (leak || !books_.still_exported(one)) continue;
+    if (leak || !history_.still_exported(one)) continue;
     all.push_back({live::words(live::Descriptor::Kind::kExported), 1, 0, one.made});
   }
   return all;
@@ -209,8 +209,8 @@ std::string Session::memory_of(const ObjectRef& object) {
                        object.kind == ObjectRef::Kind::kExternalMemory;
   if (!imports) return {};
   const Locked lock(mutex_);
-  const auto found = books_.imported.find(object.value);
-  return found != books_.imported.end() ? found->second : std::string();
+  const auto found = history_.imported.find(object.value);
+  return found != history_.imported.end() ? found->second : std::string();
 }
 
 bool Session::report(const Call& call, Violations violations, const Answer& answer,
@@ -229,8 +229,8 @@ bool Session::report(const Call& call, Violations violations, const Answer& answ
     finding.stack = stack;
     const bool probe = finding.probe();
     if (probe) {
-      finding.wish =
-          visit_call<std::uint64_t>(call, [](const auto& made) { return wish_of(made); });
+      finding.purpose =
+          visit_call<std::uint64_t>(call, [](const auto& made) { return purpose_of(made); });
     }
     sink_.take(std::move(finding));
     if (probe) probes_wait_.store(true, std::memory_order_relaxed);
@@ -309,7 +309,7 @@ Violations Session::early_use(const QueuedWork::Ticket& ticket, const char* name
   const std::uint64_t used_on = work_.stream_of(ticket);
   const std::string use = std::string(name) + " is " + hex_text(early->address);
   const Locked lock(mutex_);
-  return check_early_use(books_.model,
+  return check_early_use(history_.model,
                          {use, early->address, early->allocated_on, used_on, early->of_graph});
 }
 
@@ -331,7 +331,7 @@ bool Session::may_be_end(const UsedMemory& memory, std::size_t place) {
 MemoryBefore Session::what_ends_at(Address address) {
   {
     const Locked lock(mutex_);
-    const MemoryBefore known = memory_before(books_.model, address);
+    const MemoryBefore known = memory_before(history_.model, address);
     if (known.from != 0) return known;
   }
   const UsedRange other = work_.watched().ends_at(address);
@@ -343,7 +343,7 @@ Place Session::place_of(std::uint64_t address, bool streamless, bool& always) {
   std::optional<Place> known;
   {
     const Locked lock(mutex_);
-    known = known_place(books_.model, address);
+    known = known_place(history_.model, address);
   }
   // Without a stream, memory of a device may have SYNC_MEMOPS.
   if (known && (!streamless || *known != Place::kDevice)) return *known;
@@ -382,7 +382,7 @@ bool Session::gives_host_memory(const Layout& layout, void** parameters, void** 
   return any_written(layout, parameters, extra, [&](Address word) {
     if (!host.holds(word) || work_.arguments().right().knows(word, known)) return false;
     const Locked lock(mutex_);
-    const auto place = known_place(books_.model, word);
+    const auto place = known_place(history_.model, word);
     if (place && *place != Place::kDevice) return true;
     work_.arguments().right().note(word, known);
     return false;
@@ -393,7 +393,7 @@ Session::LookedAt Session::look_at(std::span<const LaunchArgument> all, const La
                                    int device) {
   {
     const Locked lock(mutex_);
-    const Model& model = books_.model;
+    const Model& model = history_.model;
     LookedAt seen{cuvmm::check_argument(model, all, one, device, false)};
     if (const Mapping* const mapping = model.mapping_at(one.value)) {
       seen.all_around = !seen.verdict.doubtful &&
@@ -407,10 +407,10 @@ Session::LookedAt Session::look_at(std::span<const LaunchArgument> all, const La
   // Where a reservation was may be memory of another kind by now.
   if (facts_.holds_memory(one.value)) return {};
   const Locked lock(mutex_);
-  return {cuvmm::check_argument(books_.model, all, one, device, true)};
+  return {cuvmm::check_argument(history_.model, all, one, device, true)};
 }
 
-void Session::fell_back(EntryPoint entry, Refusal::Wish wish) {
+void Session::fell_back(EntryPoint entry, Refusal::Purpose purpose) {
   if (auto* const asked = asked_.exchange(nullptr)) {
     probes_wait_.store(false, std::memory_order_relaxed);
     asked();
@@ -422,7 +422,7 @@ void Session::fell_back(EntryPoint entry, Refusal::Wish wish) {
   // First, so that one which comes meanwhile is waited for, and so is what somebody asks meanwhile:
   // ask() sets the two in the other order.
   probes_wait_.store(false);
-  if (sink_.fell_back(entry, wish) || asked_.load()) probes_wait_.store(true);
+  if (sink_.fell_back(entry, purpose) || asked_.load()) probes_wait_.store(true);
 }
 
 void Session::report_crash(const InFlight& call) noexcept {
@@ -461,12 +461,12 @@ bool Session::closing(int fd, bool sweeps, const Caller& caller) noexcept {
       const Locked lock(mutex_);
       number(here);
       // Who closes all numbers there may be does not know which are open.
-      if (open || !sweeps) wrong = check_close(books_.model, fd, open);
+      if (open || !sweeps) wrong = check_close(history_.model, fd, open);
       // What was wrong to close stays the driver's: the number may come to a driver again.
-      ended = wrong.empty() && books_.end_descriptor(fd, open, here);
+      ended = wrong.empty() && history_.end_descriptor(fd, open, here);
       const bool again = !wrong.empty() && wrong.front().rule == Rule::kExportFdClosedOnce;
       if (ended || again) g_tracked.add(fd);
-      if (mirror_.on()) mirror_.closed(books_, fd, here);
+      if (mirror_.on()) mirror_.closed(history_, fd, here);
     }
     for (Violation& violation : wrong) {
       Finding finding;
@@ -490,9 +490,9 @@ void Session::duplicated(int from, int to, const Caller& caller) noexcept {
     here.stack = capture_stack(caller);
     const Locked lock(mutex_);
     number(here);
-    books_.forget_descriptor(to);
-    if (books_.duplicate(from, to, here)) g_tracked.add(to);
-    if (mirror_.on()) mirror_.closed(books_, to, here);
+    history_.forget_descriptor(to);
+    if (history_.duplicate(from, to, here)) g_tracked.add(to);
+    if (mirror_.on()) mirror_.closed(history_, to, here);
   } catch (...) {
     turn_off();
   }
@@ -503,10 +503,10 @@ void Session::start_in_child(bool whole) {
   if (forked_from_ == 0 && initialized_) forked_from_ = ::getppid();
   capture_lost_.store(false);
   if (!whole) {
-    books_.abandon();
+    history_.abandon();
     platform_known_.store(false);
   }
-  books_.clear();
+  history_.clear();
   mirror_.restart_in_child();
   timeline_.restart_in_child();
   numbers_.store(0);

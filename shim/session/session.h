@@ -21,8 +21,8 @@
 #include "shim/base/owned_mutex.h"
 #include "shim/facts/facts.h"
 #include "shim/findings/finding.h"
-#include "shim/findings/wish.h"
-#include "shim/history/books.h"
+#include "shim/findings/purpose.h"
+#include "shim/history/process_history.h"
 #include "shim/live/mirror.h"
 #include "shim/live/timeline.h"
 #include "shim/objects/in_use.h"
@@ -128,7 +128,7 @@ class alignas(64) Session {
   template <class Reader>
   auto with_model(Reader&& read) {
     const Locked lock(mutex_);
-    return read(static_cast<const Model&>(books_.model));
+    return read(static_cast<const Model&>(history_.model));
   }
   /// The same for the end of a process: nothing where a signal interrupted this thread under the
   /// lock, or where another one keeps it.
@@ -137,7 +137,7 @@ class alignas(64) Session {
       -> std::optional<decltype(read(std::declval<const Model&>()))> {
     if (!mutex_.lock_within(limit)) return std::nullopt;
     const Locked lock(mutex_, kHeldAlready);
-    return read(static_cast<const Model&>(books_.model));
+    return read(static_cast<const Model&>(history_.model));
   }
   /// What is leaked when the process ends now (check_exit()); nothing as with_model_within(). What
   /// other threads work with is not; nor, in a thread that was `interrupted` by the end, what its
@@ -167,7 +167,7 @@ class alignas(64) Session {
   IpcLog ipc_log(std::chrono::milliseconds limit) {
     if (!mutex_.lock_within(limit)) return {};
     const Locked lock(mutex_, kHeldAlready);
-    return books_.ipc_log;
+    return history_.ipc_log;
   }
   /// The program is about to close a descriptor that g_tracked has. `sweeps`: it has just closed
   /// the number beside it from the same place. Whether it is open, and of memory.
@@ -178,7 +178,7 @@ class alignas(64) Session {
   /// Whether a descriptor is still open and still the one that was exported. Needs the lock, so it
   /// is for with_model's reader.
   bool still_exported(const Export& exported) const CUVMM_UNCHECKED {
-    return books_.still_exported(exported);
+    return history_.still_exported(exported);
   }
 
   /// The name (shim/facts/descriptor.h) of the memory behind a leaked export, import or external
@@ -204,7 +204,7 @@ class alignas(64) Session {
   std::vector<StackId> finish_timeline(std::chrono::milliseconds limit) {
     if (!mutex_.lock_within(limit)) return {};
     const Locked lock(mutex_, kHeldAlready);
-    return timeline_.finish(books_.model);
+    return timeline_.finish(history_.model);
   }
   void stop_showing(std::chrono::milliseconds limit) {
     if (!mutex_.lock_within(limit)) return;
@@ -218,7 +218,7 @@ class alignas(64) Session {
   Origin context_end() {
     if (!mutex_.lock_within(std::chrono::milliseconds(20))) return {};
     const Locked lock(mutex_, kHeldAlready);
-    return books_.causes.context_end();
+    return history_.causes.context_end();
   }
   /// Whether a thread was told so in a call: it may wait now, with memory that it would have used.
   bool driver_ended() const { return driver_ended_.load(std::memory_order_relaxed); }
@@ -341,9 +341,9 @@ class alignas(64) Session {
   [[gnu::cold, gnu::noinline]] void enforce(const Violations& violations, Answer& answer) const;
   /// What can be learned of a handle or a pool that the model does not know. Called with the lock,
   /// which it lets go meanwhile.
-  [[gnu::cold, gnu::noinline]] void ask_about(CUmemGenericAllocationHandle stranger, Facts& facts)
+  [[gnu::cold, gnu::noinline]] void ask_about(CUmemGenericAllocationHandle unknown, Facts& facts)
       CUVMM_NEEDS(mutex_);
-  [[gnu::cold, gnu::noinline]] void ask_about(CUmemoryPool stranger, Facts& facts)
+  [[gnu::cold, gnu::noinline]] void ask_about(CUmemoryPool unknown, Facts& facts)
       CUVMM_NEEDS(mutex_);
   template <class CallStruct>
   [[gnu::cold, gnu::noinline]] void report_far_refusal(const CallStruct& call, CUresult result,
@@ -366,8 +366,10 @@ class alignas(64) Session {
   /// calls that read nothing but the platform: that was written once.
   template <class CallStruct>
   Violations check_call(const CallStruct& call, const Step<CallStruct>& step) const CUVMM_UNCHECKED;
-  /// Policies look at the books in those hooks alone that are called with the lock.
-  Desk desk() CUVMM_UNCHECKED { return {facts_, books_, bounds_, work_, mutex_, numbers_}; }
+  /// Policies look at the history in those hooks alone that are called with the lock.
+  PolicyResources policy_resources() CUVMM_UNCHECKED {
+    return {facts_, history_, bounds_, work_, mutex_, numbers_};
+  }
   /// Gives a call its number. Launches have no lock.
   void number(Origin& origin) {
     origin.call = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -449,7 +451,7 @@ class alignas(64) Session {
                                                    const Violations& violations,
                                                    const Caller& caller);
   /// A call succeeded while refused ones wait for one that gets what they wanted.
-  [[gnu::cold, gnu::noinline]] void fell_back(EntryPoint entry, Refusal::Wish wish);
+  [[gnu::cold, gnu::noinline]] void fell_back(EntryPoint entry, Refusal::Purpose purpose);
   [[gnu::cold]] void turn_off() noexcept;
 
   const Driver& driver_;
@@ -481,7 +483,7 @@ class alignas(64) Session {
   Timeline timeline_ CUVMM_GUARDED_BY(mutex_);
   static_assert(sizeof(OwnedMutex) + sizeof(Timeline) + 2 * sizeof(std::uint64_t) == 64);
   // Its first word ends that line.
-  Books books_ CUVMM_GUARDED_BY(mutex_);
+  ProcessHistory history_ CUVMM_GUARDED_BY(mutex_);
   Mirror mirror_ CUVMM_GUARDED_BY(mutex_);
 };
 

@@ -13,7 +13,7 @@
 #include "shim/last_calls/ends.h"
 #include "shim/objects/ended.h"
 #include "shim/policy/policies.h"
-#include "shim/policy/strangers.h"
+#include "shim/policy/unknown_handles.h"
 #include "shim/session/order_run.h"
 #include "shim/session/session.h"
 
@@ -106,7 +106,7 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
     if (answer.result == CUDA_SUCCESS) [[likely]] {
       after(call, step);
       if (probes_wait_.load(std::memory_order_relaxed)) [[unlikely]]
-        fell_back(CallStruct::kEntryPoint, {wish_of(call), wished_size(call)});
+        fell_back(CallStruct::kEntryPoint, {purpose_of(call), wanted_size(call)});
     }
     if (answer.result != CUDA_SUCCESS || !step.violations.empty() || observer) [[unlikely]]
       conclude(call, answer, step, caller, observer, moment);
@@ -143,8 +143,10 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   if (!platform_known_.load(std::memory_order_acquire)) [[unlikely]]
     learn_platform(step.facts.write());
   if constexpr (kNamesMaker<CallStruct>) step.origin.stack = capture_stack(in_flight()->caller);
-  if constexpr (requires(Desk desk) { Policy<CallStruct>::ask(desk, call, step); }) {
-    Desk lent = desk();
+  if constexpr (requires(PolicyResources resources) {
+                  Policy<CallStruct>::ask(resources, call, step);
+                }) {
+    PolicyResources lent = policy_resources();
     Policy<CallStruct>::ask(lent, call, step);
   }
   if constexpr (kTouches<CallStruct>) {
@@ -187,7 +189,7 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   step.violations = check_call(call, step);
   if constexpr (kUsesArrays<CallStruct>) {
     each_array_use(call, [&](const ArrayUse* uses, std::size_t count) CUVMM_UNCHECKED {
-      step.violations.append(check_array_uses(books_.model, uses, count));
+      step.violations.append(check_array_uses(history_.model, uses, count));
     });
   }
   if constexpr (kGivesUp<CallStruct>) {
@@ -196,12 +198,12 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
       if (options_.enforce && first_to_enforce(step.violations)) return;
       if (first_to_refuse(step.violations)) return;
     }
-    books_.model.begin(call, step.origin, step.change);
+    history_.model.begin(call, step.origin, step.change);
     mirror<true>(call, step);
     note_change(call, step);
   } else if constexpr (RecordsAtOnce<CallStruct>) {
     if (step.violations.empty()) {
-      books_.model.begin(call, step.origin, step.change);
+      history_.model.begin(call, step.origin, step.change);
       mirror(call, step);
       if (step.change.done) note_change(call, step);
     }
@@ -214,17 +216,17 @@ void Session::mirror(const CallStruct& call, const Step<CallStruct>& step) {
   if (!mirror_.on()) [[likely]]
     return;
   if constexpr (kTaken && kHistoryAtOnce<CallStruct>) {
-    return mirror_.taken(books_, call, step.change, step.origin);
+    return mirror_.taken(history_, call, step.change, step.origin);
   }
-  if constexpr (kGivesUp<CallStruct>) mirror_.gone(books_, step.change, step.origin);
+  if constexpr (kGivesUp<CallStruct>) mirror_.gone(history_, step.change, step.origin);
   if constexpr (kMakes<CallStruct> || RecordsAtOnce<CallStruct>) {
-    mirror_.made(books_, call, step.origin);
+    mirror_.made(history_, call, step.origin);
   }
   if constexpr (requires { call.mcHandle; }) {
     if constexpr (std::is_pointer_v<decltype(call.mcHandle)>) {
-      mirror_.team(books_, *call.mcHandle);
+      mirror_.team(history_, *call.mcHandle);
     } else {
-      mirror_.team(books_, call.mcHandle);
+      mirror_.team(history_, call.mcHandle);
     }
   }
 }
@@ -236,19 +238,21 @@ void Session::note_change(const CallStruct& call, const Step<CallStruct>& step) 
     return;
   if constexpr (kGivesUp<CallStruct>) timeline_.gone(call, step.change, step.origin);
   if constexpr (kMakes<CallStruct> || RecordsAtOnce<CallStruct>) {
-    timeline_.made(books_, call, step.origin);
+    timeline_.made(history_, call, step.origin);
   }
 }
 
 template <class CallStruct>
 void Session::look_up_unknown(const CallStruct& call, LateFacts& facts) {
-  if (const auto handle = strange_handle(books_.model, call)) [[unlikely]]
+  if (const auto handle = unknown_handle(history_.model, call)) [[unlikely]]
     ask_about(*handle, facts.write());
-  CUmemoryPool pool = strange_pool(books_.model, call);
+  CUmemoryPool pool = unknown_pool(history_.model, call);
   if (pool) [[unlikely]]
     ask_about(pool, facts.write());
-  if constexpr (requires(Desk desk) { Policy<CallStruct>::look(desk, call, facts); }) {
-    Desk lent = desk();
+  if constexpr (requires(PolicyResources resources) {
+                  Policy<CallStruct>::look(resources, call, facts);
+                }) {
+    PolicyResources lent = policy_resources();
     Policy<CallStruct>::look(lent, call, facts);
   }
 }
@@ -256,10 +260,10 @@ void Session::look_up_unknown(const CallStruct& call, LateFacts& facts) {
 template <class CallStruct>
 Violations Session::check_call(const CallStruct& call, const Step<CallStruct>& step) const {
   if constexpr (kTouches<CallStruct>) {
-    return check_touches(books_.model, CallStruct::kEntryPoint, step.kept.list, step.kept.count,
+    return check_touches(history_.model, CallStruct::kEntryPoint, step.kept.list, step.kept.count,
                          step.facts.read());
   } else {
-    return check(books_.model, call, step.facts.read());
+    return check(history_.model, call, step.facts.read());
   }
 }
 
@@ -279,11 +283,11 @@ void Session::after([[maybe_unused]] const CallStruct& call,
       return;
   }
   if constexpr (kGivesUp<CallStruct> || kMakes<CallStruct>) {
-    Desk lent = desk();
+    PolicyResources lent = policy_resources();
     if constexpr (requires { Special::ended_nothing(lent, call); }) {
       if (Special::ended_nothing(lent, call)) {
         const Locked lock(mutex_);
-        books_.model.undo(call, step.origin, step.change);
+        history_.model.undo(call, step.origin, step.change);
         mirror(call, step);
         if (timeline_.on()) timeline_.undone(step.origin);
         return;
@@ -297,7 +301,7 @@ void Session::after([[maybe_unused]] const CallStruct& call,
     }
     [[maybe_unused]] bool noted = false;
     if constexpr (kGivesUp<CallStruct>) noted = step.change.begun;
-    books_.model.confirm(call, step.facts.read(), step.origin, step.change);
+    history_.model.confirm(call, step.facts.read(), step.origin, step.change);
     if constexpr (requires { Special::record(lent, call, step); }) {
       Special::record(lent, call, step);
     }
@@ -347,7 +351,7 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
   if constexpr (kGivesUp<CallStruct> || RecordsAtOnce<CallStruct>) {
     if (!over || RecordsAtOnce<CallStruct>) {
       const Locked lock(mutex_);
-      books_.model.undo(call, step.origin, step.change);
+      history_.model.undo(call, step.origin, step.change);
       mirror(call, step);
       if (timeline_.on()) timeline_.undone(step.origin);
     }

@@ -274,11 +274,11 @@ void accept_order(AnsweringDriver& driver) {
 
 void accept_mappings(AnsweringDriver& driver) {
   const auto accepts = [](auto...) { return CUDA_SUCCESS; };
-  driver.set(calls::MemAddressReserve{},
-             [](CUdeviceptr* out, std::size_t, std::size_t, CUdeviceptr wish, unsigned long long) {
-               *out = wish;
-               return CUDA_SUCCESS;
-             });
+  driver.set(calls::MemAddressReserve{}, [](CUdeviceptr* out, std::size_t, std::size_t,
+                                            CUdeviceptr purpose, unsigned long long) {
+    *out = purpose;
+    return CUDA_SUCCESS;
+  });
   driver.set(calls::MemAddressFree{}, accepts);
   driver.set(calls::MemCreate{}, [](CUmemGenericAllocationHandle* handle, std::size_t,
                                     const CUmemAllocationProp*, unsigned long long) {

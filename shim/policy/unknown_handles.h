@@ -25,25 +25,25 @@ void visit_handles(const CallStruct& call, Visitor&& visit) {
 
 /// The one handle that the model does not know: of two a fact would say nothing.
 template <class CallStruct>
-std::optional<CUmemGenericAllocationHandle> strange_handle(const Model& model,
+std::optional<CUmemGenericAllocationHandle> unknown_handle(const Model& model,
                                                            const CallStruct& call) {
-  int unknown = 0;
-  CUmemGenericAllocationHandle stranger = 0;
+  int count = 0;
+  CUmemGenericAllocationHandle unknown = 0;
   visit_handles(call, [&](CUmemGenericAllocationHandle handle) {
     if (model.allocation(handle)) return;
-    ++unknown;
-    stranger = handle;
+    ++count;
+    unknown = handle;
   });
-  if (unknown != 1) return std::nullopt;
-  return stranger;
+  if (count != 1) return std::nullopt;
+  return unknown;
 }
 
 /// A pool that the call takes by value in a parameter called `pool` or `memPool`, or that holds the
 /// memory of its address, and that the model does not know; null if there is none.
 template <class CallStruct>
-CUmemoryPool strange_pool(const Model& model, const CallStruct& call) {
-  if constexpr (requires { Policy<CallStruct>::strange_pool(model, call); }) {
-    return Policy<CallStruct>::strange_pool(model, call);
+CUmemoryPool unknown_pool(const Model& model, const CallStruct& call) {
+  if constexpr (requires { Policy<CallStruct>::unknown_pool(model, call); }) {
+    return Policy<CallStruct>::unknown_pool(model, call);
   } else if constexpr (requires(CUmemoryPool pool) { pool = call.pool; }) {
     return call.pool && !model.pools().find(call.pool) ? call.pool : nullptr;
   } else if constexpr (requires(CUmemoryPool pool) { pool = call.memPool; }) {

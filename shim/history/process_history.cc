@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/history/books.h"
+#include "shim/history/process_history.h"
 
 #include <sys/stat.h>
 
@@ -9,19 +9,19 @@
 
 namespace cuvmm::shim {
 
-bool Books::still_exported(const Export& one) const {
+bool ProcessHistory::still_exported(const Export& one) const {
   const auto made = exported.find(one.fd);
   if (made == exported.end()) return false;
   const DescriptorIdentity now = identify_descriptor(one.fd);
   return now != DescriptorIdentity{} && now == made->second;
 }
 
-bool Books::exports_allocation(int fd) const {
+bool ProcessHistory::exports_allocation(int fd) const {
   const auto found = model.exports().find(fd);
   return found != model.exports().end() && still_exported(found->second);
 }
 
-std::uint64_t Books::exported_size(int fd) const {
+std::uint64_t ProcessHistory::exported_size(int fd) const {
   const auto found = model.exports().find(fd);
   if (found == model.exports().end() || !still_exported(found->second)) return 0;
   // Device files share one inode: there, a number used again for another export looks the same.
@@ -30,25 +30,25 @@ std::uint64_t Books::exported_size(int fd) const {
   return found->second.size;
 }
 
-bool Books::still_open(const Received& dma_buf) const {
+bool ProcessHistory::still_open(const Received& dma_buf) const {
   const DescriptorIdentity now = identify_descriptor(dma_buf.one.fd);
   return now != DescriptorIdentity{} && now == dma_buf.identity;
 }
 
-void Books::add_left_dma_bufs(Violations& leaks) const {
+void ProcessHistory::add_left_dma_bufs(Violations& leaks) const {
   for (const auto& [fd, one] : received) {
     if (!one.dma_buf || !still_open(one)) continue;
     leaks.append(check_left(model, {fd, one.base, one.one.size, one.one.made, one.memory}));
   }
 }
 
-void Books::forget_descriptor(int fd) {
+void ProcessHistory::forget_descriptor(int fd) {
   model.closed(fd);
   exported.erase(fd);
   received.erase(fd);
 }
 
-bool Books::end_descriptor(int fd, bool open, const Origin& at) {
+bool ProcessHistory::end_descriptor(int fd, bool open, const Origin& at) {
   const auto made = model.exports().find(fd);
   const auto came = received.find(fd);
   ClosedDescriptor known{{}, at};
@@ -64,7 +64,7 @@ bool Books::end_descriptor(int fd, bool open, const Origin& at) {
   return open;
 }
 
-bool Books::duplicate(int from, int to, const Origin& at) {
+bool ProcessHistory::duplicate(int from, int to, const Origin& at) {
   if (exports_allocation(from)) {
     Export second = model.exports().at(from);
     second.fd = to;
@@ -83,7 +83,7 @@ bool Books::duplicate(int from, int to, const Origin& at) {
   return true;
 }
 
-void Books::clear() {
+void ProcessHistory::clear() {
   model.clear();
   exported.clear();
   ipc_log.clear();
@@ -93,7 +93,7 @@ void Books::clear() {
   plain_ended = 0;
 }
 
-void Books::abandon() {
+void ProcessHistory::abandon() {
   new (&model) Model();
   new (&exported) decltype(exported)();
   new (&ipc_log) IpcLog();

@@ -22,7 +22,7 @@ struct Received {
   DescriptorIdentity identity;  ///< of a dma-buf
 };
 
-struct Books {
+struct ProcessHistory {
   /// The last call that ended memory of cuMemAlloc where a reservation may have been before: what
   /// is wrong there has this reason now.
   std::uint64_t plain_ended = 0;
