@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "rulebook/model/objects.h"
+#include "rulebook/objects/objects.h"
 
 namespace cuvmm::live {
 

@@ -21,7 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rulebook/violation.h"
+#include "rulebook/base/violation.h"
 
 namespace cuvmm::live {
 

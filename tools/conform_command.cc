@@ -12,7 +12,7 @@
 #include "conformance/run/conform.h"
 #include "conformance/run/conform_report.h"
 #include "conformance/suite/suite.h"
-#include "rulebook/limits.h"
+#include "rulebook/base/limits.h"
 #include "tools/atomic_file.h"
 #include "tools/commands.h"
 #include "tools/run/driver_choice.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "conformance/suite/case.h"
+#include "rulebook/catalogue/rule.h"
 #include "rulebook/profile/profile.h"
-#include "rulebook/rule.h"
 
 namespace cuvmm::conformance {
 

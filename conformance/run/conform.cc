@@ -8,7 +8,7 @@
 
 #include "api/symbols/find_entry.h"
 #include "program/run_program.h"
-#include "rulebook/rule.h"
+#include "rulebook/catalogue/rule.h"
 
 namespace cuvmm::conformance {
 

@@ -6,7 +6,7 @@
 
 #include "api/driver.h"
 #include "conformance/run/testing.h"
-#include "rulebook/rule.h"
+#include "rulebook/catalogue/rule.h"
 
 namespace cuvmm::conformance {
 namespace {

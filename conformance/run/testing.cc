@@ -7,7 +7,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "rulebook/rule.h"
+#include "rulebook/catalogue/rule.h"
 
 namespace cuvmm::conformance::testing_support {
 

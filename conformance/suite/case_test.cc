@@ -14,7 +14,7 @@
 #include "conformance/record/record.h"
 #include "conformance/run/testing.h"
 #include "conformance/suite/family_cases.h"
-#include "rulebook/rule.h"
+#include "rulebook/catalogue/rule.h"
 
 namespace cuvmm::conformance {
 namespace {

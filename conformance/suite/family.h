@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "program/program.h"
-#include "rulebook/rule.h"
+#include "rulebook/catalogue/rule.h"
 
 namespace cuvmm::conformance {
 

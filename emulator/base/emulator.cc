@@ -14,7 +14,7 @@
 #include "emulator/luck/luck.h"
 #include "emulator/machine/device_attributes.h"
 #include "emulator/machine/device_identity.h"
-#include "rulebook/describe_devices.h"
+#include "rulebook/base/describe_devices.h"
 
 namespace cuvmm::emulator {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rulebook/limits.h"
+#include "rulebook/base/limits.h"
 
 namespace cuvmm::emulator {
 

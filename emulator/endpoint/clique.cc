@@ -8,7 +8,7 @@
 #include "emulator/entry/base.h"
 #include "emulator/entry/locked.h"
 #include "emulator/machine/device_attributes.h"
-#include "rulebook/describe_devices.h"
+#include "rulebook/base/describe_devices.h"
 
 namespace cuvmm::emulator {
 

@@ -10,7 +10,7 @@
 #include "emulator/base/descriptor.h"
 #include "emulator/machine/team.h"
 #include "rulebook/profile/profile.h"
-#include "rulebook/sharing/ipc_state.h"
+#include "rulebook/states/ipc_state.h"
 
 namespace cuvmm::emulator {
 

@@ -25,7 +25,7 @@
 #include "emulator/vmm/multicast.h"
 #include "emulator/vmm/multicast_entry.h"
 #include "emulator/vmm/vmm_entry.h"
-#include "rulebook/check.h"
+#include "rulebook/check/check.h"
 
 namespace cuvmm::emulator {
 

@@ -5,7 +5,7 @@
 
 #include "emulator/base/emulator.h"
 #include "emulator/base/mutation.h"
-#include "rulebook/check.h"
+#include "rulebook/check/check.h"
 
 namespace cuvmm::emulator {
 

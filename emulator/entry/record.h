@@ -3,7 +3,7 @@
 #pragma once
 
 #include "emulator/base/emulator.h"
-#include "rulebook/check.h"
+#include "rulebook/check/check.h"
 
 namespace cuvmm::emulator {
 

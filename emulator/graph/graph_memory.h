@@ -8,7 +8,7 @@
 #include <map>
 #include <optional>
 
-#include "rulebook/model/objects.h"
+#include "rulebook/objects/objects.h"
 
 namespace cuvmm::emulator {
 

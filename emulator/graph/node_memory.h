@@ -9,7 +9,7 @@
 
 #include "emulator/machine/address_space.h"
 #include "emulator/pool/pools.h"
-#include "rulebook/model/objects.h"
+#include "rulebook/objects/objects.h"
 
 namespace cuvmm::emulator {
 

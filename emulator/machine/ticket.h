@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "emulator/machine/shareable.h"
-#include "rulebook/platform.h"
-#include "rulebook/sharing/ipc_state.h"
+#include "rulebook/base/platform.h"
+#include "rulebook/states/ipc_state.h"
 
 namespace cuvmm::emulator {
 

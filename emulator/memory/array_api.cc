@@ -9,7 +9,7 @@
 #include "emulator/entry/record.h"
 #include "emulator/machine/device_attributes.h"
 #include "emulator/memory/memory_entry.h"
-#include "rulebook/array/array_objects.h"
+#include "rulebook/objects/array_objects.h"
 
 namespace cuvmm::emulator {
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <utility>
 
-#include "rulebook/array/array_objects.h"
+#include "rulebook/objects/array_objects.h"
 
 namespace cuvmm::emulator {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "emulator/nvml/error.h"
-#include "rulebook/limits.h"
+#include "rulebook/base/limits.h"
 #include "rulebook/profile/profile.h"
 
 namespace cuvmm::nvml {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "emulator/base/emulator.h"
-#include "rulebook/check.h"
+#include "rulebook/check/check.h"
 
 namespace cuvmm::emulator {
 

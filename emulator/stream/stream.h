@@ -12,7 +12,7 @@
 #include "emulator/context/context.h"
 #include "emulator/machine/physical.h"
 #include "emulator/stream/queues.h"
-#include "rulebook/sharing/ipc_state.h"
+#include "rulebook/states/ipc_state.h"
 
 namespace cuvmm::emulator {
 

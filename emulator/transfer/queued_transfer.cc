@@ -8,7 +8,7 @@
 
 #include "emulator/base/quirks.h"
 #include "emulator/stream/work.h"
-#include "rulebook/check.h"
+#include "rulebook/check/check.h"
 #include "rulebook/order/host_wait.h"
 
 namespace cuvmm::emulator {

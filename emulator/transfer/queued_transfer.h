@@ -6,7 +6,7 @@
 
 #include "emulator/base/emulator.h"
 #include "emulator/transfer/transfer.h"
-#include "rulebook/data/touch.h"
+#include "rulebook/check/touch.h"
 
 namespace cuvmm::emulator {
 

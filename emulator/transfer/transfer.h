@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "emulator/base/emulator.h"
-#include "rulebook/data/touch.h"
+#include "rulebook/check/touch.h"
 
 namespace cuvmm::emulator {
 

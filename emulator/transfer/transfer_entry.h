@@ -10,7 +10,7 @@
 #include "emulator/transfer/queued_transfer.h"
 #include "emulator/transfer/transfer_plan.h"
 #include "rulebook/array/array_uses.h"
-#include "rulebook/check.h"
+#include "rulebook/check/check.h"
 
 namespace cuvmm::emulator {
 

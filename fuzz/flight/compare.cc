@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "rulebook/rule.h"
+#include "rulebook/catalogue/rule.h"
 
 namespace cuvmm::fuzz::flight {
 

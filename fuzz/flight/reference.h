@@ -11,7 +11,7 @@
 
 #include "api/calls.h"
 #include "fuzz/flight/history.h"
-#include "rulebook/rule.h"
+#include "rulebook/catalogue/rule.h"
 
 namespace cuvmm::fuzz::flight {
 

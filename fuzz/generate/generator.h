@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "fuzz/generate/style.h"
-#include "rulebook/rule.h"
+#include "rulebook/catalogue/rule.h"
 
 namespace cuvmm::fuzz {
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "fuzz/ops/op.h"
-#include "rulebook/rule.h"
+#include "rulebook/catalogue/rule.h"
 
 namespace cuvmm::fuzz {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "rulebook/check_support.h"
+#include "rulebook/check/check_support.h"
 
 namespace cuvmm {
 using namespace detail;

@@ -2,7 +2,7 @@
 // Arrays whose making was seen: whether they ended, and what cuMemMapArrayAsync maps of them.
 #pragma once
 
-#include "rulebook/check_support.h"
+#include "rulebook/check/check_support.h"
 
 namespace cuvmm::detail {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "rulebook/batch/operations.h"
-#include "rulebook/check_support.h"
+#include "rulebook/check/check_support.h"
 
 namespace cuvmm::detail {
 

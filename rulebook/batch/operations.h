@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <string>
 
-#include "rulebook/check.h"
-#include "rulebook/data/touch.h"
+#include "rulebook/check/check.h"
+#include "rulebook/check/touch.h"
 
 namespace cuvmm {
 

@@ -2,10 +2,10 @@
 // Copies, fills and frees that touch VMM addresses.
 #include <algorithm>
 
-#include "rulebook/data/touch.h"
+#include "rulebook/check/check_prop.h"
+#include "rulebook/check/touch.h"
 #include "rulebook/order/check_work.h"
 #include "rulebook/sharing/check_multicast.h"
-#include "rulebook/vmm/check_prop.h"
 
 namespace cuvmm {
 using namespace detail;

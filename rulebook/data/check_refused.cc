@@ -2,7 +2,7 @@
 // Why a driver refused a copy or a fill: its memory has ended, or is smaller than what it touches.
 #include <string_view>
 
-#include "rulebook/check_support.h"
+#include "rulebook/check/check_support.h"
 #include "rulebook/data/refused.h"
 
 namespace cuvmm {

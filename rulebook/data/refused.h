@@ -2,7 +2,7 @@
 // What there is to know of the addresses of a copy that a driver refused (check_refused_touches()).
 #pragma once
 
-#include "rulebook/data/touch.h"
+#include "rulebook/check/touch.h"
 
 namespace cuvmm {
 

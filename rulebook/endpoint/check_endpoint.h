@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "rulebook/check_support.h"
+#include "rulebook/check/check_support.h"
 
 namespace cuvmm::detail {
 

@@ -2,8 +2,8 @@
 // The entry points that bind memory to a logical endpoint, and cuLogicalEndpointUnbind.
 #include <algorithm>
 
+#include "rulebook/check/check_prop.h"
 #include "rulebook/endpoint/check_endpoint.h"
-#include "rulebook/vmm/check_prop.h"
 
 namespace cuvmm {
 using namespace detail;

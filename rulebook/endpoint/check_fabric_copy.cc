@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "api/default_stream.h"
-#include "rulebook/data/touch.h"
+#include "rulebook/check/check_prop.h"
+#include "rulebook/check/touch.h"
 #include "rulebook/endpoint/check_endpoint.h"
-#include "rulebook/vmm/check_prop.h"
 
 namespace cuvmm {
 using namespace detail;

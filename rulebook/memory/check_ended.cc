@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rulebook/memory/check_ended.h"
 
-#include "rulebook/check_support.h"
+#include "rulebook/check/check_support.h"
 
 namespace cuvmm {
 using namespace detail;

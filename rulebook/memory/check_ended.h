@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "rulebook/violation.h"
+#include "rulebook/base/violation.h"
 
 namespace cuvmm {
 

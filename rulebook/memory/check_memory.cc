@@ -2,7 +2,7 @@
 // Plain memory: allocated, registered, freed, asked about. What is freed may have been made by a
 // route that nobody saw, and freed memory may be another's by now: so most of it is certain only
 // where everything is seen, and else once the driver refused.
-#include "rulebook/check_support.h"
+#include "rulebook/check/check_support.h"
 
 namespace cuvmm {
 using namespace detail;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "rulebook/memory/memory_left.h"
+#include "rulebook/leaks/memory_left.h"
 #include "rulebook/testing/world.h"
 
 namespace cuvmm::testing::check_memory_test {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "rulebook/base/violation.h"
 #include "rulebook/model/model.h"
 #include "rulebook/order/uses.h"
-#include "rulebook/violation.h"
 
 namespace cuvmm {
 

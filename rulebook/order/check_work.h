@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "rulebook/check_support.h"
+#include "rulebook/check/check_support.h"
 #include "rulebook/order/uses.h"
 
 namespace cuvmm {

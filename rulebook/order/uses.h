@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "rulebook/model/objects.h"
+#include "rulebook/base/evidence.h"
+#include "rulebook/objects/objects.h"
 #include "rulebook/order/clock.h"
-#include "rulebook/order/evidence.h"
 #include "rulebook/order/ring.h"
 #include "rulebook/order/stream_map.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the pieces of a range lie.
-#include "rulebook/check_support.h"
+#include "rulebook/check/check_support.h"
 
 namespace cuvmm {
 using namespace detail;

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "rulebook/vmm/check_prop.h"
+#include "rulebook/check/check_prop.h"
 
 namespace cuvmm {
 using namespace detail;

@@ -2,7 +2,7 @@
 // What the checks of pools share.
 #pragma once
 
-#include "rulebook/check_support.h"
+#include "rulebook/check/check_support.h"
 
 namespace cuvmm::detail {
 

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "rulebook/platform.h"
+#include "rulebook/base/platform.h"
+#include "rulebook/base/violation.h"
+#include "rulebook/catalogue/rule.h"
 #include "rulebook/profile/quirk.h"
-#include "rulebook/rule.h"
-#include "rulebook/violation.h"
 
 namespace cuvmm {
 
@@ -66,7 +66,7 @@ struct Profile {
   std::optional<int> attribute(int number, int devices) const;
 
   /// Per entry point: rules in the order in which this driver checks them. Rules not named come
-  /// after, in the order of rulebook/check_*.cc.
+  /// after, in the order of rulebook/*/check_*.cc.
   std::map<EntryPoint, std::vector<Rule>> order;
 
   /// Why it answers so, if the profile says; "" else.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <climits>
 
-#include "rulebook/check_support.h"
+#include "rulebook/check/check_support.h"
 #include "rulebook/order/check_work.h"
 #include "rulebook/sharing/check_external.h"
 

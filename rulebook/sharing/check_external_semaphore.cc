@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuImportExternalSemaphore, signals and waits.
-#include "rulebook/check_support.h"
+#include "rulebook/check/check_support.h"
 #include "rulebook/sharing/check_external.h"
 
 namespace cuvmm {

@@ -2,7 +2,7 @@
 // cuIpc*: legacy inter-process handles of memory and events.
 #include <algorithm>
 
-#include "rulebook/check_support.h"
+#include "rulebook/check/check_support.h"
 #include "rulebook/order/check_work.h"
 
 namespace cuvmm {

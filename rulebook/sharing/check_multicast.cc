@@ -4,8 +4,8 @@
 
 #include <bit>
 
+#include "rulebook/check/check_prop.h"
 #include "rulebook/endpoint/check_endpoint.h"
-#include "rulebook/vmm/check_prop.h"
 
 namespace cuvmm {
 using namespace detail;

@@ -3,7 +3,7 @@
 // multicast objects. Internal to rulebook/.
 #pragma once
 
-#include "rulebook/check_support.h"
+#include "rulebook/check/check_support.h"
 
 namespace cuvmm::detail {
 

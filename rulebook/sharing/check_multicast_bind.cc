@@ -2,8 +2,8 @@
 // The four entry points that bind memory to a multicast object.
 #include <algorithm>
 
+#include "rulebook/check/check_prop.h"
 #include "rulebook/sharing/check_multicast.h"
-#include "rulebook/vmm/check_prop.h"
 
 namespace cuvmm {
 using namespace detail;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <climits>
 
-#include "rulebook/check_support.h"
-#include "rulebook/vmm/check_prop.h"
+#include "rulebook/check/check_prop.h"
+#include "rulebook/check/check_support.h"
 
 namespace cuvmm {
 using namespace detail;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "api/sizes.h"
-#include "rulebook/check.h"
-#include "rulebook/data/touch.h"
+#include "rulebook/check/check.h"
+#include "rulebook/check/touch.h"
 
 namespace cuvmm::testing {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuMemSetAccess and cuMemGetAccess.
+#include "rulebook/check/check_prop.h"
 #include "rulebook/order/check_work.h"
 #include "rulebook/sharing/check_multicast.h"
-#include "rulebook/vmm/check_prop.h"
 
 namespace cuvmm {
 using namespace detail;

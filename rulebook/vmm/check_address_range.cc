@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuMemAddressReserve and cuMemAddressFree.
-#include "rulebook/check_support.h"
+#include "rulebook/check/check_support.h"
 
 namespace cuvmm {
 using namespace detail;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuMemCreate, cuMemRelease, properties, retain and granularity.
+#include "rulebook/check/check_prop.h"
 #include "rulebook/sharing/check_multicast.h"
-#include "rulebook/vmm/check_prop.h"
 
 namespace cuvmm {
 using namespace detail;

@@ -4,7 +4,7 @@
 
 #include "api/location.h"
 #include "rulebook/array/check_region.h"
-#include "rulebook/check_support.h"
+#include "rulebook/check/check_support.h"
 #include "rulebook/sharing/check_external.h"
 
 namespace cuvmm {

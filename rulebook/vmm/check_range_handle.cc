@@ -3,8 +3,8 @@
 #include <cstring>
 #include <optional>
 
-#include "rulebook/check_support.h"
-#include "rulebook/vmm/check_prop.h"
+#include "rulebook/check/check_prop.h"
+#include "rulebook/check/check_support.h"
 #include "rulebook/vmm/left_dma_buf.h"
 
 namespace cuvmm {

@@ -4,8 +4,8 @@
 
 #include <atomic>
 
-#include "rulebook/data/touch.h"
-#include "rulebook/model/objects.h"
+#include "rulebook/check/touch.h"
+#include "rulebook/objects/objects.h"
 
 namespace cuvmm::shim {
 

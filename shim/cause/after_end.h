@@ -4,7 +4,7 @@
 #pragma once
 
 #include "api/calls.h"
-#include "rulebook/violation.h"
+#include "rulebook/base/violation.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {

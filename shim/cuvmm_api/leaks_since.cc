@@ -6,8 +6,8 @@
 #include <string>
 
 #include "api/words.h"
-#include "rulebook/check_support.h"
-#include "rulebook/memory/memory_left.h"
+#include "rulebook/check/check_support.h"
+#include "rulebook/leaks/memory_left.h"
 
 namespace cuvmm::shim {
 

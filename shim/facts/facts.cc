@@ -17,8 +17,8 @@
 
 #include "api/newer/pools.h"
 #include "api/posix/cancel_off.h"
-#include "rulebook/describe_devices.h"
-#include "rulebook/limits.h"
+#include "rulebook/base/describe_devices.h"
+#include "rulebook/base/limits.h"
 
 namespace cuvmm::shim {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "api/driver.h"
+#include "rulebook/base/platform.h"
 #include "rulebook/model/model.h"
-#include "rulebook/platform.h"
 #include "shim/base/owned_mutex.h"
 
 namespace cuvmm::shim {

@@ -6,7 +6,7 @@
 #include <new>
 #include <type_traits>
 
-#include "rulebook/platform.h"
+#include "rulebook/base/platform.h"
 
 namespace cuvmm::shim {
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "rulebook/violation.h"
+#include "rulebook/base/violation.h"
 
 namespace cuvmm::shim {
 

@@ -6,9 +6,9 @@
 #include "api/driver.h"
 #include "api/words.h"
 #include "live/frames/stack_text.h"
-#include "rulebook/violation.h"
 #include "shim/findings/finding_members.h"
 #include "shim/output/json.h"
+#include "rulebook/base/violation.h"
 
 namespace cuvmm::shim {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "rulebook/violation.h"
+#include "rulebook/base/violation.h"
 
 namespace cuvmm::shim {
 

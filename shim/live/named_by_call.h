@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "api/calls.h"
-#include "rulebook/model/objects.h"
+#include "rulebook/objects/objects.h"
 
 namespace cuvmm::shim {
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "rulebook/check.h"
+#include "rulebook/check/check.h"
 #include "rulebook/model/model.h"
 
 namespace cuvmm::shim {

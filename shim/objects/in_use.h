@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "rulebook/check.h"
+#include "rulebook/check/check.h"
 #include "rulebook/model/model.h"
 #include "shim/stack/stacks.h"
 

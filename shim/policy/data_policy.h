@@ -8,7 +8,7 @@
 #include "api/area.h"
 #include "rulebook/array/array_uses.h"
 #include "rulebook/batch/operations.h"
-#include "rulebook/check.h"
+#include "rulebook/check/check.h"
 #include "shim/policy/policy.h"
 
 namespace cuvmm::shim {

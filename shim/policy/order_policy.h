@@ -11,7 +11,7 @@
 
 #include "api/default_stream.h"
 #include "api/symbols/symbols.h"
-#include "rulebook/violation.h"
+#include "rulebook/base/violation.h"
 #include "shim/policy/data_policy.h"
 #include "shim/queued_work/arguments/pointers.h"
 #include "shim/queued_work/arguments/ptx_parameters.h"

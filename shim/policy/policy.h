@@ -19,7 +19,7 @@
 // `ask`, `made` and `record` are handed (PolicyResources&, const CallStruct&, Step<CallStruct>&).
 #pragma once
 
-#include "rulebook/check.h"
+#include "rulebook/check/check.h"
 #include "rulebook/model/model.h"
 #include "shim/base/bounds.h"
 #include "shim/facts/facts.h"

@@ -14,8 +14,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "rulebook/model/seldom.h"
-#include "rulebook/order/found_work.h"
+#include "rulebook/base/found_work.h"
+#include "rulebook/containers/seldom.h"
 #include "rulebook/order/host_wait.h"
 #include "rulebook/order/order_state.h"
 #include "rulebook/order/uses.h"

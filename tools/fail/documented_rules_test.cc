@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "failure/documented.h"
-#include "rulebook/rule.h"
+#include "rulebook/catalogue/rule.h"
 
 namespace cuvmm::failure {
 namespace {

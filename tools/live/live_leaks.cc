@@ -15,7 +15,7 @@
 #include "api/words.h"
 #include "live/counted.h"
 #include "live/words.h"
-#include "rulebook/check.h"
+#include "rulebook/check/check.h"
 #include "tools/live/open_files.h"
 #include "tools/live/process_view.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "live/reader.h"
+#include "rulebook/base/violation.h"
 #include "rulebook/model/model.h"
-#include "rulebook/violation.h"
 #include "tools/report/json.h"
 
 namespace cuvmm::tools {
@@ -26,7 +26,7 @@ struct LiveLeaks {
   std::uint64_t unseen =
       0;                    ///< objects that the process could not show: there may be leaks in them
   std::uint64_t calls = 0;  ///< the number to give as the next mark
-  Violations given_up;      ///< by the rules of the exit (rulebook/check_exit.cc)
+  Violations given_up;      ///< by the rules of the exit (rulebook/leaks/check_exit.cc)
   std::vector<Grown> grown;  ///< made since the mark and still there, the most bytes first
 };
 

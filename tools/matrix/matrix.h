@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rulebook/rule.h"
+#include "rulebook/catalogue/rule.h"
 
 namespace cuvmm::tools {
 

@@ -2,7 +2,7 @@
 // cuvmm predict FILE: on which machines a recorded program would fail, and where first.
 #include <memory>
 
-#include "rulebook/limits.h"
+#include "rulebook/base/limits.h"
 #include "tools/commands.h"
 #include "tools/replay/predict.h"
 #include "tools/usage.h"

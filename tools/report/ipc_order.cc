@@ -11,8 +11,8 @@
 #include <string>
 #include <tuple>
 
-#include "rulebook/rule.h"
-#include "rulebook/violation.h"
+#include "rulebook/base/violation.h"
+#include "rulebook/catalogue/rule.h"
 
 namespace cuvmm::tools {
 

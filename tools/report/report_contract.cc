@@ -5,7 +5,7 @@
 #include <functional>
 #include <span>
 
-#include "rulebook/rule.h"
+#include "rulebook/catalogue/rule.h"
 
 namespace cuvmm::tools {
 

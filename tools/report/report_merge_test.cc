@@ -8,7 +8,7 @@
 #include <fstream>
 #include <ostream>
 
-#include "rulebook/rule.h"
+#include "rulebook/catalogue/rule.h"
 #include "tools/report/summary.h"
 #include "tools/report/testing_report.h"
 #include "tools/temporary_folder.h"

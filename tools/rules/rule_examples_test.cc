@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "program/program.h"
-#include "rulebook/rule.h"
+#include "rulebook/catalogue/rule.h"
 
 namespace cuvmm::tools {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rulebook/rule.h"
+#include "rulebook/catalogue/rule.h"
 
 namespace cuvmm::tools {
 

@@ -18,7 +18,7 @@
 
 #include "failure/spec.h"
 #include "live/frames/suppression_text.h"
-#include "rulebook/limits.h"
+#include "rulebook/base/limits.h"
 #include "tools/commands.h"
 #include "tools/help/help_formatter.h"
 #include "tools/hostile/hostile_words.h"

@@ -42,7 +42,7 @@ class NewEntry:
             said = f"'{area}' is no area" if area else "the area is missing"
             raise Mistake(f"{said}: `./dev entry {function} --area AREA`. The areas: "
                           f"{', '.join(each for each in areas if each != 'general')}. A new one is a file in rulebook/rules/, "
-                          "a line of rulebook/rules.def, and a title in tools/rules/rule_pages.cc")
+                          "a line of rulebook/catalogue/rules.def, and a title in tools/rules/rule_pages.cc")
         self.folders = headers.folders(tree.root)
         if not self.folders:
             raise Mistake("there are no CUDA headers here; `./dev headers newest` fetches them")
@@ -156,7 +156,7 @@ def define(entry, *lines):
 
 def a_copy(entry):
     """A copy or fill has no check and no perform() of its own."""
-    return entry.area == "data" and not entry.is_new and f"CUVMM_DECLARE({entry.name})" not in entry.tree.read("rulebook/check.h")
+    return entry.area == "data" and not entry.is_new and f"CUVMM_DECLARE({entry.name})" not in entry.tree.read("rulebook/check/check.h")
 
 
 @functools.lru_cache(maxsize=1)
@@ -175,7 +175,7 @@ def checked(name):
 
 
 def check_path(entry):
-    for path in entry.tree.find("rulebook/check*.cc", "rulebook/*/check_*.cc"):
+    for path in entry.tree.find("rulebook/*/check_*.cc"):
         if checked(entry.name).search(entry.tree.read(path)):
             return path
     if entry.area == "data":
@@ -241,7 +241,7 @@ PLACES = (
           lambda text, entry: re.search(r"^CUVMM_ENTRY\(%s," % entry.name, text, re.M), write_table),
     Place("the check, without rules so far", check_path,
           lambda text, entry: checked(entry.name).search(text), write_check),
-    Place("the declaration of the check", lambda entry: "rulebook/check.h" if entry.area == "data" and not a_copy(entry) else None,
+    Place("the declaration of the check", lambda entry: "rulebook/check/check.h" if entry.area == "data" and not a_copy(entry) else None,
           lambda text, entry: f"CUVMM_DECLARE({entry.name})" in text, write_data_check),
     Place("the emulator's declaration", declaration_path, lambda text, entry: re.search(DECLARED % entry.name, text, re.M),
           write_declaration),
@@ -300,11 +300,11 @@ def notes(entry):
             out.append(f"{path}:{line} defines the function already, without rules. Move its body to perform(), and delete it")
     if entry.area == "data":
         plan = "".join(tree.find("emulator/**/transfer_plan.h"))
-        out.append("a copy or fill has no check and no perform() of its own: instead of these, touches() in rulebook/data/touch.cc "
+        out.append("a copy or fill has no check and no perform() of its own: instead of these, touches() in rulebook/check/touch.cc "
                    f"and plan() in {plan}")
-    out.append("if a success makes or ends an object: begin(), confirm() and undo() of its area's state in rulebook/*/*_state.h and .cc")
+    out.append("if a success makes or ends an object: begin(), confirm() and undo() of its area's state in rulebook/states/*_state.h and .cc")
     out.append("if the shim must do something beside what it does for every call: a Policy in shim/policy/")
-    out.append("if the check needs a fact that only the driver knows: a field of Facts in rulebook/platform.h, "
+    out.append("if the check needs a fact that only the driver knows: a field of Facts in rulebook/base/platform.h, "
                "which shim/facts/facts.cc and the emulator's add_facts() fill")
     out.append("if a stream that captures forbids the call: emulator/context/capture_gate.h")
     out.append("if the fuzzer is to make the call: its line among the ops of fuzz/ops/, and the naive reference in fuzz/reference/")

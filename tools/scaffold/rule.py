@@ -32,7 +32,7 @@ class NewRule:
         self.area = self.entry.area
         if self.area not in tree.areas():
             raise Mistake(f"{self.function} is of area '{self.area}', which has no rules. Its rules need an area of "
-                          "rulebook/rules.def: change the area in api/entry_points.def first")
+                          "rulebook/catalogue/rules.def: change the area in api/entry_points.def first")
         of_entry = [rule for rule in tree.rules(self.area) if rule.entry == self.entry.name and rule.id != rule_id]
         known = tree.all_rules().get(rule_id)
         self.is_new = known is None
@@ -100,8 +100,8 @@ def shares_check(tree, name):
 
 def check_file(rule):
     if rule.kind == "leak":
-        return "rulebook/check_exit.cc"
-    for path in rule.tree.find("rulebook/*/check_*.cc", "rulebook/check*.cc"):
+        return "rulebook/leaks/check_exit.cc"
+    for path in rule.tree.find("rulebook/*/check_*.cc"):
         if not path.endswith("_test.cc") and check_function(rule.entry.name).search(rule.tree.read(path)):
             return path
     if rule.area == "data":

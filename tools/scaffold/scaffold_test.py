@@ -197,7 +197,7 @@ class Rule(Copy):
         self.assertEqual(set(self.changed()), {"rulebook/rules/map.def"})
         self.assertIn("CUVMM_UNCHECKABLE(MapXSeen,", self.tree.read("rulebook/rules/map.def"))
         self.run_("rule", "cuMemMap-x-ended", "--kind", "leak")
-        self.assertEqual(set(self.changed()), {"rulebook/rules/map.def", "rulebook/check_exit.cc", "rulebook/vmm/check_map_test.cc"})
+        self.assertEqual(set(self.changed()), {"rulebook/rules/map.def", "rulebook/leaks/check_exit.cc", "rulebook/vmm/check_map_test.cc"})
         self.run_("rule", "cuMemGetAccess-x-there", "--kind", "question")
         self.assertIn("CUVMM_QUESTION(GetAccessXThere,", self.tree.read("rulebook/rules/access.def"))
 
@@ -277,7 +277,7 @@ class Entry(Copy):
 
     def test_a_copy_of_its_own_kind_is_declared_by_hand(self):
         self.run_("entry", "cuScaffoldEnd", "--area", "data")
-        self.assertEqual(self.changed()["rulebook/check.h"], ["CUVMM_DECLARE(ScaffoldEnd)"])
+        self.assertEqual(self.changed()["rulebook/check/check.h"], ["CUVMM_DECLARE(ScaffoldEnd)"])
 
     def test_the_second_run_writes_nothing(self):
         self.run_("entry", "cuScaffoldEnd", "--area", "pool")

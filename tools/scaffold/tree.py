@@ -100,7 +100,7 @@ class Tree:
 
     def areas(self):
         """Those with rules, in the catalogue's order."""
-        return re.findall(r'#include "rulebook/rules/(\w+)\.def"', self.read("rulebook/rules.def"))
+        return re.findall(r'#include "rulebook/rules/(\w+)\.def"', self.read("rulebook/catalogue/rules.def"))
 
     def rules(self, area):
         """The rules of one area, in order."""

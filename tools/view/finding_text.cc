@@ -13,7 +13,7 @@
 #include "live/frames/interleave.h"
 #include "live/frames/runtime_frames.h"
 #include "live/frames/stack_text.h"
-#include "rulebook/rule.h"
+#include "rulebook/catalogue/rule.h"
 #include "tools/view/text/function_name.h"
 
 namespace cuvmm::tools {

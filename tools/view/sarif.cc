@@ -9,7 +9,7 @@
 #include <optional>
 #include <string_view>
 
-#include "rulebook/rule.h"
+#include "rulebook/catalogue/rule.h"
 #include "tools/install_paths.h"
 #include "tools/view/finding_text.h"
 

@@ -79,7 +79,7 @@ class Checkout:
         test.addCleanup(folder.cleanup)
         self.root = folder.name
         self.write("api/entry_points.def", ENTRIES)
-        self.write("rulebook/rules.def", '#include "rulebook/rules/map.def"\n')
+        self.write("rulebook/catalogue/rules.def", '#include "rulebook/rules/map.def"\n')
         self.write("rulebook/rules/map.def", RULES)
         self.write("api/decisions/README.md", "none\n")
         self.write(history.PATH, history.write([]))

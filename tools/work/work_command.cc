@@ -9,7 +9,7 @@
 #include <memory>
 #include <sstream>
 
-#include "rulebook/limits.h"
+#include "rulebook/base/limits.h"
 #include "tools/atomic_file.h"
 #include "tools/commands.h"
 #include "tools/run/driver_choice.h"

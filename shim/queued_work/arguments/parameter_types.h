@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rulebook/order/evidence.h"
+#include "rulebook/base/evidence.h"
 
 namespace cuvmm::shim {
 

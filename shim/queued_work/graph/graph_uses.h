@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rulebook/data/touch.h"
+#include "rulebook/check/touch.h"
 #include "rulebook/order/check_work.h"
 #include "rulebook/order/uses.h"
 #include "shim/base/bounds.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "rulebook/rule.h"
+#include "rulebook/catalogue/rule.h"
 #include "tools/report/blame/owner.h"
 #include "tools/report/report_merge.h"
 #include "tools/view/finding_text.h"

@@ -17,7 +17,7 @@
 #include "live/frames/runtime_frames.h"
 #include "live/reader.h"
 #include "ring/reading.h"
-#include "rulebook/check.h"
+#include "rulebook/check/check.h"
 #include "tools/crash/crash_symbols.h"
 #include "tools/live/live_leaks.h"
 #include "tools/run/ended/thread_past.h"

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rulebook/catalogue/rule.h"
+
+#include <gmock/gmock.h>
+
+#include <ostream>
+#include <string>
+
+namespace cuvmm {
+
+// For the names of tests, where GoogleTest would print its bytes.
+void PrintTo(const RuleInfo& rule, std::ostream* out) { *out << rule.id; }
+
+namespace {
+
+class EachRule : public ::testing::TestWithParam<RuleInfo> {};
+
+TEST_P(EachRule, IsCompleteAndConsistent) {
+  const RuleInfo& rule = GetParam();
+  EXPECT_EQ(find_rule(rule.id), rule.rule);
+  EXPECT_EQ(&info(rule.rule), &rules()[static_cast<std::size_t>(rule.rule)]);
+  for (const char* text : {rule.requirement, rule.source, rule.fix}) EXPECT_STRNE(text, "");
+  // What `./dev rule` leaves to be filled in.
+  for (const char* text : {rule.parameter, rule.requirement, rule.source, rule.fix}) {
+    EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("TODO")));
+  }
+  EXPECT_EQ(std::string(rule.requirement).back(), '.');
+  EXPECT_EQ(std::string(rule.fix).back(), '.');
+  EXPECT_GE(rule.since, 4010);
+  // A rule of one entry point is named after it, so that its id says where it fires.
+  if (rule.entry != EntryPoint::kCount) {
+    EXPECT_EQ(std::string(rule.id).rfind(std::string(name(rule.entry)) + "-", 0), 0u) << rule.id;
+  }
+  if (rule.kind == RuleKind::kLeak) {
+    EXPECT_EQ(rule.code, CUDA_SUCCESS);
+  }
+  if (rule.kind == RuleKind::kError) {
+    EXPECT_NE(rule.code, CUDA_SUCCESS);
+  }
+  EXPECT_NE(rule.kind, RuleKind::kAnswer) << "a kind of findings";
+  // The code is what tells an answer from silence.
+  if (rule.question) {
+    EXPECT_NE(rule.code, CUDA_SUCCESS);
+    EXPECT_TRUE(rule.kind == RuleKind::kError || rule.kind == RuleKind::kAdvice);
+  }
+  EXPECT_EQ(rule.basis == CodeBasis::kNone && rule.code != CUDA_SUCCESS && !rule.uncheckable,
+            false);
+  EXPECT_THAT(rule_url(rule.rule), ::testing::EndsWith(std::string("#") + rule.id));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EachRule, ::testing::ValuesIn(rules().begin(), rules().end()),
+                         [](const auto& test) {
+                           std::string id = test.param.id;
+                           for (char& c : id) c = c == '-' ? '_' : c;
+                           return id;
+                         });
+
+TEST(FindRule, KnowsOnlyWholeIds) {
+  EXPECT_FALSE(find_rule("cuMemMap-offset"));
+  EXPECT_FALSE(find_rule(""));
+}
+
+}  // namespace
+}  // namespace cuvmm

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A list that nearly always has at most one element. That element lies inline, without an
+// allocation.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "rulebook/containers/seldom.h"
+
+namespace cuvmm {
+
+/// Contiguous, append-only. T is copyable.
+template <class T>
+class Few {
+ public:
+  // Not defaulted: Few{} would clear the place of the element as well, on every call.
+  Few() noexcept {}  // NOLINT(modernize-use-equals-default)
+
+  void push_back(const T& value) {
+    if (empty()) {
+      one_ = value;
+      return;
+    }
+    if (many_.empty()) many_.push_back(*one_);
+    many_.push_back(value);
+  }
+
+  std::size_t size() const { return many_.empty() ? std::size_t{one_.has_value()} : many_.size(); }
+  bool empty() const { return !one_.has_value(); }
+  T* begin() { return many_.empty() ? first() : many_.begin(); }
+  T* end() { return begin() + size(); }
+  const T* begin() const { return const_cast<Few*>(this)->begin(); }
+  const T* end() const { return begin() + size(); }
+  const T& operator[](std::size_t i) const { return begin()[i]; }
+  /// The one element; null where there are none or more.
+  const T* only() const { return one_ && many_.empty() ? &*one_ : nullptr; }
+
+ private:
+  T* first() { return one_ ? &*one_ : nullptr; }
+
+  std::optional<T> one_;
+  Seldom<T> many_;  ///< all of them, once there are two
+};
+
+}  // namespace cuvmm

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rulebook/containers/seldom.h"
+
+#include <gmock/gmock.h>
+
+#include <string>
+
+namespace cuvmm {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(Seldom, IsEmptyUntilAnElementComes) {
+  Seldom<std::string> list;
+  EXPECT_THAT(list, IsEmpty());
+  EXPECT_EQ(list.begin(), list.end());
+  list.push_back("a");
+  list.push_back("b");
+  EXPECT_THAT(list, ElementsAre("a", "b"));
+  EXPECT_EQ(list.front(), "a");
+  EXPECT_EQ(list.back(), "b");
+  EXPECT_EQ(list[1], "b");
+}
+
+TEST(Seldom, CopiesAreOfTheirOwn) {
+  const Seldom<std::string> list{"a"};
+  Seldom<std::string> copy = list;
+  copy.push_back("b");
+  EXPECT_THAT(list, ElementsAre("a"));
+  copy = list;
+  EXPECT_THAT(copy, ElementsAre("a"));
+}
+
+TEST(Seldom, MovesAndAppendsAndErases) {
+  Seldom<std::string> list{"a", "b"};
+  Seldom<std::string> moved = std::move(list);
+  EXPECT_THAT(list, IsEmpty());  // NOLINT(bugprone-use-after-move): it is empty by contract
+  moved.append({"c"});
+  moved.append({});
+  moved.erase_if([](const std::string& s) { return s == "b"; });
+  EXPECT_THAT(moved, ElementsAre("a", "c"));
+  list.erase_if([](const std::string&) { return true; });
+  EXPECT_THAT(list, IsEmpty());
+}
+
+}  // namespace
+}  // namespace cuvmm

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA arrays, as one process knows them.
+#pragma once
+
+#include <cuda.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "rulebook/base/violation.h"
+
+namespace cuvmm {
+
+/// An array, a mipmapped array, or a level of one.
+struct ArrayObject {
+  std::uint64_t handle = 0;
+  bool mipmapped = false;
+  CUDA_ARRAY3D_DESCRIPTOR shape{};          ///< of the base level
+  unsigned levels = 1;                      ///< of a mipmapped array
+  std::uint64_t parent = 0;                 ///< the mipmapped array that it is a level of; 0 none
+  std::vector<std::uint64_t> level_arrays;  ///< handles that were given out for its levels
+  std::uint64_t external = 0;               ///< handle of the external memory it shows; 0 none
+  CUDA_ARRAY_SPARSE_PROPERTIES sparse{};    ///< as the driver told; a tile of width 0: unknown
+  int device = -1;                          ///< of the context that made it; -1 unknown
+  std::uint64_t context = 0;                ///< that context, 0 unknown
+  Origin made;
+
+  bool layered() const { return (shape.Flags & CUDA_ARRAY3D_LAYERED) != 0; }
+  bool three_dimensional() const { return shape.Depth > 0 && !layered(); }
+  bool deferred() const { return (shape.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING) != 0; }
+  bool tiled() const { return sparse.tileExtent.width != 0; }
+};
+
+/// Bytes of an element; 0 of a format that packs or compresses several.
+inline std::uint64_t element_size(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
+  switch (shape.Format) {
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+    case CU_AD_FORMAT_SIGNED_INT8:
+      return shape.NumChannels;
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+    case CU_AD_FORMAT_SIGNED_INT16:
+    case CU_AD_FORMAT_HALF:
+      return std::uint64_t{2} * shape.NumChannels;
+    case CU_AD_FORMAT_UNSIGNED_INT32:
+    case CU_AD_FORMAT_SIGNED_INT32:
+    case CU_AD_FORMAT_FLOAT:
+      return std::uint64_t{4} * shape.NumChannels;
+    default:
+      return 0;
+  }
+}
+
+/// Bytes of one tile of the array; 0 unknown.
+inline std::uint64_t tile_size(const ArrayObject& array) {
+  const auto& tile = array.sparse.tileExtent;
+  return std::uint64_t{tile.width} * tile.height * tile.depth * element_size(array.shape);
+}
+
+/// An extent of a mip level, from that of the base level.
+inline std::uint64_t level_extent(std::uint64_t base, unsigned level) {
+  return level < 64 ? std::max<std::uint64_t>(base >> level, 1) : 1;
+}
+
+/// How many levels a mipmapped array has for which so many were asked: as many as are documented to
+/// be left of them, from 1 to the one in which the longest extent is 1.
+inline unsigned level_count(const CUDA_ARRAY3D_DESCRIPTOR& shape, unsigned asked) {
+  const bool layers = (shape.Flags & CUDA_ARRAY3D_LAYERED) != 0;
+  const std::uint64_t depth = layers ? 1 : shape.Depth;
+  const auto longest = std::max<std::uint64_t>({shape.Width, shape.Height, depth, 1});
+  return std::clamp(asked, 1u, static_cast<unsigned>(std::bit_width(longest)));
+}
+
+}  // namespace cuvmm

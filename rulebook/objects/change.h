@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the model did for one call before the driver answered: to be confirmed, or to be undone.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "rulebook/containers/few.h"
+#include "rulebook/objects/array_objects.h"
+#include "rulebook/objects/endpoint_objects.h"
+#include "rulebook/objects/external_objects.h"
+#include "rulebook/objects/ipc_objects.h"
+#include "rulebook/objects/memory_objects.h"
+#include "rulebook/objects/multicast_objects.h"
+#include "rulebook/objects/objects.h"
+#include "rulebook/objects/pool_objects.h"
+#include "rulebook/objects/tile_objects.h"
+
+namespace cuvmm {
+
+/// What a call that ends a context takes out of the model. It leaves no tombstones, but of plain
+/// memory: the documentation mostly does not say what becomes of these objects. So they are unknown
+/// from then on, and using them is never called wrong.
+struct EndedContext {
+  bool ending = false;  ///< such a call is under way
+  int device = -1;      ///< whose primary context it is; -1: none is
+  bool any = false;     ///< which context ends is not known
+  std::vector<IpcExport> ipc_exports;
+  std::vector<IpcOpen> ipc_opens;
+  std::vector<Pool> pools;
+  std::vector<PoolMemory> pool_memory;
+  std::vector<std::pair<PoolPlace, std::uint64_t>> current_pools;  ///< of the device
+  std::optional<std::uint64_t> default_access;                     ///< to the device's default pool
+  std::vector<ExternalMemory> memories;
+  std::vector<ExternalBuffer> buffers;
+  std::vector<ExternalSemaphore> semaphores;
+  std::vector<PlainMemory> memory;
+  std::vector<ArrayObject> arrays;
+};
+
+/// What calls give up but seldom.
+struct RarelyRetired {
+  RetiredMulticast multicast;
+  RetiredEndpoints endpoints;
+  Few<IpcExport> ipc_exports;  ///< of memory that was freed
+  Few<IpcOpen> ipc_opens;      ///< one open of each was closed
+  Few<Pool> pools;
+  Few<PoolMemory> pool_memory;
+  Few<PlainMemory> memory;
+  std::vector<ArrayObject> arrays;  ///< the array that is being destroyed, and its levels
+  std::vector<TileRegion> tiles;    ///< of arrays that are being destroyed, or end with a context
+  std::uint64_t stream = 0;         ///< that is being destroyed
+  ExternalRetired external;
+  EndedContext context;
+};
+
+/// What a call gave up.
+struct Retired {
+  Few<Reservation> reservations;
+  Few<Mapping> mappings;
+  Few<Allocation> allocations;  ///< as they were before, to be put back
+  bool begun = false;           ///< begin() was there
+  bool released = false;        ///< a reference of allocations[0] was dropped
+  struct Drop {
+    [[gnu::cold, gnu::noinline]] void operator()(RarelyRetired* rare) const { delete rare; }
+  };
+  /// Null for nearly every call: each one makes and destroys a Retired.
+  std::unique_ptr<RarelyRetired, Drop> rare;
+
+  RarelyRetired& more() {
+    if (!rare) rare.reset(new RarelyRetired);
+    return *rare;
+  }
+
+  /// Whether something in it was made after the call `at` began.
+  [[gnu::cold]] bool newer_than(Origin at) const {
+    const auto is_newer = [&](const auto& object) { return object.made.call > at.call; };
+    const auto any = [&](const auto& objects) {
+      return std::any_of(objects.begin(), objects.end(), is_newer);
+    };
+    if (any(reservations) || any(mappings) || any(allocations)) return true;
+    if (!rare) return false;
+    const auto newer_tiles = [&](const TileRegion& region) { return is_newer(region.second); };
+    if (std::any_of(rare->tiles.begin(), rare->tiles.end(), newer_tiles)) return true;
+    const ExternalRetired& external = rare->external;
+    return any(rare->endpoints.ids) || any(rare->endpoints.endpoints) ||
+           any(rare->endpoints.bindings) || any(rare->ipc_exports) || any(rare->ipc_opens) ||
+           any(rare->pools) || any(rare->pool_memory) || any(rare->memory) || any(rare->arrays) ||
+           (external.memory && is_newer(*external.memory)) ||
+           (external.buffer && is_newer(*external.buffer)) ||
+           (external.semaphore && is_newer(*external.semaphore));
+  }
+};
+
+/// What a call made whose name the program chose, so that it was recorded at once.
+struct Recorded {
+  bool done = false;
+  AccessMask access;  ///< of the one mapping, before
+};
+
+/// Of a call whose effect is known only once it succeeded.
+struct NoChange {};
+
+}  // namespace cuvmm

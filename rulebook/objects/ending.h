@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts that end, and what else ends meanwhile.
+//
+// What is known: memory of cuMemCreate, addresses and their mappings outlive every context (asked
+// of an H200 for a reset; documented for cuCtxDestroy, and there for memory of pools, too).
+// External memory and semaphores end with their context (documented). Nothing is said of memory
+// opened by legacy IPC, nor of what a reset of the primary context does to its device's pools.
+// Whatever may have ended is taken out: unknown from then on, which is never wrong.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "api/calls.h"
+#include "rulebook/base/violation.h"
+
+namespace cuvmm {
+
+/// One context by its handle, all that may be a device's primary one, or any at all. The states
+/// take it as they take a call.
+struct Ending {
+  std::uint64_t context = 0;
+  int device = -1;
+  bool any = false;  ///< which one is not known
+
+  /// Names nothing: a driver refuses the call.
+  bool empty() const { return context == 0 && device < 0 && !any; }
+  /// Whether an object ends: of the context `in`, 0 unknown, on the device `on`, -1 unknown.
+  bool ends(std::uint64_t in, int on) const {
+    if (any) return true;
+    if (context != 0) return in == 0 || in == context;
+    return on < 0 || on == device;
+  }
+};
+
+inline Ending ending_of(const calls::CtxDestroy& call) {
+  return {.context = reinterpret_cast<std::uintptr_t>(call.ctx), .device = -1, .any = false};
+}
+inline Ending ending_of(const calls::DevicePrimaryCtxRelease& call) {
+  return {.context = 0, .device = call.dev, .any = false};
+}
+inline Ending ending_of(const calls::DevicePrimaryCtxReset& call) {
+  return {.context = 0, .device = call.dev, .any = false};
+}
+inline Ending ending_of(const calls::CtxDetach& call) {
+  return {.context = reinterpret_cast<std::uintptr_t>(call.ctx), .device = -1, .any = false};
+}
+/// It gives up its device's primary context as well; which device that is, only the driver knows.
+inline Ending ending_of(const calls::GreenCtxDestroy& call) {
+  return {.context = 0, .device = -1, .any = call.hCtx != nullptr};
+}
+/// A call that ends a context, or gives up a reference to one.
+template <class CallStruct>
+concept EndsContext = requires(const CallStruct& call) {
+  ending_of(call);
+};
+
+/// Moves what `ends` says of out of the table.
+template <class Table, class Object, class Ends>
+void move_out(Table& table, std::vector<Object>& taken, Ends ends) {
+  for (auto it = table.begin(); it != table.end();) {
+    if (!ends(it->second)) {
+      ++it;
+      continue;
+    }
+    taken.push_back(it->second);
+    it = table.erase(it);
+  }
+}
+
+/// Objects that were ended while a call was ending a context, and that the model did not know. The
+/// call may have taken them out of the model; if it fails, they must not be put back. Noted only
+/// while there is such a call.
+class EndsMeanwhile {
+ public:
+  void begin() { ++calls_; }
+  void end() {
+    if (--calls_ == 0) ended_.clear();
+  }
+  void note(ObjectRef::Kind kind, std::uint64_t value) {
+    if (calls_ != 0) [[unlikely]]
+      ended_.emplace_back(kind, value);
+  }
+  bool contains(ObjectRef::Kind kind, std::uint64_t value) const {
+    for (const auto& one : ended_) {
+      if (one == std::pair(kind, value)) return true;
+    }
+    return false;
+  }
+
+ private:
+  unsigned calls_ = 0;
+  std::vector<std::pair<ObjectRef::Kind, std::uint64_t>> ended_;
+};
+
+}  // namespace cuvmm

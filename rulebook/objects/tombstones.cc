@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rulebook/objects/tombstones.h"
+
+namespace cuvmm {
+
+std::size_t Tombstones::Ring::slot(std::uint64_t value) {
+  return static_cast<std::size_t>((value * 0x9e3779b97f4a7c15u) >> 52) % kFilter;
+}
+
+void Tombstones::add(const ObjectRef& object) {
+  Ring& ring = rings_[static_cast<std::size_t>(object.kind)];
+  Head& head = heads_[static_cast<std::size_t>(object.kind)];
+  ObjectRef& place = ring.places[head.next].object;
+  if (head.count == kCapacity) {
+    if (place.value != 0) --ring.filter[Ring::slot(place.value)];
+  } else {
+    ++head.count;
+  }
+  if (object.value != 0) ++ring.filter[Ring::slot(object.value)];
+  place = object;
+  head.next = (head.next + 1) % kCapacity;
+}
+
+namespace {
+// Newest first; a forgotten slot has value 0.
+template <class Head, class Ring, class Matches>
+std::optional<ObjectRef> newest(const Head& head, const Ring& ring, Matches matches) {
+  for (std::size_t i = 1; i <= head.count; ++i) {
+    const ObjectRef& object =
+        ring.places[(head.next + Tombstones::kCapacity - i) % Tombstones::kCapacity].object;
+    if (object.value != 0 && matches(object)) return object;
+  }
+  return std::nullopt;
+}
+}  // namespace
+
+std::optional<ObjectRef> Tombstones::find(ObjectRef::Kind kind, std::uint64_t value) const {
+  const auto k = static_cast<std::size_t>(kind);
+  return newest(heads_[k], rings_[k],
+                [&](const ObjectRef& object) { return object.value == value; });
+}
+
+std::optional<ObjectRef> Tombstones::find_covering(ObjectRef::Kind kind,
+                                                   std::uint64_t address) const {
+  const auto k = static_cast<std::size_t>(kind);
+  return newest(heads_[k], rings_[k], [&](const ObjectRef& object) {
+    return address >= object.value && address - object.value < object.size;
+  });
+}
+
+void Tombstones::forget(ObjectRef::Kind kind, std::uint64_t value) {
+  Ring& ring = rings_[static_cast<std::size_t>(kind)];
+  const Head& head = heads_[static_cast<std::size_t>(kind)];
+  // Every new handle comes by here: the search has to be the exception.
+  std::uint16_t& present = ring.filter[Ring::slot(value)];
+  if (value == 0 || present == 0) return;
+  // Newest first, until none can be left: what a driver gives out again has just been given back.
+  for (std::size_t i = 1; i <= head.count && present != 0; ++i) {
+    ObjectRef& object = ring.places[(head.next + kCapacity - i) % kCapacity].object;
+    if (object.value != value) continue;
+    object.value = 0;
+    --present;
+  }
+}
+
+void Tombstones::retract(const ObjectRef& object) {
+  Ring& ring = rings_[static_cast<std::size_t>(object.kind)];
+  const Head& head = heads_[static_cast<std::size_t>(object.kind)];
+  for (std::size_t i = 1; i <= head.count && object.value != 0; ++i) {
+    ObjectRef& added = ring.places[(head.next + kCapacity - i) % kCapacity].object;
+    if (added.value != object.value || added.ended.call != object.ended.call) continue;
+    added.value = 0;
+    --ring.filter[Ring::slot(object.value)];
+    return;
+  }
+}
+
+// Only what was written: programs of the fuzzer begin with an empty model each.
+void Tombstones::clear() {
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    Ring& ring = rings_[kind];
+    for (std::size_t i = 0; i < heads_[kind].count; ++i) {
+      ring.filter[Ring::slot(ring.places[i].object.value)] = 0;
+    }
+  }
+  heads_ = {};
+}
+
+}  // namespace cuvmm

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Remembers objects that have ended, up to a fixed number, so that a later use of one can be
+// explained.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "rulebook/base/violation.h"
+
+namespace cuvmm {
+
+/// The last kCapacity ended objects of each kind, newest first when searched. Fixed size: adding
+/// never allocates, and a long run forgets the oldest. Searched only when a check has failed.
+class Tombstones {
+ public:
+  static constexpr std::size_t kCapacity = 1024;
+
+  [[gnu::hot]] void add(const ObjectRef& object);
+  /// The newest ended object of this kind with exactly this value.
+  std::optional<ObjectRef> find(ObjectRef::Kind kind, std::uint64_t value) const;
+  /// The newest ended object of this kind whose [value, value + size) holds `address`.
+  std::optional<ObjectRef> find_covering(ObjectRef::Kind kind, std::uint64_t address) const;
+  /// Forgets the handle or address: the driver gave the value out again.
+  [[gnu::hot]] void forget(ObjectRef::Kind kind, std::uint64_t value);
+  /// Takes add() of this object back.
+  void retract(const ObjectRef& object);
+  void clear();
+
+ private:
+  /// A cache line each: the next one to write has always left the caches. What was never written
+  /// is never read, so that a new model need not touch a megabyte.
+  union alignas(64) Place {
+    Place() {}
+    ObjectRef object;
+  };
+  /// Where the next object goes, and how many there are.
+  struct Head {
+    std::uint32_t next = 0;
+    std::uint32_t count = 0;
+  };
+  struct Ring {
+    std::array<Place, kCapacity> places;
+    /// How many objects' values fall into each slot: an empty one answers forget() without a
+    /// search.
+    static constexpr std::size_t kFilter = 4096;
+    std::array<std::uint16_t, kFilter> filter{};
+    static std::size_t slot(std::uint64_t value);
+  };
+  /// The kinds that are added: those of the model's own objects.
+  static constexpr std::size_t kKinds = static_cast<std::size_t>(ObjectRef::Kind::kWork);
+  std::array<Head, kKinds> heads_{};
+  std::array<Ring, kKinds> rings_;
+};
+
+}  // namespace cuvmm

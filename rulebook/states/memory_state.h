@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one process knows of its plain memory, and of the streams that it destroyed.
+//
+// Memory that was there before the first call was seen, memory of graphs and of modules, and what
+// another library allocated by a route of its own, is not here: unknown, not wrong.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "api/calls.h"
+#include "rulebook/objects/memory_objects.h"
+#include "rulebook/states/surroundings.h"
+
+namespace cuvmm {
+
+/// The verbs are those of UnicastState. Streams are known only once they are gone, as tombstones:
+/// calls that make them are not followed, and a driver gives their handles out again.
+class MemoryState {
+ public:
+  const std::map<std::uint64_t, PlainMemory>& all() const { return memory_; }  ///< by base
+  /// The live memory that holds this address, or null.
+  const PlainMemory* at(std::uint64_t address) const;
+  /// The live memory that shares a byte with the range, of several the first; null for none.
+  const PlainMemory* first_in(std::uint64_t base, std::uint64_t size) const;
+
+  void begin(const calls::MemFree& call, Origin at, const Surroundings& around, Retired& retired);
+  void begin(const calls::MemFreeAsync& call, Origin at, const Surroundings& around,
+             Retired& retired);
+  void begin(const calls::MemFreeHost& call, Origin at, const Surroundings& around,
+             Retired& retired);
+  void begin(const calls::MemHostUnregister& call, Origin at, const Surroundings& around,
+             Retired& retired);
+  void begin(const calls::StreamDestroy& call, Origin at, const Surroundings& around,
+             Retired& retired);
+  void begin(const Ending& ending, Origin at, const Surroundings& around, Retired& retired);
+
+  /// `facts` name the context and its device, where they are known.
+  void confirm(const calls::MemAlloc& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::MemAllocPitch& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::MemAllocManaged& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::MemAllocHost& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::MemHostAlloc& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::MemHostRegister& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const RarelyRetired& taken, Origin at, const Surroundings& around);
+
+  void undo(const RarelyRetired& taken, Origin at, const Surroundings& around);
+
+  /// Memory that the program never freed: it went with its context. By kind and the maker's stack.
+  struct Together {
+    std::uint64_t count = 0;
+    std::uint64_t size = 0;  ///< bytes
+    Origin first;            ///< who made the first of it
+  };
+  using EndedWithContext = std::map<std::pair<PlainMemory::Kind, std::uint32_t>, Together>;
+  const EndedWithContext& ended_with_context() const { return ended_with_context_; }
+
+  /// The invariant: no two of them share a byte, and each is found by its base. For assertions.
+  bool consistent() const;
+
+ private:
+  using Kind = PlainMemory::Kind;
+  void add(std::uint64_t base, std::uint64_t size, Kind kind, const Facts& facts, Origin at);
+  void put_back(const PlainMemory& memory);
+  template <class Ends>
+  void take(std::uint64_t base, const Surroundings& around, Retired& retired, Ends ends);
+
+  std::map<std::uint64_t, PlainMemory> memory_;
+  EndedWithContext ended_with_context_;
+};
+
+}  // namespace cuvmm
