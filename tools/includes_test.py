@@ -17,7 +17,8 @@ BELOW = {
     "api": set(),
     "program": {"api"},
     "rulebook": {"api"},
-    "emulator": {"api", "rulebook"},
+    "kernels": {"api"},
+    "emulator": {"api", "kernels", "rulebook"},
     "failure": {"api"},
     "include": set(),  # for programs of users
     "ring": {"api"},
@@ -128,6 +129,13 @@ class Includes(unittest.TestCase):
         for unit in [other for others in list(graph.values()) for other in others]:
             graph[unit]  # every node is a key
         self.assertEqual(circles(graph), [], "these units include each other in a circle")
+
+    def test_kernels_have_one_interface(self):
+        # Who builds without them has kernels/absent.cc behind it.
+        outside = [(path, other) for path, others in includes().items() for other in others
+                   if other.startswith("kernels/") and not path.startswith("kernels/") and not is_test(path)]
+        self.assertTrue(outside)
+        self.assertEqual([pair for pair in outside if pair[1] != "kernels/kernels.h"], [])
 
     def test_folders_have_an_order(self):
         order = order_of_folders()

@@ -12,7 +12,7 @@ namespace cuvmm::emulator {
 namespace {
 
 int file() { return memfd_create("descriptor_test", MFD_CLOEXEC); }
-bool open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
+bool is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
 
 TEST(Descriptor, ClosesWhatItOwns) {
   const int fd = file();
@@ -21,7 +21,7 @@ TEST(Descriptor, ClosesWhatItOwns) {
     EXPECT_EQ(owned.get(), fd);
     EXPECT_TRUE(owned.had());
   }
-  EXPECT_FALSE(open(fd));
+  EXPECT_FALSE(is_open(fd));
 }
 
 TEST(Descriptor, MovesOnce) {
@@ -35,7 +35,7 @@ TEST(Descriptor, MovesOnce) {
   third = std::move(second);
   EXPECT_EQ(third.get(), fd);
   third = Descriptor();
-  EXPECT_FALSE(open(fd));
+  EXPECT_FALSE(is_open(fd));
 }
 
 TEST(Descriptor, IsLostWhenTheProgramClosesIt) {
@@ -55,7 +55,7 @@ TEST(Descriptor, LeavesAnotherFileThatTookItsNumberAlone) {
     close(users);
     EXPECT_EQ(owned.get(), -1);
   }
-  EXPECT_TRUE(open(fd));
+  EXPECT_TRUE(is_open(fd));
   close(fd);
 }
 

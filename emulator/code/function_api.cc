@@ -16,7 +16,7 @@ namespace {
 constexpr int kArchitecture = 90;
 constexpr int kAssumedRegisters = 32;  // where the image does not say
 
-int default_dynamic_shared(const KernelCode& code) {
+int default_dynamic_shared(const kernels::KernelCode& code) {
   return default_attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK).value_or(0) -
          code.shared_bytes;
 }
@@ -48,7 +48,7 @@ CUresult on_function(CUfunction handle, Body&& body) noexcept {
   });
 }
 
-int most_dynamic_shared(const KernelCode& code) {
+int most_dynamic_shared(const kernels::KernelCode& code) {
   return device_attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) -
          code.shared_bytes;
 }
@@ -64,7 +64,7 @@ CUresult occupancy(int* blocks, CUfunction handle, int threads, std::size_t shar
 // The program's function is called without the lock.
 CUresult potential(int* grid, int* block, CUfunction handle, CUoccupancyB2DSize shared_of,
                    std::size_t shared, int limit) noexcept {
-  KernelCode code;
+  kernels::KernelCode code;
   const CUresult known = on_function(handle, [&](Function& function) -> CUresult {
     code = function.code;
     return grid && block ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -88,8 +88,8 @@ CUresult potential(int* grid, int* block, CUfunction handle, CUoccupancyB2DSize 
 
 }  // namespace
 
-CUresult function_attribute(const KernelCode& code, const Settings& settings, int attribute,
-                            int* out) {
+CUresult function_attribute(const kernels::KernelCode& code, const Settings& settings,
+                            int attribute, int* out) {
   if (!out || attribute < 0 || attribute >= kFunctionAttributes) return CUDA_ERROR_INVALID_VALUE;
   const int setting = settings[static_cast<std::size_t>(attribute)];
   switch (attribute) {
@@ -124,7 +124,7 @@ CUresult function_attribute(const KernelCode& code, const Settings& settings, in
   return CUDA_SUCCESS;
 }
 
-CUresult set_function_attribute(const KernelCode& code, Settings& settings, int attribute,
+CUresult set_function_attribute(const kernels::KernelCode& code, Settings& settings, int attribute,
                                 int value) {
   if (attribute < kFirstSettable || attribute >= kFunctionAttributes) {
     return CUDA_ERROR_INVALID_VALUE;
@@ -145,7 +145,7 @@ CUresult set_function_attribute(const KernelCode& code, Settings& settings, int 
   return CUDA_SUCCESS;
 }
 
-CUresult function_parameter(const KernelCode& code, std::size_t index, std::size_t* offset,
+CUresult function_parameter(const kernels::KernelCode& code, std::size_t index, std::size_t* offset,
                             std::size_t* size) {
   if (!code.parameters) return CUDA_ERROR_NOT_SUPPORTED;
   if (!offset || index >= code.parameters->size()) return CUDA_ERROR_INVALID_VALUE;
@@ -154,14 +154,14 @@ CUresult function_parameter(const KernelCode& code, std::size_t index, std::size
   return CUDA_SUCCESS;
 }
 
-CUresult parameter_count(const KernelCode& code, std::size_t* count) {
+CUresult parameter_count(const kernels::KernelCode& code, std::size_t* count) {
   if (!code.parameters) return CUDA_ERROR_NOT_SUPPORTED;
   if (!count) return CUDA_ERROR_INVALID_VALUE;
   *count = code.parameters->size();
   return CUDA_SUCCESS;
 }
 
-int active_blocks(const KernelCode& code, int threads, std::size_t dynamic_shared) {
+int active_blocks(const kernels::KernelCode& code, int threads, std::size_t dynamic_shared) {
   if (threads > device_attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)) return 0;
   const auto shared = static_cast<std::size_t>(code.shared_bytes) + dynamic_shared;
   if (shared > static_cast<std::size_t>(

@@ -9,17 +9,20 @@
 #include <utility>
 
 #include "emulator/base/say.h"
+#include "emulator/code/launch.h"
 #include "emulator/machine/device_attributes.h"
 
 namespace cuvmm::emulator {
 
 namespace {
 
-CUresult read(const CodeBytes& bytes, std::shared_ptr<Image>& image, std::string* log = nullptr) {
-  const Capability gpu{*default_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-                       *default_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)};
+CUresult read(const kernels::CodeBytes& bytes, std::shared_ptr<Image>& image,
+              std::string* log = nullptr) {
+  if (!kernels::present()) return refuse_without_kernels();
+  const kernels::Capability gpu{*default_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+                                *default_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)};
   auto read = std::make_shared<Image>();
-  const CUresult result = read_device_code(bytes, gpu, read->code);
+  const CUresult result = kernels::read_device_code(bytes, gpu, read->code);
   if (result == CUDA_SUCCESS) {
     image = std::move(read);
   } else if (!read->code.error.empty()) {
@@ -34,7 +37,7 @@ CUresult read(const CodeBytes& bytes, std::shared_ptr<Image>& image, std::string
 
 CUresult read_image(const void* bytes, std::shared_ptr<Image>& image, std::string* log) {
   if (!bytes) return CUDA_ERROR_INVALID_VALUE;
-  return read({static_cast<const char*>(bytes), CodeBytes::kUnknown}, image, log);
+  return read({static_cast<const char*>(bytes), kernels::CodeBytes::kUnknown}, image, log);
 }
 
 CUresult read_image_file(const char* path, std::shared_ptr<Image>& image) {

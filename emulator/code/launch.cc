@@ -60,6 +60,16 @@ void skip_launch(const char* function) noexcept {
   note(text);
 }
 
+CUresult refuse_without_kernels() noexcept {
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true)) {
+    complain(
+        "this emulator was built without kernels (CUVMM_KERNELS=OFF): modules and launches answer "
+        "CUDA_ERROR_NOT_SUPPORTED");
+  }
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 void count_needs_driver(const char* file) noexcept {
   char line[1024];
   const int length = std::snprintf(line, sizeof line, "%.1000s\n", file);

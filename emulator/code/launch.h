@@ -15,6 +15,9 @@ void skip_launch(const char* function) noexcept;
 /// launch of the graph that the stream captures.
 CUresult queue_skipped_launch(const char* function, CUstream stream) noexcept;
 
+/// NOT_SUPPORTED, as a build without kernels answers modules and launches; says so on stderr, once.
+CUresult refuse_without_kernels() noexcept;
+
 /// Says to the run that this file needs a real driver (a CUDA runtime of NVIDIA's is in it): a line
 /// behind the number in the file of CUVMM_LAUNCH_COUNT.
 void count_needs_driver(const char* file) noexcept;

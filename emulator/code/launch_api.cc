@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "emulator/code/function.h"
+#include "emulator/code/kernel.h"
 #include "emulator/code/launch.h"
 #include "emulator/context/captured.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
 #include "emulator/graph/nodes/kernel_params.h"
-#include "emulator/ptx/kernel.h"
 #include "emulator/stream/work.h"
 
 namespace cuvmm::emulator {
@@ -65,6 +65,7 @@ CUresult run(CUfunction handle, const Launch& launch, CUstream stream,
     if (!handle) return CUDA_ERROR_INVALID_HANDLE;
     if (!possible(launch.shape)) return CUDA_ERROR_INVALID_VALUE;
     if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!kernels::present()) return refuse_without_kernels();
     Function* function = nullptr;
     Work work;
     const CUresult prepared = prepare(e, context, handle, launch, function, work);
@@ -80,6 +81,7 @@ CUresult run(CUfunction handle, const Launch& launch, CUstream stream,
 CUresult queue_skipped_launch(const char* function, CUstream stream) noexcept {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
     if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!kernels::present()) return refuse_without_kernels();
     const Work work = skipped(function);
     const Launch launch{function, {{1, 1, 1}, {1, 1, 1}, 0}, nullptr};
     return queue(

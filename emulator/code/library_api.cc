@@ -101,7 +101,7 @@ CUVMM_DRIVER_FUNCTION(cuLibraryGetKernelCount, unsigned* count, CUlibrary handle
 CUVMM_DRIVER_FUNCTION(cuLibraryEnumerateKernels, CUkernel* out, unsigned room, CUlibrary handle) {
   return on_library(handle, [&](Modules& modules, Image& image) -> CUresult {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
-    for (const KernelCode& kernel : image.code.kernels) {
+    for (const kernels::KernelCode& kernel : image.code.kernels) {
       if (room-- == 0) break;
       *out++ = modules.kernel(image, kernel.name);
     }

@@ -9,7 +9,7 @@ namespace cuvmm::emulator {
 
 namespace {
 
-void fill(Emulator& e, Address address, const VariableCode& variable) {
+void fill(Emulator& e, Address address, const kernels::VariableCode& variable) {
   for (Size done = 0; done < variable.size;) {
     Size run = variable.size - done;
     char* bytes = e.resolve(address + done, &run);
@@ -23,8 +23,8 @@ void fill(Emulator& e, Address address, const VariableCode& variable) {
 }
 
 // The addresses of other variables in it.
-void refer(Emulator& e, const Variables& all, const VariableCode& variable) {
-  for (const VariableCode::Reference& reference : variable.references) {
+void refer(Emulator& e, const Variables& all, const kernels::VariableCode& variable) {
+  for (const kernels::VariableCode::Reference& reference : variable.references) {
     const auto target = all.find(reference.name);
     if (target == all.end() || reference.offset + sizeof(Address) > variable.size) continue;
     const Address value = target->second + reference.addend;
@@ -38,7 +38,7 @@ void refer(Emulator& e, const Variables& all, const VariableCode& variable) {
 
 CUresult load(Emulator& e, Context& context, std::shared_ptr<Image> image, Module*& loaded) {
   Variables variables;
-  for (const VariableCode& variable : image->code.variables) {
+  for (const kernels::VariableCode& variable : image->code.variables) {
     Address address = 0;
     const CUresult result = e.allocate_plain(context, std::max<Size>(variable.size, 1), &address);
     if (result != CUDA_SUCCESS) {
@@ -48,7 +48,7 @@ CUresult load(Emulator& e, Context& context, std::shared_ptr<Image> image, Modul
     variables.emplace(variable.name, address);
     fill(e, address, variable);
   }
-  for (const VariableCode& variable : image->code.variables) refer(e, variables, variable);
+  for (const kernels::VariableCode& variable : image->code.variables) refer(e, variables, variable);
   loaded = &e.modules.add(std::move(image), context, std::move(variables));
   return CUDA_SUCCESS;
 }

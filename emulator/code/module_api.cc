@@ -117,7 +117,7 @@ CUVMM_DRIVER_FUNCTION(cuModuleGetFunctionCount, unsigned* count, CUmodule handle
 CUVMM_DRIVER_FUNCTION(cuModuleEnumerateFunctions, CUfunction* out, unsigned room, CUmodule handle) {
   return on_module(handle, [&](Modules& modules, Module& module) -> CUresult {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
-    for (const KernelCode& kernel : module.image->code.kernels) {
+    for (const kernels::KernelCode& kernel : module.image->code.kernels) {
       if (room-- == 0) break;
       *out++ = modules.function(module, kernel.name);
     }
@@ -143,7 +143,7 @@ CUVMM_DRIVER_FUNCTION(cuModuleGetLoadingMode, CUmoduleLoadingMode* mode) {
 
 CUresult find_variable(const Module& module, const char* name, CUdeviceptr* address,
                        std::size_t* bytes) {
-  const VariableCode* variable = module.image->code.variable(name);
+  const kernels::VariableCode* variable = module.image->code.variable(name);
   if (!variable) return CUDA_ERROR_NOT_FOUND;
   if (address) *address = module.variables.find(name)->second;
   if (bytes) *bytes = variable->size;

@@ -2,8 +2,8 @@
 // Modules and libraries: loaded, asked, launched (which is skipped) and unloaded.
 #include <cstring>
 
-#include "emulator/code/testing_code.h"
 #include "emulator/testing.h"
+#include "kernels/testing_code.h"
 
 namespace cuvmm::emulator::testing {
 namespace {
@@ -28,7 +28,7 @@ class ModuleTest : public EmulatorTest {
         [&] { result = call(function, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr); });
     return result;
   }
-  const std::string cubin_ = Cubin{}.bytes();
+  const std::string cubin_ = kernels::testing::Cubin{}.bytes();
 };
 
 TEST_F(ModuleTest, FunctionsAreFoundByNameAndLaunched) {
@@ -134,7 +134,7 @@ TEST_F(ModuleTest, WhatIsNoImageIsRefused) {
   EXPECT_EQ(load(&module, "no code at all"), CUDA_ERROR_INVALID_IMAGE);
   EXPECT_EQ(load(&module, nullptr), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(load(nullptr, cubin_.data()), CUDA_ERROR_INVALID_VALUE);
-  const std::string newer = Cubin{.architecture = 100}.bytes();
+  const std::string newer = kernels::testing::Cubin{.architecture = 100}.bytes();
   EXPECT_EQ(load(&module, newer.data()), CUDA_ERROR_NO_BINARY_FOR_GPU);
   EXPECT_EQ(symbol<CUresult(CUmodule*, const char*)>("cuModuleLoad")(&module, "/nonexistent"),
             CUDA_ERROR_FILE_NOT_FOUND);
@@ -147,11 +147,12 @@ TEST_F(ModuleTest, LogsOfTheCompilerAreEmpty) {
   CUjit_option options[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES};
   void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
   CUmodule module = nullptr;
-  ASSERT_EQ(load_with(&module, kPtx, 2, options, values), CUDA_SUCCESS);
+  ASSERT_EQ(load_with(&module, kernels::testing::kPtx, 2, options, values), CUDA_SUCCESS);
   EXPECT_STREQ(log, "");
   EXPECT_EQ(values[1], nullptr);
   EXPECT_EQ(unload(module), CUDA_SUCCESS);
-  EXPECT_EQ(load_with(&module, kPtx, 2, options, nullptr), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(load_with(&module, kernels::testing::kPtx, 2, options, nullptr),
+            CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(ModuleTest, AContextTakesItsModulesAlong) {

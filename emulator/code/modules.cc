@@ -9,9 +9,9 @@ namespace cuvmm::emulator {
 namespace {
 
 // The code of a kernel; of a name that may be hidden in a compressed part, what is known: nothing.
-std::optional<KernelCode> code_of(const Image& image, std::string_view name) {
-  if (const KernelCode* known = image.code.kernel(name)) return *known;
-  if (image.code.hidden && !name.empty()) return KernelCode{.name = std::string(name)};
+std::optional<kernels::KernelCode> code_of(const Image& image, std::string_view name) {
+  if (const kernels::KernelCode* known = image.code.kernel(name)) return *known;
+  if (image.code.hidden && !name.empty()) return kernels::KernelCode{.name = std::string(name)};
   return std::nullopt;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loaded device code: modules of one context, libraries of all. What runs kernels is in ptx/.
+// Loaded device code: modules of one context, libraries of all. kernels/ runs what is in it.
 #pragma once
 
 #include <cuda.h>
@@ -11,19 +11,15 @@
 #include <string>
 #include <string_view>
 
-#include "emulator/code/device_code.h"
 #include "emulator/context/context.h"
 #include "emulator/memory/plain_allocations.h"
+#include "kernels/kernels.h"
 
 namespace cuvmm::emulator {
 
-namespace ptx {
-struct Code;
-}
-
 /// One image. Kernels are entered when their handles are first asked for.
 struct Image {
-  DeviceCode code;
+  kernels::DeviceCode code;
   CUlibrary library = nullptr;  ///< null: it was loaded as a module
   std::map<std::string, CUkernel, std::less<>> kernels;
 };
@@ -48,16 +44,16 @@ using Settings = std::array<int, kFunctionAttributes>;
 struct Function {
   Module* module = nullptr;
   std::string name;
-  KernelCode code;
+  kernels::KernelCode code;
   Settings settings{};
-  std::shared_ptr<const ptx::Code> decoded{};  ///< once it was launched
-  bool refused = false;                        ///< it cannot be run, and that was said
+  std::shared_ptr<const kernels::Code> decoded{};  ///< once it was launched
+  bool refused = false;                            ///< it cannot be run, and that was said
 };
 
 struct Kernel {
   std::shared_ptr<Image> image;
   std::string name;
-  KernelCode code;
+  kernels::KernelCode code;
   std::map<int, Settings> settings;  ///< by device
 };
 

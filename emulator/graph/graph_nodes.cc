@@ -7,10 +7,10 @@
 
 #include "emulator/base/refusal.h"
 #include "emulator/code/function.h"
+#include "emulator/code/kernel.h"
 #include "emulator/context/capture_gate.h"
 #include "emulator/graph/graph_allocation.h"
 #include "emulator/graph/nodes/kernel_params.h"
-#include "emulator/ptx/kernel.h"
 
 namespace cuvmm::emulator {
 

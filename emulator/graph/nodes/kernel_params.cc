@@ -6,7 +6,7 @@
 
 namespace cuvmm::emulator {
 
-KernelParams::KernelParams(const CUDA_KERNEL_NODE_PARAMS_v3& asked, const KernelCode* code,
+KernelParams::KernelParams(const CUDA_KERNEL_NODE_PARAMS_v3& asked, const kernels::KernelCode* code,
                            Context& context)
     : params_(asked), context_(context) {
   params_.ctx = context.handle();
@@ -16,9 +16,9 @@ KernelParams::KernelParams(const CUDA_KERNEL_NODE_PARAMS_v3& asked, const Kernel
   if (asked.extra) keep_packed(asked.extra);
 }
 
-void KernelParams::keep(void** arguments, const std::vector<Parameter>& layout) {
+void KernelParams::keep(void** arguments, const std::vector<kernels::Parameter>& layout) {
   std::size_t end = 0;
-  for (const Parameter& each : layout) end = std::max(end, each.offset + each.size);
+  for (const kernels::Parameter& each : layout) end = std::max(end, each.offset + each.size);
   bytes_.resize(end);
   for (std::size_t i = 0; i < layout.size() && arguments[i]; ++i) {
     char* const to = bytes_.data() + layout[i].offset;

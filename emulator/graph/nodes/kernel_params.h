@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "emulator/code/device_code.h"
+#include "emulator/code/kernel.h"
 #include "emulator/context/context.h"
-#include "emulator/ptx/kernel.h"
+#include "kernels/kernels.h"
 
 namespace cuvmm::emulator {
 
@@ -17,7 +17,8 @@ class KernelParams {
  public:
   /// Copies the arguments that `asked` points to. Those of kernelParams can be copied only where
   /// the image says how large they are; null `code`: nobody knows the function.
-  KernelParams(const CUDA_KERNEL_NODE_PARAMS_v3& asked, const KernelCode* code, Context& context);
+  KernelParams(const CUDA_KERNEL_NODE_PARAMS_v3& asked, const kernels::KernelCode* code,
+               Context& context);
   KernelParams(const KernelParams&) = delete;
   KernelParams& operator=(const KernelParams&) = delete;
   ~KernelParams() = default;
@@ -28,7 +29,7 @@ class KernelParams {
   const Context& context() const { return context_; }
 
  private:
-  void keep(void** arguments, const std::vector<Parameter>& layout);
+  void keep(void** arguments, const std::vector<kernels::Parameter>& layout);
   void keep_packed(void** extra);
 
   CUDA_KERNEL_NODE_PARAMS_v3 params_{};

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/code/kernel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "emulator/base/say.h"
+#include "emulator/code/device_memory.h"
+#include "emulator/code/launch.h"
+#include "emulator/machine/device_attributes.h"
+
+/// The address at which a kernel failed last; 0 where none did. For the shim.
+extern "C" __attribute__((visibility("default"))) std::uint64_t cuvmmEmulatorFaultAddress();
+
+namespace cuvmm::emulator {
+
+namespace {
+
+std::string triple(const unsigned (&of)[3]) {
+  return "(" + std::to_string(of[0]) + ", " + std::to_string(of[1]) + ", " + std::to_string(of[2]) +
+         ")";
+}
+
+// Decodes it the first time, all of it.
+CUresult find_code(Function& function, std::shared_ptr<const kernels::Code>& code) {
+  if (!function.decoded) {
+    const Module& module = *function.module;
+    const kernels::Addresses addresses =
+        [&](std::string_view name) -> std::optional<std::uint64_t> {
+      const auto found = module.variables.find(name);
+      if (found == module.variables.end()) return std::nullopt;
+      return found->second;
+    };
+    kernels::Decoded decoded = kernels::decode(module.image->code, function.name, addresses);
+    function.decoded = std::move(decoded.code);
+    if (!function.decoded && !function.refused) {
+      function.refused = true;
+      complain("kernel `" + function.name + "` cannot be run: PTX " + decoded.why_not +
+               ". Its launches answer CUDA_ERROR_NOT_SUPPORTED; with CUVMM_KERNELS=skip, all "
+               "launches are skipped");
+    }
+  }
+  code = function.decoded;
+  return code ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+// `extra`: pairs of a word that says what follows, and that; CU_LAUNCH_PARAM_END ends them.
+CUresult copy_packed(void** extra, std::vector<char>& out) {
+  const void* buffer = nullptr;
+  const std::size_t* size = nullptr;
+  constexpr int kMost = 8;
+  for (int i = 0; i < kMost && extra[0] != CU_LAUNCH_PARAM_END; ++i, extra += 2) {
+    if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[1];
+    if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE) size = static_cast<const std::size_t*>(extra[1]);
+  }
+  if (out.empty()) return CUDA_SUCCESS;
+  if (!buffer || !size || *size < out.size()) return CUDA_ERROR_INVALID_VALUE;
+  std::memcpy(out.data(), buffer, out.size());
+  return CUDA_SUCCESS;
+}
+
+CUresult copy_parameters(const kernels::Code& code, const Launch& launch, std::vector<char>& out) {
+  if (launch.parameters && launch.extra) return CUDA_ERROR_INVALID_VALUE;
+  if (launch.extra) return copy_packed(launch.extra, out);
+  if (out.empty()) return CUDA_SUCCESS;
+  if (!launch.parameters) return CUDA_ERROR_INVALID_VALUE;
+  void** next = launch.parameters;
+  for (const kernels::Slot& each : code.parameters) {
+    if (!*next) return CUDA_ERROR_INVALID_VALUE;
+    if (each.size != 0) std::memcpy(&out[each.offset], *next, each.size);
+    ++next;
+  }
+  return CUDA_SUCCESS;
+}
+
+// What the kernel itself says of how it can be launched.
+bool possible(const Function& function, const kernels::Code& code, const kernels::Shape& shape) {
+  const int set = function.settings[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES];
+  const auto limit = [&](CUdevice_attribute which) {
+    return static_cast<std::uint64_t>(default_attribute(which).value_or(0));
+  };
+  const std::uint64_t most = set ? limit(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+                                 : limit(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+  if (code.shared_bytes + shape.dynamic_shared > most) return false;
+  if (set && shape.dynamic_shared > static_cast<unsigned>(set)) return false;
+  const unsigned* const threads = code.most_threads;
+  if (threads[0] != 0 && shape.threads() > threads[0] * threads[1] * threads[2]) return false;
+  return code.exact_threads[0] == 0 || std::equal(shape.block, shape.block + 3, code.exact_threads);
+}
+
+std::atomic<std::uint64_t> g_kernel_fault{0};
+
+void tell(const kernels::Code& code, const kernels::Fault& fault) {
+  static auto* const said = new std::set<std::string>;  // of which kernels; under the lock
+  if (!said->insert(code.name).second) return;
+  complain("kernel `" + code.name + "`, block " + triple(fault.block) + ", thread " +
+           triple(fault.thread) + ", PTX line " + std::to_string(fault.line) + ": " + fault.what +
+           " (its later faults are not printed)");
+}
+
+CUresult run(Emulator& e, const Context& context, const kernels::Code& code,
+             const kernels::Shape& shape, const std::vector<char>& parameters) {
+  if (!context.alive) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  DeviceMemory memory(e, context);
+  const kernels::Fault fault = kernels::run(code, shape, parameters, memory, e.kernel_steps());
+  if (fault) tell(code, fault);
+  if (fault.address != 0) g_kernel_fault.store(fault.address, std::memory_order_relaxed);
+  return fault.code;
+}
+
+}  // namespace
+
+bool possible(const kernels::Shape& shape) {
+  constexpr unsigned kGridX = 0x7fffffff, kGrid = 65535, kBlock = 1024, kBlockZ = 64;
+  for (int axis = 0; axis < 3; ++axis) {
+    if (shape.grid[axis] == 0 || shape.block[axis] == 0 || shape.block[axis] > kBlock ||
+        shape.grid[axis] > (axis == 0 ? kGridX : kGrid)) {
+      return false;
+    }
+  }
+  return shape.block[2] <= kBlockZ && shape.threads() <= kBlock;
+}
+
+CUresult prepare(Emulator& e, Context& context, Function& function, const Launch& launch,
+                 Work& work) {
+  if (!e.runs_kernels() || !kernels::has_text(function.module->image->code, function.name)) {
+    work = [entry = launch.entry](Emulator&) {
+      skip_launch(entry);
+      return CUDA_SUCCESS;
+    };
+    return CUDA_SUCCESS;
+  }
+  std::shared_ptr<const kernels::Code> code;
+  const CUresult known = find_code(function, code);
+  if (known != CUDA_SUCCESS) return known;
+  if (!possible(function, *code, launch.shape)) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<char> parameters(code->parameter_bytes);
+  const CUresult copied = copy_parameters(*code, launch, parameters);
+  if (copied != CUDA_SUCCESS) return copied;
+  work = [&context, code, shape = launch.shape, parameters = std::move(parameters)](Emulator& at) {
+    return run(at, context, *code, shape, parameters);
+  };
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuvmm::emulator
+
+std::uint64_t cuvmmEmulatorFaultAddress() {
+  return cuvmm::emulator::g_kernel_fault.load(std::memory_order_relaxed);
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/image/device_code.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "kernels/image/packed/unpack.h"
+
+namespace cuvmm::kernels {
+
+namespace {
+
+template <class Part>
+const Part* named(const std::vector<Part>& all, std::string_view name) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](auto& p) { return p.name == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+// A fat binary: a header, and entries each with a header of its own. Positions of what is used.
+constexpr std::uint32_t kWrapperMagic = 0x466243b1;  // what nvcc puts into a program
+constexpr std::size_t kWrapperData = 8;
+constexpr std::uint32_t kFatMagic = 0xba55ed50;
+constexpr std::size_t kFatHeaderSize = 6, kFatSize = 8, kFatLeast = 16;
+constexpr std::size_t kEntryHeaderSize = 4, kEntrySize = 8, kEntryPacked = 16, kEntryArch = 28,
+                      kEntryFlags = 40, kEntryUnpacked = 56;
+constexpr std::size_t kEntryLeast = 64;
+constexpr std::uint16_t kPtxEntry = 1, kCubinEntry = 2;
+constexpr std::uint64_t kLz4Flag = 0x2000, kZstdFlag = 0x8000;
+
+/// One entry of a fat binary.
+struct Part {
+  std::string_view bytes;
+  int arch = -1;  ///< -1: there is none
+  std::uint64_t flags = 0;
+  std::uint64_t unpacked = 0;  ///< its size before it was packed; 0: it is not
+};
+
+// What was packed is put into `room`. Nothing where it was packed in a way that is not known, or is
+// broken.
+std::optional<std::string_view> contents(const Part& part, std::string& room) {
+  if (part.arch < 0) return {};
+  if (part.unpacked == 0) return part.bytes;
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
+  if (part.unpacked > kMost) return {};
+  std::optional<std::string> found;
+  if ((part.flags & kLz4Flag) != 0) found = unpack_lz4(part.bytes, part.unpacked);
+  if ((part.flags & kZstdFlag) != 0) found = unpack_zstd(part.bytes, part.unpacked);
+  if (!found) return {};
+  room = std::move(*found);
+  return room;
+}
+
+Part part_of(const CodeBytes& image, std::uint64_t entry, std::size_t own, std::uint64_t payload) {
+  Part part;
+  part.arch = static_cast<int>(image.at<std::uint32_t>(entry + kEntryArch));
+  part.flags = image.at<std::uint64_t>(entry + kEntryFlags);
+  part.unpacked = image.at<std::uint64_t>(entry + kEntryUnpacked);
+  // What is packed has an end of its own, before that of the entry.
+  const std::uint64_t packed = image.at<std::uint32_t>(entry + kEntryPacked);
+  const bool shorter = part.unpacked != 0 && packed != 0 && packed < payload;
+  part.bytes = image.part(entry + own, shorter ? packed : payload);
+  return part;
+}
+
+bool runs_on(int arch, Capability gpu) { return arch / 10 == gpu.major && arch % 10 <= gpu.minor; }
+
+// The best cubin for the GPU, else its newest PTX.
+CUresult read_fat(const CodeBytes& image, Capability gpu, DeviceCode& code) {
+  if (!image.inside(0, kFatLeast)) return CUDA_ERROR_INVALID_IMAGE;
+  const std::size_t header = image.at<std::uint16_t>(kFatHeaderSize);
+  const std::uint64_t size = image.at<std::uint64_t>(kFatSize);
+  if (header < kFatLeast || (image.bounded() && !image.inside(header, size)))
+    return CUDA_ERROR_INVALID_IMAGE;
+  Part best_cubin, best_ptx;
+  for (std::uint64_t where = 0; size - where >= kEntryLeast;) {
+    const std::uint64_t entry = header + where;
+    if (!image.inside(entry, kEntryLeast)) return CUDA_ERROR_INVALID_IMAGE;
+    const std::size_t own = image.at<std::uint32_t>(entry + kEntryHeaderSize);
+    const std::uint64_t payload = image.at<std::uint64_t>(entry + kEntrySize);
+    if (own < kEntryLeast || own > size - where || payload > size - where - own) {
+      return CUDA_ERROR_INVALID_IMAGE;
+    }
+    const Part part = part_of(image, entry, own, payload);
+    const int arch = part.arch;
+    const std::uint16_t kind = image.at<std::uint16_t>(entry);
+    const bool fits = kind == kCubinEntry ? runs_on(arch, gpu) : arch <= gpu.major * 10 + gpu.minor;
+    Part& best = kind == kCubinEntry ? best_cubin : best_ptx;
+    if (fits && arch > best.arch && (kind == kCubinEntry || kind == kPtxEntry)) best = part;
+    where += own + payload;
+  }
+  for (const Part* used : {&best_cubin, &best_ptx}) {
+    if (!image.bounded() && !is_readable(used->bytes.data(), used->bytes.size()))
+      return CUDA_ERROR_INVALID_IMAGE;
+  }
+  if (best_cubin.arch < 0 && best_ptx.arch < 0) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  std::string cubin_room, ptx_room;
+  const auto cubin = contents(best_cubin, cubin_room), ptx = contents(best_ptx, ptx_room);
+  const auto text = ptx ? ptx->substr(0, strnlen(ptx->data(), ptx->size())) : std::string_view{};
+  if (!cubin) {
+    if (ptx) return read_ptx(text, code);
+    code.hidden = true;
+    return CUDA_SUCCESS;
+  }
+  // A cubin says the most of its kernels; only PTX can be run.
+  if (DeviceCode other; ptx && read_ptx(text, other) == CUDA_SUCCESS) {
+    code.ptx = std::move(other.ptx);
+  }
+  return read_cubin({cubin->data(), cubin->size()}, gpu, code);
+}
+
+}  // namespace
+
+const KernelCode* DeviceCode::kernel(std::string_view name) const { return named(kernels, name); }
+
+const VariableCode* DeviceCode::variable(std::string_view name) const {
+  return named(variables, name);
+}
+
+CUresult read_device_code(const CodeBytes& image, Capability gpu, DeviceCode& code) {
+  constexpr std::size_t kMagic = 4;
+  if (!image.inside(0, 1)) return CUDA_ERROR_INVALID_IMAGE;
+  // Text may be shorter than a magic number, and end where memory does.
+  const std::string_view text = image.text();
+  if (text.size() < kMagic) return CUDA_ERROR_INVALID_IMAGE;
+  const auto magic = image.at<std::uint32_t>(0);
+  if (magic == kWrapperMagic && !image.bounded()) {
+    if (!image.inside(kWrapperData, sizeof(const char*))) return CUDA_ERROR_INVALID_IMAGE;
+    return read_fat({image.at<const char*>(kWrapperData), CodeBytes::kUnknown}, gpu, code);
+  }
+  if (magic == kFatMagic) return read_fat(image, gpu, code);
+  if (std::memcmp(&magic, "\177ELF", kMagic) == 0) return read_cubin(image, gpu, code);
+  return read_ptx(text, code);
+}
+
+}  // namespace cuvmm::kernels

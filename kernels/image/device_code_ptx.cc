@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// PTX: what is known of its kernels and variables before any of it runs.
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "kernels/decode/decoder.h"
+#include "kernels/image/device_code.h"
+#include "kernels/text/parser.h"
+
+namespace cuvmm::kernels {
+
+namespace {
+
+// What the variables of a body take in a space.
+int bytes_in(const Function& function, Space space) {
+  std::uint64_t sum = 0;
+  for (const Variable& each : function.variables) {
+    if (each.space != space) continue;
+    sum = (sum + each.align - 1) / each.align * each.align + each.size;
+  }
+  return static_cast<int>(std::min<std::uint64_t>(sum, 1 << 30));
+}
+
+void add_kernel(const Function& function, DeviceCode& code) {
+  KernelCode kernel{.name = std::string(function.name)};
+  kernel.shared_bytes = bytes_in(function, Space::kShared);
+  kernel.local_bytes = bytes_in(function, Space::kLocal);
+  kernel.parameters.emplace();
+  for (const Slot& slot : layout(function.parameters)) {
+    kernel.parameters->push_back({slot.offset, slot.size});
+  }
+  code.kernels.push_back(std::move(kernel));
+}
+
+// `known`: the names of those that were added.
+void add_variable(const Variable& variable, std::unordered_set<std::string_view>& known,
+                  DeviceCode& code) {
+  const bool constant = variable.space == Space::kConst;
+  const std::string name(variable.name);
+  if (variable.is_extern || (!constant && variable.space != Space::kGlobal)) return;
+  if (!known.insert(variable.name).second) return;  // declared, and defined
+  VariableCode made{name, variable.size, variable.contents, constant};
+  for (const Reference& each : variable.references) {
+    made.references.push_back({each.offset, each.name, each.addend});
+  }
+  code.variables.push_back(std::move(made));
+}
+
+// A kernel with more parameters than any launch can pass; null: there is none.
+const Function* takes_too_much(const Module& module) {
+  constexpr std::uint64_t kMost = 32764;  // from CUDA 12.1 and PTX 8.1 on; 4 KiB before
+  const auto large = std::ranges::find_if(module.functions, [](const Function& each) {
+    const std::vector<Slot> slots = layout(each.parameters);
+    return each.entry && !slots.empty() && slots.back().offset + slots.back().size > kMost;
+  });
+  return large == module.functions.end() ? nullptr : &*large;
+}
+
+}  // namespace
+
+CUresult read_ptx(std::string_view text, DeviceCode& code) {
+  if (!looks_like_ptx(text)) return CUDA_ERROR_INVALID_IMAGE;
+  Error error;
+  code.ptx = parse(text, error);
+  if (!code.ptx) {
+    code.error = error.text();
+    return CUDA_ERROR_INVALID_PTX;
+  }
+  if (const Function* const large = takes_too_much(*code.ptx)) {
+    error = {"the parameters of `" + std::string(large->name) + "` take more than 32764 bytes",
+             large->at};
+    code.error = error.text();
+    code.ptx.reset();
+    return CUDA_ERROR_INVALID_PTX;
+  }
+  for (const Function& each : code.ptx->functions) {
+    if (each.entry && each.defined) add_kernel(each, code);
+  }
+  std::unordered_set<std::string_view> known;
+  for (const Variable& each : code.ptx->variables) add_variable(each, known, code);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuvmm::kernels

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/instruction/names.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace cuvmm::kernels {
+
+namespace {
+
+std::uint64_t rounded(std::uint64_t value, std::uint64_t align) {
+  return (value + align - 1) / align * align;
+}
+
+bool is_register(Space space) { return space == Space::kRegister || space == Space::kNone; }
+
+}  // namespace
+
+std::uint64_t Names::place_shared(const Variable& variable) {
+  const auto known = placed_.find(&variable);
+  if (known != placed_.end()) return known->second;
+  const std::uint64_t at = rounded(code_.shared_bytes, variable.align);
+  code_.shared_bytes = at + variable.size;
+  return placed_[&variable] = at;
+}
+
+// One place for all inlined copies of its function: no thread is in two of them.
+std::uint64_t Names::place_local(const Variable& variable) {
+  const auto known = placed_.find(&variable);
+  if (known != placed_.end()) return known->second;
+  const std::uint64_t at = rounded(code_.local_bytes, variable.align);
+  code_.local_bytes = rounded(at + variable.size, 16);
+  return placed_[&variable] = at;
+}
+
+bool Names::declare(const Variable& variable) {
+  Symbol symbol{.type = variable.type, .range = variable.range, .space = variable.space};
+  if (is_register(variable.space)) {
+    if (variable.range != 0) {
+      symbol.kind = Symbol::Kind::kRange;
+    } else if (variable.type == Type::kPred) {
+      symbol.kind = Symbol::Kind::kPredicate;
+      symbol.slot = new_predicate();
+    } else {
+      symbol.kind = Symbol::Kind::kRegister;
+      symbol.slot = new_register();
+    }
+  } else if (variable.space == Space::kShared) {
+    symbol.kind = Symbol::Kind::kVariable;
+    symbol.address = place_shared(variable);
+  } else if (variable.space == Space::kLocal || variable.space == Space::kParam) {
+    symbol.kind = Symbol::Kind::kVariable;
+    symbol.space = Space::kLocal;  // where arguments of calls lie, too
+    symbol.address = place_local(variable);
+  } else {
+    return false;
+  }
+  define(variable.name, symbol);
+  return true;
+}
+
+Symbol Names::in_range(Scope& scope, std::string_view name) {
+  std::size_t digits = name.size();
+  while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
+  // %r12 may be the 12th of %r<>, or the 2nd of %r1<>.
+  for (std::size_t split = digits; split < name.size(); ++split) {
+    const auto found = scope.symbols.find(name.substr(0, split));
+    if (found == scope.symbols.end() || found->second.kind != Symbol::Kind::kRange) continue;
+    unsigned number = 0;
+    const char* const end = name.data() + name.size();
+    const auto read = std::from_chars(name.data() + split, end, number);
+    if (read.ec != std::errc{} || number >= found->second.range) continue;
+    Symbol symbol = found->second;
+    const bool predicate = symbol.type == Type::kPred;
+    symbol.kind = predicate ? Symbol::Kind::kPredicate : Symbol::Kind::kRegister;
+    symbol.slot = predicate ? new_predicate() : new_register();
+    return scope.symbols[name] = symbol;
+  }
+  return {};
+}
+
+Symbol Names::find(std::string_view name) {
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+    const auto found = scope->symbols.find(name);
+    if (found != scope->symbols.end() && found->second.kind != Symbol::Kind::kRange) {
+      return found->second;
+    }
+    const Symbol symbol = in_range(*scope, name);
+    if (symbol.kind != Symbol::Kind::kNone) return symbol;
+    if (scope->closed) break;
+  }
+  return of_module(name);
+}
+
+Symbol Names::of_module(std::string_view name) {
+  const Variable* variable = module_.variable(name);
+  if (!variable) return {};
+  Symbol symbol{.kind = Symbol::Kind::kVariable, .type = variable->type, .space = variable->space};
+  if (variable->space == Space::kShared) {
+    if (variable->is_extern || variable->size == 0) {
+      dynamic_align_ = std::max<std::uint64_t>(dynamic_align_, variable->align);
+      symbol.kind = Symbol::Kind::kDynamicShared;
+    } else {
+      symbol.address = place_shared(*variable);
+    }
+    return symbol;
+  }
+  const auto address = addresses_(name);
+  if (!address) return {};
+  symbol.address = *address;
+  return symbol;
+}
+
+std::optional<std::uint32_t> Names::label(std::string_view name) const {
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+    const auto found = scope->labels.find(name);
+    if (found != scope->labels.end()) return found->second;
+    if (scope->closed) break;
+  }
+  return std::nullopt;
+}
+
+std::uint32_t Names::constant(std::uint64_t value) {
+  if (value == 0) return 0;
+  const auto [at, added] = constants_.try_emplace(value, code_.registers);
+  if (added) code_.constants.push_back({new_register(), value});
+  return at->second;
+}
+
+std::uint32_t Names::special(Special which) {
+  const auto [at, added] = specials_.try_emplace(which, code_.registers);
+  if (added) code_.specials.push_back({new_register(), which});
+  return at->second;
+}
+
+std::uint32_t Names::dynamic_shared(std::uint64_t addend) {
+  const std::uint32_t slot = new_register();
+  dynamic_.push_back(code_.constants.size());
+  code_.constants.push_back({slot, addend});
+  return slot;
+}
+
+void Names::finish() {
+  if (!dynamic_.empty()) code_.shared_bytes = rounded(code_.shared_bytes, dynamic_align_);
+  for (const std::size_t index : dynamic_) code_.constants[index].value += code_.shared_bytes;
+}
+
+}  // namespace cuvmm::kernels

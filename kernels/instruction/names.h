@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the names in a function stand for: registers, variables and labels, scope by scope.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "kernels/run/code.h"
+#include "kernels/text/syntax.h"
+
+namespace cuvmm::kernels {
+
+struct Symbol {
+  enum class Kind : std::uint8_t {
+    kNone,
+    kRegister,
+    kPredicate,
+    kRange,
+    kVariable,
+    kDynamicShared
+  };
+  Kind kind = Kind::kNone;
+  Type type = Type::kNone;
+  std::uint32_t slot = 0;
+  unsigned range = 0;
+  Space space = Space::kNone;
+  std::uint64_t address = 0;  ///< in its space
+};
+
+class Names {
+ public:
+  Names(const Module& module, Code& code, const Addresses& addresses)
+      : module_(module), code_(code), addresses_(addresses) {
+    code_.registers = 1;  // slot 0: always 0
+  }
+
+  // --- Scopes
+  /// Of a function, from where those around it are not seen.
+  void enter_function() { scopes_.push_back({.closed = true}); }
+  void enter() { scopes_.emplace_back(); }
+  void leave() { scopes_.pop_back(); }
+  void define(std::string_view name, const Symbol& symbol) {
+    scopes_.back().symbols[name] = symbol;
+  }
+  /// False: the space is none that a function can have variables in.
+  bool declare(const Variable& variable);
+  /// What a name stands for; where it is new and within a range of registers, it gets its slot.
+  Symbol find(std::string_view name);
+  /// A number that stands for a label, for one that is in the scope or will be.
+  void declare_label(std::string_view name) { scopes_.back().labels.emplace(name, labels_++); }
+  void forget_label(std::string_view name) { scopes_.back().labels.erase(name); }
+  std::optional<std::uint32_t> label(std::string_view name) const;
+  std::uint32_t labels() const { return labels_; }
+
+  // --- Slots
+  std::uint32_t new_register() { return code_.registers++; }
+  std::uint32_t new_predicate() { return code_.predicates++; }
+  std::uint32_t carry() {
+    if (carry_ == 0) carry_ = new_predicate();
+    return carry_;
+  }
+  std::uint32_t constant(std::uint64_t value);
+  std::uint32_t special(Special which);
+  /// The beginning of the dynamic shared memory, behind which it is by `addend`.
+  std::uint32_t dynamic_shared(std::uint64_t addend);
+  /// Once all is known: the dynamic part lies behind the static one.
+  void finish();
+
+  /// An instruction that a source needs before it, as to read a clock.
+  std::vector<Instruction>& before() { return before_; }
+  Code& code() { return code_; }
+  /// In local memory.
+  std::uint64_t place_local(const Variable& variable);
+
+ private:
+  struct Scope {
+    std::map<std::string_view, Symbol> symbols{};
+    std::map<std::string_view, std::uint32_t> labels{};
+    bool closed = false;
+  };
+  Symbol of_module(std::string_view name);
+  Symbol in_range(Scope& scope, std::string_view name);
+  std::uint64_t place_shared(const Variable& variable);
+
+  const Module& module_;
+  Code& code_;
+  const Addresses& addresses_;
+  std::vector<Scope> scopes_;
+  std::map<std::uint64_t, std::uint32_t> constants_;
+  std::map<Special, std::uint32_t> specials_;
+  std::map<const Variable*, std::uint64_t> placed_;
+  std::vector<std::size_t> dynamic_;  ///< constants that begin at the dynamic shared memory
+  std::uint64_t dynamic_align_ = 16;
+  std::vector<Instruction> before_;
+  std::uint32_t labels_ = 0;
+  std::uint32_t carry_ = 0;
+};
+
+}  // namespace cuvmm::kernels

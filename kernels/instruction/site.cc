@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/instruction/site.h"
+
+#include <bit>
+#include <optional>
+
+#include "kernels/instruction/names.h"
+#include "kernels/run/clock.h"
+
+namespace cuvmm::kernels {
+
+namespace {
+
+struct SpecialName {
+  std::string_view name;
+  Special which;
+};
+// A cluster is one block.
+constexpr SpecialName kSpecials[] = {
+    {"%tid.x", Special::kTidX},
+    {"%tid.y", Special::kTidY},
+    {"%tid.z", Special::kTidZ},
+    {"%ntid.x", Special::kNtidX},
+    {"%ntid.y", Special::kNtidY},
+    {"%ntid.z", Special::kNtidZ},
+    {"%ctaid.x", Special::kCtaidX},
+    {"%ctaid.y", Special::kCtaidY},
+    {"%ctaid.z", Special::kCtaidZ},
+    {"%nctaid.x", Special::kNctaidX},
+    {"%nctaid.y", Special::kNctaidY},
+    {"%nctaid.z", Special::kNctaidZ},
+    {"%clusterid.x", Special::kCtaidX},
+    {"%clusterid.y", Special::kCtaidY},
+    {"%clusterid.z", Special::kCtaidZ},
+    {"%nclusterid.x", Special::kNctaidX},
+    {"%nclusterid.y", Special::kNctaidY},
+    {"%nclusterid.z", Special::kNctaidZ},
+    {"%cluster_ctaid.x", Special::kZero},
+    {"%cluster_ctaid.y", Special::kZero},
+    {"%cluster_ctaid.z", Special::kZero},
+    {"%cluster_nctaid.x", Special::kOne},
+    {"%cluster_nctaid.y", Special::kOne},
+    {"%cluster_nctaid.z", Special::kOne},
+    {"%cluster_ctarank", Special::kZero},
+    {"%cluster_nctarank", Special::kOne},
+    {"%laneid", Special::kLaneid},
+    {"%warpid", Special::kWarpid},
+    {"%nwarpid", Special::kNwarpid},
+    {"%smid", Special::kSmid},
+    {"%nsmid", Special::kNsmid},
+    {"%gridid", Special::kGridid},
+    {"%lanemask_eq", Special::kLanemaskEq},
+    {"%lanemask_le", Special::kLanemaskLe},
+    {"%lanemask_lt", Special::kLanemaskLt},
+    {"%lanemask_ge", Special::kLanemaskGe},
+    {"%lanemask_gt", Special::kLanemaskGt},
+    {"%dynamic_smem_size", Special::kDynamicShared},
+    {"%total_smem_size", Special::kTotalShared},
+    {"WARP_SZ", Special::kWarpSize},
+};
+
+std::optional<Special> special_named(std::string_view name) {
+  for (const SpecialName& each : kSpecials) {
+    if (each.name == name) return each.which;
+  }
+  return std::nullopt;
+}
+
+// A number as its type has it.
+std::uint64_t bits_of(const Operand& operand, Type type) {
+  const bool wide = bytes_of(type) == 8;
+  if (operand.kind == Operand::Kind::kDouble && type != Type::kNone && !wide) {
+    return std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<double>(operand.value)));
+  }
+  if (operand.kind == Operand::Kind::kSingle && type == Type::kF64) {
+    const auto single = std::bit_cast<float>(static_cast<std::uint32_t>(operand.value));
+    return std::bit_cast<std::uint64_t>(static_cast<double>(single));
+  }
+  return operand.value;
+}
+
+}  // namespace
+
+bool Site::expect(std::size_t least, std::size_t most) {
+  if (operands() >= least && operands() <= most) return true;
+  refuse("it has " + std::to_string(operands()) + " operands");
+  return false;
+}
+
+std::uint32_t Site::source(const Operand& operand, Type type) {
+  switch (operand.kind) {
+    case Operand::Kind::kInteger:
+    case Operand::Kind::kSingle:
+    case Operand::Kind::kDouble:
+      return names_.constant(bits_of(operand, type));
+    case Operand::Kind::kName:
+      break;
+    default:
+      refuse("an operand of a kind that it does not have here");
+      return 0;
+  }
+  if (operand.negated) refuse("`!` before what is no predicate");
+  const Symbol symbol = names_.find(operand.name);
+  switch (symbol.kind) {
+    case Symbol::Kind::kRegister:
+      return symbol.slot;
+    case Symbol::Kind::kVariable:
+      return names_.constant(symbol.address + operand.value);
+    case Symbol::Kind::kDynamicShared:
+      return names_.dynamic_shared(operand.value);
+    default:
+      break;
+  }
+  if (const auto which = special_named(operand.name)) return names_.special(*which);
+  if (const Run read = clock_named(operand.name)) {
+    Instruction before;
+    before.run = read;
+    before.line = statement.at.line;
+    before.v[0] = names_.new_register();
+    names_.before().push_back(before);
+    return before.v[0];
+  }
+  refuse("`" + std::string(operand.name) + "` is not known");
+  return 0;
+}
+
+std::uint32_t Site::target(const Operand& operand) {
+  if (operand.kind == Operand::Kind::kName && operand.name == "_") return names_.new_register();
+  const Symbol symbol = operand.kind == Operand::Kind::kName ? names_.find(operand.name) : Symbol{};
+  if (symbol.kind != Symbol::Kind::kRegister) refuse("what is written is no register");
+  return symbol.slot;
+}
+
+bool Site::is_predicate(const Operand& operand) {
+  return operand.kind == Operand::Kind::kName &&
+         names_.find(operand.name).kind == Symbol::Kind::kPredicate;
+}
+
+std::uint32_t Site::predicate(const Operand& operand, Mask& invert) {
+  if (operand.kind == Operand::Kind::kInteger) {
+    invert = operand.value != 0 ? 0 : kAll;
+    return 0;
+  }
+  invert = operand.negated ? kAll : 0;
+  const Symbol symbol = names_.find(operand.name);
+  if (operand.kind != Operand::Kind::kName || symbol.kind != Symbol::Kind::kPredicate) {
+    refuse("an operand that is no predicate");
+  }
+  return symbol.slot;
+}
+
+std::uint32_t Site::predicate_target(const Operand& operand) {
+  if (operand.kind == Operand::Kind::kName && operand.name == "_") return names_.new_predicate();
+  if (!is_predicate(operand) || operand.negated) {
+    refuse("what is written is no predicate");
+    return 0;
+  }
+  return names_.find(operand.name).slot;
+}
+
+void Site::address(const Operand& operand, Space space) {
+  out.space = space;
+  if (operand.kind != Operand::Kind::kAddress) return refuse("an address is expected");
+  out.immediate = operand.value;
+  if (operand.name.empty()) return;
+  const Symbol symbol = names_.find(operand.name);
+  switch (symbol.kind) {
+    case Symbol::Kind::kRegister:
+      out.a = symbol.slot;
+      return;
+    case Symbol::Kind::kVariable:
+      // An argument of a call is `.param` in the text, and lies in local memory.
+      out.space = symbol.space;
+      out.a = names_.constant(symbol.address);
+      return;
+    case Symbol::Kind::kDynamicShared:
+      out.space = Space::kShared;
+      out.a = names_.dynamic_shared(0);
+      return;
+    default:
+      refuse("`" + std::string(operand.name) + "` is not known");
+  }
+}
+
+std::uint32_t Site::carry() { return names_.carry(); }
+
+std::uint32_t Site::new_register() { return names_.new_register(); }
+
+}  // namespace cuvmm::kernels

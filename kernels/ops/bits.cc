@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logic, shifts and what moves bits: also mov, selp and predicates' logic.
+#include <algorithm>
+
+#include "kernels/ops/opcodes.h"
+#include "kernels/run/lanes.h"
+
+namespace cuvmm::kernels {
+
+namespace {
+
+struct And {
+  template <class T>
+  static T run(T a, T b) {
+    return static_cast<T>(a & b);
+  }
+};
+struct Or {
+  template <class T>
+  static T run(T a, T b) {
+    return static_cast<T>(a | b);
+  }
+};
+struct Xor {
+  template <class T>
+  static T run(T a, T b) {
+    return static_cast<T>(a ^ b);
+  }
+};
+struct Not {
+  template <class T>
+  static T run(T a) {
+    return static_cast<T>(~a);
+  }
+};
+struct NotAtAll {  // cnot
+  template <class T>
+  static T run(T a) {
+    return a == 0 ? T{1} : T{0};
+  }
+};
+struct Same {
+  template <class T>
+  static T run(T a) {
+    return a;
+  }
+};
+
+// How far is 32 bits; further than the value is wide, all is shifted out.
+template <class T, bool kLeft>
+void shift(Warp& warp, const Instruction& i, Mask m) {
+  constexpr unsigned kBits = sizeof(T) * 8;
+  std::uint64_t* const out = warp.reg(i.v[0]);
+  const std::uint64_t* const a = warp.reg(i.a);
+  const std::uint64_t* const b = warp.reg(i.b);
+  each_lane(m, [&](unsigned lane) {
+    const T value = get<T>(a[lane]);
+    const auto by = static_cast<std::uint32_t>(b[lane]);
+    if constexpr (kLeft) {
+      out[lane] = put<T>(by >= kBits ? T{0} : static_cast<T>(std::uint64_t(value) << by));
+    } else if constexpr (std::is_signed_v<T>) {
+      out[lane] = put<T>(static_cast<T>(value >> std::min(by, kBits - 1)));
+    } else {
+      out[lane] = put<T>(by >= kBits ? T{0} : static_cast<T>(value >> by));
+    }
+  });
+}
+
+// 64 bits of {b, a}, shifted; option 1: by at most 32, else modulo 32.
+template <bool kLeft>
+void funnel(Warp& warp, const Instruction& i, Mask m) {
+  std::uint64_t* const out = warp.reg(i.v[0]);
+  const std::uint64_t* const a = warp.reg(i.a);
+  const std::uint64_t* const b = warp.reg(i.b);
+  const std::uint64_t* const c = warp.reg(i.c);
+  each_lane(m, [&](unsigned lane) {
+    const std::uint64_t both = b[lane] << 32 | static_cast<std::uint32_t>(a[lane]);
+    auto by = static_cast<std::uint32_t>(c[lane]);
+    by = i.option ? std::min(by, 32U) : by % 32;
+    out[lane] = static_cast<std::uint32_t>(kLeft ? both << by >> 32 : both >> by);
+  });
+}
+
+void logic3(Warp& warp, const Instruction& i, Mask m) {
+  std::uint64_t* const out = warp.reg(i.v[0]);
+  const std::uint64_t* const a = warp.reg(i.a);
+  const std::uint64_t* const b = warp.reg(i.b);
+  const std::uint64_t* const c = warp.reg(i.c);
+  each_lane(m, [&](unsigned lane) {
+    std::uint64_t sum = 0;
+    for (unsigned row = 0; row < 8; ++row) {
+      if (!(i.immediate >> row & 1)) continue;
+      sum |= (row & 4 ? a[lane] : ~a[lane]) & (row & 2 ? b[lane] : ~b[lane]) &
+             (row & 1 ? c[lane] : ~c[lane]);
+    }
+    out[lane] = static_cast<std::uint32_t>(sum);
+  });
+}
+
+enum Permute : std::uint8_t {
+  kBytes,
+  kForward4,
+  kBackward4,
+  kReplicate8,
+  kClampLeft,
+  kClampRight,
+  kReplicate16
+};
+
+std::uint32_t permute(std::uint64_t a, std::uint64_t b, std::uint32_t selector, unsigned mode) {
+  const std::uint64_t both = b << 32 | static_cast<std::uint32_t>(a);
+  std::uint32_t out = 0;
+  for (unsigned at = 0; at < 4; ++at) {
+    const unsigned s = selector & 3;
+    unsigned which = selector >> (at * 4) & 7;
+    switch (mode) {
+      case kForward4:
+        which = (s + at) & 7;
+        break;
+      case kBackward4:
+        which = (s - at) & 7;
+        break;
+      case kReplicate8:
+        which = s;
+        break;
+      case kClampLeft:
+        which = std::max(at, s);
+        break;
+      case kClampRight:
+        which = std::min(at, s);
+        break;
+      case kReplicate16:
+        which = (s & 1) * 2 + (at & 1);
+        break;
+      default:
+        break;
+    }
+    auto byte = static_cast<std::uint8_t>(both >> (which * 8));
+    // The sign of the byte, all over it.
+    if (mode == kBytes && (selector >> (at * 4) & 8)) byte = byte & 0x80 ? 0xff : 0;
+    out |= std::uint32_t{byte} << (at * 8);
+  }
+  return out;
+}
+
+void run_permute(Warp& warp, const Instruction& i, Mask m) {
+  std::uint64_t* const out = warp.reg(i.v[0]);
+  const std::uint64_t* const a = warp.reg(i.a);
+  const std::uint64_t* const b = warp.reg(i.b);
+  const std::uint64_t* const c = warp.reg(i.c);
+  each_lane(m, [&](unsigned lane) {
+    out[lane] = permute(a[lane], b[lane], static_cast<std::uint32_t>(c[lane]), i.option);
+  });
+}
+
+template <class T>
+void extract(Warp& warp, const Instruction& i, Mask m) {
+  constexpr unsigned kBits = sizeof(T) * 8;
+  using U = std::make_unsigned_t<T>;
+  std::uint64_t* const out = warp.reg(i.v[0]);
+  const std::uint64_t* const a = warp.reg(i.a);
+  const std::uint64_t* const b = warp.reg(i.b);
+  const std::uint64_t* const c = warp.reg(i.c);
+  each_lane(m, [&](unsigned lane) {
+    const U value = get<U>(a[lane]);
+    const unsigned from = b[lane] & 0xff, length = c[lane] & 0xff;
+    U field = from >= kBits ? U{0} : static_cast<U>(value >> from);
+    if (length < kBits) field &= static_cast<U>((U{1} << length) - 1);
+    if (std::is_signed_v<T> && length != 0) {
+      const unsigned sign_at = std::min(from + length - 1, kBits - 1);
+      const bool sign = value >> sign_at & 1;
+      const unsigned known = sign_at >= from ? sign_at - from + 1 : 0;
+      if (sign && known < kBits) field |= static_cast<U>(~U{0} << known);
+    }
+    out[lane] = field;
+  });
+}
+
+template <class T>
+void insert(Warp& warp, const Instruction& i, Mask m) {
+  constexpr unsigned kBits = sizeof(T) * 8;
+  std::uint64_t* const out = warp.reg(i.v[0]);
+  const std::uint64_t* const a = warp.reg(i.a);
+  const std::uint64_t* const b = warp.reg(i.b);
+  const std::uint64_t* const c = warp.reg(i.c);
+  const std::uint64_t* const e = warp.reg(i.e);
+  each_lane(m, [&](unsigned lane) {
+    const unsigned from = c[lane] & 0xff, length = e[lane] & 0xff;
+    const T ones = length >= kBits ? T(~T{0}) : T((T{1} << length) - 1);
+    const T mask = from >= kBits ? T{0} : T(ones << from);
+    const T moved = from >= kBits ? T{0} : T(get<T>(a[lane]) << from);
+    out[lane] = static_cast<T>((get<T>(b[lane]) & ~mask) | (moved & mask));
+  });
+}
+
+struct Reverse {
+  template <class T>
+  static T run(T a) {
+    T out = 0;
+    for (unsigned at = 0; at < sizeof(T) * 8; ++at) out = T(out << 1 | (a >> at & 1));
+    return out;
+  }
+};
+
+// The result has 32 bits.
+template <class T, class Op>
+void counted(Warp& warp, const Instruction& i, Mask m) {
+  std::uint64_t* const out = warp.reg(i.v[0]);
+  const std::uint64_t* const a = warp.reg(i.a);
+  each_lane(m, [&](unsigned lane) {
+    out[lane] = static_cast<std::uint32_t>(Op::run(get<T>(a[lane]), i.option));
+  });
+}
+struct CountZeros {
+  template <class T>
+  static int run(T a, unsigned) {
+    return std::countl_zero(a);
+  }
+};
+struct CountOnes {
+  template <class T>
+  static int run(T a, unsigned) {
+    return std::popcount(a);
+  }
+};
+// The highest bit that is no sign; option: how far it would have to be shifted to the left.
+struct FindBit {
+  template <class T>
+  static int run(T a, unsigned as_shift) {
+    using U = std::make_unsigned_t<T>;
+    const U value = a < 0 ? static_cast<U>(~a) : static_cast<U>(a);
+    const int at = static_cast<int>(sizeof(T) * 8) - 1 - std::countl_zero(value);
+    return at >= 0 && as_shift ? static_cast<int>(sizeof(T) * 8) - 1 - at : at;
+  }
+};
+
+void select(Warp& warp, const Instruction& i, Mask m) {
+  std::uint64_t* const out = warp.reg(i.v[0]);
+  const std::uint64_t* const a = warp.reg(i.a);
+  const std::uint64_t* const b = warp.reg(i.b);
+  const Mask which = warp.predicate(i.r) ^ i.invert_read;
+  each_lane(m, [&](unsigned lane) { out[lane] = is_set(which, lane) ? a[lane] : b[lane]; });
+}
+
+void set_predicate(Warp& warp, const Instruction& i, Mask m, Mask value) {
+  Mask& out = warp.predicate(i.p);
+  out = (out & ~m) | (value & m);
+}
+// option: 0 and, 1 or, 2 xor
+void predicate_logic(Warp& warp, const Instruction& i, Mask m) {
+  const Mask a = warp.predicate(i.r) ^ i.invert_read;
+  const Mask b = warp.predicate(i.q) ^ static_cast<Mask>(i.immediate);
+  set_predicate(warp, i, m, i.option == 0 ? a & b : i.option == 1 ? a | b : a ^ b);
+}
+void predicate_move(Warp& warp, const Instruction& i, Mask m) {
+  set_predicate(warp, i, m, warp.predicate(i.r) ^ i.invert_read);
+}
+
+// Parts of a register, and back.
+void unpack(Warp& warp, const Instruction& i, Mask m) {
+  const unsigned bits = i.option;
+  each_lane(m, [&](unsigned lane) {
+    const std::uint64_t whole = warp.reg(i.a)[lane];
+    for (unsigned part = 0; part < i.count; ++part) {
+      const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+      warp.reg(i.v[part])[lane] = whole >> (part * bits) & mask;
+    }
+  });
+}
+void pack(Warp& warp, const Instruction& i, Mask m) {
+  const unsigned bits = i.option;
+  each_lane(m, [&](unsigned lane) {
+    std::uint64_t whole = 0;
+    for (unsigned part = 0; part < i.count; ++part) {
+      const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+      whole |= (warp.reg(i.v[part])[lane] & mask) << (part * bits);
+    }
+    warp.reg(i.a)[lane] = whole;
+  });
+}
+
+Type unsigned_of(Type type) {
+  switch (bytes_of(type)) {
+    case 1:
+      return Type::kU8;
+    case 2:
+      return Type::kU16;
+    case 4:
+      return Type::kU32;
+    case 8:
+      return Type::kU64;
+    default:
+      return Type::kNone;
+  }
+}
+
+template <class Op>
+Run binary_of(Type type) {
+  return with_integer(unsigned_of(type), [](auto t) -> Run { return binary<decltype(t), Op>; });
+}
+
+template <class Op, std::uint8_t kOption>
+void decode_logic(Site& site) {
+  const Type type = site.modifiers.take_type();
+  if (!site.expect(3)) return;
+  if (type == Type::kPred) {
+    site.out.run = predicate_logic;
+    site.out.option = kOption;
+    site.out.p = site.predicate_target(site.operand(0));
+    site.out.r = site.predicate(site.operand(1), site.out.invert_read);
+    Mask invert = 0;
+    site.out.q = site.predicate(site.operand(2), invert);
+    site.out.immediate = invert;
+    return;
+  }
+  site.out.run = binary_of<Op>(type);
+  if (!site.out.run) site.refuse("it is not known for its type");
+  site.out.v[0] = site.target(0);
+  site.out.a = site.source(1, type);
+  site.out.b = site.source(2, type);
+}
+
+template <class Op>
+void decode_unary(Site& site) {
+  const Type type = site.modifiers.take_type();
+  if (!site.expect(2)) return;
+  if (type == Type::kPred) {  // not
+    site.out.run = predicate_move;
+    site.out.p = site.predicate_target(site.operand(0));
+    site.out.r = site.predicate(site.operand(1), site.out.invert_read);
+    site.out.invert_read = ~site.out.invert_read;
+    return;
+  }
+  site.out.run =
+      with_integer(unsigned_of(type), [](auto t) -> Run { return unary<decltype(t), Op>; });
+  if (!site.out.run) site.refuse("it is not known for its type");
+  site.out.v[0] = site.target(0);
+  site.out.a = site.source(1, type);
+}
+
+template <bool kLeft>
+void decode_shift(Site& site) {
+  const Type type = site.modifiers.take_type();
+  if (!site.expect(3)) return;
+  site.out.run = with_integer(type, [](auto t) -> Run { return shift<decltype(t), kLeft>; });
+  if (!site.out.run) site.refuse("it is not known for its type");
+  site.out.v[0] = site.target(0);
+  site.out.a = site.source(1, type);
+  site.out.b = site.source(2, Type::kU32);
+}
+
+void three(Site& site, Type type) {
+  if (!site.expect(4)) return;
+  site.out.v[0] = site.target(0);
+  site.out.a = site.source(1, type);
+  site.out.b = site.source(2, type);
+  site.out.c = site.source(3, type);
+}
+
+void decode_funnel(Site& site) {
+  site.out.run = site.modifiers.take("l") ? funnel<true> : funnel<false>;
+  site.modifiers.take("r");
+  site.out.option = site.modifiers.take("clamp") ? 1 : 0;
+  site.modifiers.take("wrap");
+  three(site, site.modifiers.take_type());
+}
+
+void decode_logic3(Site& site) {
+  const Type type = site.modifiers.take_type();
+  site.out.run = logic3;
+  if (!site.expect(5)) return;
+  if (site.operand(4).kind != Operand::Kind::kInteger) site.refuse("a table that is no number");
+  site.out.immediate = site.operand(4).value;
+  site.out.v[0] = site.target(0);
+  site.out.a = site.source(1, type);
+  site.out.b = site.source(2, type);
+  site.out.c = site.source(3, type);
+}
+
+void decode_permute(Site& site) {
+  constexpr std::string_view kModes[] = {"", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16"};
+  site.out.option = static_cast<std::uint8_t>(site.modifiers.take_one(kModes, 0));
+  site.out.run = run_permute;
+  three(site, site.modifiers.take_type());
+}
+
+void decode_extract(Site& site) {
+  const Type type = site.modifiers.take_type();
+  site.out.run = with_integer(type, [](auto t) -> Run { return extract<decltype(t)>; });
+  if (!site.out.run) site.refuse("it is not known for its type");
+  three(site, type);
+}
+
+void decode_insert(Site& site) {
+  const Type type = site.modifiers.take_type();
+  if (!site.expect(5)) return;
+  site.out.run = bytes_of(type) == 8 ? insert<std::uint64_t> : insert<std::uint32_t>;
+  site.out.v[0] = site.target(0);
+  site.out.a = site.source(1, type);
+  site.out.b = site.source(2, type);
+  site.out.c = site.source(3, Type::kU32);
+  site.out.e = site.source(4, Type::kU32);
+}
+
+template <class Op>
+void decode_counted(Site& site) {
+  if (std::is_same_v<Op, FindBit>) site.out.option = site.modifiers.take("shiftamt") ? 1 : 0;
+  const Type type = site.modifiers.take_type();
+  if (!site.expect(2)) return;
+  if constexpr (std::is_same_v<Op, FindBit>) {
+    site.out.run = with_integer(type, [](auto t) -> Run { return counted<decltype(t), Op>; });
+  } else {
+    site.out.run = bytes_of(type) == 8 ? counted<std::uint64_t, Op> : counted<std::uint32_t, Op>;
+  }
+  if (!site.out.run) site.refuse("it is not known for its type");
+  site.out.v[0] = site.target(0);
+  site.out.a = site.source(1, type);
+}
+
+void decode_select(Site& site) {
+  const Type type = site.modifiers.take_type();
+  if (!site.expect(4)) return;
+  site.out.run = select;
+  site.out.v[0] = site.target(0);
+  site.out.a = site.source(1, type);
+  site.out.b = site.source(2, type);
+  site.out.r = site.predicate(site.operand(3), site.out.invert_read);
+}
+
+// mov of several registers into one, or of one into several.
+void decode_parts(Site& site, Type type, const Operand& parts, const Operand& whole, Run run) {
+  const std::size_t count = parts.parts.size();
+  if ((count != 2 && count != 4) || bytes_of(type) > 8) {
+    return site.refuse("a vector of a kind that it does not have here");
+  }
+  site.out.run = run;
+  site.out.count = static_cast<std::uint8_t>(count);
+  site.out.option = static_cast<std::uint8_t>(std::size_t{bytes_of(type)} * 8 / count);
+  for (std::size_t i = 0; i < count; ++i) {
+    site.out.v[i] = run == unpack ? site.target(parts.parts[i]) : site.source(parts.parts[i], type);
+  }
+  site.out.a = run == unpack ? site.source(whole, type) : site.target(whole);
+}
+
+void decode_mov(Site& site) {
+  const Type type = site.modifiers.take_type();
+  if (!site.expect(2)) return;
+  const Operand& to = site.operand(0);
+  const Operand& from = site.operand(1);
+  if (to.kind == Operand::Kind::kVector) return decode_parts(site, type, to, from, unpack);
+  if (from.kind == Operand::Kind::kVector) return decode_parts(site, type, from, to, pack);
+  if (type == Type::kPred) {
+    site.out.run = predicate_move;
+    site.out.p = site.predicate_target(to);
+    site.out.r = site.predicate(from, site.out.invert_read);
+    return;
+  }
+  site.out.run =
+      with_integer(unsigned_of(type), [](auto t) -> Run { return unary<decltype(t), Same>; });
+  if (!site.out.run) site.refuse("it is not known for its type");
+  site.out.v[0] = site.target(0);
+  site.out.a = site.source(1, type);
+}
+
+constexpr Opcode kOpcodes[] = {
+    {"and", decode_logic<And, 0>},
+    {"or", decode_logic<Or, 1>},
+    {"xor", decode_logic<Xor, 2>},
+    {"not", decode_unary<Not>},
+    {"cnot", decode_unary<NotAtAll>},
+    {"brev", decode_unary<Reverse>},
+    {"shl", decode_shift<true>},
+    {"shr", decode_shift<false>},
+    {"shf", decode_funnel},
+    {"lop3", decode_logic3},
+    {"prmt", decode_permute},
+    {"bfe", decode_extract},
+    {"bfi", decode_insert},
+    {"clz", decode_counted<CountZeros>},
+    {"popc", decode_counted<CountOnes>},
+    {"bfind", decode_counted<FindBit>},
+    {"selp", decode_select},
+    {"mov", decode_mov},
+};
+
+}  // namespace
+
+std::span<const Opcode> bit_opcodes() { return kOpcodes; }
+
+}  // namespace cuvmm::kernels

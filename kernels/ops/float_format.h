@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Formats of floating point in registers, and what qualifies an operation with them.
+#pragma once
+
+#include <bit>
+#include <cfenv>
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/instruction/modifiers.h"
+#include "kernels/ops/small_float.h"
+
+namespace cuvmm::kernels {
+
+/// Instruction::flags of floating point; the lowest two bits are a Rounding.
+enum FloatFlag : std::uint8_t { kFlush = 4, kSaturate = 8, kKeepNan = 16, kRelu = 32 };
+
+/// Takes rounding, ftz, sat, NaN, relu, and how exact it has to be, which is always as exact as it
+/// can.
+inline std::uint8_t take_float_flags(Modifiers& modifiers) {
+  constexpr std::string_view kRoundings[] = {"rn", "rz", "rm", "rp"};
+  auto flags = static_cast<std::uint8_t>(modifiers.take_one(kRoundings, 0));
+  if (modifiers.take("ftz")) flags |= kFlush;
+  if (modifiers.take("sat")) flags |= kSaturate;
+  if (modifiers.take("NaN")) flags |= kKeepNan;
+  if (modifiers.take("relu")) flags |= kRelu;
+  modifiers.take("approx");
+  modifiers.take("full");
+  return flags;
+}
+
+inline Rounding rounding_of(std::uint8_t flags) { return static_cast<Rounding>(flags & 3); }
+
+/// The host computes with a rounding for a while.
+class RoundedBy {
+ public:
+  explicit RoundedBy(Rounding rounding) {
+    constexpr int kModes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
+    if (rounding != Rounding::kNearest) std::fesetround(kModes[static_cast<int>(rounding)]);
+  }
+  ~RoundedBy() { std::fesetround(FE_TONEAREST); }
+  RoundedBy(const RoundedBy&) = delete;
+  RoundedBy& operator=(const RoundedBy&) = delete;
+};
+
+struct F32 {
+  using Value = float;
+  static constexpr unsigned kParts = 1;
+  static constexpr Value kLeastNormal = 0x1p-126f;
+  static Value load(std::uint64_t bits) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+  }
+  static std::uint64_t store(Value v) {
+    return v != v ? 0x7fffffffU : std::bit_cast<std::uint32_t>(v);
+  }
+};
+
+struct F64 {
+  using Value = double;
+  static constexpr unsigned kParts = 1;
+  static constexpr Value kLeastNormal = 0;
+  static Value load(std::uint64_t bits) { return std::bit_cast<double>(bits); }
+  static std::uint64_t store(Value v) { return std::bit_cast<std::uint64_t>(v); }
+};
+
+/// Computed as double, so that what is rounded in the end was exact, or nearly.
+// NOLINTBEGIN(readability-redundant-parentheses): the check sees them in what is put in for kFormat
+template <const int (&kFormat)[2], unsigned kCount>
+struct Small {
+  using Value = double;
+  static constexpr unsigned kParts = kCount;
+  static constexpr Value kLeastNormal = kFormat[0] == 5 ? 0x1p-14 : 0x1p-126;
+  static Value load(std::uint64_t bits) {
+    return widen(static_cast<std::uint16_t>(bits), kFormat[0], kFormat[1]);
+  }
+  static std::uint64_t store(Value v) {
+    return narrow(v, kFormat[0], kFormat[1], Rounding::kNearest);
+  }
+};
+// NOLINTEND(readability-redundant-parentheses)
+
+template <class T>
+T flushed(T value, T least_normal) {
+  return std::fabs(value) < least_normal ? std::copysign(T{0}, value) : value;
+}
+
+}  // namespace cuvmm::kernels

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block of threads: its warps take turns, and meet at barriers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/run/block_view.h"
+#include "kernels/run/warp.h"
+
+namespace cuvmm::kernels {
+
+class Block final : public BlockView {
+ public:
+  Block(Grid& grid, const Code& code);
+
+  /// From the beginning, as another block of the grid.
+  void restart(std::uint64_t number);
+
+  enum class State : std::uint8_t { kEnded, kAgain, kStuck };
+  /// Runs about so many instructions of warps. kStuck: all threads wait, and nothing will wake one.
+  State run(std::uint64_t most);
+
+  bool arrive(unsigned barrier, unsigned threads, unsigned expected,
+              unsigned with_predicate) override;
+  void threads_ended(unsigned threads) override;
+
+ private:
+  struct Barrier {
+    unsigned arrived = 0;
+    unsigned expected = 0;
+    Reduction reduction;
+  };
+  bool open_if_complete(unsigned barrier);
+
+  std::vector<std::unique_ptr<Warp>> warps_;
+  std::array<Barrier, kBarriers> barriers_{};
+  unsigned threads_ = 0;
+  unsigned live_ = 0;
+};
+
+}  // namespace cuvmm::kernels

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a warp sees of the block that it is in.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "kernels/run/grid.h"
+
+namespace cuvmm::kernels {
+
+class BlockView {
+ public:
+  BlockView(const BlockView&) = delete;
+  BlockView& operator=(const BlockView&) = delete;
+
+  Grid& grid() { return grid_; }
+  const unsigned* index() const { return index_; }
+  std::vector<char>& shared() { return shared_; }
+
+  static constexpr unsigned kBarriers = 16;
+  struct Reduction {
+    unsigned count = 0;  ///< of threads whose predicate was true
+    unsigned of = 0;     ///< of all
+  };
+  /// Of the barrier that opened last.
+  const Reduction& reduction() const { return reduction_; }
+  /// Threads come to a barrier that `expected` (0: all) threads meet at; whether it opened.
+  virtual bool arrive(unsigned barrier, unsigned threads, unsigned expected,
+                      unsigned with_predicate) = 0;
+  virtual void threads_ended(unsigned threads) = 0;
+
+ protected:
+  BlockView(Grid& grid, std::size_t shared_bytes) : grid_(grid), shared_(shared_bytes) {}
+  ~BlockView() = default;
+
+  Grid& grid_;
+  std::vector<char> shared_;
+  Reduction reduction_;
+  unsigned index_[3] = {};
+};
+
+}  // namespace cuvmm::kernels

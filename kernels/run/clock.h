@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "kernels/run/code.h"
+
+namespace cuvmm::kernels {
+
+/// Reads the clock that a special register has; null for what is none.
+Run clock_named(std::string_view name);
+
+}  // namespace cuvmm::kernels

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Global memory as a kernel sees it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace cuvmm::kernels {
+
+/// Finds the bytes behind addresses, and remembers where it found some. Nothing may be mapped or
+/// unmapped while it lives.
+class Memory {
+ public:
+  /// [begin, end) lies at `bytes`; within one chunk.
+  struct Window {
+    std::uint64_t begin = 1, end = 0;
+    char* bytes = nullptr;
+    bool read = false, write = false;
+
+    bool holds(std::uint64_t address, unsigned size, bool writes) const {
+      return address >= begin && address < end && size <= end - address && (writes ? write : read);
+    }
+  };
+  static constexpr unsigned kChunkBits = 16;
+
+  virtual ~Memory() = default;
+
+  /// The bytes of an access, which its address is aligned for; null where it is not allowed.
+  char* at(std::uint64_t address, unsigned size, bool writes) {
+    Window& known = known_[(address >> kChunkBits) % known_.size()];
+    if (!known.holds(address, size, writes)) [[unlikely]] {
+      const Window found = find(address);
+      if (!found.holds(address, size, writes)) return nullptr;
+      known = found;
+    }
+    return known.bytes + (address - known.begin);
+  }
+  /// Why an access is not allowed, "nothing is mapped there".
+  virtual std::string why_not(std::uint64_t address, unsigned size, bool writes) = 0;
+
+ private:
+  /// The window that holds an address; an empty one where there is none.
+  virtual Window find(std::uint64_t address) = 0;
+
+  std::array<Window, 256> known_{};
+};
+
+}  // namespace cuvmm::kernels

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/run/run_grid.h"
+
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "kernels/run/block.h"
+
+namespace cuvmm::kernels {
+
+namespace {
+
+constexpr std::uint64_t kTurn = 1 << 18;  // instructions of warps before another block's turn
+constexpr std::size_t kMostResident = 1024;
+
+}  // namespace
+
+Fault run(Grid& grid) {
+  std::deque<std::unique_ptr<Block>> resident;
+  std::unique_ptr<Block> spare;
+  const std::uint64_t blocks = grid.shape().blocks();
+  for (std::uint64_t next = 0; !grid.failed() && (next < blocks || !resident.empty());) {
+    std::unique_ptr<Block> block;
+    if (next < blocks && resident.size() < kMostResident) {
+      block = spare ? std::move(spare) : std::make_unique<Block>(grid, grid.code());
+      block->restart(next++);
+    } else {
+      block = std::move(resident.front());
+      resident.pop_front();
+    }
+    const Block::State state = block->run(kTurn);
+    if (state == Block::State::kEnded) {
+      spare = std::move(block);
+    } else {
+      resident.push_back(std::move(block));
+    }
+    if (state == Block::State::kStuck) {
+      grid.fail({.code = CUDA_ERROR_LAUNCH_TIMEOUT,
+                 .what = "all threads of a block wait for each other, and none will go on"});
+    }
+  }
+  grid.flush();
+  return grid.fault();
+}
+
+}  // namespace cuvmm::kernels

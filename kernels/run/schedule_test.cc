@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that part and come together.
+#include <gtest/gtest.h>
+
+#include "kernels/testing.h"
+
+namespace cuvmm::kernels {
+namespace {
+
+using testing::Ran;
+using testing::run_body;
+
+// Stores %r1 of each thread.
+const char* const kStore =
+    " mov.u32 %r30, %tid.x; mul.wide.u32 %rd10, %r30, 4; add.u64 %rd10, %rd10, %rd0;"
+    " st.global.u32 [%rd10], %r1;";
+
+TEST(PtxSchedule, LanesThatPartedShuffleTogether) {
+  const Ran ran = run_body(std::string(R"(
+    mov.u32 %r2, %tid.x;
+    and.b32 %r3, %r2, 1;
+    setp.eq.u32 %p1, %r3, 0;
+    @%p1 bra even;
+    mul.lo.u32 %r2, %r2, 100;
+  even:
+    shfl.sync.bfly.b32 %r1|%p2, %r2, 1, 31, -1;
+  )") + kStore,
+                           {.block = {32, 1, 1}});
+  ASSERT_EQ(ran.error, "");
+  ASSERT_EQ(ran.fault.what, "");
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    const unsigned other = lane ^ 1;
+    EXPECT_EQ(ran.at<unsigned>(lane), other % 2 ? other * 100 : other) << lane;
+  }
+}
+
+TEST(PtxSchedule, VotesMatchesAndReductions) {
+  const Ran ran = run_body(R"(
+    mov.u32 %r2, %tid.x;
+    setp.lt.u32 %p1, %r2, 5;
+    vote.sync.ballot.b32 %r3, %p1, -1;
+    redux.sync.add.u32 %r4, %r2, -1;
+    shr.u32 %r5, %r2, 4;
+    match.any.sync.b32 %r6, %r5, -1;
+    vote.sync.any.pred %p2, %p1, -1;
+    selp.u32 %r7, 1, 0, %p2;
+    setp.eq.u32 %p3, %r2, 20;
+    @%p3 st.global.v4.u32 [%rd0], {%r3, %r4, %r6, %r7};
+  )",
+                           {.block = {32, 1, 1}});
+  ASSERT_EQ(ran.error, "");
+  EXPECT_EQ(ran.at<unsigned>(0), 31u);
+  EXPECT_EQ(ran.at<unsigned>(1), 31u * 32 / 2);
+  EXPECT_EQ(ran.at<unsigned>(2), 0xffff0000u);
+  EXPECT_EQ(ran.at<unsigned>(3), 1u);
+}
+
+TEST(PtxSchedule, EndedThreadsAreNotWaitedFor) {
+  const Ran ran = run_body(std::string(R"(
+    mov.u32 %r2, %tid.x;
+    setp.ge.u32 %p1, %r2, 70;
+    @%p1 ret;
+    bar.sync 0;
+    setp.ge.u32 %p2, %r2, 64;
+    mov.u32 %r1, 9;
+    bar.red.popc.u32 %r1, 0, %p2;
+    shfl.sync.idx.b32 %r3, %r1, 0, 31, -1;
+  )") + kStore,
+                           {.block = {100, 1, 1}});
+  ASSERT_EQ(ran.error, "");
+  ASSERT_EQ(ran.fault.what, "");
+  EXPECT_EQ(ran.at<unsigned>(0), 6u);
+  EXPECT_EQ(ran.at<unsigned>(69), 6u);
+  EXPECT_EQ(ran.at<unsigned>(70), 0u);
+}
+
+TEST(PtxSchedule, WarpsHandOverAtBarriersOfSome) {
+  // The second warp produces, the first consumes.
+  const Ran ran = run_body(R"(
+    .shared .u32 box;
+    mov.u32 %r2, %tid.x;
+    setp.ge.u32 %p1, %r2, 32;
+    @%p1 bra produce;
+    bar.sync 1, 64;
+    ld.shared.u32 %r1, [box];
+    st.global.u32 [%rd0], %r1;
+    ret;
+  produce:
+    st.shared.u32 [box], 42;
+    bar.arrive 1, 64;
+  )",
+                           {.block = {64, 1, 1}});
+  ASSERT_EQ(ran.error, "");
+  ASSERT_EQ(ran.fault.what, "");
+  EXPECT_EQ(ran.at<unsigned>(0), 42u);
+}
+
+TEST(PtxSchedule, WhatNeverEndsIsATimeout) {
+  const Ran endless = run_body("again: bra again;", {}, 10000);
+  EXPECT_EQ(endless.fault.code, CUDA_ERROR_LAUNCH_TIMEOUT);
+  EXPECT_NE(endless.fault.what.find("did not end"), std::string::npos);
+  const Ran stuck = run_body(
+      "mov.u32 %r2, %tid.x; setp.eq.u32 %p1, %r2, 0; @%p1 bra one; bar.sync 1, 64; ret; one: "
+      "bar.sync 2, 64;",
+      {.block = {32, 1, 1}});
+  EXPECT_EQ(stuck.fault.code, CUDA_ERROR_LAUNCH_TIMEOUT);
+  EXPECT_NE(stuck.fault.what.find("wait for each other"), std::string::npos);
+}
+
+TEST(PtxSchedule, AFaultNamesItsThread) {
+  const Ran ran =
+      run_body("mov.u32 %r2, %tid.y; setp.eq.u32 %p1, %r2, 3; @%p1 st.global.u32 [12345672], %r2;",
+               {.grid = {1, 2, 1}, .block = {4, 5, 1}});
+  EXPECT_EQ(ran.fault.code, CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(ran.fault.thread[0], 0u);
+  EXPECT_EQ(ran.fault.thread[1], 3u);
+  EXPECT_EQ(ran.fault.line, 14);
+  EXPECT_EQ(ran.fault.what, "illegal write of 4 bytes at 0xbc6148: nothing is there");
+}
+
+}  // namespace
+}  // namespace cuvmm::kernels

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many threads a launch has, and in which blocks.
+#pragma once
+
+#include <cstdint>
+
+namespace cuvmm::kernels {
+
+struct Shape {
+  unsigned grid[3] = {1, 1, 1};
+  unsigned block[3] = {1, 1, 1};
+  unsigned dynamic_shared = 0;  ///< bytes
+
+  unsigned threads() const { return block[0] * block[1] * block[2]; }
+  std::uint64_t blocks() const { return std::uint64_t{grid[0]} * grid[1] * grid[2]; }
+};
+
+}  // namespace cuvmm::kernels

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/run/warp.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <utility>
+
+namespace cuvmm::kernels {
+
+namespace {
+
+constexpr std::uint32_t kNowhere = ~0U;
+// Instructions that the lanes that are behind may take before those ahead of them get a turn, and
+// how many these then have: a lane may wait for what another one does.
+constexpr unsigned kDivergedTurn = 4096;
+
+Mask bit(unsigned lane) { return Mask{1} << lane; }
+
+template <class Body>
+void each(Mask m, Body&& body) {
+  for (; m != 0; m &= m - 1) body(static_cast<unsigned>(std::countr_zero(m)));
+}
+
+}  // namespace
+
+Warp::Warp(BlockView& block, const Code& code, unsigned first, unsigned lanes)
+    : block_(block),
+      code_(code),
+      first_(first),
+      lanes_(lanes),
+      registers_(std::size_t{code.registers} * kLanes),
+      predicates_(code.predicates),
+      local_(code.local_bytes * kLanes) {
+  for (const Code::Constant& constant : code.constants) {
+    std::fill_n(reg(constant.slot), kLanes, constant.value);
+  }
+  predicates_[0] = kAll;
+}
+
+void Warp::restart() {
+  live_ = lanes_ == kLanes ? kAll : bit(lanes_) - 1;
+  running_ = live_;
+  at_barrier_ = gathering_ = 0;
+  pc_ = 0;
+  stop_ = kNowhere;
+  diverged_ = 0;
+  set_specials();
+}
+
+void Warp::run(std::uint64_t most) {
+  if (running_ == 0 && !select()) return;
+  Grid& grid = block_.grid();
+  while (most-- != 0) {
+    const Instruction& i = code_.instructions[pc_];
+    const Mask m = running_ & (predicates_[i.guard] ^ i.invert);
+    if (!grid.spend(static_cast<std::uint64_t>(std::popcount(running_)))) [[unlikely]] {
+      const auto lane = static_cast<unsigned>(std::countr_zero(running_));
+      return fail(i, lane, CUDA_ERROR_LAUNCH_TIMEOUT,
+                  "it did not end after " + std::to_string(grid.steps()) +
+                      " instructions (CUVMM_KERNEL_STEPS)");
+    }
+    if (i.flow == Flow::kNone) {
+      if (m != 0) i.run(*this, i, m);
+      ++pc_;
+    } else {
+      step(i, m);
+    }
+    if (grid.failed()) [[unlikely]]
+      return;
+    if (pc_ >= stop_ || running_ == 0 || (stop_ != kNowhere && ++diverged_ >= kDivergedTurn)) {
+      park();
+      if (!select()) return;
+    }
+  }
+  // Others of the block have a turn.
+}
+
+void Warp::step(const Instruction& i, Mask m) {
+  switch (i.flow) {
+    case Flow::kBranch:
+      return branch(i, m);
+    case Flow::kTable:
+      return table(i, m);
+    case Flow::kExit:
+      return exit(m);
+    case Flow::kConverge:
+      return converge(i, m);
+    default:
+      return barrier(i, m);
+  }
+}
+
+void Warp::park() {
+  each(running_, [&](unsigned lane) { pc_of_[lane] = pc_; });
+  running_ = 0;
+}
+
+// Those run that are behind all others, so that they come together again; but now and then others.
+bool Warp::select() {
+  Mask ready = live_ & ~at_barrier_ & ~gathering_;
+  if (ready == 0 && wake()) ready = live_ & ~at_barrier_ & ~gathering_;
+  if (ready == 0) return false;
+  std::uint32_t first = kNowhere;
+  if (diverged_ >= kDivergedTurn) {
+    diverged_ = 0;
+    rotor_ = (rotor_ + 1) % kLanes;
+    const auto turned = std::countr_zero(std::rotr(ready, static_cast<int>(rotor_)));
+    rotor_ = (rotor_ + static_cast<unsigned>(turned)) % kLanes;
+    first = pc_of_[rotor_];
+  } else {
+    each(ready, [&](unsigned lane) { first = std::min(first, pc_of_[lane]); });
+  }
+  stop_ = kNowhere;
+  running_ = 0;
+  each(ready, [&](unsigned lane) {
+    const std::uint32_t pc = pc_of_[lane];
+    if (pc == first) running_ |= bit(lane);
+    if (pc > first) stop_ = std::min(stop_, pc);
+  });
+  if (running_ != ready && stop_ == kNowhere) stop_ = kNowhere - 1;  // all others are behind
+  pc_ = first;
+  return true;
+}
+
+// Lanes that wait for others which have ended meanwhile.
+bool Warp::wake() {
+  bool woken = false;
+  each(gathering_, [&](unsigned lane) {
+    if (!(gathering_ & bit(lane))) return;
+    const Instruction& i = code_.instructions[pc_of_[lane]];
+    const Mask group = together(i, 0, lane);
+    if (group == 0) return;
+    if (i.run) i.run(*this, i, group);
+    gathering_ &= ~group;
+    each(group, [&](unsigned each_lane) { ++pc_of_[each_lane]; });
+    woken = true;
+  });
+  return woken;
+}
+
+// The group of a lane, once all of it that live have come; else none. `arrived` are just there.
+Mask Warp::together(const Instruction& i, Mask arrived, unsigned lane) {
+  const Mask named = static_cast<Mask>(reg(i.e)[lane]) & live_;
+  Mask there = arrived;
+  each(gathering_, [&](unsigned other) {
+    const Instruction& its = code_.instructions[pc_of_[other]];
+    // What only waits may do so in several places.
+    const bool same = &its == &i || (!its.run && !i.run);
+    if (same) there |= bit(other);
+  });
+  Mask group = 0;
+  each(there, [&](unsigned other) {
+    const Instruction& its = arrived & bit(other) ? i : code_.instructions[pc_of_[other]];
+    if ((static_cast<Mask>(reg(its.e)[other]) & live_) == named) group |= bit(other);
+  });
+  return (named & ~group) == 0 ? group : 0;
+}
+
+void Warp::converge(const Instruction& i, Mask m) {
+  const Mask pass = running_ & ~m;
+  each(running_, [&](unsigned lane) { pc_of_[lane] = pc_; });
+  Mask left = m;
+  while (left != 0) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+    const Mask group = together(i, left, lane);
+    if (group == 0) {
+      gathering_ |= bit(lane);
+      left &= ~bit(lane);
+      continue;
+    }
+    if (i.run) i.run(*this, i, group);
+    gathering_ &= ~group;
+    left &= ~group;
+    each(group, [&](unsigned other) { ++pc_of_[other]; });
+  }
+  each(pass, [&](unsigned lane) { ++pc_of_[lane]; });
+  // All lanes together, as nearly always: on they go.
+  if ((gathering_ | at_barrier_) == 0 && stop_ == kNowhere) {
+    ++pc_;
+    return;
+  }
+  running_ = 0;
+}
+
+void Warp::branch(const Instruction& i, Mask m) {
+  const Mask others = running_ & ~m;
+  if (m == 0) {
+    ++pc_;
+  } else if (others == 0) {
+    pc_ = i.target;
+  } else {
+    each(m, [&](unsigned lane) { pc_of_[lane] = i.target; });
+    each(others, [&](unsigned lane) { pc_of_[lane] = pc_ + 1; });
+    running_ = 0;
+  }
+}
+
+void Warp::table(const Instruction& i, Mask m) {
+  const auto& targets = code_.tables[i.target];
+  each(running_, [&](unsigned lane) {
+    if (!(m & bit(lane))) {
+      pc_of_[lane] = pc_ + 1;
+      return;
+    }
+    const auto index = static_cast<std::uint32_t>(reg(i.a)[lane]);
+    if (index >= targets.size()) {
+      return fail(i, lane, CUDA_ERROR_INVALID_PC,
+                  "a branch to entry " + std::to_string(index) + " of a table of " +
+                      std::to_string(targets.size()));
+    }
+    pc_of_[lane] = targets[index];
+  });
+  running_ = 0;
+}
+
+void Warp::exit(Mask m) {
+  live_ &= ~m;
+  running_ &= ~m;
+  ++pc_;
+  if (m != 0) block_.threads_ended(static_cast<unsigned>(std::popcount(m)));
+}
+
+void Warp::barrier(const Instruction& i, Mask m) {
+  const Mask pass = running_ & ~m;
+  if (m == 0) {
+    ++pc_;
+    return;
+  }
+  const auto lane = static_cast<unsigned>(std::countr_zero(m));
+  const unsigned number = static_cast<unsigned>(reg(i.a)[lane]) % BlockView::kBarriers;
+  const unsigned expected = i.b ? static_cast<unsigned>(reg(i.b)[lane]) : 0;
+  const Mask with = m & (predicates_[i.r] ^ i.invert_read);
+  const auto threads = static_cast<unsigned>(std::popcount(m));
+  const auto true_threads = static_cast<unsigned>(std::popcount(with));
+  if (i.flow == Flow::kArrive) {
+    ++pc_;
+    block_.arrive(number, threads, expected, true_threads);
+    return;
+  }
+  each(m, [&](unsigned each_lane) {
+    pc_of_[each_lane] = pc_;
+    barrier_of_[each_lane] = static_cast<std::uint8_t>(number);
+  });
+  each(pass, [&](unsigned each_lane) { pc_of_[each_lane] = pc_ + 1; });
+  at_barrier_ |= m;
+  running_ = 0;
+  block_.arrive(number, threads, expected, true_threads);
+}
+
+void Warp::release(unsigned number) {
+  each(at_barrier_, [&](unsigned lane) {
+    if (barrier_of_[lane] != number) return;
+    const Instruction& i = code_.instructions[pc_of_[lane]];
+    if (i.run) i.run(*this, i, bit(lane));
+    at_barrier_ &= ~bit(lane);
+    ++pc_of_[lane];
+  });
+  if (running_ != 0) stop_ = 0;  // this warp's own lanes went on: choose again
+}
+
+void Warp::set_specials() {
+  const Shape& shape = block_.grid().shape();
+  const unsigned* index = block_.index();
+  for (const auto& special : code_.specials) {
+    const auto slot = special.slot;
+    const auto which = special.which;
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      const unsigned thread = first_ + lane;
+      const Mask own = bit(lane);
+      const auto value = [&]() -> std::uint64_t {
+        const auto axis = static_cast<unsigned>(which) % 3;
+        switch (which) {
+          case Special::kTidX:
+            return thread % shape.block[0];
+          case Special::kTidY:
+            return thread / shape.block[0] % shape.block[1];
+          case Special::kTidZ:
+            return thread / shape.block[0] / shape.block[1];
+          case Special::kNtidX:
+          case Special::kNtidY:
+          case Special::kNtidZ:
+            return shape.block[axis];
+          case Special::kCtaidX:
+          case Special::kCtaidY:
+          case Special::kCtaidZ:
+            return index[axis];
+          case Special::kNctaidX:
+          case Special::kNctaidY:
+          case Special::kNctaidZ:
+            return shape.grid[axis];
+          case Special::kLaneid:
+            return lane;
+          case Special::kWarpid:
+            return first_ / kLanes;
+          case Special::kNwarpid:
+            return (shape.threads() + kLanes - 1) / kLanes;
+          case Special::kSmid:
+            return (index[0] + std::uint64_t{index[1]} * shape.grid[0]) % 132;
+          case Special::kNsmid:
+            return 132;
+          case Special::kGridid:
+            return block_.grid().number();
+          case Special::kLanemaskEq:
+            return own;
+          case Special::kLanemaskLt:
+            return own - 1;
+          case Special::kLanemaskLe:
+            return own | (own - 1);
+          case Special::kLanemaskGe:
+            return ~(own - 1);
+          case Special::kLanemaskGt:
+            return ~(own | (own - 1));
+          case Special::kDynamicShared:
+            return shape.dynamic_shared;
+          case Special::kTotalShared:
+            return code_.shared_bytes + shape.dynamic_shared;
+          case Special::kZero:
+            return 0;
+          case Special::kOne:
+            return 1;
+          case Special::kWarpSize:
+            return kLanes;
+        }
+        return 0;
+      }();
+      reg(slot)[lane] = value;
+    }
+  }
+}
+
+char* Warp::local(std::uint64_t offset, unsigned lane, unsigned size) {
+  if (offset > code_.local_bytes || size > code_.local_bytes - offset) return nullptr;
+  return &local_[lane * code_.local_bytes + offset];
+}
+
+char* Warp::at(const Instruction& i, unsigned lane, std::uint64_t address, unsigned size,
+               bool writes) {
+  if (address % size != 0) [[unlikely]] {
+    char text[96];
+    std::snprintf(text, sizeof text, "address 0x%llx is not a multiple of its %u bytes",
+                  static_cast<unsigned long long>(address), size);
+    fail(i, lane, CUDA_ERROR_MISALIGNED_ADDRESS, text);
+    return nullptr;
+  }
+  Space space = i.space;
+  std::uint64_t offset = address;
+  if (space == Space::kNone) {
+    const std::uint64_t window = address & kWindowMask;
+    offset = address & ~kWindowMask;
+    space = window == kSharedWindow  ? Space::kShared
+            : window == kLocalWindow ? Space::kLocal
+            : window == kParamWindow ? Space::kParam
+                                     : Space::kGlobal;
+  }
+  char* bytes = nullptr;
+  Grid& grid = block_.grid();
+  const char* where = "shared";
+  std::uint64_t room = 0;
+  switch (space) {
+    case Space::kShared: {
+      std::vector<char>& shared = block_.shared();
+      room = shared.size();
+      if (offset <= room && size <= room - offset) bytes = &shared[offset];
+      break;
+    }
+    case Space::kLocal:
+      where = "local";
+      room = code_.local_bytes;
+      bytes = local(offset, lane, size);
+      break;
+    case Space::kParam:
+      where = "parameter";
+      room = grid.parameters().size();
+      if (!writes && offset <= room && size <= room - offset) {
+        bytes = const_cast<char*>(&grid.parameters()[offset]);
+      }
+      break;
+    default:
+      bytes = grid.memory().at(address, size, writes);
+      where = nullptr;
+  }
+  if (bytes) [[likely]]
+    return bytes;
+  char text[160];
+  std::snprintf(text, sizeof text, "illegal %s of %u bytes at 0x%llx: ", writes ? "write" : "read",
+                size, static_cast<unsigned long long>(where ? offset : address));
+  std::string what = text;
+  if (where) {
+    what += "there are " + std::to_string(room) + " bytes of " + where + " memory";
+  } else {
+    what += grid.memory().why_not(address, size, writes);
+  }
+  fail(i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, std::move(what), where ? 0 : address);
+  return nullptr;
+}
+
+void Warp::fail(const Instruction& i, unsigned lane, CUresult code, std::string what,
+                std::uint64_t address) {
+  const Shape& shape = block_.grid().shape();
+  const unsigned thread = first_ + lane;
+  Fault fault{.code = code, .what = std::move(what), .address = address, .line = i.line};
+  std::copy_n(block_.index(), 3, fault.block);
+  fault.thread[0] = thread % shape.block[0];
+  fault.thread[1] = thread / shape.block[0] % shape.block[1];
+  fault.thread[2] = thread / shape.block[0] / shape.block[1];
+  block_.grid().fail(std::move(fault));
+}
+
+}  // namespace cuvmm::kernels

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// 32 threads that run together where they are at the same instruction.
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/run/block_view.h"
+#include "kernels/run/code.h"
+
+namespace cuvmm::kernels {
+
+class Warp {
+ public:
+  /// `first`: the linear number of its first thread; `lanes`: how many it has.
+  Warp(BlockView& block, const Code& code, unsigned first, unsigned lanes);
+
+  /// From the beginning, in another block of the grid.
+  void restart();
+  /// Runs until every lane has ended or waits, a fault, or about so many instructions.
+  void run(std::uint64_t most);
+
+  bool ended() const { return live_ == 0; }
+  Mask live() const { return live_; }
+  /// Of threads and of memory; what a Run works with.
+  std::uint64_t* reg(std::uint32_t slot) { return &registers_[std::size_t{slot} * kLanes]; }
+  Mask& predicate(std::uint32_t slot) { return predicates_[slot]; }
+  BlockView& block() { return block_; }
+  const Code& code() const { return code_; }
+  unsigned first_thread() const { return first_; }
+
+  /// The bytes of an access of one lane; null where it is a fault, which is noted.
+  char* at(const Instruction& i, unsigned lane, std::uint64_t address, unsigned size, bool writes);
+  /// Notes a fault of a lane; the first one of a grid counts.
+  void fail(const Instruction& i, unsigned lane, CUresult code, std::string what,
+            std::uint64_t address = 0);
+
+  /// Goes on behind a barrier, whose instruction runs with the result of its reduction.
+  void release(unsigned barrier);
+
+ private:
+  bool select();
+  bool wake();
+  void park();
+  void step(const Instruction& i, Mask m);
+  void branch(const Instruction& i, Mask m);
+  void table(const Instruction& i, Mask m);
+  void exit(Mask m);
+  void barrier(const Instruction& i, Mask m);
+  void converge(const Instruction& i, Mask m);
+  Mask together(const Instruction& i, Mask arrived, unsigned lane);
+  void set_specials();
+  char* local(std::uint64_t offset, unsigned lane, unsigned size);
+
+  BlockView& block_;
+  const Code& code_;
+  unsigned first_, lanes_;
+  std::vector<std::uint64_t> registers_;
+  std::vector<Mask> predicates_;
+  std::vector<char> local_;
+  std::array<std::uint32_t, kLanes> pc_of_{};  ///< of lanes that are not running
+  std::array<std::uint8_t, kLanes> barrier_of_{};
+  Mask live_ = 0;
+  Mask running_ = 0;  ///< at pc_
+  Mask at_barrier_ = 0;
+  Mask gathering_ = 0;  ///< waits for other lanes
+  std::uint32_t pc_ = 0;
+  std::uint32_t stop_ = 0;  ///< where the next other lanes are
+  unsigned diverged_ = 0;   ///< instructions since others last had a turn
+  unsigned rotor_ = 0;
+};
+
+}  // namespace cuvmm::kernels

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/text/parser.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "kernels/text/declaration.h"
+
+namespace cuvmm::kernels {
+
+namespace {
+
+constexpr int kDeepestScope = 256;  // compilers nest a few; labels and names look through all
+
+class Parser {
+ public:
+  explicit Parser(Module& module) : module_(module), reader_(module.text) {}
+
+  Error parse() {
+    while (reader_.good() && reader_.token().kind != Token::Kind::kEnd) statement();
+    return reader_.error();
+  }
+
+ private:
+  bool at(std::string_view what) const { return reader_.at(what); }
+
+  void statement() {
+    const Token begin = reader_.token();
+    bool is_extern = false;
+    while (at(".visible") || at(".extern") || at(".weak") || at(".common")) {
+      is_extern |= at(".extern");
+      reader_.advance();
+    }
+    if (at(".entry") || at(".func")) return function();
+    if (at(".section")) return section();
+    if (begin.is(".version") || begin.is(".target") || begin.is(".address_size") ||
+        begin.is(".file") || begin.is(".loc")) {
+      return reader_.skip_line();
+    }
+    if (at(".alias") || at(".pragma") || at(".weak")) return reader_.skip_statement();
+    if (at(";")) return reader_.advance();
+    if (space_named(reader_.word_behind_dot()) == Space::kNone) {
+      return reader_.fail("expected a directive, a variable or a function");
+    }
+    const std::size_t first = module_.variables.size();
+    reader_.variables(module_.variables);
+    for (std::size_t i = first; i < module_.variables.size(); ++i) {
+      module_.variables[i].is_extern = is_extern;
+      const auto [known, added] = module_.variable_at.try_emplace(module_.variables[i].name, i);
+      if (!added && !is_extern) known->second = i;
+    }
+  }
+
+  // Of debug information.
+  void section() {
+    reader_.advance();
+    while (reader_.good() && !at("{")) reader_.advance_in_statement();
+    for (int depth = 0; reader_.good();) {
+      depth += at("{") ? 1 : at("}") ? -1 : 0;
+      reader_.advance_in_statement();
+      if (depth == 0) return;
+    }
+  }
+
+  void parameters(std::vector<Variable>& out) {
+    reader_.expect("(");
+    while (reader_.good() && !at(")")) {
+      reader_.variable(out);
+      if (!at(")")) reader_.expect(",");
+    }
+    reader_.expect(")");
+  }
+
+  void function() {
+    Function out;
+    out.entry = at(".entry");
+    out.at = reader_.token().at;
+    reader_.advance();
+    while (at(".attribute")) attribute();
+    if (at("(")) parameters(out.returned);
+    out.name = reader_.name();
+    if (at("(")) parameters(out.parameters);
+    while (reader_.good() && !at("{") && !at(";")) directive(out);
+    out.defined = at("{");
+    reader_.advance();
+    if (out.defined) body(out);
+    const std::size_t at = module_.functions.size();
+    const auto [known, added] = module_.function_at.try_emplace(out.name, at);
+    if (!added && out.defined) known->second = at;
+    module_.functions.push_back(std::move(out));
+  }
+
+  void attribute() {
+    reader_.advance();
+    reader_.expect("(");
+    while (reader_.good() && !at(")")) reader_.advance_in_statement();
+    reader_.expect(")");
+  }
+
+  // .maxntid 128, 1, 1 and its like.
+  void directive(Function& out) {
+    const Token word = reader_.token();
+    if (word.kind != Token::Kind::kWord || word.text[0] != '.') {
+      return reader_.fail("expected the body of a function");
+    }
+    if (word.is(".attribute")) return attribute();
+    reader_.advance();
+    unsigned values[3] = {1, 1, 1};
+    for (std::size_t i = 0; reader_.good(); ++i) {
+      const Token::Kind kind = reader_.token().kind;
+      if (kind != Token::Kind::kInteger && kind != Token::Kind::kString) break;
+      if (i < 3) values[i] = static_cast<unsigned>(reader_.token().value);
+      reader_.advance();
+      if (!at(",")) break;
+      reader_.advance();
+    }
+    if (word.is(".maxntid")) std::copy_n(values, 3, out.most_threads);
+    if (word.is(".reqntid")) std::copy_n(values, 3, out.exact_threads);
+    if (word.is(".pragma") && at(";")) reader_.advance();
+  }
+
+  void body(Function& out) {
+    for (int depth = 1; reader_.good();) {
+      Statement statement;
+      statement.at = reader_.token().at;
+      if (at("{") || at("}")) {
+        depth += at("{") ? 1 : -1;
+        statement.kind = at("{") ? Statement::Kind::kOpen : Statement::Kind::kClose;
+        reader_.advance();
+        if (depth == 0) return;
+        if (depth > kDeepestScope) return reader_.fail("too many scopes in each other");
+        out.statements.push_back(std::move(statement));
+      } else if (at(".loc") || at(".file")) {
+        reader_.skip_line();
+      } else if (at(".pragma")) {
+        reader_.skip_statement();
+      } else if (at(";")) {
+        reader_.advance();
+      } else if (space_named(reader_.word_behind_dot()) != Space::kNone) {
+        declaration(out, std::move(statement));
+      } else {
+        label_or_instruction(out, std::move(statement));
+      }
+    }
+  }
+
+  void declaration(Function& out, Statement&& statement) {
+    statement.kind = Statement::Kind::kVariable;
+    const std::size_t first = out.variables.size();
+    reader_.variables(out.variables);
+    for (std::size_t i = first; i < out.variables.size(); ++i) {
+      statement.variable = i;
+      out.statements.push_back(statement);
+    }
+  }
+
+  void label_or_instruction(Function& out, Statement&& statement) {
+    if (at("@")) {
+      reader_.advance();
+      statement.guard_negated = at("!");
+      if (at("!")) reader_.advance();
+      statement.guard = reader_.name();
+    }
+    if (reader_.token().kind != Token::Kind::kWord) {
+      return reader_.fail("expected an instruction");
+    }
+    statement.name = reader_.name();
+    if (statement.guard.empty() && at(":")) {
+      reader_.advance();
+      if (at(".branchtargets") || at(".calltargets")) {
+        statement.kind = Statement::Kind::kTargets;
+        reader_.advance();
+      } else if (at(".callprototype")) {
+        return reader_.skip_statement();
+      } else {
+        statement.kind = Statement::Kind::kLabel;
+        out.statements.push_back(std::move(statement));
+        return;
+      }
+    }
+    while (reader_.good() && !at(";")) {
+      statement.operands.push_back(reader_.operand());
+      if (!at(";")) reader_.expect(",");
+    }
+    reader_.expect(";");
+    if (reader_.good()) out.statements.push_back(std::move(statement));
+  }
+
+  Module& module_;
+  Reader reader_;
+};
+
+}  // namespace
+
+const Function* Module::function(std::string_view name) const {
+  const auto known = function_at.find(name);
+  return known == function_at.end() ? nullptr : &functions[known->second];
+}
+
+const Variable* Module::variable(std::string_view name) const {
+  const auto known = variable_at.find(name);
+  return known == variable_at.end() ? nullptr : &variables[known->second];
+}
+
+bool looks_like_ptx(std::string_view text) {
+  Lexer lexer(text);
+  bool version = false, target = false;
+  for (Token token = lexer.next(); token.kind != Token::Kind::kEnd && !(version && target);
+       token = lexer.next()) {
+    if (token.kind == Token::Kind::kBad) return false;
+    version |= token.is(".version");
+    target |= token.is(".target");
+  }
+  return version && target;
+}
+
+std::shared_ptr<const Module> parse(std::string_view text, Error& error) {
+  auto module = std::make_shared<Module>();
+  module->text = text;
+  error = Parser(*module).parse();
+  if (error) return nullptr;
+  return module;
+}
+
+}  // namespace cuvmm::kernels

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// A module of PTX as it is written: what instructions mean is not known here.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "kernels/text/lexer.h"
+#include "kernels/text/type.h"
+
+namespace cuvmm::kernels {
+
+struct Operand {
+  enum class Kind : std::uint8_t {
+    kName,     ///< a register, variable, label or function
+    kInteger,  ///< `value`
+    kSingle,   ///< bits in `value`
+    kDouble,   ///< bits in `value`
+    kAddress,  ///< [name + value]; either may be missing
+    kVector,   ///< {a, b}, of `parts`; also (a, b) of a call
+    kPair,     ///< a|b, of `parts`
+  };
+  Kind kind = Kind::kName;
+  bool negated = false;  ///< !p
+  std::string_view name;
+  std::uint64_t value = 0;
+  std::vector<Operand> parts;
+  Place at;
+};
+
+/// An address that stands in what a variable begins with, at an offset there.
+struct Reference {
+  std::size_t offset = 0;
+  std::string name;
+  std::uint64_t addend = 0;
+};
+
+struct Variable {
+  Space space = Space::kNone;
+  Type type = Type::kNone;
+  std::string_view name;
+  unsigned range = 0;      ///< %r<6>: `name`0 to `name`5
+  unsigned align = 0;      ///< as asked for, else the element's; a power of two
+  std::uint64_t size = 0;  ///< bytes; 0: without a size, as the dynamic shared memory
+  bool is_extern = false;
+  std::string contents;  ///< what it begins with; zeros follow
+  std::vector<Reference> references;
+  Place at;
+};
+
+struct Statement {
+  enum class Kind : std::uint8_t { kInstruction, kLabel, kOpen, kClose, kVariable, kTargets };
+  Kind kind = Kind::kInstruction;
+  bool guard_negated = false;
+  std::string_view name;   ///< the opcode with its modifiers; a label; a list of targets
+  std::string_view guard;  ///< the predicate of @p; empty: none
+  std::vector<Operand> operands;
+  std::size_t variable = 0;  ///< index in Function::variables
+  Place at;
+};
+
+struct Function {
+  std::string_view name;
+  bool entry = false;
+  bool defined = false;
+  std::vector<Variable> returned, parameters;
+  std::vector<Variable> variables;
+  std::vector<Statement> statements;  ///< of the body, without its outer braces
+  unsigned most_threads[3] = {};      ///< .maxntid; 0: not said
+  unsigned exact_threads[3] = {};     ///< .reqntid
+  Place at;
+};
+
+struct Module {
+  std::string text;  ///< what all names point into
+  std::vector<Function> functions;
+  std::vector<Variable> variables;
+  /// Where those lie that function() and variable() find.
+  std::unordered_map<std::string_view, std::size_t> function_at, variable_at;
+
+  /// The one with a body, if any has one; null: there is none.
+  const Function* function(std::string_view name) const;
+  const Variable* variable(std::string_view name) const;
+};
+
+}  // namespace cuvmm::kernels

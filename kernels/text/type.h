@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The types and state spaces of PTX.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace cuvmm::kernels {
+
+enum class Type : std::uint8_t {
+  kNone,
+  kPred,
+  kB8,
+  kB16,
+  kB32,
+  kB64,
+  kB128,
+  kU8,
+  kU16,
+  kU32,
+  kU64,
+  kS8,
+  kS16,
+  kS32,
+  kS64,
+  kF16,
+  kF16x2,
+  kBF16,
+  kBF16x2,
+  kF32,
+  kF64,
+};
+
+/// By its name without the dot, "u32"; kNone for what is no type.
+Type type_named(std::string_view name);
+/// In memory; 0 for kNone.
+unsigned bytes_of(Type type);
+bool is_float(Type type);
+bool is_signed(Type type);
+
+enum class Space : std::uint8_t {
+  kNone,  ///< of an instruction: a generic address
+  kRegister,
+  kGlobal,
+  kConst,
+  kShared,
+  kLocal,
+  kParam,
+};
+
+/// By its name without the dot and without what qualifies it ("shared" of "shared::cta").
+Space space_named(std::string_view name);
+
+}  // namespace cuvmm::kernels
