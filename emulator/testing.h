@@ -10,7 +10,7 @@
 
 #include "api/driver.h"
 #include "api/sizes.h"
-#include "emulator/entry/export.h"
+#include "emulator/core/export.h"
 
 namespace cuvmm::emulator::testing {
 

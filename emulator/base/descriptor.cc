@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "emulator/machine/system.h"
+#include "emulator/base/system.h"
 
 namespace cuvmm::emulator {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the libraries beside libcuda (libcudart, libnvidia-ml) define their symbols. Own declarations
 // throughout: their headers are not needed to build, and one source can be several versions.
-// (libcuda has emulator/entry/export.h: <cuda.h> #defines many of its names, and a macro that hands
+// (libcuda has emulator/core/export.h: <cuda.h> #defines many of its names, and a macro that hands
 // a name on would expand it.)
 #pragma once
 

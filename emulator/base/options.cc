@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "emulator/machine/device_identity.h"
+#include "emulator/base/device_identity.h"
 
 namespace cuvmm::emulator {
 

@@ -12,7 +12,7 @@
 
 namespace cuvmm::emulator {
 
-/// When streams do their work: at once, or late, as a seed decides (emulator/stream/queues.h).
+/// When streams do their work: at once, or late, as a seed decides (emulator/objects/queues.h).
 struct StreamsOption {
   bool late = false;
   std::uint64_t seed = 0;  ///< 0: as late as can be

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/machine/device_identity.h"
+#include "emulator/base/device_identity.h"
 
 namespace cuvmm::emulator {
 namespace {

@@ -2,7 +2,7 @@
 // The memory of the emulated machine, as kernels of one context reach it.
 #pragma once
 
-#include "emulator/base/emulator.h"
+#include "emulator/core/emulator.h"
 #include "kernels/kernels.h"
 
 namespace cuvmm::emulator {

@@ -2,8 +2,8 @@
 // Attributes of kernels, by functions (cuFunc*) and by libraries' kernels (cuKernel*).
 #pragma once
 
-#include "emulator/base/emulator.h"
-#include "emulator/code/modules.h"
+#include "emulator/core/emulator.h"
+#include "emulator/objects/modules.h"
 
 namespace cuvmm::emulator {
 

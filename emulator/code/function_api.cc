@@ -5,8 +5,8 @@
 
 #include "emulator/code/function.h"
 #include "emulator/code/loading.h"
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
 #include "emulator/machine/device_attributes.h"
 
 namespace cuvmm::emulator {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "emulator/code/modules.h"
+#include "emulator/objects/modules.h"
 
 namespace cuvmm::emulator {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "emulator/base/emulator.h"
+#include "emulator/core/emulator.h"
 #include "kernels/kernels.h"
 
 namespace cuvmm::emulator {

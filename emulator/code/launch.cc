@@ -11,7 +11,7 @@
 #include <cstdlib>
 
 #include "emulator/base/say.h"
-#include "emulator/machine/system.h"
+#include "emulator/base/system.h"
 
 namespace cuvmm::emulator {
 

@@ -4,15 +4,15 @@
 #include <span>
 #include <utility>
 
+#include "emulator/capture/captured.h"
 #include "emulator/code/function.h"
 #include "emulator/code/kernel.h"
+#include "emulator/code/kernel_params.h"
 #include "emulator/code/launch.h"
-#include "emulator/context/captured.h"
-#include "emulator/entry/base.h"
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
-#include "emulator/graph/nodes/kernel_params.h"
-#include "emulator/stream/work.h"
+#include "emulator/core/base_entry.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
+#include "emulator/core/work.h"
 
 namespace cuvmm::emulator {
 

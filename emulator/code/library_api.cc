@@ -3,9 +3,9 @@
 #include "emulator/code/function.h"
 #include "emulator/code/image.h"
 #include "emulator/code/loading.h"
-#include "emulator/entry/base.h"
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
+#include "emulator/core/base_entry.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
 
 namespace cuvmm::emulator {
 

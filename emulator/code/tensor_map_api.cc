@@ -3,8 +3,8 @@
 // holds is an arrangement of our own, with all that it was made from.
 #include <cstring>
 
-#include "emulator/entry/base.h"
-#include "emulator/entry/locked.h"
+#include "emulator/core/base_entry.h"
+#include "emulator/core/locked.h"
 
 namespace cuvmm::emulator {
 

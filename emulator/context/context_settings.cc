@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits, flags and preferences of the current context: kept, and without effect.
-#include "emulator/entry/base.h"
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
+#include "emulator/core/base_entry.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
 
 namespace cuvmm::emulator {
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <string>
 
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
 
 namespace cuvmm::emulator {
 

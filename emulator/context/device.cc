@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <cstring>
 
-#include "emulator/entry/base.h"
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
+#include "emulator/base/device_identity.h"
+#include "emulator/core/base_entry.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
 #include "emulator/machine/device_attributes.h"
-#include "emulator/machine/device_identity.h"
 
 namespace cuvmm::emulator {
 

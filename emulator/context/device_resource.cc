@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
 #include "emulator/machine/device_attributes.h"
 
 namespace cuvmm::emulator {

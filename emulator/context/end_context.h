@@ -2,7 +2,7 @@
 // The end of a context, and of all that belongs to it.
 #pragma once
 
-#include "emulator/base/emulator.h"
+#include "emulator/core/emulator.h"
 
 namespace cuvmm::emulator {
 

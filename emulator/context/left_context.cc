@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "emulator/base/emulator.h"
-#include "emulator/luck/luck.h"
+#include "emulator/core/emulator.h"
+#include "emulator/hostile/luck.h"
 
 namespace cuvmm::emulator {
 

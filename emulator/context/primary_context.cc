@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each device's primary context.
 #include "emulator/context/end_context.h"
-#include "emulator/entry/base.h"
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
+#include "emulator/core/base_entry.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
 
 namespace cuvmm::emulator {
 

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <optional>
 
-#include "emulator/endpoint/endpoints.h"
-#include "emulator/entry/base.h"
-#include "emulator/entry/locked.h"
+#include "emulator/core/base_entry.h"
+#include "emulator/core/locked.h"
 #include "emulator/machine/device_attributes.h"
+#include "emulator/objects/memory/endpoints.h"
 #include "rulebook/base/describe_devices.h"
 
 namespace cuvmm::emulator {

@@ -3,8 +3,8 @@
 // (emulator/machine/team.h) that processes share; a unicast one has its owner alone.
 #include <algorithm>
 
+#include "emulator/core/locked.h"
 #include "emulator/endpoint/endpoint_entry.h"
-#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 

@@ -5,13 +5,13 @@
 
 #include <optional>
 
-#include "emulator/base/emulator.h"
+#include "emulator/core/emulator.h"
 #include "rulebook/check/check.h"
 
 namespace cuvmm::emulator {
 
 #define CUVMM_AREA_endpoint ~, CUVMM_PERFORM
-#include "emulator/entry/perform.def"
+#include "emulator/core/perform.def"
 #undef CUVMM_AREA_endpoint
 
 void add_facts(const Emulator&, const calls::LogicalEndpointCreate&, Facts&);

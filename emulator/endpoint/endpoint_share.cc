@@ -9,8 +9,8 @@
 #include <cstring>
 #include <string>
 
+#include "emulator/base/system.h"
 #include "emulator/endpoint/endpoint_entry.h"
-#include "emulator/machine/system.h"
 #include "emulator/machine/ticket.h"
 
 namespace cuvmm::emulator {

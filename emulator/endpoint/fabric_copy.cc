@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/core/locked.h"
+#include "emulator/core/work.h"
 #include "emulator/endpoint/endpoint_entry.h"
-#include "emulator/entry/locked.h"
-#include "emulator/stream/work.h"
 #include "emulator/transfer/transfer_entry.h"
 
 namespace cuvmm::emulator {

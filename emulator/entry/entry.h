@@ -11,13 +11,13 @@
 #include <utility>
 
 #include "api/area.h"
-#include "emulator/base/quirks.h"
 #include "emulator/context/left_context.h"
+#include "emulator/core/locked.h"
+#include "emulator/core/mistake.h"
+#include "emulator/core/quirks.h"
+#include "emulator/core/record.h"
 #include "emulator/endpoint/endpoint_entry.h"
-#include "emulator/entry/locked.h"
-#include "emulator/entry/mistake.h"
-#include "emulator/entry/record.h"
-#include "emulator/luck/luck.h"
+#include "emulator/hostile/luck.h"
 #include "emulator/memory/memory_entry.h"
 #include "emulator/pool/pool_entry.h"
 #include "emulator/share/share_entry.h"

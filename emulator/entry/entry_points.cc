@@ -3,10 +3,10 @@
 // as aliases.
 #include "api/default_stream.h"
 #include "api/symbols/for_each.h"
-#include "emulator/context/capture_gate.h"
-#include "emulator/entry/base.h"
+#include "emulator/core/base_entry.h"
+#include "emulator/core/log.h"
 #include "emulator/entry/entry.h"
-#include "emulator/log/log.h"
+#include "emulator/graph/capture_gate.h"
 #include "emulator/stream/late_gate.h"
 #include "emulator/transfer/batch_copy.h"
 #include "emulator/transfer/transfer_entry.h"

@@ -7,7 +7,7 @@
 
 #include "api/driver.h"
 #include "emulator/base/life.h"
-#include "emulator/entry/base.h"
+#include "emulator/core/base_entry.h"
 #include "emulator/entry/error_words.h"
 
 namespace cuvmm::emulator {

@@ -10,7 +10,7 @@
 #include "emulator/base/life.h"
 #include "emulator/base/say.h"
 #include "emulator/code/launch.h"
-#include "emulator/entry/export.h"
+#include "emulator/core/export.h"
 #include "emulator/entry/runtime_table.h"
 
 namespace cuvmm::emulator {

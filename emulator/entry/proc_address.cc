@@ -2,8 +2,8 @@
 // cuGetProcAddress, in both its ABIs: a name, a version and flags lead to a symbol of this library.
 #include <string_view>
 
-#include "emulator/base/emulator.h"
-#include "emulator/entry/export.h"
+#include "emulator/core/emulator.h"
+#include "emulator/core/export.h"
 
 namespace cuvmm::emulator {
 

@@ -5,7 +5,7 @@
 #include <cuda.h>
 
 #include "emulator/base/refusal.h"
-#include "emulator/log/log.h"
+#include "emulator/core/log.h"
 
 namespace cuvmm::emulator {
 

@@ -3,8 +3,8 @@
 // documentation; no driver was asked about it.
 #include <algorithm>
 
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
 
 namespace cuvmm::emulator {
 

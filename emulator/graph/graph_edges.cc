@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
 
 namespace cuvmm::emulator {
 

@@ -2,7 +2,7 @@
 // How an edge comes into a graph.
 #pragma once
 
-#include "emulator/graph/graph.h"
+#include "emulator/objects/graph.h"
 
 namespace cuvmm::emulator {
 

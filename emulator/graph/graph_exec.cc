@@ -4,12 +4,12 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/entry/base.h"
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
-#include "emulator/graph/graph_allocation.h"
+#include "emulator/capture/graph_allocation.h"
+#include "emulator/core/base_entry.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
+#include "emulator/core/work.h"
 #include "emulator/graph/graph_run.h"
-#include "emulator/stream/work.h"
 
 namespace cuvmm::emulator {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be asked of a device's memory for graphs, and changed there.
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
 
 namespace cuvmm::emulator {
 

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "emulator/base/refusal.h"
+#include "emulator/capture/graph_allocation.h"
 #include "emulator/code/function.h"
 #include "emulator/code/kernel.h"
-#include "emulator/context/capture_gate.h"
-#include "emulator/graph/graph_allocation.h"
-#include "emulator/graph/nodes/kernel_params.h"
+#include "emulator/code/kernel_params.h"
+#include "emulator/graph/capture_gate.h"
 
 namespace cuvmm::emulator {
 

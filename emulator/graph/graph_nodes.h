@@ -2,8 +2,8 @@
 // From the parameters of a node to what it does.
 #pragma once
 
-#include "emulator/base/emulator.h"
-#include "emulator/graph/graph.h"
+#include "emulator/core/emulator.h"
+#include "emulator/objects/graph.h"
 
 namespace cuvmm::emulator {
 

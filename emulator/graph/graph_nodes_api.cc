@@ -3,9 +3,9 @@
 #include <atomic>
 
 #include "emulator/base/refusal.h"
-#include "emulator/entry/base.h"
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
+#include "emulator/core/base_entry.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
 #include "emulator/graph/graph_edges.h"
 #include "emulator/graph/graph_nodes.h"
 #include "emulator/graph/update/graph_update.h"

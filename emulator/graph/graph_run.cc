@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "emulator/base/refusal.h"
-#include "emulator/graph/graph_allocation.h"
-#include "emulator/stream/work.h"
+#include "emulator/capture/graph_allocation.h"
+#include "emulator/core/work.h"
 #include "emulator/transfer/queued_transfer.h"
 
 namespace cuvmm::emulator {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "emulator/base/emulator.h"
-#include "emulator/stream/host_call.h"
+#include "emulator/core/emulator.h"
+#include "emulator/objects/host_call.h"
 
 namespace cuvmm::emulator {
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "emulator/luck/luck.h"
+#include "emulator/hostile/luck.h"
 
 namespace cuvmm::emulator {
 

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/luck/luck.h"
+#include "emulator/base/system.h"
+#include "emulator/hostile/luck.h"
 #include "emulator/machine/shareable.h"
-#include "emulator/machine/system.h"
 
 namespace cuvmm::emulator {
 

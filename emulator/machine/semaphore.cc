@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "emulator/base/system.h"
 #include "emulator/machine/shareable.h"
-#include "emulator/machine/system.h"
 
 namespace cuvmm::emulator {
 

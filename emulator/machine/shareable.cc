@@ -14,8 +14,8 @@
 #include "api/location.h"
 #include "api/posix/cancel_off.h"
 #include "api/sizes.h"
-#include "emulator/machine/device_identity.h"
-#include "emulator/machine/system.h"
+#include "emulator/base/device_identity.h"
+#include "emulator/base/system.h"
 
 namespace cuvmm::emulator {
 

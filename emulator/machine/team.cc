@@ -14,8 +14,8 @@
 #include <span>
 #include <utility>
 
+#include "emulator/base/system.h"
 #include "emulator/machine/shareable.h"
-#include "emulator/machine/system.h"
 #include "emulator/machine/ticket.h"
 
 namespace cuvmm::emulator {

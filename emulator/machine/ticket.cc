@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "api/sizes.h"
-#include "emulator/machine/system.h"
+#include "emulator/base/system.h"
 
 namespace cuvmm::emulator {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "emulator/base/refusal.h"
-#include "emulator/entry/base.h"
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
-#include "emulator/entry/record.h"
+#include "emulator/core/base_entry.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
+#include "emulator/core/record.h"
 #include "emulator/machine/device_attributes.h"
 #include "emulator/memory/memory_entry.h"
 #include "rulebook/objects/array_objects.h"

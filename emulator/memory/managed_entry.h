@@ -3,7 +3,7 @@
 #pragma once
 
 #include "api/location.h"
-#include "emulator/entry/locked.h"
+#include "emulator/core/locked.h"
 #include "emulator/machine/device_attributes.h"
 
 namespace cuvmm::emulator {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "api/location.h"
-#include "emulator/entry/export.h"
+#include "emulator/core/export.h"
 #include "emulator/memory/managed_entry.h"
 #include "emulator/memory/memory_entry.h"
 #include "emulator/transfer/operations_entry.h"

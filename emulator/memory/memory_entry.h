@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "emulator/base/emulator.h"
+#include "emulator/core/emulator.h"
 #include "rulebook/check/check.h"
 
 namespace cuvmm::emulator {
@@ -14,7 +14,7 @@ namespace cuvmm::emulator {
 #define CUVMM_AREA_memory ~, CUVMM_PERFORM
 #define CUVMM_AREA_array ~, CUVMM_PERFORM
 #define CUVMM_AREA_array_made ~, CUVMM_PERFORM
-#include "emulator/entry/perform.def"
+#include "emulator/core/perform.def"
 #undef CUVMM_AREA_memory
 #undef CUVMM_AREA_array
 #undef CUVMM_AREA_array_made

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the profile's driver refuses of copies, fills and frees though no rule is broken
 // (rulebook/profile/quirk.h).
-#include "emulator/base/quirks.h"
+#include "emulator/core/quirks.h"
 #include "emulator/memory/memory_entry.h"
 #include "emulator/transfer/transfer.h"
 

@@ -2,12 +2,12 @@
 // Device memory of cuMemAlloc and its kin.
 #include <utility>
 
-#include "emulator/context/captured.h"
-#include "emulator/entry/base.h"
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
+#include "emulator/capture/captured.h"
+#include "emulator/core/base_entry.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
+#include "emulator/core/work.h"
 #include "emulator/memory/memory_entry.h"
-#include "emulator/stream/work.h"
 
 namespace cuvmm::emulator {
 

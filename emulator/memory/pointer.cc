@@ -3,9 +3,9 @@
 #include "api/location.h"
 #include "api/newer/pools.h"
 #include "api/sizes.h"
-#include "emulator/entry/base.h"
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
+#include "emulator/core/base_entry.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
 #include "emulator/memory/memory_entry.h"
 
 namespace cuvmm::emulator {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "emulator/base/device_identity.h"
 #include "emulator/base/export.h"
-#include "emulator/machine/device_identity.h"
 #include "emulator/nvml/abi.h"
 #include "emulator/nvml/on_machine.h"
 

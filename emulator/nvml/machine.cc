@@ -3,9 +3,9 @@
 
 #include <cuda.h>
 
+#include "emulator/base/device_identity.h"
 #include "emulator/base/options.h"
 #include "emulator/machine/device_attributes.h"
-#include "emulator/machine/device_identity.h"
 
 namespace cuvmm::nvml {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "api/location.h"
-#include "emulator/base/emulator.h"
+#include "emulator/core/emulator.h"
 #include "emulator/memory/managed_entry.h"
 #include "emulator/pool/pool_entry.h"
 

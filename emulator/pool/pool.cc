@@ -11,15 +11,15 @@
 
 #include "api/location.h"
 #include "api/sizes.h"
-#include "emulator/entry/base.h"
-#include "emulator/entry/locked.h"
-#include "emulator/entry/record.h"
+#include "emulator/base/system.h"
+#include "emulator/core/base_entry.h"
+#include "emulator/core/locked.h"
+#include "emulator/core/record.h"
+#include "emulator/core/work.h"
 #include "emulator/machine/device_attributes.h"
-#include "emulator/machine/system.h"
 #include "emulator/machine/ticket.h"
 #include "emulator/memory/memory_entry.h"
 #include "emulator/pool/pool_entry.h"
-#include "emulator/stream/work.h"
 
 namespace cuvmm::emulator {
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "emulator/base/emulator.h"
+#include "emulator/core/emulator.h"
 #include "rulebook/check/check.h"
 
 namespace cuvmm::emulator {
@@ -13,7 +13,7 @@ namespace cuvmm::emulator {
 #define CUVMM_AREA_pool_attribute ~, CUVMM_PERFORM
 #define CUVMM_AREA_current_pool ~, CUVMM_PERFORM
 #define CUVMM_AREA_location_info ~, CUVMM_PERFORM
-#include "emulator/entry/perform.def"
+#include "emulator/core/perform.def"
 #undef CUVMM_AREA_pool
 #undef CUVMM_AREA_pool_attribute
 #undef CUVMM_AREA_current_pool

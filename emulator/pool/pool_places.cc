@@ -3,7 +3,7 @@
 // memory. Answers about managed memory are the documented ones; none was measured.
 #include "api/location.h"
 #include "api/newer/pools.h"
-#include "emulator/base/quirks.h"
+#include "emulator/core/quirks.h"
 #include "emulator/pool/pool_entry.h"
 
 namespace cuvmm::emulator {

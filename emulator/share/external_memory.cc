@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include "api/location.h"
-#include "emulator/base/quirks.h"
 #include "emulator/base/refusal.h"
+#include "emulator/base/system.h"
+#include "emulator/core/quirks.h"
 #include "emulator/machine/shareable.h"
-#include "emulator/machine/system.h"
 #include "emulator/share/share_entry.h"
 
 namespace cuvmm::emulator {

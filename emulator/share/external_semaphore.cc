@@ -4,11 +4,11 @@
 
 #include <vector>
 
+#include "emulator/base/system.h"
+#include "emulator/core/work.h"
 #include "emulator/machine/semaphore.h"
 #include "emulator/machine/shareable.h"
-#include "emulator/machine/system.h"
 #include "emulator/share/share_entry.h"
-#include "emulator/stream/work.h"
 
 namespace cuvmm::emulator {
 

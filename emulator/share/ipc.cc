@@ -8,10 +8,10 @@
 
 #include "api/location.h"
 #include "api/sizes.h"
-#include "emulator/entry/base.h"
-#include "emulator/entry/record.h"
-#include "emulator/luck/luck.h"
-#include "emulator/machine/system.h"
+#include "emulator/base/system.h"
+#include "emulator/core/base_entry.h"
+#include "emulator/core/record.h"
+#include "emulator/hostile/luck.h"
 #include "emulator/machine/ticket.h"
 #include "emulator/share/share_entry.h"
 

@@ -3,7 +3,7 @@
 // (emulator/entry/entry.h).
 #pragma once
 
-#include "emulator/base/emulator.h"
+#include "emulator/core/emulator.h"
 #include "rulebook/check/check.h"
 
 namespace cuvmm::emulator {
@@ -11,7 +11,7 @@ namespace cuvmm::emulator {
 #define CUVMM_AREA_ipc ~, CUVMM_PERFORM
 #define CUVMM_AREA_external_memory ~, CUVMM_PERFORM
 #define CUVMM_AREA_external_semaphore ~, CUVMM_PERFORM
-#include "emulator/entry/perform.def"
+#include "emulator/core/perform.def"
 #undef CUVMM_AREA_ipc
 #undef CUVMM_AREA_external_memory
 #undef CUVMM_AREA_external_semaphore

@@ -3,10 +3,10 @@
 #include <chrono>
 
 #include "emulator/base/mutation.h"
-#include "emulator/entry/base.h"
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
-#include "emulator/stream/work.h"
+#include "emulator/core/base_entry.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
+#include "emulator/core/work.h"
 
 namespace cuvmm::emulator {
 

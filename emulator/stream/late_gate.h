@@ -8,8 +8,8 @@
 
 #include "api/calls.h"
 #include "emulator/base/mutation.h"
-#include "emulator/entry/locked.h"
-#include "emulator/stream/work.h"
+#include "emulator/core/locked.h"
+#include "emulator/core/work.h"
 
 namespace cuvmm::emulator {
 

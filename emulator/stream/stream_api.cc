@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "emulator/base/mutation.h"
-#include "emulator/entry/base.h"
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
+#include "emulator/core/base_entry.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
+#include "emulator/core/work.h"
 #include "emulator/memory/memory_entry.h"
-#include "emulator/stream/work.h"
 
 namespace cuvmm::emulator {
 

@@ -6,7 +6,7 @@
 
 #include "api/default_stream.h"
 #include "api/location.h"
-#include "emulator/base/quirks.h"
+#include "emulator/core/quirks.h"
 #include "emulator/transfer/transfer_entry.h"
 #include "rulebook/array/array_uses.h"
 #include "rulebook/batch/operations.h"

@@ -2,7 +2,7 @@
 // Copies with attributes, batches of them, and decompression (area `copy` of entry_points.def).
 #pragma once
 
-#include "emulator/base/emulator.h"
+#include "emulator/core/emulator.h"
 
 namespace cuvmm::emulator {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "api/default_stream.h"
-#include "emulator/entry/locked.h"
+#include "emulator/core/locked.h"
 #include "emulator/transfer/batch_copy.h"
 #include "emulator/transfer/operations_entry.h"
 #include "rulebook/batch/operations.h"

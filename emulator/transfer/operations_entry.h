@@ -5,14 +5,14 @@
 
 #include <optional>
 
-#include "emulator/base/emulator.h"
+#include "emulator/core/emulator.h"
 #include "rulebook/check/check.h"
 
 namespace cuvmm::emulator {
 
 #define CUVMM_AREA_stream_memory ~, CUVMM_PERFORM
 #define CUVMM_AREA_managed ~, CUVMM_PERFORM
-#include "emulator/entry/perform.def"
+#include "emulator/core/perform.def"
 #undef CUVMM_AREA_stream_memory
 #undef CUVMM_AREA_managed
 

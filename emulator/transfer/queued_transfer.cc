@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/base/quirks.h"
-#include "emulator/stream/work.h"
+#include "emulator/core/quirks.h"
+#include "emulator/core/work.h"
 #include "rulebook/check/check.h"
 #include "rulebook/order/host_wait.h"
 

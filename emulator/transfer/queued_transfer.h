@@ -4,7 +4,7 @@
 
 #include <variant>
 
-#include "emulator/base/emulator.h"
+#include "emulator/core/emulator.h"
 #include "emulator/transfer/transfer.h"
 #include "rulebook/check/touch.h"
 

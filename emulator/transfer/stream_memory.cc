@@ -5,8 +5,8 @@
 #include <memory>
 #include <type_traits>
 
-#include "emulator/base/quirks.h"
-#include "emulator/stream/work.h"
+#include "emulator/core/quirks.h"
+#include "emulator/core/work.h"
 #include "emulator/transfer/captured_operations.h"
 #include "emulator/transfer/operations_entry.h"
 #include "emulator/transfer/transfer_entry.h"

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "emulator/base/emulator.h"
+#include "emulator/core/emulator.h"
 #include "rulebook/check/touch.h"
 
 namespace cuvmm::emulator {

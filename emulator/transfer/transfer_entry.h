@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "emulator/entry/locked.h"
-#include "emulator/entry/mistake.h"
+#include "emulator/core/locked.h"
+#include "emulator/core/mistake.h"
 #include "emulator/transfer/queued_transfer.h"
 #include "emulator/transfer/transfer_plan.h"
 #include "rulebook/array/array_uses.h"

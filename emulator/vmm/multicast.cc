@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "emulator/entry/locked.h"
+#include "emulator/core/locked.h"
 #include "emulator/vmm/multicast_entry.h"
 #include "emulator/vmm/vmm_entry.h"
 

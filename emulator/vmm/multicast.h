@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "emulator/base/emulator.h"
+#include "emulator/core/emulator.h"
 #include "emulator/machine/team.h"
 
 namespace cuvmm::emulator {

@@ -2,13 +2,13 @@
 // What the entry points of multicast do at each step of run_entry() (emulator/entry/entry.h).
 #pragma once
 
-#include "emulator/base/emulator.h"
+#include "emulator/core/emulator.h"
 #include "rulebook/check/check.h"
 
 namespace cuvmm::emulator {
 
 #define CUVMM_AREA_multicast ~, CUVMM_PERFORM
-#include "emulator/entry/perform.def"
+#include "emulator/core/perform.def"
 #undef CUVMM_AREA_multicast
 
 void add_facts(const Emulator&, const calls::MulticastCreate&, Facts&);

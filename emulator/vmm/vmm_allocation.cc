@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "api/location.h"
-#include "emulator/luck/luck.h"
+#include "emulator/hostile/luck.h"
 #include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "emulator/base/emulator.h"
+#include "emulator/core/emulator.h"
 #include "rulebook/check/check.h"
 
 namespace cuvmm::emulator {
@@ -16,7 +16,7 @@ namespace cuvmm::emulator {
 #define CUVMM_AREA_share ~, CUVMM_PERFORM
 #define CUVMM_AREA_range_handle ~, CUVMM_PERFORM
 #define CUVMM_AREA_map_array ~, CUVMM_PERFORM
-#include "emulator/entry/perform.def"
+#include "emulator/core/perform.def"
 #undef CUVMM_AREA_address_range
 #undef CUVMM_AREA_allocation
 #undef CUVMM_AREA_map

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "api/location.h"
-#include "emulator/base/quirks.h"
-#include "emulator/entry/record.h"
+#include "emulator/core/quirks.h"
+#include "emulator/core/record.h"
 #include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {

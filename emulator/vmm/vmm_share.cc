@@ -3,8 +3,8 @@
 #include <fcntl.h>
 
 #include "api/location.h"
-#include "emulator/entry/record.h"
-#include "emulator/luck/luck.h"
+#include "emulator/core/record.h"
+#include "emulator/hostile/luck.h"
 #include "emulator/machine/shareable.h"
 #include "emulator/vmm/multicast.h"
 #include "emulator/vmm/vmm_entry.h"

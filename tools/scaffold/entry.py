@@ -306,7 +306,7 @@ def notes(entry):
     out.append("if the shim must do something beside what it does for every call: a Policy in shim/policy/")
     out.append("if the check needs a fact that only the driver knows: a field of Facts in rulebook/base/platform.h, "
                "which shim/facts/facts.cc and the emulator's add_facts() fill")
-    out.append("if a stream that captures forbids the call: emulator/context/capture_gate.h")
+    out.append("if a stream that captures forbids the call: emulator/graph/capture_gate.h")
     out.append("if the fuzzer is to make the call: its line among the ops of fuzz/ops/, and the naive reference in fuzz/reference/")
     runtime = "cuda" + entry.name
     if os.path.exists(tree.full("emulator/runtime/runtime_symbols.txt")) and re.search(

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
-#include "emulator/graph/nodes/kernel_params.h"
+#include "emulator/code/kernel_params.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
 
 namespace cuvmm::emulator {
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/graph/node_memory.h"
-#include "emulator/graph/nodes/kernel_params.h"
+#include "emulator/code/kernel_params.h"
 #include "emulator/graph/update/node_pairs.h"
+#include "emulator/objects/node_memory.h"
 
 namespace cuvmm::emulator {
 

@@ -3,9 +3,9 @@
 // documentation; no driver was asked.
 #pragma once
 
-#include "emulator/base/emulator.h"
-#include "emulator/graph/executable.h"
+#include "emulator/core/emulator.h"
 #include "emulator/graph/update/update_result.h"
+#include "emulator/objects/executable.h"
 
 namespace cuvmm::emulator {
 

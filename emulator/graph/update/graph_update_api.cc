@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuGraphExecUpdate, of a whole executable graph or of a child in it.
-#include "emulator/entry/base.h"
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
+#include "emulator/core/base_entry.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
 #include "emulator/graph/update/graph_update.h"
 
 namespace cuvmm::emulator {

@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emulator/graph/executable.h"
 #include "emulator/graph/update/update_result.h"
+#include "emulator/objects/executable.h"
 
 namespace cuvmm::emulator {
 

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// A capture's beginning, and its end in a graph.
+#include <atomic>
+#include <utility>
+
+#include "emulator/base/refusal.h"
+#include "emulator/core/base_entry.h"
+#include "emulator/core/export.h"
+#include "emulator/core/locked.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+CUresult begin(CUstream stream, CUstreamCaptureMode mode) noexcept {
+  return with_no_ended_context([&](Emulator& e) -> CUresult {
+    Captures& captures = e.captures;
+    if (reinterpret_cast<std::uintptr_t>(stream) <= 1) {
+      const CUresult refused = captures.refuse_legacy();
+      return refused != CUDA_SUCCESS ? refused : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (static_cast<unsigned>(mode) > CU_STREAM_CAPTURE_MODE_RELAXED) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (captures.of(stream)) return CUDA_ERROR_ILLEGAL_STATE;
+    captures.begin(stream, mode);
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace
+
+CUresult run_base(const calls::StreamBeginCapture& call) noexcept {
+  return begin(call.hStream, call.mode);
+}
+
+CUresult run_base(const calls::StreamBeginCaptureToGraph&) noexcept {
+  static std::atomic<bool> said{false};
+  return refuse_once(said, "cuStreamBeginCaptureToGraph");
+}
+
+// The first ABI has no mode.
+CUVMM_DRIVER_FUNCTION(cuStreamBeginCapture, CUstream stream) {
+  return begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+CUVMM_DRIVER_ALIAS(cuStreamBeginCapture_ptsz, cuStreamBeginCapture);
+
+CUresult run_base(const calls::StreamEndCapture& call) noexcept {
+  CUstream stream = call.hStream;
+  CUgraph* const graph = call.phGraph;
+  return locked([&](Emulator& e) -> CUresult {
+    Captures& captures = e.captures;
+    if (!graph) return CUDA_ERROR_INVALID_VALUE;
+    const Capture* capture = captures.of(stream);
+    if (!capture) return CUDA_ERROR_ILLEGAL_STATE;
+    if (capture->origin() != Captures::key(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+    if (capture->mode() != CU_STREAM_CAPTURE_MODE_RELAXED && !capture->by_this_thread()) {
+      return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    }
+    const auto ended = captures.end(capture);
+    *graph = nullptr;
+    CUgraph told = ended->graph();
+    const bool usable = !ended->invalid() && ended->joined();
+    if (told && !usable && e.graphs.find(told)) e.graphs.erase(told);
+    if (ended->invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (!ended->joined()) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+    // The program may have destroyed what it was told of, or put nodes of its own there.
+    if (!told || !e.graphs.find(told)) told = e.graphs.add(Graph{});
+    for (auto& node : ended->take_nodes()) e.graphs.add(told, std::move(node));
+    *graph = told;
+    return CUDA_SUCCESS;
+  });
+}
+
+namespace {
+
+struct CaptureInfo {
+  CUstreamCaptureStatus* status = nullptr;
+  cuuint64_t* id = nullptr;
+  CUgraph* graph = nullptr;
+  const CUgraphNode** dependencies = nullptr;
+  const CUgraphEdgeData** edges = nullptr;
+  std::size_t* count = nullptr;
+};
+
+// What is not asked for is null. Without a capture nothing but the status is written.
+CUresult tell(CUstream stream, const CaptureInfo& out) noexcept {
+  return with_no_ended_context([&](Emulator& e) -> CUresult {
+    if (!out.status) return CUDA_ERROR_INVALID_VALUE;
+    if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    const bool legacy = reinterpret_cast<std::uintptr_t>(stream) <= 1;
+    const CUresult refused = legacy ? e.captures.refuse_legacy(false) : CUDA_SUCCESS;
+    if (refused != CUDA_SUCCESS) return refused;
+    Capture* capture = e.captures.of(stream);
+    *out.status = !capture             ? CU_STREAM_CAPTURE_STATUS_NONE
+                  : capture->invalid() ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                       : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    if (!capture || capture->invalid()) return CUDA_SUCCESS;
+    if (out.id) *out.id = capture->id();
+    if (out.graph) {
+      if (!capture->graph()) capture->set_graph(e.graphs.add(Graph{}));
+      *out.graph = capture->graph();
+    }
+    const auto& dependencies = capture->dependencies(Captures::key(stream));
+    if (out.dependencies) *out.dependencies = dependencies.data();
+    if (out.edges) *out.edges = capture->edges().data();
+    if (out.count) *out.count = dependencies.size();
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace
+
+CUVMM_DRIVER_FUNCTION(cuStreamGetCaptureInfo, CUstream stream, CUstreamCaptureStatus* status,
+                      cuuint64_t* id) {
+  return tell(stream, {status, id});
+}
+CUVMM_DRIVER_ALIAS(cuStreamGetCaptureInfo_ptsz, cuStreamGetCaptureInfo);
+
+CUVMM_DRIVER_FUNCTION(cuStreamGetCaptureInfo_v2, CUstream stream, CUstreamCaptureStatus* status,
+                      cuuint64_t* id, CUgraph* graph, const CUgraphNode** dependencies,
+                      size_t* count) {
+  return tell(stream, {status, id, graph, dependencies, nullptr, count});
+}
+CUVMM_DRIVER_ALIAS(cuStreamGetCaptureInfo_v2_ptsz, cuStreamGetCaptureInfo_v2);
+
+CUVMM_DRIVER_FUNCTION(cuStreamGetCaptureInfo_v3, CUstream stream, CUstreamCaptureStatus* status,
+                      cuuint64_t* id, CUgraph* graph, const CUgraphNode** dependencies,
+                      const CUgraphEdgeData** edges, size_t* count) {
+  return tell(stream, {status, id, graph, dependencies, edges, count});
+}
+CUVMM_DRIVER_ALIAS(cuStreamGetCaptureInfo_v3_ptsz, cuStreamGetCaptureInfo_v3);
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/capture/captured.h"
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "api/location.h"
+#include "emulator/capture/graph_allocation.h"
+#include "emulator/core/locked.h"
+
+namespace cuvmm::emulator {
+
+CUresult refuse_unsafe_in_capture() noexcept {
+  if (!Captures::any()) return CUDA_SUCCESS;
+  return locked([](Emulator& e) { return e.captures.refuse_unsafe(); });
+}
+
+namespace {
+
+std::shared_ptr<GraphNode> node(CUgraphNodeType type, std::function<CUresult(Emulator&)> run) {
+  auto made = std::make_shared<GraphNode>();
+  made->type = type;
+  made->run = std::move(run);
+  return made;
+}
+
+// What is not captured, but on the legacy stream, or memory's coming and going beside a capture.
+std::optional<CUresult> beside_capture(Emulator& e, CUstream stream) {
+  CUresult refused = CUDA_SUCCESS;
+  if (reinterpret_cast<std::uintptr_t>(stream) <= 1) refused = e.captures.refuse_legacy();
+  if (refused == CUDA_SUCCESS) refused = e.captures.refuse_unsafe();
+  return refused == CUDA_SUCCESS ? std::nullopt : std::optional(refused);
+}
+
+}  // namespace
+
+std::optional<CUresult> captured_allocation(Emulator& e, CUdeviceptr* out, std::size_t size,
+                                            const Pool& pool, CUstream stream) {
+  Capture* capture = e.captures.of(stream);
+  if (!capture) return beside_capture(e, stream);
+  if (capture->invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  if (!out || size == 0) return CUDA_ERROR_INVALID_VALUE;
+  // A pool that can be shared, or of the host, has no nodes.
+  const bool plain = is_device(pool.prop().location) &&
+                     static_cast<unsigned>(pool.prop().requestedHandleTypes) == 0;
+  if (!plain) return CUDA_ERROR_NOT_SUPPORTED;
+  const auto base = e.space.take(size, 0, 0);
+  if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
+  const auto memory = std::make_shared<NodeMemory>(e.space, *base, size, pool);
+  auto made =
+      node(CU_GRAPH_NODE_TYPE_MEM_ALLOC, [memory](Emulator& at) { return allocate(at, *memory); });
+  made->memory = memory;
+  CUDA_MEM_ALLOC_NODE_PARAMS params{};
+  params.poolProps.allocType = pool.prop().type;
+  params.poolProps.location = pool.prop().location;
+  params.bytesize = size;
+  params.dptr = *base;
+  made->params = params;
+  capture->add(std::move(made), stream);
+  capture->allocate(*base, size);
+  *out = *base;
+  return CUDA_SUCCESS;
+}
+
+std::optional<CUresult> captured_free(Emulator& e, CUdeviceptr address, CUstream stream) {
+  Capture* capture = e.captures.of(stream);
+  if (!capture) return beside_capture(e, stream);
+  if (capture->invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  if (!capture->free(address)) return CUDA_ERROR_INVALID_VALUE;
+  const auto release = [address](Emulator& at) { return free_node_memory(at, address); };
+  auto made = node(CU_GRAPH_NODE_TYPE_MEM_FREE, release);
+  made->params = CUDA_MEM_FREE_NODE_PARAMS{address};
+  capture->add(std::move(made), stream);
+  return CUDA_SUCCESS;
+}
+
+std::optional<CUresult> captured_launch(Emulator& e,
+                                        const std::function<std::shared_ptr<GraphNode>()>& make,
+                                        CUstream stream) {
+  Capture* capture = e.captures.of(stream);
+  if (!capture) {
+    const bool legacy = reinterpret_cast<std::uintptr_t>(stream) <= 1;
+    const CUresult refused = legacy ? e.captures.refuse_legacy() : CUDA_SUCCESS;
+    return refused == CUDA_SUCCESS ? std::nullopt : std::optional(refused);
+  }
+  if (capture->invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  capture->add(make(), stream);
+  return CUDA_SUCCESS;
+}
+
+std::optional<CUresult> captured_event(Emulator& e, CUevent event, CUstream stream) {
+  if (reinterpret_cast<std::uintptr_t>(stream) <= 1) {
+    const CUresult refused = e.captures.refuse_legacy();
+    if (refused != CUDA_SUCCESS) return refused;
+  }
+  e.captures.recorded(event, stream);
+  return std::nullopt;
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The emulated machine: one per process, behind one lock.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+
+#include "emulator/base/life.h"
+#include "emulator/base/options.h"
+#include "emulator/machine/address_space.h"
+#include "emulator/machine/devices.h"
+#include "emulator/machine/physical.h"
+#include "emulator/machine/team.h"
+#include "emulator/objects/capture.h"
+#include "emulator/objects/context.h"
+#include "emulator/objects/coredumps.h"
+#include "emulator/objects/graph_memory.h"
+#include "emulator/objects/graphs.h"
+#include "emulator/objects/memory/arrays.h"
+#include "emulator/objects/memory/cpu_view.h"
+#include "emulator/objects/memory/endpoints.h"
+#include "emulator/objects/memory/external.h"
+#include "emulator/objects/memory/host_blocks.h"
+#include "emulator/objects/memory/physical_memory.h"
+#include "emulator/objects/memory/plain_allocations.h"
+#include "emulator/objects/memory/pools.h"
+#include "emulator/objects/memory/teams.h"
+#include "emulator/objects/modules.h"
+#include "emulator/objects/queues.h"
+#include "emulator/objects/stream.h"
+#include "rulebook/model/model.h"
+#include "rulebook/profile/profile.h"
+
+namespace cuvmm::emulator {
+
+struct Mutation;
+
+/// Everything the driver knows: a plain composition. Each member but the profile owns one kind of
+/// object and keeps it in order by itself, behind private data, so that the entry points of every
+/// area may use it as it stands here; a getter for each would guard nothing. What takes several of
+/// them is a function of this class, or of an area.
+///
+/// Whoever touches a member holds `mutex`. Entry points get a reference with it: by locked() and
+/// its kin (emulator/core/locked.h). What may be asked without it says so.
+class Emulator {
+ public:
+  /// Never destroyed: calls may come from the program's destructors and from threads that outlive
+  /// main.
+  static Emulator& get();
+
+  std::mutex mutex;
+  Profile profile;
+  Model model;
+  AddressSpace space;
+  Devices devices;
+  Contexts contexts;
+  Streams streams;
+  Queues queues;
+  Captures captures{streams};
+  Pools pools;
+  PhysicalMemory physical;
+  Teams teams;
+  Endpoints endpoints;
+  CpuView cpu_view{space};
+  PlainAllocations plain{space};
+  Modules modules{plain};
+  HostBlocks host;
+  Arrays arrays;
+  ExternalObjects external;
+  Coredumps coredumps;
+  Graphs graphs;
+  GraphMemory graph_memory;
+
+  /// What cuInit does; idempotent.
+  CUresult initialize();
+
+  /// What a call answers that finds the driver not ready(); SUCCESS when it became so, by another
+  /// thread or because a mistake lets the call through, which then initialises. Takes the lock,
+  /// but not where the process forked or ends: its holder may be a thread that never goes on.
+  CUresult unready(EntryPoint entry);
+
+  /// What cuDriverGetVersion answers, cuInit or not, in a child of fork too; takes the lock.
+  CUresult driver_version(int& version);
+
+  /// The deliberate mistake that the emulator makes (emulator/core/mistake.h); null: none.
+  const Mutation* mistake() const { return mistake_; }
+
+  int device_count() const { return devices.count(); }
+  bool valid_device(int device) const { return devices.valid(device); }
+  /// How long a call waits for the rest of a multicast team.
+  std::chrono::milliseconds multicast_timeout() const { return multicast_timeout_; }
+  /// Whether kernels with PTX run, and how many instructions a launch may take.
+  bool runs_kernels() const { return runs_kernels_; }
+  std::uint64_t kernel_steps() const { return kernel_steps_; }
+  bool can_reach(int device, int peer) const;
+
+  /// What the checks may know of a call by this thread: initialised, the context and its device.
+  Facts facts() const;
+  /// The calling thread's live context, or null.
+  Context* current_context() const;
+  /// What a call answers that needs a context where current_context() is null: one that ended and
+  /// is still current is CONTEXT_IS_DESTROYED.
+  CUresult no_context() const;
+
+  /// Frees the physical memory of handles that the model no longer knows.
+  void drop_if_dead(Handle handle);
+  /// Allocates device memory for cuMemAlloc in `context`; OUT_OF_MEMORY when it does not fit.
+  CUresult allocate_plain(Context& context, Size size, Address* address);
+  /// As allocate_plain, with `prop` and on behalf of `pool` (0 none): whoever calls tells it.
+  CUresult allocate_memory(Context* context, Size size, const CUmemAllocationProp& prop,
+                           std::uint64_t pool, Address* address);
+  /// Allocates managed memory in `context`, which the CPU reaches at its address; of `pool`, unless
+  /// that is null.
+  CUresult allocate_managed(Context& context, Size size, const Pool* pool, Address* address);
+  /// Gives memory of another process an address; OUT_OF_MEMORY when none is left.
+  PlainAllocation* adopt(Context* context, Size size, Physical&& memory, const IpcBytes& ticket,
+                         Size offset = 0);
+  /// Ends every plain allocation that belongs to a context.
+  void free_plain_of(const Context& context);
+
+  /// The host bytes behind [address, address + *run), with *run cut to what is contiguous: a
+  /// mapping, a plain allocation, or host memory itself. Null: device address space with nothing
+  /// behind it, or the host ran out of memory.
+  char* resolve(Address address, Size* run);
+  /// The multicast object mapped at an address, its offset there, and *run cut to the mapping; null
+  /// when there is none.
+  const Team* team_at(Address address, Size* run, Size* offset) const;
+
+ private:
+  CUresult add_plain(PlainAllocation&& allocation, Address* address);
+  Emulator() = default;
+  CUresult load();
+  CUresult before_init(EntryPoint entry);
+  bool load_profile_once(const Options& options);
+
+  std::atomic<bool> profile_loaded_{false};
+  const Mutation* mistake_ = nullptr;
+  std::chrono::milliseconds multicast_timeout_{0};
+  bool runs_kernels_ = true;
+  std::uint64_t kernel_steps_ = 0;
+};
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an instantiated graph does.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "emulator/objects/graph.h"
+#include "emulator/objects/graph_memory.h"
+
+namespace cuvmm::emulator {
+
+/// A node of an executable graph, in the order in which they run.
+struct Step {
+  CUgraphNode original = nullptr;
+  std::shared_ptr<GraphNode> node;  ///< a copy: parameters of the original may change later
+  std::vector<std::vector<Step>> bodies{};
+  bool enabled = true;  ///< launches do it
+};
+using Steps = std::vector<Step>;
+
+/// Runs body(step) for each, those of its bodies behind it, until one does not succeed.
+template <class Body>
+CUresult for_each_step(const Steps& steps, Body&& body) {
+  for (const Step& step : steps) {
+    CUresult result = body(step);
+    for (std::size_t i = 0; i < step.bodies.size() && result == CUDA_SUCCESS; ++i) {
+      result = for_each_step(step.bodies[i], body);
+    }
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+class Executable {
+ public:
+  Executable(CUgraph graph, Steps&& steps, unsigned long long flags);
+
+  CUgraph graph() const { return graph_; }
+  const Steps& steps() const { return steps_; }
+  Steps& steps() { return steps_; }
+  unsigned long long flags() const { return flags_; }
+  /// What it does for a node of its graph, or of a body; null: nothing.
+  Step* step_of(CUgraphNode original);
+
+  /// A launch begins: the first one takes its allocations' bytes from their devices.
+  void begin_launch(GraphMemory& memory);
+  /// What its newest launch queued: the next one comes after it, on whatever stream.
+  std::uint64_t& last_launch() { return last_launch_; }
+  /// It is destroyed: the bytes stay with the devices.
+  void end(GraphMemory& memory);
+
+ private:
+  CUgraph graph_;
+  Steps steps_;
+  unsigned long long flags_;
+  std::map<int, Size> memory_{};  ///< bytes of its allocation nodes at the first launch, by device
+  bool launched_ = false;
+  std::uint64_t last_launch_ = 0;
+};
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/objects/graph.h"
+
+#include <algorithm>
+
+namespace cuvmm::emulator {
+
+bool Graph::has_memory_nodes() const {
+  return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) {
+    return node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || node->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+  });
+}
+
+bool Graph::allocates(Address address) const {
+  return std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) {
+    return node->memory && node->memory->holds(address);
+  });
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs: nodes and what each depends on. How captures and the entry points make nodes: capture.h,
+// graph_nodes.cc.
+#pragma once
+
+#include <cuda.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "emulator/objects/context.h"
+#include "emulator/objects/node_memory.h"
+
+namespace cuvmm::emulator {
+
+class Emulator;
+class KernelParams;
+struct GraphNode;
+
+struct Dependency {
+  GraphNode* on = nullptr;
+  CUgraphEdgeData data{};
+};
+
+struct GraphNode {
+  CUgraphNodeType type{};
+  std::function<CUresult(Emulator&)> check;  ///< at instantiation; empty: nothing to check
+  std::function<CUresult(Emulator&)> run;    ///< at a launch, under the lock; empty: `host`
+  CUhostFn host = nullptr;                   ///< called without the lock
+  void* data = nullptr;
+  std::vector<Dependency> dependencies{};  ///< on nodes of the same graph
+  /// What the node was made with; of captured work, only that of kernels, copies,
+  /// fills, allocations and frees.
+  std::variant<std::monostate, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUDA_HOST_NODE_PARAMS,
+               CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEM_FREE_NODE_PARAMS, CUDA_CONDITIONAL_NODE_PARAMS,
+               std::shared_ptr<const KernelParams>>
+      params{};
+  std::map<int, CUlaunchAttributeValue> attributes{};  ///< of a kernel, those that were set
+  std::shared_ptr<NodeMemory> memory{};                ///< of an allocation node
+  std::vector<CUgraph> bodies{};  ///< the child graph, or those of a condition; the node's own
+  const GraphNode* original = nullptr;  ///< of which this one is a clone's
+
+  CUgraphNode handle() { return reinterpret_cast<CUgraphNode>(this); }
+};
+
+using GraphNodes = std::vector<std::shared_ptr<GraphNode>>;
+
+/// As Graphs (graphs.h) has it: nobody else changes which nodes there are.
+struct Graph {
+  GraphNodes nodes{};
+  CUgraph parent = nullptr;    ///< the graph of the node that owns this one
+  CUgraph original = nullptr;  ///< of which this is a clone
+
+  bool has_memory_nodes() const;
+  /// Whether memory is there at launches only, because a node allocates it.
+  bool allocates(Address address) const;
+};
+
+/// A conditional variable. Only kernels can set one, and none runs here: it has its default
+/// wherever that is assigned at a launch, and else 0.
+struct Condition {
+  CUgraph graph = nullptr;
+  const Context* context = nullptr;
+  unsigned at_launch = 0;
+  bool used = false;  ///< by a node
+};
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Page-locked host memory: the CPU's own address is the device address.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "emulator/objects/context.h"
+#include "emulator/objects/memory/host_chunks.h"
+#include "rulebook/model/model.h"
+
+namespace cuvmm::emulator {
+
+struct HostBlock {
+  Address base = 0;
+  Size size = 0;
+  Context* context = nullptr;
+  unsigned flags = 0;
+  bool registered = false;  ///< cuMemHostRegister: the memory is the program's
+  std::uint64_t id = 0;
+  bool sync_memops = false;    ///< as set
+  HostChunks::Name chunk = 0;  ///< that it was cut from; 0: registered memory
+};
+
+/// All of it in this process.
+class HostBlocks {
+ public:
+  bool empty() const { return blocks_.empty(); }
+  /// The block that holds an address, or null.
+  const HostBlock* at(Address address) const;
+  HostBlock* at(Address address) {
+    return const_cast<HostBlock*>(static_cast<const HostBlocks*>(this)->at(address));
+  }
+  /// Whether a block begins in a range.
+  bool begins_in(Address base, Size size) const;
+  /// The flags that the driver allocated it with, or that it was registered with.
+  unsigned flags(const HostBlock& block) const {
+    return block.registered ? block.flags : chunks_.flags(block.chunk);
+  }
+
+  /// New memory; null where the host has none.
+  void* allocate(Context& context, Size size, unsigned flags);
+  /// False where no memory of allocate() begins.
+  bool free(Address base);
+  /// Takes up memory of the program, of which nothing is here yet.
+  void lock(Context& context, Address base, Size size, unsigned flags);
+  /// False where no memory of lock() begins.
+  bool unlock(Address base);
+
+ private:
+  /// The block that begins at an address, or null.
+  const HostBlock* find(Address base, bool registered) const;
+
+  std::map<Address, HostBlock> blocks_;
+  HostChunks chunks_;
+  std::uint64_t next_id_ = std::uint64_t{1} << 32;  ///< apart from ids of physical memory
+};
+
+}  // namespace cuvmm::emulator

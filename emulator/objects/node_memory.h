@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of an allocation node, from the node's making to its end.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "emulator/machine/address_space.h"
+#include "emulator/objects/memory/pools.h"
+#include "rulebook/objects/objects.h"
+
+namespace cuvmm::emulator {
+
+/// Its address is the node's own for life, whether or not there is memory at it. Memory that nobody
+/// freed keeps the address beyond that. Ends under the emulator's lock.
+class NodeMemory {
+ public:
+  /// Memory of a pool, at an address that was taken for it.
+  NodeMemory(AddressSpace& space, Address base, Size size, const Pool& pool)
+      : range_(std::make_shared<const SharedRange>(space, base, size)),
+        pool_(pool.handle()),
+        prop_(pool.prop()) {}
+
+  Address base() const { return range_->base(); }
+  Size size() const { return range_->size(); }
+  bool holds(Address address) const { return address - base() < size(); }
+  std::uint64_t pool() const { return pool_; }
+  const CUmemAllocationProp& prop() const { return prop_; }
+  int device() const { return prop_.location.id; }
+  const std::shared_ptr<const SharedRange>& range() const { return range_; }
+
+ private:
+  std::shared_ptr<const SharedRange> range_;
+  std::uint64_t pool_;
+  CUmemAllocationProp prop_;
+};
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/objects/stream.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+constexpr std::uintptr_t kStep = 0x10;
+}
+
+CUstream Streams::create_stream(Context* context, unsigned flags, int priority) {
+  const auto handle = reinterpret_cast<CUstream>(next_ += kStep);
+  streams_[handle] = {context, flags, priority, next_ / kStep};
+  return handle;
+}
+
+CUevent Streams::create_event(Context* context, unsigned flags) {
+  const auto handle = reinterpret_cast<CUevent>(next_ += kStep);
+  events_[handle] = {context, flags, false, 0, {}, {}, nullptr};
+  return handle;
+}
+
+void Streams::end_those_of(const Context& context) {
+  const auto of_it = [&](const auto& entry) { return entry.second.context == &context; };
+  std::erase_if(streams_, of_it);
+  std::erase_if(events_, of_it);
+}
+
+const Stream* Streams::find(CUstream stream) const {
+  const auto found = streams_.find(stream);
+  return found == streams_.end() ? nullptr : &found->second;
+}
+
+Event* Streams::find(CUevent event) {
+  const auto found = events_.find(event);
+  return found == events_.end() ? nullptr : &found->second;
+}
+
+}  // namespace cuvmm::emulator

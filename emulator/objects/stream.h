@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams and events. What they have still to do is in queues.h.
+#pragma once
+
+#include <cuda.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "emulator/machine/physical.h"
+#include "emulator/objects/context.h"
+#include "emulator/objects/queues.h"
+#include "rulebook/states/ipc_state.h"
+
+namespace cuvmm::emulator {
+
+struct Stream {
+  Context* context = nullptr;
+  unsigned flags = 0;
+  int priority = 0;
+  std::uint64_t id = 0;
+};
+
+struct Event {
+  Context* context = nullptr;
+  unsigned flags = 0;
+  bool recorded = false;
+  WorkId work = 0;  ///< what the last record queued
+  std::chrono::steady_clock::time_point at;
+  /// What other processes find it by, and the file that says so; null where none was asked for.
+  IpcBytes ticket{};
+  std::shared_ptr<Physical> file;
+};
+
+/// The live streams and events of the process, keyed by handle; values are never handed out twice.
+class Streams {
+ public:
+  CUstream create_stream(Context* context, unsigned flags, int priority);
+  CUevent create_event(Context* context, unsigned flags);
+  bool destroy(CUstream stream) { return streams_.erase(stream) != 0; }
+  bool destroy(CUevent event) { return events_.erase(event) != 0; }
+  /// Ends the streams and events of a context.
+  void end_those_of(const Context& context);
+  const Stream* find(CUstream stream) const;
+  Event* find(CUevent event);
+  /// Whether the handle names a default stream: 0, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD.
+  static bool is_default(CUstream stream) { return reinterpret_cast<std::uintptr_t>(stream) <= 2; }
+
+ private:
+  std::unordered_map<CUstream, Stream> streams_;
+  std::unordered_map<CUevent, Event> events_;
+  std::uintptr_t next_ = 0x10;
+};
+
+}  // namespace cuvmm::emulator
