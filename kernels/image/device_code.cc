@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "kernels/image/packed/unpack.h"
+#include "kernels/image/unpack.h"
 
 namespace cuvmm::kernels {
 

@@ -18,6 +18,8 @@ COMPILED_IN = {
     "nlohmann/": ("nlohmann-json", "nlohmann-json3-dev", "MIT"),
     "fmt/": ("fmt", "libfmt-dev", "MIT"),
     "toml++/": ("toml++", "libtomlplusplus-dev", "MIT"),
+    "zstd.h": ("zstd", "libzstd-dev", "BSD-3-Clause"),
+    "lz4.h": ("lz4", "liblz4-dev", "BSD-2-Clause"),
     "backtrace.h": ("libbacktrace", "gcc-12", "BSD-3-Clause"),
 }
 GCC_RUNTIME = ("libstdc++ and libgcc", "g++-12", "GPL-3.0-or-later WITH GCC-exception-3.1")
@@ -27,7 +29,7 @@ NEEDED = {
 }
 # Other headers: of the C library and C++, of the system, of CUDA; of GoogleTest only the listener for users' tests.
 PLAIN = re.compile(r"[a-z_0-9]+(\.h)?|(sys|linux|asm|net|netinet|arpa|bits|vulkan)/.*|cuda\w*\.h|cxxabi\.h|gtest/gtest\.h|gmock/gmock\.h|cuvmm/.*")
-SHIPPED = ("api", "emulator", "failure", "live", "program", "ring", "rulebook", "shim", "tools", "conformance/run", "include")
+SHIPPED = ("api", "emulator", "failure", "kernels", "live", "program", "ring", "rulebook", "shim", "tools", "conformance/run", "include")
 
 
 def headers(folders=SHIPPED):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of ptx/testdata, as lz4 (a block of `lz4 -l -9`) and zstd (-19 --check) pack them;
-// and what is left of that once bytes are missing, or wrong.
-#include "kernels/image/packed/unpack.h"
+// The kernels of kernels/testdata, as lz4 (a block of `lz4 -l -9`) and zstd (-19 --check) pack
+// them; and what is left of that once bytes are missing, or wrong.
+#include "kernels/image/unpack.h"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ struct Way {
 class Unpack : public ::testing::TestWithParam<Way> {
  protected:
   const std::string plain_ = file(CUVMM_PTX_KERNELS);
-  const std::string packed_ = file(std::string(CUVMM_PACKED) + "/kernels.ptx" + GetParam().suffix);
+  const std::string packed_ = file(std::string(CUVMM_PTX_KERNELS) + GetParam().suffix);
   std::optional<std::string> unpack(std::string_view packed) const {
     return GetParam().unpack(packed, plain_.size());
   }

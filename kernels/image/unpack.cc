@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/image/unpack.h"
+
+#if CUVMM_UNPACKS
+#include <lz4.h>
+#include <zstd.h>
+
+#include <limits>
+#include <memory>
+
+// libzstd calls these where somebody defines them. Defined here, they are not the program's.
+extern "C" unsigned long long ZSTD_trace_decompress_begin(const void* context);
+extern "C" void ZSTD_trace_decompress_end(unsigned long long trace, const void* context);
+unsigned long long ZSTD_trace_decompress_begin(const void*) { return 0; }
+void ZSTD_trace_decompress_end(unsigned long long, const void*) {}
+#endif
+
+namespace cuvmm::kernels {
+
+#if CUVMM_UNPACKS
+
+namespace {
+
+// Not a string from the start: one would fill all of a size that the image may only pretend.
+std::unique_ptr<char[]> room_for(std::size_t size) {
+  return std::unique_ptr<char[]>(new char[size]);
+}
+
+}  // namespace
+
+std::optional<std::string> unpack_lz4(std::string_view packed, std::size_t size) {
+  constexpr std::size_t kMost = std::numeric_limits<int>::max();
+  if (packed.size() > kMost || size > kMost) return {};
+  const auto room = room_for(size);
+  const int wanted = static_cast<int>(size);
+  const int got =
+      LZ4_decompress_safe(packed.data(), room.get(), static_cast<int>(packed.size()), wanted);
+  if (got != wanted) return {};
+  return std::string(room.get(), size);
+}
+
+std::optional<std::string> unpack_zstd(std::string_view packed, std::size_t size) {
+  // What lies behind the frame is padding.
+  const std::size_t frame = ZSTD_findFrameCompressedSize(packed.data(), packed.size());
+  if (ZSTD_isError(frame)) return {};
+  const auto room = room_for(size);
+  if (ZSTD_decompress(room.get(), size, packed.data(), frame) != size) return {};
+  return std::string(room.get(), size);
+}
+
+#else  // this build has no such libraries
+
+std::optional<std::string> unpack_lz4(std::string_view, std::size_t) { return {}; }
+std::optional<std::string> unpack_zstd(std::string_view, std::size_t) { return {}; }
+
+#endif
+
+}  // namespace cuvmm::kernels
