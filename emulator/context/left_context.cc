@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "emulator/core/emulator.h"
-#include "emulator/hostile/luck.h"
+#include "emulator/hostile/hostile_driver.h"
 
 namespace cuvmm::emulator {
 
@@ -23,8 +23,9 @@ Context& context_of_nobody(Emulator& e, int device) {
 
 void maybe_leave_context(Emulator& e) {
   ContextStack& stack = ContextStack::of_this_thread();
-  if (stack.awaits_pop() || !luck().leaves_context()) return;
-  const int device = static_cast<int>(luck().draw() % static_cast<std::uint64_t>(e.device_count()));
+  if (stack.awaits_pop() || !hostile_driver().leaves_context()) return;
+  const int device =
+      static_cast<int>(hostile_driver().draw() % static_cast<std::uint64_t>(e.device_count()));
   Context& primary = e.contexts.primary(device);
   const bool usable = primary.alive && stack.current() != &primary;
   stack.set(usable ? &primary : &context_of_nobody(e, device));

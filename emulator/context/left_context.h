@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hostile luck, `left-contexts`: another library was called on this thread, and left its own
+// A hostile driver, `left-contexts`: another library was called on this thread, and left its own
 // context behind.
 #pragma once
 

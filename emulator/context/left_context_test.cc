@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts that another library leaves behind. A process has one kind of luck, so each program here
-// runs in a child, which alone loads the emulator.
+// Contexts that another library leaves behind. A process has one hostile driver, so each program
+// here runs in a child, which alone loads the emulator.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,13 +44,13 @@ struct Program {
   }
 };
 
-/// What `run` saw in a process with this luck ("": none).
-std::string seen_in_child(const std::string& luck, void (*run)(Program&)) {
+/// What `run` saw in a process with this CUVMM_HOSTILE ("": none).
+std::string seen_in_child(const std::string& hostile, void (*run)(Program&)) {
   int ends[2];
   EXPECT_EQ(pipe(ends), 0);
   const pid_t child = fork();
   if (child == 0) {
-    setenv("CUVMM_HOSTILE", luck.c_str(), 1);
+    setenv("CUVMM_HOSTILE", hostile.c_str(), 1);
     setenv("CUVMM_DEVICES", "2", 1);
     Program program;
     program.must(calls::Init{0});

@@ -12,7 +12,7 @@
 #include "emulator/base/device_identity.h"
 #include "emulator/base/mutation.h"
 #include "emulator/base/say.h"
-#include "emulator/hostile/luck.h"
+#include "emulator/hostile/hostile_driver.h"
 #include "emulator/machine/device_attributes.h"
 #include "rulebook/base/describe_devices.h"
 
@@ -77,8 +77,8 @@ bool Emulator::load_profile_once(const Options& options) {
   }
   profile = std::move(loaded.profile);
   mutation().apply(profile);
-  if (luck().large_granules) {
-    profile.device_granularity_minimum *= Luck::kTimesLarger;
+  if (hostile_driver().large_granules) {
+    profile.device_granularity_minimum *= HostileDriver::kTimesLarger;
     profile.device_granularity_recommended =
         std::max(profile.device_granularity_recommended, profile.device_granularity_minimum);
   }
@@ -122,7 +122,8 @@ static std::vector<std::uint64_t> reach_among(const std::vector<int>& visible,
                                                        : 0;
     for (std::size_t peer = 0; peer < visible.size(); ++peer) {
       const bool near = (peers >> visible[peer] & 1) != 0;
-      if (near && luck().peers(visible[own], visible[peer])) reach[own] |= std::uint64_t{1} << peer;
+      if (near && hostile_driver().peers(visible[own], visible[peer]))
+        reach[own] |= std::uint64_t{1} << peer;
     }
   }
   return reach;
@@ -134,7 +135,7 @@ CUresult Emulator::load() {
     complain(options.error);
     return CUDA_ERROR_NO_DEVICE;
   }
-  if (const std::string wrong = luck_error(); !wrong.empty()) {
+  if (const std::string wrong = hostile_driver_error(); !wrong.empty()) {
     complain(wrong);
     return CUDA_ERROR_NO_DEVICE;
   }
@@ -170,7 +171,8 @@ CUresult Emulator::load() {
   const std::uint64_t memory = options.device_memory ? options.device_memory : profile.total_memory;
   devices.open(count, memory);
   for (int device = 0; device < count; ++device) {
-    devices.limit(device, luck().memory_of(visible[static_cast<std::size_t>(device)], memory));
+    devices.limit(device,
+                  hostile_driver().memory_of(visible[static_cast<std::size_t>(device)], memory));
   }
   g_visible.show(visible.data(), count);
   contexts.open(count);
@@ -229,7 +231,7 @@ CUresult Emulator::allocate_memory(Context* context, Size size, const CUmemAlloc
   if (needed > devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size pages = (size + kPage - 1) / kPage * kPage;
   Physical memory(pages, prop, false, charge, devices.account(device));
-  if (luck().poison) memory.poison();
+  if (hostile_driver().poison) memory.poison();
   return add_plain({.size = size,
                     .context = context,
                     .memory = std::move(memory),

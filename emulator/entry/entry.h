@@ -17,7 +17,7 @@
 #include "emulator/core/quirks.h"
 #include "emulator/core/record.h"
 #include "emulator/endpoint/endpoint_entry.h"
-#include "emulator/hostile/luck.h"
+#include "emulator/hostile/hostile_driver.h"
 #include "emulator/memory/memory_entry.h"
 #include "emulator/pool/pool_entry.h"
 #include "emulator/share/share_entry.h"
@@ -79,10 +79,10 @@ void record(Emulator& e, const CallStruct& call, const Facts& facts) {
   if constexpr (!kGivesUp<CallStruct>) record_in_model(e, call, facts);
 }
 
-// A call that takes memory, where hostile luck waits for such calls; `rest` does it.
+// A call that takes memory, where a hostile driver waits for such calls; `rest` does it.
 template <class Rest>
-[[gnu::cold, gnu::noinline]] CUresult with_bad_luck(Emulator& e, const Rest& rest) {
-  if (luck().refuse()) return CUDA_ERROR_OUT_OF_MEMORY;
+[[gnu::cold, gnu::noinline]] CUresult with_hostile_driver(Emulator& e, const Rest& rest) {
+  if (hostile_driver().refuse()) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = rest();
   if (result == CUDA_SUCCESS) maybe_leave_context(e);
   return result;
@@ -131,8 +131,8 @@ CUresult run_entry(const CallStruct& call) noexcept {
           return CUDA_SUCCESS;
         };
         if constexpr (takes_memory<CallStruct>()) {
-          if (luck().awaits_calls()) [[unlikely]]
-            return with_bad_luck(e, rest);
+          if (hostile_driver().awaits_calls()) [[unlikely]]
+            return with_hostile_driver(e, rest);
         }
         return rest();
       },

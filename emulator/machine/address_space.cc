@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "emulator/hostile/luck.h"
+#include "emulator/hostile/hostile_driver.h"
 
 namespace cuvmm::emulator {
 
@@ -62,7 +62,7 @@ bool AddressSpace::open(std::uint64_t wish) {
   // AddressSanitizer has no shadow for low addresses, though it may leave them free
   // (protect_shadow_gap=0): there, code of the program must not reach memory of the host.
   if (is_loaded("__asan_init")) wish = 0;
-  if (luck().seed != 0 && !tsan) wish = place_of(luck().seed);
+  if (hostile_driver().seed != 0 && !tsan) wish = place_of(hostile_driver().seed);
   const std::uint64_t most = tsan ? 256 * kGi : 4 * kTi;
   // A smaller arena at the wish comes before a larger one elsewhere, because other low mappings,
   // such as Go's heap at 0xc000000000, leave enough room below them.
@@ -91,10 +91,11 @@ std::optional<std::uint64_t> AddressSpace::take(std::uint64_t size, std::uint64_
                                                 std::uint64_t hint) {
   alignment = std::max(alignment, kGranule);
   // What is reserved without an alignment can be mapped all the same.
-  if (luck().large_granules) alignment = std::max(alignment, Luck::kTimesLarger * kGranule);
+  if (hostile_driver().large_granules)
+    alignment = std::max(alignment, HostileDriver::kTimesLarger * kGranule);
   if (size == 0 || size > largest_) return std::nullopt;
   size = align_up(size, kGranule);
-  if (hint && hint % alignment == 0 && !luck().ignores_hints) {
+  if (hint && hint % alignment == 0 && !hostile_driver().ignores_hints) {
     auto hole = free_.upper_bound(hint);
     if (hole != free_.begin()) {
       --hole;
@@ -109,7 +110,7 @@ std::optional<std::uint64_t> AddressSpace::take(std::uint64_t size, std::uint64_
     const std::uint64_t base = place_in(hole->first, hole->second, size, alignment);
     if (base == 0) continue;
     carve(hole, base, size);
-    if (luck().new_addresses) fresh_ = base + size;
+    if (hostile_driver().new_addresses) fresh_ = base + size;
     return base;
   }
   return take_region(size, alignment);
@@ -120,16 +121,18 @@ std::uint64_t AddressSpace::place_in(std::uint64_t base, std::uint64_t hole, std
   // In the arena only, of which the upper half is always left. Regions beside it come when it is
   // full.
   const bool in_arena = base >= arena_ && base - arena_ < arena_size_;
-  const std::uint64_t begin = in_arena ? arena_ + luck().begin_of_ranges(arena_size_ / 2) : base;
-  const std::uint64_t lowest = std::max(base, luck().new_addresses ? fresh_ : base);
+  const std::uint64_t begin =
+      in_arena ? arena_ + hostile_driver().begin_of_ranges(arena_size_ / 2) : base;
+  const std::uint64_t lowest = std::max(base, hostile_driver().new_addresses ? fresh_ : base);
   std::uint64_t place = align_up(std::max(lowest, begin), alignment);
   const auto fits = [&](std::uint64_t at) {
     return at >= base && at - base < hole && size <= hole - (at - base);
   };
   if (!fits(place)) return 0;
-  if (luck().scattered_addresses) {
+  if (hostile_driver().scattered_addresses) {
     const std::uint64_t room = hole - (place - base) - size;
-    const std::uint64_t apart = place + luck().draw() % (room / alignment + 1) * alignment;
+    const std::uint64_t apart =
+        place + hostile_driver().draw() % (room / alignment + 1) * alignment;
     if (fits(apart)) place = apart;
   }
   return place;

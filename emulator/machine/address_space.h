@@ -53,7 +53,7 @@ class AddressSpace {
   std::uint64_t arena_size_ = 0;
   std::uint64_t largest_ = kLargest;
   std::uint64_t fresh_ =
-      0;  ///< where no address below is given out any more (emulator/hostile/luck.h)
+      0;  ///< where no address below is given out any more (emulator/hostile/hostile_driver.h)
 };
 
 /// A range that take() returned, until the last of those who share it lets it go.

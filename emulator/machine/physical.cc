@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "emulator/base/system.h"
-#include "emulator/hostile/luck.h"
+#include "emulator/hostile/hostile_driver.h"
 #include "emulator/machine/shareable.h"
 
 namespace cuvmm::emulator {
@@ -119,7 +119,8 @@ char* Physical::touch(std::uint64_t offset, std::uint64_t size) {
 void Physical::poison() {
   constexpr std::uint64_t kMost = std::uint64_t{16} << 20;
   const std::uint64_t size = std::min(size_, kMost);
-  if (char* const bytes = touch(0, size)) fill_with_poison(bytes, size, luck().seed + id_);
+  if (char* const bytes = touch(0, size))
+    fill_with_poison(bytes, size, hostile_driver().seed + id_);
 }
 
 int Physical::descriptor() { return file_.had() ? file_.get() : create_descriptor(); }
@@ -144,7 +145,7 @@ int Physical::export_descriptor() {
   const int exported = sys_open(path, O_RDWR | O_CLOEXEC);
   if (exported < 0) return fcntl(fd, F_DUPFD_CLOEXEC, 0);  // no /proc: nothing is known of it
   exported_ = flock(exported, LOCK_SH | LOCK_NB) == 0 || exported_;
-  if (!luck().high_descriptors) return exported;
+  if (!hostile_driver().high_descriptors) return exported;
   // Programs that keep a number in eight bits have fewer.
   constexpr int kHigh = 300;
   const int high = fcntl(exported, F_DUPFD_CLOEXEC, kHigh);

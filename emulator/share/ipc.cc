@@ -11,7 +11,7 @@
 #include "emulator/base/system.h"
 #include "emulator/core/base_entry.h"
 #include "emulator/core/record.h"
-#include "emulator/hostile/luck.h"
+#include "emulator/hostile/hostile_driver.h"
 #include "emulator/machine/ticket.h"
 #include "emulator/share/share_entry.h"
 
@@ -139,7 +139,7 @@ CUresult perform(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts&,
   // An H200 hands out addresses behind the block as well, which fault when they are used.
   if (handle.offset >= memory.size() || handle.size == 0) return CUDA_ERROR_INVALID_VALUE;
   const Size size = std::min<Size>(handle.size, memory.size() - handle.offset);
-  luck().imported();
+  hostile_driver().imported();
   PlainAllocation* opened =
       e.adopt(context, size, std::move(memory), ipc_bytes(call.handle), handle.offset);
   if (!opened) return CUDA_ERROR_OUT_OF_MEMORY;

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "api/location.h"
-#include "emulator/hostile/luck.h"
+#include "emulator/hostile/hostile_driver.h"
 #include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
@@ -70,7 +70,7 @@ CUresult perform(Emulator& e, const calls::MemCreate& call, const Facts&, const 
       on_host(prop) || (static_cast<unsigned>(prop.requestedHandleTypes) &
                         static_cast<unsigned>(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)) != 0;
   *call.handle = e.physical.add(call.size, prop, shared, call.size, account);
-  if (luck().poison) e.physical.find(*call.handle)->poison();
+  if (hostile_driver().poison) e.physical.find(*call.handle)->poison();
   return CUDA_SUCCESS;
 }
 

@@ -4,7 +4,7 @@
 
 #include "api/location.h"
 #include "emulator/core/record.h"
-#include "emulator/hostile/luck.h"
+#include "emulator/hostile/hostile_driver.h"
 #include "emulator/machine/shareable.h"
 #include "emulator/vmm/multicast.h"
 #include "emulator/vmm/vmm_entry.h"
@@ -72,7 +72,7 @@ CUresult perform(Emulator& e, const calls::MemImportFromShareableHandle& call, c
   }
   memory.describe(found->size, found->prop);
   *call.handle = e.physical.add(std::move(memory));
-  luck().imported();
+  hostile_driver().imported();
   return CUDA_SUCCESS;
 }
 

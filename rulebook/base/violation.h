@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rulebook/catalogue/rule.h"
-#include "rulebook/containers/seldom.h"
+#include "rulebook/containers/rare_list.h"
 
 namespace cuvmm {
 
@@ -86,6 +86,6 @@ struct Violation {
 };
 
 /// In the order in which the checks were made. No allocation while empty.
-using Violations = Seldom<Violation>;
+using Violations = RareList<Violation>;
 
 }  // namespace cuvmm

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "rulebook/containers/few.h"
+#include "rulebook/containers/short_list.h"
 #include "rulebook/objects/array_objects.h"
 #include "rulebook/objects/endpoint_objects.h"
 #include "rulebook/objects/external_objects.h"
@@ -46,11 +46,11 @@ struct EndedContext {
 struct RarelyRetired {
   RetiredMulticast multicast;
   RetiredEndpoints endpoints;
-  Few<IpcExport> ipc_exports;  ///< of memory that was freed
-  Few<IpcOpen> ipc_opens;      ///< one open of each was closed
-  Few<Pool> pools;
-  Few<PoolMemory> pool_memory;
-  Few<PlainMemory> memory;
+  ShortList<IpcExport> ipc_exports;  ///< of memory that was freed
+  ShortList<IpcOpen> ipc_opens;      ///< one open of each was closed
+  ShortList<Pool> pools;
+  ShortList<PoolMemory> pool_memory;
+  ShortList<PlainMemory> memory;
   std::vector<ArrayObject> arrays;  ///< the array that is being destroyed, and its levels
   std::vector<TileRegion> tiles;    ///< of arrays that are being destroyed, or end with a context
   std::uint64_t stream = 0;         ///< that is being destroyed
@@ -60,11 +60,11 @@ struct RarelyRetired {
 
 /// What a call gave up.
 struct Retired {
-  Few<Reservation> reservations;
-  Few<Mapping> mappings;
-  Few<Allocation> allocations;  ///< as they were before, to be put back
-  bool begun = false;           ///< begin() was there
-  bool released = false;        ///< a reference of allocations[0] was dropped
+  ShortList<Reservation> reservations;
+  ShortList<Mapping> mappings;
+  ShortList<Allocation> allocations;  ///< as they were before, to be put back
+  bool begun = false;                 ///< begin() was there
+  bool released = false;              ///< a reference of allocations[0] was dropped
   struct Drop {
     [[gnu::cold, gnu::noinline]] void operator()(RarelyRetired* rare) const { delete rare; }
   };

@@ -16,8 +16,8 @@
 
 #include "api/calls.h"
 #include "rulebook/base/platform.h"
-#include "rulebook/containers/finger.h"
 #include "rulebook/containers/last_found.h"
+#include "rulebook/containers/last_place.h"
 #include "rulebook/containers/spare_nodes.h"
 #include "rulebook/objects/change.h"
 #include "rulebook/objects/objects.h"
@@ -114,8 +114,8 @@ class UnicastState {
   // What the seven calls of a block's life look at lies together: a driver call leaves cold caches.
   // The first three remember where const searches ended: readers need the owner's lock as writers
   // do.
-  mutable Finger<std::map<Address, Mapping>> last_mapping_;
-  mutable Finger<std::map<Address, Reservation>> last_reservation_;
+  mutable LastPlace<std::map<Address, Mapping>> last_mapping_;
+  mutable LastPlace<std::map<Address, Reservation>> last_reservation_;
   mutable LastFound<Allocation> last_allocation_;
   std::map<Address, Mapping> mappings_;
   std::map<Address, Reservation> reservations_;

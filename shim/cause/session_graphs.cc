@@ -63,7 +63,7 @@ void Session::note_graph_launch(CUgraphExec exec, const Caller& caller) {
 Violations Session::early_free(CUgraphExec exec, const QueuedWork::Ticket& ticket) {
   const auto graph = work_.graphs().order(exec);
   if (!graph || !graph->auto_free) return {};
-  Seldom<FoundWork> used;
+  RareList<FoundWork> used;
   for (const UsedRange& memory : graph->left) {
     for (const Watched& watched : work_.watched().of(memory.base)) {
       if (work_.may_be_used(watched.memory)) {

@@ -11,7 +11,7 @@
 namespace cuvmm::shim {
 
 /// What is kept of a call that takes memory away: the work that may still need it.
-using StillUsed = Seldom<FoundWork>;
+using StillUsed = RareList<FoundWork>;
 
 /// The birth of memory whose address the driver has just returned: uses of its former owners have
 /// lower numbers, because they were numbered before those gave it up.

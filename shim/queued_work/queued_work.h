@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "rulebook/base/found_work.h"
-#include "rulebook/containers/seldom.h"
+#include "rulebook/containers/rare_list.h"
 #include "rulebook/order/host_wait.h"
 #include "rulebook/order/order_state.h"
 #include "rulebook/order/uses.h"
@@ -214,7 +214,7 @@ class QueuedWork {
     std::uint64_t end_since = AskedMemory::kNever;
   };
   /// Which queued work uses the memory and may be unfinished; the worst first. Asks the driver.
-  void find(const Taken& taken, Seldom<FoundWork>& found);
+  void find(const Taken& taken, RareList<FoundWork>& found);
 
   WorkCounts counts() const;
 
@@ -297,10 +297,10 @@ class QueuedWork {
   void ask(std::vector<Candidate>& uses, std::vector<Asked>& streams) const;
   CUresult ask_stream(const Asked& stream) const;
   void judge(const std::vector<Candidate>& uses, const std::vector<Asked>& streams,
-             Seldom<FoundWork>& found);
+             RareList<FoundWork>& found);
   /// `over`: what the idle ones of the asked streams had, and what that came after.
   void judge_one(const Candidate& candidate, const Asked& asked, const Clock& over,
-                 Seldom<FoundWork>& found) CUVMM_NEEDS(mutex_);
+                 RareList<FoundWork>& found) CUVMM_NEEDS(mutex_);
   bool certain(const Candidate& candidate, const Asked& asked) CUVMM_NEEDS(mutex_);
   bool told_beside(const Candidate& candidate) CUVMM_NEEDS(mutex_);
   const Work* work_of(const Use& use, const StreamKey& key) CUVMM_NEEDS(mutex_);

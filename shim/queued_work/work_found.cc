@@ -23,7 +23,7 @@ bool may_have_waited(const Use& use, const StreamKey& stream) {
 
 }  // namespace
 
-void QueuedWork::find(const Taken& taken, Seldom<FoundWork>& found) {
+void QueuedWork::find(const Taken& taken, RareList<FoundWork>& found) {
   if (!pending_.load(std::memory_order_relaxed)) return;
   const CancelOff no_cancel;
   std::vector<Candidate> uses;
@@ -148,7 +148,7 @@ CUresult QueuedWork::ask_stream(const Asked& asked) const {
 }
 
 void QueuedWork::judge(const std::vector<Candidate>& uses, const std::vector<Asked>& streams,
-                       Seldom<FoundWork>& found) {
+                       RareList<FoundWork>& found) {
   const Locked lock(mutex_);
   Clock over;
   for (const Asked& asked : streams) {
@@ -164,7 +164,7 @@ void QueuedWork::judge(const std::vector<Candidate>& uses, const std::vector<Ask
 }
 
 void QueuedWork::judge_one(const Candidate& candidate, const Asked& asked, const Clock& over,
-                           Seldom<FoundWork>& found) {
+                           RareList<FoundWork>& found) {
   // Somebody else may have waited for it meanwhile; its event may stand for other work by now.
   if (order_.finished(candidate.stream, candidate.use.position)) return;
   if (!uses_.at(candidate.stream, candidate.use.position)) return;

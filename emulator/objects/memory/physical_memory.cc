@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "emulator/hostile/luck.h"
+#include "emulator/hostile/hostile_driver.h"
 
 namespace cuvmm::emulator {
 
 Handle PhysicalMemory::next_handle() {
-  if (!free_handles_.empty() && !luck().new_handles) {
+  if (!free_handles_.empty() && !hostile_driver().new_handles) {
     const Handle handle = free_handles_.back();
     free_handles_.pop_back();
     return handle;

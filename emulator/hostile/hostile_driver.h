@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hostile luck: what a driver may do and seldom does (CUVMM_HOSTILE, docs/testing/fail.md). One
-// seed decides everything, so that the same calls get the same answers again.
+// A hostile driver chooses the least convenient behaviour that it is permitted (CUVMM_HOSTILE,
+// docs/testing/fail.md). One seed decides everything, so that the same calls get the same answers
+// again.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace cuvmm::emulator {
 
-struct Luck {
+struct HostileDriver {
   std::uint64_t seed = 0;
   bool new_addresses = false;        ///< no address range is given out twice
   bool scattered_addresses = false;  ///< ranges lie far from each other, at other places each time
@@ -52,14 +53,14 @@ struct Luck {
 };
 
 /// "7:poison,hints": a seed, and words of docs/testing/fail.md. Nothing where the text is not that.
-std::optional<Luck> parse_luck(std::string_view text);
+std::optional<HostileDriver> parse_hostile_driver(std::string_view text);
 
 /// That of this process; CUVMM_HOSTILE is read at the first use. Its numbers are drawn with the
 /// emulator's lock.
-Luck& luck();
+HostileDriver& hostile_driver();
 
 /// What is wrong with CUVMM_HOSTILE, as one line; "" where it is understood.
-std::string luck_error();
+std::string hostile_driver_error();
 
 /// A byte for the address `at` of memory that nobody has written to.
 void fill_with_poison(char* bytes, std::uint64_t size, std::uint64_t seed);

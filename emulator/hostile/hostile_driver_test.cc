@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emulator/hostile/luck.h"
+#include "emulator/hostile/hostile_driver.h"
 
 #include <gtest/gtest.h>
 
@@ -13,29 +13,30 @@
 namespace cuvmm::emulator {
 namespace {
 
-// The tests of this file change the luck of the process, and give it back.
-class LuckTest : public ::testing::Test {
+// The tests of this file change the driver of the process, and give it back.
+class HostileDriverTest : public ::testing::Test {
  protected:
-  void TearDown() override { luck() = Luck{}; }
-  static void wish(const char* text) { luck() = parse_luck(text).value(); }
+  void TearDown() override { hostile_driver() = HostileDriver{}; }
+  static void wish(const char* text) { hostile_driver() = parse_hostile_driver(text).value(); }
 };
 
-TEST_F(LuckTest, ReadsASeedAndWords) {
-  EXPECT_EQ(parse_luck("7")->seed, 7u);
-  EXPECT_FALSE(parse_luck("7")->poison);
-  const auto some = parse_luck("7:poison,no-hints");
+TEST_F(HostileDriverTest, ReadsASeedAndWords) {
+  EXPECT_EQ(parse_hostile_driver("7")->seed, 7u);
+  EXPECT_FALSE(parse_hostile_driver("7")->poison);
+  const auto some = parse_hostile_driver("7:poison,no-hints");
   ASSERT_TRUE(some);
   EXPECT_TRUE(some->poison);
   EXPECT_TRUE(some->ignores_hints);
   EXPECT_FALSE(some->new_handles);
   for (const char* wrong : {"", "x", "7:", "7:poisson", "poison", "7,poison", "-1"}) {
     if (std::string(wrong) == "7:") continue;  // no words are no mistake
-    EXPECT_FALSE(parse_luck(wrong)) << wrong;
+    EXPECT_FALSE(parse_hostile_driver(wrong)) << wrong;
   }
 }
 
-TEST_F(LuckTest, OneSeedDrawsOneRow) {
-  Luck a = *parse_luck("7"), b = *parse_luck("7"), c = *parse_luck("8");
+TEST_F(HostileDriverTest, OneSeedDrawsOneRow) {
+  HostileDriver a = *parse_hostile_driver("7"), b = *parse_hostile_driver("7"),
+                c = *parse_hostile_driver("8");
   for (int i = 0; i < 8; ++i) {
     const auto drawn = a.draw();
     EXPECT_EQ(drawn, b.draw());
@@ -54,7 +55,7 @@ std::vector<std::uint64_t> taken(AddressSpace& space) {
   return bases;
 }
 
-TEST_F(LuckTest, AddressesComeBackByDefaultAndNeverWhereTheyMustNot) {
+TEST_F(HostileDriverTest, AddressesComeBackByDefaultAndNeverWhereTheyMustNot) {
   AddressSpace usual, other;
   ASSERT_TRUE(usual.open() && other.open());
   auto bases = taken(usual);
@@ -65,7 +66,7 @@ TEST_F(LuckTest, AddressesComeBackByDefaultAndNeverWhereTheyMustNot) {
   EXPECT_EQ(std::ranges::adjacent_find(bases), bases.end());
 }
 
-TEST_F(LuckTest, ScatteredRangesAreNoNeighbours) {
+TEST_F(HostileDriverTest, ScatteredRangesAreNoNeighbours) {
   AddressSpace space;
   ASSERT_TRUE(space.open());
   wish("3:scattered-addresses");
@@ -81,7 +82,7 @@ TEST_F(LuckTest, ScatteredRangesAreNoNeighbours) {
   }
 }
 
-TEST_F(LuckTest, HintsAreIgnored) {
+TEST_F(HostileDriverTest, HintsAreIgnored) {
   AddressSpace space;
   ASSERT_TRUE(space.open());
   const auto first = space.take(kGranule, 0, 0);
@@ -93,7 +94,7 @@ TEST_F(LuckTest, HintsAreIgnored) {
   EXPECT_NE(space.take(kGranule, 0, hint), hint);
 }
 
-TEST_F(LuckTest, HandlesComeBackByDefaultAndNeverWhereTheyMustNot) {
+TEST_F(HostileDriverTest, HandlesComeBackByDefaultAndNeverWhereTheyMustNot) {
   PhysicalMemory memory;
   const CUmemAllocationProp prop{};
   const Handle first = memory.add(kGranule, prop, false, 0, nullptr);
@@ -104,13 +105,13 @@ TEST_F(LuckTest, HandlesComeBackByDefaultAndNeverWhereTheyMustNot) {
   EXPECT_NE(memory.add(kGranule, prop, false, 0, nullptr), first);
 }
 
-TEST_F(LuckTest, WhatIsImportedLiesElsewhere) {
+TEST_F(HostileDriverTest, WhatIsImportedLiesElsewhere) {
   const auto step = [](const char* text, bool import) {
     AddressSpace space;
     EXPECT_TRUE(space.open());
     wish(text);
     const std::uint64_t first = space.take(kGranule, 0, 0).value_or(0);
-    if (import) luck().imported();
+    if (import) hostile_driver().imported();
     const std::uint64_t next = space.take(kGranule, 0, 0).value_or(0);
     EXPECT_NE(next, 0u);
     return next - first;  // each space begins where the system put it
@@ -124,18 +125,19 @@ TEST_F(LuckTest, WhatIsImportedLiesElsewhere) {
   EXPECT_NE(away, step("8:import-addresses", true));
 }
 
-TEST_F(LuckTest, AfterAnImportTheWholeSpaceCanStillBeUsed) {
+TEST_F(HostileDriverTest, AfterAnImportTheWholeSpaceCanStillBeUsed) {
   AddressSpace space;
   ASSERT_TRUE(space.open());
   wish("7:import-addresses");
   for (int i = 0; i < 64; ++i) {
-    luck().imported();
+    hostile_driver().imported();
     ASSERT_TRUE(space.take(kGranule, 0, 0)) << i;
   }
 }
 
-TEST_F(LuckTest, RefusalsComeSeldomAndNeverTwiceInARow) {
-  Luck none = *parse_luck("7"), some = *parse_luck("7:refusals"), same = some;
+TEST_F(HostileDriverTest, RefusalsComeSeldomAndNeverTwiceInARow) {
+  HostileDriver none = *parse_hostile_driver("7"), some = *parse_hostile_driver("7:refusals"),
+                same = some;
   int refused = 0;
   bool before = false;
   for (int i = 0; i < 800; ++i) {
@@ -150,8 +152,9 @@ TEST_F(LuckTest, RefusalsComeSeldomAndNeverTwiceInARow) {
   EXPECT_LT(refused, 160);
 }
 
-TEST_F(LuckTest, ContextsAreLeftSeldom) {
-  Luck none = *parse_luck("7"), some = *parse_luck("7:left-contexts"), same = some;
+TEST_F(HostileDriverTest, ContextsAreLeftSeldom) {
+  HostileDriver none = *parse_hostile_driver("7"), some = *parse_hostile_driver("7:left-contexts"),
+                same = some;
   EXPECT_FALSE(none.awaits_calls());
   EXPECT_TRUE(some.awaits_calls());
   int left = 0;
@@ -165,9 +168,10 @@ TEST_F(LuckTest, ContextsAreLeftSeldom) {
   EXPECT_LT(left, 160);
 }
 
-TEST_F(LuckTest, DevicesMayBeUnlikeEachOther) {
+TEST_F(HostileDriverTest, DevicesMayBeUnlikeEachOther) {
   constexpr std::uint64_t kUsual = std::uint64_t{80} << 30;
-  const Luck none = *parse_luck("7"), some = *parse_luck("7:unlike-devices");
+  const HostileDriver none = *parse_hostile_driver("7"),
+                      some = *parse_hostile_driver("7:unlike-devices");
   std::vector<std::uint64_t> memory;
   int peers = 0;
   for (int device = 0; device < 16; ++device) {
@@ -188,7 +192,7 @@ TEST_F(LuckTest, DevicesMayBeUnlikeEachOther) {
   EXPECT_LT(peers, 16 * 16);
 }
 
-TEST_F(LuckTest, PoisonHasNoZeroes) {
+TEST_F(HostileDriverTest, PoisonHasNoZeroes) {
   char bytes[4096] = {};
   fill_with_poison(bytes, sizeof bytes, 3);
   EXPECT_EQ(std::ranges::count(bytes, 0), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rulebook/containers/seldom.h"
+#include "rulebook/containers/rare_list.h"
 
 #include <gmock/gmock.h>
 
@@ -11,8 +11,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(Seldom, IsEmptyUntilAnElementComes) {
-  Seldom<std::string> list;
+TEST(RareList, IsEmptyUntilAnElementComes) {
+  RareList<std::string> list;
   EXPECT_THAT(list, IsEmpty());
   EXPECT_EQ(list.begin(), list.end());
   list.push_back("a");
@@ -23,18 +23,18 @@ TEST(Seldom, IsEmptyUntilAnElementComes) {
   EXPECT_EQ(list[1], "b");
 }
 
-TEST(Seldom, CopiesAreOfTheirOwn) {
-  const Seldom<std::string> list{"a"};
-  Seldom<std::string> copy = list;
+TEST(RareList, CopiesAreOfTheirOwn) {
+  const RareList<std::string> list{"a"};
+  RareList<std::string> copy = list;
   copy.push_back("b");
   EXPECT_THAT(list, ElementsAre("a"));
   copy = list;
   EXPECT_THAT(copy, ElementsAre("a"));
 }
 
-TEST(Seldom, MovesAndAppendsAndErases) {
-  Seldom<std::string> list{"a", "b"};
-  Seldom<std::string> moved = std::move(list);
+TEST(RareList, MovesAndAppendsAndErases) {
+  RareList<std::string> list{"a", "b"};
+  RareList<std::string> moved = std::move(list);
   EXPECT_THAT(list, IsEmpty());  // NOLINT(bugprone-use-after-move): it is empty by contract
   moved.append({"c"});
   moved.append({});

@@ -13,7 +13,7 @@ namespace cuvmm {
 
 /// A std::vector<T> on the heap, from the first element on. T is copyable.
 template <class T>
-class Seldom {
+class RareList {
  public:
   using value_type = T;
   using iterator = T*;
@@ -23,19 +23,19 @@ class Seldom {
   using size_type = std::size_t;
   using difference_type = std::ptrdiff_t;
 
-  Seldom() noexcept = default;
-  Seldom(std::initializer_list<T> elements) {
+  RareList() noexcept = default;
+  RareList(std::initializer_list<T> elements) {
     if (elements.size() != 0) list() = elements;
   }
-  Seldom(const Seldom& other) {
+  RareList(const RareList& other) {
     if (other.list_) list() = *other.list_;
   }
-  Seldom(Seldom&& other) noexcept : list_(std::exchange(other.list_, nullptr)) {}
-  Seldom& operator=(Seldom other) noexcept {
+  RareList(RareList&& other) noexcept : list_(std::exchange(other.list_, nullptr)) {}
+  RareList& operator=(RareList other) noexcept {
     std::swap(list_, other.list_);
     return *this;
   }
-  ~Seldom() {
+  ~RareList() {
     if (list_) [[unlikely]]
       destroy();
   }
@@ -44,8 +44,8 @@ class Seldom {
   size_type size() const { return list_ ? list_->size() : 0; }
   iterator begin() { return list_ ? list_->data() : nullptr; }
   iterator end() { return list_ ? list_->data() + list_->size() : nullptr; }
-  const_iterator begin() const { return const_cast<Seldom*>(this)->begin(); }
-  const_iterator end() const { return const_cast<Seldom*>(this)->end(); }
+  const_iterator begin() const { return const_cast<RareList*>(this)->begin(); }
+  const_iterator end() const { return const_cast<RareList*>(this)->end(); }
   T& operator[](size_type i) { return begin()[i]; }
   const T& operator[](size_type i) const { return begin()[i]; }
   T& front() { return *begin(); }
@@ -55,7 +55,7 @@ class Seldom {
 
   void push_back(T element) { list().push_back(std::move(element)); }
   /// Behind what is there.
-  void append(const Seldom& other) {
+  void append(const RareList& other) {
     if (!other.empty()) list().insert(list().end(), other.begin(), other.end());
   }
   template <class Predicate>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emulator/hostile/luck.h"
+#include "emulator/hostile/hostile_driver.h"
 
 #include <algorithm>
 #include <charconv>
@@ -11,19 +11,19 @@ namespace {
 
 struct Word {
   std::string_view text;
-  bool Luck::*flag;
+  bool HostileDriver::*flag;
 };
-constexpr Word kLuckWords[] = {{"new-addresses", &Luck::new_addresses},
-                               {"scattered-addresses", &Luck::scattered_addresses},
-                               {"no-hints", &Luck::ignores_hints},
-                               {"new-handles", &Luck::new_handles},
-                               {"poison", &Luck::poison},
-                               {"high-descriptors", &Luck::high_descriptors},
-                               {"large-granules", &Luck::large_granules},
-                               {"unlike-devices", &Luck::unlike_devices},
-                               {"import-addresses", &Luck::import_addresses},
-                               {"refusals", &Luck::refusals},
-                               {"left-contexts", &Luck::left_contexts}};
+constexpr Word kHostileWords[] = {{"new-addresses", &HostileDriver::new_addresses},
+                                  {"scattered-addresses", &HostileDriver::scattered_addresses},
+                                  {"no-hints", &HostileDriver::ignores_hints},
+                                  {"new-handles", &HostileDriver::new_handles},
+                                  {"poison", &HostileDriver::poison},
+                                  {"high-descriptors", &HostileDriver::high_descriptors},
+                                  {"large-granules", &HostileDriver::large_granules},
+                                  {"unlike-devices", &HostileDriver::unlike_devices},
+                                  {"import-addresses", &HostileDriver::import_addresses},
+                                  {"refusals", &HostileDriver::refusals},
+                                  {"left-contexts", &HostileDriver::left_contexts}};
 constexpr std::uint64_t kOneIn = 8;
 
 // splitmix64
@@ -36,25 +36,25 @@ std::uint64_t mixed(std::uint64_t seed, std::uint64_t number) {
 
 }  // namespace
 
-std::uint64_t Luck::draw() { return mixed(seed, ++drawn_); }
+std::uint64_t HostileDriver::draw() { return mixed(seed, ++drawn_); }
 
-bool Luck::refuse() {
+bool HostileDriver::refuse() {
   if (!refusals) return false;
   refused_ = draw() % kOneIn == 0 && !refused_;
   return refused_;
 }
 
-bool Luck::leaves_context() { return left_contexts && draw() % kOneIn == 0; }
+bool HostileDriver::leaves_context() { return left_contexts && draw() % kOneIn == 0; }
 
-void Luck::imported() {
+void HostileDriver::imported() {
   if (import_addresses) place_ = draw();
 }
 
-std::uint64_t Luck::begin_of_ranges(std::uint64_t room) const {
+std::uint64_t HostileDriver::begin_of_ranges(std::uint64_t room) const {
   return place_ == 0 ? 0 : place_ % room;
 }
 
-std::uint64_t Luck::memory_of(int device, std::uint64_t usual) const {
+std::uint64_t HostileDriver::memory_of(int device, std::uint64_t usual) const {
   constexpr std::uint64_t kStep = std::uint64_t{64} << 20, kParts = 8, kLeast = 2;
   if (!unlike_devices || usual < kParts * kStep) return usual;
   // From a quarter to all of it. Device numbers begin where draw() does not reach.
@@ -63,43 +63,44 @@ std::uint64_t Luck::memory_of(int device, std::uint64_t usual) const {
   return usual / kParts * parts / kStep * kStep;
 }
 
-bool Luck::peers(int a, int b) const {
+bool HostileDriver::peers(int a, int b) const {
   constexpr int kMost = 64;
   if (!unlike_devices || a == b) return true;
   const auto pair = static_cast<std::uint64_t>(std::min(a, b) * kMost + std::max(a, b));
   return mixed(~seed, ~pair) % 2 == 0;
 }
 
-std::optional<Luck> parse_luck(std::string_view text) {
-  Luck luck;
+std::optional<HostileDriver> parse_hostile_driver(std::string_view text) {
+  HostileDriver chosen;
   const std::size_t colon = std::min(text.find(':'), text.size());
   const char* const end = text.data() + colon;
-  const auto [stop, error] = std::from_chars(text.data(), end, luck.seed);
+  const auto [stop, error] = std::from_chars(text.data(), end, chosen.seed);
   if (error != std::errc{} || stop != end) return std::nullopt;
   std::string_view rest = text.substr(std::min(colon + 1, text.size()));
   while (!rest.empty()) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
-    const auto* const word = std::ranges::find(kLuckWords, rest.substr(0, comma), &Word::text);
-    if (word == std::end(kLuckWords)) return std::nullopt;
-    luck.*word->flag = true;
+    const auto* const word = std::ranges::find(kHostileWords, rest.substr(0, comma), &Word::text);
+    if (word == std::end(kHostileWords)) return std::nullopt;
+    chosen.*word->flag = true;
     rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
-  return luck;
+  return chosen;
 }
 
-Luck& luck() {
-  static Luck luck = [] {
+HostileDriver& hostile_driver() {
+  static HostileDriver driver = [] {
     const char* const text = ::secure_getenv("CUVMM_HOSTILE");
-    return parse_luck(text ? text : "").value_or(Luck{});
+    return parse_hostile_driver(text ? text : "").value_or(HostileDriver{});
   }();
-  return luck;
+  return driver;
 }
 
-std::string luck_error() {
+std::string hostile_driver_error() {
   const char* const text = ::secure_getenv("CUVMM_HOSTILE");
-  if (!text || !*text || parse_luck(text)) return {};
+  if (!text || !*text || parse_hostile_driver(text)) return {};
   std::string words;
-  for (const Word& word : kLuckWords) words += (words.empty() ? "" : ", ") + std::string(word.text);
+  for (const Word& word : kHostileWords)
+    words += (words.empty() ? "" : ", ") + std::string(word.text);
   return "CUVMM_HOSTILE=" + std::string(text) + ": expected a number, and after a colon some of " +
          words;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rulebook/containers/finger.h"
+#include "rulebook/containers/last_place.h"
 
 #include <gtest/gtest.h>
 
@@ -21,29 +21,29 @@ Ranges::const_iterator plainly(const Ranges& ranges, std::uint64_t address) {
 }
 
 // Whatever was searched, added and erased before, the answer is the plain one.
-TEST(Finger, AnswersAsAPlainSearch) {
+TEST(LastPlace, AnswersAsAPlainSearch) {
   std::mt19937 random(1);
   Ranges ranges;
-  Finger<Ranges> finger;
+  LastPlace<Ranges> last;
   int changed = 0;
   for (int step = 0; step < 20000; ++step) {
     const std::uint64_t address = random() % 200;
-    const auto found = finger.first_after(ranges, address);
+    const auto found = last.first_after(ranges, address);
     ASSERT_EQ(found, plainly(ranges, address)) << address;
     const bool inside = found != ranges.end() && found->second.base <= address;
     if (random() % 3 != 0) continue;
     if (inside) {
-      finger.rest_at(ranges.erase(found));
+      last.rest_at(ranges.erase(found));
     } else if (found == ranges.end() || found->second.base >= address + 5) {
       const auto made = ranges.emplace(address, Range{address, 1 + random() % 5}).first;
-      if (random() % 2 == 0) finger.rest_at(made);
+      if (random() % 2 == 0) last.rest_at(made);
     }
     ++changed;
   }
   EXPECT_GT(changed, 1000);
-  const auto copy = finger;
+  const auto copy = last;
   ranges.clear();
-  Finger<Ranges> other = copy;
+  LastPlace<Ranges> other = copy;
   EXPECT_EQ(other.first_after(ranges, 7), ranges.end());
 }
 

@@ -6,16 +6,16 @@
 #include <cstddef>
 #include <optional>
 
-#include "rulebook/containers/seldom.h"
+#include "rulebook/containers/rare_list.h"
 
 namespace cuvmm {
 
 /// Contiguous, append-only. T is copyable.
 template <class T>
-class Few {
+class ShortList {
  public:
-  // Not defaulted: Few{} would clear the place of the element as well, on every call.
-  Few() noexcept {}  // NOLINT(modernize-use-equals-default)
+  // Not defaulted: ShortList{} would clear the place of the element as well, on every call.
+  ShortList() noexcept {}  // NOLINT(modernize-use-equals-default)
 
   void push_back(const T& value) {
     if (empty()) {
@@ -30,7 +30,7 @@ class Few {
   bool empty() const { return !one_.has_value(); }
   T* begin() { return many_.empty() ? first() : many_.begin(); }
   T* end() { return begin() + size(); }
-  const T* begin() const { return const_cast<Few*>(this)->begin(); }
+  const T* begin() const { return const_cast<ShortList*>(this)->begin(); }
   const T* end() const { return begin() + size(); }
   const T& operator[](std::size_t i) const { return begin()[i]; }
   /// The one element; null where there are none or more.
@@ -40,7 +40,7 @@ class Few {
   T* first() { return one_ ? &*one_ : nullptr; }
 
   std::optional<T> one_;
-  Seldom<T> many_;  ///< all of them, once there are two
+  RareList<T> many_;  ///< all of them, once there are two
 };
 
 }  // namespace cuvmm

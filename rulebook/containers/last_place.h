@@ -12,14 +12,14 @@ namespace cuvmm {
 /// `Map` is ordered by the base of its values, which have `base` and `size` and do not overlap.
 /// Whoever erases an entry calls rest_at(). Not thread-safe, not even to search.
 template <class Map>
-class Finger {
+class LastPlace {
  public:
   using Place = typename Map::const_iterator;
 
-  Finger() = default;
+  LastPlace() = default;
   // A place in another map is of no use.
-  Finger(const Finger&) {}
-  Finger& operator=(const Finger&) {
+  LastPlace(const LastPlace&) {}
+  LastPlace& operator=(const LastPlace&) {
     known_ = false;
     return *this;
   }
