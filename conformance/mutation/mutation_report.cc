@@ -88,7 +88,7 @@ std::string score_markdown(const Score& score, const Explanations& reasons) {
   }
   const std::size_t all = score.results.size();
   std::ostringstream out;
-  out << "<!-- Written by `cuvmm-mutate --markdown conformance/mutation/mutation.md`; do not edit. "
+  out << "<!-- Written by `cuvmm-mutate --markdown`. "
          "-->\n"
          "# Mutation score\n\n"
          "The emulator with one deliberate mistake at a time (`CUVMM_MUTATION`, see "
