@@ -120,9 +120,9 @@ def write(folder: pathlib.Path, head: dict, outcomes: list[Outcome]) -> pathlib.
     path = folder / stem(head["date"][:10], head["driver"])
     result = head | {"summary": summary(outcomes), "steps": [dataclasses.asdict(o) for o in outcomes]}
     path.with_name(path.name + ".json").write_text(json.dumps(result, indent=1) + "\n")
-    markdown = path.with_name(path.name + ".md")
-    markdown.write_text(_markdown(head, outcomes))
-    return markdown
+    page = path.with_name(path.name + ".md")
+    page.write_text(markdown(head, outcomes))
+    return page
 
 
 def _seconds(outcome: Outcome, label: str) -> str:
@@ -135,12 +135,14 @@ def _launches(outcome: Outcome) -> str:
     return f"{work['launches']}, {work['tracked']}, {work['hidden']}" if work else ""
 
 
-def _markdown(head: dict, outcomes: list[Outcome]) -> str:
+def markdown(head: dict, outcomes: list[Outcome]) -> str:
+    """The page of a run. A person may have added a `note` to its result."""
     driver, software = head["driver"], head["software"]
     counts = ", ".join(f"{count} {state}" for state, count in summary(outcomes).items() if count)
     lines = [
         f"# {', '.join(sorted(set(driver['devices']))) or 'no device'}, driver {driver['version']}", "",
         f"{head['date']}, {len(driver['devices'])} device(s), CUDA API {driver['api']}: {counts}.", "",
+        *([head["note"], ""] if "note" in head else []),
         ", ".join(f"{name} {version}" for name, version in software.items()) + ".", "",
         "Seconds are those of the workload's own work where it measures it, else of the whole process; one run",
         "each, so small differences mean nothing.", "",

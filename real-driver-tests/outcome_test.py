@@ -2,12 +2,15 @@
 """Tests of outcome.py: what makes a step pass, and what a result holds."""
 
 import json
+import lzma
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "examples"))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "examples"))
 
 import outcome  # noqa: E402
 import steps  # noqa: E402
@@ -71,6 +74,15 @@ class WriteTest(unittest.TestCase):
             result = json.loads(path.with_suffix(".json").read_text())
         self.assertEqual(result["summary"]["passed"], 1)
         self.assertEqual(result["steps"][0]["findings"][0]["rule"], "a")
+
+    def test_kept_results_are_shown_as_pages(self):
+        kept = sorted((HERE / "results").glob("*/*.json.xz"))
+        self.assertGreater(len(kept), 5)
+        for path in kept:
+            shown = subprocess.run([sys.executable, HERE / "show", path], capture_output=True, text=True, check=True).stdout
+            self.assertRegex(shown, r"^# NVIDIA H[12]00.*, driver 580")
+            names = [step["name"] for step in json.loads(lzma.open(path).read()).get("steps", [])]
+            self.assertEqual([name for name in names if f"| {name} |" not in shown], [])
 
 
 if __name__ == "__main__":
