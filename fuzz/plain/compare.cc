@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "api/driver.h"
 #include "fuzz/plain/record.h"
 
 namespace cuvmm::fuzz::plain {
@@ -81,6 +82,176 @@ bool changes(Code code) {
          code == Code::kSetAttribute || is_data(code);
 }
 
+// The driver's answer to the only call of its group that differs, as far as the digest says it.
+std::string likely_answer(const DigestCheck::Mismatch& mismatch, const Answer& here) {
+  for (std::uint16_t result = 0; result < 1000; ++result) {
+    if (!result_name(static_cast<CUresult>(result)).starts_with("CUDA_")) continue;
+    for (const std::uint32_t value : {std::uint32_t{0}, here.value}) {
+      const Answer answer{Answer::How::kDone, result, value};
+      if (mismatch.gave(word_of(answer))) return answer_text(answer);
+    }
+  }
+  return "another answer or value";
+}
+
+/// Goes through a recording's programs and counts what the two drivers answered otherwise.
+class Comparer {
+ public:
+  Comparer(const Recording& recording, Machine& machine, Comparison& out)
+      : recording_(recording),
+        machine_(machine),
+        out_(out),
+        is_abridged_(!recording.abridged.empty()),
+        check_(recording.digests, is_abridged_ ? recording.group : kDigestGroup) {}
+  /// The recording's next program.
+  void take();
+  /// The differences, the most frequent first.
+  void conclude(std::string_view permitted);
+
+ private:
+  /// A program, the recorded answers and this driver's.
+  struct Run {
+    RecordedProgram program;
+    std::vector<Step> here;
+  };
+  bool comparable_after(Run& run, std::size_t i);
+  void follow_digest(const Run& run, std::size_t i);
+  void add_difference(const Run& run, std::size_t i);
+  void add_mismatch(const DigestCheck::Mismatch& mismatch);
+  void add(const std::string& kind, const std::string& example);
+  const Abridged* stored() const { return is_abridged_ ? &recording_.abridged[number_] : nullptr; }
+  std::string title(std::size_t place) const {
+    return "program " + std::to_string(is_abridged_ ? recording_.abridged[place].number : place);
+  }
+
+  const Recording& recording_;
+  Machine& machine_;
+  Comparison& out_;
+  const bool is_abridged_;
+  DigestCheck check_;
+  std::vector<Run> group_;
+  std::map<std::string, Difference> kinds_;
+  std::size_t number_ = 0;
+};
+
+void Comparer::take() {
+  machine_.start();
+  Run run{recording_.programs[number_], {}};
+  Abridged& to_store = out_.abridged.emplace_back();
+  to_store.number = number_;
+  const std::size_t end = is_abridged_ ? stored()->end : run.program.ops.size();
+  std::size_t i = 0;
+  while (i < end) {
+    const Answer& there = run.program.answers[i];
+    // A driver's death or a broken context has no like here.
+    if (there.how == Answer::How::kDied || is_sticky(static_cast<CUresult>(there.result))) break;
+    if (!comparable_after(run, i++)) break;
+  }
+  to_store.end = i;
+  out_.beyond += run.program.ops.size() - i;
+  if (is_abridged_ && i < end) check_.cut();
+  if (!machine_.finish()) {
+    add("the end: something cannot be freed",
+        title(number_) + "\n" + text_until(run.program, run.here));
+  }
+  group_.push_back(std::move(run));
+  const bool last = number_ + 1 == recording_.programs.size();
+  const bool ends = check_.ends_group(last);
+  if (const auto mismatch = check_.end_program(last)) add_mismatch(*mismatch);
+  if (ends) group_.clear();
+  ++number_;
+}
+
+// Makes a call and compares it; whether the two machines are still alike behind it.
+bool Comparer::comparable_after(Run& run, std::size_t i) {
+  const Op& op = run.program.ops[i];
+  run.here.push_back(machine_.step(op));
+  const Step& here = run.here.back();
+  Answer& there = run.program.answers[i];
+  // For what is not stored the digest stands.
+  if (is_abridged_ && !stored()->known_answer(i)) there = here.answer;
+  ++out_.calls;
+  follow_digest(run, i);
+  if (same(there, here)) return true;
+  if (here.outside) {
+    ++out_.beyond;
+    return !changes(op.code);
+  }
+  add_difference(run, i);
+  const bool one_changed =
+      (there.result == 0) != (here.answer.result == 0) || there.how != here.answer.how;
+  return !changes(op.code) || !one_changed;
+}
+
+// An answer that differs here, or hangs on what is none of the program's, is stored by itself.
+void Comparer::follow_digest(const Run& run, std::size_t i) {
+  const Step& here = run.here[i];
+  Answer answer = run.program.answers[i];
+  if (is_abridged_) {
+    if (stored()->known_answer(i)) return;
+    if (stored()->is_open(i)) answer.value = 0;
+    return check_.add(i, word_of(answer));
+  }
+  const auto op = static_cast<std::uint8_t>(i);
+  if (here.outside || !same(answer, here)) {
+    out_.abridged.back().known.push_back({op, word_of(answer)});
+    return;
+  }
+  if (here.value_open) {
+    out_.abridged.back().open.push_back(op);
+    answer.value = 0;
+  }
+  check_.add(i, word_of(answer));
+}
+
+void Comparer::add(const std::string& kind, const std::string& example) {
+  Difference& difference = kinds_[kind];
+  if (difference.count++ > 0) return;
+  difference.kind = kind;
+  difference.example = example;
+}
+
+void Comparer::add_difference(const Run& run, std::size_t i) {
+  const std::string kind = kind_of(run.program.ops[i], run.here[i], run.program.answers[i]);
+  add(kind, title(number_) + "\n" + text_until(run.program, run.here));
+  Difference& difference = kinds_[kind];
+  if (difference.count > 1 && difference.count <= kOthers) {
+    difference.others += call_text(run.program, i);
+  }
+}
+
+// The digest of a group differs: one call of it does, or several do.
+void Comparer::add_mismatch(const DigestCheck::Mismatch& mismatch) {
+  if (mismatch.program) {
+    const Run& run = group_[*mismatch.program - mismatch.first];
+    const Answer& here = run.here[mismatch.op].answer;
+    std::string example = title(*mismatch.program) + ", call " + std::to_string(mismatch.op) + "\n";
+    for (std::size_t i = 0; i <= mismatch.op; ++i) {
+      example +=
+          "  " + op_text(run.program.ops[i]) + "  # " + answer_text(run.here[i].answer) + "\n";
+    }
+    return add(std::string(function_name(run.program.ops[mismatch.op])) + ": recorded " +
+                   likely_answer(mismatch, here) + ", here " + answer_text(here),
+               example + kFullRecordings);
+  }
+  std::string example;
+  for (std::size_t i = 0; i < group_.size(); ++i) {
+    example += title(mismatch.first + i) + "\n" + text_until(group_[i].program, group_[i].here);
+  }
+  add("several calls of one or two programs: recorded otherwise", example + kFullRecordings);
+}
+
+void Comparer::conclude(std::string_view permitted) {
+  out_.digests = check_.made();
+  for (auto& [kind, difference] : kinds_) {
+    difference.reason = reason_of(kind, difference.count, permitted);
+    if (difference.reason.empty()) out_.unexplained += difference.count;
+    out_.differences.push_back(std::move(difference));
+  }
+  std::stable_sort(out_.differences.begin(), out_.differences.end(),
+                   [](const Difference& a, const Difference& b) { return a.count > b.count; });
+}
+
 }  // namespace
 
 Comparison compare(const Recording& recording, const Functions& driver,
@@ -92,58 +263,9 @@ Comparison compare(const Recording& recording, const Functions& driver,
     out.error = "the recording has another number of devices (CUVMM_DEVICES)";
   }
   if (!out.error.empty()) return out;
-  std::map<std::string, Difference> kinds;
-  std::size_t number = 0;
-  for (const RecordedProgram& program : recording.programs) {
-    machine.start();
-    std::vector<Step> here;
-    std::size_t i = 0;
-    for (; i < program.ops.size(); ++i) {
-      const Op& op = program.ops[i];
-      const Answer& there = program.answers[i];
-      // A driver's death or a broken context has no like here.
-      if (there.how == Answer::How::kDied || is_sticky(static_cast<CUresult>(there.result))) break;
-      here.push_back(machine.step(op));
-      ++out.calls;
-      if (same(there, here.back())) continue;
-      if (here.back().outside) {
-        ++out.beyond;
-        if (!changes(op.code)) continue;
-        ++i;
-        break;
-      }
-      const std::string kind = kind_of(op, here.back(), there);
-      Difference& difference = kinds[kind];
-      if (difference.count++ == 0) {
-        difference.kind = kind;
-        difference.example = "program " + std::to_string(number) + "\n" + text_until(program, here);
-      } else if (difference.count <= kOthers) {
-        difference.others += call_text(program, i);
-      }
-      const bool one_changed = (there.result == 0) != (here.back().answer.result == 0) ||
-                               there.how != here.back().answer.how;
-      if (changes(op.code) && one_changed) {
-        ++i;
-        break;
-      }
-    }
-    out.beyond += program.ops.size() - i;
-    if (!machine.finish()) {
-      Difference& difference = kinds["the end: something cannot be freed"];
-      difference.kind = "the end: something cannot be freed";
-      if (difference.count++ == 0) {
-        difference.example = "program " + std::to_string(number) + "\n" + text_until(program, here);
-      }
-    }
-    ++number;
-  }
-  for (auto& [kind, difference] : kinds) {
-    difference.reason = reason_of(kind, difference.count, permitted);
-    if (difference.reason.empty()) out.unexplained += difference.count;
-    out.differences.push_back(std::move(difference));
-  }
-  std::stable_sort(out.differences.begin(), out.differences.end(),
-                   [](const Difference& a, const Difference& b) { return a.count > b.count; });
+  Comparer comparer(recording, machine, out);
+  for (std::size_t i = 0; i < recording.programs.size(); ++i) comparer.take();
+  comparer.conclude(permitted);
   return out;
 }
 

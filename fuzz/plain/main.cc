@@ -11,7 +11,8 @@ struct Tool {
   static constexpr const char* kUsage =
       "usage: cuvmm-fuzz-plain --driver LIBCUDA --output FILE [--calls N] [--seed N] [--seconds "
       "S]\n"
-      "       cuvmm-fuzz-plain --driver LIBCUDA --compare FILE [--permitted LIST]\n"
+      "       cuvmm-fuzz-plain --driver LIBCUDA --compare FILE [--permitted LIST] [--every N]\n"
+      "                        [--abridge FILE]\n"
       "       cuvmm-fuzz-plain --print FILE\n"
       "As cuvmm-fuzz-record, but about memory of cuMemAlloc, pitched, host, registered, pooled "
       "and\n"
@@ -25,7 +26,12 @@ struct Tool {
     return arguments.record.processes == 1 && arguments.record.profile.empty();
   }
   static RecordSummary record(const RecordOptions& options) { return plain::record(options); }
-  static Recording parse(const std::string& bytes) { return parse_recording(bytes); }
+  static Recording parse(const std::string& bytes, std::size_t every) {
+    return parse_recording(bytes, every);
+  }
+  static std::string abridge(const Recording& recording, const Comparison& comparison) {
+    return abridged_recording(recording, comparison.abridged, comparison.digests, kDigestGroup);
+  }
   static Comparison compare(const Recording& recording, const RecorderArguments& arguments) {
     const Functions driver = load_functions(arguments.record.driver);
     Comparison out;

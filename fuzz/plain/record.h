@@ -16,7 +16,12 @@ struct Comparison {
   std::vector<Difference> differences;
   std::uint64_t calls = 0, unexplained = 0, beyond = 0;
   std::string error;
+  // Of a full recording: what an abridged one of it stores, if this driver is the emulator.
+  std::vector<Abridged> abridged;
+  std::vector<std::uint32_t> digests;
 };
+/// Programs per digest of an abridged recording.
+inline constexpr unsigned kDigestGroup = 2;
 /// Runs the programs on another driver, in this process. `permitted` as in
 /// fuzz/record/recorder.h.
 Comparison compare(const Recording& recording, const Functions& driver, std::string_view permitted);

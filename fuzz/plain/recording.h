@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fuzz/plain/op.h"
+#include "fuzz/record/abridged.h"
 
 namespace cuvmm::fuzz::plain {
 
@@ -25,13 +26,21 @@ struct Recording {
   RecordedMachine machine;
   std::vector<RecordedProgram> programs;
   std::string error;  ///< empty on success; a cut last program is left out in silence
+  // Of an abridged recording: its programs' answers are NotRun but for those that are stored.
+  std::vector<Abridged> abridged;
+  std::vector<std::uint32_t> digests;
+  unsigned group = 1;
 };
+
+AnswerWord word_of(const Answer& answer);
 
 std::string recording_header(const RecordedMachine& machine);
 std::string recorded_bytes(const RecordedProgram& program);
-/// Any bytes are read without harm.
-Recording parse_recording(std::string_view bytes);
-/// Whether the file is one of these.
-bool is_recording(std::string_view bytes);
+/// Any bytes are read without harm. Of an abridged recording, which is version 5, only each
+/// `every`th group of programs is kept; of a full one each such program.
+Recording parse_recording(std::string_view bytes, std::size_t every = 1);
+/// The abridged file of a full recording, by what a comparison with an emulator found of it.
+std::string abridged_recording(const Recording& full, std::vector<Abridged> abridged,
+                               std::vector<std::uint32_t> digests, unsigned group);
 
 }  // namespace cuvmm::fuzz::plain

@@ -5,7 +5,7 @@
 
 #include <new>
 
-#include "fuzz/generate/generator.h"
+#include "fuzz/record/programs.h"
 #include "fuzz/record/watched.h"
 
 namespace cuvmm::fuzz {
@@ -17,20 +17,7 @@ struct DeviceProgress : Progress {
 };
 
 Ops program_of(const RecordOptions& options, std::uint64_t number, int devices) {
-  Random random(options.seed * 1000003 + number);
-  Style style = swarm(random, {.devices = devices, .processes = options.processes});
-  style.ops = (style.processes > 1 ? 20 : 10) + random.below(50);
-  if (random.chance(50)) style.faults += 10;
-  Ops ops = generate(random, style);
-  // Some with faults by rule, alone and in pairs.
-  const auto rules = plantable();
-  for (unsigned faults = random.chance(30) ? 1 + random.below(3) : 0; faults > 0; --faults) {
-    plant(ops, rules[random.below(static_cast<std::uint32_t>(rules.size()))], random);
-  }
-  if (ops.size() > 64) ops.resize(64);
-  // A real driver may be behind this: neither the style nor the machine allows them; nor this.
-  std::erase_if(ops, [](const Op& op) { return is_multicast(op.code); });
-  return ops;
+  return program_of(Programs::kToday, options.seed, number, devices, options.processes);
 }
 
 class Child {

@@ -19,7 +19,12 @@ struct Comparison {
   std::uint64_t beyond = 0;  ///< calls not compared: the two machines may have differed by then
   std::uint64_t deaths = 0;  ///< of the recorded driver, in calls that the reference warns of
   std::string error;
+  // Of a full recording: what an abridged one of it stores, if this driver is the emulator.
+  std::vector<Abridged> abridged;
+  std::vector<std::uint32_t> digests;
 };
+/// Programs per digest of an abridged recording.
+inline constexpr unsigned kDigestGroup = 2;
 /// Runs the recorded programs on another driver in this process, which is used up by that, and in
 /// `peer` where they are those of two. The
 /// rest of a program is not compared after a difference, nor after a call that changed something

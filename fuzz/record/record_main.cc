@@ -15,12 +15,15 @@ struct Tool {
       "usage: cuvmm-fuzz-record --driver LIBCUDA --output FILE [--calls N] [--seed N] [--seconds "
       "S]\n"
       "                         [--processes N]\n"
-      "       cuvmm-fuzz-record --driver LIBCUDA --compare FILE [--permitted LIST]\n"
+      "       cuvmm-fuzz-record --driver LIBCUDA --compare FILE [--permitted LIST] [--every N]\n"
+      "                         [--abridge FILE]\n"
       "       cuvmm-fuzz-record --print FILE\n"
       "Records what a libcuda answers to programs generated from a seed (100000 calls, 55 s at "
       "most),\n"
       "or runs the recorded programs on another one and prints where the answers differ,\n"
       "or prints the programs and the answers that were recorded.\n"
+      "--every N: one of N programs only. --abridge: what need not be stored of a full recording,\n"
+      "since this driver, the emulator, answers the same, is left out of the new file.\n"
       "--processes 2: programs of two processes that share memory.\n"
       "Multicast is never used. Exit code: 0 recorded, or no difference that is not "
       "permitted;\n"
@@ -31,7 +34,12 @@ struct Tool {
     return true;
   }
   static RecordSummary record(const RecordOptions& options) { return fuzz::record(options); }
-  static Recording parse(const std::string& bytes) { return parse_recording(bytes); }
+  static Recording parse(const std::string& bytes, std::size_t every) {
+    return parse_recording(bytes, every);
+  }
+  static std::string abridge(const Recording& recording, const Comparison& comparison) {
+    return abridged_recording(recording, comparison.abridged, comparison.digests, kDigestGroup);
+  }
   static Comparison compare(const Recording& recording, const RecorderArguments& arguments) {
     const std::string& path = arguments.record.driver;
     // Forked before this process uses a driver.

@@ -35,6 +35,10 @@ bool take(RecorderArguments& out, std::string_view key, const char* value) {
     out.record.profile = value;
   } else if (key == "--compare") {
     out.compare = value;
+  } else if (key == "--abridge") {
+    out.abridge = value;
+  } else if (key == "--every") {
+    out.every = std::max<std::size_t>(1, number());
   } else if (key == "--permitted") {
     out.permitted = value;
   } else if (key == "--print") {
@@ -68,6 +72,7 @@ std::optional<RecorderArguments> recorder_arguments(int argc, char** argv) {
     if (!take(out, argv[i], argv[i + 1])) return std::nullopt;
   }
   const int jobs = !out.record.output.empty() + !out.compare.empty() + !out.print.empty();
+  if (out.compare.empty() && (!out.abridge.empty() || out.every > 1)) return std::nullopt;
   if (jobs != 1 || out.record.driver.empty() == out.print.empty()) return std::nullopt;
   return out;
 }

@@ -38,6 +38,10 @@ struct Difference {
   std::string reason{};  ///< why it is permitted; empty: it is not
 };
 
+/// Said below a call whose recorded answer is in a digest alone.
+inline constexpr const char* kFullRecordings =
+    "(by the digest of its answers; fuzz/recorded/README.md says where the full recording is)\n";
+
 /// Why a kind may differ so often in one recording; empty: it may not. `permitted` has a line for
 /// each kind that may: the beginning of its text, then " # " and the reason. A reason that begins
 /// with "at most N: " is none for more than N.
@@ -46,6 +50,8 @@ std::string reason_of(const std::string& kind, std::uint64_t count, std::string_
 struct RecorderArguments {
   RecordOptions record;
   std::string compare, permitted, print;
+  std::string abridge;    ///< with `compare` of a full recording: where the abridged one goes
+  std::size_t every = 1;  ///< with `compare`: of how many programs, or groups, one is taken
 };
 /// Nothing where they are no job, or more than one.
 std::optional<RecorderArguments> recorder_arguments(int argc, char** argv);

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 
 #include "fuzz/record/recorder.h"
@@ -14,7 +15,8 @@ namespace cuvmm::fuzz {
 ///   kName, kUsage
 ///   fit(arguments)                  whether they are for this recorder; may mend them
 ///   record(options)                 RecordSummary
-///   parse(bytes)                    a recording with its `error`, `machine` and `programs`
+///   parse(bytes, every)             a recording with its `error`, `machine` and `programs`
+///   abridge(recording, comparison)  the file of an abridged recording
 ///   compare(recording, arguments)   a comparison with its `error`, counts and `differences`
 ///   machine_text(recording)         what its first line says of the machine beside the devices
 ///   counts_text(comparison)         what it says beside the calls
@@ -32,7 +34,7 @@ int recorder_main(int argc, char** argv) {
   }
   const std::string& file = arguments->print.empty() ? arguments->compare : arguments->print;
   if (file.empty()) return tell(Tool::kName, Tool::record(arguments->record));
-  const auto recording = Tool::parse(file_bytes(file));
+  const auto recording = Tool::parse(file_bytes(file), arguments->every);
   if (!recording.error.empty()) return fail(file + ": " + recording.error);
   if (!arguments->print.empty()) {
     std::size_t number = 0;
@@ -53,6 +55,12 @@ int recorder_main(int argc, char** argv) {
       static_cast<unsigned long long>(result.calls), static_cast<unsigned long long>(result.beyond),
       Tool::counts_text(result).c_str(), static_cast<unsigned long long>(result.unexplained));
   tell(result.differences);
+  if (!arguments->abridge.empty() && result.unexplained == 0) {
+    if (!recording.abridged.empty()) return fail(file + " is abridged already");
+    std::ofstream out(arguments->abridge, std::ios::binary);
+    out << Tool::abridge(recording, result);
+    if (!out.flush()) return fail("cannot write " + arguments->abridge);
+  }
   return result.unexplained ? 1 : 0;
 }
 

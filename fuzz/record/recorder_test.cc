@@ -28,6 +28,9 @@ TEST(RecorderArguments, AreOneJob) {
   EXPECT_TRUE(parse({"--driver", "d", "--output", "f", "--seconds", "1.5"}));
   EXPECT_EQ(parse({"--driver", "d", "--output", "f", "--seconds", "1.5"})->record.time.count(),
             1500);
+  EXPECT_TRUE(parse({"--driver", "d", "--compare", "f", "--abridge", "g", "--every", "4"}));
+  EXPECT_FALSE(parse({"--driver", "d", "--output", "f", "--abridge", "g"}));
+  EXPECT_FALSE(parse({"--driver", "d", "--output", "f", "--every", "4"}));
   EXPECT_TRUE(parse({"--print", "f"}));
   EXPECT_FALSE(parse({"--driver", "d", "--print", "f"}));
   EXPECT_FALSE(parse({"--driver", "d", "--output", "f", "--compare", "g"}));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fuzz/machine/machine.h"
+#include "fuzz/record/programs.h"
 
 namespace cuvmm::fuzz {
 
@@ -35,6 +36,9 @@ struct RecordedProgram {
   std::vector<RecordedAnswer> answers;  ///< one per op
 };
 
+AnswerWord word_of(const RecordedAnswer& answer);
+RecordedAnswer answer_of(const AnswerWord& word);
+
 /// The bytes that the file begins with, and those of one program.
 std::string recording_header(const RecordedMachine& machine);
 std::string recorded_bytes(const RecordedProgram& program);
@@ -43,8 +47,17 @@ struct Recording {
   RecordedMachine machine;
   std::vector<RecordedProgram> programs;
   std::string error;  ///< empty on success; a cut last program is left out in silence
+  // Of an abridged recording: its programs' answers are NotRun but for those that are stored.
+  std::vector<Abridged> abridged;
+  std::vector<std::uint32_t> digests;
+  unsigned group = 1;
 };
-/// Any bytes are read without harm. Version 1 of the format said nothing of processes: one.
-Recording parse_recording(std::string_view bytes);
+/// Any bytes are read without harm. Version 1 of the format said nothing of processes: one. Of an
+/// abridged recording, which is version 4, only each `every`th group of programs is kept; of a full
+/// one each such program.
+Recording parse_recording(std::string_view bytes, std::size_t every = 1);
+/// The abridged file of a full recording, by what a comparison with an emulator found of it.
+std::string abridged_recording(const Recording& full, std::vector<Abridged> abridged,
+                               std::vector<std::uint32_t> digests, unsigned group);
 
 }  // namespace cuvmm::fuzz

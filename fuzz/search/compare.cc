@@ -2,6 +2,7 @@
 // A recording held against another driver.
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "fuzz/ops/layout.h"
 #include "fuzz/record/record.h"
@@ -40,6 +41,27 @@ std::string kind_of(const Op& op, const RecordedAnswer& there, const Step& here,
   return out;
 }
 
+// The driver's answer to the only call of its group that differs, as far as the digest says it.
+std::optional<RecordedAnswer> likely_answer(const DigestCheck::Mismatch& mismatch,
+                                            const Step& here) {
+  using How = RecordedAnswer::How;
+  constexpr std::uint32_t kSmallValues = 64;
+  const RecordedAnswer other_result{How::kDone, CUDA_SUCCESS, here.answer.value};
+  if (mismatch.gave(word_of(other_result))) return other_result;
+  for (int result = 0; result < 1000; ++result) {
+    const auto code = static_cast<CUresult>(result);
+    if (result_name(code).rfind("CUDA_", 0) != 0) continue;
+    for (std::uint32_t value = 0; value <= (result == 0 ? kSmallValues : 0); ++value) {
+      const RecordedAnswer answer{How::kDone, code, value};
+      if (mismatch.gave(word_of(answer))) return answer;
+    }
+  }
+  for (const RecordedAnswer answer : {RecordedAnswer{}, RecordedAnswer{.how = How::kLeftOut}}) {
+    if (mismatch.gave(word_of(answer))) return answer;
+  }
+  return std::nullopt;
+}
+
 // Whether the call leaves the machine as it is.
 bool only_looks(const Op& op) {
   return op.code == Code::kGetAccess || op.code == Code::kRangeHandle ||
@@ -63,9 +85,14 @@ bool leaves_before(const Ops& ops, const Result& here, std::size_t count, Layout
 /// Goes through a recording's programs and counts what the two drivers answered otherwise.
 class Comparer {
  public:
-  Comparer(Differential& machine, Comparison& out) : machine_(machine), out_(out) {}
-  /// False when nothing can be run any more: then it says why.
-  bool take(const RecordedProgram& program);
+  Comparer(const Recording& recording, Differential& machine, Comparison& out)
+      : recording_(recording),
+        machine_(machine),
+        out_(out),
+        is_abridged_(!recording.abridged.empty()),
+        check_(recording.digests, is_abridged_ ? recording.group : kDigestGroup) {}
+  /// The recording's next program. False when nothing can be run any more: then it says why.
+  bool take();
   /// The differences, the most frequent first.
   void conclude(std::string_view permitted);
 
@@ -74,45 +101,120 @@ class Comparer {
     const RecordedProgram& program;
     const Result& here;
     Layout layout;
+    const Abridged* stored;  ///< of an abridged recording
+    Abridged& to_store;
+  };
+  /// A program and what this driver answered, until its group's digest is held to it.
+  struct Done {
+    Ops ops;
+    Result here;
   };
   std::size_t end_of(Run& run);
   bool comparable_after(Run& run, std::size_t i);
+  void follow_digest(Run& run, std::size_t i, bool alone);
   void add_difference(const Run& run, std::size_t i, const char* leaves, const char* unsettled);
+  void add_mismatch(const DigestCheck::Mismatch& mismatch);
+  static std::size_t died_at(const RecordedProgram& program);
+  static void store_all(const RecordedProgram& program, Abridged& out);
 
+  const Recording& recording_;
   Differential& machine_;
   Comparison& out_;
+  const bool is_abridged_;
+  DigestCheck check_;
+  std::vector<Done> group_;
   std::map<std::string, Difference> kinds_;
   std::size_t number_ = 0;
 };
 
-bool Comparer::take(const RecordedProgram& program) {
-  const Result here = machine_.run(program.ops);
+bool Comparer::take() {
+  RecordedProgram program = recording_.programs[number_];
+  Result here = machine_.run(program.ops);
   if (!machine_.lost().empty()) {
     out_.error = "program " + std::to_string(number_) + ": process 1 ends: " + machine_.lost() +
                  "\n" + to_text(program.ops, notes_of(here));
     return false;
   }
-  Run run{program, here, {}};
-  out_.beyond += program.ops.size() - end_of(run);
+  const Abridged* stored = is_abridged_ ? &recording_.abridged[number_] : nullptr;
+  for (std::size_t i = 0; stored && i < program.ops.size(); ++i) {
+    // For what is not stored the digest stands.
+    if (!stored->known_answer(i)) program.answers[i] = answer_of(here.steps[i]);
+  }
+  Abridged& to_store = out_.abridged.emplace_back();
+  to_store.number = number_;
+  Run run{program, here, {}, stored, to_store};
+  const std::size_t end = end_of(run);
+  out_.beyond += program.ops.size() - end;
+  to_store.end = end;
+  if (died_at(program) < program.ops.size()) store_all(program, to_store);
+  if (stored && end < stored->end) check_.cut();
+  group_.push_back({std::move(program.ops), std::move(here)});
+  const bool last = number_ + 1 == recording_.programs.size();
+  const bool ends = check_.ends_group(last);
+  if (const auto mismatch = check_.end_program(last)) add_mismatch(*mismatch);
+  if (ends) group_.clear();
   ++number_;
   return true;
 }
 
-// The call behind the last one that can be compared.
-std::size_t Comparer::end_of(Run& run) {
-  // What a program answered before the driver died in it went with the process.
-  const auto& answers = run.program.answers;
+// The op in which the driver died, or the number of ops.
+std::size_t Comparer::died_at(const RecordedProgram& program) {
+  const auto& answers = program.answers;
   const auto died = std::find_if(answers.begin(), answers.end(), [](const RecordedAnswer& a) {
     return a.how == RecordedAnswer::How::kDied;
   });
-  std::size_t i = 0;
-  if (died != answers.end()) {
-    i = static_cast<std::size_t>(died - answers.begin());
+  return static_cast<std::size_t>(died - answers.begin());
+}
+
+void Comparer::store_all(const RecordedProgram& program, Abridged& out) {
+  out.end = program.ops.size();
+  out.open.clear();
+  out.known.clear();
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    out.known.push_back({static_cast<std::uint8_t>(i), word_of(program.answers[i])});
+  }
+}
+
+// The digest of a group differs: one call of it does, or several do.
+void Comparer::add_mismatch(const DigestCheck::Mismatch& mismatch) {
+  std::string kind, example;
+  if (mismatch.program) {
+    const Done& done = group_[*mismatch.program - mismatch.first];
+    const Step& step = done.here.steps[mismatch.op];
+    const auto there = likely_answer(mismatch, step);
+    kind = there ? kind_of(done.ops[mismatch.op], *there, step, nullptr, nullptr)
+                 : std::string(function_of(done.ops[mismatch.op].code)) +
+                       ": recorded another answer or value, here " + answer_text(answer_of(step));
+    const Ops head(done.ops.begin(),
+                   done.ops.begin() + static_cast<std::ptrdiff_t>(mismatch.op + 1));
+    example = "program " + std::to_string(recording_.abridged[*mismatch.program].number) +
+              ", call " + std::to_string(mismatch.op) + "\n" + to_text(head, notes_of(done.here));
+  } else {
+    kind = "several calls of one or two programs: recorded otherwise";
+    for (std::size_t i = 0; i < group_.size(); ++i) {
+      example += "program " + std::to_string(recording_.abridged[mismatch.first + i].number) +
+                 "\n" + to_text(group_[i].ops, notes_of(group_[i].here));
+    }
+  }
+  Difference& difference = kinds_[kind];
+  if (difference.count++ > 0) return;
+  difference.kind = kind;
+  difference.example = example + kFullRecordings;
+}
+
+// The call behind the last one that can be compared.
+std::size_t Comparer::end_of(Run& run) {
+  const std::size_t end = run.stored ? run.stored->end : run.program.ops.size();
+  // What a program answered before the driver died in it went with the process.
+  std::size_t i = died_at(run.program);
+  if (i < run.program.ops.size()) {
     const bool foreseen = run.here.steps[i].skipped;
     out_.deaths += foreseen;
     if (foreseen || leaves_before(run.program.ops, run.here, i, run.layout)) return 0;
+  } else {
+    i = 0;
   }
-  while (i < run.program.ops.size()) {
+  while (i < end) {
     if (!comparable_after(run, i++)) break;
   }
   return i;
@@ -128,7 +230,9 @@ bool Comparer::comparable_after(Run& run, std::size_t i) {
   const char* unsettled = run.layout.unsettled(op);
   done ? run.layout.succeeded(op) : run.layout.failed(op);
   ++out_.calls;
-  if (!same(there, step)) {
+  const bool alike = same(there, step);
+  follow_digest(run, i, leaves || !alike);
+  if (!alike) {
     add_difference(run, i, leaves, unsettled);
     // Two refusals leave both machines as they were.
     return !done && (!step.answer.run || step.skipped || step.answer.result != CUDA_SUCCESS);
@@ -137,6 +241,28 @@ bool Comparer::comparable_after(Run& run, std::size_t i) {
   // Refused access may have taken effect up to where it met what is not of this program.
   const bool in_part = op.code == Code::kSetAccess && run.layout.begins_inside(op);
   return !leaves || (!done && !in_part) || only_looks(op);
+}
+
+// `alone`: the answer is stored by itself, since it differs here, or hangs on what is nobody's.
+void Comparer::follow_digest(Run& run, std::size_t i, bool alone) {
+  const auto op = static_cast<std::uint8_t>(i);
+  AnswerWord answer = word_of(run.program.answers[i]);
+  if (run.stored) {
+    if (run.stored->known_answer(i)) return;
+    if (run.stored->is_open(i)) answer.value = 0;
+    check_.add(i, answer);
+    return;
+  }
+  const bool open = run.here.steps[i].judgement.unpredictable;
+  if (alone || (!open && answer != word_of(answer_of(run.here.steps[i])))) {
+    run.to_store.known.push_back({op, answer});
+    return;
+  }
+  if (open) {
+    run.to_store.open.push_back(op);
+    answer.value = 0;
+  }
+  check_.add(i, answer);
 }
 
 void Comparer::add_difference(const Run& run, std::size_t i, const char* leaves,
@@ -161,6 +287,7 @@ void Comparer::conclude(std::string_view permitted) {
     if (difference.reason.empty()) out_.unexplained += difference.count;
     out_.differences.push_back(std::move(difference));
   }
+  out_.digests = check_.made();
   std::sort(out_.differences.begin(), out_.differences.end(),
             [](const Difference& a, const Difference& b) { return a.count > b.count; });
 }
@@ -183,9 +310,9 @@ Comparison compare(const Recording& recording, const Driver& driver, const std::
     out.error = "the recording has another number of devices (CUVMM_DEVICES)";
     return out;
   }
-  Comparer comparer(machine, out);
-  for (const RecordedProgram& program : recording.programs) {
-    if (!comparer.take(program)) return out;
+  Comparer comparer(recording, machine, out);
+  for (std::size_t i = 0; i < recording.programs.size(); ++i) {
+    if (!comparer.take()) return out;
   }
   comparer.conclude(permitted);
   return out;

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The programs that a recording's seed means.
+#pragma once
+
+#include "fuzz/ops/op.h"
+#include "fuzz/record/abridged.h"
+
+namespace cuvmm::fuzz {
+
+/// Which generator made a recording's programs; the values are part of the file format.
+enum class Programs : std::uint8_t {
+  kFirst = 1,  ///< fuzz/record/first_generator.h
+  kAreas,      ///< fuzz/generate/ with the rules that could be planted on 22 November 2026
+  kToday,      ///< fuzz/generate/ as it is
+  kCount
+};
+
+Ops program_of(Programs programs, std::uint64_t seed, std::uint64_t number, int devices,
+               int processes);
+
+ProgramBytes bytes_of(const Ops& ops);
+Ops ops_of(const ProgramBytes& bytes);
+
+}  // namespace cuvmm::fuzz
