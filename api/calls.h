@@ -12,10 +12,10 @@
 #include <new>
 #include <type_traits>
 
+#include "api/for_each.h"
 #include "api/newer/copies.h"
 #include "api/newer/endpoint.h"
 #include "api/parameter_kind.h"
-#include "api/symbols/for_each.h"
 
 namespace cuvmm {
 

@@ -52,7 +52,7 @@ else()
       file(MAKE_DIRECTORY \"\${links}\")
       file(CREATE_LINK ../libcuvmm-shim.so \"\${links}/${name}\" SYMBOLIC)")
   endforeach()
-  # What is preloaded, once more by the names that glibc's $LIB may stand for (tools/run/layout.h).
+  # What is preloaded, once more by the names that glibc's $LIB may stand for (tools/installation/layout.h).
   foreach(folder IN LISTS CUVMM_PRELOAD_FOLDERS)
     string(REGEX REPLACE "[^/]+" ".." up "${folder}")
     foreach(name IN LISTS CUVMM_PRELOADED)

@@ -11,7 +11,7 @@ if(CUVMM_WHEEL)
 endif()
 
 set(CUVMM_PRIVATE_LIBDIR "${CMAKE_INSTALL_LIBDIR}/cuvmm")
-# What `cuvmm run` preloads, from that folder, and the folders that glibc's $LIB may name (tools/run/layout.h).
+# What `cuvmm run` preloads, from that folder, and the folders that glibc's $LIB may name (tools/installation/layout.h).
 set(CUVMM_PRELOADED libcuvmm-shim.so libcuvmm-other-libc.so emulator/libcudart.so.12 emulator/libcudart.so.13
     emulator/libcuvmm-blas.so)
 set(CUVMM_PRELOAD_FOLDERS lib lib64 lib/x86_64-linux-gnu lib/aarch64-linux-gnu)

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "api/sizes.h"
 #include "emulator/core/export.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 
 namespace cuvmm::failure {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "failure/documented.h"
 #include "failure/spec.h"
 

@@ -5,7 +5,7 @@
 
 #include <csignal>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 
 namespace cuvmm::program {
 

@@ -3,7 +3,7 @@
 
 #include <tuple>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "api/words.h"
 
 namespace cuvmm::program {

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <utility>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "program/program.h"
 
 namespace cuvmm::program {

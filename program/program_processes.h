@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "program/channel.h"
 #include "program/outcome.h"
 #include "program/program.h"

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "program/outcome.h"
 #include "program/program.h"
 #include "program/run_options.h"

@@ -8,7 +8,7 @@
 
 #include <csignal>
 
-#include "api/mock_driver.h"
+#include "api/driver/mock_driver.h"
 #include "program/session.h"
 
 namespace cuvmm::program {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "api/posix/worker.h"
 #include "program/outcome.h"
 #include "program/program.h"

@@ -7,7 +7,7 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools/scaffold"))
+sys.path.insert(0, str(ROOT / "dev-tools/scaffold"))
 from multicast import Gate, without_abi  # noqa: E402  (after its folder is known)
 
 GATE = Gate((ROOT / "api/entry_points.def").read_text())

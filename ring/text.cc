@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string_view>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "api/words.h"
 
 namespace cuvmm::ring {

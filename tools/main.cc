@@ -13,14 +13,14 @@
 #include <algorithm>
 #include <string_view>
 
-#include "tools/commands.h"
-#include "tools/help/help_formatter.h"
-#include "tools/install_paths.h"
-#include "tools/rules/suggest.h"
-#include "tools/run/layout.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/commands.h"
+#include "tools/command_line/help_formatter.h"
+#include "tools/command_line/suggest.h"
+#include "tools/command_line/usage.h"
+#include "tools/installation/install_paths.h"
+#include "tools/installation/layout.h"
 #include "tools/settings/settings.h"
-#include "tools/standard_streams.h"
-#include "tools/usage.h"
 
 namespace {
 

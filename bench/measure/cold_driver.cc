@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "api/default_stream.h"
-#include "api/driver.h"
-#include "api/symbols/for_each.h"
+#include "api/driver/driver.h"
+#include "api/for_each.h"
 #include "bench/measure/chill.h"
 #include "bench/measure/ticks.h"
 

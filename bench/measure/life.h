@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "bench/machine.h"
+#include "bench/measure/machine.h"
 
 namespace cuvmm::bench {
 

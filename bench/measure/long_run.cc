@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/machine.h"
+#include "bench/measure/machine.h"
 
 namespace cuvmm::bench {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "bench/machine.h"
+#include "bench/measure/machine.h"
 
 namespace cuvmm::bench {
 

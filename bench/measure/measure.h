@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "bench/machine.h"
-#include "bench/results.h"
+#include "bench/measure/machine.h"
+#include "bench/measure/results.h"
 
 namespace cuvmm::bench {
 

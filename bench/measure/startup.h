@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "bench/results.h"
+#include "bench/measure/results.h"
 
 namespace cuvmm::bench {
 

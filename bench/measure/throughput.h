@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "bench/machine.h"
+#include "bench/measure/machine.h"
 
 namespace cuvmm::bench {
 

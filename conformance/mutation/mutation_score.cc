@@ -10,7 +10,7 @@
 #include <functional>
 #include <set>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "conformance/record/record.h"
 
 namespace cuvmm::conformance {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "api/symbols/find_entry.h"
 
 namespace cuvmm::conformance {

@@ -11,8 +11,8 @@
 #include <fstream>
 #include <set>
 
-#include "conformance/run/visible_devices.h"
-#include "conformance/suite/case_workers.h"
+#include "conformance/record/case_workers.h"
+#include "conformance/record/visible_devices.h"
 #include "program/run_program.h"
 
 namespace cuvmm::conformance {

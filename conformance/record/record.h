@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "conformance/record/record_options.h"
 #include "conformance/record/recording.h"
 #include "conformance/suite/case.h"

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "conformance/run/testing.h"
 #include "rulebook/catalogue/rule.h"
 

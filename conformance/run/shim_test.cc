@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "conformance/run/testing.h"
 #include "rulebook/catalogue/rule.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "program/program.h"
 
 namespace cuvmm::conformance {

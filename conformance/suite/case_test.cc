@@ -9,7 +9,7 @@
 #include <fstream>
 #include <set>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "api/multicast.h"
 #include "conformance/record/record.h"
 #include "conformance/run/testing.h"

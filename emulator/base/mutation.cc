@@ -12,7 +12,7 @@
 #include <sstream>
 #include <utility>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 
 namespace cuvmm::emulator {
 

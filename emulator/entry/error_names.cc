@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "emulator/base/life.h"
 #include "emulator/core/base_entry.h"
 #include "emulator/entry/error_words.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "fuzz/flight/reference.h"
 #include "program/program.h"
 

@@ -2,7 +2,7 @@
 // Makes one call of a driver fail, to see whether the shim still knows afterwards what exists.
 #pragma once
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 
 namespace cuvmm::fuzz {
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "api/posix/worker.h"
 #include "fuzz/machine/op_calls.h"
 

@@ -10,7 +10,7 @@
 #include <sstream>
 #include <vector>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "program/c/c_expression.h"
 #include "program/c/c_field.h"
 #include "program/c/c_prelude.h"

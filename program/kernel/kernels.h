@@ -6,7 +6,7 @@
 
 #include <span>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "api/words.h"
 
 namespace cuvmm::program {

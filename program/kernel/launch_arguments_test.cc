@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "api/mock_driver.h"
+#include "api/driver/mock_driver.h"
 #include "program/c/c_source.h"
 #include "program/session.h"
 

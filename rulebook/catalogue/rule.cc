@@ -5,7 +5,7 @@
 #include <array>
 #include <string>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 
 namespace cuvmm {
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "rulebook/profile/builtin_profiles.h"
 
 namespace cuvmm {

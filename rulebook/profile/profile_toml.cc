@@ -4,7 +4,7 @@
 #include <cinttypes>
 #include <cstdio>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "api/sizes.h"
 #include "api/symbols/find_entry.h"
 #include "rulebook/profile/profile.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "api/mock_driver.h"
+#include "api/driver/mock_driver.h"
 #include "shim/objects/object_table.h"
 #include "shim/testing/mock_values.h"
 #include "shim/testing/work_world.h"

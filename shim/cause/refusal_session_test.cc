@@ -2,7 +2,7 @@
 // Calls that the driver refuses: which are reported as refused, and what is said of them.
 #include <gmock/gmock.h>
 
-#include "api/mock_driver.h"
+#include "api/driver/mock_driver.h"
 #include "api/sizes.h"
 #include "shim/findings/ledger.h"
 #include "shim/findings/refusal_text.h"

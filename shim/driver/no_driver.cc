@@ -5,8 +5,8 @@
 
 #include <atomic>
 
-#include "api/driver.h"
 #include "shim/output/output.h"
+#include "api/driver/driver.h"
 
 namespace cuvmm::shim {
 

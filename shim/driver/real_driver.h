@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "api/driver.h"
 #include "shim/settings/options.h"
+#include "api/driver/driver.h"
 
 namespace cuvmm::shim {
 

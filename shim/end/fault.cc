@@ -3,7 +3,7 @@
 // a signal ends the process.
 #include <chrono>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "api/posix/cancel_off.h"
 #include "api/words.h"
 #include "live/frames/stack_text.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/end/fault_members.h"
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "api/words.h"
 #include "ring/text.h"
 #include "shim/findings/finding_members.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "api/mock_driver.h"
+#include "api/driver/mock_driver.h"
 
 namespace cuvmm::shim {
 namespace {

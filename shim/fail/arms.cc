@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "failure/documented.h"
 #include "shim/fail/site.h"
 #include "shim/output/json.h"

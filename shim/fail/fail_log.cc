@@ -7,7 +7,7 @@
 
 #include <cstdio>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "api/posix/raw_write.h"
 #include "failure/documented.h"
 #include "shim/fail/first_failure.h"

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "api/posix/cancel_off.h"
 #include "failure/documented.h"
 #include "shim/fail/first_failure.h"

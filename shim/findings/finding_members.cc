@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "api/words.h"
 #include "shim/output/json.h"
 #include "shim/stack/symbolizer.h"

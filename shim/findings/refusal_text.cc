@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "api/words.h"
 #include "live/frames/stack_text.h"
 #include "shim/findings/finding_members.h"

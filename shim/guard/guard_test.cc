@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "api/mock_driver.h"
+#include "api/driver/mock_driver.h"
 #include "shim/testing/mock_values.h"
 
 namespace cuvmm::shim {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "api/mock_driver.h"
+#include "api/driver/mock_driver.h"
 #include "api/sizes.h"
 #include "live/reader.h"
 #include "shim/session/session_run.h"

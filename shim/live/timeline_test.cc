@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "api/mock_driver.h"
+#include "api/driver/mock_driver.h"
 #include "api/sizes.h"
 #include "live/timeline_format.h"
 #include "ring/format.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A library that every C library can load, because it asks for nothing: LD_PRELOAD reaches programs
-// of any. The shim needs glibc, and the loaders of others never find it (tools/run/layout.h). In
-// such a program this one leaves the program's name for `cuvmm run`, so that its end says who was
-// not checked. Under glibc it does nothing.
+// of any. The shim needs glibc, and the loaders of others never find it
+// (tools/installation/layout.h). In such a program this one leaves the program's name for `cuvmm
+// run`, so that its end says who was not checked. Under glibc it does nothing.
 #include <fcntl.h>
 #include <sys/syscall.h>
 

@@ -2,7 +2,7 @@
 // Arrays: the driver tells how large the tiles of a sparse one are, and gives handles out again.
 #include <gmock/gmock.h>
 
-#include "api/mock_driver.h"
+#include "api/driver/mock_driver.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/findings.h"
 

@@ -3,7 +3,7 @@
 // knows more refuses or accepts.
 #include <gmock/gmock.h>
 
-#include "api/mock_driver.h"
+#include "api/driver/mock_driver.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/findings.h"
 

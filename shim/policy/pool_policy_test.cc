@@ -7,7 +7,7 @@
 
 #include <map>
 
-#include "api/mock_driver.h"
+#include "api/driver/mock_driver.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/findings.h"
 #include "shim/testing/mock_values.h"

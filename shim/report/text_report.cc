@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "api/words.h"
 
 namespace cuvmm::shim {

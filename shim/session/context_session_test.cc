@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "api/mock_driver.h"
+#include "api/driver/mock_driver.h"
 #include "api/sizes.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/findings.h"

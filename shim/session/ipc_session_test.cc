@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "api/mock_driver.h"
+#include "api/driver/mock_driver.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/findings.h"
 #include "shim/testing/mock_values.h"

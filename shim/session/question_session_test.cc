@@ -2,7 +2,7 @@
 // Calls that ask, and calls that try: what the driver's refusal means depends on which they are.
 #include <gmock/gmock.h>
 
-#include "api/mock_driver.h"
+#include "api/driver/mock_driver.h"
 #include "api/sizes.h"
 #include "shim/findings/finding_members.h"
 #include "shim/findings/ledger.h"

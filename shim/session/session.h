@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "rulebook/batch/operations.h"
 #include "shim/base/bounds.h"
 #include "shim/base/call_counter.h"

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 
 namespace cuvmm::shim {
 

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "api/print.h"
 #include "api/visit_call.h"
 #include "api/words.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "api/words.h"
 #include "ring/text.h"
 #include "tools/crash/crash_symbols.h"

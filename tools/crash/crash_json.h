@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ring/reading.h"
-#include "tools/report/json.h"
+#include "tools/base/json.h"
 
 namespace cuvmm::tools {
 

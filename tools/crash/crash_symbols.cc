@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "tools/run/layout.h"
+#include "tools/installation/layout.h"
 
 namespace cuvmm::tools {
 

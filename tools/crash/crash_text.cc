@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "ring/text.h"
 #include "tools/crash/crash_symbols.h"
 #include "tools/report/report_merge.h"

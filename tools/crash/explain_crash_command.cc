@@ -3,12 +3,12 @@
 #include <memory>
 
 #include "ring/reading.h"
-#include "tools/commands.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/commands.h"
+#include "tools/command_line/usage.h"
 #include "tools/crash/crash_json.h"
 #include "tools/crash/crash_text.h"
 #include "tools/crash/xid.h"
-#include "tools/standard_streams.h"
-#include "tools/usage.h"
 
 namespace cuvmm::tools {
 

@@ -10,7 +10,7 @@
 #include <iterator>
 #include <set>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "api/posix/process_start.h"
 #include "ring/reading.h"
 #include "ring/text.h"

@@ -6,13 +6,13 @@
 #include <filesystem>
 #include <memory>
 
-#include "tools/commands.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/commands.h"
+#include "tools/command_line/suggest.h"
+#include "tools/command_line/usage.h"
 #include "tools/doctor/doctor.h"
 #include "tools/doctor/doctor_output.h"
-#include "tools/rules/suggest.h"
-#include "tools/run/layout.h"
-#include "tools/standard_streams.h"
-#include "tools/usage.h"
+#include "tools/installation/layout.h"
 
 namespace cuvmm::tools {
 

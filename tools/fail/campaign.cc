@@ -8,15 +8,15 @@
 #include <optional>
 #include <thread>
 
-#include "tools/atomic_file.h"
-#include "tools/commands.h"
+#include "tools/base/atomic_file.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/commands.h"
 #include "tools/fail/fail_output.h"
 #include "tools/fail/fork_server.h"
 #include "tools/fail/judge.h"
 #include "tools/fail/known_trials.h"
 #include "tools/fail/plan.h"
 #include "tools/fail/runner.h"
-#include "tools/standard_streams.h"
 
 namespace cuvmm::tools {
 

@@ -6,12 +6,12 @@
 #include <memory>
 
 #include "failure/spec.h"
-#include "tools/commands.h"
+#include "tools/command_line/commands.h"
+#include "tools/command_line/suggest.h"
+#include "tools/command_line/usage.h"
 #include "tools/fail/campaign.h"
-#include "tools/rules/suggest.h"
 #include "tools/run/run.h"
 #include "tools/run/run_options.h"
-#include "tools/usage.h"
 
 namespace cuvmm::tools {
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "tools/base/temporary_folder.h"
 #include "tools/fail/trial.h"
-#include "tools/temporary_folder.h"
 
 namespace cuvmm::tools {
 

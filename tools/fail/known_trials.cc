@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "api/posix/raw_write.h"
-#include "tools/usage.h"
+#include "tools/command_line/usage.h"
 
 namespace cuvmm::tools {
 

@@ -13,10 +13,10 @@
 #include <iterator>
 #include <sstream>
 
-#include "tools/commands.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/commands.h"
 #include "tools/report/report_merge.h"
 #include "tools/run/run.h"
-#include "tools/standard_streams.h"
 
 namespace cuvmm::tools {
 

@@ -8,10 +8,10 @@
 #include <fstream>
 
 #include "failure/spec.h"
+#include "tools/base/temporary_folder.h"
+#include "tools/command_line/usage.h"
 #include "tools/fail/fail_output.h"
 #include "tools/fail/known_trials.h"
-#include "tools/temporary_folder.h"
-#include "tools/usage.h"
 
 namespace cuvmm::tools {
 namespace {

@@ -15,9 +15,9 @@
 #include <optional>
 #include <utility>
 
+#include "tools/base/temporary_folder.h"
 #include "tools/fail/fork_server.h"
 #include "tools/fail/one_run.h"
-#include "tools/temporary_folder.h"
 
 namespace cuvmm::tools {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/report/json.h"
+#include "tools/base/json.h"
 #include "tools/run/run_settings.h"
 
 namespace cuvmm::tools {

@@ -12,14 +12,14 @@
 #include <thread>
 #include <vector>
 
-#include "tools/atomic_file.h"
-#include "tools/commands.h"
+#include "tools/base/atomic_file.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/commands.h"
+#include "tools/command_line/usage.h"
 #include "tools/fail/judge.h"
 #include "tools/fail/runner.h"
-#include "tools/hostile/hostile_words.h"
+#include "tools/run/hostile_words.h"
 #include "tools/run/run_options.h"
-#include "tools/standard_streams.h"
-#include "tools/usage.h"
 
 namespace cuvmm::tools {
 

@@ -13,7 +13,9 @@
 #include <set>
 #include <string_view>
 
-#include "tools/commands.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/commands.h"
+#include "tools/command_line/usage.h"
 #include "tools/live/keys.h"
 #include "tools/live/live_folder.h"
 #include "tools/live/live_leaks.h"
@@ -22,8 +24,6 @@
 #include "tools/live/process_view.h"
 #include "tools/live/sharing.h"
 #include "tools/live/top.h"
-#include "tools/standard_streams.h"
-#include "tools/usage.h"
 
 namespace cuvmm::tools {
 

@@ -9,7 +9,7 @@
 #include "live/reader.h"
 #include "rulebook/base/violation.h"
 #include "rulebook/model/model.h"
-#include "tools/report/json.h"
+#include "tools/base/json.h"
 
 namespace cuvmm::tools {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "live/reader.h"
-#include "tools/report/json.h"
+#include "tools/base/json.h"
 
 namespace cuvmm::tools {
 

@@ -16,9 +16,9 @@
 
 #include "live/frames/interleave.h"
 #include "live/frames/runtime_frames.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/usage.h"
 #include "tools/crash/crash_symbols.h"
-#include "tools/standard_streams.h"
-#include "tools/usage.h"
 
 namespace cuvmm::tools {
 

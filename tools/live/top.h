@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "live/reader.h"
-#include "tools/report/json.h"
+#include "tools/base/json.h"
 
 namespace cuvmm::tools {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "rulebook/profile/profile.h"
 
 namespace cuvmm::tools {

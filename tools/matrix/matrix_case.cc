@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "conformance/suite/case.h"
 #include "tools/rules/rule_examples.h"
 

@@ -5,13 +5,13 @@
 #include <filesystem>
 #include <memory>
 
-#include "tools/atomic_file.h"
-#include "tools/commands.h"
+#include "tools/base/atomic_file.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/commands.h"
+#include "tools/command_line/usage.h"
 #include "tools/matrix/driver_pages.h"
 #include "tools/matrix/matrix_diff.h"
 #include "tools/matrix/matrix_input.h"
-#include "tools/standard_streams.h"
-#include "tools/usage.h"
 
 namespace cuvmm::tools {
 

@@ -13,12 +13,12 @@
 #include "api/symbols/find_entry.h"
 #include "api/symbols/symbols.h"
 #include "program/run_program.h"
-#include "tools/commands.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/commands.h"
+#include "tools/installation/layout.h"
 #include "tools/replay/program_file.h"
 #include "tools/rules/rule_facts.h"
-#include "tools/run/layout.h"
 #include "tools/run/loader_path.h"
-#include "tools/standard_streams.h"
 
 namespace cuvmm::tools {
 

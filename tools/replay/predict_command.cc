@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "rulebook/base/limits.h"
-#include "tools/commands.h"
+#include "tools/command_line/commands.h"
+#include "tools/command_line/usage.h"
 #include "tools/replay/predict.h"
-#include "tools/usage.h"
 
 namespace cuvmm::tools {
 

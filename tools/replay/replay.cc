@@ -8,14 +8,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "program/run_program.h"
-#include "tools/commands.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/commands.h"
+#include "tools/installation/layout.h"
 #include "tools/replay/program_file.h"
 #include "tools/run/driver_choice.h"
-#include "tools/run/layout.h"
 #include "tools/run/loader_path.h"
-#include "tools/standard_streams.h"
 
 namespace cuvmm::tools {
 

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <memory>
 
-#include "tools/commands.h"
+#include "tools/command_line/commands.h"
+#include "tools/command_line/usage.h"
 #include "tools/replay/replay.h"
-#include "tools/usage.h"
 
 namespace cuvmm::tools {
 

@@ -4,11 +4,11 @@
 #include <sstream>
 
 #include "program/c/c_source.h"
-#include "tools/atomic_file.h"
-#include "tools/commands.h"
+#include "tools/base/atomic_file.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/commands.h"
+#include "tools/command_line/usage.h"
 #include "tools/replay/program_file.h"
-#include "tools/standard_streams.h"
-#include "tools/usage.h"
 
 namespace cuvmm::tools {
 

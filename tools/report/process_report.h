@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/report/json.h"
+#include "tools/base/json.h"
 #include "tools/report/report_contract.h"
 
 namespace cuvmm::tools {

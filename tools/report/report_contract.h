@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/report/json.h"
+#include "tools/base/json.h"
 
 namespace cuvmm::tools {
 

@@ -9,9 +9,9 @@
 #include <ostream>
 
 #include "rulebook/catalogue/rule.h"
+#include "tools/base/temporary_folder.h"
 #include "tools/report/summary.h"
 #include "tools/report/testing_report.h"
-#include "tools/temporary_folder.h"
 
 namespace cuvmm::tools {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "tools/report/json.h"
+#include "tools/base/json.h"
 #include "tools/report/process_report.h"
 
 namespace cuvmm::tools {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string_view>
 
-#include "tools/atomic_file.h"
+#include "tools/base/atomic_file.h"
 
 namespace cuvmm::tools {
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tools/temporary_folder.h"
+#include "tools/base/temporary_folder.h"
 
 namespace cuvmm::tools {
 namespace {

@@ -4,13 +4,13 @@
 #include <memory>
 #include <string>
 
-#include "tools/commands.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/commands.h"
+#include "tools/command_line/suggest.h"
+#include "tools/command_line/usage.h"
+#include "tools/installation/layout.h"
 #include "tools/rules/rule_facts.h"
 #include "tools/rules/rule_text.h"
-#include "tools/rules/suggest.h"
-#include "tools/run/layout.h"
-#include "tools/standard_streams.h"
-#include "tools/usage.h"
 
 namespace cuvmm::tools {
 

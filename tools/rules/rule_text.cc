@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "tools/rules/rule_facts.h"
 
 namespace cuvmm::tools {

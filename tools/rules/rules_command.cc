@@ -3,12 +3,12 @@
 #include <filesystem>
 #include <memory>
 
-#include "tools/atomic_file.h"
-#include "tools/commands.h"
+#include "tools/base/atomic_file.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/commands.h"
+#include "tools/command_line/usage.h"
 #include "tools/rules/rule_facts.h"
 #include "tools/rules/rule_text.h"
-#include "tools/standard_streams.h"
-#include "tools/usage.h"
 
 namespace cuvmm::tools {
 

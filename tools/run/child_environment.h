@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "tools/run/layout.h"
+#include "tools/installation/layout.h"
 #include "tools/run/run_settings.h"
 
 namespace cuvmm::tools {

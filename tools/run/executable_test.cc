@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tools/base/temporary_folder.h"
 #include "tools/run/elf_file.h"
-#include "tools/temporary_folder.h"
 
 namespace cuvmm::tools {
 namespace {

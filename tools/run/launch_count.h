@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/temporary_folder.h"
+#include "tools/base/temporary_folder.h"
 
 namespace cuvmm::tools {
 

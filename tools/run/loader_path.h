@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "tools/run/layout.h"
-#include "tools/temporary_folder.h"
+#include "tools/base/temporary_folder.h"
+#include "tools/installation/layout.h"
 
 namespace cuvmm::tools {
 

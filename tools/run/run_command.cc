@@ -19,14 +19,14 @@
 #include "failure/spec.h"
 #include "live/frames/suppression_text.h"
 #include "rulebook/base/limits.h"
-#include "tools/commands.h"
-#include "tools/help/help_formatter.h"
-#include "tools/hostile/hostile_words.h"
+#include "tools/command_line/commands.h"
+#include "tools/command_line/help_formatter.h"
+#include "tools/command_line/suggest.h"
+#include "tools/command_line/usage.h"
 #include "tools/report/blame/own_code.h"
-#include "tools/rules/suggest.h"
+#include "tools/run/hostile_words.h"
 #include "tools/run/run.h"
 #include "tools/run/run_options.h"
-#include "tools/usage.h"
 
 namespace cuvmm::tools {
 

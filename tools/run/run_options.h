@@ -5,7 +5,7 @@
 #include <CLI/App.hpp>
 #include <string>
 
-#include "tools/commands.h"
+#include "tools/command_line/commands.h"
 #include "tools/run/run_settings.h"
 
 namespace cuvmm::tools {

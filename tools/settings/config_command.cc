@@ -7,11 +7,11 @@
 #include <CLI/Formatter.hpp>
 #include <memory>
 
-#include "tools/commands.h"
-#include "tools/report/json.h"
+#include "tools/base/json.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/commands.h"
+#include "tools/command_line/usage.h"
 #include "tools/settings/settings.h"
-#include "tools/standard_streams.h"
-#include "tools/usage.h"
 
 namespace cuvmm::tools {
 

@@ -9,8 +9,8 @@
 #include <memory>
 #include <string_view>
 
-#include "tools/standard_streams.h"
-#include "tools/usage.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/usage.h"
 
 namespace cuvmm::tools {
 

@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "rulebook/profile/toml_text.h"
-#include "tools/rules/suggest.h"
-#include "tools/usage.h"
+#include "tools/command_line/suggest.h"
+#include "tools/command_line/usage.h"
 
 namespace cuvmm::tools {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "tools/usage.h"
+#include "tools/command_line/usage.h"
 
 namespace cuvmm::tools {
 

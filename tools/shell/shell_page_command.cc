@@ -5,11 +5,11 @@
 #include <CLI/Formatter.hpp>
 #include <memory>
 
-#include "tools/commands.h"
-#include "tools/install_paths.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/commands.h"
+#include "tools/command_line/usage.h"
+#include "tools/installation/install_paths.h"
 #include "tools/shell/option_table.h"
-#include "tools/standard_streams.h"
-#include "tools/usage.h"
 
 namespace cuvmm::tools {
 

@@ -1,4 +1,4 @@
-#SPDX - License - Identifier : Apache - 2.0
+# SPDX-License-Identifier: Apache-2.0
 """The manual page and the shells' completions know every command and option, and the shells accept them.
 
 Usage: shell_page_test.py CUVMM [unittest arguments]. A shell that is not installed is not tried.

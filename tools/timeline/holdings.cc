@@ -5,7 +5,7 @@
 #include <charconv>
 #include <unordered_map>
 
-#include "tools/view/finding_text.h"
+#include "tools/report/text/finding_text.h"
 
 namespace cuvmm::tools {
 

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <string>
 
-#include "tools/view/finding_text.h"
+#include "tools/report/text/finding_text.h"
 
 namespace cuvmm::tools {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "live/timeline_format.h"
-#include "tools/report/json.h"
+#include "tools/base/json.h"
 
 namespace cuvmm::tools {
 

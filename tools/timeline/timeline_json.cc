@@ -2,8 +2,8 @@
 #include <array>
 #include <limits>
 
+#include "tools/command_line/usage.h"
 #include "tools/timeline/timeline.h"
-#include "tools/usage.h"
 
 namespace cuvmm::tools {
 

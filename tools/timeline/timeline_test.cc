@@ -4,10 +4,10 @@
 #include <cuda.h>
 #include <gtest/gtest.h>
 
+#include "tools/command_line/usage.h"
 #include "tools/timeline/memory_use.h"
 #include "tools/timeline/moments.h"
 #include "tools/timeline/timeline_file.h"
-#include "tools/usage.h"
 
 namespace cuvmm::tools {
 namespace {

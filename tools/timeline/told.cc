@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "tools/view/finding_text.h"
+#include "tools/report/text/finding_text.h"
 
 namespace cuvmm::tools {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "tools/view/finding_text.h"
+#include "tools/report/text/finding_text.h"
 
 namespace cuvmm::tools {
 

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tools/report/text/finding_text.h"
 #include "tools/view/baseline.h"
 #include "tools/view/encode/pickle.h"
 #include "tools/view/encode/protobuf.h"
-#include "tools/view/finding_text.h"
 
 namespace cuvmm::tools {
 namespace {

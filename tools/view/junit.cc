@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "conformance/run/xml_text.h"
-#include "tools/view/finding_text.h"
+#include "tools/report/text/finding_text.h"
 
 namespace cuvmm::tools {
 

@@ -8,12 +8,12 @@
 #include <memory>
 #include <vector>
 
-#include "tools/atomic_file.h"
-#include "tools/commands.h"
-#include "tools/standard_streams.h"
+#include "tools/base/atomic_file.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/commands.h"
+#include "tools/command_line/usage.h"
 #include "tools/timeline/holdings.h"
 #include "tools/timeline/memory_use.h"
-#include "tools/usage.h"
 #include "tools/view/read_report.h"
 
 namespace cuvmm::tools {

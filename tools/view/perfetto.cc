@@ -9,11 +9,11 @@
 #include <set>
 #include <vector>
 
+#include "tools/report/text/finding_text.h"
 #include "tools/timeline/moments.h"
 #include "tools/timeline/timeline.h"
 #include "tools/timeline/told.h"
 #include "tools/view/encode/perfetto_trace.h"
-#include "tools/view/finding_text.h"
 
 namespace cuvmm::tools {
 

@@ -6,9 +6,9 @@
 #include <fstream>
 #include <iterator>
 
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/usage.h"
 #include "tools/report/process_report.h"
-#include "tools/standard_streams.h"
-#include "tools/usage.h"
 
 namespace cuvmm::tools {
 

@@ -6,12 +6,12 @@
 #include <map>
 #include <memory>
 
-#include "tools/atomic_file.h"
-#include "tools/commands.h"
-#include "tools/standard_streams.h"
-#include "tools/usage.h"
+#include "tools/base/atomic_file.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/commands.h"
+#include "tools/command_line/usage.h"
+#include "tools/report/text/finding_text.h"
 #include "tools/view/baseline.h"
-#include "tools/view/finding_text.h"
 #include "tools/view/read_report.h"
 
 namespace cuvmm::tools {

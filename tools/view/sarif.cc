@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "rulebook/catalogue/rule.h"
-#include "tools/install_paths.h"
-#include "tools/view/finding_text.h"
+#include "tools/installation/install_paths.h"
+#include "tools/report/text/finding_text.h"
 
 namespace cuvmm::tools {
 

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "tools/report/text/finding_text.h"
+#include "tools/report/text/function_name.h"
 #include "tools/timeline/moments.h"
 #include "tools/timeline/timeline.h"
 #include "tools/timeline/told.h"
 #include "tools/view/encode/pickle.h"
-#include "tools/view/finding_text.h"
-#include "tools/view/text/function_name.h"
 
 namespace cuvmm::tools {
 

@@ -2,10 +2,10 @@
 // cuvmm view REPORT.json -o FILE: a report in another format.
 #include <memory>
 
-#include "tools/atomic_file.h"
-#include "tools/commands.h"
-#include "tools/standard_streams.h"
-#include "tools/usage.h"
+#include "tools/base/atomic_file.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/commands.h"
+#include "tools/command_line/usage.h"
 #include "tools/view/baseline.h"
 #include "tools/view/formats.h"
 #include "tools/view/read_report.h"

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <iterator>
 
-#include "tools/atomic_file.h"
-#include "tools/temporary_folder.h"
+#include "tools/base/atomic_file.h"
+#include "tools/base/temporary_folder.h"
 #include "tools/work/child.h"
 #include "tools/work/result_file.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "tools/temporary_folder.h"
+#include "tools/base/temporary_folder.h"
 #include "tools/work/child.h"
 
 namespace cuvmm::tools {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/report/json.h"
+#include "tools/base/json.h"
 #include "tools/work/job.h"
 
 namespace cuvmm::tools {

@@ -10,9 +10,9 @@
 
 #include "conformance/record/record.h"
 #include "conformance/run/known_facts.h"
+#include "tools/base/temporary_folder.h"
 #include "tools/doctor/doctor.h"
-#include "tools/install_paths.h"
-#include "tools/temporary_folder.h"
+#include "tools/installation/install_paths.h"
 #include "tools/work/case_judge.h"
 #include "tools/work/child.h"
 #include "tools/work/recordings.h"

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <map>
 
-#include "tools/atomic_file.h"
+#include "tools/base/atomic_file.h"
 
 namespace cuvmm::tools {
 

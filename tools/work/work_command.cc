@@ -10,13 +10,13 @@
 #include <sstream>
 
 #include "rulebook/base/limits.h"
-#include "tools/atomic_file.h"
-#include "tools/commands.h"
+#include "tools/base/atomic_file.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/commands.h"
+#include "tools/command_line/usage.h"
+#include "tools/installation/layout.h"
 #include "tools/run/driver_choice.h"
-#include "tools/run/layout.h"
 #include "tools/run/loader_path.h"
-#include "tools/standard_streams.h"
-#include "tools/usage.h"
 #include "tools/work/case_judge.h"
 #include "tools/work/corpus.h"
 #include "tools/work/merge.h"

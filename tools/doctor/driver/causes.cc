@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 
 namespace cuvmm::doctor {
 

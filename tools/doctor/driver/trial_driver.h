@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "tools/doctor/children.h"
 
 namespace cuvmm::doctor {

@@ -9,7 +9,7 @@
 #include "rulebook/catalogue/rule.h"
 #include "tools/report/blame/owner.h"
 #include "tools/report/report_merge.h"
-#include "tools/view/finding_text.h"
+#include "tools/report/text/finding_text.h"
 
 namespace cuvmm::tools {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "live/frames/frame.h"
+#include "tools/base/json.h"
 #include "tools/report/blame/own_code.h"
-#include "tools/report/json.h"
 
 namespace cuvmm::tools {
 

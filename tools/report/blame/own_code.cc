@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "live/frames/stack_text.h"
-#include "tools/usage.h"
+#include "tools/command_line/usage.h"
 
 namespace cuvmm::tools {
 

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tools/base/temporary_folder.h"
+#include "tools/command_line/usage.h"
 #include "tools/report/blame/testing_stacks.h"
-#include "tools/temporary_folder.h"
-#include "tools/usage.h"
 
 namespace cuvmm::tools {
 namespace {

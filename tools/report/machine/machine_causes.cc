@@ -7,7 +7,7 @@
 #include <chrono>
 #include <optional>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "tools/doctor/driver/causes.h"
 
 namespace cuvmm::tools {

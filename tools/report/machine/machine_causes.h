@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/base/json.h"
 #include "tools/doctor/doctor.h"
-#include "tools/report/json.h"
 
 namespace cuvmm::tools {
 

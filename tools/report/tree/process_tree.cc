@@ -11,8 +11,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "tools/base/standard_streams.h"
 #include "tools/report/tree/group_witness.h"
-#include "tools/standard_streams.h"
 
 namespace cuvmm::tools {
 

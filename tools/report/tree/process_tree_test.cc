@@ -11,8 +11,8 @@
 #include <fstream>
 #include <thread>
 
+#include "tools/base/temporary_folder.h"
 #include "tools/report/tree/proc_text.h"
-#include "tools/temporary_folder.h"
 
 namespace cuvmm::tools {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "tools/report/json.h"
+#include "tools/base/json.h"
 
 namespace cuvmm::tools {
 
