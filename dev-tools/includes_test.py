@@ -19,13 +19,13 @@ BELOW = {
     "rulebook": {"api"},
     "kernels": {"api"},
     "emulator": {"api", "kernels", "rulebook"},
-    "failure": {"api"},
+    "injected_failures": {"api"},
     "include": set(),  # for programs of users
     "ring": {"api"},
     "live": {"api", "ring", "rulebook"},
-    "shim": {"api", "failure", "include", "live", "ring", "rulebook"},
+    "shim": {"api", "injected_failures", "include", "live", "ring", "rulebook"},
     "conformance": {"api", "program", "rulebook"},
-    "tools": {"api", "failure", "live", "program", "ring", "rulebook", "conformance"},
+    "tools": {"api", "injected_failures", "live", "program", "ring", "rulebook", "conformance"},
     "fuzz": {"api", "program", "rulebook", "shim", "emulator", "tools"},
     "bench": {"api"},
     "examples": {"api", "include"},  # their stand-in for libcuda alone

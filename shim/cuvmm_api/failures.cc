@@ -16,7 +16,7 @@ namespace {
 // The one of this process. It is never destroyed: calls come from threads that outlive main().
 Injector& injector() {
   if (Injector* const known = g_hooks.injector.load(std::memory_order_acquire)) return *known;
-  auto mine = std::make_unique<Injector>(failure::Spec{}, "");
+  auto mine = std::make_unique<Injector>(injected_failures::Spec{}, "");
   Injector* first = nullptr;
   if (!g_hooks.injector.compare_exchange_strong(first, mine.get(), std::memory_order_acq_rel)) {
     return *first;
@@ -27,8 +27,8 @@ Injector& injector() {
 }  // namespace
 
 long begin_failures(const char* spec) {
-  failure::Spec wanted;
-  if (spec && *spec) wanted = failure::parse_spec(spec);
+  injected_failures::Spec wanted;
+  if (spec && *spec) wanted = injected_failures::parse_spec(spec);
   if (wanted.error) {
     say("cuvmm_fail(\"" + std::string(spec) + "\"), column " +
         std::to_string(wanted.error->column) + ": " + wanted.error->message);

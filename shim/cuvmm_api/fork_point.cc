@@ -21,7 +21,7 @@
 #include <string>
 #include <string_view>
 
-#include "failure/fork_protocol.h"
+#include "injected_failures/fork_protocol.h"
 #include "shim/process/process.h"
 
 namespace cuvmm::shim {
@@ -56,7 +56,7 @@ int connect_to(const std::string& path) {
   return fd;
 }
 
-bool tell(int fd, const failure::ForkMessage& message) {
+bool tell(int fd, const injected_failures::ForkMessage& message) {
   return ::send(fd, &message, sizeof message, MSG_NOSIGNAL) == sizeof message;
 }
 
@@ -86,7 +86,7 @@ class ForkServer {
       pollfd ready{fd_, POLLIN, 0};
       const int got = ::poll(&ready, 1, children_.empty() ? -1 : kLookMs);
       if (got == 0 || (got < 0 && errno == EINTR)) continue;
-      char text[failure::kMostForkRequest];
+      char text[injected_failures::kMostForkRequest];
       const ssize_t bytes = ::recv(fd_, text, sizeof text, 0);
       // Nobody wants more runs. What the program set up for its end is none of a server's.
       if (bytes <= 0) ::syscall(SYS_exit_group, 0);
@@ -117,7 +117,7 @@ class ForkServer {
       return true;
     }
     if (pid > 0) children_.insert(pid);
-    tell(fd_, {failure::ForkMessage::kStarted, pid, pid < 0 ? errno : 0});
+    tell(fd_, {injected_failures::ForkMessage::kStarted, pid, pid < 0 ? errno : 0});
     return false;
   }
 
@@ -126,7 +126,7 @@ class ForkServer {
     for (auto child = children_.begin(); child != children_.end();) {
       int status = 0;
       if (::waitpid(*child, &status, WNOHANG) == *child) {
-        tell(fd_, {failure::ForkMessage::kEnded, *child, status});
+        tell(fd_, {injected_failures::ForkMessage::kEnded, *child, status});
         child = children_.erase(child);
       } else {
         ++child;
@@ -139,7 +139,7 @@ class ForkServer {
 };
 
 // True in each child.
-bool wait_for_commands(failure::ForkMessage::Kind here, bool threads_may_go) {
+bool wait_for_commands(injected_failures::ForkMessage::Kind here, bool threads_may_go) {
   const char* const path = ::secure_getenv(kVariable);
   const int fd = path ? connect_to(path) : -1;
   if (fd < 0) return false;
@@ -154,7 +154,7 @@ bool wait_for_commands(failure::ForkMessage::Kind here, bool threads_may_go) {
   return true;
 }
 
-bool pass(failure::ForkMessage::Kind here, bool threads_may_go) noexcept {
+bool pass(injected_failures::ForkMessage::Kind here, bool threads_may_go) noexcept {
   if (g_passed.exchange(true)) return false;
   const int program_errno = errno;
   bool forked = false;
@@ -168,14 +168,14 @@ bool pass(failure::ForkMessage::Kind here, bool threads_may_go) noexcept {
 }
 
 CUresult CUDAAPI init_after_fork(unsigned flags) {
-  pass(failure::ForkMessage::kAtInit, false);
+  pass(injected_failures::ForkMessage::kAtInit, false);
   return g_init.load()(flags);
 }
 
 }  // namespace
 
 bool at_fork_point(bool threads_may_go) noexcept {
-  return pass(failure::ForkMessage::kAtPoint, threads_may_go);
+  return pass(injected_failures::ForkMessage::kAtPoint, threads_may_go);
 }
 
 void* fork_point_function(const char* name, void* driver_function) {

@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "api/documented_results/documented_results.h"
 #include "api/driver/driver.h"
-#include "failure/documented.h"
 #include "shim/fail/site.h"
 #include "shim/output/json.h"
 
@@ -15,13 +15,13 @@ namespace {
 constexpr std::size_t kMostTold = 100;
 
 // Whether a clause asks where the call comes from.
-bool asks_for_stack(const failure::Clause& clause) {
+bool asks_for_stack(const injected_failures::Clause& clause) {
   return clause.asks_for_frames() || clause.site.has_value();
 }
 
 }  // namespace
 
-long Arms::open(failure::Spec spec) {
+long Arms::open(injected_failures::Spec spec) {
   const Locked lock(mutex_);
   Arm arm;
   arm.counts.resize(spec.clauses.size());
@@ -61,13 +61,13 @@ std::optional<std::string> Arms::told(long token) {
   return out + "]}";
 }
 
-std::optional<CUresult> Arms::answer(EntryPoint entry, const failure::CallFacts& facts,
+std::optional<CUresult> Arms::answer(EntryPoint entry, const injected_failures::CallFacts& facts,
                                      const Caller& caller) {
   bool wanted = false;
   {
     const Locked lock(mutex_);
     for (const auto& [token, arm] : arms_) {
-      for (const failure::Clause& clause : arm.spec.clauses) {
+      for (const injected_failures::Clause& clause : arm.spec.clauses) {
         wanted = wanted || (asks_for_stack(clause) && clause.names(entry));
       }
     }
@@ -76,7 +76,7 @@ std::optional<CUresult> Arms::answer(EntryPoint entry, const failure::CallFacts&
   std::optional<CUresult> code;
   const Locked lock(mutex_);
   for (auto& [token, arm] : arms_) {
-    const bool counts = !failure::gives_up(entry) && failure::usual_failure(entry);
+    const bool counts = !gives_up(entry) && usual_failure(entry);
     if (counts) ++arm.calls;
     const auto struck = strike(arm, entry, facts, stack);
     if (!struck || code) continue;
@@ -87,11 +87,11 @@ std::optional<CUresult> Arms::answer(EntryPoint entry, const failure::CallFacts&
   return code;
 }
 
-std::optional<CUresult> Arms::strike(Arm& arm, EntryPoint entry, const failure::CallFacts& facts,
-                                     StackId stack) {
+std::optional<CUresult> Arms::strike(Arm& arm, EntryPoint entry,
+                                     const injected_failures::CallFacts& facts, StackId stack) {
   std::optional<CUresult> code;
   for (std::size_t i = 0; i < arm.spec.clauses.size(); ++i) {
-    const failure::Clause& clause = arm.spec.clauses[i];
+    const injected_failures::Clause& clause = arm.spec.clauses[i];
     if (!clause.names(entry) || !clause.answer(entry) || !clause.fits(facts)) continue;
     if (clause.site && *clause.site != site_number(entry, stack)) continue;
     if (clause.asks_for_frames() && !frames_match(clause, stack)) continue;

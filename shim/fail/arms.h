@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "failure/spec.h"
 #include "shim/base/owned_mutex.h"
+#include "injected_failures/spec.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
@@ -21,7 +21,7 @@ namespace cuvmm::shim {
 class Arms {
  public:
   /// From here on calls fail as the specification says, its counts beginning now. Its token.
-  long open(failure::Spec spec);
+  long open(injected_failures::Spec spec);
   /// No more. How many calls were made to fail; nothing where the token is not open.
   std::optional<std::uint64_t> close(long token);
   /// {"calls":N,"failures":N,"failed":[{"call","number","result"}]}: how many calls came that can
@@ -31,7 +31,7 @@ class Arms {
   bool any() const { return open_.load(std::memory_order_relaxed) != 0; }
   /// What the call is answered instead of being made; nothing where it is to be made. All that are
   /// open count it.
-  std::optional<CUresult> answer(EntryPoint entry, const failure::CallFacts& facts,
+  std::optional<CUresult> answer(EntryPoint entry, const injected_failures::CallFacts& facts,
                                  const Caller& caller);
 
  private:
@@ -41,13 +41,13 @@ class Arms {
     CUresult code = CUDA_SUCCESS;
   };
   struct Arm {
-    failure::Spec spec;
+    injected_failures::Spec spec;
     std::vector<std::uint64_t> counts;  ///< by clause
     std::uint64_t calls = 0, failures = 0;
     std::vector<Failed> failed;
   };
-  static std::optional<CUresult> strike(Arm& arm, EntryPoint entry, const failure::CallFacts& facts,
-                                        StackId stack);
+  static std::optional<CUresult> strike(Arm& arm, EntryPoint entry,
+                                        const injected_failures::CallFacts& facts, StackId stack);
 
   std::atomic<std::size_t> open_{0};
   OwnedMutex mutex_;

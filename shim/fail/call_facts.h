@@ -5,17 +5,18 @@
 #include <type_traits>
 
 #include "api/calls.h"
-#include "failure/spec.h"
+#include "injected_failures/spec.h"
 
 namespace cuvmm::shim {
 
 template <class CallStruct>
-failure::CallFacts call_facts(const CallStruct& call) {
-  failure::CallFacts facts;
+injected_failures::CallFacts call_facts(const CallStruct& call) {
+  injected_failures::CallFacts facts;
   call.visit([&](ParameterKind kind, const char*, const auto& value) {
     using Value = std::remove_cvref_t<decltype(value)>;
     if constexpr (std::is_integral_v<Value>) {
-      if (kind == ParameterKind::kSize && facts.size == failure::kNoLimit) facts.size = value;
+      if (kind == ParameterKind::kSize && facts.size == injected_failures::kNoLimit)
+        facts.size = value;
       if (kind == ParameterKind::kDevice) facts.device = static_cast<int>(value);
     } else if constexpr (std::is_same_v<Value, const CUmemAllocationProp*>) {
       if (value && value->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {

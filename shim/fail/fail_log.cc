@@ -7,9 +7,9 @@
 
 #include <cstdio>
 
+#include "api/documented_results/documented_results.h"
 #include "api/driver/driver.h"
 #include "api/posix/raw_write.h"
-#include "failure/documented.h"
 #include "shim/fail/first_failure.h"
 #include "shim/fail/site.h"
 #include "shim/findings/finding_members.h"
@@ -41,9 +41,9 @@ void add_sites(std::string& out, const Injector::Seen& seen) {
     add_text(out, "call", name(site.entry));
     add_text(out, "site", site_text(site.number));
     add_number(out, "calls", site.calls);
-    const auto usual = failure::usual_failure(site.entry);
+    const auto usual = usual_failure(site.entry);
     add_text(out, "result", usual ? result_name(*usual) : "");
-    add_flag(out, "gives_up", failure::gives_up(site.entry));
+    add_flag(out, "gives_up", gives_up(site.entry));
     add_stack(out, site.stack);
     out += '}';
   }

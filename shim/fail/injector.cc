@@ -4,9 +4,9 @@
 #include <cerrno>
 #include <utility>
 
+#include "api/documented_results/documented_results.h"
 #include "api/driver/driver.h"
 #include "api/posix/cancel_off.h"
-#include "failure/documented.h"
 #include "shim/fail/first_failure.h"
 #include "shim/fail/site.h"
 #include "shim/output/output.h"
@@ -27,17 +27,18 @@ void tell(const Injected& one, std::uint64_t injections) {
 
 }  // namespace
 
-Injector::Injector(failure::Spec spec, std::string log)
+Injector::Injector(injected_failures::Spec spec, std::string log)
     : spec_(std::move(spec)), log_(std::move(log)), counts_(spec_.clauses.size(), 0) {
   for (std::size_t i = 0; i < named_.size(); ++i) {
     const auto entry = static_cast<EntryPoint>(i);
-    for (const failure::Clause& clause : spec_.clauses) {
+    for (const injected_failures::Clause& clause : spec_.clauses) {
       if (clause.names(entry) && clause.answer(entry)) named_.set(i);
     }
   }
 }
 
-std::optional<CUresult> Injector::answer(EntryPoint entry, const failure::CallFacts& facts,
+std::optional<CUresult> Injector::answer(EntryPoint entry,
+                                         const injected_failures::CallFacts& facts,
                                          const Caller& caller) noexcept {
   const int program_errno = errno;
   std::optional<CUresult> code;
@@ -51,7 +52,8 @@ std::optional<CUresult> Injector::answer(EntryPoint entry, const failure::CallFa
   return code;
 }
 
-std::optional<CUresult> Injector::answer_now(EntryPoint entry, const failure::CallFacts& facts,
+std::optional<CUresult> Injector::answer_now(EntryPoint entry,
+                                             const injected_failures::CallFacts& facts,
                                              const Caller& caller) {
   if (arms_.any()) {
     if (const auto code = arms_.answer(entry, facts, caller)) return code;
@@ -66,14 +68,14 @@ std::optional<CUresult> Injector::answer_now(EntryPoint entry, const failure::Ca
   {
     const Locked lock(mutex_);
     FallibleSite& here = site(entry, stack);
-    for (const failure::Clause& clause : spec_.clauses) {
+    for (const injected_failures::Clause& clause : spec_.clauses) {
       frames_wanted = frames_wanted || (clause.asks_for_frames() && clause.names(entry));
     }
     frames_wanted = frames_wanted && here.frames_match.empty();
   }
   std::vector<bool> frames;
   if (frames_wanted) {
-    for (const failure::Clause& clause : spec_.clauses) {
+    for (const injected_failures::Clause& clause : spec_.clauses) {
       frames.push_back(clause.asks_for_frames() && clause.names(entry) &&
                        frames_match(clause, stack));
     }
@@ -109,11 +111,12 @@ FallibleSite& Injector::site(EntryPoint entry, StackId stack) {
   return found->second;
 }
 
-std::optional<CUresult> Injector::first_to_strike(EntryPoint entry, const failure::CallFacts& facts,
+std::optional<CUresult> Injector::first_to_strike(EntryPoint entry,
+                                                  const injected_failures::CallFacts& facts,
                                                   const FallibleSite& site) {
   std::optional<CUresult> code;
   for (std::size_t i = 0; i < spec_.clauses.size(); ++i) {
-    const failure::Clause& clause = spec_.clauses[i];
+    const injected_failures::Clause& clause = spec_.clauses[i];
     if (!clause.names(entry)) continue;
     if (!clause.fits(facts)) continue;
     if (clause.site && *clause.site != site.number) continue;

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "failure/spec.h"
 #include "shim/base/owned_mutex.h"
+#include "injected_failures/spec.h"
 #include "shim/fail/arms.h"
 #include "shim/stack/stacks.h"
 
@@ -41,13 +41,13 @@ struct Injected {
 class Injector {
  public:
   /// `log` is the file for what was seen, "" for none.
-  Injector(failure::Spec spec, std::string log);
+  Injector(injected_failures::Spec spec, std::string log);
   bool logs() const { return !log_.empty(); }
   const std::string& log() const { return log_; }
 
   /// What the call is answered instead of being made; nothing where it is to be made. Thread-safe.
   /// Leaves errno alone.
-  std::optional<CUresult> answer(EntryPoint entry, const failure::CallFacts& facts,
+  std::optional<CUresult> answer(EntryPoint entry, const injected_failures::CallFacts& facts,
                                  const Caller& caller) noexcept;
 
   /// What was seen so far. Nothing if another thread keeps the lock.
@@ -64,13 +64,14 @@ class Injector {
   bool injects() const { return !spec_.clauses.empty(); }
 
  private:
-  std::optional<CUresult> answer_now(EntryPoint entry, const failure::CallFacts& facts,
+  std::optional<CUresult> answer_now(EntryPoint entry, const injected_failures::CallFacts& facts,
                                      const Caller& caller);
   FallibleSite& site(EntryPoint entry, StackId stack) CUVMM_NEEDS(mutex_);
-  std::optional<CUresult> first_to_strike(EntryPoint entry, const failure::CallFacts& facts,
+  std::optional<CUresult> first_to_strike(EntryPoint entry,
+                                          const injected_failures::CallFacts& facts,
                                           const FallibleSite& site) CUVMM_NEEDS(mutex_);
 
-  const failure::Spec spec_;
+  const injected_failures::Spec spec_;
   const std::string log_;
   std::bitset<static_cast<std::size_t>(EntryPoint::kCount)> named_;
   Arms arms_;

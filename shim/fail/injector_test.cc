@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 
 /// Where the "program" of these tests calls from.
 [[gnu::noinline]] std::optional<CUresult> call_here(Injector& injector, EntryPoint entry,
-                                                    failure::CallFacts facts = {}) {
+                                                    injected_failures::CallFacts facts = {}) {
   return injector.answer(entry, facts, CUVMM_CALLER);
 }
 [[gnu::noinline]] std::optional<CUresult> grow_there(Injector& injector, EntryPoint entry) {
@@ -28,7 +28,7 @@ using ::testing::ElementsAre;
   return answer;
 }
 
-std::vector<bool> fails(Injector& injector, int calls, failure::CallFacts facts = {}) {
+std::vector<bool> fails(Injector& injector, int calls, injected_failures::CallFacts facts = {}) {
   std::vector<bool> failed;
   for (int i = 0; i < calls; ++i) {
     failed.push_back(call_here(injector, EntryPoint::kMemCreate, facts).has_value());
@@ -37,40 +37,40 @@ std::vector<bool> fails(Injector& injector, int calls, failure::CallFacts facts 
 }
 
 TEST(Injector, FailsTheCallsThatAreCounted) {
-  Injector third(failure::parse_spec("cuMemCreate@3"), "");
+  Injector third(injected_failures::parse_spec("cuMemCreate@3"), "");
   EXPECT_THAT(fails(third, 5), ElementsAre(false, false, true, false, false));
-  Injector on(failure::parse_spec("cuMemCreate@3+"), "");
+  Injector on(injected_failures::parse_spec("cuMemCreate@3+"), "");
   EXPECT_THAT(fails(on, 5), ElementsAre(false, false, true, true, true));
-  Injector some(failure::parse_spec("cuMemCreate@2..3"), "");
+  Injector some(injected_failures::parse_spec("cuMemCreate@2..3"), "");
   EXPECT_THAT(fails(some, 5), ElementsAre(false, true, true, false, false));
 }
 
 TEST(Injector, AnswersTheCode) {
-  Injector usual(failure::parse_spec("cuMemCreate"), "");
+  Injector usual(injected_failures::parse_spec("cuMemCreate"), "");
   EXPECT_EQ(call_here(usual, EntryPoint::kMemCreate), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(call_here(usual, EntryPoint::kMemMap), std::nullopt);
-  Injector named(failure::parse_spec("cuMemCreate=NOT_SUPPORTED"), "");
+  Injector named(injected_failures::parse_spec("cuMemCreate=NOT_SUPPORTED"), "");
   EXPECT_EQ(call_here(named, EntryPoint::kMemCreate), CUDA_ERROR_NOT_SUPPORTED);
   // Of a pattern, what cannot fail so is made.
-  Injector pattern(failure::parse_spec("cuMem*=OUT_OF_MEMORY"), "");
+  Injector pattern(injected_failures::parse_spec("cuMem*=OUT_OF_MEMORY"), "");
   EXPECT_EQ(call_here(pattern, EntryPoint::kMemMap), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(call_here(pattern, EntryPoint::kMemSetAccess), std::nullopt);
 }
 
 TEST(Injector, CountsOnlyWhatTheConditionsHoldFor) {
-  Injector large(failure::parse_spec("cuMemCreate[size=4M..]@1"), "");
+  Injector large(injected_failures::parse_spec("cuMemCreate[size=4M..]@1"), "");
   EXPECT_THAT(fails(large, 2, {.size = 2u << 20}), ElementsAre(false, false));
   EXPECT_THAT(fails(large, 2, {.size = 4u << 20}), ElementsAre(true, false));
-  Injector second(failure::parse_spec("cuMemCreate[device=1]"), "");
+  Injector second(injected_failures::parse_spec("cuMemCreate[device=1]"), "");
   EXPECT_THAT(fails(second, 1, {.device = 0}), ElementsAre(false));
   EXPECT_THAT(fails(second, 1, {.device = 1}), ElementsAre(true));
   EXPECT_THAT(fails(second, 1), ElementsAre(false));
 }
 
 TEST(Injector, ChanceRepeats) {
-  Injector one(failure::parse_spec("cuMemCreate[chance=0.5,seed=3]"), "");
-  Injector same(failure::parse_spec("cuMemCreate[chance=0.5,seed=3]"), "");
-  Injector other(failure::parse_spec("cuMemCreate[chance=0.5,seed=4]"), "");
+  Injector one(injected_failures::parse_spec("cuMemCreate[chance=0.5,seed=3]"), "");
+  Injector same(injected_failures::parse_spec("cuMemCreate[chance=0.5,seed=3]"), "");
+  Injector other(injected_failures::parse_spec("cuMemCreate[chance=0.5,seed=4]"), "");
   const auto row = fails(one, 64);
   EXPECT_EQ(row, fails(same, 64));
   EXPECT_NE(row, fails(other, 64));
@@ -93,14 +93,14 @@ TEST(Injector, KnowsPlacesApart) {
 // Names come from the symbolizer, which a test's own process does not have: tools/fail/fail_test.py
 // asks for them.
 TEST(Injector, FailsNowhereElse) {
-  Injector nowhere(failure::parse_spec("cuMemMap[at=no_such_file.cc:1]"), "");
+  Injector nowhere(injected_failures::parse_spec("cuMemMap[at=no_such_file.cc:1]"), "");
   EXPECT_EQ(grow_there(nowhere, EntryPoint::kMemMap), std::nullopt);
-  Injector inside(failure::parse_spec("cuMemMap[in=no_such_function]"), "");
+  Injector inside(injected_failures::parse_spec("cuMemMap[in=no_such_function]"), "");
   EXPECT_EQ(grow_there(inside, EntryPoint::kMemMap), std::nullopt);
 }
 
 TEST(Injector, CountsTheCallsThatFollow) {
-  Injector injector(failure::parse_spec("cuMemMap@1"), "");
+  Injector injector(injected_failures::parse_spec("cuMemMap@1"), "");
   call_here(injector, EntryPoint::kMemCreate);
   EXPECT_EQ(injector.seen()->calls_after, 0u);
   call_here(injector, EntryPoint::kMemMap);
@@ -112,14 +112,14 @@ TEST(Injector, CountsTheCallsThatFollow) {
 }
 
 TEST(Injector, LeavesErrnoAlone) {
-  Injector injector(failure::parse_spec("cuMemMap[in=nothing_like_it]"), "");
+  Injector injector(injected_failures::parse_spec("cuMemMap[in=nothing_like_it]"), "");
   errno = 42;
   call_here(injector, EntryPoint::kMemMap);
   EXPECT_EQ(errno, 42);
 }
 
 TEST(Injector, ThreadsShareItsCount) {
-  Injector injector(failure::parse_spec("cuMemCreate@100"), "");
+  Injector injector(injected_failures::parse_spec("cuMemCreate@100"), "");
   std::atomic<int> failed{0};
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
@@ -139,7 +139,7 @@ TEST(CallFacts, ReadsSizeAndDevice) {
   EXPECT_EQ(create.size, 4u << 20);
   EXPECT_EQ(create.device, 2);
   EXPECT_EQ(call_facts(calls::MemCreate{nullptr, 1, nullptr, 0}).device, -1);
-  EXPECT_EQ(call_facts(calls::MemRelease{1}).size, failure::kNoLimit);
+  EXPECT_EQ(call_facts(calls::MemRelease{1}).size, injected_failures::kNoLimit);
 }
 
 TEST(Site, ItsTextHasSixteenDigits) { EXPECT_EQ(site_text(0x1f), "000000000000001f"); }

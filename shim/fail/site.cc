@@ -61,7 +61,7 @@ std::string site_text(std::uint64_t site) {
   return text;
 }
 
-bool frames_match(const failure::Clause& clause, StackId stack) {
+bool frames_match(const injected_failures::Clause& clause, StackId stack) {
   std::vector<Frame> frames;
   prepare_symbolizer();
   findings_stack().run([&] { frames = symbolize(stack); }, kDescribingPatience);

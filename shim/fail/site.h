@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "failure/spec.h"
+#include "injected_failures/spec.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
@@ -19,6 +19,6 @@ std::uint64_t site_number(EntryPoint entry, StackId stack);
 std::string site_text(std::uint64_t site);
 
 /// Whether the clause's `in` and `at` hold for the stack. Finds symbols, which takes milliseconds.
-bool frames_match(const failure::Clause& clause, StackId stack);
+bool frames_match(const injected_failures::Clause& clause, StackId stack);
 
 }  // namespace cuvmm::shim

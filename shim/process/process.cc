@@ -150,8 +150,8 @@ Process::Opened& Process::open_now() {
 
 void Process::choose_failures() {
   if (options_.fail.empty() && options_.fail_log.empty()) return;
-  failure::Spec spec;
-  if (!options_.fail.empty()) spec = failure::parse_spec(options_.fail);
+  injected_failures::Spec spec;
+  if (!options_.fail.empty()) spec = injected_failures::parse_spec(options_.fail);
   if (spec.error) {
     say("CUVMM_FAIL is not understood, and no call is made to fail: column " +
         std::to_string(spec.error->column) + ": " + spec.error->message);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "failure/documented.h"
 #include "rulebook/catalogue/rule.h"
+#include "api/documented_results/documented_results.h"
 
-namespace cuvmm::failure {
+namespace cuvmm {
 namespace {
 
 // Another source of the same facts: what the rules say is documented for a broken one.
@@ -20,4 +20,4 @@ TEST(Documented, AgreesWithTheRules) {
 }
 
 }  // namespace
-}  // namespace cuvmm::failure
+}  // namespace cuvmm

@@ -5,7 +5,7 @@
 #include <CLI/Formatter.hpp>
 #include <memory>
 
-#include "failure/spec.h"
+#include "injected_failures/spec.h"
 #include "tools/command_line/commands.h"
 #include "tools/command_line/suggest.h"
 #include "tools/command_line/usage.h"
@@ -72,9 +72,10 @@ void check_each(const CLI::App& app, const CampaignSettings& settings) {
     }
   }
   for (const std::string& pattern : settings.calls) {
-    const std::vector<std::string> known = failure::fallible_functions();
+    const std::vector<std::string> known = injected_failures::fallible_functions();
     bool found = false;
-    for (const std::string& name : known) found = found || failure::matches(pattern, name);
+    for (const std::string& name : known)
+      found = found || injected_failures::matches(pattern, name);
     if (!found) {
       throw UsageError{"--calls " + pattern + ": cuvmm intercepts no such function" +
                        did_you_mean(pattern, known)};

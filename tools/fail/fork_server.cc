@@ -13,7 +13,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "failure/fork_protocol.h"
+#include "injected_failures/fork_protocol.h"
 #include "tools/fail/one_run.h"
 
 namespace cuvmm::tools {
@@ -71,12 +71,12 @@ std::string ForkServer::wait_for_hello(int listening) {
              "at";
     }
   }
-  failure::ForkMessage hello;
+  injected_failures::ForkMessage hello;
   if (::recv(fd_, &hello, sizeof hello, 0) != sizeof hello) return "the program is gone";
   if (hello.value != 1) {
     return fmt::format(
         "the program has {} threads when it calls {}, and they do not survive a fork", hello.value,
-        hello.kind == failure::ForkMessage::kAtPoint ? "cuvmm_fork_point()" : "cuInit");
+        hello.kind == injected_failures::ForkMessage::kAtPoint ? "cuvmm_fork_point()" : "cuInit");
   }
   return "";
 }
@@ -98,17 +98,17 @@ ForkServer::~ForkServer() {
 pid_t ForkServer::start(const std::string& folder, const std::string& spec) {
   const std::string request = folder + '\0' + spec;
   errno = EMSGSIZE;
-  if (request.size() >= failure::kMostForkRequest) return -1;
+  if (request.size() >= injected_failures::kMostForkRequest) return -1;
   errno = EPIPE;
   if (lost_ || ::send(fd_, request.data(), request.size(), MSG_NOSIGNAL) < 0) {
     lost_ = true;
     return -1;
   }
-  failure::ForkMessage message;
+  injected_failures::ForkMessage message;
   while (::recv(fd_, &message, sizeof message, 0) == sizeof message) {
-    if (message.kind == failure::ForkMessage::kEnded) {
+    if (message.kind == injected_failures::ForkMessage::kEnded) {
       ended_.emplace_back(message.pid, message.value);
-    } else if (message.kind == failure::ForkMessage::kStarted) {
+    } else if (message.kind == injected_failures::ForkMessage::kStarted) {
       errno = message.value;
       return message.pid;
     }
@@ -119,12 +119,12 @@ pid_t ForkServer::start(const std::string& folder, const std::string& spec) {
 }
 
 std::optional<std::pair<pid_t, int>> ForkServer::ended() {
-  failure::ForkMessage message;
+  injected_failures::ForkMessage message;
   while (!lost_) {
     const ssize_t got = ::recv(fd_, &message, sizeof message, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) break;
     if (got != sizeof message) lost_ = true;
-    if (!lost_ && message.kind == failure::ForkMessage::kEnded) {
+    if (!lost_ && message.kind == injected_failures::ForkMessage::kEnded) {
       ended_.emplace_back(message.pid, message.value);
     }
   }

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "api/documented_results/documented_results.h"
 #include "api/symbols/find_entry.h"
-#include "failure/documented.h"
 #include "live/counted.h"
 #include "live/frames/runtime_frames.h"
 
@@ -125,7 +125,7 @@ void add_log(Outcome& outcome, const Json& log) {
   process.sites = member_list(log, "sites");
   for (const Json& one : member_list(log, "injected")) {
     const auto entry = find_entry(member_text(one, "call"));
-    process.gave_up = process.gave_up || (entry && failure::gives_up(*entry));
+    process.gave_up = process.gave_up || (entry && gives_up(*entry));
   }
   for (const Json& left : member_list(log, "left")) {
     const std::string what = member_text(left, "what");

@@ -7,7 +7,7 @@
 #include <map>
 #include <string_view>
 
-#include "failure/spec.h"
+#include "injected_failures/spec.h"
 
 namespace cuvmm::tools {
 
@@ -16,8 +16,9 @@ namespace {
 bool wanted(const Json& site, const std::vector<std::string>& patterns) {
   const std::string call = site.value("call", "");
   if (patterns.empty()) return !site.value("gives_up", false);
-  return std::ranges::any_of(
-      patterns, [&](const std::string& pattern) { return failure::matches(pattern, call); });
+  return std::ranges::any_of(patterns, [&](const std::string& pattern) {
+    return injected_failures::matches(pattern, call);
+  });
 }
 
 }  // namespace

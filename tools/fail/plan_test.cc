@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "failure/spec.h"
+#include "injected_failures/spec.h"
 #include "tools/base/temporary_folder.h"
 #include "tools/command_line/usage.h"
 #include "tools/fail/fail_output.h"
@@ -70,9 +70,9 @@ TEST(Plan, OnceAndAlwaysForEachPlaceOrCall) {
 TEST(Plan, ItsTextsAreWhatFailUnderstands) {
   const auto sites = call_sites({seen(kSites)}, {"cuMem*"});
   for (Experiment one : plan(sites, true)) {
-    EXPECT_FALSE(failure::parse_spec(one.spec).error) << one.spec;
+    EXPECT_FALSE(injected_failures::parse_spec(one.spec).error) << one.spec;
     one.until = one.number + 3;
-    EXPECT_FALSE(failure::parse_spec(spec_of(sites[one.site], one)).error);
+    EXPECT_FALSE(injected_failures::parse_spec(spec_of(sites[one.site], one)).error);
   }
 }
 

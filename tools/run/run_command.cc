@@ -16,7 +16,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "failure/spec.h"
+#include "injected_failures/spec.h"
 #include "live/frames/suppression_text.h"
 #include "rulebook/base/limits.h"
 #include "tools/command_line/commands.h"
@@ -70,13 +70,14 @@ std::vector<std::string> words_of(const char* variable) {
 std::string checked_spec(const std::vector<std::string>& specs) {
   std::string all;
   for (const std::string& text : specs) {
-    const failure::Spec spec = failure::parse_spec(text);
+    const injected_failures::Spec spec = injected_failures::parse_spec(text);
     if (spec.error) {
       const std::string& word = spec.error->word;
-      throw UsageError{
-          "--fail '" + text + "', column " + std::to_string(spec.error->column) + ": " +
-          spec.error->message +
-          (word.starts_with("cu") ? did_you_mean(word, failure::fallible_functions()) : "")};
+      throw UsageError{"--fail '" + text + "', column " + std::to_string(spec.error->column) +
+                       ": " + spec.error->message +
+                       (word.starts_with("cu")
+                            ? did_you_mean(word, injected_failures::fallible_functions())
+                            : "")};
     }
     all += (all.empty() ? "" : ",") + text;
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "failure/spec.h"
+#include "injected_failures/spec.h"
 
 #include <gmock/gmock.h>
 
-namespace cuvmm::failure {
+namespace cuvmm::injected_failures {
 namespace {
 
 using ::testing::HasSubstr;
@@ -127,4 +127,4 @@ TEST(Spec, ChanceIsTheSameForTheSameSeed) {
 }
 
 }  // namespace
-}  // namespace cuvmm::failure
+}  // namespace cuvmm::injected_failures

@@ -8,7 +8,7 @@
 
 #include "api/calls.h"
 
-namespace cuvmm::failure {
+namespace cuvmm {
 
 /// The codes of the function's list in cuda.h, in its order; empty where it has no list.
 std::vector<CUresult> documented_results(EntryPoint entry);
@@ -28,4 +28,4 @@ bool gives_up(EntryPoint entry);
 /// "INVALID_VALUE, OUT_OF_MEMORY", for messages.
 std::string result_list(const std::vector<CUresult>& codes);
 
-}  // namespace cuvmm::failure
+}  // namespace cuvmm

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "failure/spec.h"
+#include "injected_failures/spec.h"
 
 #include <algorithm>
 
+#include "api/documented_results/documented_results.h"
 #include "api/visit_call.h"
-#include "failure/documented.h"
 
-namespace cuvmm::failure {
+namespace cuvmm::injected_failures {
 
 namespace {
 
@@ -82,4 +82,4 @@ std::vector<std::string> fallible_functions() {
   return names;
 }
 
-}  // namespace cuvmm::failure
+}  // namespace cuvmm::injected_failures

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace cuvmm::failure {
+namespace cuvmm::injected_failures {
 
 /// From the program.
 struct ForkMessage {
@@ -24,4 +24,4 @@ struct ForkMessage {
 /// To the program: a folder for what the child writes, a zero byte, and which calls fail.
 inline constexpr std::size_t kMostForkRequest = 8192;
 
-}  // namespace cuvmm::failure
+}  // namespace cuvmm::injected_failures

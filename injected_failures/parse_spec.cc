@@ -5,11 +5,11 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "api/documented_results/documented_results.h"
 #include "api/driver/driver.h"
-#include "failure/documented.h"
-#include "failure/spec.h"
+#include "injected_failures/spec.h"
 
-namespace cuvmm::failure {
+namespace cuvmm::injected_failures {
 
 namespace {
 
@@ -247,4 +247,4 @@ class Reader {
 
 Spec parse_spec(std::string_view text) { return Reader(text).read(); }
 
-}  // namespace cuvmm::failure
+}  // namespace cuvmm::injected_failures

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "failure/documented.h"
+#include "api/documented_results/documented_results.h"
 
 #include <algorithm>
 #include <string_view>
 
 #include "api/driver/driver.h"
 
-namespace cuvmm::failure {
+namespace cuvmm {
 
 namespace {
 
@@ -16,7 +16,7 @@ struct Row {
 };
 constexpr Row kRows[] = {
 #define CUVMM_DOCUMENTED(Name, names) {EntryPoint::k##Name, names},
-#include "failure/documented.def"
+#include "api/documented_results/documented_results.def"
 };
 
 // From what runs out or is missing, which no program can rule out, to what speaks of the arguments.
@@ -77,4 +77,4 @@ std::string result_list(const std::vector<CUresult>& codes) {
   return list;
 }
 
-}  // namespace cuvmm::failure
+}  // namespace cuvmm

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "failure/documented.h"
+#include "api/documented_results/documented_results.h"
 
 #include <gmock/gmock.h>
 
 #include <string>
 
-namespace cuvmm::failure {
+namespace cuvmm {
 namespace {
 
 using ::testing::Contains;
@@ -53,4 +53,4 @@ TEST(Documented, KnowsWhatGivesUp) {
 }
 
 }  // namespace
-}  // namespace cuvmm::failure
+}  // namespace cuvmm

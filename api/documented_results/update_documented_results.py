@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes failure/documented.def: which result codes cuda.h documents for each function.
+"""Writes api/documented_results/documented_results.def: which result codes cuda.h documents for each function.
 
-Usage: update_documented.py CUDA_H...   (later headers win)
+Usage: update_documented_results.py CUDA_H...   (later headers win)
 
 Only the names of codes are taken, which are facts; no sentence is.
 """
@@ -13,7 +13,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 # What the description of a function names, and its list does not.
 BESIDE = {"cuLogicalEndpointAddDevice": ["INVALID_DEVICE"], "cuMemPoolImportFromShareableHandle": ["NOT_PERMITTED"]}
-ENTRIES = os.path.join(HERE, "..", "api", "entry_points.def")
+ENTRIES = os.path.join(HERE, "..", "entry_points.def")
 
 
 def documented(header):
@@ -38,7 +38,7 @@ def main():
     lines = [
         "// SPDX-License-Identifier: Apache-2.0",
         "// The result codes that cuda.h documents for each intercepted function, without CUDA_ERROR_.",
-        "// Written by failure/update_documented.py; a function that is not here has no such list.",
+        "// Written by api/documented_results/update_documented_results.py; a function that is not here has no such list.",
         "// clang-format off",
     ]
     for name in names:
@@ -48,7 +48,7 @@ def main():
             codes += [code for code in BESIDE.get("cu" + name, []) if code not in codes]
             lines.append(f'CUVMM_DOCUMENTED({name}, "{" ".join(codes)}")')
     lines += ["// clang-format on", "#undef CUVMM_DOCUMENTED"]
-    with open(os.path.join(HERE, "documented.def"), "w", encoding="utf-8") as file:
+    with open(os.path.join(HERE, "documented_results.def"), "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
 
 

@@ -18,7 +18,7 @@
 
 #include "api/calls.h"
 
-namespace cuvmm::failure {
+namespace cuvmm::injected_failures {
 
 inline constexpr std::uint64_t kNoLimit = UINT64_MAX;
 
@@ -84,4 +84,4 @@ bool struck(double chance, std::uint64_t seed, std::uint64_t count);
 /// Names of all functions that can be made to fail.
 std::vector<std::string> fallible_functions();
 
-}  // namespace cuvmm::failure
+}  // namespace cuvmm::injected_failures
