@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the cache lines that the shim touches per call: what a call behind cold caches waits for.
 
-bench/cache_lines.py BENCH EMULATOR SHIM [--by-function] [--only NAME] [--limit N]
+bench/cache_lines.py BENCH EMULATOR SHIM [--by-function] [--only NAME] [--budget | --record]
 
 Follows every access of some lives of a block (bench/measure/life.h) with valgrind's lackey, leaves out what the
 emulator touches, and prints a Markdown table: distinct lines of 64 bytes per call, as the average of the last
 lives. What lies on the stack counts by itself: the driver uses the same lines. --by-function says which functions
-touch each line first, by call; --only NAME does so for one. --limit N fails where a cycle touches more than N.
+touch each line first, by call; --only NAME does so for one. --budget holds a cycle to bench/trend.csv,
+--record adds a line there.
 """
 
 import argparse
@@ -18,6 +19,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+import trend
 
 SKIPPED = 77
 WARM, COUNTED = 24, 8  # lives
@@ -150,7 +153,8 @@ def main():
         parser.add_argument(name)
     parser.add_argument("--by-function", action="store_true")
     parser.add_argument("--only")
-    parser.add_argument("--limit", type=int)
+    parser.add_argument("--budget", action="store_true")
+    parser.add_argument("--record", action="store_true")
     args = parser.parse_args()
     if not shutil.which("valgrind"):
         print("no valgrind: skipped")
@@ -169,8 +173,11 @@ def main():
     if not by_name:
         sys.exit("no call was seen")
     lines = print_table(by_name)
-    if args.limit and not 0 < lines <= args.limit:
-        sys.exit(f"a cycle touches {lines:.0f} lines, and {args.limit} are allowed")
+    counted = {"cache lines of a cycle": lines}
+    if args.record:
+        trend.record(counted)
+    if args.budget and not trend.judge(counted):
+        return 1
     if args.by_function or args.only:
         print_functions(by_name, shim, args.only)
     return 0

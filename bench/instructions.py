@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the shim adds to each VMM call, in instructions, held against limits.
+"""Counts the instructions that the shim adds to each VMM call, and holds them to the budgets of bench/trend.py.
 
 Counted by callgrind, so that two runs agree to the instruction: a guard against regressions, where
-times are no good on a shared machine. bench/instructions.py BENCH EMULATOR SHIM
+times are no good on a shared machine. bench/instructions.py BENCH EMULATOR SHIM [--record]
 """
 
 import os
@@ -13,29 +13,18 @@ import subprocess
 import sys
 import tempfile
 
+import trend
+
 SKIPPED = 77
 FEW, MANY = 20, 220  # lives of a block; the difference leaves out what happens once
 
-# Added instructions per call in an optimised build of GCC 12 (x86-64), with about a tenth to spare.
-# Raise one only with a reason; when a change lowers them, lower them here. Three were raised by two to six
-# percent when cuMemMap, cuMemSetAccess and cuMemUnmap began to follow work in flight (shim/queued_work/).
-LIMITS = {
-    "cuMemAddressFree": 715,
-    "cuMemAddressReserve": 650,
-    "cuMemCreate": 750,
-    "cuMemGetAccess": 275,
-    "cuMemGetAllocationGranularity": 280,
-    "cuMemGetAllocationPropertiesFromHandle": 240,
-    "cuMemMap": 825,
-    "cuMemRelease": 610,
-    "cuMemRetainAllocationHandle": 440,
-    "cuMemSetAccess": 740,
-    "cuMemUnmap": 900,
-}
+CALLS = ("cuMemAddressFree", "cuMemAddressReserve", "cuMemCreate", "cuMemGetAccess", "cuMemGetAllocationGranularity",
+         "cuMemGetAllocationPropertiesFromHandle", "cuMemMap", "cuMemRelease", "cuMemRetainAllocationHandle",
+         "cuMemSetAccess", "cuMemUnmap")
 TWICE_A_LIFE = ("cuMemRelease",)
 # What the shim adds to the twelve calls of a life beyond that while it writes for others: the live file that is on by
 # default (docs/live.md), and the timeline of a run (docs/view/README.md).
-WATCHED = {"CUVMM_LIVE": 1950, "CUVMM_TIMELINE": 425}
+WATCHED = ("CUVMM_LIVE", "CUVMM_TIMELINE")
 
 
 def inclusive(command, lives, folder, environment):
@@ -60,7 +49,7 @@ def per_call(command, folder, environment=None):
             for name in many}
 
 
-def main(bench, emulator, shim):
+def main(bench, emulator, shim, recorded):
     if not (shutil.which("valgrind") and shutil.which("callgrind_annotate")):
         print("no valgrind: skipped")
         return SKIPPED
@@ -72,21 +61,17 @@ def main(bench, emulator, shim):
         for variable in WATCHED:
             with tempfile.TemporaryDirectory() as files:
                 watched[variable] = per_call(command, folder, {variable: files})
-    failed = False
-    for name, limit in LIMITS.items():
-        added = with_shim[name] - bare[name]
-        verdict = "ok" if 0 < added <= limit else "FAILED"
-        failed = failed or verdict != "ok"
-        print(f"{name:42} emulator {bare[name]:7.0f}  shim adds {added:7.0f}  limit {limit:5}  {verdict}")
-    for variable, limit in WATCHED.items():
-        more = sum((watched[variable][name] - with_shim[name]) * (2 if name in TWICE_A_LIFE else 1) for name in LIMITS)
-        verdict = "ok" if 0 < more <= limit else "FAILED"
-        failed = failed or verdict != "ok"
-        print(f"{variable + ', a life':42} shim adds {more:7.0f} more  limit {limit:5}  {verdict}")
-    return int(failed)
+    added = {name: with_shim[name] - bare[name] for name in CALLS}
+    for variable in WATCHED:
+        added[f"{variable} of a life"] = sum(
+            (watched[variable][name] - with_shim[name]) * (2 if name in TWICE_A_LIFE else 1) for name in CALLS)
+    if recorded:
+        trend.record(added)
+    return 0 if trend.judge(added) else 1
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
+    arguments = [argument for argument in sys.argv[1:] if argument != "--record"]
+    if len(arguments) != 3:
         sys.exit(__doc__)
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(*arguments, recorded="--record" in sys.argv))
