@@ -16,6 +16,8 @@ from tree import Mistake, Tree, line_of
 # it is done. write(text, entry) -> (line from 0, lines).
 Place = collections.namedtuple("Place", "what path there write")
 NUMBER = re.compile(r"^(unsigned|int|size_t|long|cuuint\d+_t)\b[^*]*$")
+# Numbers that a call writes, where the table has no such parameter yet.
+OUT = {"int*": "OutInt", "unsigned int*": "OutInt", "size_t*": "OutSize", "cuuint64_t*": "OutSize"}
 OLDEST = 12040  # the oldest headers that everything compiles with
 
 
@@ -40,7 +42,8 @@ class NewEntry:
         areas = tree.areas()
         if area not in [each for each in areas if each != "general"]:
             said = f"'{area}' is no area" if area else "the area is missing"
-            raise Mistake(f"{said}: `./dev entry {function} --area AREA`. The areas: "
+            alike = max(known.values(), key=lambda other: len(os.path.commonprefix([other.name, self.name])))
+            raise Mistake(f"{said}: `./dev entry {function} --area AREA`. cu{alike.name} is of area {alike.area}. The areas: "
                           f"{', '.join(each for each in areas if each != 'general')}. A new one is a file in rulebook/rules/, "
                           "a line of rulebook/catalogue/rules.def, and a title in tools/rules/rule_pages.cc")
         self.folders = headers.folders(tree.root)
@@ -100,10 +103,12 @@ class Kinds:
             return named.most_common(1)[0][0]
         if c_type in self.by_type:
             return self.by_type[c_type].most_common(1)[0][0]
-        return "Opaque" if "*" in c_type else "Value"
+        return OUT.get(c_type.replace(" *", "*")) or ("Opaque" if "*" in c_type else "Value")
 
     def doubt(self, c_type):
         """What else the type may be; "" for a type that has one kind."""
+        if c_type not in self.by_type and c_type.replace(" *", "*") in OUT:
+            return f"{c_type} is taken for what the call writes"
         if c_type not in self.by_type:
             return f"{c_type} is new here: api/parameter_kind.h has the kinds; of a structure, api/record_fields.h the fields"
         kinds = self.by_type[c_type]

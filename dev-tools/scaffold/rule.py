@@ -7,9 +7,9 @@ from tree import Mistake, closing, line_of
 
 KINDS = ("error", "undefined", "advice", "question", "leak", "uncheckable")
 
-# what: the words for it. For which kinds: all but those in `without`. path(tree, rule) -> file. there(text, rule):
-# whether the file states the rule already. write(text, rule) -> (line from 0, lines).
-Place = collections.namedtuple("Place", "what without path there write")
+# what: the words for it. of(kind): whether rules of that kind have it. path(rule) -> file. there(text, rule): whether
+# the file states the rule already. write(text, rule) -> (line from 0, lines).
+Place = collections.namedtuple("Place", "what of path there write")
 
 
 class NewRule:
@@ -198,7 +198,8 @@ def states(text, rule):
 def write_break(text, rule):
     family = family_of(text, rule.function)
     todo = [f"# TODO({rule.id}): what to change in the call above: say `size=0`, or `before CALL`.",
-            "# If no family can break the rule: a case in conformance/cases/ instead of these lines.",
+            "# If no family can break the rule: a case in conformance/cases/ instead of these lines. If no program can:",
+            "# the reason in conformance/mutation/mutation_survivors.txt, and a RuleCase in rulebook/*/check_*_test.cc.",
             f"break {rule.id}: TODO"]
     if family:
         at = line_of(text, family.start()) + len(family.group().rstrip().split("\n"))
@@ -215,16 +216,16 @@ def new_family(function, parameters, mark):
 
 
 PLACES = (
-    Place("the line of the table", (), table, lambda text, rule: f'"{rule.id}"' in text, write_line),
-    Place("the check", ("uncheckable",), check_file, lambda text, rule: f"Rule::k{rule.name}" in text, write_check),
-    Place("the test of the check, and its near miss", ("uncheckable",), test_file,
+    Place("the line of the table", lambda kind: True, table, lambda text, rule: f'"{rule.id}"' in text, write_line),
+    Place("the check", lambda kind: kind != "uncheckable", check_file, lambda text, rule: f"Rule::k{rule.name}" in text, write_check),
+    Place("the test of the check, and its near miss", lambda kind: kind == "leak", test_file,
           lambda text, rule: f"{{Rule::k{rule.name}," in text, write_test),
-    Place("the break of a family, or a case", ("uncheckable", "leak"), family_file, states, write_break),
+    Place("the break of a family, which is the test too; or a case", lambda kind: kind not in ("uncheckable", "leak"), family_file, states, write_break),
 )
 
 
 def places(rule):
-    return [place for place in PLACES if rule.kind not in place.without]
+    return [place for place in PLACES if place.of(rule.kind)]
 
 
 def write(rule):
