@@ -98,6 +98,12 @@ class Commands(unittest.TestCase):
                         for option in re.findall(r"(?<=[ \[])--[a-z][\w-]*", own):
                             self.assertIn(option, known[typed.group(1)], f"{page}: cuvmm {typed.group(1)} has no such option")
 
+    def test_each_option_of_run_has_a_row(self):
+        listed = set(re.findall(r"(?<=`)--[a-z][\w-]*", read(os.path.join(SOURCE, "docs", "run.md"))))
+        options = set(re.findall(r"^  (--[a-z][\w-]*)", output(CUVMM, "run", "--help"), re.M))
+        self.assertIn("--report", options)
+        self.assertEqual(options - listed - {"--help", "--config"}, set(), "docs/run.md says nothing of them")
+
     def test_of_dev(self):
         known = set(re.findall(r"^  ([a-z][a-z0-9]*) ", output(os.path.join(SOURCE, "dev"), "help"), re.M))
         self.assertIn("test", known)
