@@ -3,8 +3,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
+#include <utility>
 
+#include "api/posix/whole_file.h"
 #include "conformance/mutation/mutation_score.h"
 #include "conformance/suite/family_cases.h"
 
@@ -54,11 +55,9 @@ bool parse(int argc, char** argv, Arguments& arguments) {
 }
 
 std::string read(const std::string& path, std::vector<std::string>& errors) {
-  std::ifstream in(path);
-  if (!in) errors.push_back(path + ": cannot be read");
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
+  cuvmm::WholeFile file = cuvmm::whole_file(path);
+  if (!file.error.empty()) errors.push_back(path + ": " + file.error);
+  return std::move(file.text);
 }
 
 int report(const std::vector<std::string>& lines) {

@@ -2,11 +2,10 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 #include <tuple>
 
+#include "api/posix/whole_file.h"
 #include "conformance/suite/case.h"
 
 namespace cuvmm::conformance {
@@ -165,14 +164,12 @@ ParsedCases load_cases(const std::vector<std::string>& paths) {
     for (const fs::path& file : found) files.push_back(file.string());
   }
   for (const std::string& file : files) {
-    std::ifstream in(file);
-    if (!in) {
-      all.errors.push_back(file + ": cannot be read");
+    const WholeFile read = whole_file(file);
+    if (!read.error.empty()) {
+      all.errors.push_back(file + ": " + read.error);
       continue;
     }
-    std::ostringstream text;
-    text << in.rdbuf();
-    ParsedCases parsed = parse_cases(text.str(), file);
+    ParsedCases parsed = parse_cases(read.text, file);
     std::move(parsed.cases.begin(), parsed.cases.end(), std::back_inserter(all.cases));
     std::move(parsed.errors.begin(), parsed.errors.end(), std::back_inserter(all.errors));
   }

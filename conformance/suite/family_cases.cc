@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+
+#include "api/posix/whole_file.h"
 
 namespace cuvmm::conformance {
 
@@ -66,14 +66,12 @@ LoadedFamilies load_families(const std::vector<std::string>& paths) {
   }
   LoadedFamilies loaded;
   for (const fs::path& file : files) {
-    std::ifstream stream(file);
-    if (!stream) {
-      loaded.errors.push_back(file.string() + ": cannot be read");
+    const WholeFile read = whole_file(file);
+    if (!read.error.empty()) {
+      loaded.errors.push_back(file.string() + ": " + read.error);
       continue;
     }
-    std::ostringstream text;
-    text << stream.rdbuf();
-    ParsedFamilies parsed = parse_families(text.str());
+    ParsedFamilies parsed = parse_families(read.text);
     for (const ParseError& error : parsed.errors)
       loaded.errors.push_back(format_error(error, file.string()));
     std::move(parsed.families.begin(), parsed.families.end(), std::back_inserter(loaded.families));

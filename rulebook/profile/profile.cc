@@ -2,10 +2,9 @@
 #include "rulebook/profile/profile.h"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include "api/driver/driver.h"
+#include "api/posix/whole_file.h"
 #include "rulebook/profile/builtin_profiles.h"
 
 namespace cuvmm {
@@ -87,8 +86,8 @@ ProfileResult load_profile(const std::string& name_or_path) {
     if (name_or_path == builtin.name)
       return parse_profile(builtin.text, "built-in profile " + name_or_path);
   }
-  std::ifstream file(name_or_path);
-  if (!file) {
+  const WholeFile file = whole_file(name_or_path);
+  if (!file.error.empty()) {
     std::string known;
     for (const BuiltinProfile& builtin : builtin_profile_table()) {
       known += (known.empty() ? "" : ", ") + std::string(builtin.name);
@@ -97,9 +96,7 @@ ProfileResult load_profile(const std::string& name_or_path) {
             "no profile '" + name_or_path + "': expected one of " + known +
                 ", or a readable TOML file"};
   }
-  std::ostringstream text;
-  text << file.rdbuf();
-  return parse_profile(text.str(), name_or_path);
+  return parse_profile(file.text, name_or_path);
 }
 
 }  // namespace cuvmm

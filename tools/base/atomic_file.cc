@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+
+#include "api/posix/whole_file.h"
 
 namespace cuvmm::tools {
 
@@ -97,9 +97,9 @@ std::string write_whole(const std::string& path, std::string_view text) {
 
 std::string replace_by(const std::string& path, const std::string& file) {
   if (special(path)) {  // as root, a rename would do away with the device
-    std::ifstream in(file, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(in), {}};
-    std::string error = in ? write_whole(path, text) : failed(file);
+    const WholeFile read = whole_file(file);
+    std::string error =
+        read.error.empty() ? write_whole(path, read.text) : file + ": " + read.error;
     if (error.empty()) unlink(file.c_str());
     return error;
   }

@@ -3,10 +3,9 @@
 // documentation.
 #include <stdlib.h>
 
-#include <fstream>
 #include <memory>
-#include <sstream>
 
+#include "api/posix/whole_file.h"
 #include "conformance/record/derive_profile.h"
 #include "conformance/record/measure_profile.h"
 #include "conformance/run/conform.h"
@@ -188,10 +187,9 @@ int conform(const ConformSettings& settings) {
   }
   CaseWaivers waivers;
   if (!settings.waivers.empty()) {
-    std::ifstream in(settings.waivers);
-    std::ostringstream text;
-    text << in.rdbuf();
-    if (std::string error = waivers.parse(text.str(), settings.waivers); !error.empty())
+    const WholeFile file = whole_file(settings.waivers);
+    if (!file.error.empty()) throw UsageError{settings.waivers + ": " + file.error};
+    if (std::string error = waivers.parse(file.text, settings.waivers); !error.empty())
       throw UsageError{std::move(error)};
   }
   if (settings.devices) setenv("CUVMM_DEVICES", std::to_string(settings.devices).c_str(), 1);

@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "api/posix/whole_file.h"
 #include "api/words.h"
 #include "rulebook/profile/profile.h"
 #include "tools/matrix/matrix_case.h"
@@ -154,16 +153,14 @@ MatrixInput load_matrix_input(const std::string& path) {
     if (loaded.error.empty()) return {{from_profile(loaded.profile)}, ""};
     return {{}, loaded.error};
   }
-  std::ifstream in(path);
-  if (!in) {
+  const WholeFile file = whole_file(path);
+  if (!file.error.empty()) {
     return {{},
-            path +
-                ": cannot be read: expected a JSON file, a TOML profile, the name of a built-in "
+            path + ": " + file.error +
+                ": expected a JSON file, a TOML profile, the name of a built-in "
                 "profile, or a folder of `cuvmm work`"};
   }
-  std::ostringstream text;
-  text << in.rdbuf();
-  return parse_matrix_json(text.str(), path);
+  return parse_matrix_json(file.text, path);
 }
 
 }  // namespace cuvmm::tools

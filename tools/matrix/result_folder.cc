@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "api/posix/whole_file.h"
 #include "api/words.h"
 #include "tools/matrix/matrix_case.h"
 #include "tools/work/result_file.h"
@@ -85,7 +86,7 @@ ResultFolder read_result_folder(const std::string& path) {
   std::map<std::tuple<bool, std::string, std::string>, Seen> seen;
   ResultFolder folder;
   for (const std::string& file : result_paths(path)) {
-    const ReadResult read = parse_result(whole_file(file), fs::path(file).filename().string());
+    const ReadResult read = parse_result(whole_file(file).text, fs::path(file).filename().string());
     if (!read.error.empty()) {
       folder.error = file + ": " + read.error;
       return folder;

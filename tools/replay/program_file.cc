@@ -5,10 +5,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <tuple>
+
+#include "api/posix/whole_file.h"
 
 namespace cuvmm::tools {
 
@@ -21,11 +22,9 @@ ProgramFile read_program(const std::string& path) {
   if (path == "-") {
     text.assign(std::istreambuf_iterator<char>(std::cin), {});
   } else {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored)) return {{}, path + " is a folder"};
-    std::ifstream file(path, std::ios::binary);
-    if (!file) return {{}, path + ": " + std::strerror(errno)};
-    text.assign(std::istreambuf_iterator<char>(file), {});
+    WholeFile file = whole_file(path);
+    if (!file.error.empty()) return {{}, path + ": " + file.error};
+    text = std::move(file.text);
   }
   ParsedProgram parsed = parse_program(text);
   std::stable_sort(parsed.errors.begin(), parsed.errors.end(), [](const auto& a, const auto& b) {

@@ -10,12 +10,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <sstream>
 #include <string_view>
 
+#include "api/posix/whole_file.h"
 #include "injected_failures/spec.h"
 #include "live/frames/suppression_text.h"
 #include "rulebook/base/limits.h"
@@ -104,14 +103,10 @@ CLI::Validator when_streams_work() {
 // then, so it is said before the program runs.
 void check_suppressions(const char* from, const std::string& file) {
   if (file.empty()) return;
-  std::error_code error;
-  if (std::filesystem::is_directory(file, error))
-    throw UsageError{fmt::format("{} {}: is a folder, not a file", from, file)};
-  std::ifstream in(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) throw UsageError{fmt::format("{} {}: cannot be read", from, file)};
+  const WholeFile read = whole_file(file);
+  if (!read.error.empty()) throw UsageError{fmt::format("{} {}: {}", from, file, read.error)};
   std::string message;
-  for (const std::string& error : live::read_suppressions(text).errors)
+  for (const std::string& error : live::read_suppressions(read.text).errors)
     message += (message.empty() ? "" : "\n") + file + ":" + error;
   if (!message.empty()) throw UsageError{message};
 }

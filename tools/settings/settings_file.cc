@@ -10,11 +10,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <string_view>
 #include <utility>
 
+#include "api/posix/whole_file.h"
 #include "rulebook/profile/toml_text.h"
 #include "tools/command_line/suggest.h"
 #include "tools/command_line/usage.h"
@@ -257,14 +257,10 @@ SettingsFile parse_settings(const std::string& text, const std::string& path, co
 }
 
 SettingsFile load_settings(const std::string& path, const CLI::App& app) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
-    throw UsageError{path + " is a folder; a file of settings was expected"};
-  }
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw UsageError{path + ": " + std::strerror(errno)};
-  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  return parse_settings(text, std::filesystem::absolute(path).lexically_normal().string(), app);
+  const WholeFile file = whole_file(path);
+  if (!file.error.empty()) throw UsageError{path + ": " + file.error};
+  return parse_settings(file.text, std::filesystem::absolute(path).lexically_normal().string(),
+                        app);
 }
 
 FoundFile find_settings(const std::string& folder) {

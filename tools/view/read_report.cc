@@ -3,9 +3,8 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
+#include "api/posix/whole_file.h"
 #include "tools/base/standard_streams.h"
 #include "tools/command_line/usage.h"
 #include "tools/report/process_report.h"
@@ -13,11 +12,9 @@
 namespace cuvmm::tools {
 
 Json read_report(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw UsageError{path + ": " + std::strerror(errno)};
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) throw UsageError{path + ": it cannot be read"};
-  ProcessReport report = parse_process_report(text, path, ReportOf::kRun);
+  const WholeFile file = whole_file(path);
+  if (!file.error.empty()) throw UsageError{path + ": " + file.error};
+  ProcessReport report = parse_process_report(file.text, path, ReportOf::kRun);
   if (!report.error.empty()) throw UsageError{report.error};
   for (const std::string& problem : report.problems) print_error("cuvmm: {}\n", problem);
   return std::move(report.value);

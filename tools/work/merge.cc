@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/work/merge.h"
 #include "api/fnv1a.h"
+#include "api/posix/whole_file.h"
 
 #include <algorithm>
 #include <bit>
@@ -24,7 +25,7 @@ std::uint64_t hash_of(const UnitResult& result) {
 
 std::vector<std::string> answers_in(const std::string& file, const std::string& unit) {
   const std::string name = fs::path(file).filename().string();
-  const ReadResult read = parse_result(whole_file(file), name);
+  const ReadResult read = parse_result(whole_file(file).text, name);
   for (const UnitResult& each : read.result.results) {
     if (each.unit != unit) continue;
     return each.answers.empty() ? std::vector<std::string>{each.status} : each.answers;
@@ -193,7 +194,7 @@ Merged Merger::finish() {
 Merged merge_folder(const std::string& folder, bool corpus) {
   Merger merger(corpus);
   for (const std::string& path : result_paths(folder))
-    merger.add(path, fs::path(path).filename().string(), whole_file(path));
+    merger.add(path, fs::path(path).filename().string(), whole_file(path).text);
   return merger.finish();
 }
 

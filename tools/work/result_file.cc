@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 namespace cuvmm::tools {
 
@@ -111,13 +109,6 @@ std::string result_name(const ShardResult& result, std::string_view text) {
 std::string shard_folder(const Job& job, const Shard& shard) {
   constexpr long kInOneFolder = 100;
   return fmt::format("{}/{:06}", job.label(), (shard.index - 1) / kInOneFolder);
-}
-
-std::string whole_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
 }
 
 std::vector<std::string> result_paths(const std::string& folder) {

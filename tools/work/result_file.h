@@ -63,8 +63,6 @@ std::string result_name(const ShardResult& result, std::string_view text);
 /// The folder in the results' folder where that shard's file lies, so that none gets too full.
 std::string shard_folder(const Job& job, const Shard& shard);
 
-/// The bytes of a file; "" where it cannot be read.
-std::string whole_file(const std::string& path);
 /// Every *.json below the folder, in the order of their names.
 std::vector<std::string> result_paths(const std::string& folder);
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "api/posix/whole_file.h"
 #include "conformance/record/record.h"
 #include "conformance/run/known_facts.h"
 #include "tools/base/temporary_folder.h"
@@ -54,7 +55,7 @@ std::string run_cases(const WorkTarget& target, const Job& job,
 std::vector<std::string> programs_in(const fs::path& folder) {
   std::vector<std::string> texts;
   for (const auto& each : fs::directory_iterator(folder)) {
-    if (each.path().extension() == ".cuvmm") texts.push_back(whole_file(each.path()));
+    if (each.path().extension() == ".cuvmm") texts.push_back(whole_file(each.path()).text);
   }
   std::sort(texts.begin(), texts.end());
   return texts;

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <map>
 
+#include "api/posix/whole_file.h"
 #include "tools/base/atomic_file.h"
 
 namespace cuvmm::tools {
@@ -37,7 +38,7 @@ class Journal {
     if (::flock(fd_, LOCK_EX | LOCK_NB) != 0)
       return "another process is at this shard (it holds " + path + ")";
     const std::string head = stamp_json(stamp).dump(-1, ' ', false, kReplace) + "\n";
-    const std::string text = whole_file(path);
+    const std::string text = whole_file(path).text;
     std::size_t whole = 0;
     if (text.rfind(head, 0) == 0) whole = read(text, head.size());
     // A line that was cut off goes, and so does what another driver answered.
@@ -101,7 +102,7 @@ bool find_finished(const ShardOrder& order, const fs::path& folder, const Stamp&
   for (const auto& each : fs::directory_iterator(folder, ignored)) {
     const std::string name = each.path().filename().string();
     if (name.rfind(prefix, 0) != 0 || each.path().extension() != ".json") continue;
-    const ReadResult read = parse_result(whole_file(each.path()), name);
+    const ReadResult read = parse_result(whole_file(each.path()).text, name);
     if (!read.error.empty() || read.result.stamp != stamp) continue;
     end.file = each.path().string();
     end.already = true;

@@ -5,11 +5,10 @@
 #include <stdlib.h>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <sstream>
 
 #include "rulebook/base/limits.h"
+#include "api/posix/whole_file.h"
 #include "tools/base/atomic_file.h"
 #include "tools/base/standard_streams.h"
 #include "tools/command_line/commands.h"
@@ -177,12 +176,10 @@ int merge(const WorkSettings& s) {
 int check(const WorkSettings& s) {
   std::size_t bad = 0;
   for (const std::string& path : s.files) {
-    std::ifstream in(path, std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
+    const WholeFile file = whole_file(path);
     const ReadResult read =
-        parse_result(text.str(), std::filesystem::path(path).filename().string());
-    std::string problem = in ? read.error : "cannot be read";
+        parse_result(file.text, std::filesystem::path(path).filename().string());
+    std::string problem = file.error.empty() ? read.error : file.error;
     const WorkKind kind = read.result.job.kind;
     if (problem.empty() && (kind == WorkKind::kConformance || kind == WorkKind::kPairs))
       problem = CaseJudge(read.result.job).contradiction(read.result);
