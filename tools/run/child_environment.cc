@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <sstream>
+#include <type_traits>
 
 #include "tools/run/elf_file.h"
 
@@ -95,6 +97,68 @@ std::string with_commas(const std::vector<std::string>& words) {
   return text;
 }
 
+// A member of RunSettings as its variable holds it; "" where the option was not given.
+template <auto member>
+std::string text_of(const RunSettings& options) {
+  const auto& value = options.*member;
+  using Value = std::decay_t<decltype(value)>;
+  if constexpr (std::is_same_v<Value, bool>) {
+    return value ? "1" : "";
+  } else if constexpr (std::is_same_v<Value, int>) {
+    return value > 0 ? std::to_string(value) : "";
+  } else if constexpr (std::is_same_v<Value, std::string>) {
+    return value;
+  } else {
+    return with_commas(value);
+  }
+}
+
+std::string text_of_limit(const RunSettings& options) {
+  return options.limit >= 0 ? std::to_string(options.limit) : "";  // 0: print all
+}
+
+// The options of `cuvmm run`, each with the variable that the shim or the emulator reads
+// (docs/environment.md). Without a function: the option reaches the program in another way, but
+// the variable answers the same question.
+struct RunVariable {
+  std::string_view option;
+  const char* variable;
+  std::string (*text)(const RunSettings&);
+};
+constexpr RunVariable kRunVariables[] = {
+    {"allow-multicast", "CUVMM_ALLOW_MULTICAST", text_of<&RunSettings::allow_multicast>},
+    {"async", "CUVMM_ASYNC", text_of<&RunSettings::async>},
+    {"blame", "CUVMM_BLAME", nullptr},  // the command judges by it
+    {"color", "CUVMM_COLOR", text_of<&RunSettings::color>},
+    {"debuginfod", "CUVMM_DEBUGINFOD", text_of<&RunSettings::debuginfod>},
+    {"devices", "CUVMM_DEVICES", text_of<&RunSettings::devices>},
+    {"driver", "CUVMM_DRIVER", nullptr},   // with --emulate, the emulator's libcuda
+    {"emulate", "CUVMM_DRIVER", nullptr},  // it says which libcuda, as --driver does
+    {"enforce", "CUVMM_ENFORCE", text_of<&RunSettings::enforce>},
+    {"fail", "CUVMM_FAIL", text_of<&RunSettings::fail>},
+    {"guard", "CUVMM_GUARD", text_of<&RunSettings::guard>},
+    {"hostile", "CUVMM_HOSTILE", text_of<&RunSettings::hostile>},
+    {"leak-check", "CUVMM_LEAK_CHECK", text_of<&RunSettings::leak_check>},
+    {"leaks-signal", "CUVMM_LEAKS_SIGNAL", text_of<&RunSettings::leaks_signal>},
+    {"limit", "CUVMM_LIMIT", text_of_limit},
+    {"live", "CUVMM_LIVE", text_of<&RunSettings::live>},
+    {"no-python-frames", "CUVMM_NO_PYTHON_FRAMES", text_of<&RunSettings::no_python_frames>},
+    {"no-symbols", "CUVMM_NO_SYMBOLS", text_of<&RunSettings::no_symbols>},
+    {"nvtx-include", "CUVMM_NVTX_INCLUDE", nullptr},  // not with --no-nvtx: add_nvtx()
+    {"poison", "CUVMM_POISON", text_of<&RunSettings::poison>},
+    {"quarantine", "CUVMM_QUARANTINE", text_of<&RunSettings::quarantine>},
+    {"quiet", "CUVMM_QUIET", text_of<&RunSettings::quiet>},
+    {"ring", "CUVMM_RING", text_of<&RunSettings::ring>},
+    {"stack-depth", "CUVMM_STACK_DEPTH", text_of<&RunSettings::stack_depth>},
+    {"streams", "CUVMM_STREAMS", text_of<&RunSettings::streams>},
+    {"suppressions", "CUVMM_SUPPRESSIONS", text_of<&RunSettings::suppressions>},
+    {"trace", "CUVMM_TRACE", text_of<&RunSettings::trace>},
+    {"trace-calls", "CUVMM_TRACE_CALLS", text_of<&RunSettings::trace_calls>},
+    {"trace-errors", "CUVMM_TRACE_ERRORS", text_of<&RunSettings::trace_errors>},
+    {"unordered", "CUVMM_UNORDERED", text_of<&RunSettings::unordered>},
+    {"verbose", "CUVMM_VERBOSE", text_of<&RunSettings::verbose>},
+};
+
 // Copies of NVTX in the program ask the library that this variable names. Another tool, which named
 // itself before, is asked by the shim.
 void add_nvtx(Environment& environment, const RunSettings& options, const Layout& layout) {
@@ -118,6 +182,11 @@ void add_nvtx(Environment& environment, const RunSettings& options, const Layout
 }
 
 }  // namespace
+
+std::string variable_of_run(std::string_view option) {
+  const auto* const found = std::ranges::find(kRunVariables, option, &RunVariable::option);
+  return found == std::end(kRunVariables) ? "" : found->variable;
+}
 
 Environment current_environment() {
   Environment result;
@@ -168,36 +237,11 @@ Environment child_environment(Environment environment, const RunSettings& option
     set("CUVMM_DRIVER", options.driver);
   }
   set("CUVMM_PROFILE", options.profile);
-  if (options.devices > 0) environment["CUVMM_DEVICES"] = std::to_string(options.devices);
-  set("CUVMM_STREAMS", options.streams);
-  set("CUVMM_HOSTILE", options.hostile);
-  if (options.enforce) environment["CUVMM_ENFORCE"] = "1";
-  set("CUVMM_SUPPRESSIONS", options.suppressions);
-  set("CUVMM_LEAK_CHECK", options.leak_check);
-  set("CUVMM_ASYNC", options.async);
-  if (options.unordered) environment["CUVMM_UNORDERED"] = "1";
-  add_nvtx(environment, options, layout);
-  set("CUVMM_TRACE", options.trace);
-  set("CUVMM_TRACE_CALLS", with_commas(options.trace_calls));
-  if (options.trace_errors) environment["CUVMM_TRACE_ERRORS"] = "1";
-  set("CUVMM_RING", options.ring);
-  set("CUVMM_FAIL", options.fail);
   set("CUVMM_FAIL_LOG", options.fail_log);
-  if (options.guard) environment["CUVMM_GUARD"] = "1";
-  if (options.quarantine > 0) environment["CUVMM_QUARANTINE"] = std::to_string(options.quarantine);
-  if (options.poison) environment["CUVMM_POISON"] = "1";
-  set("CUVMM_LIVE", options.live);
-  set("CUVMM_LEAKS_SIGNAL", options.leaks_signal);
-  if (options.no_python_frames) environment["CUVMM_NO_PYTHON_FRAMES"] = "1";
-  if (options.stack_depth > 0)
-    environment["CUVMM_STACK_DEPTH"] = std::to_string(options.stack_depth);
-  if (options.no_symbols) environment["CUVMM_NO_SYMBOLS"] = "1";
-  if (options.debuginfod) environment["CUVMM_DEBUGINFOD"] = "1";
-  set("CUVMM_COLOR", options.color);
-  if (options.limit >= 0) environment["CUVMM_LIMIT"] = std::to_string(options.limit);
-  if (options.quiet) environment["CUVMM_QUIET"] = "1";
-  if (options.verbose) environment["CUVMM_VERBOSE"] = "1";
-  if (options.allow_multicast) environment["CUVMM_ALLOW_MULTICAST"] = "1";
+  add_nvtx(environment, options, layout);
+  for (const RunVariable& one : kRunVariables) {
+    if (one.text) set(one.variable, one.text(options));
+  }
   return environment;
 }
 

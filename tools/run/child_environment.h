@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "tools/installation/layout.h"
 #include "tools/run/run_settings.h"
@@ -21,5 +22,9 @@ Environment current_environment();
 /// contradict the options are taken out. `report_folder` is where each process leaves its report.
 Environment child_environment(Environment current, const RunSettings& options, const Layout& layout,
                               const std::string& report_folder);
+
+/// The variable that answers the same question as an option of `cuvmm run` ("leak-check",
+/// "CUVMM_LEAK_CHECK"); "" where there is none.
+std::string variable_of_run(std::string_view option);
 
 }  // namespace cuvmm::tools

@@ -11,49 +11,12 @@
 
 #include "tools/base/standard_streams.h"
 #include "tools/command_line/usage.h"
+#include "tools/run/child_environment.h"
 
 namespace cuvmm::tools {
 
 namespace {
 
-// What the shim and the emulator read (docs/environment.md), by the options of `cuvmm run`.
-struct OptionVariable {
-  std::string_view key;
-  const char* variable;
-};
-constexpr OptionVariable kOfRun[] = {
-    {"allow-multicast", "CUVMM_ALLOW_MULTICAST"},
-    {"async", "CUVMM_ASYNC"},
-    {"blame", "CUVMM_BLAME"},
-    {"color", "CUVMM_COLOR"},
-    {"debuginfod", "CUVMM_DEBUGINFOD"},
-    {"devices", "CUVMM_DEVICES"},
-    {"driver", "CUVMM_DRIVER"},
-    {"emulate", "CUVMM_DRIVER"},  // it says which libcuda, as --emulate does
-    {"enforce", "CUVMM_ENFORCE"},
-    {"fail", "CUVMM_FAIL"},
-    {"guard", "CUVMM_GUARD"},
-    {"hostile", "CUVMM_HOSTILE"},
-    {"leak-check", "CUVMM_LEAK_CHECK"},
-    {"leaks-signal", "CUVMM_LEAKS_SIGNAL"},
-    {"limit", "CUVMM_LIMIT"},
-    {"live", "CUVMM_LIVE"},
-    {"no-python-frames", "CUVMM_NO_PYTHON_FRAMES"},
-    {"no-symbols", "CUVMM_NO_SYMBOLS"},
-    {"nvtx-include", "CUVMM_NVTX_INCLUDE"},
-    {"poison", "CUVMM_POISON"},
-    {"quarantine", "CUVMM_QUARANTINE"},
-    {"quiet", "CUVMM_QUIET"},
-    {"ring", "CUVMM_RING"},
-    {"stack-depth", "CUVMM_STACK_DEPTH"},
-    {"streams", "CUVMM_STREAMS"},
-    {"suppressions", "CUVMM_SUPPRESSIONS"},
-    {"trace", "CUVMM_TRACE"},
-    {"trace-calls", "CUVMM_TRACE_CALLS"},
-    {"trace-errors", "CUVMM_TRACE_ERRORS"},
-    {"unordered", "CUVMM_UNORDERED"},
-    {"verbose", "CUVMM_VERBOSE"},
-};
 constexpr std::string_view kRunsPrograms[] = {"run", "fail", "hostile"};
 constexpr std::string_view kLive[] = {"top", "map", "leaks"};
 
@@ -122,9 +85,7 @@ std::string variable_of(const std::string& command, const std::string& key) {
     return key == "folder" ? "CUVMM_LIVE" : "";
   }
   if (std::ranges::find(kRunsPrograms, command) == std::end(kRunsPrograms)) return "";
-  const auto* const found =
-      std::ranges::find_if(kOfRun, [&](const OptionVariable& one) { return one.key == key; });
-  return found == std::end(kOfRun) ? "" : found->variable;
+  return variable_of_run(key);
 }
 
 std::string variable_value(const std::string& command, const std::string& key) {
