@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "api/driver.h"
+#include "api/driver/driver.h"
 #include "fuzz/plain/record.h"
 
 namespace cuvmm::fuzz::plain {
