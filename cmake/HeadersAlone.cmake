@@ -3,7 +3,7 @@
 # what it uses. Those that have one are included first by it, which cuvmm_includes holds them to.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${CMAKE_SOURCE_DIR}"
   ${CMAKE_SOURCE_DIR}/api/*.h ${CMAKE_SOURCE_DIR}/bench/*.h ${CMAKE_SOURCE_DIR}/conformance/*.h ${CMAKE_SOURCE_DIR}/emulator/*.h
-  ${CMAKE_SOURCE_DIR}/fuzz/*.h ${CMAKE_SOURCE_DIR}/kernels/*.h ${CMAKE_SOURCE_DIR}/program/*.h ${CMAKE_SOURCE_DIR}/ring/*.h ${CMAKE_SOURCE_DIR}/rulebook/*.h ${CMAKE_SOURCE_DIR}/shim/*.h
+  ${CMAKE_SOURCE_DIR}/fuzz/*.h ${CMAKE_SOURCE_DIR}/kernels/*.h ${CMAKE_SOURCE_DIR}/program/*.h ${CMAKE_SOURCE_DIR}/recorder/*.h ${CMAKE_SOURCE_DIR}/frames/*.h ${CMAKE_SOURCE_DIR}/rulebook/*.h ${CMAKE_SOURCE_DIR}/shim/*.h
   ${CMAKE_SOURCE_DIR}/injected_failures/*.h ${CMAKE_SOURCE_DIR}/tools/*.h)
 set(units "")
 foreach(header IN LISTS headers)

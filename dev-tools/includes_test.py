@@ -21,11 +21,11 @@ BELOW = {
     "emulator": {"api", "kernels", "rulebook"},
     "injected_failures": {"api"},
     "include": set(),  # for programs of users
-    "ring": {"api"},
-    "live": {"api", "ring", "rulebook"},
-    "shim": {"api", "injected_failures", "include", "live", "ring", "rulebook"},
+    "frames": {"api"},
+    "recorder": {"api", "frames", "rulebook"},
+    "shim": {"api", "injected_failures", "frames", "include", "recorder", "rulebook"},
     "conformance": {"api", "program", "rulebook"},
-    "tools": {"api", "injected_failures", "live", "program", "ring", "rulebook", "conformance"},
+    "tools": {"api", "injected_failures", "frames", "program", "recorder", "rulebook", "conformance"},
     "fuzz": {"api", "program", "rulebook", "shim", "emulator", "tools"},
     "bench": {"api"},
     "examples": {"api", "include"},  # their stand-in for libcuda alone

@@ -29,7 +29,7 @@ NEEDED = {
 }
 # Other headers: of the C library and C++, of the system, of CUDA; of GoogleTest only the listener for users' tests.
 PLAIN = re.compile(r"[a-z_0-9]+(\.h)?|(sys|linux|asm|net|netinet|arpa|bits|vulkan)/.*|cuda\w*\.h|cxxabi\.h|gtest/gtest\.h|gmock/gmock\.h|cuvmm/.*")
-SHIPPED = ("api", "emulator", "injected_failures", "kernels", "live", "program", "ring", "rulebook", "shim", "tools", "conformance/run", "include")
+SHIPPED = ("api", "emulator", "injected_failures", "kernels", "frames", "program", "recorder", "rulebook", "shim", "tools", "conformance/run", "include")
 
 
 def headers(folders=SHIPPED):

@@ -23,7 +23,7 @@ TESTS = {
     "core": (["cuvmm_api_test", "cuvmm_check_test", "cuvmm_model_*", "cuvmm_order_test", "cuvmm_profile_test", "cuvmm_program_*",
               "cuvmm_rule_test"], []),
     "emulator": (["cuvmm_emulator_*", "cuvmm_nvml_test", "cuvmm_kernels_*", "cuvmm_runtime_*", "cuvmm_touch_test"], []),
-    "shim": (["cuvmm_shim_*", "cuvmm_live_test", "cuvmm_ring_test", "cuvmm_injected_failures_test"], ["shim.exports"]),
+    "shim": (["cuvmm_shim_*", "cuvmm_frames_test", "cuvmm_process_recorder_test", "cuvmm_injected_failures_test"], ["shim.exports"]),
     "conformance": (["cuvmm_case_test", "cuvmm_conform_test", "cuvmm_conformance_late_test", "cuvmm_conformance_emulator_test"], []),
     "fuzz": (["cuvmm_fuzz_*"], []),
     "tools": (["cuvmm_tools_*", "cuvmm_view_test", "cuvmm_doctor_test"], ["cuvmm_cli", "cuvmm_quick"]),
@@ -34,7 +34,7 @@ LEFT_OUT = ["cuvmm_conformance_regression_test", "cuvmm_conformance_shim_test"]
 # Folder: the areas that a change in it can break; any other folder can break all.
 FOLDERS = {
     "emulator": ["emulator", "conformance"], "kernels": ["emulator"],
-    "shim": ["shim", "tools"], "ring": ["shim", "tools"], "live": ["shim", "tools"], "injected_failures": ["shim"],
+    "shim": ["shim", "tools"], "recorder": ["shim", "tools"], "frames": ["shim", "tools"], "injected_failures": ["shim"],
     "conformance": ["conformance"],
     "fuzz": ["fuzz"],
     "tools": ["tools"], "dev-tools": ["tools"], "docs": ["tools"], "python": ["tools"], "bench": ["tools"], "examples": ["tools"],

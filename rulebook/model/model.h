@@ -162,7 +162,7 @@ class Model {
   /// The program closed a descriptor.
   void closed(int fd) { descriptors_.closed(fd); }
   void closed(int fd, const ClosedDescriptor& known) { descriptors_.closed(fd, known); }
-  /// Puts in what somebody else knew of the same process (live/reader.h).
+  /// Puts in what somebody else knew of the same process (recorder/holdings/reader.h).
   void restore(const Reservation& known) { vmm_.restore(known); }
   void restore(const Mapping& known) { vmm_.restore(known); }
   void restore(const Allocation& known) { vmm_.restore(known); }

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ring/writer.h"
 #include "shim/base/caller.h"
+#include "recorder/last_calls/writer.h"
 
 namespace cuvmm::shim {
 
@@ -33,7 +33,7 @@ struct alignas(64) ThreadState {
   std::size_t stripe = 0;         ///< shim/base/call_counter.h
   std::uint32_t thread = 0;       ///< the kernel's number of it, known once it has a stripe
   void* stacks = nullptr;         ///< shim/stack/stacks.cc
-  ring::ThreadPlace ring;         ///< shim/last_calls/ring_call.h
+  last_calls::ThreadPlace ring;   ///< shim/recorder/ring_call.h
   int* errno_place = nullptr;
   bool on_own_stack = false;  ///< shim/base/own_stack.h
   Care care = Care::kNone;

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "live/frames/runtime_frames.h"
-#include "live/frames/stack_text.h"
 #include "shim/base/own_stack.h"
 #include "shim/output/output.h"
+#include "frames/runtime_frames.h"
+#include "frames/stack_text.h"
 #include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {
@@ -17,13 +17,14 @@ namespace {
 
 std::string text(EntryPoint entry, StackId stack, const Origin& context_end) {
   std::vector<Frame> late = symbolize(stack), end = symbolize(context_end.stack);
-  const std::string runtime = live::take_runtime_frames(late);
-  live::take_runtime_frames(end);
-  return (runtime.empty() ? std::string(name(entry)) : runtime) + " in " + live::place_text(late) +
+  const std::string runtime = frames::take_runtime_frames(late);
+  frames::take_runtime_frames(end);
+  return (runtime.empty() ? std::string(name(entry)) : runtime) + " in " +
+         frames::place_text(late) +
          " came after the end of the driver, which exit() ends before the destructors of static "
          "objects, and answered CUDA_ERROR_DEINITIALIZED. The program had ended a context before, "
          "by call " +
-         std::to_string(context_end.call) + " in " + live::place_text(end) +
+         std::to_string(context_end.call) + " in " + frames::place_text(end) +
          ", and with it the context's memory, streams and events: give them back first, before "
          "main() returns";
 }

@@ -7,8 +7,8 @@
 #include "api/posix/cancel_off.h"
 #include "api/visit_call.h"
 #include "api/words.h"
-#include "ring/reading.h"
 #include "shim/base/runtime_call.h"
+#include "recorder/last_calls/reading.h"
 #include "shim/cause/after_end.h"
 #include "shim/cause/descriptor_facts.h"
 #include "shim/findings/arguments.h"
@@ -91,7 +91,7 @@ void Session::note_refusal(const Call& call, CUresult result, std::uint64_t inde
   const bool echo = result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED &&
                     capture_lost_.load(std::memory_order_relaxed);
   if (echo) return;
-  const bool late = ring::is_fault(static_cast<std::uint32_t>(result));
+  const bool late = last_calls::is_fault(static_cast<std::uint32_t>(result));
   Refusal refusal;
   refusal.entry = call.entry_point();
   refusal.purpose.what =

@@ -6,16 +6,16 @@
 #include "api/driver/driver.h"
 #include "api/posix/cancel_off.h"
 #include "api/words.h"
-#include "live/frames/stack_text.h"
-#include "ring/reading.h"
-#include "ring/text.h"
+#include "frames/stack_text.h"
+#include "recorder/last_calls/reading.h"
+#include "recorder/last_calls/text.h"
 #include "shim/base/interrupted.h"
 #include "shim/base/own_stack.h"
 #include "shim/end/fault_members.h"
-#include "shim/last_calls/ends.h"
-#include "shim/last_calls/ring_call.h"
 #include "shim/output/output.h"
 #include "shim/process/process.h"
+#include "shim/recorder/ends.h"
+#include "shim/recorder/ring_call.h"
 #include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {
@@ -41,15 +41,15 @@ std::vector<std::string> lines_of(const std::vector<std::uint64_t>& addresses) {
   return lines;
 }
 
-std::string image_error(ring::Reading& reading) {
+std::string image_error(last_calls::Reading& reading) {
   const auto* const image = reinterpret_cast<const std::byte*>(g_ring.image());
   if (!image) return "there is none";
-  return ring::read_image({image, sizeof(ring::Image)}, reading);
+  return last_calls::read_image({image, sizeof(last_calls::Image)}, reading);
 }
 
-std::string call_text(const ring::Reading& reading) {
-  const ring::CallSeen* const call = reading.call(reading.fault_call);
-  return call ? ring::call_text(reading, *call) : "a call";
+std::string call_text(const last_calls::Reading& reading) {
+  const last_calls::CallSeen* const call = reading.call(reading.fault_call);
+  return call ? last_calls::call_text(reading, *call) : "a call";
 }
 
 }  // namespace
@@ -61,10 +61,10 @@ void Process::open_ring() noexcept {
 }
 
 void Process::tell_fault(StackId stack) {
-  ring::Reading reading;
+  last_calls::Reading reading;
   if (!image_error(reading).empty()) return;
   std::string text = "cuvmm: fault: ";
-  text += ring::fault_words(reading.fault_result);
+  text += last_calls::fault_words(reading.fault_result);
   text += " (" + result_name(static_cast<CUresult>(reading.fault_result)) + "), seen at " +
           call_text(reading) + "\n";
   text += stack_text(symbolize(stack), "      ");
@@ -76,7 +76,7 @@ void Process::tell_fault(StackId stack) {
           "runs over its edge ends so.\n";
     }
   }
-  text += ring::explanation_text(reading, &lines_of, "    ");
+  text += last_calls::explanation_text(reading, &lines_of, "    ");
   if (!last_calls_.path().empty()) {
     text += "    the last calls: cuvmm explain-crash " + last_calls_.path() + "\n";
   }

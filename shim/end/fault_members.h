@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "ring/reading.h"
+#include "recorder/last_calls/reading.h"
 #include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {
 
 /// The object that the report's member "fault" is (docs/report.md). `stack` is of the call that
 /// returned the error; `file` has the last calls, "" for none.
-std::string fault_members(const ring::Reading& reading, const std::vector<Frame>& stack,
+std::string fault_members(const last_calls::Reading& reading, const std::vector<Frame>& stack,
                           std::vector<Frame> (*frames)(const std::vector<std::uint64_t>&),
                           const std::string& file);
 

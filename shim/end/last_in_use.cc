@@ -2,9 +2,9 @@
 // What a process has not given back when it ends, and what is no leak.
 #include <chrono>
 
-#include "live/in_use_text.h"
 #include "shim/base/reserve.h"
 #include "shim/objects/in_use.h"
+#include "recorder/holdings/in_use_text.h"
 #include "shim/process/process.h"
 #include "shim/stack/symbolizer.h"
 
@@ -34,12 +34,13 @@ bool Process::lists_in_use() const {
 std::string Process::in_use_listed() const {
   if (!lists_in_use()) return {};
   prepare_symbolizer();
-  return places_text(in_use_, live::kInUse) +
-         places_text(ended_with_context_, live::kEndedWithContext);
+  return places_text(in_use_, holdings::kInUse) +
+         places_text(ended_with_context_, holdings::kEndedWithContext);
 }
 
 std::string Process::in_use_sentence() const {
-  return live::in_use_sentence(sums_text(in_use_), sums_text(ended_with_context_), lists_in_use());
+  return holdings::in_use_sentence(sums_text(in_use_), sums_text(ended_with_context_),
+                                   lists_in_use());
 }
 
 }  // namespace cuvmm::shim

@@ -15,8 +15,8 @@
 #include <optional>
 
 #include "shim/base/ending.h"
-#include "shim/last_calls/ring_call.h"
 #include "shim/objects/alive.h"
+#include "shim/recorder/ring_call.h"
 
 namespace cuvmm::shim {
 
@@ -39,12 +39,12 @@ std::optional<std::uint64_t> times_asleep(std::uint32_t thread) {
   return std::strtoull(times + std::strlen("\nvoluntary_ctxt_switches:\t"), nullptr, 10);
 }
 
-bool in_a_call(const ring::Image& image, std::uint32_t thread) {
-  return std::any_of(std::begin(image.current), std::end(image.current),
-                     [&](const ring::CallRecord& call) {
-                       return ring::load(call.sequence) != 0 &&
-                              static_cast<std::uint32_t>(ring::load(call.who) >> 32) == thread;
-                     });
+bool in_a_call(const last_calls::Image& image, std::uint32_t thread) {
+  return std::any_of(
+      std::begin(image.current), std::end(image.current), [&](const last_calls::CallRecord& call) {
+        return last_calls::load(call.sequence) != 0 &&
+               static_cast<std::uint32_t>(last_calls::load(call.who) >> 32) == thread;
+      });
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ bool in_a_call(const ring::Image& image, std::uint32_t thread) {
 std::vector<std::uint32_t> sleepers() {
   constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 20'000'000};
   constexpr int kLooks = 6;  // one that is about to sleep may have to wait for a processor first
-  const ring::Image* const image = g_ring.image();
+  const last_calls::Image* const image = g_ring.image();
   std::vector<std::uint32_t> found;
   if (!image) return found;
   std::map<std::uint32_t, std::optional<std::uint64_t>> awake;

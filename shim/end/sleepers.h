@@ -10,7 +10,7 @@ namespace cuvmm::shim {
 
 /// In order. Looks again and again, for a tenth of a second at most: a thread that waits for a
 /// processor, and not for somebody, is none of them, nor one that is in a call of the driver. Empty
-/// where calls are not kept (shim/last_calls/last_calls.h), or where the kernel does not tell.
+/// where calls are not kept (shim/recorder/last_calls.h), or where the kernel does not tell.
 /// Takes no lock.
 std::vector<std::uint32_t> sleepers();
 

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "api/fnv1a.h"
-#include "live/frames/stack_text.h"
 #include "shim/base/own_stack.h"
 #include "shim/modules/module_map.h"
+#include "frames/stack_text.h"
 #include "shim/stack/python/names.h"
 #include "shim/stack/symbolizer.h"
 
@@ -41,14 +41,14 @@ std::uint64_t site_number(EntryPoint entry, StackId stack) {
   for (const std::uintptr_t address : stack_frames(stack)) {
     const ModuleMap::Place place = modules.find(address);
     if (place.path.empty()) continue;
-    add_text(hash, live::file_name(place.path));
+    add_text(hash, frames::file_name(place.path));
     add_number(hash, place.offset);
   }
   // The interpreter's own frames are alike for all lines of a program.
   for (const PythonWord word : stack_python(stack)) {
     const PythonName& line = python_name(word);
     if (!line.file) continue;
-    add_text(hash, live::file_name(line.file));
+    add_text(hash, frames::file_name(line.file));
     if (line.function) add_text(hash, line.function);
     add_number(hash, static_cast<std::uint64_t>(line.line));
   }

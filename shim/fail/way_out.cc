@@ -7,8 +7,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "live/frames/stack_text.h"
 #include "shim/modules/module_map.h"
+#include "frames/stack_text.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
@@ -16,7 +16,7 @@ namespace cuvmm::shim {
 namespace {
 
 bool of_the_system(std::string_view path) {
-  const std::string_view file = live::file_name(path);
+  const std::string_view file = frames::file_name(path);
   for (const std::string_view prefix : {"libc.so", "libc-", "ld-linux", "ld-2", "libcuvmm-shim"}) {
     if (file.starts_with(prefix)) return true;
   }

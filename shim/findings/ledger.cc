@@ -6,9 +6,9 @@
 #include <mutex>
 #include <new>
 
-#include "live/frames/runtime_frames.h"
 #include "shim/base/own_stack.h"
 #include "shim/findings/finding_members.h"
+#include "frames/runtime_frames.h"
 #include "shim/nvtx/ranges.h"
 #include "shim/stack/python/site.h"
 
@@ -22,7 +22,7 @@ void fill(Entry& entry) {
   if (entry.finding.runtime) {
     entry.runtime = entry.finding.runtime;
   } else {
-    std::string runtime = live::take_runtime_frames(entry.stack);
+    std::string runtime = frames::take_runtime_frames(entry.stack);
     if (entry.finding.entry != EntryPoint::kCount) entry.runtime = std::move(runtime);
   }
   entry.object_stacks.clear();
@@ -35,8 +35,8 @@ void fill(Entry& entry) {
     entry.object_memory.push_back(is_address(object.kind)
                                       ? nvtx::known_memory(object.value, object.size)
                                       : nvtx::KnownMemory());
-    live::take_runtime_frames(entry.object_stacks.emplace_back(symbolize(object.made.stack)));
-    live::take_runtime_frames(entry.ended_stacks.emplace_back(symbolize(object.ended.stack)));
+    frames::take_runtime_frames(entry.object_stacks.emplace_back(symbolize(object.made.stack)));
+    frames::take_runtime_frames(entry.ended_stacks.emplace_back(symbolize(object.ended.stack)));
   }
   entry.json = finding_members(entry);
 }

@@ -9,10 +9,10 @@
 #include <string>
 #include <utility>
 
-#include "live/frames/runtime_frames.h"
-#include "live/frames/stack_text.h"
 #include "shim/base/own_stack.h"
 #include "shim/findings/refusal_text.h"
+#include "frames/runtime_frames.h"
+#include "frames/stack_text.h"
 #include "shim/stack/python/site.h"
 
 namespace cuvmm::shim {
@@ -23,14 +23,14 @@ namespace {
 void leave_out_driver(std::vector<Frame>& frames) {
   const std::string driver = frames.empty() ? std::string() : frames.front().module;
   const auto outside = [&](const Frame& frame) {
-    return frame.module != driver && live::file_name(frame.module) != "libcuvmm-shim.so";
+    return frame.module != driver && frames::file_name(frame.module) != "libcuvmm-shim.so";
   };
   frames.erase(frames.begin(), std::ranges::find_if(frames, outside));
 }
 
 // Its name lives as long as the entry that it goes into: for ever.
 const char* runtime_of(std::vector<Frame>& frames) {
-  std::string name = live::take_runtime_frames(frames);
+  std::string name = frames::take_runtime_frames(frames);
   return name.empty() ? nullptr : (new std::string(std::move(name)))->c_str();
 }
 
@@ -106,7 +106,7 @@ void Refusals::describe(RefusalEntry& entry) {
   if (!entry.refusal.runtime) entry.refusal.runtime = runtime_of(entry.stack);
   if (entry.refusal.memory) {
     for (const HeldMemory::Creator& creator : entry.refusal.memory->held.creators) {
-      live::take_runtime_frames(entry.creators.emplace_back(symbolize(creator.stack)));
+      frames::take_runtime_frames(entry.creators.emplace_back(symbolize(creator.stack)));
     }
   }
   for (const Refusal::Aside& aside : entry.refusal.asides) {

@@ -2,10 +2,10 @@
 // Findings that the user does not want to see: the shim and the command read the same file.
 #pragma once
 
-#include "live/frames/suppressions.h"
+#include "frames/suppressions.h"
 
 namespace cuvmm::shim {
 
-using live::Suppressions;
+using frames::Suppressions;
 
 }  // namespace cuvmm::shim

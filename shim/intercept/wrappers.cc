@@ -5,13 +5,13 @@
 #include <optional>
 #include <string_view>
 
-#include "ring/reading.h"
+#include "recorder/last_calls/reading.h"
 #include "shim/fail/call_facts.h"
 #include "shim/fail/injector.h"
 #include "shim/intercept/follow.h"
-#include "shim/last_calls/ring_call.h"
 #include "shim/policy/data_policy.h"
 #include "shim/process/process.h"
+#include "shim/recorder/ring_call.h"
 
 namespace cuvmm::shim {
 
@@ -19,7 +19,7 @@ namespace {
 
 [[gnu::cold, gnu::noinline]] void end(RingCall& record, CUresult result, const Caller& caller) {
   const std::uint64_t sequence = record.returned(result);
-  if (ring::is_fault(static_cast<std::uint32_t>(result))) [[unlikely]]
+  if (last_calls::is_fault(static_cast<std::uint32_t>(result))) [[unlikely]]
     Process::get().note_fault(result, sequence, caller);
 }
 

@@ -13,13 +13,13 @@
 #include <utility>
 
 #include "api/words.h"
-#include "live/counted.h"
-#include "live/frames/runtime_frames.h"
-#include "live/frames/stack_text.h"
-#include "live/in_use_text.h"
-#include "live/words.h"
 #include "shim/modules/module_map.h"
 #include "shim/objects/alive.h"
+#include "frames/runtime_frames.h"
+#include "frames/stack_text.h"
+#include "recorder/holdings/counted.h"
+#include "recorder/holdings/in_use_text.h"
+#include "recorder/holdings/words.h"
 #include "shim/objects/object_table.h"
 #include "shim/output/json.h"
 #include "shim/stack/symbolizer.h"
@@ -33,9 +33,9 @@ constexpr const char* kMipmappedWords = "mipmapped array";
 constexpr const char* kPoolWords = "pool";
 constexpr const char* kImportedPieceWords = "imported piece of pool memory";
 
-live::Piece::Kind piece_kind(PlainMemory::Kind kind) {
+holdings::Piece::Kind piece_kind(PlainMemory::Kind kind) {
   using From = PlainMemory::Kind;
-  using To = live::Piece::Kind;
+  using To = holdings::Piece::Kind;
   switch (kind) {
     case From::kManaged:
       return To::kManaged;
@@ -84,11 +84,12 @@ class Places {
 void add_vmm(Places& places, const Model& model, const StillRunning& running) {
   const auto add_allocation = [&](const Allocation& a) {
     const bool by_mapping = a.references == 0 && a.mappings == 0;
-    if (!by_mapping) places.add(live::words(live::MemoryHeld{a, 0}), a.size, a.made);
+    if (!by_mapping) places.add(holdings::words(holdings::MemoryHeld{a, 0}), a.size, a.made);
   };
   const auto add_reservation = [&](const Reservation& r) {
-    places.add(model.holds_mapping(r) ? live::kReservationWords : live::kEmptyReservationWords,
-               r.size, r.made);
+    places.add(
+        model.holds_mapping(r) ? holdings::kReservationWords : holdings::kEmptyReservationWords,
+        r.size, r.made);
   };
   each_alive(model, running, add_allocation, add_reservation);
 }
@@ -98,8 +99,8 @@ void add_pools(Places& places, const Model& model, const StillRunning& running) 
   for (const auto& [base, m] : state.memory()) {
     const bool leak = m.pool_is_gone() && !m.imported && !running.works_with(m.made);
     if (leak) continue;
-    places.add(m.imported ? kImportedPieceWords : live::words(live::Piece::Kind::kPool), m.size,
-               m.made);
+    places.add(m.imported ? kImportedPieceWords : holdings::words(holdings::Piece::Kind::kPool),
+               m.size, m.made);
   }
   for (const auto& [handle, pool] : state.pools()) {
     const bool current = std::any_of(state.current().begin(), state.current().end(),
@@ -162,14 +163,14 @@ class Runtimes {
 
  private:
   bool in_runtime(std::uintptr_t address) const {
-    return live::file_name(map_.find(address - 1).path).starts_with("libcudart");
+    return frames::file_name(map_.find(address - 1).path).starts_with("libcudart");
   }
   static bool by_symbols(const char* what, StackId stack) {
     prepare_symbolizer();
     std::vector<Frame> frames = symbolize(stack);
     if (frames.empty()) return true;
-    if (!live::of_cuda_runtime(frames.front())) return frames.front().function.empty();
-    return !names_one_of(live::take_runtime_frames(frames), makers_of(what));
+    if (!frames::of_cuda_runtime(frames.front())) return frames.front().function.empty();
+    return !names_one_of(frames::take_runtime_frames(frames), makers_of(what));
   }
 
   const ModuleMap map_ = ModuleMap::of_this_process();
@@ -212,8 +213,8 @@ void add_retains(AllInUse& all, const ObjectTable::All& table) {
   }
 }
 
-std::vector<live::Sum> sums_of(const AllInUse& all) {
-  std::vector<live::Sum> sums;
+std::vector<holdings::Sum> sums_of(const AllInUse& all) {
+  std::vector<holdings::Sum> sums;
   std::vector<StackId> places;
   for (const InUse& one : all) {
     const auto same = std::ranges::find_if(sums, [&](const auto& s) { return s.what == one.what; });
@@ -222,7 +223,7 @@ std::vector<live::Sum> sums_of(const AllInUse& all) {
       sums.push_back({one.what});
       places.push_back(0);
     }
-    live::Sum& sum = sums[at];
+    holdings::Sum& sum = sums[at];
     sum.count += one.count;
     sum.bytes += one.bytes;
     if (one.count <= sum.made_there) continue;
@@ -230,11 +231,11 @@ std::vector<live::Sum> sums_of(const AllInUse& all) {
     places[at] = one.first.stack;
   }
   for (std::size_t i = 0; i < sums.size(); ++i) {
-    if (!live::grows(sums[i].what, sums[i].made_there, sums[i].count)) continue;
+    if (!holdings::grows(sums[i].what, sums[i].made_there, sums[i].count)) continue;
     if (t_state.care != Care::kAsInterrupted) prepare_symbolizer();
     std::vector<Frame> frames = symbolize(places[i]);
-    live::take_runtime_frames(frames);
-    sums[i].made_at = live::place_text(frames);
+    frames::take_runtime_frames(frames);
+    sums[i].made_at = frames::place_text(frames);
   }
   std::ranges::stable_sort(sums, [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   return sums;
@@ -248,7 +249,8 @@ AllInUse memory_in_use(const Model& model, const StillRunning& running) {
   add_pools(places, model, running);
   for (const auto& [base, m] : model.memory().all()) {
     const bool gone = m.kind == PlainMemory::Kind::kRegistered && unmapped(base, m.size);
-    places.add(gone ? live::kUnmappedWords : live::words(piece_kind(m.kind)), m.size, m.made);
+    places.add(gone ? holdings::kUnmappedWords : holdings::words(piece_kind(m.kind)), m.size,
+               m.made);
   }
   for (const auto& [handle, array] : model.arrays().all()) {
     const bool own = array.parent == 0 && array.external == 0;
@@ -260,7 +262,7 @@ AllInUse memory_in_use(const Model& model, const StillRunning& running) {
 AllInUse ended_with_context(const Model& model) {
   AllInUse all;
   for (const auto& [key, one] : model.memory().ended_with_context()) {
-    all.push_back({live::words(piece_kind(key.first)), one.count, one.size, one.first});
+    all.push_back({holdings::words(piece_kind(key.first)), one.count, one.size, one.first});
   }
   return all;
 }
@@ -286,13 +288,13 @@ void leave_out_the_runtimes(AllInUse& all) {
 
 std::string sums_text(const AllInUse& all) {
   std::string text;
-  for (const live::Sum& sum : sums_of(all)) text += (text.empty() ? "" : ", ") + sum_text(sum);
+  for (const holdings::Sum& sum : sums_of(all)) text += (text.empty() ? "" : ", ") + sum_text(sum);
   return text;
 }
 
 std::string sums_json(const AllInUse& all) {
   std::string text;
-  for (const live::Sum& sum : sums_of(all)) {
+  for (const holdings::Sum& sum : sums_of(all)) {
     text += text.empty() ? "[" : ",";
     text += "{\"what\":" + json_string(sum.what) + ",\"count\":" + std::to_string(sum.count) +
             ",\"bytes\":" + std::to_string(sum.bytes);
@@ -319,7 +321,7 @@ std::string places_text(AllInUse all, const char* state) {
     }
     text += '\n';
     std::vector<Frame> frames = symbolize(one.first.stack);
-    live::take_runtime_frames(frames);
+    frames::take_runtime_frames(frames);
     text += stack_text(frames, "      ");
   }
   return text;

@@ -2,10 +2,10 @@
 // Patterns of file names, of functions and of rules.
 #pragma once
 
-#include "live/frames/glob.h"
+#include "frames/glob.h"
 
 namespace cuvmm::shim {
 
-using live::glob_matches;
+using frames::glob_matches;
 
 }  // namespace cuvmm::shim

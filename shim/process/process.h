@@ -14,8 +14,8 @@
 #include "shim/driver/real_driver.h"
 #include "shim/findings/ledger.h"
 #include "shim/labels/labels.h"
-#include "shim/last_calls/last_calls.h"
 #include "shim/process/signals.h"
+#include "shim/recorder/last_calls.h"
 #include "shim/refusals/journal.h"
 #include "shim/report/report_file.h"
 #include "shim/session/session_run.h"
@@ -71,7 +71,7 @@ class Process : private DeathReport {
   /// be told.
   int tell_leaks() noexcept;
 
-  /// Where the last calls are kept (shim/last_calls/ring_call.h): from the first call on.
+  /// Where the last calls are kept (shim/recorder/ring_call.h): from the first call on.
   void need_ring() noexcept {
     if (last_calls_.unopened()) [[unlikely]]
       open_ring();

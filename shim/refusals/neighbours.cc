@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "api/location.h"
-#include "live/reader.h"
+#include "recorder/holdings/reader.h"
 
 namespace cuvmm::shim {
 
@@ -35,17 +35,17 @@ std::string program_named(int pid) {
   return name;
 }
 
-void add_shown(Neighbour& one, const live::Snapshot& now, int device) {
+void add_shown(Neighbour& one, const holdings::Snapshot& now, int device) {
   one.shows = true;
-  for (const live::MemoryHeld& m : now.memory) {
+  for (const holdings::MemoryHeld& m : now.memory) {
     const Allocation& a = m.allocation;
     const bool here = a.prop_known && device_of(a.prop.location) == device;
     if (here && !a.imported && !a.multicast) (a.mappings ? one.mapped : one.unmapped) += a.size;
   }
-  for (const live::Piece& p : now.pieces) {
+  for (const holdings::Piece& p : now.pieces) {
     if (p.device != device) continue;
-    if (p.kind == live::Piece::Kind::kPool) one.pools += p.size;
-    if (p.kind <= live::Piece::Kind::kManaged) one.plain += p.size;
+    if (p.kind == holdings::Piece::Kind::kPool) one.pools += p.size;
+    if (p.kind <= holdings::Piece::Kind::kManaged) one.plain += p.size;
   }
 }
 
@@ -53,13 +53,13 @@ void add_shown(Neighbour& one, const live::Snapshot& now, int device) {
 // the first change, and what is refused changes nothing.
 std::string visible_here() {
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  return std::string(visible ? visible : "-").substr(0, live::kTextBytes - 1);
+  return std::string(visible ? visible : "-").substr(0, holdings::kTextBytes - 1);
 }
 
 void add_live(std::vector<Neighbour>& all, const std::string& folder, int device) {
   std::vector<std::string> problems;
   const std::string visible = visible_here();
-  for (const live::View& view : live::open_all(folder, problems)) {
+  for (const holdings::View& view : holdings::open_all(folder, problems)) {
     // A device's number means the same only where the same devices are visible.
     if (view.pid() == ::getpid() || view.visible() != visible) continue;
     auto known =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which other processes hold memory of a device, where it can be told: by NVML, and by what
-// processes of this user show of themselves (live/reader.h).
+// processes of this user show of themselves (recorder/holdings/reader.h).
 #pragma once
 
 #include <cuda.h>

@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "live/writer.h"
 #include "shim/refusals/address_facts.h"
 #include "shim/refusals/driver_log.h"
 #include "shim/refusals/neighbours.h"
+#include "recorder/holdings/writer.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -108,9 +108,9 @@ pid_t start_neighbour(const std::string& folder, const char* visible, int& gate)
   if (child == 0) {
     ::close(ends[1]);
     ::setenv("CUDA_VISIBLE_DEVICES", visible, 1);
-    live::Writer writer;
+    holdings::Writer writer;
     const int error = writer.open(folder + "/" + visible + ".live", "libcuda.so.1");
-    live::MemoryHeld held;
+    holdings::MemoryHeld held;
     held.allocation.handle = 7;
     held.allocation.size = 2 << 20;
     held.allocation.mappings = 1;
@@ -140,7 +140,7 @@ TEST(Neighbours, WhatAProcessShowsIsToldWhereTheSameDevicesAreVisible) {
   ASSERT_EQ(::setenv("CUDA_VISIBLE_DEVICES", "1", 1), 0);
   EXPECT_EQ(neighbours_on(0, {}, folder, kLong).size(), 1u)
       << "who was refused its first call shows nothing itself";
-  live::Writer mine;
+  holdings::Writer mine;
   ASSERT_EQ(mine.open(folder + "/mine.live", "libcuda.so.1"), 0);
   const std::vector<Neighbour> all = neighbours_on(0, {}, folder, kLong);
   ASSERT_EQ(all.size(), 1u);

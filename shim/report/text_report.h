@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "live/frames/stack_text.h"
 #include "shim/findings/ledger.h"
+#include "frames/stack_text.h"
 
 namespace cuvmm::shim {
 

@@ -13,7 +13,7 @@
 #include "api/posix/cancel_off.h"
 #include "api/visit_call.h"
 #include "api/words.h"
-#include "live/words.h"
+#include "recorder/holdings/words.h"
 #include "rulebook/data/refused.h"
 #include "shim/base/runtime_call.h"
 #include "shim/findings/arguments.h"
@@ -191,13 +191,14 @@ AllInUse Session::in_use(std::chrono::milliseconds limit) {
       return v.objects.front().value == std::uint64_t(fd);
     });
     if (!one.dma_buf || leak || !history_.still_open(one)) continue;
-    all.push_back({live::words(live::Descriptor::Kind::kDmaBuf), 1, one.one.size, one.one.made});
+    all.push_back(
+        {holdings::words(holdings::Descriptor::Kind::kDmaBuf), 1, one.one.size, one.one.made});
   }
   for (const auto& [fd, one] : history_.model.exports()) {
     const Allocation* const a = history_.model.allocation(one.handle);
     const bool leak = !a || a->made.call > one.made.call;
     if (leak || !history_.still_exported(one)) continue;
-    all.push_back({live::words(live::Descriptor::Kind::kExported), 1, 0, one.made});
+    all.push_back({holdings::words(holdings::Descriptor::Kind::kExported), 1, 0, one.made});
   }
   return all;
 }

@@ -23,13 +23,13 @@
 #include "shim/findings/finding.h"
 #include "shim/findings/purpose.h"
 #include "shim/history/process_history.h"
-#include "shim/live/mirror.h"
-#include "shim/live/timeline.h"
 #include "shim/objects/in_use.h"
 #include "shim/policy/policies.h"
 #include "shim/policy/wait_policy.h"
 #include "shim/refusals/driver_log.h"
 #include "shim/refusals/neighbours.h"
+#include "shim/recorder/mirror.h"
+#include "shim/recorder/timeline.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
@@ -189,7 +189,8 @@ class alignas(64) Session {
   /// Delivers what is known of a call that the driver did not survive.
   void report_crash(const InFlight& call) noexcept;
 
-  /// From here on others see what this process holds (shim/live/mirror.h): by a file in `folder`.
+  /// From here on others see what this process holds (shim/recorder/mirror.h): by a file in
+  /// `folder`.
   void show_in(const std::string& folder, const std::string& driver) {
     const Locked lock(mutex_);
     mirror_.choose(folder, driver);

@@ -10,10 +10,10 @@
 #include "api/symbols/symbols.h"
 #include "shim/base/ending.h"
 #include "shim/base/runtime_call.h"
-#include "shim/last_calls/ends.h"
 #include "shim/objects/ended.h"
 #include "shim/policy/policies.h"
 #include "shim/policy/unknown_handles.h"
+#include "shim/recorder/ends.h"
 #include "shim/session/order_run.h"
 #include "shim/session/session.h"
 

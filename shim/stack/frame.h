@@ -2,11 +2,11 @@
 // One line of a stack: the shim's reports and the command's have the same.
 #pragma once
 
-#include "live/frames/frame.h"
+#include "frames/frame.h"
 
 namespace cuvmm::shim {
 
-using live::Frame;
-using live::Language;
+using frames::Frame;
+using frames::Language;
 
 }  // namespace cuvmm::shim

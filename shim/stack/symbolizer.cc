@@ -8,10 +8,10 @@
 #include <string_view>
 
 #include "api/posix/cancel_off.h"
-#include "live/frames/cxx_names.h"
-#include "live/frames/interleave.h"
 #include "shim/base/own_stack.h"
 #include "shim/modules/module_map.h"
+#include "frames/cxx_names.h"
+#include "frames/interleave.h"
 #include "shim/stack/python/names.h"
 #include "shim/stack/python/python_stack.h"
 #include "shim/symbolize/symbolize_abi.h"
@@ -45,7 +45,7 @@ std::atomic<CuvmmSymbolizeFunction> g_function{nullptr};
 void add_frame(void* context, const CuvmmSymbol* symbol) {
   auto& frames = *static_cast<std::vector<Frame>*>(context);
   Frame& frame = frames.emplace_back();
-  if (symbol->function) frame.function = live::demangled(symbol->function);
+  if (symbol->function) frame.function = frames::demangled(symbol->function);
   if (symbol->module) frame.module = symbol->module;
   frame.offset = symbol->offset;
   if (symbol->file) frame.file = symbol->file;
@@ -64,7 +64,7 @@ std::vector<Frame> without_symbols(std::span<const std::uintptr_t> addresses, bo
     if (!place.path.empty()) frame.offset = place.offset + 1;
     Dl_info info;
     if (!ask_loader || !::dladdr(reinterpret_cast<const void*>(address - 1), &info)) continue;
-    if (info.dli_sname) frame.function = live::demangled(info.dli_sname);
+    if (info.dli_sname) frame.function = frames::demangled(info.dli_sname);
     if (!frame.module.empty() || !info.dli_fname) continue;
     frame.module = info.dli_fname;  // /proc could not be read
     frame.offset = address - reinterpret_cast<std::uintptr_t>(info.dli_fbase);

@@ -5,7 +5,7 @@
 
 #include "api/driver/driver.h"
 #include "api/words.h"
-#include "ring/text.h"
+#include "recorder/last_calls/text.h"
 #include "tools/crash/crash_symbols.h"
 #include "tools/crash/crash_text.h"
 
@@ -13,32 +13,33 @@ namespace cuvmm::tools {
 
 namespace {
 
-Json call_json(const ring::Reading& reading, const ring::CallSeen& call) {
+Json call_json(const last_calls::Reading& reading, const last_calls::CallSeen& call) {
   Json value = {{"number", call.sequence},
                 {"thread", call.thread},
-                {"call", ring::call_text(reading, call)},
+                {"call", last_calls::call_text(reading, call)},
                 {"ns_before_end", call.ns}};
-  if (const ring::EntrySeen* entry = reading.entry(call)) value["function"] = entry->name;
-  if (call.end != ring::CallSeen::End::kPending) value["result"] = ring::end_text(call);
+  if (const last_calls::EntrySeen* entry = reading.entry(call)) value["function"] = entry->name;
+  if (call.end != last_calls::CallSeen::End::kPending) value["result"] = last_calls::end_text(call);
   return value;
 }
 
 template <class Seen>
 Json object_json(const Seen& object) {
-  Json value = {
-      {"what", ring::name(object.kind)}, {"value", hex_text(object.base)}, {"size", object.size}};
+  Json value = {{"what", last_calls::name(object.kind)},
+                {"value", hex_text(object.base)},
+                {"size", object.size}};
   if (object.device >= 0) value["device"] = object.device;
   value["made_by_call"] = object.made;
   return value;
 }
 
-Json end_json(const ring::Reading& reading, const ring::EndSeen& end) {
+Json end_json(const last_calls::Reading& reading, const last_calls::EndSeen& end) {
   Json value = object_json(end);
   value["ended_by_call"] = end.ended;
   value["ns_before_end"] = end.ns;
   value["thread"] = end.thread;
-  if (const ring::CallSeen* call = reading.call(end.call)) {
-    value["call"] = ring::call_text(reading, *call);
+  if (const last_calls::CallSeen* call = reading.call(end.call)) {
+    value["call"] = last_calls::call_text(reading, *call);
     value["number"] = call->sequence;
   }
   value["stack"] = crash_stack(reading.maps, end.frames);
@@ -47,7 +48,7 @@ Json end_json(const ring::Reading& reading, const ring::EndSeen& end) {
 
 }  // namespace
 
-Json crash_json(const ring::Reading& reading, std::size_t calls) {
+Json crash_json(const last_calls::Reading& reading, std::size_t calls) {
   Json value = {{"schema", 1},
                 {"pid", reading.pid},
                 {"program", reading.program},
@@ -56,25 +57,26 @@ Json crash_json(const ring::Reading& reading, std::size_t calls) {
                 {"total_calls", reading.total_calls},
                 {"lasted_ns", reading.lasted_ns},
                 {"torn", reading.torn}};
-  if (reading.state == ring::State::kSignal) value["signal"] = reading.signal;
+  if (reading.state == last_calls::State::kSignal) value["signal"] = reading.signal;
   if (reading.fault_result != 0) {
     value["fault"] = {{"result", result_name(static_cast<CUresult>(reading.fault_result))},
                       {"number", reading.fault_call}};
   }
   if (reading.address) {
     value["address"] = hex_text(*reading.address);
-    value["near"] = ring::near_address(reading, *reading.address);
+    value["near"] = last_calls::near_address(reading, *reading.address);
   }
   value["in_driver"] = Json::array();
-  for (const ring::CallSeen& call : reading.pending) {
+  for (const last_calls::CallSeen& call : reading.pending) {
     value["in_driver"].push_back(call_json(reading, call));
   }
   value["ended_objects"] = Json::array();
-  for (const ring::EndSeen* end : ring::last_ends(reading, ring::last_moment(reading), calls)) {
+  for (const last_calls::EndSeen* end :
+       last_calls::last_ends(reading, last_calls::last_moment(reading), calls)) {
     value["ended_objects"].push_back(end_json(reading, *end));
   }
   value["live"] = Json::array();
-  for (const ring::LiveSeen& live : reading.live) value["live"].push_back(object_json(live));
+  for (const last_calls::LiveSeen& live : reading.live) value["live"].push_back(object_json(live));
   value["calls"] = Json::array();
   const std::size_t count = std::min(calls, reading.calls.size());
   for (std::size_t i = reading.calls.size() - count; i < reading.calls.size(); ++i) {

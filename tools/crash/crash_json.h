@@ -2,12 +2,12 @@
 // What a file of last calls tells, for programs.
 #pragma once
 
-#include "ring/reading.h"
 #include "tools/base/json.h"
+#include "recorder/last_calls/reading.h"
 
 namespace cuvmm::tools {
 
 /// As docs/crashes.md describes it; the last `calls` calls.
-Json crash_json(const ring::Reading& reading, std::size_t calls);
+Json crash_json(const last_calls::Reading& reading, std::size_t calls);
 
 }  // namespace cuvmm::tools

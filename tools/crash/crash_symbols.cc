@@ -36,7 +36,7 @@ SymbolizeMaps find_symbolizer() {
 }
 
 // The module by the map alone: its first mapping is where it was loaded.
-live::Frame by_map(const std::string& maps, std::uint64_t address) {
+frames::Frame by_map(const std::string& maps, std::uint64_t address) {
   std::istringstream lines(maps);
   std::string path_before;
   std::uint64_t start_of_module = 0;
@@ -60,13 +60,13 @@ std::string base_name(const std::string& path) {
 
 }  // namespace
 
-std::vector<live::Frame> crash_frames(const std::string& maps,
-                                      const std::vector<std::uint64_t>& addresses) {
+std::vector<frames::Frame> crash_frames(const std::string& maps,
+                                        const std::vector<std::uint64_t>& addresses) {
   static const SymbolizeMaps symbolizer = find_symbolizer();
-  std::vector<live::Frame> frames;
+  std::vector<frames::Frame> frames;
   for (const std::uint64_t address : addresses) {
     struct Context {
-      std::vector<live::Frame>& frames;
+      std::vector<frames::Frame>& frames;
       std::uint64_t address;
     } context{frames, address};
     const auto sink = [](void* to, const Symbol* symbol) {
@@ -89,7 +89,7 @@ std::vector<live::Frame> crash_frames(const std::string& maps,
   return frames;
 }
 
-std::string frame_line(std::size_t number, const live::Frame& frame) {
+std::string frame_line(std::size_t number, const frames::Frame& frame) {
   std::string text = fmt::format("#{} ", number);
   if (!frame.function.empty()) text += frame.function + " ";
   // Python's files are often called alike, as __init__.py.
@@ -102,7 +102,7 @@ std::string frame_line(std::size_t number, const live::Frame& frame) {
 std::vector<std::string> crash_stack(const std::string& maps,
                                      const std::vector<std::uint64_t>& addresses) {
   std::vector<std::string> lines;
-  for (const live::Frame& frame : crash_frames(maps, addresses)) {
+  for (const frames::Frame& frame : crash_frames(maps, addresses)) {
     lines.push_back(frame_line(lines.size(), frame));
   }
   return lines;

@@ -6,17 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "live/frames/frame.h"
+#include "frames/frame.h"
 
 namespace cuvmm::tools {
 
 /// At least a frame for each address; functions and lines where libcuvmm-symbolize.so is beside the
 /// shim and the modules' files are still there. What lies in no module has its address as offset.
-std::vector<live::Frame> crash_frames(const std::string& maps,
-                                      const std::vector<std::uint64_t>& addresses);
+std::vector<frames::Frame> crash_frames(const std::string& maps,
+                                        const std::vector<std::uint64_t>& addresses);
 
 /// "#0 step() at train.cc:41 (app+0x1234)", "#1 step at /home/me/train.py:7 (Python)".
-std::string frame_line(std::size_t number, const live::Frame& frame);
+std::string frame_line(std::size_t number, const frames::Frame& frame);
 
 /// One line per frame.
 std::vector<std::string> crash_stack(const std::string& maps,

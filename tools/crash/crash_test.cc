@@ -8,7 +8,7 @@
 #include <fstream>
 #include <memory>
 
-#include "ring/writer.h"
+#include "recorder/last_calls/writer.h"
 #include "tools/crash/crash_json.h"
 #include "tools/crash/crash_symbols.h"
 #include "tools/crash/crash_text.h"
@@ -27,29 +27,30 @@ using ::testing::IsEmpty;
 class Left {
  public:
   Left() {
-    ring::fill_rows(image->entries);
+    last_calls::fill_rows(image->entries);
     writer.start(image.get());
     const auto call = writer.begin(me, EntryPoint::kMemUnmap, {0x700000000000, 2 << 20});
-    writer.note_end(me, {ring::ObjectKind::kMapping, 0, 0x700000000000, 2 << 20, 1, 2});
+    writer.note_end(me, {last_calls::ObjectKind::kMapping, 0, 0x700000000000, 2 << 20, 1, 2});
     writer.end(me, call, 0);
   }
   void hang() { writer.begin(me, EntryPoint::kStreamSynchronize, {0x33}); }
   void write(const std::string& path, std::uint64_t pid) {
     image->header.pid = pid;
     std::ofstream(path, std::ios::binary)
-        .write(reinterpret_cast<const char*>(image.get()), sizeof(ring::Image));
+        .write(reinterpret_cast<const char*>(image.get()), sizeof(last_calls::Image));
   }
-  ring::Reading read() const {
-    ring::Reading reading;
-    EXPECT_EQ(ring::read_image(
-                  {reinterpret_cast<const std::byte*>(image.get()), sizeof(ring::Image)}, reading),
-              "");
+  last_calls::Reading read() const {
+    last_calls::Reading reading;
+    EXPECT_EQ(
+        last_calls::read_image(
+            {reinterpret_cast<const std::byte*>(image.get()), sizeof(last_calls::Image)}, reading),
+        "");
     return reading;
   }
 
-  std::unique_ptr<ring::Image> image = std::make_unique<ring::Image>();
-  ring::Writer writer;
-  ring::ThreadPlace me;
+  std::unique_ptr<last_calls::Image> image = std::make_unique<last_calls::Image>();
+  last_calls::Writer writer;
+  last_calls::ThreadPlace me;
 };
 
 TEST(Xid, NamesAnAddress) {

@@ -2,10 +2,10 @@
 // cuvmm explain-crash FILE
 #include <memory>
 
-#include "ring/reading.h"
 #include "tools/base/standard_streams.h"
 #include "tools/command_line/commands.h"
 #include "tools/command_line/usage.h"
+#include "recorder/last_calls/reading.h"
 #include "tools/crash/crash_json.h"
 #include "tools/crash/crash_text.h"
 #include "tools/crash/xid.h"
@@ -21,7 +21,7 @@ struct CrashSettings {
 };
 
 // What the user knows of the address counts, whatever the file says.
-void take_address(const CrashSettings& settings, ring::Reading& reading) {
+void take_address(const CrashSettings& settings, last_calls::Reading& reading) {
   if (!settings.address.empty()) {
     reading.address = parse_address(settings.address);
     if (!reading.address) {
@@ -39,8 +39,8 @@ void take_address(const CrashSettings& settings, ring::Reading& reading) {
 }
 
 int explain(const CrashSettings& settings) {
-  ring::Reading reading;
-  const std::string problem = ring::read_file(settings.file, reading);
+  last_calls::Reading reading;
+  const std::string problem = last_calls::read_file(settings.file, reading);
   if (!problem.empty()) {
     print_error("cuvmm explain-crash: {}: {}\n", settings.file, problem);
     return kExitFailure;

@@ -12,8 +12,8 @@
 
 #include "api/driver/driver.h"
 #include "api/posix/process_start.h"
-#include "ring/reading.h"
-#include "ring/text.h"
+#include "recorder/last_calls/reading.h"
+#include "recorder/last_calls/text.h"
 #include "tools/report/report_merge.h"
 
 namespace cuvmm::tools {
@@ -27,17 +27,17 @@ bool is_request(int signal) {
 }
 
 // `went_on`: it became another program by exec, which left a file of its own.
-int signal_of(const ring::Reading& reading, const TreeResult& tree, bool went_on) {
-  if (reading.state == ring::State::kSignal) return reading.signal;
+int signal_of(const last_calls::Reading& reading, const TreeResult& tree, bool went_on) {
+  if (reading.state == last_calls::State::kSignal) return reading.signal;
   if (went_on) return 0;
   if (reading.pid == tree.pid && tree.signal != 0) return tree.signal;
   const auto found = tree.signals.find(static_cast<pid_t>(reading.pid));
   return found == tree.signals.end() ? 0 : found->second;
 }
 
-std::string where(const ring::Reading& reading) {
+std::string where(const last_calls::Reading& reading) {
   if (reading.pending.empty()) return "";
-  const ring::EntrySeen* const entry = reading.entry(reading.pending.back());
+  const last_calls::EntrySeen* const entry = reading.entry(reading.pending.back());
   return entry ? " in " + entry->name : "";
 }
 
@@ -48,7 +48,7 @@ std::string process_of(const std::string& file) {
 }
 
 // Why somebody will want to look; "" if nobody will.
-std::string reason(const ring::Reading& reading, const TreeResult& tree, bool went_on) {
+std::string reason(const last_calls::Reading& reading, const TreeResult& tree, bool went_on) {
   if (reading.fault_result != 0) {
     return "saw " + result_name(static_cast<CUresult>(reading.fault_result));
   }
@@ -57,7 +57,8 @@ std::string reason(const ring::Reading& reading, const TreeResult& tree, bool we
     return is_request(signal) ? "" : "was ended by " + signal_text(signal) + where(reading);
   }
   // Its parent knows how it ended. It did not exit, and exec comes between calls.
-  const bool cut = !went_on && reading.state == ring::State::kRunning && !reading.pending.empty();
+  const bool cut =
+      !went_on && reading.state == last_calls::State::kRunning && !reading.pending.empty();
   return cut && !tree.left_running ? "was ended" + where(reading) : "";
 }
 
@@ -76,8 +77,8 @@ std::vector<KeptRing> keep_rings(const std::string& folder, const TreeResult& tr
     const std::string& file = *at;
     const auto next = std::next(at);
     const bool went_on = next != files.end() && process_of(*next) == process_of(file);
-    ring::Reading reading;
-    const std::string problem = ring::read_file(file, reading);
+    last_calls::Reading reading;
+    const std::string problem = last_calls::read_file(file, reading);
     // In a folder that outlives the run there are files of other runs, and what others put there.
     if (all && (!problem.empty() || reading.run != mine)) continue;
     const std::string why = problem.empty() ? reason(reading, tree, went_on) : "";

@@ -9,8 +9,8 @@
 
 #include "api/documented_results/documented_results.h"
 #include "api/symbols/find_entry.h"
-#include "live/counted.h"
-#include "live/frames/runtime_frames.h"
+#include "frames/runtime_frames.h"
+#include "recorder/holdings/counted.h"
 
 namespace cuvmm::tools {
 
@@ -80,11 +80,11 @@ std::string place_text(const Json& stack) {
     const std::string file = member_text(frame, "file");
     const std::string module = file_of(member_text(frame, "module"));
     if (function.empty() && module.empty()) continue;
-    live::Frame whole;
+    frames::Frame whole;
     whole.function = function;
     whole.module = module;
     whole.file = file;
-    if (live::of_cuda_runtime(whole)) continue;
+    if (frames::of_cuda_runtime(whole)) continue;
     // A binding's own code, of which no line is known, says nothing.
     if (!python.empty() && (file.empty() || is_python(frame))) return python;
     std::string text = function.empty()

@@ -51,9 +51,9 @@ void print_json(const Json& value) {
   print_output("{}\n", value.dump(1, ' ', false, Json::error_handler_t::replace));
 }
 
-std::vector<live::View> chosen(const TopSettings& settings) {
+std::vector<holdings::View> chosen(const TopSettings& settings) {
   std::vector<std::string> problems;
-  std::vector<live::View> views = live::open_all(settings.folder, problems);
+  std::vector<holdings::View> views = holdings::open_all(settings.folder, problems);
   // In a screen that is drawn again and again they would come again and again.
   if (settings.once) {
     for (const std::string& problem : problems) print_error("cuvmm top: {}\n", problem);
@@ -65,7 +65,8 @@ std::vector<live::View> chosen(const TopSettings& settings) {
 std::vector<DeviceFiles> keepers_beside(const TopSettings& settings) {
   std::vector<std::string> problems;
   std::set<int> shown;
-  for (const live::View& view : live::open_all(settings.folder, problems)) shown.insert(view.pid());
+  for (const holdings::View& view : holdings::open_all(settings.folder, problems))
+    shown.insert(view.pid());
   return device_file_keepers(shown);
 }
 
@@ -75,7 +76,7 @@ std::size_t rows_of_screen() {
   return known ? size.ws_row - 4u : std::size_t{20};
 }
 
-std::string screen(const std::vector<live::View>& views, const Marks& marks,
+std::string screen(const std::vector<holdings::View>& views, const Marks& marks,
                    const TopSettings& settings, std::size_t rows) {
   if (views.empty()) {
     return "No process shows what it holds in " + settings.folder +
@@ -90,7 +91,7 @@ std::string screen(const std::vector<live::View>& views, const Marks& marks,
 }
 
 int top_once(const TopSettings& settings) {
-  const std::vector<live::View> views = chosen(settings);
+  const std::vector<holdings::View> views = chosen(settings);
   if (settings.json) {
     Json value = top_json(top_rows(views, mark_now(views)));
     if (settings.sharing) {
@@ -117,10 +118,10 @@ int top_once(const TopSettings& settings) {
 }
 
 // Files that are mapped already are not mapped again: of these only a few words are read.
-void look_again(std::vector<live::View>& views, const TopSettings& settings) {
-  std::erase_if(views, [](const live::View& view) { return !view.alive() || !view.current(); });
-  for (live::View& fresh : chosen(settings)) {
-    const bool known = std::any_of(views.begin(), views.end(), [&](const live::View& view) {
+void look_again(std::vector<holdings::View>& views, const TopSettings& settings) {
+  std::erase_if(views, [](const holdings::View& view) { return !view.alive() || !view.current(); });
+  for (holdings::View& fresh : chosen(settings)) {
+    const bool known = std::any_of(views.begin(), views.end(), [&](const holdings::View& view) {
       return view.path() == fresh.path();
     });
     if (!known) views.push_back(std::move(fresh));
@@ -144,7 +145,7 @@ bool is_screen() {
 int top_again_and_again(TopSettings settings) {
   const bool terminal = is_screen();
   Keys keys;
-  std::vector<live::View> views = chosen(settings);
+  std::vector<holdings::View> views = chosen(settings);
   Marks marks = mark_now(views);
   std::time_t marked = std::time(nullptr);
   constexpr auto kNewcomers = std::chrono::seconds(1);
@@ -239,8 +240,8 @@ void add_map(CLI::App& app, CommandLine& line) {
       "  cuvmm map --all 4711    each mapping by itself\n");
   command->callback([settings, &line] {
     if (settings->folder.empty()) settings->folder = live_folder();
-    const live::View view = view_of(settings->pid, settings->folder);
-    const live::Snapshot now = view.snapshot();
+    const holdings::View view = view_of(settings->pid, settings->folder);
+    const holdings::Snapshot now = view.snapshot();
     if (settings->json) {
       print_json(map_json(view, now));
     } else {
@@ -270,7 +271,7 @@ void add_leaks(CLI::App& app, CommandLine& line) {
       "Exits with 1 when something is given up and still pinned.\n");
   command->callback([settings, &line] {
     if (settings->folder.empty()) settings->folder = live_folder();
-    const live::View view = view_of(settings->pid, settings->folder);
+    const holdings::View view = view_of(settings->pid, settings->folder);
     if (const std::string closed = closed_to_us(settings->pid); !closed.empty()) {
       print_error("cuvmm leaks: {}\n", closed);
     }

@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "api/words.h"
-#include "live/counted.h"
-#include "live/words.h"
 #include "rulebook/check/check.h"
+#include "recorder/holdings/counted.h"
+#include "recorder/holdings/words.h"
 #include "tools/live/open_files.h"
 #include "tools/live/process_view.h"
 
@@ -40,7 +40,7 @@ Which which(const Violation& v) {
 
 class Growing {
  public:
-  Growing(const live::View& view, std::uint64_t since) : view_(view), since_(since) {}
+  Growing(const holdings::View& view, std::uint64_t since) : view_(view), since_(since) {}
   void add(const char* what, const Origin& made, std::uint64_t bytes) {
     if (made.call <= since_) return;
     // One place has several stacks: in other ranges of NVTX, or by two calls on one line of Python.
@@ -65,36 +65,36 @@ class Growing {
   using Lines = std::vector<std::tuple<std::string_view, std::string_view, int>>;
   Lines lines_of(std::uint32_t stack) const {
     Lines lines;
-    for (const live::PythonLine& one : view_.python(stack)) {
+    for (const frames::PythonLine& one : view_.python(stack)) {
       lines.emplace_back(one.function, one.file, one.line);
     }
     return lines;
   }
 
-  const live::View& view_;
+  const holdings::View& view_;
   const std::uint64_t since_;
   using Place = std::tuple<std::string, std::vector<std::uint64_t>, Lines>;
   std::map<Place, Grown> all_;
 };
 
-std::vector<Grown> grown_since(const live::View& view, const live::Snapshot& now,
+std::vector<Grown> grown_since(const holdings::View& view, const holdings::Snapshot& now,
                                std::uint64_t since) {
   Growing growing(view, since);
   for (const Reservation& r : now.reservations) {
-    growing.add(live::kReservationWords, r.made, r.size);
+    growing.add(holdings::kReservationWords, r.made, r.size);
   }
-  for (const live::MemoryHeld& m : now.memory) {
+  for (const holdings::MemoryHeld& m : now.memory) {
     if (m.allocation.multicast) continue;  // below
-    growing.add(live::words(m), m.allocation.made, m.allocation.size);
+    growing.add(holdings::words(m), m.allocation.made, m.allocation.size);
   }
-  for (const live::Descriptor& d : now.descriptors) {
+  for (const holdings::Descriptor& d : now.descriptors) {
     // Closed in a way that the shim does not see, as by close_range(), it is none any more.
     if (open_there(d.exported)) {
-      growing.add(live::words(d.kind), d.exported.made, d.exported.size);
+      growing.add(holdings::words(d.kind), d.exported.made, d.exported.size);
     }
   }
-  for (const live::Piece& p : now.pieces) growing.add(live::words(p.kind), p.made, p.size);
-  for (const live::Team& t : now.teams) growing.add("multicast object", t.made, t.size);
+  for (const holdings::Piece& p : now.pieces) growing.add(holdings::words(p.kind), p.made, p.size);
+  for (const holdings::Team& t : now.teams) growing.add("multicast object", t.made, t.size);
   return growing.take();
 }
 
@@ -136,19 +136,19 @@ std::string held_text(LiveStacks& stacks, const std::vector<Grown>& all) {
 
 }  // namespace
 
-Model model_of(const live::Snapshot& now) {
+Model model_of(const holdings::Snapshot& now) {
   Model model;
   for (const Reservation& r : now.reservations) model.restore(r);
   for (const Mapping& m : now.mappings) model.restore(m);
-  for (const live::MemoryHeld& m : now.memory) {
+  for (const holdings::MemoryHeld& m : now.memory) {
     // What a multicast object needs is more than what is shown of it.
     if (!m.allocation.multicast) model.restore(m.allocation);
   }
-  for (const live::Descriptor& d : now.descriptors) {
-    if (d.kind == live::Descriptor::Kind::kExported) model.restore(d.exported);
+  for (const holdings::Descriptor& d : now.descriptors) {
+    if (d.kind == holdings::Descriptor::Kind::kExported) model.restore(d.exported);
   }
-  for (const live::Piece& p : now.pieces) {
-    if (p.kind != live::Piece::Kind::kPool || p.left == 0) continue;
+  for (const holdings::Piece& p : now.pieces) {
+    if (p.kind != holdings::Piece::Kind::kPool || p.left == 0) continue;
     PoolMemory left;
     left.base = p.base;
     left.size = p.size;
@@ -160,7 +160,7 @@ Model model_of(const live::Snapshot& now) {
   return model;
 }
 
-Json in_use_json(const live::Snapshot& now, const Model& model) {
+Json in_use_json(const holdings::Snapshot& now, const Model& model) {
   struct Sum {
     std::uint64_t count = 0, bytes = 0;
   };
@@ -176,15 +176,16 @@ Json in_use_json(const live::Snapshot& now, const Model& model) {
   }
   for (const Reservation& r : now.reservations) {
     if (given_up.contains(r.base)) continue;
-    add(model.holds_mapping(r) ? live::kReservationWords : live::kEmptyReservationWords, r.size);
+    add(model.holds_mapping(r) ? holdings::kReservationWords : holdings::kEmptyReservationWords,
+        r.size);
   }
-  for (const live::MemoryHeld& m : now.memory) {
+  for (const holdings::MemoryHeld& m : now.memory) {
     const bool known = !m.allocation.multicast;
-    if (!known || !leaks(model, m.allocation)) add(live::words(m), m.allocation.size);
+    if (!known || !leaks(model, m.allocation)) add(holdings::words(m), m.allocation.size);
   }
-  for (const live::Piece& p : now.pieces) {
-    const bool leak = p.left != 0 || p.kind == live::Piece::Kind::kIpc;
-    if (!leak) add(live::words(p.kind), p.size);
+  for (const holdings::Piece& p : now.pieces) {
+    const bool leak = p.left != 0 || p.kind == holdings::Piece::Kind::kIpc;
+    if (!leak) add(holdings::words(p.kind), p.size);
   }
   Json list = Json::array();
   for (const auto& [what, sum] : sums) {
@@ -193,13 +194,13 @@ Json in_use_json(const live::Snapshot& now, const Model& model) {
   return list;
 }
 
-LiveLeaks find_live_leaks(const live::View& view, std::uint64_t since, int settle_ms) {
+LiveLeaks find_live_leaks(const holdings::View& view, std::uint64_t since, int settle_ms) {
   t_pid = view.pid();
   const Model earlier = model_of(view.snapshot());
   std::set<Which> before;
   for (const Violation& v : check_exit(earlier, &open_there, {})) before.insert(which(v));
   std::this_thread::sleep_for(std::chrono::milliseconds(settle_ms));
-  const live::Snapshot now = view.snapshot();
+  const holdings::Snapshot now = view.snapshot();
   LiveLeaks leaks;
   leaks.calls = now.calls;
   leaks.unseen = now.sums.missed + now.torn + (now.cut ? 1 : 0);
@@ -211,7 +212,7 @@ LiveLeaks find_live_leaks(const live::View& view, std::uint64_t since, int settl
   return leaks;
 }
 
-std::string leaks_text(const live::View& view, const LiveLeaks& leaks, std::uint64_t since,
+std::string leaks_text(const holdings::View& view, const LiveLeaks& leaks, std::uint64_t since,
                        bool marked) {
   LiveStacks stacks(view);
   std::string text =
@@ -240,7 +241,7 @@ std::string leaks_text(const live::View& view, const LiveLeaks& leaks, std::uint
   return text;
 }
 
-Json leaks_json(const live::View& view, const LiveLeaks& leaks, bool marked) {
+Json leaks_json(const holdings::View& view, const LiveLeaks& leaks, bool marked) {
   LiveStacks stacks(view);
   Json given_up = Json::array(), grown = Json::array();
   for (const Violation& v : leaks.given_up) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "live/reader.h"
 #include "rulebook/base/violation.h"
+#include "recorder/holdings/reader.h"
 #include "rulebook/model/model.h"
 #include "tools/base/json.h"
 
@@ -32,17 +32,17 @@ struct LiveLeaks {
 
 /// All that the process holds and that the rules do not call leaked, summed by kind as the member
 /// `in_use` of a report (docs/report.md). `model`: model_of(now).
-Json in_use_json(const live::Snapshot& now, const Model& model);
+Json in_use_json(const holdings::Snapshot& now, const Model& model);
 
 /// The model that check_exit() reads; what is not shown is not in it.
-Model model_of(const live::Snapshot& now);
+Model model_of(const holdings::Snapshot& now);
 
 /// Looks twice, `settle_ms` apart: what a call is just at work with is no leak. `since`: the number
 /// of a call, the mark; what was made before it is left out.
-LiveLeaks find_live_leaks(const live::View& view, std::uint64_t since, int settle_ms);
+LiveLeaks find_live_leaks(const holdings::View& view, std::uint64_t since, int settle_ms);
 
-std::string leaks_text(const live::View& view, const LiveLeaks& leaks, std::uint64_t since,
+std::string leaks_text(const holdings::View& view, const LiveLeaks& leaks, std::uint64_t since,
                        bool marked);
-Json leaks_json(const live::View& view, const LiveLeaks& leaks, bool marked);
+Json leaks_json(const holdings::View& view, const LiveLeaks& leaks, bool marked);
 
 }  // namespace cuvmm::tools

@@ -41,8 +41,8 @@ std::string place_of(const Allocation& a) {
   return text + (device >= 0 ? " of device " + std::to_string(device) : " of the host");
 }
 
-const char* name(live::Piece::Kind kind) {
-  using K = live::Piece::Kind;
+const char* name(holdings::Piece::Kind kind) {
+  using K = holdings::Piece::Kind;
   switch (kind) {
     case K::kDevice:
       return "cuMemAlloc";
@@ -62,8 +62,8 @@ const char* name(live::Piece::Kind kind) {
   return "memory";
 }
 
-const char* descriptor_text(live::Descriptor::Kind kind) {
-  using K = live::Descriptor::Kind;
+const char* descriptor_text(holdings::Descriptor::Kind kind) {
+  using K = holdings::Descriptor::Kind;
   if (kind == K::kReceived) return "received, and imported from as";
   return kind == K::kDmaBuf ? "a dma-buf" : "exported from";
 }
@@ -87,8 +87,8 @@ struct Row {
 
 class Drawing {
  public:
-  Drawing(const live::Snapshot& now, bool whole) : now_(now), whole_(whole) {
-    for (const live::MemoryHeld& m : now.memory) memory_[m.allocation.handle] = &m.allocation;
+  Drawing(const holdings::Snapshot& now, bool whole) : now_(now), whole_(whole) {
+    for (const holdings::MemoryHeld& m : now.memory) memory_[m.allocation.handle] = &m.allocation;
   }
 
   std::string text() {
@@ -172,7 +172,7 @@ class Drawing {
   }
 
   void unmapped() {
-    for (const live::MemoryHeld& m : now_.memory) {
+    for (const holdings::MemoryHeld& m : now_.memory) {
       const Allocation& a = m.allocation;
       if (a.mappings != 0) continue;
       text_ +=
@@ -185,7 +185,7 @@ class Drawing {
   }
 
   void teams() {
-    for (const live::Team& t : now_.teams) {
+    for (const holdings::Team& t : now_.teams) {
       text_ += fmt::format(
           "multicast object {}  {} for {}, {}; {} of this process bound in {}{} (call {})\n",
           hex_text(t.handle), t.size ? size_text(t.size) : std::string("some"),
@@ -196,8 +196,8 @@ class Drawing {
   }
 
   void descriptors() {
-    for (const live::Descriptor& d : now_.descriptors) {
-      const bool dma_buf = d.kind == live::Descriptor::Kind::kDmaBuf;
+    for (const holdings::Descriptor& d : now_.descriptors) {
+      const bool dma_buf = d.kind == holdings::Descriptor::Kind::kDmaBuf;
       text_ +=
           fmt::format("descriptor {}  {}{} (call {})\n", d.exported.fd, descriptor_text(d.kind),
                       dma_buf ? "" : " " + hex_text(d.exported.handle), d.exported.made.call);
@@ -205,7 +205,7 @@ class Drawing {
   }
 
   void pieces() {
-    for (const live::Piece& p : now_.pieces) {
+    for (const holdings::Piece& p : now_.pieces) {
       text_ +=
           fmt::format("{}  {} of {}{} (call {})\n", span_text(p.base, p.size),
                       p.size ? size_text(p.size) : std::string("some"), name(p.kind),
@@ -213,7 +213,7 @@ class Drawing {
     }
   }
 
-  const live::Snapshot& now_;
+  const holdings::Snapshot& now_;
   const bool whole_;
   std::map<Handle, const Allocation*> memory_;
   std::string text_;
@@ -221,7 +221,7 @@ class Drawing {
 
 }  // namespace
 
-std::string map_text(const live::View& view, const live::Snapshot& now, bool whole) {
+std::string map_text(const holdings::View& view, const holdings::Snapshot& now, bool whole) {
   std::string text =
       fmt::format("process {}, {}, after call {}\n", view.pid(), view.program(), now.calls);
   text += Drawing(now, whole).text();
@@ -235,7 +235,7 @@ std::string map_text(const live::View& view, const live::Snapshot& now, bool who
   return text;
 }
 
-Json map_json(const live::View& view, const live::Snapshot& now) {
+Json map_json(const holdings::View& view, const holdings::Snapshot& now) {
   Json reservations = Json::array(), mappings = Json::array(), memory = Json::array();
   Json descriptors = Json::array(), pieces = Json::array();
   for (const Reservation& r : now.reservations) {
@@ -249,7 +249,7 @@ Json map_json(const live::View& view, const live::Snapshot& now) {
                         {"access", access_of(m.access)},
                         {"call", m.made.call}});
   }
-  for (const live::MemoryHeld& m : now.memory) {
+  for (const holdings::MemoryHeld& m : now.memory) {
     const Allocation& a = m.allocation;
     memory.push_back({{"handle", hex_text(a.handle)},
                       {"size", a.size},
@@ -259,14 +259,14 @@ Json map_json(const live::View& view, const live::Snapshot& now) {
                       {"imported", a.imported},
                       {"call", a.made.call}});
   }
-  for (const live::Descriptor& d : now.descriptors) {
+  for (const holdings::Descriptor& d : now.descriptors) {
     descriptors.push_back({{"fd", d.exported.fd},
                            {"what", descriptor_text(d.kind)},
                            {"handle", hex_text(d.exported.handle)},
                            {"size", d.exported.size},
                            {"call", d.exported.made.call}});
   }
-  for (const live::Piece& p : now.pieces) {
+  for (const holdings::Piece& p : now.pieces) {
     pieces.push_back({{"base", hex_text(p.base)},
                       {"size", p.size},
                       {"what", name(p.kind)},
@@ -274,7 +274,7 @@ Json map_json(const live::View& view, const live::Snapshot& now) {
                       {"call", p.made.call}});
   }
   Json teams = Json::array();
-  for (const live::Team& t : now.teams) {
+  for (const holdings::Team& t : now.teams) {
     teams.push_back({{"handle", hex_text(t.handle)},
                      {"size", t.size},
                      {"devices", t.wanted},

@@ -4,14 +4,14 @@
 
 #include <string>
 
-#include "live/reader.h"
 #include "tools/base/json.h"
+#include "recorder/holdings/reader.h"
 
 namespace cuvmm::tools {
 
 /// Reservations with their mappings, then what is not reserved. Equal mappings side by side are one
 /// line, unless `whole`.
-std::string map_text(const live::View& view, const live::Snapshot& now, bool whole);
-Json map_json(const live::View& view, const live::Snapshot& now);
+std::string map_text(const holdings::View& view, const holdings::Snapshot& now, bool whole);
+Json map_json(const holdings::View& view, const holdings::Snapshot& now);
 
 }  // namespace cuvmm::tools

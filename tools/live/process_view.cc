@@ -14,10 +14,10 @@
 #include <sstream>
 #include <utility>
 
-#include "live/frames/interleave.h"
-#include "live/frames/runtime_frames.h"
 #include "tools/base/standard_streams.h"
 #include "tools/command_line/usage.h"
+#include "frames/interleave.h"
+#include "frames/runtime_frames.h"
 #include "tools/crash/crash_symbols.h"
 
 namespace cuvmm::tools {
@@ -34,12 +34,12 @@ int parent_of(int pid) {
 
 }  // namespace
 
-live::View view_of(int pid, const std::string& folder) {
+holdings::View view_of(int pid, const std::string& folder) {
   std::vector<std::string> problems;
-  std::vector<live::View> views = live::open_all(folder, problems);
+  std::vector<holdings::View> views = holdings::open_all(folder, problems);
   for (const std::string& problem : problems) print_error("cuvmm: {}\n", problem);
   std::string others;
-  for (live::View& view : views) {
+  for (holdings::View& view : views) {
     if (view.pid() == pid) return std::move(view);
     others += (others.empty() ? "" : ", ") + std::to_string(view.pid());
   }
@@ -60,9 +60,9 @@ std::string closed_to_us(int pid) {
       maps, std::strerror(errno));
 }
 
-std::vector<live::View> tree_of(int root, std::vector<live::View> views) {
-  std::vector<live::View> inside;
-  for (live::View& view : views) {
+std::vector<holdings::View> tree_of(int root, std::vector<holdings::View> views) {
+  std::vector<holdings::View> inside;
+  for (holdings::View& view : views) {
     std::set<int> seen;
     for (int pid = view.pid(); pid > 0 && seen.insert(pid).second; pid = parent_of(pid)) {
       if (pid != root) continue;
@@ -73,35 +73,35 @@ std::vector<live::View> tree_of(int root, std::vector<live::View> views) {
   return inside;
 }
 
-LiveStacks::LiveStacks(const live::View& view) : view_(view) {
+LiveStacks::LiveStacks(const holdings::View& view) : view_(view) {
   std::ifstream file(fmt::format("/proc/{}/maps", view.pid()));
   maps_.assign(std::istreambuf_iterator<char>(file), {});
 }
 
-const std::vector<live::Frame>& LiveStacks::frames(std::uint32_t id) {
+const std::vector<frames::Frame>& LiveStacks::frames(std::uint32_t id) {
   const auto [found, fresh] = known_.try_emplace(id);
   if (fresh) {
     found->second =
-        live::with_python_frames(crash_frames(maps_, view_.stack(id)), view_.python(id));
+        frames::with_python_frames(crash_frames(maps_, view_.stack(id)), view_.python(id));
     // Where the program called the runtime is where its own stack begins.
-    live::take_runtime_frames(found->second);
+    frames::take_runtime_frames(found->second);
   }
   return found->second;
 }
 
 std::string LiveStacks::text(std::uint32_t id, const std::string& indent) {
-  const std::vector<live::Frame>& all = frames(id);
-  const bool python = std::ranges::any_of(all, &live::Frame::python);
+  const std::vector<frames::Frame>& all = frames(id);
+  const bool python = std::ranges::any_of(all, &frames::Frame::python);
   std::string text;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!python || !live::of_interpreter(all[i])) text += indent + frame_line(i, all[i]) + "\n";
+    if (!python || !frames::of_interpreter(all[i])) text += indent + frame_line(i, all[i]) + "\n";
   }
   return text;
 }
 
 std::vector<std::string> LiveStacks::lines(std::uint32_t id) {
   std::vector<std::string> lines;
-  for (const live::Frame& frame : frames(id)) lines.push_back(frame_line(lines.size(), frame));
+  for (const frames::Frame& frame : frames(id)) lines.push_back(frame_line(lines.size(), frame));
   return lines;
 }
 

@@ -54,7 +54,7 @@ bool tell_again(std::vector<SharedMemory>& all, int pid, int fd, const std::stri
 }
 
 // Who else has this very file open.
-void add_openers(const live::Descriptor& mine, int pid, const std::vector<int>& pids,
+void add_openers(const holdings::Descriptor& mine, int pid, const std::vector<int>& pids,
                  SharedMemory& memory) {
   const int fd = mine.exported.fd;
   const std::string link = link_of(pid, fd);
@@ -71,7 +71,7 @@ void add_openers(const live::Descriptor& mine, int pid, const std::vector<int>& 
 
 }  // namespace
 
-std::vector<SharedMemory> shared_memory(const std::vector<live::View>& views) {
+std::vector<SharedMemory> shared_memory(const std::vector<holdings::View>& views) {
   const std::vector<int> pids = processes_of_user();
   std::map<std::uint64_t, SharedMemory> named;
   std::vector<SharedMemory> all;
@@ -80,11 +80,11 @@ std::vector<SharedMemory> shared_memory(const std::vector<live::View>& views) {
     if (memory.size == 0) memory.size = size;
     memory.holders.push_back({pid, std::move(how)});
   };
-  for (const live::View& view : views) {
-    const live::Snapshot now = view.snapshot();
+  for (const holdings::View& view : views) {
+    const holdings::Snapshot now = view.snapshot();
     std::size_t compared = 0;
-    for (const live::Descriptor& d : now.descriptors) {
-      const bool received = d.kind == live::Descriptor::Kind::kReceived;
+    for (const holdings::Descriptor& d : now.descriptors) {
+      const bool received = d.kind == holdings::Descriptor::Kind::kReceived;
       const std::string how =
           fmt::format("{}descriptor {}", received ? "received " : "", d.exported.fd);
       if (tell_again(all, view.pid(), d.exported.fd, how)) continue;
@@ -100,13 +100,13 @@ std::vector<SharedMemory> shared_memory(const std::vector<live::View>& views) {
         add(d.shared, d.exported.size, holder.pid, std::move(holder.how));
       }
     }
-    for (const live::MemoryHeld& m : now.memory) {
+    for (const holdings::MemoryHeld& m : now.memory) {
       if (m.shared == 0) continue;
       add(m.shared, m.allocation.size, view.pid(),
           (m.allocation.imported ? "import " : "handle ") + hex_text(m.allocation.handle));
     }
-    for (const live::Piece& p : now.pieces) {
-      if (p.kind != live::Piece::Kind::kIpc) continue;
+    for (const holdings::Piece& p : now.pieces) {
+      if (p.kind != holdings::Piece::Kind::kIpc) continue;
       add(p.more, p.size, view.pid(), "IPC memory " + hex_text(p.base));
     }
   }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "live/reader.h"
+#include "recorder/holdings/reader.h"
 
 namespace cuvmm::tools {
 
@@ -23,7 +23,7 @@ struct SharedMemory {
 /// By the names that memory has on this machine, and by the kernel, which tells whether two open
 /// descriptors are of one file (kcmp): also of processes of this user that show nothing. An import
 /// of a driver's device file whose descriptor is closed cannot be matched.
-std::vector<SharedMemory> shared_memory(const std::vector<live::View>& views);
+std::vector<SharedMemory> shared_memory(const std::vector<holdings::View>& views);
 
 std::string sharing_text(const std::vector<SharedMemory>& shared);
 

@@ -26,9 +26,9 @@ std::string signed_size(std::int64_t bytes) {
   return (bytes < 0 ? "-" : "+") + size;
 }
 
-std::uint64_t plain(const live::Sums& sums) { return sums.plain_bytes + sums.pool_bytes; }
-std::uint64_t foreign(const live::Sums& sums) { return sums.imported + sums.ipc_bytes; }
-std::uint64_t descriptors(const live::Sums& sums) {
+std::uint64_t plain(const holdings::Sums& sums) { return sums.plain_bytes + sums.pool_bytes; }
+std::uint64_t foreign(const holdings::Sums& sums) { return sums.imported + sums.ipc_bytes; }
+std::uint64_t descriptors(const holdings::Sums& sums) {
   return sums.exports + sums.received + sums.dma_bufs;
 }
 
@@ -50,19 +50,19 @@ std::string short_size(std::uint64_t bytes) {
                : fmt::format("{:.1f}{}", value, kUnits[unit]);
 }
 
-std::uint64_t physical(const live::Sums& sums) {
+std::uint64_t physical(const holdings::Sums& sums) {
   return sums.used + sums.unused + plain(sums) + foreign(sums);
 }
 
-Marks mark_now(const std::vector<live::View>& views) {
+Marks mark_now(const std::vector<holdings::View>& views) {
   Marks marks;
-  for (const live::View& view : views) marks[view.pid()] = physical(view.sums());
+  for (const holdings::View& view : views) marks[view.pid()] = physical(view.sums());
   return marks;
 }
 
-std::vector<TopRow> top_rows(const std::vector<live::View>& views, const Marks& marks) {
+std::vector<TopRow> top_rows(const std::vector<holdings::View>& views, const Marks& marks) {
   std::vector<TopRow> rows;
-  for (const live::View& view : views) {
+  for (const holdings::View& view : views) {
     TopRow row{view.pid(), std::filesystem::path(view.program()).filename().string(), view.sums(),
                0};
     const auto before = marks.find(row.pid);
@@ -79,12 +79,12 @@ std::vector<TopRow> top_rows(const std::vector<live::View>& views, const Marks& 
 std::string top_text(const std::vector<TopRow>& rows, std::size_t lines) {
   std::string text = fmt::format(kLine, "PID", "PROGRAM", "RESERVED", "MAPPED", "UNUSED", "PLAIN",
                                  "FOREIGN", "FDS", "GROWTH");
-  live::Sums all{};
+  holdings::Sums all{};
   std::int64_t growth = 0;
   std::uint64_t missed = 0;
   std::size_t shown = 0;
   for (const TopRow& row : rows) {
-    const live::Sums& s = row.sums;
+    const holdings::Sums& s = row.sums;
     all.reserved += s.reserved;
     all.used += s.used;
     all.unused += s.unused;
@@ -113,7 +113,7 @@ std::string top_text(const std::vector<TopRow>& rows, std::size_t lines) {
 Json top_json(const std::vector<TopRow>& rows) {
   Json all = Json::array();
   for (const TopRow& row : rows) {
-    const live::Sums& s = row.sums;
+    const holdings::Sums& s = row.sums;
     const auto part = [](std::uint64_t count, std::uint64_t bytes) {
       return Json{{"count", count}, {"bytes", bytes}};
     };

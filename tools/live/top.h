@@ -7,27 +7,27 @@
 #include <string>
 #include <vector>
 
-#include "live/reader.h"
 #include "tools/base/json.h"
+#include "recorder/holdings/reader.h"
 
 namespace cuvmm::tools {
 
 struct TopRow {
   int pid = 0;
   std::string program;
-  live::Sums sums{};
+  holdings::Sums sums{};
   std::int64_t growth = 0;  ///< of physical bytes, since the mark
 };
 
 /// Physical bytes that a process holds, its own and others'.
-std::uint64_t physical(const live::Sums& sums);
+std::uint64_t physical(const holdings::Sums& sums);
 
 /// By pid: what each process held at the mark. A process that came later is measured from nothing.
 using Marks = std::map<int, std::uint64_t>;
-Marks mark_now(const std::vector<live::View>& views);
+Marks mark_now(const std::vector<holdings::View>& views);
 
 /// The largest first.
-std::vector<TopRow> top_rows(const std::vector<live::View>& views, const Marks& marks);
+std::vector<TopRow> top_rows(const std::vector<holdings::View>& views, const Marks& marks);
 
 /// A table of at most 80 columns and `lines` rows, and a line with the sums.
 std::string top_text(const std::vector<TopRow>& rows, std::size_t lines);

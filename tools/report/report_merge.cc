@@ -10,7 +10,7 @@
 #include <set>
 #include <tuple>
 
-#include "live/in_use_text.h"
+#include "recorder/holdings/in_use_text.h"
 #include "tools/report/ipc_order.h"
 
 namespace cuvmm::tools {
@@ -122,7 +122,7 @@ class Sums {
       list.push_back({{"what", what}, {"count", sum.count}, {"bytes", sum.bytes}});
       const auto most =
           std::ranges::max_element(sum.places, {}, [](const auto& place) { return place.second; });
-      if (most == sum.places.end() || !live::grows(what, most->second, sum.count)) continue;
+      if (most == sum.places.end() || !holdings::grows(what, most->second, sum.count)) continue;
       list.back()["made_at"] = most->first;
       list.back()["made_there"] = most->second;
     }

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "live/in_use_text.h"
+#include "recorder/holdings/in_use_text.h"
 #include "tools/report/text/findings_table.h"
 
 namespace cuvmm::tools {
@@ -73,18 +73,18 @@ std::string sums_text(const Json& report, const char* key) {
   std::string text;
   for (const Json& one : *list) {
     if (!text.empty()) text += ", ";
-    text +=
-        printable(live::sum_text({one["what"].get<std::string>(), one["count"].get<std::uint64_t>(),
-                                  one["bytes"].get<std::uint64_t>(), one.value("made_at", ""),
-                                  one.value("made_there", std::uint64_t{0})}));
+    text += printable(
+        holdings::sum_text({one["what"].get<std::string>(), one["count"].get<std::uint64_t>(),
+                            one["bytes"].get<std::uint64_t>(), one.value("made_at", ""),
+                            one.value("made_there", std::uint64_t{0})}));
   }
   return text;
 }
 
 std::string in_use_text(const Json& report) {
-  const std::string text =
-      live::in_use_sentence(sums_text(report, "in_use"), sums_text(report, "ended_with_context"),
-                            report.value("in_use_listed", false));
+  const std::string text = holdings::in_use_sentence(sums_text(report, "in_use"),
+                                                     sums_text(report, "ended_with_context"),
+                                                     report.value("in_use_listed", false));
   return text.empty() ? text : "cuvmm: " + text + "\n";
 }
 

@@ -347,7 +347,7 @@ LastStates left_by_processes(const Environment& environment) {
   };
   LastStates states{folder("CUVMM_LIVE"), folder("CUVMM_RING"), {}};
   const std::string suppressions = value_of(environment, "CUVMM_SUPPRESSIONS");
-  if (!suppressions.empty()) states.suppressions = live::Suppressions::load(suppressions);
+  if (!suppressions.empty()) states.suppressions = frames::Suppressions::load(suppressions);
   return states;
 }
 

@@ -16,12 +16,12 @@
 
 #include "api/posix/whole_file.h"
 #include "injected_failures/spec.h"
-#include "live/frames/suppression_text.h"
 #include "rulebook/base/limits.h"
 #include "tools/command_line/commands.h"
 #include "tools/command_line/help_formatter.h"
 #include "tools/command_line/suggest.h"
 #include "tools/command_line/usage.h"
+#include "frames/suppression_text.h"
 #include "tools/report/blame/own_code.h"
 #include "tools/run/hostile_words.h"
 #include "tools/run/run.h"
@@ -106,7 +106,7 @@ void check_suppressions(const char* from, const std::string& file) {
   const WholeFile read = whole_file(file);
   if (!read.error.empty()) throw UsageError{fmt::format("{} {}: {}", from, file, read.error)};
   std::string message;
-  for (const std::string& error : live::read_suppressions(read.text).errors)
+  for (const std::string& error : frames::read_suppressions(read.text).errors)
     message += (message.empty() ? "" : "\n") + file + ":" + error;
   if (!message.empty()) throw UsageError{message};
 }

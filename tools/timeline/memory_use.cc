@@ -9,7 +9,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-using O = live::TimelineObject;
+using O = timeline::Object;
 
 void add_use(MemoryUse& use, const ProcessTimeline& timeline, std::int64_t ns) {
   // At one moment a handle stands for one allocation.

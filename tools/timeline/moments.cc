@@ -9,7 +9,7 @@
 namespace cuvmm::tools {
 
 Moments::Moments(const ProcessTimeline& timeline) : timeline_(timeline) {
-  using O = live::TimelineObject;
+  using O = timeline::Object;
   for (const Life& life : timeline.lives) {
     if (life.begin_ns >= 0) calls_.emplace(life.begin_call, life.begin_ns);
     if (!life.alive()) calls_.emplace(life.end_call, life.end_ns);
@@ -40,7 +40,7 @@ const Life* Moments::life_of(const Json& object) const {
 }
 
 const Life* Moments::memory_of(const Life& life) const {
-  using O = live::TimelineObject;
+  using O = timeline::Object;
   if (life.kind == O::kAllocation || life.kind == O::kImport) return &life;
   const auto [from, to] = memory_.equal_range(life.handle);
   for (auto at = from; at != to; ++at) {

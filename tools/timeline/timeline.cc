@@ -6,8 +6,8 @@
 
 namespace cuvmm::tools {
 
-const char* name(live::TimelineObject kind) {
-  using O = live::TimelineObject;
+const char* name(timeline::Object kind) {
+  using O = timeline::Object;
   switch (kind) {
     case O::kReservation:
       return "reservation";

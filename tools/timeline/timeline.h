@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "live/timeline_format.h"
 #include "tools/base/json.h"
+#include "recorder/timeline/format.h"
 
 namespace cuvmm::tools {
 
@@ -16,7 +16,7 @@ namespace cuvmm::tools {
 struct Life {
   static constexpr std::int64_t kUnknown = -1;
 
-  live::TimelineObject kind = live::TimelineObject::kReservation;
+  timeline::Object kind = timeline::Object::kReservation;
   std::uint64_t value = 0;  ///< address, handle or descriptor
   std::uint64_t size = 0;   ///< bytes; 0 unknown
   std::int64_t begin_ns = kUnknown;
@@ -48,7 +48,7 @@ struct TimelineSample {
   std::int64_t ns = 0;
   std::uint64_t call = 0;
   std::uint64_t peak = 0;  ///< most physical memory since the sample before
-  live::TimelineSums sums = {};
+  timeline::Sums sums = {};
 };
 
 struct ProcessTimeline {
@@ -72,7 +72,7 @@ struct ProcessTimeline {
 };
 
 /// "reservation", "allocation", "mapping", "import", ...
-const char* name(live::TimelineObject kind);
+const char* name(timeline::Object kind);
 
 /// How many objects a report holds: of more, those that lived longest.
 inline constexpr std::size_t kMostLives = 200'000;

@@ -21,11 +21,11 @@ namespace cuvmm::tools {
 
 namespace {
 
-using live::TimelineEvent;
-using live::TimelineHeader;
-using live::TimelineImage;
-using live::TimelineObject;
-using live::TimelineWhat;
+using TimelineEvent = timeline::Event;
+using TimelineHeader = timeline::Header;
+using TimelineImage = timeline::Image;
+using TimelineObject = timeline::Object;
+using TimelineWhat = timeline::What;
 
 class TickClock {
  public:
@@ -122,8 +122,8 @@ class Pairing {
     life.handle = event.other;
     life.offset = event.more;
     if (is_use(event.object)) [[unlikely]] {
-      life.offset = live::use_word(event.more, 0);
-      uses_[{event.object, event.key, event.by.call, live::use_number(event.more)}] =
+      life.offset = timeline::use_word(event.more, 0);
+      uses_[{event.object, event.key, event.by.call, timeline::use_number(event.more)}] =
           out_.lives.size();
       if (event.object == TimelineObject::kBinding) bound_.emplace(event.other, out_.lives.size());
     } else {
@@ -164,7 +164,7 @@ class Pairing {
 
   void end_use(const TimelineEvent& event, std::int64_t ns) {
     const auto found =
-        uses_.find({event.object, event.key, event.other, live::use_number(event.more)});
+        uses_.find({event.object, event.key, event.other, timeline::use_number(event.more)});
     if (found == uses_.end()) add_late(event);
     Life& life = found == uses_.end() ? out_.lives.back() : out_.lives[found->second];
     if (found != uses_.end()) uses_.erase(found);
@@ -177,7 +177,7 @@ class Pairing {
     Life& life = out_.lives.back();
     if (!is_use(life.kind) || life.value != event.key || life.handle != 0) return;
     life.handle = event.other;
-    life.offset = live::use_word(event.more, 0);
+    life.offset = timeline::use_word(event.more, 0);
   }
 
   // What memory is bound to loses it with its last reference: the calls that give up plain memory
@@ -213,29 +213,29 @@ std::unordered_set<std::uint64_t> undone_calls(const std::vector<TimelineEvent>&
 std::vector<TimelineSample> sums_of(const std::vector<TimelineEvent>& events,
                                     const std::unordered_set<std::uint64_t>& undone,
                                     RisingClock& clock) {
-  const std::size_t count = std::min(events.size(), live::kFirstEvents);
-  const std::size_t stride = (count + live::kSamples - 1) / live::kSamples;
+  const std::size_t count = std::min(events.size(), timeline::kFirstEvents);
+  const std::size_t stride = (count + timeline::kSamples - 1) / timeline::kSamples;
   std::vector<TimelineSample> samples;
-  live::TimelineSums sums = {};
+  timeline::Sums sums = {};
   std::uint64_t peak = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const TimelineEvent& event = events[i];
     const std::int64_t ns = clock.ns(event.ticks);
     if (!undone.contains(event.by.call)) {
-      if (live::sum(sums, event)) peak = std::max(peak, live::physical(sums));
+      if (timeline::sum(sums, event)) peak = std::max(peak, timeline::physical(sums));
     }
     if ((i + 1) % stride != 0 && i + 1 != count) continue;
     samples.push_back({ns, event.by.call, peak, sums});
-    peak = live::physical(sums);
+    peak = timeline::physical(sums);
   }
   return samples;
 }
 
 }  // namespace
 
-ProcessTimeline timeline_of(const TimelineHeader& header, const live::TimelineCount& count,
+ProcessTimeline timeline_of(const TimelineHeader& header, const timeline::Count& count,
                             const std::vector<TimelineEvent>& events,
-                            const std::vector<live::TimelineSample>& samples) {
+                            const std::vector<timeline::Sample>& samples) {
   ProcessTimeline out;
   out.pid = static_cast<std::int64_t>(header.pid);
   out.program = std::string(header.program, strnlen(header.program, sizeof header.program));
@@ -255,13 +255,13 @@ ProcessTimeline timeline_of(const TimelineHeader& header, const live::TimelineCo
     if (undone.empty() || !undone.contains(event.by.call)) pairing.take(event);
   }
   out.end_ns = std::max(out.end_ns, clock.ns(header.last_ticks));
-  if (out.dropped > 0 && events.size() > live::kFirstEvents) {
-    out.dropped_from_ns = clock.ns(events[live::kFirstEvents - 1].ticks);
-    out.dropped_until_ns = clock.ns(events[live::kFirstEvents].ticks);
+  if (out.dropped > 0 && events.size() > timeline::kFirstEvents) {
+    out.dropped_from_ns = clock.ns(events[timeline::kFirstEvents - 1].ticks);
+    out.dropped_until_ns = clock.ns(events[timeline::kFirstEvents].ticks);
   }
   RisingClock rising(header);
   out.samples = sums_of(events, undone, rising);
-  for (const live::TimelineSample& one : samples) {
+  for (const timeline::Sample& one : samples) {
     out.samples.push_back({rising.ns(one.ticks), one.call, one.peak, one.sums});
   }
   std::stable_sort(out.lives.begin(), out.lives.end(),
@@ -296,32 +296,32 @@ std::string read_timeline(const std::string& path, ProcessTimeline& out) {
   TimelineHeader header{};
   if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
       static_cast<std::uint64_t>(status.st_size) != sizeof(TimelineImage) ||
-      !read_at(fd, &header, sizeof header, 0) || header.magic != live::kTimelineMagic ||
-      header.layout != live::kTimelineLayout || header.samples > live::kSamples ||
+      !read_at(fd, &header, sizeof header, 0) || header.magic != timeline::kMagic ||
+      header.layout != timeline::kLayout || header.samples > timeline::kSamples ||
       header.newest > 1) {
     return "it is not a whole timeline of this cuvmm";
   }
-  std::vector<live::TimelineSample> samples(header.samples);
-  constexpr std::uint64_t kAll = live::kFirstEvents + live::kLastEvents;
-  live::TimelineCount count = header.counts[header.newest];
+  std::vector<timeline::Sample> samples(header.samples);
+  constexpr std::uint64_t kAll = timeline::kFirstEvents + timeline::kLastEvents;
+  timeline::Count count = header.counts[header.newest];
   // There may be some that are not counted.
-  std::vector<TimelineEvent> events(std::min(count.events, kAll - live::kMostUncounted) +
-                                    live::kMostUncounted);
+  std::vector<TimelineEvent> events(std::min(count.events, kAll - timeline::kMostUncounted) +
+                                    timeline::kMostUncounted);
   const std::size_t event_bytes = events.size() * sizeof(TimelineEvent);
-  if (!read_at(fd, samples.data(), samples.size() * sizeof(live::TimelineSample),
+  if (!read_at(fd, samples.data(), samples.size() * sizeof(timeline::Sample),
                offsetof(TimelineImage, samples)) ||
       !read_at(fd, events.data(), event_bytes, offsetof(TimelineImage, events))) {
     return "it ends too early";
   }
-  for (const std::uint64_t all = live::timeline_events(events.data(), count.events);
+  for (const std::uint64_t all = timeline::count_events(events.data(), count.events);
        count.events < all;) {
-    live::count(count, events[live::timeline_place(count.events)]);
+    timeline::count(count, events[timeline::place_of(count.events)]);
   }
   // Behind the first ones, the oldest of the last ones comes first.
   if (count.events > kAll) {
-    const auto last = events.begin() + live::kFirstEvents;
+    const auto last = events.begin() + timeline::kFirstEvents;
     const auto oldest =
-        events.begin() + static_cast<std::ptrdiff_t>(live::timeline_place(count.events));
+        events.begin() + static_cast<std::ptrdiff_t>(timeline::place_of(count.events));
     std::rotate(last, oldest, events.end());
   } else {
     events.resize(count.events);
@@ -364,7 +364,7 @@ ReadTimelines read_timelines(const std::string& folder, std::size_t most) {
           fmt::format("{}: of {} events about memory the first {} and the last {} were kept; the "
                       "sums over time "
                       "are of all",
-                      process, one.events, live::kFirstEvents, live::kLastEvents));
+                      process, one.events, timeline::kFirstEvents, timeline::kLastEvents));
     }
     if (one.left_out > 0) {
       result.notes.push_back(fmt::format(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the file in which a process kept what happened to its memory (live/timeline_format.h).
+// Reads the file in which a process kept what happened to its memory (recorder/timeline/format.h).
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ struct ReadTimelines {
 ReadTimelines read_timelines(const std::string& folder, std::size_t most = kMostLives);
 
 /// Pairs the events of an image. `events` are its kept ones, in order; `count` is of all.
-ProcessTimeline timeline_of(const live::TimelineHeader& header, const live::TimelineCount& count,
-                            const std::vector<live::TimelineEvent>& events,
-                            const std::vector<live::TimelineSample>& samples);
+ProcessTimeline timeline_of(const timeline::Header& header, const timeline::Count& count,
+                            const std::vector<timeline::Event>& events,
+                            const std::vector<timeline::Sample>& samples);
 
 }  // namespace cuvmm::tools

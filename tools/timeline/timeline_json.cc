@@ -9,9 +9,9 @@ namespace cuvmm::tools {
 
 namespace {
 
-using Sums = live::TimelineSums;
-constexpr std::size_t kKinds = static_cast<std::size_t>(live::TimelineObject::kCount);
-constexpr std::size_t kSums = static_cast<std::size_t>(live::TimelineObject::kSummed);
+using Sums = timeline::Sums;
+constexpr std::size_t kKinds = static_cast<std::size_t>(timeline::Object::kCount);
+constexpr std::size_t kSums = static_cast<std::size_t>(timeline::Object::kSummed);
 
 Json life_columns() {
   return {"kind",   "value",      "size",  "begin_ns",  "end_ns", "begin_call", "end_call",
@@ -20,8 +20,7 @@ Json life_columns() {
 Json access_columns() { return {"ns", "call", "thread", "address", "size", "location", "flags"}; }
 Json kind_names(std::size_t count = kKinds) {
   Json names = Json::array();
-  for (std::size_t i = 0; i < count; ++i)
-    names.push_back(name(static_cast<live::TimelineObject>(i)));
+  for (std::size_t i = 0; i < count; ++i) names.push_back(name(static_cast<timeline::Object>(i)));
   return names;
 }
 
@@ -120,7 +119,7 @@ Life life_of(const Json& json) {
   Life l;
   const auto kind = row.number<std::uint32_t>();
   if (kind >= kKinds) refuse_timeline("objects", "a kind below " + std::to_string(kKinds));
-  l.kind = static_cast<live::TimelineObject>(kind);
+  l.kind = static_cast<timeline::Object>(kind);
   l.value = row.number<std::uint64_t>();
   l.size = row.number<std::uint64_t>();
   l.begin_ns = row.number<std::int64_t>();

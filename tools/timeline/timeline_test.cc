@@ -12,13 +12,13 @@
 namespace cuvmm::tools {
 namespace {
 
-using live::TimelineEvent;
-using live::TimelineObject;
-using live::TimelineWhat;
+using TimelineEvent = timeline::Event;
+using TimelineObject = timeline::Object;
+using TimelineWhat = timeline::What;
 
 struct Recording {
-  live::TimelineHeader header{};
-  live::TimelineCount count{};
+  timeline::Header header{};
+  timeline::Count count{};
   std::vector<TimelineEvent> events;
 
   Recording() {
@@ -93,12 +93,13 @@ TEST(Timeline, UsesOfOneCallArePairedByTheirNumbers) {
   for (const std::uint64_t number : {0u, 1u, 2u}) {
     TimelineEvent& begin =
         run.add(TimelineWhat::kBegin, TimelineObject::kSparse, 1, 0x7000, 0, 0x100 + number);
-    begin.more = live::use_word(number << 16, number);
+    begin.more = timeline::use_word(number << 16, number);
   }
   TimelineEvent& end = run.add(TimelineWhat::kEnd, TimelineObject::kSparse, 2, 0x7000, 0, 1);
-  end.more = live::use_word(9, 1);
+  end.more = timeline::use_word(9, 1);
   // The begin of this one is not there.
-  run.add(TimelineWhat::kEnd, TimelineObject::kSparse, 3, 0x7000, 0, 1).more = live::use_word(8, 7);
+  run.add(TimelineWhat::kEnd, TimelineObject::kSparse, 3, 0x7000, 0, 1).more =
+      timeline::use_word(8, 7);
   const ProcessTimeline timeline = run.read();
   ASSERT_EQ(timeline.lives.size(), 4u);
   const Life& late = timeline.lives[0];
@@ -120,9 +121,9 @@ TEST(Timeline, AUseWhoseBeginIsGoneShowsWhatIsSaidBehindIt) {
   // Behind no use it says nothing.
   run.add(TimelineWhat::kShows, TimelineObject::kSparse, 0, 0x7000, 0, 0x99);
   run.add(TimelineWhat::kAlive, TimelineObject::kSparse, 0, 0x7000, 65536, 6).more =
-      live::use_word(4, 3);
+      timeline::use_word(4, 3);
   run.add(TimelineWhat::kShows, TimelineObject::kSparse, 0, 0x7000, 65536, 0x100).more =
-      live::use_word(8192, 3);
+      timeline::use_word(8192, 3);
   run.add(TimelineWhat::kAlive, TimelineObject::kBinding, 0, 0xa, 4096, 5).more = 4;
   // Of another object.
   run.add(TimelineWhat::kShows, TimelineObject::kBinding, 0, 0xb, 4096, 0x98);
@@ -140,7 +141,7 @@ TEST(Timeline, AUseWhoseBeginIsGoneLives) {
   Recording run;
   run.add(TimelineWhat::kAlive, TimelineObject::kBinding, 0, 0xa, 4096, 5).more = 4;
   run.add(TimelineWhat::kAlive, TimelineObject::kSparse, 0, 0x7000, 0, 6).more =
-      live::use_word(4, 3);
+      timeline::use_word(4, 3);
   const ProcessTimeline timeline = run.read();
   ASSERT_EQ(timeline.lives.size(), 2u);
   for (const Life& life : timeline.lives) {
@@ -245,7 +246,7 @@ TEST(Timeline, SumsAreToldFromTheFirstEvents) {
   EXPECT_EQ(timeline.samples[1].peak, 12288u);
   EXPECT_EQ(timeline.samples[3].peak, 12288u);
   EXPECT_EQ(timeline.samples[5].peak, 8192u);
-  EXPECT_EQ(live::physical(timeline.samples[5].sums), 8192u);
+  EXPECT_EQ(timeline::physical(timeline.samples[5].sums), 8192u);
   EXPECT_EQ(timeline.samples[3].call, 4u);
 }
 
@@ -258,7 +259,7 @@ TEST(Timeline, AReportOfAnOlderCuvmmHasFewerKinds) {
   row.erase(row.size() - 1);
   const std::vector<ProcessTimeline> read = timelines_of(report);
   ASSERT_EQ(read.size(), 1u);
-  EXPECT_EQ(live::physical(read[0].samples.at(0).sums), 4096u);
+  EXPECT_EQ(timeline::physical(read[0].samples.at(0).sums), 4096u);
   row.push_back(0);
   row.push_back(0);
   row.push_back(0);

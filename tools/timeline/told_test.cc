@@ -6,7 +6,7 @@
 namespace cuvmm::tools {
 namespace {
 
-using O = live::TimelineObject;
+using O = timeline::Object;
 
 Life life(O kind, std::uint64_t value, std::uint64_t begin, std::uint64_t end) {
   Life one{.kind = kind, .value = value, .size = 4096, .begin_ns = 10, .begin_call = begin};

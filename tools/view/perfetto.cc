@@ -19,7 +19,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-using O = live::TimelineObject;
+using O = timeline::Object;
 constexpr std::uint64_t kNone = PerfettoTrace::kNone;
 // Slices of one track must lie in one another, so what lives at a time lies on tracks side by side.
 constexpr std::size_t kMostLanes = 256;
@@ -128,7 +128,7 @@ class ProcessTracks {
   void counters() {
     counter("Bytes mapped", [](const TimelineSample& s) { return of(s, O::kMapping); });
     counter("Bytes of physical memory",
-            [](const TimelineSample& s) { return live::physical(s.sums); });
+            [](const TimelineSample& s) { return timeline::physical(s.sums); });
     counter("Bytes reserved", [](const TimelineSample& s) { return of(s, O::kReservation); });
     counter("Bytes imported", [](const TimelineSample& s) {
       return of(s, O::kImport) + of(s, O::kIpc) + of(s, O::kExternal);

@@ -20,7 +20,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-using O = live::TimelineObject;
+using O = timeline::Object;
 
 bool is_shown(O kind) {
   return kind == O::kMapping || kind == O::kDevice || kind == O::kManaged || kind == O::kPool;

@@ -136,8 +136,8 @@ const PythonName& python_name(PythonWord word) noexcept {
   return i != 0 && i < kMostPythonNames ? g_names.known[i].name : kNone;
 }
 
-std::vector<live::PythonLine> python_lines(std::span<const PythonWord> words) {
-  std::vector<live::PythonLine> lines;
+std::vector<frames::PythonLine> python_lines(std::span<const PythonWord> words) {
+  std::vector<frames::PythonLine> lines;
   lines.reserve(words.size());
   for (const PythonWord word : words) {
     const PythonName& name = python_name(word);

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "live/frames/python_line.h"
+#include "frames/python_line.h"
 #include "shim/stack/python/walk.h"
 
 namespace cuvmm::shim {
@@ -36,7 +36,7 @@ PythonWord name_python_place(const PythonInterpreter& python, GuardedMemory& mem
 const PythonName& python_name(PythonWord word) noexcept;
 
 /// Of the words of a stored stack.
-std::vector<live::PythonLine> python_lines(std::span<const PythonWord> words);
+std::vector<frames::PythonLine> python_lines(std::span<const PythonWord> words);
 
 /// How many places did not fit.
 std::size_t dropped_python_names() noexcept;

@@ -4,9 +4,9 @@
 #include <array>
 #include <atomic>
 
-#include "live/frames/interleave.h"
 #include "shim/base/thread_state.h"
 #include "shim/modules/module_map.h"
+#include "frames/interleave.h"
 
 namespace cuvmm::shim {
 
@@ -22,7 +22,7 @@ bool hands_on(std::uintptr_t site) {
   const std::uint64_t word = known.load(std::memory_order_relaxed);
   if (word >> 1 == site) return (word & 1) != 0;
   if (t_state.care == Care::kAsInterrupted) return false;
-  const bool hands = live::hands_on_from_python(ModuleMap::of_this_process().find(site - 1).path);
+  const bool hands = frames::hands_on_from_python(ModuleMap::of_this_process().find(site - 1).path);
   known.store(static_cast<std::uint64_t>(site) << 1 | (hands ? 1 : 0), std::memory_order_relaxed);
   return hands;
 }

@@ -16,7 +16,7 @@ namespace cuvmm::tools {
 namespace {
 
 // A package says more than the system's library that called it, such as that of threads.
-std::optional<std::size_t> outermost_library(const std::vector<live::Frame>& frames) {
+std::optional<std::size_t> outermost_library(const std::vector<frames::Frame>& frames) {
   for (const Owner wanted : {Owner::kPackage, Owner::kNvidia, Owner::kSystem}) {
     for (std::size_t i = frames.size(); i-- > 0;) {
       if (owner_of(frames[i]) == wanted) return i;
@@ -51,7 +51,7 @@ void count_or_not(BlameTally& tally, const Json& finding,
 
 }  // namespace
 
-std::optional<Blamed> blame(const std::vector<live::Frame>& frames, const OwnCode& own) {
+std::optional<Blamed> blame(const std::vector<frames::Frame>& frames, const OwnCode& own) {
   std::size_t behind_python = 0;  // the first frame behind the last function of Python
   for (std::size_t i = 0; i < frames.size(); ++i) {
     if (frames[i].python()) behind_python = i + 1;
@@ -59,7 +59,7 @@ std::optional<Blamed> blame(const std::vector<live::Frame>& frames, const OwnCod
   const bool cut = python_was_cut(frames);
   bool unread = false;  // functions of Python ran, and nobody read which
   for (std::size_t i = 0; i < frames.size(); ++i) {
-    const live::Frame& frame = frames[i];
+    const frames::Frame& frame = frames[i];
     if (behind_python == 0 && runs_python(frame)) unread = true;
     if (!own.holds(frame) && owner_of(frame) != Owner::kProgram &&
         (cut || !is_typed_program(frames, i)))
@@ -77,9 +77,9 @@ BlameTally blame_findings(Json& report, const OwnCode& own) {
   for (Json& finding : report["findings"]) {
     std::optional<std::string> stranger;
     const Json& owner = *owner_of_stack(&finding);
-    const std::vector<live::Frame> frames = frames_in(owner, "stack");
+    const std::vector<frames::Frame> frames = frames_in(owner, "stack");
     if (const std::optional<Blamed> blamed = blame(frames, own)) {
-      const live::Frame& frame = frames[blamed->frame];
+      const frames::Frame& frame = frames[blamed->frame];
       Json told = {{"frame", list_in(owner, "stack")[blamed->frame]},
                    {"code", name_of_code(frame)},
                    {"library", blamed->library}};

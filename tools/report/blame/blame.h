@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "live/frames/frame.h"
 #include "tools/base/json.h"
+#include "frames/frame.h"
 #include "tools/report/blame/own_code.h"
 
 namespace cuvmm::tools {
@@ -21,7 +21,7 @@ struct Blamed {
 
 /// Which frame of a stack, innermost first, is to blame. Nothing if that is not known: there is no
 /// stack, or frames are missing that might be it. What is the user's own is no library's.
-std::optional<Blamed> blame(const std::vector<live::Frame>& frames, const OwnCode& own);
+std::optional<Blamed> blame(const std::vector<frames::Frame>& frames, const OwnCode& own);
 
 /// What --blame made of a report's errors, undefined behaviour and leaks, repeats included.
 struct BlameTally {

@@ -9,7 +9,7 @@
 namespace cuvmm::tools {
 namespace {
 
-using Frames = std::vector<live::Frame>;
+using Frames = std::vector<frames::Frame>;
 
 constexpr int kUnknown = -1;
 
@@ -24,7 +24,7 @@ bool is_librarys(const Frames& frames) {
 }
 
 TEST(Blame, TheNearestCodeOutsideOfLibraries) {
-  const live::Frame inner = python("/home/me/model.py"), outer = python("/home/me/train.py");
+  const frames::Frame inner = python("/home/me/model.py"), outer = python("/home/me/train.py");
   EXPECT_EQ(blamed({kTorchCuda, kTorchPython, inner, kLoop, outer, kLibc, kStart}), 2);
   EXPECT_EQ(blamed({native("/home/me/ext.so"), inner, kLoop, kLibc, kStart}), 0);
   EXPECT_FALSE(is_librarys({kTorchCuda, inner, kLoop, kLibc, kStart}));
@@ -33,7 +33,7 @@ TEST(Blame, TheNearestCodeOutsideOfLibraries) {
 
 TEST(Blame, WithoutSuchCodeTheOutermostLibrary) {
   // A thread of PyTorch's: those of C++ and C outside of it say nothing.
-  const live::Frame nvrtc = native("/x/libnvrtc.so.13"), thread = native("/lib/libstdc++.so.6");
+  const frames::Frame nvrtc = native("/x/libnvrtc.so.13"), thread = native("/lib/libstdc++.so.6");
   const Frames frames = {nvrtc, kTorchCuda, kTorchCuda, thread, native("/lib/libc.so.6", "clone3")};
   EXPECT_EQ(blamed(frames), 2);
   EXPECT_TRUE(is_librarys(frames));
@@ -59,34 +59,34 @@ TEST(Blame, WhatIsMissingMayBeAnybodys) {
 
 TEST(Blame, WhatTheUserNamesIsNoLibrarys) {
   const OwnCode own({"/v/lib/python3.12/site-packages/mine"});
-  const live::Frame mine = python("/v/lib/python3.12/site-packages/mine/a.py"),
-                    app = python("/home/me/a.py");
+  const frames::Frame mine = python("/v/lib/python3.12/site-packages/mine/a.py"),
+                      app = python("/home/me/a.py");
   EXPECT_EQ(blamed({kTorchCuda, mine, app, kLoop, kLibc, kStart}, own), 1);
   EXPECT_EQ(blamed({kTorchCuda, mine, app, kLoop, kLibc, kStart}), 2);
 }
 
 TEST(Blame, OfTextThatIsRunTheOutermostAloneIsTheProgram) {
-  const live::Frame text = python("<string>", "<module>"), helper = python("<string>");
+  const frames::Frame text = python("<string>", "<module>"), helper = python("<string>");
   EXPECT_EQ(blamed({kTorchCuda, helper, text, kLoop, kLibc, kStart}), 2) << "python -c";
   // exec('...') in a library, which a program calls.
-  const live::Frame app = python("/home/me/train.py", "<module>");
+  const frames::Frame app = python("/home/me/train.py", "<module>");
   EXPECT_EQ(blamed({kTorchCuda, text, kTorchPython, app, kLoop, kLibc, kStart}), 3);
   // The same in a thread of the library's own, or of a program that is a library (python -m).
-  const live::Frame thread = python("/usr/lib/python3.12/threading.py", "Thread._bootstrap");
+  const frames::Frame thread = python("/usr/lib/python3.12/threading.py", "Thread._bootstrap");
   const Frames inside = {kTorchCuda, text, kTorchPython, thread, kLoop, kLibc, kStart};
   EXPECT_EQ(blamed(inside), 2);
   EXPECT_TRUE(is_librarys(inside));
-  const live::Frame runpy = python("<frozen runpy>", "_run_module_as_main");
+  const frames::Frame runpy = python("<frozen runpy>", "_run_module_as_main");
   EXPECT_TRUE(is_librarys({kTorchCuda, text, kTorchPython, runpy, kLoop, kLibc, kStart}));
   // What multiprocessing starts its workers with.
-  const live::Frame spawn = python("/usr/lib/python3.12/multiprocessing/spawn.py", "spawn_main");
+  const frames::Frame spawn = python("/usr/lib/python3.12/multiprocessing/spawn.py", "spawn_main");
   EXPECT_TRUE(is_librarys({kTorchCuda, kTorchPython, spawn, text, kLoop, kLibc, kStart}));
   EXPECT_EQ(blamed({kTorchCuda, app, spawn, text, kLoop, kLibc, kStart}), 1);
 }
 
 Json json(const Frames& frames) {
   Json stack = Json::array();
-  for (const live::Frame& frame : frames) {
+  for (const frames::Frame& frame : frames) {
     Json one = {{"function", frame.function}, {"module", frame.module}, {"offset", 16u}};
     if (!frame.file.empty()) one.update({{"file", frame.file}, {"line", 1u}});
     if (frame.python()) one["language"] = "python";

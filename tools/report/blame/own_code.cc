@@ -6,8 +6,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "live/frames/stack_text.h"
 #include "tools/command_line/usage.h"
+#include "frames/stack_text.h"
 
 namespace cuvmm::tools {
 
@@ -52,7 +52,7 @@ bool OwnCode::holds(const std::string& path) const {
 }
 
 bool OwnCode::look(const std::string& path) const {
-  const std::string file(live::file_name(path));
+  const std::string file(frames::file_name(path));
   const auto named = [&](const std::string& name) {
     return file == name || (name.ends_with(".so") && file.starts_with(name + "."));
   };
@@ -65,7 +65,7 @@ bool OwnCode::look(const std::string& path) const {
   });
 }
 
-bool OwnCode::holds(const live::Frame& frame) const {
+bool OwnCode::holds(const frames::Frame& frame) const {
   return holds(frame.file) || (!frame.python() && holds(frame.module));
 }
 
@@ -78,7 +78,7 @@ std::vector<std::string> checked_own_code(const std::vector<std::string>& words,
     if (there) checked.push_back(fs::absolute(word).lexically_normal().string());
     if (there && (!bare || fs::is_directory(word, error))) continue;
     const bool object =
-        bare && (word.find('.') != std::string::npos || word == live::file_name(program));
+        bare && (word.find('.') != std::string::npos || word == frames::file_name(program));
     if (!object && !there) {
       throw UsageError{"--blame " + word + ": there is no such file or folder" +
                        (bare ? ", and an object is named as libmine.so is" : "")};

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "live/frames/frame.h"
+#include "frames/frame.h"
 
 namespace cuvmm::tools {
 
@@ -21,7 +21,7 @@ class OwnCode {
 
   bool empty() const { return words_.empty(); }
   /// Whether the frame's source file or object is one of them, or lies in one.
-  bool holds(const live::Frame& frame) const;
+  bool holds(const frames::Frame& frame) const;
   const std::vector<std::string>& words() const { return words_; }
 
  private:

@@ -8,8 +8,8 @@
 #include <span>
 #include <string_view>
 
-#include "live/frames/interleave.h"
-#include "live/frames/stack_text.h"
+#include "frames/interleave.h"
+#include "frames/stack_text.h"
 
 namespace cuvmm::tools {
 
@@ -86,7 +86,7 @@ bool in_hashed_folder(std::string_view path) {
   constexpr std::size_t kHash = 40;
   const std::size_t file = path.rfind('/');
   if (file == std::string_view::npos) return false;
-  const std::string_view folder = live::file_name(path.substr(0, file));
+  const std::string_view folder = frames::file_name(path.substr(0, file));
   return folder.size() >= kHash && std::ranges::all_of(folder, [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
          });
@@ -109,25 +109,25 @@ std::string_view library_stem(std::string_view file) {
 }
 
 bool of_nvidia(std::string_view module) {
-  const std::string_view file = live::file_name(module);
+  const std::string_view file = frames::file_name(module);
   return is_among(kNvidia, library_stem(file)) || has_beginning(kNvidiaFamilies, file) ||
          has_beginning(kCudaFolders, module);
 }
 
-bool of_c_library(const live::Frame& frame) {
-  const std::string_view name = library_stem(live::file_name(frame.module));
+bool of_c_library(const frames::Frame& frame) {
+  const std::string_view name = library_stem(frames::file_name(frame.module));
   return name == "libc" || name == "libpthread" || name.starts_with("libc-");
 }
 
 // A thread's or a process's first function. Libraries without symbols have no names for them.
-bool begins_stack(const live::Frame& frame) {
+bool begins_stack(const frames::Frame& frame) {
   constexpr std::string_view kStarts[] = {"_start", "start_thread", "clone",       "__clone",
                                           "clone3", "__clone3",     "thread_start"};
   return !frame.python() &&
          (is_among(kStarts, frame.function) || frame.function.starts_with("__libc_start_"));
 }
 
-Owner owner_of_python(const live::Frame& frame) {
+Owner owner_of_python(const frames::Frame& frame) {
   const std::string_view file = frame.file;
   if (file.starts_with("<frozen ")) return Owner::kSystem;
   if (file.starts_with("<ipython-input") || file.starts_with("<doctest")) return Owner::kProgram;
@@ -138,13 +138,13 @@ Owner owner_of_python(const live::Frame& frame) {
 
 }  // namespace
 
-Owner owner_of(const live::Frame& frame) {
+Owner owner_of(const frames::Frame& frame) {
   if (frame.python()) return owner_of_python(frame);
   const std::string_view module = frame.module;
   if (module.empty() || begins_stack(frame) || is_generated(module)) return Owner::kNobody;
-  if (live::of_interpreter(frame)) return Owner::kSystem;
+  if (frames::of_interpreter(frame)) return Owner::kSystem;
   if (of_nvidia(module)) return Owner::kNvidia;
-  const std::string_view name = library_stem(live::file_name(module));
+  const std::string_view name = library_stem(frames::file_name(module));
   if (in_packages(module) || is_among(kTorch, name)) return Owner::kPackage;
   if (is_among(kRuntimes, name) || has_beginning(kSystemFolders, module) ||
       in_standard_library(module) || module.starts_with("linux-vdso") || module.front() == '[')
@@ -155,8 +155,8 @@ Owner owner_of(const live::Frame& frame) {
   return header ? Owner::kNobody : Owner::kProgram;
 }
 
-bool reaches_start(const std::vector<live::Frame>& frames) {
-  const auto is_native = [](const live::Frame& frame) { return !frame.python(); };
+bool reaches_start(const std::vector<frames::Frame>& frames) {
+  const auto is_native = [](const frames::Frame& frame) { return !frame.python(); };
   const auto last = std::find_if(frames.rbegin(), frames.rend(), is_native);
   if (last == frames.rend()) return false;
   if (begins_stack(*last)) return true;
@@ -165,45 +165,45 @@ bool reaches_start(const std::vector<live::Frame>& frames) {
   return of_c_library(*last) || (caller != frames.rend() && of_c_library(*caller));
 }
 
-bool python_was_cut(const std::vector<live::Frame>& frames) {
+bool python_was_cut(const std::vector<frames::Frame>& frames) {
   constexpr std::size_t kFew = 16;  // 32 are kept, of which some are not shown
-  const auto python = std::ranges::count_if(frames, &live::Frame::python);
+  const auto python = std::ranges::count_if(frames, &frames::Frame::python);
   if (static_cast<std::size_t>(python) < kFew) return false;
   const auto outermost = std::find_if(frames.rbegin(), frames.rend(),
-                                      [](const live::Frame& frame) { return frame.python(); });
+                                      [](const frames::Frame& frame) { return frame.python(); });
   const std::string_view function = outermost->function;
   return !function.ends_with("_bootstrap") && function != "_run_module_as_main";
 }
 
-bool is_typed_program(const std::vector<live::Frame>& frames, std::size_t at) {
+bool is_typed_program(const std::vector<frames::Frame>& frames, std::size_t at) {
   constexpr std::string_view kTyped[] = {"<string>", "<stdin>", "<console>", "<input>"};
-  const live::Frame& frame = frames[at];
+  const frames::Frame& frame = frames[at];
   if (!frame.python() || !is_among(kTyped, frame.file) || frame.function != "<module>")
     return false;
   const auto outermost = frames.begin() + static_cast<std::ptrdiff_t>(at);
-  if (std::any_of(std::next(outermost), frames.end(), std::mem_fn(&live::Frame::python)))
+  if (std::any_of(std::next(outermost), frames.end(), std::mem_fn(&frames::Frame::python)))
     return false;
   // `python -c 'from multiprocessing.spawn import spawn_main; ...'` is Python's own text.
   const auto called = std::find_if(std::make_reverse_iterator(outermost), frames.rend(),
-                                   std::mem_fn(&live::Frame::python));
+                                   std::mem_fn(&frames::Frame::python));
   return called == frames.rend() ||
          after_component(called->file, "multiprocessing") == std::string_view::npos ||
          !in_standard_library(called->file);
 }
 
-bool runs_python(const live::Frame& frame) {
-  return live::of_interpreter(frame) &&
+bool runs_python(const frames::Frame& frame) {
+  return frames::of_interpreter(frame) &&
          (frame.function.empty() || frame.function.starts_with("_PyEval_EvalFrameDefault"));
 }
 
-std::string name_of_code(const live::Frame& frame) {
+std::string name_of_code(const frames::Frame& frame) {
   const std::string_view path = frame.python() ? frame.file : frame.module;
   if (const std::size_t at = after_packages(path); at != std::string_view::npos) {
     const std::string_view rest = path.substr(at);
     return std::string(rest.substr(0, rest.find('/')));
   }
   if (owner_of(frame) == Owner::kProgram) return frame.file.empty() ? frame.module : frame.file;
-  return std::string(live::file_name(path));
+  return std::string(frames::file_name(path));
 }
 
 }  // namespace cuvmm::tools

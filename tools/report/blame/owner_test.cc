@@ -43,7 +43,7 @@ TEST(Owner, OfObjects) {
 }
 
 TEST(Owner, OfPython) {
-  const std::pair<live::Frame, Owner> kFunctions[] = {
+  const std::pair<frames::Frame, Owner> kFunctions[] = {
       {python("/home/me/train.py"), Owner::kProgram},
       {python("/home/me/python3.12/train.py"), Owner::kProgram},
       {python("/v/lib/python3.12/site-packages/torch/nn/module.py"), Owner::kPackage},
@@ -80,7 +80,7 @@ TEST(Stack, ReachesOutToTheStart) {
 }
 
 TEST(Stack, SaysWhetherPythonMayBeMissing) {
-  std::vector<live::Frame> frames(10, kTorchPython);
+  std::vector<frames::Frame> frames(10, kTorchPython);
   EXPECT_FALSE(python_was_cut(frames));
   frames.resize(30, kTorchPython);
   EXPECT_TRUE(python_was_cut(frames));

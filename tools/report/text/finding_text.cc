@@ -10,11 +10,11 @@
 
 #include "api/fnv1a.h"
 #include "api/words.h"
-#include "live/frames/interleave.h"
-#include "live/frames/runtime_frames.h"
-#include "live/frames/stack_text.h"
 #include "rulebook/catalogue/rule.h"
 #include "tools/report/text/function_name.h"
+#include "frames/interleave.h"
+#include "frames/runtime_frames.h"
+#include "frames/stack_text.h"
 
 namespace cuvmm::tools {
 
@@ -28,16 +28,16 @@ std::string joined(const Json& texts, const char* between) {
   return all;
 }
 
-live::Frame frame_of(const Json& frame) {
-  live::Frame result{text_in(frame, "function"), text_in(frame, "module"),
-                     number_in(frame, "offset"), text_in(frame, "file"), 0};
+frames::Frame frame_of(const Json& frame) {
+  frames::Frame result{text_in(frame, "function"), text_in(frame, "module"),
+                       number_in(frame, "offset"), text_in(frame, "file"), 0};
   result.line = static_cast<int>(std::min<std::uint64_t>(number_in(frame, "line"), INT_MAX));
-  if (text_in(frame, "language") == "python") result.language = live::Language::kPython;
+  if (text_in(frame, "language") == "python") result.language = frames::Language::kPython;
   return result;
 }
 
 std::string stack_text(const Json& object, const char* key) {
-  return live::stack_text(frames_in(object, key), "      ");
+  return frames::stack_text(frames_in(object, key), "      ");
 }
 
 // "cudaIpcOpenMemHandle (cuIpcOpenMemHandle)", or the driver's function alone.
@@ -157,13 +157,13 @@ std::string call_text(const Json& finding) {
 }
 
 std::string frame_text(const Json& frame) {
-  live::Frame brief = frame_of(frame);
+  frames::Frame brief = frame_of(frame);
   brief.function = brief_function(brief.function);
-  return live::frame_text(brief);
+  return frames::frame_text(brief);
 }
 
-std::vector<live::Frame> frames_in(const Json& object, const char* key) {
-  std::vector<live::Frame> frames;
+std::vector<frames::Frame> frames_in(const Json& object, const char* key) {
+  std::vector<frames::Frame> frames;
   for (const Json& frame : list_in(object, key)) frames.push_back(frame_of(frame));
   return frames;
 }
@@ -172,12 +172,12 @@ const Json* site_of(const Json& stack) {
   if (!stack.is_array() || stack.empty()) return nullptr;
   for (const Json& frame : stack) {
     // Debug information of Python itself, or of a CUDA runtime, is no place of the program's.
-    const live::Frame one = frame_of(frame);
-    if (!one.file.empty() && !live::of_interpreter(one) && !live::of_cuda_runtime(one))
+    const frames::Frame one = frame_of(frame);
+    if (!one.file.empty() && !frames::of_interpreter(one) && !frames::of_cuda_runtime(one))
       return &frame;
   }
   for (const Json& frame : stack) {
-    if (!live::of_cuda_runtime(frame_of(frame))) return &frame;
+    if (!frames::of_cuda_runtime(frame_of(frame))) return &frame;
   }
   return &stack.front();
 }
@@ -205,8 +205,8 @@ std::string fingerprint(const Json& finding) {
   for (const Json& frame : *stack) {
     if (taken++ == kFrames) break;
     const std::string function = text_in(frame, "function");
-    add_text(hash,
-             function.empty() ? std::string(live::file_name(text_in(frame, "module"))) : function);
+    add_text(hash, function.empty() ? std::string(frames::file_name(text_in(frame, "module")))
+                                    : function);
   }
   return fmt::format("{:016x}", hash.value());
 }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "live/frames/frame.h"
 #include "tools/base/json.h"
+#include "frames/frame.h"
 
 namespace cuvmm::tools {
 
@@ -23,7 +23,7 @@ std::string call_text(const Json& finding);
 std::string frame_text(const Json& frame);
 
 /// The frames of a stack: a list that is a member of a finding or an object.
-std::vector<live::Frame> frames_in(const Json& object, const char* key);
+std::vector<frames::Frame> frames_in(const Json& object, const char* key);
 
 /// The first frame that has a source line and is not of the Python interpreter itself, or else the
 /// first one; null: there is no stack.

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "live/frames/interleave.h"
-#include "live/frames/stack_text.h"
+#include "frames/interleave.h"
+#include "frames/stack_text.h"
 #include "tools/report/report_merge.h"
 
 namespace cuvmm::tools {
@@ -27,9 +27,9 @@ bool is_python(const Json& frame) { return frame.value("language", "") == "pytho
 
 // A part of the interpreter, or a library that only hands calls on to C.
 bool hands_on(const Json& frame) {
-  live::Frame native;
+  frames::Frame native;
   native.module = frame.value("module", "");
-  return live::of_interpreter(native) || live::hands_on_from_python(native.module);
+  return frames::of_interpreter(native) || frames::hands_on_from_python(native.module);
 }
 
 std::string frame_text(const Json& frame) {
@@ -37,11 +37,11 @@ std::string frame_text(const Json& frame) {
   std::string text = function.empty() ? "?" : function;
   if (!file.empty()) {
     return text +
-           fmt::format(" at {}:{}", live::file_name(file), frame.value("line", std::uint64_t{0}));
+           fmt::format(" at {}:{}", frames::file_name(file), frame.value("line", std::uint64_t{0}));
   }
   const std::string module = frame.value("module", "");
   if (!module.empty()) {
-    text += fmt::format(" ({}+{:#x})", live::file_name(module),
+    text += fmt::format(" ({}+{:#x})", frames::file_name(module),
                         frame.value("offset", std::uint64_t{0}));
   }
   return text;

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "api/posix/process_start.h"
-#include "live/format.h"
+#include "recorder/holdings/format.h"
 #include "tools/run/ended/thread_state.h"
 
 namespace cuvmm::tools {
@@ -36,7 +36,7 @@ EndWatch::EndWatch(std::string live_folder)
 
 // Whether it is of a process of this run; nothing where its process is just making it.
 std::optional<bool> EndWatch::is_ours(const std::string& file, Watched& one) const {
-  live::Header header{};
+  holdings::Header header{};
   const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   const ssize_t got = fd < 0 ? -1 : ::pread(fd, &header, sizeof header, 0);
   if (fd >= 0) ::close(fd);
@@ -44,7 +44,7 @@ std::optional<bool> EndWatch::is_ours(const std::string& file, Watched& one) con
   if (got != static_cast<ssize_t>(sizeof header) || header.magic == 0) return std::nullopt;
   one.pid = header.pid;
   one.start = header.start;
-  return header.magic == live::kMagic && header.layout == live::kLayout &&
+  return header.magic == holdings::kMagic && header.layout == holdings::kLayout &&
          header.pid_namespace == pid_namespace() && header.run_pid == run_pid_ &&
          header.run_start == run_start_;
 }

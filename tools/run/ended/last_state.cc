@@ -13,11 +13,11 @@
 
 #include "api/posix/process_start.h"
 #include "api/words.h"
-#include "live/frames/interleave.h"
-#include "live/frames/runtime_frames.h"
-#include "live/reader.h"
-#include "ring/reading.h"
 #include "rulebook/check/check.h"
+#include "frames/interleave.h"
+#include "frames/runtime_frames.h"
+#include "recorder/holdings/reader.h"
+#include "recorder/last_calls/reading.h"
 #include "tools/crash/crash_symbols.h"
 #include "tools/live/live_leaks.h"
 #include "tools/run/ended/thread_past.h"
@@ -31,7 +31,7 @@ constexpr const char* kOtherCalls = "earlier calls";
 
 std::uint64_t own_start() { return process_start("self"); }
 
-std::string image_of(const live::View& view) {
+std::string image_of(const holdings::View& view) {
   return std::filesystem::path(view.path()).stem().string();
 }
 
@@ -50,9 +50,9 @@ Origin last_touch(const Model& model, const ObjectRef& object) {
   return last;
 }
 
-Json frames_json(const std::vector<live::Frame>& frames) {
+Json frames_json(const std::vector<frames::Frame>& frames) {
   Json list = Json::array();
-  for (const live::Frame& frame : frames) {
+  for (const frames::Frame& frame : frames) {
     Json one = {{"function", frame.function}, {"module", frame.module}, {"offset", frame.offset}};
     if (!frame.file.empty()) {
       one["file"] = frame.file;
@@ -67,14 +67,14 @@ Json frames_json(const std::vector<live::Frame>& frames) {
 // One process's last state.
 class Judge {
  public:
-  Judge(ProcessReport& report, const live::View& view, const ring::Reading& calls,
-        const live::Suppressions& suppressions, const Death& death)
+  Judge(ProcessReport& report, const holdings::View& view, const last_calls::Reading& calls,
+        const frames::Suppressions& suppressions, const Death& death)
       : report_(report), view_(view), calls_(calls), suppressions_(suppressions), death_(death) {
     death_.last_number = view.calls();
   }
 
   void run() {
-    const live::Snapshot held = view_.snapshot();
+    const holdings::Snapshot held = view_.snapshot();
     const Model model = model_of(held);
     const std::optional<std::set<std::uint64_t>> asked = undecided();
     std::vector<const Violation*> in_flight;
@@ -125,24 +125,24 @@ class Judge {
     return all;
   }
 
-  std::vector<live::Frame> frames(std::uint32_t stack) const {
-    return live::with_python_frames(crash_frames(calls_.maps, view_.stack(stack)),
-                                    view_.python(stack));
+  std::vector<frames::Frame> frames(std::uint32_t stack) const {
+    return frames::with_python_frames(crash_frames(calls_.maps, view_.stack(stack)),
+                                      view_.python(stack));
   }
 
   void add(const Violation& leak) {
     const RuleInfo& rule = info(leak.rule);
-    std::vector<live::Frame> stack = frames(leak.objects.front().made.stack);
+    std::vector<frames::Frame> stack = frames(leak.objects.front().made.stack);
     const std::uint64_t count = std::max<std::uint64_t>(leak.count, 1);
     if (suppressions_.matches(rule.id, stack)) {
       report_.value["suppressed"] = report_.value.value("suppressed", std::uint64_t{0}) + count;
       return;
     }
-    live::take_runtime_frames(stack);
+    frames::take_runtime_frames(stack);
     Json objects = Json::array();
     for (const ObjectRef& object : leak.objects) {
-      std::vector<live::Frame> maker = frames(object.made.stack);
-      live::take_runtime_frames(maker);
+      std::vector<frames::Frame> maker = frames(object.made.stack);
+      frames::take_runtime_frames(maker);
       Json one = {{"what", name(object.kind)},
                   {"value", hex_text(object.value)},
                   {"made_by_call", object.made.call},
@@ -185,7 +185,7 @@ class Judge {
       text += fmt::format("{} {} {}", i == 0 ? "" : ",", name(object.kind), hex_text(object.value));
       if (object.size != 0) text += " (" + size_text(object.size) + ")";
       text += fmt::format(" made by call {}", object.made.call);
-      const std::vector<live::Frame> stack = frames(object.made.stack);
+      const std::vector<frames::Frame> stack = frames(object.made.stack);
       if (!stack.empty()) text += " at " + frame_line(0, stack.front()).substr(3);
     }
     if (leaks.size() > kMostInFlight)
@@ -194,19 +194,19 @@ class Judge {
   }
 
   ProcessReport& report_;
-  const live::View& view_;
-  const ring::Reading& calls_;
-  const live::Suppressions& suppressions_;
+  const holdings::View& view_;
+  const last_calls::Reading& calls_;
+  const frames::Suppressions& suppressions_;
   Death death_;
 };
 
 // A process counts its calls for its last report. The file of its last calls knows how many there
 // were, and names the last ones.
-void count_calls(Json& report, const ring::Reading& calls) {
+void count_calls(Json& report, const last_calls::Reading& calls) {
   Json counts = Json::object();
   std::uint64_t named = 0;
-  for (const ring::CallSeen& call : calls.calls) {
-    const ring::EntrySeen* const entry = calls.entry(call);
+  for (const last_calls::CallSeen& call : calls.calls) {
+    const last_calls::EntrySeen* const entry = calls.entry(call);
     if (!entry) continue;
     Json& count = counts[entry->name];
     count = (count.is_null() ? std::uint64_t{0} : count.get<std::uint64_t>()) + 1;
@@ -216,15 +216,15 @@ void count_calls(Json& report, const ring::Reading& calls) {
   report["calls"] = std::move(counts);
 }
 
-bool made_call(const ring::Reading& calls, std::initializer_list<std::string_view> names) {
-  return std::any_of(calls.calls.begin(), calls.calls.end(), [&](const ring::CallSeen& call) {
-    const ring::EntrySeen* const entry = calls.entry(call);
+bool made_call(const last_calls::Reading& calls, std::initializer_list<std::string_view> names) {
+  return std::any_of(calls.calls.begin(), calls.calls.end(), [&](const last_calls::CallSeen& call) {
+    const last_calls::EntrySeen* const entry = calls.entry(call);
     return entry && std::find(names.begin(), names.end(), entry->name) != names.end();
   });
 }
 
 // Whether the process may have something that it could leak.
-bool made_something(const ring::Reading& calls) {
+bool made_something(const last_calls::Reading& calls) {
   return calls.total_calls > calls.calls.size() ||
          made_call(calls, {"cuMemCreate", "cuMemAddressReserve", "cuMemImportFromShareableHandle",
                            "cuMemRetainAllocationHandle", "cuMemPoolDestroy"});
@@ -248,7 +248,7 @@ bool is_cut(const ProcessReport& report) {
 }
 
 // What a judged leak had a use for is not unused.
-void leave_unused(std::vector<ProcessReport>& reports, const live::Suppressions& suppressions) {
+void leave_unused(std::vector<ProcessReport>& reports, const frames::Suppressions& suppressions) {
   const std::vector<std::string> list = suppressions.unused();
   const std::set<std::string> unused(list.begin(), list.end());
   for (ProcessReport& report : reports) {
@@ -265,32 +265,33 @@ void leave_unused(std::vector<ProcessReport>& reports, const live::Suppressions&
 class LeftBehind {
  public:
   LeftBehind(const LastStates& states, const TreeResult& tree, const EndWatch& watch)
-      : states_(states), tree_(tree), watch_(watch), now_(ring::this_clock_pair()) {
-    views_ = live::open_left(states.live_folder, static_cast<std::uint64_t>(::getpid()),
-                             own_start(), !tree.left_running);
+      : states_(states), tree_(tree), watch_(watch), now_(last_calls::this_clock_pair()) {
+    views_ = holdings::open_left(states.live_folder, static_cast<std::uint64_t>(::getpid()),
+                                 own_start(), !tree.left_running);
     // Nobody else does it while this command lives.
-    for (const live::View& view : views_) ::unlink(view.path().c_str());
+    for (const holdings::View& view : views_) ::unlink(view.path().c_str());
   }
 
   void count_its_calls(ProcessReport& report) const {
-    ring::Reading calls;
+    last_calls::Reading calls;
     report.calls_known = read_calls(report, calls);
     if (report.calls_known) count_calls(report.value, calls);
   }
 
   void judge(ProcessReport& report) const {
     report.leaks = ProcessReport::Leaks::kUnknown;
-    ring::Reading calls;
+    last_calls::Reading calls;
     const bool known = read_calls(report, calls), cut = is_cut(report);
     if (known && cut) count_calls(report.value, calls);
-    const auto view = std::find_if(views_.begin(), views_.end(), [&](const live::View& one) {
+    const auto view = std::find_if(views_.begin(), views_.end(), [&](const holdings::View& one) {
       return image_of(one) == report.image;
     });
     Death death{.end = end_of(report), .first_thread = static_cast<std::uint32_t>(report.pid)};
     report.became_another =
         cut && (death.end.became_another || (view != views_.end() && has_later_image(*view)));
     const bool seen = report.pid == tree_.pid && tree_.signal == 0;
-    report.exited = seen || report.became_another || (known && calls.state == ring::State::kExited);
+    report.exited =
+        seen || report.became_another || (known && calls.state == last_calls::State::kExited);
     death.by_itself = cut && report.exited;
     if (!known) {
       report.why_unknown = "its last calls are not kept";
@@ -308,9 +309,9 @@ class LeftBehind {
   }
 
  private:
-  bool read_calls(const ProcessReport& report, ring::Reading& calls) const {
+  bool read_calls(const ProcessReport& report, last_calls::Reading& calls) const {
     const std::string file = states_.ring_folder + "/" + report.image + ".ring";
-    return ring::read_file(file, calls, &now_).empty() && calls.pid == report.pid;
+    return last_calls::read_file(file, calls, &now_).empty() && calls.pid == report.pid;
   }
   ProcessEnd end_of(const ProcessReport& report) const {
     const std::optional<ProcessEnd> seen = watch_.end_of(report.image);
@@ -320,8 +321,8 @@ class LeftBehind {
     if (seen) end.stopped_ns = seen->stopped_ns;
     return end;
   }
-  bool has_later_image(const live::View& view) const {
-    return std::any_of(views_.begin(), views_.end(), [&](const live::View& other) {
+  bool has_later_image(const holdings::View& view) const {
+    return std::any_of(views_.begin(), views_.end(), [&](const holdings::View& other) {
       return other.pid() == view.pid() && other.start() == view.start() &&
              other.path() > view.path();
     });
@@ -330,8 +331,8 @@ class LeftBehind {
   const LastStates& states_;
   const TreeResult& tree_;
   const EndWatch& watch_;
-  const ring::ClockPair now_;
-  std::vector<live::View> views_;
+  const last_calls::ClockPair now_;
+  std::vector<holdings::View> views_;
 };
 
 }  // namespace
@@ -343,7 +344,7 @@ void judge_last_states(std::vector<ProcessReport>& reports, const LastStates& st
   const LeftBehind left(states, tree, watch);
   // And of those that died with their command.
   std::vector<std::string> problems;
-  if (!states.live_folder.empty()) (void)live::open_all(states.live_folder, problems);
+  if (!states.live_folder.empty()) (void)holdings::open_all(states.live_folder, problems);
   for (ProcessReport& report : reports) {
     if (is_open_question(report)) {
       left.judge(report);

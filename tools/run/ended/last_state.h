@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "live/frames/suppressions.h"
+#include "frames/suppressions.h"
 #include "tools/report/process_report.h"
 #include "tools/report/tree/process_tree.h"
 #include "tools/run/ended/end_watch.h"
@@ -21,7 +21,7 @@ std::string this_run();
 struct LastStates {
   std::string live_folder;  ///< "" where the processes show nothing
   std::string ring_folder;  ///< "" where they keep no calls
-  live::Suppressions suppressions;
+  frames::Suppressions suppressions;
 };
 
 /// Completes the reports of such processes: leaks in `judged`, calls where they are not counted,

@@ -12,12 +12,12 @@ namespace cuvmm::tools {
 
 namespace {
 
-using ring::CallSeen;
+using last_calls::CallSeen;
 
 // Between a create and the map that it is for, a thread makes a few calls, or some hundreds.
 constexpr std::size_t kManyCalls = 1024;
 
-bool about_memory(const ring::Reading& calls, const CallSeen& call) {
+bool about_memory(const last_calls::Reading& calls, const CallSeen& call) {
   constexpr std::string_view kNames[] = {"cuMemCreate",         "cuMemMap",
                                          "cuMemSetAccess",      "cuMemUnmap",
                                          "cuMemRelease",        "cuMemRetainAllocationHandle",
@@ -25,7 +25,7 @@ bool about_memory(const ring::Reading& calls, const CallSeen& call) {
                                          "cuMemAddressFree",    "cuMemImportFromShareableHandle",
                                          "cuMulticastBindMem",  "cuMulticastBindMem_v2",
                                          "cuMemMapArrayAsync"};
-  const ring::EntrySeen* const entry = calls.entry(call);
+  const last_calls::EntrySeen* const entry = calls.entry(call);
   return !entry || std::find(std::begin(kNames), std::end(kNames), entry->name) != std::end(kNames);
 }
 
@@ -52,7 +52,8 @@ LastWork idle_since(std::uint64_t last_ns, std::uint64_t known_ns, std::uint32_t
 }
 
 // Whether it has done other things than that for long.
-LastWork does_other_things(const ring::Reading& calls, const Death& death, std::uint32_t thread) {
+LastWork does_other_things(const last_calls::Reading& calls, const Death& death,
+                           std::uint32_t thread) {
   if (calls.calls.empty()) return LastWork::kUnknown;
   // What was overwritten is older than all that is there.
   std::uint64_t ago = calls.calls.front().ns;
@@ -72,7 +73,7 @@ LastWork does_other_things(const ring::Reading& calls, const Death& death, std::
 }
 
 // Whether it ended the program itself: no other thread made a call.
-bool ended_it(const ring::Reading& calls, const Death& death, std::uint32_t thread) {
+bool ended_it(const last_calls::Reading& calls, const Death& death, std::uint32_t thread) {
   return death.by_itself && thread == death.first_thread && !calls.calls.empty() &&
          std::all_of(calls.calls.begin(), calls.calls.end(),
                      [&](const CallSeen& call) { return call.thread == thread; });
@@ -80,14 +81,14 @@ bool ended_it(const ring::Reading& calls, const Death& death, std::uint32_t thre
 
 // Of the calls that findings number, each is among those that are kept, so as many of these came
 // later at least.
-bool went_on(const ring::Reading& calls, const Death& death, std::uint32_t thread,
+bool went_on(const last_calls::Reading& calls, const Death& death, std::uint32_t thread,
              std::uint64_t number) {
   const std::uint64_t later = death.last_number - std::min(number, death.last_number);
   const std::uint64_t first = calls.total_calls - std::min(later, calls.total_calls);
   bool made = false;
   for (const CallSeen& call : calls.calls) {
     if (call.sequence <= first || call.thread != thread) continue;
-    const ring::EntrySeen* const entry = calls.entry(call);
+    const last_calls::EntrySeen* const entry = calls.entry(call);
     if (!entry || call.end != CallSeen::End::kReturned || call.result != 0) continue;
     const std::string_view name = entry->name;
     if (made && (name == "cuMemMap" || name == "cuMemRelease")) return true;
@@ -98,7 +99,7 @@ bool went_on(const ring::Reading& calls, const Death& death, std::uint32_t threa
 
 }  // namespace
 
-LastWork last_work(const ring::Reading& calls, const Death& death, std::uint32_t thread,
+LastWork last_work(const last_calls::Reading& calls, const Death& death, std::uint32_t thread,
                    std::uint64_t number) {
   const bool busy = std::any_of(
       calls.pending.begin(), calls.pending.end(),

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "ring/reading.h"
+#include "recorder/last_calls/reading.h"
 #include "tools/report/tree/process_end.h"
 
 namespace cuvmm::tools {
@@ -31,7 +31,7 @@ enum class LastWork {
   kUnknown  ///< nobody knows for how long it had made no call
 };
 /// Whether the thread had given up what its call `number` was the last to touch.
-LastWork last_work(const ring::Reading& calls, const Death& death, std::uint32_t thread,
+LastWork last_work(const last_calls::Reading& calls, const Death& death, std::uint32_t thread,
                    std::uint64_t number);
 
 }  // namespace cuvmm::tools

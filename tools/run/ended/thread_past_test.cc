@@ -19,19 +19,19 @@ class Past {
     calls_.last_ns = 100 * kSecond;
   }
   Past& call(std::uint32_t thread, std::size_t entry, std::uint32_t result = 0) {
-    for (ring::CallSeen& before : calls_.calls) before.ns += 1'000'000;
-    ring::CallSeen seen;
+    for (last_calls::CallSeen& before : calls_.calls) before.ns += 1'000'000;
+    last_calls::CallSeen seen;
     seen.sequence = ++calls_.total_calls;
     seen.thread = thread;
     seen.entry = entry;
     seen.result = result;
-    seen.end = ring::CallSeen::End::kReturned;
+    seen.end = last_calls::CallSeen::End::kReturned;
     calls_.calls.push_back(seen);
     return *this;
   }
   Past& pending(std::uint32_t thread, std::size_t entry = kMap) {
     call(thread, entry);
-    calls_.calls.back().end = ring::CallSeen::End::kPending;
+    calls_.calls.back().end = last_calls::CallSeen::End::kPending;
     calls_.pending.push_back(calls_.calls.back());
     return *this;
   }
@@ -61,7 +61,7 @@ class Past {
   }
 
  private:
-  ring::Reading calls_;
+  last_calls::Reading calls_;
 };
 
 TEST(ThreadPast, WhoJustMadeMemoryIsAtWorkWithIt) {

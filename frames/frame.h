@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// One line of a stack.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace cuvmm::frames {
+
+enum class Language : unsigned char { kNative, kPython };
+
+/// Of Python there is no module and no offset.
+struct Frame {
+  std::string function;      ///< demangled; empty when no symbol covers it
+  std::string module;        ///< path of the object it lies in; empty when none
+  std::uint64_t offset = 0;  ///< bytes from the module's load address
+  std::string file;          ///< source file; empty without debug information
+  int line = 0;
+  Language language = Language::kNative;
+
+  bool python() const { return language == Language::kPython; }
+};
+
+}  // namespace cuvmm::frames

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file in which a process shows what it holds, while it runs: its bytes, for who writes and who
+// reads them. It lives as long as the process, and both sides are of one build of cuvmm (kLayout).
+//
+// One thread at a time writes (the shim, under its session's lock). Readers map the file and take
+// no lock: each slot has a sequence that is odd while it is written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "rulebook/objects/objects.h"
+
+namespace cuvmm::holdings {
+
+inline constexpr std::uint64_t kMagic = 0x56494c6d6d767563;  // "cuvmmLIV"
+inline constexpr std::size_t kTextBytes = 256;
+
+/// How many of a kind the file can hold. What comes beyond is counted, and shown by nobody.
+inline constexpr std::size_t kObjects = std::size_t{1} << 18;
+inline constexpr std::size_t kExports = std::size_t{1} << 14;
+inline constexpr std::size_t kTeams = std::size_t{1} << 12;
+inline constexpr std::size_t kStacks = std::size_t{1} << 14;
+inline constexpr std::size_t kFrames = 12;
+/// Functions of Python that a stack has, the innermost ones; places in Python programs that all
+/// stacks name; bytes of the names of these.
+inline constexpr std::size_t kPythonFrames = 16;
+inline constexpr std::size_t kPythonLines = std::size_t{1} << 15;
+inline constexpr std::size_t kNamesBytes = std::size_t{4} << 20;
+
+/// Physical memory, and a name for it that is the same in every process of the machine (a hash; 0:
+/// it has none). Device files of a real driver have none.
+struct MemoryHeld {
+  Allocation allocation;
+  std::uint64_t shared = 0;
+};
+struct Descriptor {
+  /// Exported by this process; received, and memory was imported from it; a dma-buf of a range.
+  enum class Kind : std::uint64_t { kExported, kReceived, kDmaBuf, kCount };
+  Export exported;           ///< of the others, too; its handle is the import's, or 0
+  std::uint64_t shared = 0;  ///< as above
+  Kind kind = Kind::kExported;
+};
+/// Memory that is neither reserved nor created: of cuMemAlloc and its kin, of pools, of legacy IPC.
+struct Piece {
+  enum class Kind : std::uint64_t { kDevice, kManaged, kHost, kRegistered, kPool, kIpc, kCount };
+  std::uint64_t base = 0;
+  std::uint64_t size = 0;  ///< bytes; 0 unknown
+  Kind kind = Kind::kDevice;
+  std::int64_t device = -1;  ///< -1 unknown
+  std::uint64_t more = 0;    ///< of a pool: its handle; of IPC: the hash of the handle's bytes
+  Origin made;
+  std::uint64_t left = 0;  ///< 1: of a pool that this process destroyed
+};
+/// A multicast object: the team that it is for, and what of this process is in it. Its handle is
+/// among the memory, too.
+struct Team {
+  std::uint64_t handle = 0;
+  std::uint64_t size = 0;      ///< bytes; 0 unknown
+  std::uint64_t wanted = 0;    ///< devices that it is made for; 0 unknown
+  std::uint64_t added = 0;     ///< mask of the devices that this process added
+  std::uint64_t bindings = 0;  ///< of this process
+  std::uint64_t bound = 0;     ///< bytes of these
+  std::uint64_t shared = 0;    ///< 1: exported or imported, other processes may take part
+  Origin made;
+};
+
+// What a record goes by. No key is 0: that is an empty slot.
+inline std::uint64_t key_of(const Reservation& r) { return r.base; }
+inline std::uint64_t key_of(const Mapping& m) { return m.base; }
+inline std::uint64_t key_of(const MemoryHeld& m) { return m.allocation.handle; }
+inline std::uint64_t key_of(const Descriptor& d) {
+  return static_cast<std::uint64_t>(d.exported.fd) + 1;
+}
+inline std::uint64_t key_of(const Piece& p) { return p.base; }
+inline std::uint64_t key_of(const Team& t) { return t.handle; }
+
+template <class Record>
+inline constexpr std::size_t kCapacity = kObjects;
+template <>
+inline constexpr std::size_t kCapacity<Descriptor> = kExports;
+template <>
+inline constexpr std::size_t kCapacity<Team> = kTeams;
+
+/// Whole while `sequence` is even; empty while `key` is 0.
+template <class Record>
+struct Slot {
+  static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) % 8 == 0);
+  static constexpr std::size_t kWords = sizeof(Record) / 8;
+  std::uint64_t sequence;
+  std::uint64_t key;
+  std::uint64_t words[kWords];
+};
+
+/// Innermost first; 0: no more.
+struct StackSlot {
+  static constexpr std::uint64_t kEntry = std::uint64_t{1} << 63;  ///< frames::PythonLine::entry
+  std::uint64_t frames[kFrames];                                   ///< return addresses
+  std::uint64_t python[kPythonFrames];  ///< frames::PythonLine::number, and kEntry
+};
+
+/// A place in a Python program. Its names end with a zero byte. Written before a stack names it.
+struct LineSlot {
+  std::uint32_t function, file;  ///< where their names begin in Image::names
+  std::uint64_t line;
+};
+
+/// Sums, kept with each change, so that a reader of many processes reads nothing else. Bytes and
+/// counts.
+struct Sums {
+  std::uint64_t reservations, reserved;
+  std::uint64_t mappings, mapped;
+  std::uint64_t allocations, used, unused;  ///< of this process: mapped somewhere, or nowhere
+  std::uint64_t imports, imported;
+  std::uint64_t exports, exported;
+  std::uint64_t received, dma_bufs;  ///< descriptors that an import read, or that are of a range
+  std::uint64_t plain, plain_bytes;  ///< of cuMemAlloc and cuMemAllocManaged
+  std::uint64_t host, host_bytes;    ///< page-locked: allocated, or registered
+  std::uint64_t pool, pool_bytes;
+  std::uint64_t ipc, ipc_bytes;  ///< opened
+  std::uint64_t teams;           ///< multicast objects
+  std::uint64_t missed;          ///< objects for which there was no room
+};
+
+struct Header {
+  std::uint64_t magic;   ///< written last
+  std::uint64_t layout;  ///< kLayout of who wrote it
+  std::uint64_t pid;
+  std::uint64_t start;  ///< of the process, in the kernel's clock ticks since boot; 0 unknown
+  std::uint64_t pid_namespace;  ///< in which the pid means this process; 0 unknown
+  std::uint64_t run_pid;        ///< of the `cuvmm run` that judges what is left here; 0: none
+  std::uint64_t run_start;
+  std::uint64_t calls;  ///< number of the last call that changed something
+  /// Slots in use or used before, of each kind: the others were never written.
+  std::uint64_t used[6];
+  Sums sums;
+  char program[kTextBytes];
+  char driver[kTextBytes];
+  /// CUDA_VISIBLE_DEVICES as it was when the file was made; "-" where it was not set.
+  char visible[kTextBytes];
+};
+
+struct Image {
+  union {
+    Header header;
+    char page[4096];
+  };
+  StackSlot stacks[kStacks];
+  alignas(4096) LineSlot lines[kPythonLines];  ///< by frames::PythonLine::number
+  alignas(4096) char names[kNamesBytes];
+  alignas(4096) Slot<Reservation> reservations[kObjects];
+  alignas(4096) Slot<Mapping> mappings[kObjects];
+  alignas(4096) Slot<MemoryHeld> memory[kObjects];
+  alignas(4096) Slot<Descriptor> descriptors[kExports];
+  alignas(4096) Slot<Piece> pieces[kObjects];
+  alignas(4096) Slot<Team> teams[kTeams];
+};
+static_assert(sizeof(Header) <= 4096);
+
+inline std::size_t table_number(const Slot<Reservation>*) { return 0; }
+inline std::size_t table_number(const Slot<Mapping>*) { return 1; }
+inline std::size_t table_number(const Slot<MemoryHeld>*) { return 2; }
+inline std::size_t table_number(const Slot<Descriptor>*) { return 3; }
+inline std::size_t table_number(const Slot<Piece>*) { return 4; }
+inline std::size_t table_number(const Slot<Team>*) { return 5; }
+
+/// Changes with what an image looks like: a reader takes only its own.
+inline constexpr std::uint64_t kLayout =
+    ((((sizeof(Image) * 31 + sizeof(Reservation)) * 31 + sizeof(Mapping)) * 31 +
+      sizeof(Allocation)) *
+         31 +
+     sizeof(Sums)) *
+        31 +
+    3;
+
+inline std::uint64_t load(const std::uint64_t& word) noexcept {
+  return __atomic_load_n(&word, __ATOMIC_RELAXED);
+}
+inline void store(std::uint64_t& word, std::uint64_t value) noexcept {
+  __atomic_store_n(&word, value, __ATOMIC_RELAXED);
+}
+
+// Between stores that must keep their order. ThreadSanitizer knows no fences; all accesses are
+// atomic, so it has nothing to say without them.
+inline void fence() noexcept {
+#if defined(__SANITIZE_THREAD__)
+  __asm__ volatile("" ::: "memory");
+#else
+  __atomic_thread_fence(__ATOMIC_RELEASE);
+#endif
+}
+
+}  // namespace cuvmm::holdings

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// One sentence of what a process has not given back, for the shim and for `cuvmm run`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "api/words.h"
+#include "recorder/holdings/counted.h"
+
+namespace cuvmm::holdings {
+
+inline constexpr const char* kInUse = "still in use";
+inline constexpr const char* kEndedWithContext = "freed only by the end of its context";
+
+/// Things of one kind. Of many, `made_at` is the place that made most of them.
+struct Sum {
+  std::string what;  ///< one of them, for counted(): "piece of cuMemAlloc"
+  std::uint64_t count = 0, bytes = 0;
+  std::string made_at = {};
+  std::uint64_t made_there = 0;
+};
+
+/// Host memory that was registered, never unregistered, and unmapped.
+inline constexpr const char* kUnmappedWords = "registered range of unmapped host memory";
+
+/// Whether it is worth a word that one place made so many: it may come there again and again. Of
+/// buffers, a program may well keep some that one line made; it seldom has two contexts, and it
+/// does not unmap registered memory.
+inline bool grows(std::string_view what, std::uint64_t made_there, std::uint64_t count) {
+  if (what == kUnmappedWords) return true;
+  const std::uint64_t many = what == "context" || what == "green context" ? 2 : 8;
+  return made_there >= many && made_there > count / 2;
+}
+
+/// The function that gives one of them back; "" where it is not one alone.
+inline std::string_view ender(std::string_view what) {
+  constexpr std::pair<std::string_view, std::string_view> kEnders[] = {
+      {"piece of cuMemAlloc", "cuMemFree"},
+      {"piece of managed memory", "cuMemFree"},
+      {"piece of page-locked host memory", "cuMemFreeHost"},
+      {"registered range of host memory", "cuMemHostUnregister"},
+      {kUnmappedWords, "cuMemHostUnregister"},
+      {"piece of pool memory", "cuMemFreeAsync"},
+      {"imported piece of pool memory", "cuMemFreeAsync"},
+      {"array", "cuArrayDestroy"},
+      {"mipmapped array", "cuMipmappedArrayDestroy"},
+      {"stream", "cuStreamDestroy"},
+      {"event", "cuEventDestroy"},
+      {"context", "cuCtxDestroy"},
+      {"green context", "cuGreenCtxDestroy"},
+      {"module", "cuModuleUnload"},
+      {"library", "cuLibraryUnload"},
+      {"graph", "cuGraphDestroy"},
+      {"executable graph", "cuGraphExecDestroy"},
+  };
+  for (const auto& [thing, function] : kEnders) {
+    if (what == thing) return function;
+  }
+  return "";
+}
+
+/// "3 pieces of cuMemAlloc (48 MiB)"; with a place: "..., all made in frame() at decoder.cc:5
+/// without a cuMemFree".
+inline std::string sum_text(const Sum& sum) {
+  std::string text = counted(sum.count, sum.what);
+  if (sum.bytes != 0) text += " (" + size_text(sum.bytes) + ")";
+  if (sum.made_at.empty()) return text;
+  text += sum.made_there == sum.count ? std::string(sum.count == 1 ? "," : ", all")
+                                      : ", " + std::to_string(sum.made_there) + " of them";
+  text += " made in " + sum.made_at;
+  if (const std::string_view function = ender(sum.what); !function.empty()) {
+    text += " without a " + std::string(function);
+  }
+  return text;
+}
+
+/// `in_use`, `ended`: "3 pieces of cuMemAlloc (48 MiB), 2 streams"; "" nothing. `listed`: each was
+/// told. "" where there is nothing to say.
+inline std::string in_use_sentence(const std::string& in_use, const std::string& ended,
+                                   bool listed) {
+  std::string text;
+  if (!in_use.empty()) text = std::string(kInUse) + " at the end: " + in_use;
+  if (!ended.empty()) {
+    if (!text.empty()) text += "; ";
+    text += std::string(kEndedWithContext) + ": " + ended;
+  }
+  if (!text.empty() && !listed) text += "; --leak-check=full lists them";
+  return text;
+}
+
+}  // namespace cuvmm::holdings

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recorder/holdings/reader.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "api/posix/lost_pages.h"
+#include "api/posix/process_start.h"
+
+namespace cuvmm::holdings {
+
+namespace {
+
+constexpr const char* kUnfinished = "its process is just making it";
+constexpr const char* kStrange =
+    "it is no file of what a process holds, or of another version of cuvmm";
+
+std::string text(const char (&from)[kTextBytes]) {
+  return std::string(from, ::strnlen(from, sizeof from));
+}
+
+// False while it is empty; `torn` where its writer is at it all the time, or died there.
+template <class Record>
+bool read_slot(const Slot<Record>& slot, Record& record, bool& torn) {
+  std::uint64_t words[Slot<Record>::kWords];
+  for (int tries = 0; tries < 1000; ++tries) {
+    const std::uint64_t before = __atomic_load_n(&slot.sequence, __ATOMIC_ACQUIRE);
+    if (before == 0) return false;
+    if (before % 2 != 0) continue;
+    const std::uint64_t key = load(slot.key);
+    for (std::size_t i = 0; i < Slot<Record>::kWords; ++i) {
+      words[i] = __atomic_load_n(&slot.words[i], __ATOMIC_ACQUIRE);
+    }
+    if (load(slot.sequence) != before) continue;
+    if (key == 0) return false;
+    std::memcpy(static_cast<void*>(&record), words, sizeof record);
+    return true;
+  }
+  torn = true;
+  return false;
+}
+
+template <class Record>
+void read_table(const Slot<Record>* slots, const Header& header, std::vector<Record>& all,
+                std::size_t& torn_count) {
+  const std::size_t used =
+      std::min<std::size_t>(load(header.used[table_number(slots)]), kCapacity<Record>);
+  for (std::size_t i = 0; i < used; ++i) {
+    Record record;
+    bool torn = false;
+    if (read_slot(slots[i], record, torn)) all.push_back(record);
+    torn_count += torn;
+  }
+}
+
+template <class Record>
+void sort_by_key(std::vector<Record>& all) {
+  std::sort(all.begin(), all.end(),
+            [](const Record& a, const Record& b) { return key_of(a) < key_of(b); });
+}
+
+}  // namespace
+
+View::View(View&& other) noexcept
+    : image_(std::exchange(other.image_, nullptr)), path_(std::move(other.path_)) {}
+
+View& View::operator=(View&& other) noexcept {
+  std::swap(image_, other.image_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+View::~View() {
+  if (!image_) return;
+  ::munmap(const_cast<Image*>(image_), sizeof(Image));
+  forget_pages(image_);
+}
+
+std::string View::open(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return std::strerror(errno);
+  struct stat status {};
+  std::string problem;
+  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+      static_cast<std::size_t>(status.st_size) != sizeof(Image)) {
+    problem = kStrange;
+  } else if (status.st_uid != ::geteuid() && ::geteuid() != 0) {
+    problem = "it belongs to another user";
+  }
+  void* memory = MAP_FAILED;
+  if (problem.empty()) {
+    memory = ::mmap(nullptr, sizeof(Image), PROT_READ, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED) problem = std::strerror(errno);
+  }
+  ::close(fd);
+  if (!problem.empty()) return problem;
+  image_ = static_cast<const Image*>(memory);
+  survive_lost_pages();
+  guard_pages(image_, sizeof(Image));
+  path_ = path;
+  const std::uint64_t magic = __atomic_load_n(&image_->header.magic, __ATOMIC_ACQUIRE);
+  if (magic == 0) return kUnfinished;
+  if (magic != kMagic || image_->header.layout != kLayout) {
+    return kStrange;
+  }
+  return {};
+}
+
+std::string View::program() const { return text(image_->header.program); }
+std::string View::driver() const { return text(image_->header.driver); }
+std::string View::visible() const { return text(image_->header.visible); }
+
+bool View::alive() const {
+  const std::string number = std::to_string(pid());
+  return start() != 0 && process_start(number.c_str()) == start();
+}
+
+bool View::wanted() const {
+  const std::uint64_t run = image_->header.run_pid;
+  return run != 0 && process_start(std::to_string(run).c_str()) == image_->header.run_start;
+}
+
+bool View::made_in(std::uint64_t run_pid, std::uint64_t run_start) const {
+  return image_->header.run_pid == run_pid && image_->header.run_start == run_start;
+}
+
+bool View::of_here() const {
+  const std::uint64_t theirs = image_->header.pid_namespace, ours = pid_namespace();
+  return theirs == 0 || ours == 0 || theirs == ours;
+}
+
+bool View::current() const {
+  char now[kTextBytes];
+  const std::string link = "/proc/" + std::to_string(pid()) + "/exe";
+  const ssize_t length = ::readlink(link.c_str(), now, sizeof now - 1);
+  // Deleted since, it has " (deleted)" at its end.
+  return length < 0 ||
+         std::string_view(now, static_cast<std::size_t>(length)).starts_with(program());
+}
+
+Sums View::sums() const {
+  Sums sums;
+  const auto* const from = reinterpret_cast<const std::uint64_t*>(&image_->header.sums);
+  auto* const to = reinterpret_cast<std::uint64_t*>(&sums);
+  for (std::size_t i = 0; i < sizeof sums / sizeof *to; ++i) to[i] = load(from[i]);
+  return sums;
+}
+
+Snapshot View::snapshot() const {
+  Snapshot all;
+  const Header& header = image_->header;
+  all.calls = calls();
+  all.sums = sums();
+  read_table(image_->reservations, header, all.reservations, all.torn);
+  read_table(image_->mappings, header, all.mappings, all.torn);
+  read_table(image_->memory, header, all.memory, all.torn);
+  read_table(image_->descriptors, header, all.descriptors, all.torn);
+  read_table(image_->pieces, header, all.pieces, all.torn);
+  read_table(image_->teams, header, all.teams, all.torn);
+  all.cut = lost_pages(image_);
+  sort_by_key(all.reservations);
+  sort_by_key(all.mappings);
+  sort_by_key(all.memory);
+  sort_by_key(all.descriptors);
+  sort_by_key(all.pieces);
+  sort_by_key(all.teams);
+  return all;
+}
+
+std::vector<std::uint64_t> View::stack(std::uint32_t id) const {
+  std::vector<std::uint64_t> frames;
+  if (id == 0 || id >= kStacks) return frames;
+  for (const std::uint64_t& word : image_->stacks[id].frames) {
+    const std::uint64_t frame = load(word);
+    if (frame == 0) break;
+    frames.push_back(frame);
+  }
+  return frames;
+}
+
+std::vector<frames::PythonLine> View::python(std::uint32_t id) const {
+  std::vector<frames::PythonLine> lines;
+  if (id == 0 || id >= kStacks) return lines;
+  const auto name = [this](std::uint32_t at) {
+    if (at >= kNamesBytes) return std::string_view();
+    return std::string_view(image_->names + at, ::strnlen(image_->names + at, kNamesBytes - at));
+  };
+  for (const std::uint64_t& word : image_->stacks[id].python) {
+    const std::uint64_t whole = load(word);
+    const std::uint64_t entry = whole & StackSlot::kEntry, number = whole & ~entry;
+    if (number == 0 || number >= kPythonLines) break;
+    const LineSlot& slot = image_->lines[number];
+    lines.push_back({static_cast<std::uint32_t>(number), entry != 0, static_cast<int>(slot.line),
+                     name(slot.function), name(slot.file)});
+  }
+  return lines;
+}
+
+namespace {
+
+// A process that became another program by exec may have left several: the newest stays.
+std::vector<View> newest_of(std::vector<View> views) {
+  std::sort(views.begin(), views.end(), [](const View& a, const View& b) {
+    return a.pid() != b.pid() ? a.pid() < b.pid() : a.path() > b.path();
+  });
+  std::vector<View> newest;
+  for (View& view : views) {
+    if (newest.empty() || newest.back().pid() != view.pid()) {
+      newest.push_back(std::move(view));
+    } else if (!view.wanted()) {
+      ::unlink(view.path().c_str());
+    }
+  }
+  return newest;
+}
+
+}  // namespace
+
+std::vector<View> open_all(const std::string& folder, std::vector<std::string>& problems) {
+  std::vector<View> views;
+  DIR* const names = ::opendir(folder.c_str());
+  if (!names) {
+    if (errno != ENOENT) problems.push_back(folder + ": " + std::strerror(errno));
+    return views;
+  }
+  std::string strange;
+  std::size_t more_strange = 0;
+  while (const dirent* const entry = ::readdir(names)) {
+    const std::string path = folder + "/" + entry->d_name;
+    if (!path.ends_with(".live")) continue;
+    View view;
+    const std::string problem = view.open(path);
+    if (problem == kStrange) {
+      more_strange += !strange.empty();
+      if (strange.empty()) strange = path + ": " + problem;
+    } else if (!problem.empty()) {
+      if (problem != kUnfinished && ::access(path.c_str(), F_OK) == 0)
+        problems.push_back(path + ": " + problem);
+    } else if (!view.of_here()) {
+      continue;
+    } else if (view.alive()) {
+      if (view.current()) views.push_back(std::move(view));
+    } else if (!view.wanted()) {
+      ::unlink(path.c_str());
+    }
+  }
+  ::closedir(names);
+  // An update of cuvmm makes all that older processes left strange: they are one problem.
+  if (more_strange != 0) strange += "; so are " + std::to_string(more_strange) + " more";
+  if (!strange.empty()) problems.push_back(std::move(strange));
+  return newest_of(std::move(views));
+}
+
+std::vector<View> open_left(const std::string& folder, std::uint64_t run_pid,
+                            std::uint64_t run_start, bool all_ended) {
+  std::vector<View> views;
+  DIR* const names = ::opendir(folder.c_str());
+  if (!names) return views;
+  while (const dirent* const entry = ::readdir(names)) {
+    const std::string path = folder + "/" + entry->d_name;
+    View view;
+    if (!path.ends_with(".live") || !view.open(path).empty() || !view.made_in(run_pid, run_start))
+      continue;
+    if (view.of_here() ? !view.alive() : all_ended) views.push_back(std::move(view));
+  }
+  ::closedir(names);
+  return views;
+}
+
+}  // namespace cuvmm::holdings

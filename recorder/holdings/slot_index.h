@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which slot of a table has a key: one flat array of numbers, without a node per object.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace cuvmm::holdings {
+
+class SlotIndex {
+ public:
+  static constexpr std::uint32_t kNone = 0xffffffff;
+
+  /// `key_at(slot)` is the key of a slot that was added.
+  template <class KeyAt>
+  std::uint32_t find(std::uint64_t key, const KeyAt& key_at) const {
+    if (places_.empty()) return kNone;
+    for (std::size_t at = home(key);; at = next(at)) {
+      const std::uint32_t slot = places_[at];
+      if (slot == kNone || key_at(slot) == key) return slot;
+    }
+  }
+
+  /// The key is not there yet. Throws std::bad_alloc before anything has changed.
+  template <class KeyAt>
+  void add(std::uint64_t key, std::uint32_t slot, const KeyAt& key_at) {
+    if ((count_ + 1) * 2 > places_.size()) grow(key_at);
+    ++count_;
+    put(key, slot);
+  }
+
+  /// Gives the slot that it had; kNone where it was not there.
+  template <class KeyAt>
+  std::uint32_t remove(std::uint64_t key, const KeyAt& key_at) {
+    if (places_.empty()) return kNone;
+    std::size_t hole = home(key);
+    while (places_[hole] != kNone && key_at(places_[hole]) != key) hole = next(hole);
+    const std::uint32_t slot = places_[hole];
+    if (slot == kNone) return kNone;
+    --count_;
+    // What comes behind moves up, so that no search ends in the hole before its time.
+    for (std::size_t at = next(hole); places_[at] != kNone; at = next(at)) {
+      const std::size_t wanted = home(key_at(places_[at]));
+      const bool stays = hole <= at ? hole < wanted && wanted <= at : hole < wanted || wanted <= at;
+      if (stays) continue;
+      places_[hole] = places_[at];
+      hole = at;
+    }
+    places_[hole] = kNone;
+    return slot;
+  }
+
+  void clear() {
+    places_.clear();
+    count_ = 0;
+  }
+
+ private:
+  std::size_t home(std::uint64_t key) const {
+    // Addresses and handles differ in their middle bits.
+    return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15u) >> 32) & (places_.size() - 1);
+  }
+  std::size_t next(std::size_t at) const { return (at + 1) & (places_.size() - 1); }
+  void put(std::uint64_t key, std::uint32_t slot) {
+    std::size_t at = home(key);
+    while (places_[at] != kNone) at = next(at);
+    places_[at] = slot;
+  }
+  template <class KeyAt>
+  void grow(const KeyAt& key_at) {
+    std::vector<std::uint32_t> before(places_.empty() ? 64 : places_.size() * 2, kNone);
+    before.swap(places_);
+    for (const std::uint32_t slot : before) {
+      if (slot != kNone) put(key_at(slot), slot);
+    }
+  }
+
+  std::vector<std::uint32_t> places_;  // a power of two of them, at most half in use
+  std::size_t count_ = 0;
+};
+
+}  // namespace cuvmm::holdings

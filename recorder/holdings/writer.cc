@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recorder/holdings/writer.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "api/posix/cancel_off.h"
+#include "api/posix/lost_pages.h"
+#include "api/posix/process_start.h"
+
+namespace cuvmm::holdings {
+
+namespace {
+
+constexpr std::size_t kStep = std::size_t{64} << 10;  // by which the file grows
+
+// Readers read while this writes: each word as one. One writer alone changes them.
+inline void add(std::uint64_t& word, std::uint64_t more) { store(word, word + more); }
+
+// `by` is 1, or kLess for what goes.
+constexpr std::uint64_t kLess = ~std::uint64_t{0};  // -1
+
+[[gnu::always_inline]] inline void account(Sums& sums, const Reservation& r, std::uint64_t by) {
+  add(sums.reservations, by);
+  add(sums.reserved, by * r.size);
+}
+[[gnu::always_inline]] inline void account(Sums& sums, const Mapping& m, std::uint64_t by) {
+  add(sums.mappings, by);
+  add(sums.mapped, by * m.size);
+}
+[[gnu::always_inline]] inline void account(Sums& sums, const MemoryHeld& m, std::uint64_t by) {
+  const Allocation& a = m.allocation;
+  if (a.multicast) return;
+  if (a.imported) {
+    add(sums.imports, by);
+    add(sums.imported, by * a.size);
+    return;
+  }
+  add(sums.allocations, by);
+  add(a.mappings != 0 ? sums.used : sums.unused, by * a.size);
+}
+[[gnu::always_inline]] inline void account(Sums& sums, const Descriptor& d, std::uint64_t by) {
+  switch (d.kind) {
+    case Descriptor::Kind::kExported:
+      add(sums.exports, by);
+      add(sums.exported, by * d.exported.size);
+      break;
+    case Descriptor::Kind::kReceived:
+      add(sums.received, by);
+      break;
+    case Descriptor::Kind::kDmaBuf:
+      add(sums.dma_bufs, by);
+      break;
+    case Descriptor::Kind::kCount:
+      break;
+  }
+}
+[[gnu::always_inline]] inline void account(Sums& sums, const Piece& p, std::uint64_t by) {
+  switch (p.kind) {
+    case Piece::Kind::kDevice:
+    case Piece::Kind::kManaged:
+      add(sums.plain, by);
+      add(sums.plain_bytes, by * p.size);
+      break;
+    case Piece::Kind::kHost:
+    case Piece::Kind::kRegistered:
+      add(sums.host, by);
+      add(sums.host_bytes, by * p.size);
+      break;
+    case Piece::Kind::kPool:
+      add(sums.pool, by);
+      add(sums.pool_bytes, by * p.size);
+      break;
+    case Piece::Kind::kIpc:
+      add(sums.ipc, by);
+      add(sums.ipc_bytes, by * p.size);
+      break;
+    case Piece::Kind::kCount:
+      break;
+  }
+}
+
+[[gnu::always_inline]] inline void account(Sums& sums, const Team&, std::uint64_t by) {
+  add(sums.teams, by);
+}
+
+// Whether the sums stay as they are when the one becomes the other: most changes are of who did
+// something last.
+[[gnu::always_inline]] inline bool counts_alike(const Reservation& a, const Reservation& b) {
+  return a.size == b.size;
+}
+[[gnu::always_inline]] inline bool counts_alike(const Mapping& a, const Mapping& b) {
+  return a.size == b.size;
+}
+[[gnu::always_inline]] inline bool counts_alike(const MemoryHeld& a, const MemoryHeld& b) {
+  const Allocation &x = a.allocation, &y = b.allocation;
+  return x.size == y.size && (x.mappings != 0) == (y.mappings != 0) && x.imported == y.imported &&
+         x.multicast == y.multicast;
+}
+[[gnu::always_inline]] inline bool counts_alike(const Descriptor&, const Descriptor&) {
+  return false;
+}
+[[gnu::always_inline]] inline bool counts_alike(const Piece&, const Piece&) { return false; }
+[[gnu::always_inline]] inline bool counts_alike(const Team&, const Team&) { return true; }
+
+// Only what is looked at of it is copied, as this is inlined.
+template <class Record>
+[[gnu::always_inline]] inline Record record_of(const Slot<Record>& slot) {
+  Record record;
+  std::memcpy(static_cast<void*>(&record), slot.words, sizeof record);
+  return record;
+}
+
+#if defined(__SANITIZE_THREAD__)
+#define CUVMM_SEES_WORDS
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CUVMM_SEES_WORDS
+#endif
+#endif
+
+// Two words at a time where the compiler has registers of that size. Readers see by the slot's
+// sequence whether they met a half of it. ThreadSanitizer sees words.
+template <std::size_t kWords>
+[[gnu::always_inline]] inline void copy_words(std::uint64_t* to, const void* from) {
+#if !defined(__SSE2__) || defined(CUVMM_SEES_WORDS)
+  const auto* const words = static_cast<const std::uint64_t*>(from);
+  for (std::size_t i = 0; i < kWords; ++i) store(to[i], words[i]);
+#else
+  const auto* const bytes = static_cast<const char*>(from);
+  const auto pair = [&](std::size_t i) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i),
+                     _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + 8 * i)));
+  };
+  // One after the other, as a loop would be one here.
+  [&]<std::size_t... kAt>(std::index_sequence<kAt...>) { (pair(2 * kAt), ...); }
+  (std::make_index_sequence<kWords / 2>());
+  if constexpr (kWords % 2 != 0) {
+    std::uint64_t last;
+    std::memcpy(&last, bytes + 8 * (kWords - 1), 8);
+    store(to[kWords - 1], last);
+  }
+#endif
+}
+
+// Where address space is short, it is the program's.
+bool space_is_ample() noexcept {
+  constexpr rlim_t kAmple = rlim_t{16} << 30;
+  rlimit space{};
+  return ::getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur >= kAmple;
+}
+
+}  // namespace
+
+int Backing::create(const std::string& path, std::size_t bytes, std::size_t first, void*& memory) {
+  const CancelOff no_cancel;
+  // A larger file would raise SIGXFSZ.
+  rlimit largest{};
+  if (::getrlimit(RLIMIT_FSIZE, &largest) == 0 && largest.rlim_cur < bytes) return EFBIG;
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return errno;
+  int error = ::ftruncate(fd, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+  start(path, fd);
+  if (error == 0 && !grow(0, first)) error = ENOSPC;
+  if (error == 0) {
+    memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED) {
+      error = errno;
+    } else {
+      guard_pages(memory, bytes);
+    }
+  }
+  ::close(fd);
+  if (error != 0) ::unlink(path.c_str());
+  return error;
+}
+
+void Backing::start(const std::string& path, int file) {
+  path_ = path;
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return path_.clear();
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+}
+
+// Pages are asked for before they are written: where the file system is full, a store would end the
+// program by SIGBUS.
+bool Backing::grow(std::size_t offset, std::size_t bytes) {
+  if (refused_ != 0 && !std::has_single_bit(++refused_)) return false;
+  const CancelOff no_cancel;
+  const int saved = errno;
+  const int file = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  struct stat status {};
+  const bool ours = file >= 0 && ::fstat(file, &status) == 0 && status.st_dev == device_ &&
+                    status.st_ino == inode_;
+  const bool grown =
+      ours && ::posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0;
+  if (file >= 0) ::close(file);
+  errno = saved;
+  if (grown) {
+    refused_ = 0;
+  } else if (refused_ == 0) {
+    refused_ = 1;
+  }
+  return grown;
+}
+
+template <class Record>
+bool Table<Record>::make_room(std::uint32_t slot) {
+  if (slot < backed_) return true;
+  if (slot >= kCapacity<Record>) return false;
+  const std::size_t from = backed_ * sizeof(Slot<Record>);
+  const std::size_t to =
+      std::min((slot + 1) * sizeof(Slot<Record>) + kStep, kCapacity<Record> * sizeof(Slot<Record>));
+  if (!backing_->grow(offset_ + from, to - from)) return false;
+  backed_ = to / sizeof(Slot<Record>);
+  return true;
+}
+
+// All of these words: to look which of them differ costs more than to write them.
+template <class Record>
+template <std::size_t kFrom, std::size_t kTo>
+[[gnu::always_inline]] inline void Table<Record>::write(Slot<Record>& slot, std::uint64_t key,
+                                                        const void* words) {
+  const std::uint64_t sequence = slot.sequence;
+  store(slot.sequence, sequence + 1);
+  fence();
+  store(slot.key, key);
+  copy_words<kTo - kFrom>(slot.words + kFrom, static_cast<const char*>(words) + 8 * kFrom);
+  __atomic_store_n(&slot.sequence, sequence + 2, __ATOMIC_RELEASE);
+}
+
+template <class Record>
+[[gnu::always_inline]] inline std::uint32_t Table<Record>::find(std::uint64_t key) const {
+  if (key == last_key_) [[likely]]
+    return last_slot_;
+  return index_.find(key, [this](std::uint32_t at) { return slots_[at].key; });
+}
+
+template <class Record>
+void Table<Record>::put(const Record& record) {
+  if (!slots_) [[unlikely]]
+    return;
+  const std::uint64_t key = key_of(record);
+  std::uint32_t at = find(key);
+  bool counted = false;
+  if (at != SlotIndex::kNone) {
+    const Record before = record_of(slots_[at]);
+    counted = counts_alike(before, record);
+    if (!counted) account(*sums_, before, kLess);
+  } else {
+    at = take_slot(key);
+    if (at == SlotIndex::kNone) return;
+  }
+  last_key_ = key;
+  last_slot_ = at;
+  write<0, Slot<Record>::kWords>(slots_[at], key, &record);
+  if (!counted) account(*sums_, record, 1);
+}
+
+template <class Record>
+std::uint32_t Table<Record>::take_slot(std::uint64_t key) {
+  const auto key_at = [this](std::uint32_t at) { return slots_[at].key; };
+  const bool fresh = free_.empty();
+  const std::uint32_t at = fresh ? static_cast<std::uint32_t>(*used_) : free_.back();
+  if (!make_room(at)) {
+    store(sums_->missed, sums_->missed + 1);
+    return SlotIndex::kNone;
+  }
+  // All that can throw comes before anything has changed; drop() then finds its room.
+  if (free_.capacity() < *used_ + 1) free_.reserve(std::max<std::size_t>(64, *used_ * 2));
+  index_.add(key, at, key_at);
+  if (fresh) {
+    store(*used_, *used_ + 1);
+  } else {
+    free_.pop_back();
+  }
+  return at;
+}
+
+template <class Record>
+void Table<Record>::drop(std::uint64_t key) {
+  if (!slots_) [[unlikely]]
+    return;
+  const std::uint32_t at =
+      index_.remove(key, [this](std::uint32_t slot) { return slots_[slot].key; });
+  if (at == SlotIndex::kNone) return;
+  if (key == last_key_) last_key_ = 0;
+  account(*sums_, record_of(slots_[at]), kLess);
+  // What was there stays in its words: a reader that sees no key takes none of them.
+  const std::uint64_t sequence = slots_[at].sequence;
+  store(slots_[at].key, 0);
+  __atomic_store_n(&slots_[at].sequence, sequence + 2, __ATOMIC_RELEASE);
+  free_.push_back(at);
+}
+
+template class Table<Reservation>;
+template class Table<Mapping>;
+template class Table<MemoryHeld>;
+template class Table<Descriptor>;
+template class Table<Piece>;
+template class Table<Team>;
+
+int Writer::open(const std::string& path, const std::string& driver) {
+  const CancelOff no_cancel;
+  if (!space_is_ample()) return EFBIG;
+  void* memory = nullptr;
+  const int error = backing_.create(path, sizeof(Image), sizeof(Header), memory);
+  if (error != 0) return error;
+  image_ = static_cast<Image*>(memory);
+  Header& header = image_->header;
+  header.layout = kLayout;
+  header.pid = static_cast<std::uint64_t>(::getpid());
+  header.start = process_start("self");
+  header.pid_namespace = pid_namespace();
+  const RunId run = run_of_this_process();
+  header.run_pid = run.pid;
+  header.run_start = run.start;
+  const ssize_t length = ::readlink("/proc/self/exe", header.program, sizeof header.program - 1);
+  if (length < 0) header.program[0] = '\0';
+  std::copy_n(driver.data(), std::min(driver.size(), sizeof header.driver - 1), header.driver);
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  ::snprintf(header.visible, sizeof header.visible, "%s", visible ? visible : "-");
+  reservations_.start(image_->reservations, offsetof(Image, reservations), header, backing_);
+  mappings_.start(image_->mappings, offsetof(Image, mappings), header, backing_);
+  memory_.start(image_->memory, offsetof(Image, memory), header, backing_);
+  descriptors_.start(image_->descriptors, offsetof(Image, descriptors), header, backing_);
+  pieces_.start(image_->pieces, offsetof(Image, pieces), header, backing_);
+  teams_.start(image_->teams, offsetof(Image, teams), header, backing_);
+  // Whoever sees it sees a whole header.
+  __atomic_store_n(&header.magic, kMagic, __ATOMIC_RELEASE);
+  return 0;
+}
+
+// Changes are written by members' places.
+static_assert(std::is_standard_layout_v<Allocation> && std::is_standard_layout_v<Reservation> &&
+              std::is_standard_layout_v<Mapping>);
+static_assert(offsetof(MemoryHeld, allocation) == 0);
+static_assert(offsetof(Reservation, unmapped) % 8 == 0 && offsetof(Mapping, access) % 8 == 0);
+
+bool Writer::change(const Reservation& r) {
+  Slot<Reservation>* const slot = reservations_.at(r.base);
+  if (!slot) [[unlikely]]
+    return false;
+  constexpr std::size_t kEnd = sizeof(Reservation) / 8;
+  reservations_.write<offsetof(Reservation, unmapped) / 8, kEnd>(*slot, r.base, &r);
+  return true;
+}
+
+bool Writer::change(const Mapping& m) {
+  Slot<Mapping>* const slot = mappings_.at(m.base);
+  if (!slot) [[unlikely]]
+    return false;
+  mappings_.write<offsetof(Mapping, access) / 8, offsetof(Mapping, made) / 8>(*slot, m.base, &m);
+  return true;
+}
+
+bool Writer::change(const Allocation& a) {
+  Slot<MemoryHeld>* const slot = memory_.at(a.handle);
+  if (!slot) [[unlikely]]
+    return false;
+  // The first mapping tells the size of an import.
+  const bool same = slot->words[offsetof(Allocation, size) / 8] == a.size &&
+                    slot->words[offsetof(Allocation, made.call) / 8] == a.made.call;
+  if (!same || a.multicast) [[unlikely]]
+    return false;
+  constexpr std::size_t kMappings = offsetof(Allocation, mappings);
+  static_assert(kMappings % 8 == 4);
+  const bool mapped_before = (slot->words[kMappings / 8] >> 32) != 0;
+  if (!a.imported && mapped_before != (a.mappings != 0)) {
+    Sums& sums = memory_.sums();
+    const std::uint64_t more = a.mappings != 0 ? a.size : 0 - a.size;
+    add(sums.used, more);
+    add(sums.unused, 0 - more);
+  }
+  constexpr std::size_t kEnd = sizeof(Allocation) / 8;
+  memory_.write<offsetof(Allocation, references) / 8, kEnd>(*slot, a.handle, &a);
+  return true;
+}
+
+bool Writer::reach(Part& part, std::size_t end) {
+  if (end <= part.backed) return true;
+  if (end > part.most) return false;
+  const std::size_t to = std::min(end + kStep, part.most);
+  if (!backing_.grow(part.offset + part.backed, to - part.backed)) return false;
+  part.backed = to;
+  return true;
+}
+
+std::uint32_t Writer::note_name(std::string_view name) {
+  const std::size_t at = names_end_;
+  if (!reach(names_part_, at + name.size() + 1)) return 0;
+  std::copy(name.begin(), name.end(), image_->names + at);  // behind it the file is all zero
+  names_end_ += name.size() + 1;
+  return static_cast<std::uint32_t>(at);
+}
+
+bool Writer::note_line(const frames::PythonLine& line) {
+  if (line.number == 0 || line.number >= kPythonLines) return false;
+  std::uint64_t& known = lines_[line.number / 64];
+  const std::uint64_t bit = std::uint64_t{1} << (line.number % 64);
+  if ((known & bit) != 0) return true;
+  if (!reach(lines_part_, (line.number + 1) * sizeof(LineSlot))) return false;
+  if (line.file.data() != last_file_) {
+    last_file_at_ = note_name(line.file);
+    last_file_ = last_file_at_ != 0 ? line.file.data() : nullptr;
+  }
+  const std::uint32_t function = note_name(line.function);
+  if (!last_file_ || function == 0) return false;
+  image_->lines[line.number] = {function, last_file_at_, static_cast<std::uint64_t>(line.line)};
+  known |= bit;
+  return true;
+}
+
+void Writer::note_stack(std::uint32_t id, std::span<const std::uintptr_t> frames,
+                        std::span<const frames::PythonLine> python) {
+  if (!image_ || knows_stack(id) || !reach(stacks_part_, (id + 1) * sizeof(StackSlot))) return;
+  stacks_[id / 64] |= std::uint64_t{1} << (id % 64);
+  StackSlot& slot = image_->stacks[id];
+  const std::size_t kept = std::min(frames.size(), kFrames);
+  for (std::size_t i = 0; i < kept; ++i) store(slot.frames[i], frames[i]);
+  std::size_t lines = 0;
+  for (const frames::PythonLine& line : python.first(std::min(python.size(), kPythonFrames))) {
+    if (!note_line(line)) continue;
+    // Readers find no stack before an object names it, and that object comes behind a fence.
+    store(slot.python[lines++], line.number | (line.entry ? StackSlot::kEntry : 0));
+  }
+}
+
+void Writer::leave() noexcept {
+  if (!image_) return;
+  ::munmap(image_, sizeof(Image));
+  forget_pages(image_);
+  image_ = nullptr;
+  reservations_ = {};
+  mappings_ = {};
+  memory_ = {};
+  descriptors_ = {};
+  pieces_ = {};
+  teams_ = {};
+  stacks_ = {};
+  lines_ = {};
+  for (Part* const part : {&stacks_part_, &lines_part_, &names_part_}) part->backed = 0;
+  names_end_ = 1;
+  last_file_ = nullptr;
+}
+
+Writer::~Writer() { leave(); }
+
+}  // namespace cuvmm::holdings

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recorder/last_calls/reading.h"
+
+#include <cuda.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "recorder/last_calls/writer.h"
+
+namespace cuvmm::last_calls {
+
+namespace {
+
+// How ticks become nanoseconds before the last moment.
+class Clock {
+ public:
+  Clock(const Header& header, const ClockPair* now)
+      : last_ticks_(load(header.last_ticks)), last_ns_(load(header.last_ns)) {
+    const std::uint64_t first_ticks = load(header.first_ticks), first_ns = load(header.first_ns);
+    if (last_ticks_ > first_ticks && last_ns_ > first_ns) {
+      rate_ =
+          static_cast<double>(last_ns_ - first_ns) / static_cast<double>(last_ticks_ - first_ticks);
+      lasted_ = last_ns_ - first_ns;
+    } else if (now && now->ticks > first_ticks && now->ns > first_ns) {
+      rate_ =
+          static_cast<double>(now->ns - first_ns) / static_cast<double>(now->ticks - first_ticks);
+    }
+  }
+  /// The last moment is the latest of all that is asked about.
+  void reach(std::uint64_t ticks) {
+    constexpr std::uint64_t kFar = std::uint64_t{1} << 62;
+    if (ticks <= last_ticks_ || ticks - last_ticks_ > kFar) return;
+    lasted_ += in_ns(ticks - last_ticks_);
+    last_ticks_ = ticks;
+  }
+  std::uint64_t before(std::uint64_t ticks) const {
+    return ticks < last_ticks_ ? in_ns(last_ticks_ - ticks) : 0;
+  }
+  std::uint64_t lasted() const { return lasted_; }
+
+ private:
+  std::uint64_t in_ns(std::uint64_t ticks) const {
+    return static_cast<std::uint64_t>(std::min(static_cast<double>(ticks) * rate_, 9e18));
+  }
+  std::uint64_t last_ticks_, last_ns_;
+  double rate_ = 1;
+  std::uint64_t lasted_ = 0;
+};
+
+template <std::size_t N>
+std::string text(const char (&place)[N]) {
+  return {place, ::strnlen(place, N)};
+}
+
+// A copy whose sequence was the same before and after, or sequence 0.
+template <class Record>
+Record copied(const Record& place) {
+  static_assert(sizeof(Record) % sizeof(std::uint64_t) == 0);
+  Record record;
+  const auto* from = reinterpret_cast<const std::uint64_t*>(&place);
+  auto* to = reinterpret_cast<std::uint64_t*>(&record);
+  const std::uint64_t before = __atomic_load_n(&place.sequence, __ATOMIC_ACQUIRE);
+  for (std::size_t i = 0; i < sizeof(Record) / sizeof *from; ++i) to[i] = load(from[i]);
+  fence(__ATOMIC_ACQUIRE);
+  if (before != load(place.sequence)) record.sequence = 0;
+  return record;
+}
+
+template <class Record>
+bool is_whole(const Record& record) {
+  return record.sequence != 0 &&
+         check_of(record, record.who & ~kCheckMask) == (record.who & kCheckMask);
+}
+
+CallSeen seen(const CallRecord& record, const Clock& clock) {
+  CallSeen call;
+  call.sequence = record.sequence;
+  call.ns = clock.before(record.ticks);
+  call.thread = static_cast<std::uint32_t>(record.who >> 32);
+  call.entry = record.who >> 16 & 0xffff;
+  std::copy(std::begin(record.words), std::end(record.words), call.words.begin());
+  call.result = static_cast<std::uint32_t>(record.result);
+  // A result of another call's: both were written at once.
+  const bool mine = record.result >> 32 == (record.sequence & 0xffffffff);
+  call.end = !mine                     ? CallSeen::End::kUnknown
+             : call.result == kPending ? CallSeen::End::kPending
+             : call.result == kUnwound ? CallSeen::End::kUnwound
+                                       : CallSeen::End::kReturned;
+  return call;
+}
+
+ObjectKind kind_of(std::uint64_t who) {
+  const std::uint64_t kind = who >> 16 & 0xff;
+  const auto count = static_cast<std::uint64_t>(ObjectKind::kCount);
+  return kind < count ? static_cast<ObjectKind>(kind) : ObjectKind::kUnknown;
+}
+int device_of(std::uint64_t who) { return static_cast<int>(who >> 24 & 0xff) - 1; }
+
+class Reader {
+ public:
+  Reader(const Image& image, Reading& reading, const ClockPair* now)
+      : image_(image), reading_(reading), clock_(image.header, now) {}
+
+  void run() {
+    header();
+    rows();
+    // All times are before the last one.
+    for (const CallRecord& place : image_.calls) reach(copied(place));
+    for (const CallRecord& place : image_.current) reach(copied(place));
+    for (const EndRecord& place : image_.ends) reach(copied(place));
+    clock_.reach(load(image_.header.fault_ticks));
+    reading_.lasted_ns = clock_.lasted();
+    reading_.last_ns = load(image_.header.first_ns) + clock_.lasted();
+    reading_.fault_ns = clock_.before(load(image_.header.fault_ticks));
+    calls();
+    current();
+    ends();
+    live();
+    const std::uint64_t maps = std::min<std::uint64_t>(load(image_.header.maps_bytes), kMapsBytes);
+    reading_.maps.assign(image_.maps, maps);
+    // Of more lines than there is room for, the last one is cut.
+    reading_.maps.resize(reading_.maps.rfind('\n') + 1);
+  }
+
+ private:
+  template <class Record>
+  void reach(const Record& record) {
+    if (is_whole(record)) clock_.reach(record.ticks);
+  }
+
+  void header() {
+    const Header& header = image_.header;
+    reading_.pid = static_cast<std::int64_t>(load(header.pid));
+    reading_.run = {load(header.run_pid), load(header.run_start)};
+    reading_.program = text(header.program);
+    reading_.driver = text(header.driver);
+    const std::uint64_t state = load(header.state);
+    reading_.state = state > static_cast<std::uint64_t>(State::kSignal) ? State::kRunning
+                                                                        : static_cast<State>(state);
+    reading_.signal = static_cast<int>(load(header.signal) & 0x7f);
+    reading_.total_calls = load(header.calls);
+    reading_.total_ends = load(header.ends);
+    reading_.realtime_ns = load(header.first_realtime_ns);
+    reading_.fault_result = static_cast<std::uint32_t>(load(header.fault_result));
+    reading_.fault_call = load(header.fault_call);
+    if (load(header.address_known) == 1) reading_.address = load(header.address);
+  }
+
+  void rows() {
+    const std::size_t count = std::min<std::uint64_t>(load(image_.header.entries), kEntries);
+    for (std::size_t i = 0; i < count; ++i) {
+      const EntryRow& row = image_.entries[i];
+      EntrySeen& entry = reading_.entries.emplace_back();
+      entry.name = text(row.name);
+      for (std::size_t w = 0; w < kWords && row.kinds[w] != WordKind::kNone; ++w) {
+        entry.words.push_back(text(row.words[w]));
+        entry.kinds.push_back(row.kinds[w]);
+      }
+    }
+  }
+
+  void calls() {
+    const std::uint64_t total = reading_.total_calls;
+    for (std::size_t i = 0; i < kCalls; ++i) {
+      const CallRecord record = copied(image_.calls[i]);
+      // Places that were never written are not torn.
+      if (!is_whole(record) || (record.sequence - 1) % kCalls != i) {
+        reading_.torn += i < total;
+      } else {
+        reading_.calls.push_back(seen(record, clock_));
+      }
+    }
+    std::ranges::sort(reading_.calls, {}, &CallSeen::sequence);
+    for (const CallSeen& call : reading_.calls) {
+      if (call.end == CallSeen::End::kPending) reading_.pending.push_back(call);
+    }
+  }
+
+  // Calls that are still on, though the others have overwritten their records.
+  void current() {
+    for (const CallRecord& place : image_.current) {
+      const CallRecord record = copied(place);
+      if (!is_whole(record) || reading_.call(record.sequence)) continue;
+      reading_.pending.push_back(seen(record, clock_));
+    }
+    std::ranges::sort(reading_.pending, {}, &CallSeen::sequence);
+  }
+
+  void ends() {
+    for (std::size_t i = 0; i < kEnds; ++i) {
+      const EndRecord record = copied(image_.ends[i]);
+      if (!is_whole(record) || (record.sequence - 1) % kEnds != i) {
+        reading_.torn += i < reading_.total_ends;
+        continue;
+      }
+      EndSeen& end = reading_.ends.emplace_back();
+      end.sequence = record.sequence;
+      end.ns = clock_.before(record.ticks);
+      end.thread = static_cast<std::uint32_t>(record.who >> 32);
+      end.kind = kind_of(record.who);
+      end.device = device_of(record.who);
+      end.base = record.base;
+      end.size = record.size;
+      end.made = record.made;
+      end.ended = record.ended;
+      end.call = record.call;
+      for (const std::uint64_t frame : record.frames) {
+        if (frame != 0) end.frames.push_back(frame);
+      }
+    }
+    std::ranges::sort(reading_.ends, {}, &EndSeen::sequence);
+  }
+
+  void live() {
+    const std::size_t count = std::min<std::uint64_t>(load(image_.header.live), kLive);
+    reading_.live_total = load(image_.header.live_total);
+    for (std::size_t i = 0; i < count; ++i) {
+      const LiveRecord& place = image_.live[i];
+      const std::uint64_t who = load(place.who);
+      reading_.live.push_back(
+          {kind_of(who), device_of(who), load(place.base), load(place.size), load(place.made)});
+    }
+    std::ranges::sort(reading_.live, {}, &LiveSeen::base);
+  }
+
+  const Image& image_;
+  Reading& reading_;
+  Clock clock_;
+};
+
+}  // namespace
+
+const char* name(ObjectKind kind) {
+  constexpr const char* kNames[] = {
+      "object", "reservation", "mapping",          "allocation",      "memory",
+      "pool",   "pool memory", "ipc-memory",       "external memory", "external buffer",
+      "guard",  "guard",       "freed reservation"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(ObjectKind::kCount));
+  const auto index = static_cast<std::size_t>(kind);
+  return index < std::size(kNames) ? kNames[index] : kNames[0];
+}
+
+const CallSeen* Reading::call(std::uint64_t sequence) const {
+  const auto found = std::ranges::lower_bound(calls, sequence, {}, &CallSeen::sequence);
+  return found != calls.end() && found->sequence == sequence ? &*found : nullptr;
+}
+
+std::string read_image(std::span<const std::byte> bytes, Reading& reading, const ClockPair* now) {
+  reading = {};
+  if (bytes.size() < sizeof kMagic || std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) {
+    return "it is not a file of cuvmm's last calls: it does not begin with \"cuvmmRNG\"";
+  }
+  if (bytes.size() < sizeof(Header)) return "it is cut off in its first page";
+  const Image& image = *reinterpret_cast<const Image*>(bytes.data());
+  if (image.header.version != kVersion) {
+    return "it is of version " + std::to_string(image.header.version) + ", and this cuvmm reads " +
+           std::to_string(kVersion);
+  }
+  if (image.header.file_bytes != sizeof(Image)) return "its header is damaged";
+  if (bytes.size() < sizeof(Image)) {
+    return "it is cut off: " + std::to_string(bytes.size()) + " of " +
+           std::to_string(sizeof(Image)) + " bytes are there";
+  }
+  Reader(image, reading, now).run();
+  return "";
+}
+
+ClockPair this_clock_pair() noexcept {
+  timespec now{};
+  const std::uint64_t ticks = now_ticks();
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return {ticks, static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+                     static_cast<std::uint64_t>(now.tv_nsec)};
+}
+
+std::string read_file(const std::string& path, Reading& reading, const ClockPair* now) {
+  reading = {};
+  // Of a pipe that somebody put there, nobody would ever write the other end.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return std::strerror(errno);
+  struct stat status {};
+  const bool regular = ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+  // No larger than an image, whatever the file is.
+  const auto image = std::make_unique<Image>();
+  std::size_t size = 0;
+  ssize_t got = regular ? 1 : 0;
+  while (got > 0 && size < sizeof(Image)) {
+    got = ::pread(fd, reinterpret_cast<char*>(image.get()) + size, sizeof(Image) - size,
+                  static_cast<off_t>(size));
+    if (got > 0) size += static_cast<std::size_t>(got);
+  }
+  const int error = got < 0 ? errno : 0;
+  ::close(fd);
+  if (!regular) return "it is no regular file";
+  if (error != 0) return std::strerror(error);
+  return read_image({reinterpret_cast<const std::byte*>(image.get()), size}, reading, now);
+}
+
+bool is_fault(std::uint32_t result) noexcept {
+  switch (result) {
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_LAUNCH_FAILED:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace cuvmm::last_calls

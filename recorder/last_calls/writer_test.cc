@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recorder/last_calls/writer.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "recorder/last_calls/image_file.h"
+#include "recorder/last_calls/reading.h"
+
+namespace cuvmm::last_calls {
+namespace {
+
+Words words_of_unmap(std::uint64_t base, std::uint64_t size) {
+  return words_of(calls::MemUnmap{.ptr = base, .size = size});
+}
+
+/// A writer over memory, and what is read of it.
+class Ring {
+ public:
+  Ring() {
+    fill_rows(image_->entries);
+    writer.start(image_.get());
+  }
+  Reading read() const {
+    Reading reading;
+    EXPECT_EQ(read_image(bytes(), reading), "");
+    return reading;
+  }
+  std::span<const std::byte> bytes() const {
+    return {reinterpret_cast<const std::byte*>(image_.get()), sizeof(Image)};
+  }
+  Image& image() { return *image_; }
+
+  Writer writer;
+  ThreadPlace me;
+
+ private:
+  std::unique_ptr<Image> image_ = std::make_unique<Image>();
+};
+
+TEST(CallWords, AreTheArgumentsThatTellMost) {
+  const calls::MemMap map{.ptr = 0x7000, .size = 5, .offset = 7, .handle = 0x99, .flags = 3};
+  EXPECT_EQ(words_of(map), (Words{0x7000, 5, 7, 0x99}));
+  // Of more than four, addresses and sizes come before flags; a launch keeps function and stream.
+  calls::LaunchKernel launch{};
+  launch.f = reinterpret_cast<CUfunction>(0x11);
+  launch.gridDimX = 64;
+  launch.hStream = reinterpret_cast<CUstream>(0x22);
+  const Words words = words_of(launch);
+  EXPECT_EQ(words[0], 0x11u);
+  EXPECT_EQ(words[1], 64u);
+  EXPECT_EQ(words[3], 0x22u);
+}
+
+TEST(Writer, KeepsACallAndItsResult) {
+  Ring ring;
+  const auto first = ring.writer.begin(ring.me, EntryPoint::kMemUnmap, words_of_unmap(0x7000, 4));
+  const Reading during = ring.read();
+  ASSERT_EQ(during.pending.size(), 1u);
+  EXPECT_EQ(ring.me.ticks, ring.image().calls[0].ticks);
+  EXPECT_EQ(during.pending[0].thread, static_cast<std::uint32_t>(::gettid()));
+  EXPECT_EQ(during.entry(during.pending[0])->name, "cuMemUnmap");
+  EXPECT_EQ(during.entry(during.pending[0])->words, (std::vector<std::string>{"ptr", "size"}));
+  EXPECT_EQ(during.pending[0].words[0], 0x7000u);
+
+  ring.writer.end(ring.me, first, CUDA_ERROR_INVALID_VALUE);
+  const Reading after = ring.read();
+  EXPECT_TRUE(after.pending.empty());
+  ASSERT_EQ(after.calls.size(), 1u);
+  EXPECT_EQ(after.calls[0].end, CallSeen::End::kReturned);
+  EXPECT_EQ(after.calls[0].result, CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(after.torn, 0u);
+}
+
+TEST(Writer, WithoutAnImageDoesNothing) {
+  Writer writer;
+  ThreadPlace me;
+  EXPECT_EQ(writer.begin(me, EntryPoint::kMemUnmap, {}), 0u);
+  writer.end(me, 0, 0);
+  writer.note_end(me, {});
+  EXPECT_FALSE(writer.begin_fault(700, 1));
+  EXPECT_EQ(me.place, 0u);
+  EXPECT_EQ(me.ticks, 0u);
+}
+
+TEST(Writer, ForgetsTheOldestButNotWhatIsStillInTheDriver) {
+  Ring ring;
+  ThreadPlace other{.thread = 77, .place = 5};
+  const auto stuck = ring.writer.begin(other, EntryPoint::kStreamSynchronize, {});
+  for (std::uint64_t i = 0; i < kCalls + 10; ++i) {
+    const auto call = ring.writer.begin(ring.me, EntryPoint::kMemUnmap, words_of_unmap(i, 1));
+    ring.writer.end(ring.me, call, 0);
+  }
+  const Reading reading = ring.read();
+  ASSERT_EQ(reading.calls.size(), kCalls);
+  EXPECT_EQ(reading.total_calls, kCalls + 11);
+  EXPECT_EQ(reading.calls.back().words[0], kCalls + 9);
+  EXPECT_EQ(reading.calls.front().words[0], 10u);
+  ASSERT_EQ(reading.pending.size(), 1u);
+  EXPECT_EQ(reading.pending[0].sequence, stuck);
+  EXPECT_EQ(reading.pending[0].thread, 77u);
+  // Its record is another call's by now, whose result stays.
+  ring.writer.end(other, stuck, 999);
+  EXPECT_TRUE(ring.read().pending.empty());
+  for (const CallSeen& call : ring.read().calls) EXPECT_EQ(call.result, 0u);
+}
+
+TEST(Writer, KeepsEndsWithTheirStack) {
+  Ring ring;
+  const std::uintptr_t frames[] = {0x10, 0x20, 0x30};
+  const auto call = ring.writer.begin(ring.me, EntryPoint::kMemUnmap, words_of_unmap(0x7000, 4));
+  ring.writer.note_end(ring.me, {ObjectKind::kMapping, 3, 0x7000, 4, 11, 12, frames});
+  const Reading reading = ring.read();
+  ASSERT_EQ(reading.ends.size(), 1u);
+  const EndSeen& end = reading.ends[0];
+  EXPECT_EQ(end.kind, ObjectKind::kMapping);
+  EXPECT_EQ(end.device, 3);
+  EXPECT_EQ(end.base, 0x7000u);
+  EXPECT_EQ(end.size, 4u);
+  EXPECT_EQ(end.made, 11u);
+  EXPECT_EQ(end.ended, 12u);
+  EXPECT_EQ(end.call, call);
+  EXPECT_EQ(end.frames, (std::vector<std::uint64_t>{0x10, 0x20, 0x30}));
+}
+
+TEST(Writer, ATornRecordIsLeftOutAndCounted) {
+  for (const std::size_t word : {std::size_t{0}, std::size_t{1}, std::size_t{3}}) {
+    Ring ring;
+    for (int i = 0; i < 3; ++i) ring.writer.begin(ring.me, EntryPoint::kMemUnmap, {});
+    ring.writer.note_end(ring.me, {ObjectKind::kMapping, 0, 0x7000, 4});
+    reinterpret_cast<std::uint64_t*>(&ring.image().calls[1])[word] ^= 0x5a;
+    reinterpret_cast<std::uint64_t*>(&ring.image().ends[0])[word] ^= 0x5a;
+    const Reading reading = ring.read();
+    EXPECT_EQ(reading.calls.size(), 2u) << word;
+    EXPECT_EQ(reading.ends.size(), 0u) << word;
+    EXPECT_EQ(reading.torn, 2u) << word;
+  }
+}
+
+TEST(Writer, ThreadsWriteAtOnceAndWhoeverReadsSeesWholeRecords) {
+  Ring ring;
+  constexpr int kWriters = 4, kEach = 20'000;
+  std::atomic<int> running{kWriters};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kWriters; ++t) {
+    threads.emplace_back([&ring, &running, t] {
+      ThreadPlace me;
+      for (std::uint64_t i = 0; i < kEach; ++i) {
+        // Each word says what the others must be.
+        const std::uint64_t mark = static_cast<std::uint64_t>(t) << 32 | i;
+        const auto call = ring.writer.begin(me, EntryPoint::kMemUnmap, {mark, ~mark, mark, ~mark});
+        ring.writer.note_end(me, {ObjectKind::kMapping, t, mark, ~mark});
+        ring.writer.end(me, call, static_cast<std::uint32_t>(t));
+      }
+      running.fetch_sub(1);
+    });
+  }
+  std::size_t looks = 0;
+  do {
+    const Reading reading = ring.read();
+    for (const CallSeen& call : reading.calls) {
+      ASSERT_EQ(call.words[0], ~call.words[1]);
+      ASSERT_EQ(call.words[0], call.words[2]);
+      if (call.end == CallSeen::End::kReturned) {
+        ASSERT_EQ(call.result, call.words[0] >> 32);
+      }
+    }
+    for (const EndSeen& end : reading.ends) ASSERT_EQ(end.base, ~end.size);
+    ++looks;
+  } while (running.load() != 0);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(looks, 0u);
+  const Reading reading = ring.read();
+  EXPECT_EQ(reading.total_calls, static_cast<std::uint64_t>(kWriters) * kEach);
+  EXPECT_EQ(reading.pending.size(), 0u);
+}
+
+TEST(Writer, ThreadsThatAreGoneLeaveTheirPlaces) {
+  Ring ring;
+  for (std::size_t i = 0; i < kThreads * 2; ++i) {
+    std::thread([&] {
+      ThreadPlace me;
+      ring.writer.begin(me, EntryPoint::kMemUnmap, {});
+      EXPECT_LE(me.place, kThreads) << i;
+    }).join();
+  }
+}
+
+TEST(Writer, OnlyTheFirstFaultCounts) {
+  Ring ring;
+  const auto first = ring.writer.begin(ring.me, EntryPoint::kStreamSynchronize, {});
+  EXPECT_TRUE(ring.writer.begin_fault(700, first));
+  EXPECT_FALSE(ring.writer.begin_fault(719, first + 1));
+  EXPECT_EQ(ring.read().fault_result, 700u);
+  EXPECT_EQ(ring.read().fault_call, first);
+}
+
+TEST(ImageFile, StaysWhenTheProcessIsKilled) {
+  const std::string path = ::testing::TempDir() + "/killed.ring";
+  std::filesystem::remove(path);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Writer writer;
+    ThreadPlace me;
+    Image* const image = map_new_file(path);
+    if (!image) ::_exit(1);
+    describe_process(image->header, "libfoo.so");
+    fill_rows(image->entries);
+    writer.start(image);
+    writer.end(me, writer.begin(me, EntryPoint::kMemCreate, {5}), 0);
+    writer.begin(me, EntryPoint::kStreamSynchronize, {6});
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  Reading reading;
+  ASSERT_EQ(read_file(path, reading), "");
+  EXPECT_EQ(reading.pid, child);
+  EXPECT_EQ(reading.driver, "libfoo.so");
+  EXPECT_EQ(reading.program, std::filesystem::read_symlink("/proc/self/exe").string());
+  ASSERT_EQ(reading.pending.size(), 1u);
+  EXPECT_EQ(reading.entry(reading.pending[0])->name, "cuStreamSynchronize");
+  // Nobody's file is overwritten.
+  EXPECT_EQ(map_new_file(path), nullptr);
+  EXPECT_EQ(errno, EEXIST);
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace cuvmm::last_calls

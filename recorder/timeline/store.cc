@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recorder/timeline/store.h"
+
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "api/posix/cancel_off.h"
+#include "api/posix/lost_pages.h"
+#include "recorder/last_calls/writer.h"
+
+namespace cuvmm::timeline {
+
+namespace {
+
+constexpr std::size_t kGrowEvents = std::size_t{1} << 14;  // a MiB
+constexpr std::uint64_t kTune = kMostUncounted;
+// Every place where something is to be done is a multiple of what is looked at.
+static_assert(kGrowEvents % kTune == 0 && kFirstEvents % kTune == 0 && kLastEvents % kTune == 0);
+static_assert(kTune % kFirstStride == 0);
+
+std::uint64_t next_due(std::uint64_t events, std::uint64_t stride) noexcept {
+  if (events < kTune) return std::max<std::uint64_t>(1, 2 * events);
+  const std::uint64_t step = events < kFirstEvents ? kTune : std::min(kTune, stride);
+  return events / step * step + step;
+}
+
+std::uint64_t now_ns(clockid_t clock) noexcept {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+}  // namespace
+
+bool Store::open_in(const std::string& folder) noexcept {
+  const int saved = errno;
+  bool opened = false;
+  try {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    opened = open(folder + "/" + std::to_string(::getpid()) + "-" + std::to_string(now.tv_sec) +
+                  "." + std::to_string(now.tv_nsec) + ".timeline") == 0;
+  } catch (...) {
+  }
+  errno = saved;
+  return opened;
+}
+
+int Store::open(const std::string& path) {
+  const CancelOff no_cancel;
+  void* memory = nullptr;
+  const int error = backing_.create(path, sizeof(Image), offsetof(Image, events), memory);
+  if (error != 0) return error;
+  image_ = static_cast<Image*>(memory);
+  Header& header = image_->header;
+  header.layout = kLayout;
+  header.pid = static_cast<std::uint64_t>(::getpid());
+  header.stride = kFirstStride;
+  header.first_ticks = last_calls::now_ticks();
+  header.first_ns = now_ns(CLOCK_BOOTTIME);
+  header.first_unix_ns = now_ns(CLOCK_REALTIME);
+  const ssize_t length = ::readlink("/proc/self/exe", header.program, sizeof header.program - 1);
+  if (length < 0) header.program[0] = '\0';
+  __atomic_store_n(&header.magic, kMagic, __ATOMIC_RELEASE);
+  if (!grow(0)) return ENOSPC;
+  due_ = next_due(0, header.stride);
+  return 0;
+}
+
+void Store::close() noexcept {
+  if (!image_) return;
+  ::munmap(image_, sizeof(Image));
+  forget_pages(image_);
+  image_ = nullptr;
+  due_ = 0;
+  backed_ = 0;
+  counted_ = {};
+  peak_since_ = 0;
+  finished_ = false;
+}
+
+void Store::note_time() noexcept {
+  image_->header.last_ticks = last_calls::now_ticks();
+  image_->header.last_ns = now_ns(CLOCK_BOOTTIME);
+}
+
+// Pages are asked for before they are written (recorder/holdings/writer.cc says why), and entered
+// into the page tables in one go: each would cost a fault.
+bool Store::grow(std::size_t place) noexcept {
+  const std::size_t to = std::min(place + kGrowEvents, kFirstEvents + kLastEvents);
+  const std::size_t from = offsetof(Image, events) + backed_ * sizeof(Event);
+  const std::size_t bytes = (to - backed_) * sizeof(Event);
+  if (!backing_.grow(from, bytes)) {
+    image_->header.stopped = 1;
+    note_time();
+    close();
+    return false;
+  }
+  const int saved = errno;
+#ifdef MADV_POPULATE_WRITE
+  ::madvise(reinterpret_cast<char*>(image_) + from, bytes, MADV_POPULATE_WRITE);
+#endif
+  errno = saved;
+  backed_ = to;
+  return true;
+}
+
+// Of the first events, their readers make the sums.
+bool Store::tend() noexcept {
+  const std::uint64_t events = due_;
+  count_to(events);
+  Header& header = image_->header;
+  if (events > kFirstEvents && events % header.stride == 0) {
+    const Event& last = *place(events - 1);
+    add_sample(last.ticks, last.by.call);
+  }
+  if (events % kTune == 0 || (events & (events - 1)) == 0) {
+    const std::size_t next = place_of(events);
+    if (next >= backed_ && !grow(next)) return false;
+    note_time();
+  }
+  due_ = next_due(events, header.stride);
+  return true;
+}
+
+void Store::count_to(std::uint64_t events) noexcept {
+  while (counted_.events < events) {
+    peak_since_ = std::max(peak_since_, count(counted_, *place(counted_.events)));
+  }
+  publish();
+}
+
+void Store::publish() noexcept {
+  Header& header = image_->header;
+  const std::uint64_t other = 1 - header.newest;
+  header.counts[other] = counted_;
+  __atomic_store_n(&header.newest, other, __ATOMIC_RELEASE);
+}
+
+// Other threads have hardly made more calls than that since this one asked the driver.
+void Store::take_back(std::uint64_t events, std::uint64_t call) noexcept {
+  constexpr std::uint64_t kLook = 4096;
+  count_to(events);
+  bool found = false;
+  for (std::uint64_t n = events, left = std::min(events, kLook); left > 0; --left) {
+    const Event& event = *place(--n);
+    // They were written in one go.
+    if (found && event.by.call != call) break;
+    found = event.by.call == call;
+    if (found) sum(counted_.sums, event, true);
+  }
+  publish();
+}
+
+void Store::finish(std::uint64_t events) noexcept {
+  finished_ = true;
+  count_to(events);
+  note_time();
+  if (events > kFirstEvents) add_sample(image_->header.last_ticks, place(events - 1)->by.call);
+}
+
+void Store::add_sample(std::uint64_t ticks, std::uint64_t call) noexcept {
+  Header& header = image_->header;
+  if (header.samples == kSamples) {
+    // Of two neighbours the later one stays, with the higher peak of both.
+    for (std::size_t i = 0; i < kSamples / 2; ++i) {
+      const std::uint64_t peak = image_->samples[2 * i].peak;
+      image_->samples[i] = image_->samples[2 * i + 1];
+      image_->samples[i].peak = std::max(image_->samples[i].peak, peak);
+    }
+    header.samples = kSamples / 2;
+    header.stride *= 2;
+  }
+  image_->samples[header.samples] = {ticks, call, peak_since_, counted_.sums};
+  ++header.samples;
+  peak_since_ = physical(counted_.sums);
+}
+
+}  // namespace cuvmm::timeline

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/recorder/ends.h"
+
+#include <new>
+
+#include "shim/guard/guard.h"
+#include "shim/stack/stacks.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+using last_calls::Object;
+using last_calls::ObjectKind;
+
+int device_of(const CUmemLocation& location) {
+  return static_cast<int>(location.type) == kLocationDevice ? location.id : -1;
+}
+
+Object object_of(const Reservation& r) {
+  return {ObjectKind::kReservation, -1, r.base, r.size, r.made.call};
+}
+Object object_of(const Mapping& m) {
+  return {ObjectKind::kMapping, -1, m.base, m.size, m.made.call};
+}
+Object object_of(const Allocation& a) {
+  return {ObjectKind::kAllocation, a.prop_known ? device_of(a.prop.location) : -1, a.handle, a.size,
+          a.made.call};
+}
+Object object_of(const PlainMemory& m) {
+  return {ObjectKind::kMemory, m.device, m.base, m.size, m.made.call};
+}
+Object object_of(const Pool& p) {
+  return {ObjectKind::kPool, device_of(p.location), p.handle, 0, p.made.call};
+}
+Object object_of(const PoolMemory& m) {
+  return {ObjectKind::kPoolMemory, device_of(m.location), m.base, m.size, m.made.call};
+}
+Object object_of(const IpcOpen& o) {
+  return {ObjectKind::kIpcMemory, o.device, o.pointer, o.size, o.made.call};
+}
+Object object_of(const ExternalMemory& m) {
+  return {ObjectKind::kExternalMemory, m.device, m.handle, m.size, m.made.call};
+}
+Object object_of(const ExternalBuffer& b) {
+  return {ObjectKind::kExternalBuffer, b.device, b.base, b.size, b.made.call};
+}
+
+// Tells of the ends that one call made; the first ones stand for the rest of a long list.
+class Telling {
+ public:
+  explicit Telling(Origin at) : at_(at), frames_(stack_frames(at.stack)) {}
+
+  template <class Objects>
+  void all(const Objects& objects) {
+    for (const auto& object : objects) one(object);
+  }
+  template <class Known>
+  void one(const Known& known) {
+    if (left_ == 0) return;
+    --left_;
+    Object object = object_of(known);
+    object.ended = at_.call;
+    object.frames = frames_;
+    g_ring.note_end(t_state.ring, object);
+  }
+
+ private:
+  Origin at_;
+  std::span<const std::uintptr_t> frames_;
+  unsigned left_ = 256;
+};
+
+[[gnu::cold, gnu::noinline]] void note_rare(const RarelyRetired& gone, Telling& telling) {
+  telling.all(gone.memory);
+  telling.all(gone.pool_memory);
+  telling.all(gone.pools);
+  for (const IpcOpen& open : gone.ipc_opens) {
+    if (open.count <= 1) telling.one(open);
+  }
+  if (gone.external.buffer) telling.one(*gone.external.buffer);
+  if (gone.external.memory) telling.one(*gone.external.memory);
+  telling.all(gone.context.memory);
+  telling.all(gone.context.pool_memory);
+  telling.all(gone.context.pools);
+  telling.all(gone.context.ipc_opens);
+  telling.all(gone.context.buffers);
+  telling.all(gone.context.memories);
+}
+
+}  // namespace
+
+void tell_ends(const Retired& gone, Origin at) noexcept {
+  Telling telling(at);
+  telling.all(gone.mappings);
+  telling.all(gone.reservations);
+  // The handle is released; what is mapped of it stays.
+  if (gone.released) telling.all(gone.allocations);
+  if (gone.rare) note_rare(*gone.rare, telling);
+}
+
+void note_living(const Model& model) noexcept {
+  for (const auto& [base, mapping] : model.mappings()) {
+    Object object = object_of(mapping);
+    const Allocation* const memory = model.allocation(mapping.handle);
+    if (memory && memory->prop_known) object.device = device_of(memory->prop.location);
+    g_ring.note_live(object);
+  }
+  const auto all = [](const auto& objects) {
+    for (const auto& [key, object] : objects) g_ring.note_live(object_of(object));
+  };
+  all(model.memory().all());
+  all(model.pools().memory());
+  all(model.ipc().opens());
+  all(model.external().buffers());
+  all(model.reservations());
+  Guard* const guard = g_guard.load(std::memory_order_acquire);
+  if (!guard) return;
+  try {
+    guard->each_forbidden([](Guard::Part part, std::uint64_t base, std::uint64_t size) {
+      constexpr ObjectKind kKinds[] = {ObjectKind::kGuardBefore, ObjectKind::kGuardBehind,
+                                       ObjectKind::kQuarantined};
+      g_ring.note_live({kKinds[static_cast<int>(part)], -1, base, size});
+    });
+  } catch (const std::bad_alloc&) {
+    // Then the address is explained without them.
+  }
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model as others may look at it while the program runs (recorder/holdings/format.h): what a
+// call changed is written again. Only where CUVMM_LIVE names a folder.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+#include "shim/history/process_history.h"
+#include "recorder/holdings/writer.h"
+#include "shim/recorder/named_by_call.h"
+
+namespace cuvmm::shim {
+
+/// Called with the session's lock.
+class Mirror {
+ public:
+  /// From the first change on there is a file in this folder; `driver` is the libcuda's path.
+  void choose(const std::string& folder, const std::string& driver);
+  /// Whether changes are to be told.
+  bool on() const { return on_; }
+  /// Where it is shown; "" where it is not.
+  std::string folder() const { return on_ ? folder_ : std::string(); }
+  /// The file goes, as its process does.
+  void finish() noexcept;
+  /// In a child of fork: the parent's file stays the parent's.
+  void restart_in_child() noexcept;
+
+  /// The call made or changed what it names, or that was undone.
+  template <class CallStruct>
+  void made(const ProcessHistory& history, const CallStruct& call, Origin at) noexcept {
+    if constexpr (std::is_same_v<CallStruct, calls::MemAddressReserve>) {
+      reserved(history, *call.ptr, at);
+    } else if constexpr (std::is_same_v<CallStruct, calls::MemCreate>) {
+      created(history, *call.handle, at);
+    } else if constexpr (std::is_same_v<CallStruct, calls::MemRetainAllocationHandle>) {
+      retained(history, *call.handle, at);
+    } else if constexpr (std::is_same_v<CallStruct, calls::MemMap>) {
+      mapped(history, call.ptr, call.handle, at);
+    } else if constexpr (std::is_same_v<CallStruct, calls::MemSetAccess>) {
+      access_changed(history, call.ptr, call.size, at);
+    } else {
+      NamedByCall named;
+      call.visit(named);
+      if constexpr (requires { call.shareableHandle; }) {
+        if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+          named.fd = *static_cast<const int*>(call.shareableHandle);
+      } else if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
+        if (call.shHandleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+          named.fd = static_cast<int>(reinterpret_cast<std::intptr_t>(call.osHandle));
+      } else if constexpr (std::is_same_v<CallStruct, calls::MemGetHandleForAddressRange>) {
+        // Not the range's: nothing of it has changed.
+        named = {};
+        if (call.handleType == CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD)
+          named.fd = *static_cast<const int*>(call.handle);
+      }
+      show(history, named, at);
+    }
+  }
+  /// The call changed this multicast object.
+  void team(const ProcessHistory& history, Handle object) noexcept;
+  /// The program closed this descriptor.
+  void closed(const ProcessHistory& history, int fd, Origin at) noexcept {
+    NamedByCall named;
+    named.fd = fd;
+    show(history, named, at);
+  }
+  /// It took this out of the model just now: nobody can have put it back.
+  template <class CallStruct>
+  void taken(const ProcessHistory& history, const CallStruct&, const Retired& retired,
+             Origin at) noexcept {
+    if constexpr (std::is_same_v<CallStruct, calls::MemRelease>) {
+      released(history, retired, at);
+    } else if constexpr (std::is_same_v<CallStruct, calls::MemUnmap>) {
+      unmapped(history, retired, at);
+    } else if constexpr (std::is_same_v<CallStruct, calls::MemAddressFree>) {
+      freed(history, retired, at);
+    } else {
+      gone(history, retired, at);
+    }
+  }
+  /// It took this out, or put it back: what the model says of it holds.
+  void gone(const ProcessHistory& history, const Retired& retired, Origin at) noexcept;
+
+ private:
+  void show(const ProcessHistory& history, const NamedByCall& named, Origin at) noexcept;
+  // The calls of a block's life are as cheap as they can be: a driver's may take 0.3 us.
+  [[gnu::hot]] void reserved(const ProcessHistory& history, Address base, Origin at) noexcept;
+  [[gnu::hot]] void created(const ProcessHistory& history, Handle handle, Origin at) noexcept;
+  [[gnu::hot]] void retained(const ProcessHistory& history, Handle handle, Origin at) noexcept;
+  [[gnu::hot]] void mapped(const ProcessHistory& history, Address base, Handle handle,
+                           Origin at) noexcept;
+  [[gnu::hot]] void access_changed(const ProcessHistory& history, Address base, Size size,
+                                   Origin at) noexcept;
+  [[gnu::hot]] void released(const ProcessHistory& history, const Retired& retired,
+                             Origin at) noexcept;
+  [[gnu::hot]] void unmapped(const ProcessHistory& history, const Retired& retired,
+                             Origin at) noexcept;
+  [[gnu::hot]] void freed(const ProcessHistory& history, const Retired& retired,
+                          Origin at) noexcept;
+  // The one way from a change to the file: `change` may throw std::bad_alloc.
+  template <class Change>
+  [[gnu::always_inline]] inline void note(const ProcessHistory& history, Origin at,
+                                          const Change& change) noexcept;
+  void drop_memory(Handle handle);
+  // A reference or a mapping of it came or went.
+  void counted(const ProcessHistory& history, Handle handle);
+  void lost(const ProcessHistory& history, const Allocation& before);
+  void mapped_in(const Reservation& r);
+  // Each of them shows the object as the model has it now.
+  void put(const Reservation& r);
+  void put(const Mapping& m);
+  void reservation(const Model& model, Address base);
+  void mapping(const Model& model, Address base);
+  void memory(const ProcessHistory& history, Handle handle);
+  void descriptor(const ProcessHistory& history, int fd);
+  void received(const ProcessHistory& history, int fd);
+  void piece(const Model& model, std::uint64_t base);
+  void stack(const Origin& made);
+  [[gnu::cold, gnu::noinline]] void start(const ProcessHistory& history);
+  void all(const ProcessHistory& history);
+  [[gnu::cold, gnu::noinline]] void stop() noexcept;
+
+  bool on_ = false;
+  bool started_ = false;
+  bool teams_ = false;  ///< there was a multicast object
+  std::string folder_, driver_;
+  std::string path_;
+  holdings::Writer writer_;
+  /// Names that exported memory has for every process, by handle: they outlive its descriptors.
+  std::unordered_map<Handle, std::uint64_t> exported_;
+};
+
+}  // namespace cuvmm::shim

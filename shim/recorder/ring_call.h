@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// One intercepted call in the ring of the last calls.
+#pragma once
+
+#include <cstdint>
+
+#include "shim/base/in_flight.h"
+#include "shim/base/thread_state.h"
+#include "recorder/last_calls/writer.h"
+
+namespace cuvmm::shim {
+
+/// Of this process. It has an image from the first call on, if CUVMM_RING names a folder
+/// (shim/recorder/last_calls.h).
+inline constinit last_calls::Writer g_ring;
+
+/// For its scope: the call is in the driver.
+class RingCall {
+ public:
+  RingCall() = default;
+  template <class CallStruct>
+  void begin(const CallStruct& call) noexcept {
+    // A driver that uses its own exported functions comes by here: those are not the program's.
+    if (in_flight()) return;
+    sequence_ = g_ring.begin(t_state.ring, CallStruct::kEntryPoint, last_calls::words_of(call));
+  }
+  RingCall(const RingCall&) = delete;
+  RingCall& operator=(const RingCall&) = delete;
+  /// Without returned(): the thread is cancelled in the driver.
+  ~RingCall() {
+    if (sequence_ != 0) [[unlikely]]
+      g_ring.end(t_state.ring, sequence_, last_calls::kUnwound);
+  }
+  bool begun() const noexcept { return sequence_ != 0; }
+  /// Gives the call's sequence.
+  std::uint64_t returned(CUresult result) noexcept {
+    const std::uint64_t sequence = sequence_;
+    sequence_ = 0;
+    g_ring.end(t_state.ring, sequence, static_cast<std::uint32_t>(result));
+    return sequence;
+  }
+
+ private:
+  std::uint64_t sequence_ = 0;
+};
+
+}  // namespace cuvmm::shim
