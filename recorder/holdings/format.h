@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file in which a process shows what it holds, while it runs: its bytes, for who writes and who
-// reads them. It lives as long as the process, and both sides are of one build of cuvmm (kLayout).
+// What a process holds, in a file that others read while it runs: the section's bytes, for who
+// writes and who reads them. It lives as long as the process.
 //
 // One thread at a time writes (the shim, under its session's lock). Readers map the file and take
 // no lock: each slot has a sequence that is odd while it is written.
@@ -11,11 +11,11 @@
 #include <type_traits>
 
 #include "rulebook/objects/objects.h"
+#include "recorder/file_format.h"
 
 namespace cuvmm::holdings {
 
-inline constexpr std::uint64_t kMagic = 0x56494c6d6d767563;  // "cuvmmLIV"
-inline constexpr std::size_t kTextBytes = 256;
+using recorder::kTextBytes;
 
 /// How many of a kind the file can hold. What comes beyond is counted, and shown by nobody.
 inline constexpr std::size_t kObjects = std::size_t{1} << 18;
@@ -124,21 +124,11 @@ struct Sums {
 };
 
 struct Header {
-  std::uint64_t magic;   ///< written last
-  std::uint64_t layout;  ///< kLayout of who wrote it
-  std::uint64_t pid;
-  std::uint64_t start;  ///< of the process, in the kernel's clock ticks since boot; 0 unknown
-  std::uint64_t pid_namespace;  ///< in which the pid means this process; 0 unknown
-  std::uint64_t run_pid;        ///< of the `cuvmm run` that judges what is left here; 0: none
-  std::uint64_t run_start;
+  recorder::FileHeader file;
   std::uint64_t calls;  ///< number of the last call that changed something
   /// Slots in use or used before, of each kind: the others were never written.
   std::uint64_t used[6];
   Sums sums;
-  char program[kTextBytes];
-  char driver[kTextBytes];
-  /// CUDA_VISIBLE_DEVICES as it was when the file was made; "-" where it was not set.
-  char visible[kTextBytes];
 };
 
 struct Image {
@@ -165,30 +155,12 @@ inline std::size_t table_number(const Slot<Descriptor>*) { return 3; }
 inline std::size_t table_number(const Slot<Piece>*) { return 4; }
 inline std::size_t table_number(const Slot<Team>*) { return 5; }
 
-/// Changes with what an image looks like: a reader takes only its own.
-inline constexpr std::uint64_t kLayout =
-    ((((sizeof(Image) * 31 + sizeof(Reservation)) * 31 + sizeof(Mapping)) * 31 +
-      sizeof(Allocation)) *
-         31 +
-     sizeof(Sums)) *
-        31 +
-    3;
-
-inline std::uint64_t load(const std::uint64_t& word) noexcept {
-  return __atomic_load_n(&word, __ATOMIC_RELAXED);
-}
-inline void store(std::uint64_t& word, std::uint64_t value) noexcept {
-  __atomic_store_n(&word, value, __ATOMIC_RELAXED);
-}
-
-// Between stores that must keep their order. ThreadSanitizer knows no fences; all accesses are
-// atomic, so it has nothing to say without them.
-inline void fence() noexcept {
-#if defined(__SANITIZE_THREAD__)
-  __asm__ volatile("" ::: "memory");
-#else
-  __atomic_thread_fence(__ATOMIC_RELEASE);
-#endif
-}
+inline constexpr recorder::Shape kShape{
+    recorder::Section::kHoldings,
+    (((sizeof(Image) * 31 + sizeof(Reservation)) * 31 + sizeof(Mapping)) * 31 +
+     sizeof(Allocation)) *
+            31 +
+        sizeof(Sums),
+    sizeof(Image)};
 
 }  // namespace cuvmm::holdings

@@ -320,7 +320,7 @@ TEST_F(Live, FilesOfAnotherPidNamespaceStayUnseen) {
   }
   std::fstream image(file, std::ios::binary | std::ios::in | std::ios::out);
   std::uint64_t theirs = pid_namespace() + 1;
-  image.seekp(offsetof(Header, pid_namespace));
+  image.seekp(offsetof(recorder::FileHeader, pid_namespace));
   image.write(reinterpret_cast<const char*>(&theirs), sizeof theirs).flush();
   std::vector<std::string> problems;
   EXPECT_TRUE(open_all(folder_, problems).empty());

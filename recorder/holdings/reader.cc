@@ -2,9 +2,6 @@
 #include "recorder/holdings/reader.h"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,16 +10,13 @@
 #include <string_view>
 #include <utility>
 
-#include "api/posix/lost_pages.h"
 #include "api/posix/process_start.h"
 
 namespace cuvmm::holdings {
 
-namespace {
+using recorder::load;
 
-constexpr const char* kUnfinished = "its process is just making it";
-constexpr const char* kStrange =
-    "it is no file of what a process holds, or of another version of cuvmm";
+namespace {
 
 std::string text(const char (&from)[kTextBytes]) {
   return std::string(from, ::strnlen(from, sizeof from));
@@ -70,54 +64,21 @@ void sort_by_key(std::vector<Record>& all) {
 
 }  // namespace
 
-View::View(View&& other) noexcept
-    : image_(std::exchange(other.image_, nullptr)), path_(std::move(other.path_)) {}
-
-View& View::operator=(View&& other) noexcept {
-  std::swap(image_, other.image_);
-  std::swap(path_, other.path_);
-  return *this;
-}
-
-View::~View() {
-  if (!image_) return;
-  ::munmap(const_cast<Image*>(image_), sizeof(Image));
-  forget_pages(image_);
-}
-
 std::string View::open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) return std::strerror(errno);
-  struct stat status {};
-  std::string problem;
-  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
-      static_cast<std::size_t>(status.st_size) != sizeof(Image)) {
-    problem = kStrange;
-  } else if (status.st_uid != ::geteuid() && ::geteuid() != 0) {
-    problem = "it belongs to another user";
-  }
-  void* memory = MAP_FAILED;
-  if (problem.empty()) {
-    memory = ::mmap(nullptr, sizeof(Image), PROT_READ, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED) problem = std::strerror(errno);
-  }
-  ::close(fd);
-  if (!problem.empty()) return problem;
-  image_ = static_cast<const Image*>(memory);
-  survive_lost_pages();
-  guard_pages(image_, sizeof(Image));
   path_ = path;
-  const std::uint64_t magic = __atomic_load_n(&image_->header.magic, __ATOMIC_ACQUIRE);
-  if (magic == 0) return kUnfinished;
-  if (magic != kMagic || image_->header.layout != kLayout) {
-    return kStrange;
-  }
-  return {};
+  image_ = nullptr;
+  recorder::Refusal refusal = file_.open(path, kShape, recorder::RecordedFile::Named::kByOneUser);
+  refusal_ = refusal.kind;
+  if (refusal_ != recorder::Refusal::Kind::kNone) return std::move(refusal.text);
+  image_ = static_cast<const Image*>(file_.map());
+  if (image_) return {};
+  refusal_ = recorder::Refusal::Kind::kOther;
+  return std::strerror(errno);
 }
 
-std::string View::program() const { return text(image_->header.program); }
-std::string View::driver() const { return text(image_->header.driver); }
-std::string View::visible() const { return text(image_->header.visible); }
+std::string View::program() const { return text(image_->header.file.program); }
+std::string View::driver() const { return text(image_->header.file.driver); }
+std::string View::visible() const { return text(image_->header.file.visible); }
 
 bool View::alive() const {
   const std::string number = std::to_string(pid());
@@ -125,16 +86,16 @@ bool View::alive() const {
 }
 
 bool View::wanted() const {
-  const std::uint64_t run = image_->header.run_pid;
-  return run != 0 && process_start(std::to_string(run).c_str()) == image_->header.run_start;
+  const std::uint64_t run = image_->header.file.run_pid;
+  return run != 0 && process_start(std::to_string(run).c_str()) == image_->header.file.run_start;
 }
 
 bool View::made_in(std::uint64_t run_pid, std::uint64_t run_start) const {
-  return image_->header.run_pid == run_pid && image_->header.run_start == run_start;
+  return image_->header.file.run_pid == run_pid && image_->header.file.run_start == run_start;
 }
 
 bool View::of_here() const {
-  const std::uint64_t theirs = image_->header.pid_namespace, ours = pid_namespace();
+  const std::uint64_t theirs = image_->header.file.pid_namespace, ours = pid_namespace();
   return theirs == 0 || ours == 0 || theirs == ours;
 }
 
@@ -166,7 +127,7 @@ Snapshot View::snapshot() const {
   read_table(image_->descriptors, header, all.descriptors, all.torn);
   read_table(image_->pieces, header, all.pieces, all.torn);
   read_table(image_->teams, header, all.teams, all.torn);
-  all.cut = lost_pages(image_);
+  all.cut = file_.cut();
   sort_by_key(all.reservations);
   sort_by_key(all.mappings);
   sort_by_key(all.memory);
@@ -239,11 +200,12 @@ std::vector<View> open_all(const std::string& folder, std::vector<std::string>& 
     if (!path.ends_with(".live")) continue;
     View view;
     const std::string problem = view.open(path);
-    if (problem == kStrange) {
+    using Kind = recorder::Refusal::Kind;
+    if (view.refusal() == Kind::kForeign) {
       more_strange += !strange.empty();
       if (strange.empty()) strange = path + ": " + problem;
     } else if (!problem.empty()) {
-      if (problem != kUnfinished && ::access(path.c_str(), F_OK) == 0)
+      if (view.refusal() != Kind::kUnfinished && ::access(path.c_str(), F_OK) == 0)
         problems.push_back(path + ": " + problem);
     } else if (!view.of_here()) {
       continue;

@@ -8,6 +8,8 @@
 
 #include "frames/python_line.h"
 #include "recorder/holdings/format.h"
+#include "recorder/recorded_file.h"
+#include "recorder/shared_words.h"
 
 namespace cuvmm::holdings {
 
@@ -28,16 +30,13 @@ struct Snapshot {
 /// One process's file, mapped for reading.
 class View {
  public:
-  View() = default;
-  View(View&& other) noexcept;
-  View& operator=(View&& other) noexcept;
-  ~View();
-
   /// Why it is none, or "".
   std::string open(const std::string& path);
+  /// Of the last open().
+  recorder::Refusal::Kind refusal() const { return refusal_; }
 
-  int pid() const { return static_cast<int>(image_->header.pid); }
-  std::uint64_t start() const { return image_->header.start; }
+  int pid() const { return static_cast<int>(image_->header.file.pid); }
+  std::uint64_t start() const { return image_->header.file.start; }
   std::string program() const;
   std::string driver() const;
   /// Which devices its process sees: equal where a device's number means the same.
@@ -52,7 +51,7 @@ class View {
   bool wanted() const;
   /// Whether that is still the program which made the file, and no other one by exec.
   bool current() const;
-  std::uint64_t calls() const { return load(image_->header.calls); }
+  std::uint64_t calls() const { return recorder::load(image_->header.calls); }
   /// Reads nothing but these words: as cheap for many objects as for few.
   Sums sums() const;
   Snapshot snapshot() const;
@@ -63,6 +62,8 @@ class View {
   const std::string& path() const { return path_; }
 
  private:
+  recorder::RecordedFile file_;
+  recorder::Refusal::Kind refusal_ = recorder::Refusal::Kind::kNone;
   const Image* image_ = nullptr;
   std::string path_;
 };

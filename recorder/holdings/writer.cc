@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recorder/holdings/writer.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 #include <utility>
 
-#include "api/posix/cancel_off.h"
-#include "api/posix/lost_pages.h"
-#include "api/posix/process_start.h"
-
 namespace cuvmm::holdings {
+
+using recorder::store;
 
 namespace {
 
@@ -167,59 +158,6 @@ bool space_is_ample() noexcept {
 
 }  // namespace
 
-int Backing::create(const std::string& path, std::size_t bytes, std::size_t first, void*& memory) {
-  const CancelOff no_cancel;
-  // A larger file would raise SIGXFSZ.
-  rlimit largest{};
-  if (::getrlimit(RLIMIT_FSIZE, &largest) == 0 && largest.rlim_cur < bytes) return EFBIG;
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return errno;
-  int error = ::ftruncate(fd, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
-  start(path, fd);
-  if (error == 0 && !grow(0, first)) error = ENOSPC;
-  if (error == 0) {
-    memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED) {
-      error = errno;
-    } else {
-      guard_pages(memory, bytes);
-    }
-  }
-  ::close(fd);
-  if (error != 0) ::unlink(path.c_str());
-  return error;
-}
-
-void Backing::start(const std::string& path, int file) {
-  path_ = path;
-  struct stat status {};
-  if (::fstat(file, &status) != 0) return path_.clear();
-  device_ = status.st_dev;
-  inode_ = status.st_ino;
-}
-
-// Pages are asked for before they are written: where the file system is full, a store would end the
-// program by SIGBUS.
-bool Backing::grow(std::size_t offset, std::size_t bytes) {
-  if (refused_ != 0 && !std::has_single_bit(++refused_)) return false;
-  const CancelOff no_cancel;
-  const int saved = errno;
-  const int file = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  struct stat status {};
-  const bool ours = file >= 0 && ::fstat(file, &status) == 0 && status.st_dev == device_ &&
-                    status.st_ino == inode_;
-  const bool grown =
-      ours && ::posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0;
-  if (file >= 0) ::close(file);
-  errno = saved;
-  if (grown) {
-    refused_ = 0;
-  } else if (refused_ == 0) {
-    refused_ = 1;
-  }
-  return grown;
-}
-
 template <class Record>
 bool Table<Record>::make_room(std::uint32_t slot) {
   if (slot < backed_) return true;
@@ -227,7 +165,7 @@ bool Table<Record>::make_room(std::uint32_t slot) {
   const std::size_t from = backed_ * sizeof(Slot<Record>);
   const std::size_t to =
       std::min((slot + 1) * sizeof(Slot<Record>) + kStep, kCapacity<Record> * sizeof(Slot<Record>));
-  if (!backing_->grow(offset_ + from, to - from)) return false;
+  if (!file_->grow(offset_ + from, to - from)) return false;
   backed_ = to / sizeof(Slot<Record>);
   return true;
 }
@@ -239,7 +177,7 @@ template <std::size_t kFrom, std::size_t kTo>
                                                         const void* words) {
   const std::uint64_t sequence = slot.sequence;
   store(slot.sequence, sequence + 1);
-  fence();
+  recorder::fence(__ATOMIC_RELEASE);
   store(slot.key, key);
   copy_words<kTo - kFrom>(slot.words + kFrom, static_cast<const char*>(words) + 8 * kFrom);
   __atomic_store_n(&slot.sequence, sequence + 2, __ATOMIC_RELEASE);
@@ -317,33 +255,19 @@ template class Table<Piece>;
 template class Table<Team>;
 
 int Writer::open(const std::string& path, const std::string& driver) {
-  const CancelOff no_cancel;
   if (!space_is_ample()) return EFBIG;
-  void* memory = nullptr;
-  const int error = backing_.create(path, sizeof(Image), sizeof(Header), memory);
+  const int error = file_.create(path, kShape, sizeof(Header));
   if (error != 0) return error;
-  image_ = static_cast<Image*>(memory);
+  file_.describe(driver);
+  image_ = static_cast<Image*>(file_.memory());
   Header& header = image_->header;
-  header.layout = kLayout;
-  header.pid = static_cast<std::uint64_t>(::getpid());
-  header.start = process_start("self");
-  header.pid_namespace = pid_namespace();
-  const RunId run = run_of_this_process();
-  header.run_pid = run.pid;
-  header.run_start = run.start;
-  const ssize_t length = ::readlink("/proc/self/exe", header.program, sizeof header.program - 1);
-  if (length < 0) header.program[0] = '\0';
-  std::copy_n(driver.data(), std::min(driver.size(), sizeof header.driver - 1), header.driver);
-  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  ::snprintf(header.visible, sizeof header.visible, "%s", visible ? visible : "-");
-  reservations_.start(image_->reservations, offsetof(Image, reservations), header, backing_);
-  mappings_.start(image_->mappings, offsetof(Image, mappings), header, backing_);
-  memory_.start(image_->memory, offsetof(Image, memory), header, backing_);
-  descriptors_.start(image_->descriptors, offsetof(Image, descriptors), header, backing_);
-  pieces_.start(image_->pieces, offsetof(Image, pieces), header, backing_);
-  teams_.start(image_->teams, offsetof(Image, teams), header, backing_);
-  // Whoever sees it sees a whole header.
-  __atomic_store_n(&header.magic, kMagic, __ATOMIC_RELEASE);
+  reservations_.start(image_->reservations, offsetof(Image, reservations), header, file_);
+  mappings_.start(image_->mappings, offsetof(Image, mappings), header, file_);
+  memory_.start(image_->memory, offsetof(Image, memory), header, file_);
+  descriptors_.start(image_->descriptors, offsetof(Image, descriptors), header, file_);
+  pieces_.start(image_->pieces, offsetof(Image, pieces), header, file_);
+  teams_.start(image_->teams, offsetof(Image, teams), header, file_);
+  file_.publish();
   return 0;
 }
 
@@ -397,7 +321,7 @@ bool Writer::reach(Part& part, std::size_t end) {
   if (end <= part.backed) return true;
   if (end > part.most) return false;
   const std::size_t to = std::min(end + kStep, part.most);
-  if (!backing_.grow(part.offset + part.backed, to - part.backed)) return false;
+  if (!file_.grow(part.offset + part.backed, to - part.backed)) return false;
   part.backed = to;
   return true;
 }
@@ -444,8 +368,7 @@ void Writer::note_stack(std::uint32_t id, std::span<const std::uintptr_t> frames
 
 void Writer::leave() noexcept {
   if (!image_) return;
-  ::munmap(image_, sizeof(Image));
-  forget_pages(image_);
+  file_.close();
   image_ = nullptr;
   reservations_ = {};
   mappings_ = {};

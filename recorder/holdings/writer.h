@@ -13,39 +13,22 @@
 #include "frames/python_line.h"
 #include "recorder/holdings/format.h"
 #include "recorder/holdings/slot_index.h"
+#include "recorder/new_file.h"
+#include "recorder/shared_words.h"
 
 namespace cuvmm::holdings {
-
-/// The image's file, by its name: the program may close any descriptor, and get its number again.
-class Backing {
- public:
-  /// Makes the file, which must not be there, of so many bytes, and gives the first ones their
-  /// pages. All of it is mapped at `memory`. errno, or 0; but for 0 there is no file.
-  int create(const std::string& path, std::size_t bytes, std::size_t first, void*& memory);
-  /// Gives these bytes of the file their pages, which it has not yet; false when there are none.
-  /// After a refusal it asks the system only now and then: each time after twice as many calls.
-  bool grow(std::size_t offset, std::size_t bytes);
-
- private:
-  void start(const std::string& path, int file);
-
-  std::string path_;
-  std::uint64_t device_ = 0;
-  std::uint64_t inode_ = 0;
-  std::uint64_t refused_ = 0;  // calls since the first one that got nothing
-};
 
 /// One kind of object in the image.
 template <class Record>
 class Table {
  public:
   /// `offset`: of the slots in the file.
-  void start(Slot<Record>* slots, std::size_t offset, Header& header, Backing& backing) {
+  void start(Slot<Record>* slots, std::size_t offset, Header& header, recorder::NewFile& file) {
     slots_ = slots;
     offset_ = offset;
     used_ = &header.used[table_number(slots)];
     sums_ = &header.sums;
-    backing_ = &backing;
+    file_ = &file;
   }
   /// The object is there, as this. Throws std::bad_alloc.
   [[gnu::hot]] void put(const Record& record);
@@ -78,7 +61,7 @@ class Table {
   std::uint64_t* used_ = nullptr;
   std::size_t backed_ = 0;  // slots whose pages the file has
   std::size_t offset_ = 0;
-  Backing* backing_ = nullptr;
+  recorder::NewFile* file_ = nullptr;
 };
 
 class Writer {
@@ -117,7 +100,7 @@ class Writer {
                   std::span<const frames::PythonLine> python);
   /// A call has changed something.
   void note_call(std::uint64_t number) noexcept {
-    if (image_) store(image_->header.calls, number);
+    if (image_) recorder::store(image_->header.calls, number);
   }
 
   /// In a child of fork: the file stays the parent's, and nothing is written to it any more.
@@ -137,7 +120,7 @@ class Writer {
   std::uint32_t note_name(std::string_view name);
 
   Image* image_ = nullptr;
-  Backing backing_;
+  recorder::NewFile file_;
   Table<Reservation> reservations_;
   Table<Mapping> mappings_;
   Table<MemoryHeld> memory_;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file that holds a process's last calls and outlives it: its bytes, for who writes and who
-// reads them. Version 1; all of it has its place from the start, so that a process which dies in
-// the middle of a call leaves a whole file.
+// A process's last calls, in a file that outlives it: the section's bytes, for who writes and who
+// reads them. All of it has its place from the start, so that a process which dies in the middle of
+// a call leaves a whole file.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 
+#include "recorder/file_format.h"
+
 namespace cuvmm::last_calls {
 
-inline constexpr char kMagic[8] = {'c', 'u', 'v', 'm', 'm', 'R', 'N', 'G'};
-inline constexpr std::uint32_t kVersion = 1;
+using recorder::kTextBytes;
 
 inline constexpr std::size_t kCalls = 4096;   ///< the last ones that are kept; a power of two
 inline constexpr std::size_t kEnds = 4096;    ///< ends of objects; a power of two
@@ -21,7 +22,6 @@ inline constexpr std::size_t kLive = 2048;    ///< objects that lived at the fau
 inline constexpr std::size_t kMapsBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kWords = 4;   ///< arguments of a call
 inline constexpr std::size_t kFrames = 8;  ///< return addresses of the call that ended an object
-inline constexpr std::size_t kTextBytes = 256;
 
 /// In the upper half of a record stands what it is of; these are the lower half.
 inline constexpr std::uint32_t kPending = 0xffffffff;  ///< the call has not returned
@@ -93,18 +93,9 @@ static_assert(sizeof(LiveRecord) == 32);
 
 /// Words of 64 bits, so that each is read and written as one.
 struct Header {
-  char magic[8];
-  std::uint64_t version;
-  std::uint64_t file_bytes;
-  std::uint64_t pid;
-  std::uint64_t start;  ///< of the process, in the kernel's clock ticks since boot; 0 unknown
-  std::uint64_t entries;
-  // Two moments in ticks and in nanoseconds of CLOCK_MONOTONIC; what lies between says how they
-  // run.
-  std::uint64_t first_ticks, first_ns;
-  std::uint64_t last_ticks, last_ns;
-  std::uint64_t first_realtime_ns;
+  recorder::FileHeader file;
   std::uint64_t calls;  ///< how many there were
+  std::uint64_t entries;
   std::uint64_t ends;
   std::uint64_t state;  ///< State
   std::uint64_t signal;
@@ -116,12 +107,14 @@ struct Header {
   std::uint64_t live;        ///< records of what lived then
   std::uint64_t live_total;  ///< how many there would have been
   std::uint64_t maps_bytes;
-  char program[kTextBytes];
-  char driver[kTextBytes];
-  std::uint32_t owners[kThreads];  ///< whose the places in `current` are
-  std::uint64_t run_pid;           ///< of the `cuvmm run` that it belongs to; 0: none is known
-  std::uint64_t run_start;
 };
+
+/// A thread's call, in a cache line of its own: its thread alone writes it, with each call.
+struct alignas(64) ThreadSlot {
+  std::uint64_t call;   ///< the sequence of the call that is in the driver; 0: none
+  std::uint64_t owner;  ///< the kernel's number of the thread; 0: the slot is free
+};
+static_assert(sizeof(ThreadSlot) == 64);
 
 struct Image {
   union {
@@ -129,8 +122,11 @@ struct Image {
     char page[4096];
   };
   EntryRow entries[kEntries];
-  CallRecord current[kThreads];  ///< each thread's call in the driver; sequence 0: none
-  CallRecord calls[kCalls];      ///< call n at (n - 1) % kCalls
+  ThreadSlot threads[kThreads];
+  CallRecord calls[kCalls];  ///< call n at (n - 1) % kCalls
+  /// By its thread's slot: a call that others' calls have pushed out of `calls` while it is in the
+  /// driver. It counts as long as the slot names its sequence.
+  CallRecord waiting[kThreads];
   EndRecord ends[kEnds];
   LiveRecord live[kLive];
   char maps[kMapsBytes];  ///< /proc/self/maps
@@ -138,19 +134,10 @@ struct Image {
 static_assert(sizeof(Header) <= 4096);
 static_assert(sizeof(Image) % 4096 == 0);
 
-// Between stores, and between loads, that must keep their order. ThreadSanitizer knows no fences;
-// all accesses are atomic, so it has nothing to say without them.
-#if defined(__SANITIZE_THREAD__)
-inline void fence(int) noexcept { __asm__ volatile("" ::: "memory"); }
-#else
-inline void fence(int order) noexcept { __atomic_thread_fence(order); }
-#endif
-inline std::uint64_t load(const std::uint64_t& word) noexcept {
-  return __atomic_load_n(&word, __ATOMIC_RELAXED);
-}
-inline void store(std::uint64_t& word, std::uint64_t value) noexcept {
-  __atomic_store_n(&word, value, __ATOMIC_RELAXED);
-}
+inline constexpr recorder::Shape kShape{
+    recorder::Section::kLastCalls,
+    ((sizeof(Image) * 31 + sizeof(EntryRow)) * 31 + static_cast<std::uint64_t>(ObjectKind::kCount)),
+    sizeof(Image)};
 
 /// 16 bits of the words that are written with it.
 inline std::uint64_t fold(std::uint64_t sum) noexcept {

@@ -2,55 +2,53 @@
 #include "recorder/last_calls/reading.h"
 
 #include <cuda.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <memory>
 
-#include "recorder/last_calls/writer.h"
+#include "recorder/last_calls/call_words.h"
+#include "recorder/recorded_file.h"
+#include "recorder/shared_words.h"
+#include "recorder/ticks.h"
 
 namespace cuvmm::last_calls {
+
+using recorder::fence;
+using recorder::load;
 
 namespace {
 
 // How ticks become nanoseconds before the last moment.
 class Clock {
  public:
-  Clock(const Header& header, const ClockPair* now)
-      : last_ticks_(load(header.last_ticks)), last_ns_(load(header.last_ns)) {
-    const std::uint64_t first_ticks = load(header.first_ticks), first_ns = load(header.first_ns);
-    if (last_ticks_ > first_ticks && last_ns_ > first_ns) {
-      rate_ =
-          static_cast<double>(last_ns_ - first_ns) / static_cast<double>(last_ticks_ - first_ticks);
-      lasted_ = last_ns_ - first_ns;
-    } else if (now && now->ticks > first_ticks && now->ns > first_ns) {
-      rate_ =
-          static_cast<double>(now->ns - first_ns) / static_cast<double>(now->ticks - first_ticks);
+  Clock(const recorder::FileHeader& header, const ClockPair* now)
+      : last_ticks_(load(header.last.ticks)) {
+    const std::uint64_t first_ticks = load(header.first.ticks);
+    const std::uint64_t first_ns = load(header.first.monotonic_ns);
+    const std::uint64_t last_ns = load(header.last.monotonic_ns);
+    rate_ = {first_ticks, first_ns, last_ticks_, last_ns};
+    if (rate_.known()) {
+      lasted_ = last_ns - first_ns;
+    } else if (now) {
+      rate_ = {first_ticks, first_ns, now->ticks, now->ns};
     }
   }
   /// The last moment is the latest of all that is asked about.
   void reach(std::uint64_t ticks) {
     constexpr std::uint64_t kFar = std::uint64_t{1} << 62;
     if (ticks <= last_ticks_ || ticks - last_ticks_ > kFar) return;
-    lasted_ += in_ns(ticks - last_ticks_);
+    lasted_ += rate_.ns(ticks - last_ticks_);
     last_ticks_ = ticks;
   }
   std::uint64_t before(std::uint64_t ticks) const {
-    return ticks < last_ticks_ ? in_ns(last_ticks_ - ticks) : 0;
+    return ticks < last_ticks_ ? rate_.ns(last_ticks_ - ticks) : 0;
   }
   std::uint64_t lasted() const { return lasted_; }
 
  private:
-  std::uint64_t in_ns(std::uint64_t ticks) const {
-    return static_cast<std::uint64_t>(std::min(static_cast<double>(ticks) * rate_, 9e18));
-  }
-  std::uint64_t last_ticks_, last_ns_;
-  double rate_ = 1;
+  std::uint64_t last_ticks_;
+  recorder::TickRate rate_;
   std::uint64_t lasted_ = 0;
 };
 
@@ -106,21 +104,21 @@ int device_of(std::uint64_t who) { return static_cast<int>(who >> 24 & 0xff) - 1
 class Reader {
  public:
   Reader(const Image& image, Reading& reading, const ClockPair* now)
-      : image_(image), reading_(reading), clock_(image.header, now) {}
+      : image_(image), reading_(reading), clock_(image.header.file, now) {}
 
   void run() {
     header();
     rows();
     // All times are before the last one.
     for (const CallRecord& place : image_.calls) reach(copied(place));
-    for (const CallRecord& place : image_.current) reach(copied(place));
+    for (const CallRecord& place : image_.waiting) reach(copied(place));
     for (const EndRecord& place : image_.ends) reach(copied(place));
     clock_.reach(load(image_.header.fault_ticks));
     reading_.lasted_ns = clock_.lasted();
-    reading_.last_ns = load(image_.header.first_ns) + clock_.lasted();
+    reading_.last_ns = load(image_.header.file.first.monotonic_ns) + clock_.lasted();
     reading_.fault_ns = clock_.before(load(image_.header.fault_ticks));
     calls();
-    current();
+    waiting();
     ends();
     live();
     const std::uint64_t maps = std::min<std::uint64_t>(load(image_.header.maps_bytes), kMapsBytes);
@@ -137,17 +135,18 @@ class Reader {
 
   void header() {
     const Header& header = image_.header;
-    reading_.pid = static_cast<std::int64_t>(load(header.pid));
-    reading_.run = {load(header.run_pid), load(header.run_start)};
-    reading_.program = text(header.program);
-    reading_.driver = text(header.driver);
+    const recorder::FileHeader& file = header.file;
+    reading_.pid = static_cast<std::int64_t>(load(file.pid));
+    reading_.run = {load(file.run_pid), load(file.run_start)};
+    reading_.program = text(file.program);
+    reading_.driver = text(file.driver);
     const std::uint64_t state = load(header.state);
     reading_.state = state > static_cast<std::uint64_t>(State::kSignal) ? State::kRunning
                                                                         : static_cast<State>(state);
     reading_.signal = static_cast<int>(load(header.signal) & 0x7f);
     reading_.total_calls = load(header.calls);
     reading_.total_ends = load(header.ends);
-    reading_.realtime_ns = load(header.first_realtime_ns);
+    reading_.realtime_ns = load(file.first_unix_ns);
     reading_.fault_result = static_cast<std::uint32_t>(load(header.fault_result));
     reading_.fault_call = load(header.fault_call);
     if (load(header.address_known) == 1) reading_.address = load(header.address);
@@ -184,11 +183,11 @@ class Reader {
   }
 
   // Calls that are still on, though the others have overwritten their records.
-  void current() {
-    for (const CallRecord& place : image_.current) {
-      const CallRecord record = copied(place);
-      if (!is_whole(record) || reading_.call(record.sequence)) continue;
-      reading_.pending.push_back(seen(record, clock_));
+  void waiting() {
+    for (std::size_t i = 0; i < kThreads; ++i) {
+      const CallRecord record = copied(image_.waiting[i]);
+      if (!is_whole(record) || record.sequence != load(image_.threads[i].call)) continue;
+      if (!reading_.call(record.sequence)) reading_.pending.push_back(seen(record, clock_));
     }
     std::ranges::sort(reading_.pending, {}, &CallSeen::sequence);
   }
@@ -254,53 +253,30 @@ const CallSeen* Reading::call(std::uint64_t sequence) const {
 
 std::string read_image(std::span<const std::byte> bytes, Reading& reading, const ClockPair* now) {
   reading = {};
-  if (bytes.size() < sizeof kMagic || std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) {
-    return "it is not a file of cuvmm's last calls: it does not begin with \"cuvmmRNG\"";
-  }
-  if (bytes.size() < sizeof(Header)) return "it is cut off in its first page";
-  const Image& image = *reinterpret_cast<const Image*>(bytes.data());
-  if (image.header.version != kVersion) {
-    return "it is of version " + std::to_string(image.header.version) + ", and this cuvmm reads " +
-           std::to_string(kVersion);
-  }
-  if (image.header.file_bytes != sizeof(Image)) return "its header is damaged";
+  const recorder::Refusal refusal = recorder::judge_header(bytes, kShape);
+  if (refusal.kind != recorder::Refusal::Kind::kNone) return refusal.text;
   if (bytes.size() < sizeof(Image)) {
     return "it is cut off: " + std::to_string(bytes.size()) + " of " +
            std::to_string(sizeof(Image)) + " bytes are there";
   }
-  Reader(image, reading, now).run();
+  Reader(*reinterpret_cast<const Image*>(bytes.data()), reading, now).run();
   return "";
 }
 
 ClockPair this_clock_pair() noexcept {
-  timespec now{};
-  const std::uint64_t ticks = now_ticks();
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return {ticks, static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-                     static_cast<std::uint64_t>(now.tv_nsec)};
+  const std::uint64_t ticks = recorder::now_ticks();
+  return {ticks, recorder::clock_ns(CLOCK_MONOTONIC)};
 }
 
 std::string read_file(const std::string& path, Reading& reading, const ClockPair* now) {
   reading = {};
-  // Of a pipe that somebody put there, nobody would ever write the other end.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return std::strerror(errno);
-  struct stat status {};
-  const bool regular = ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-  // No larger than an image, whatever the file is.
+  recorder::RecordedFile file;
+  const recorder::Refusal refusal =
+      file.open(path, kShape, recorder::RecordedFile::Named::kByPerson);
+  if (refusal.kind != recorder::Refusal::Kind::kNone) return refusal.text;
   const auto image = std::make_unique<Image>();
-  std::size_t size = 0;
-  ssize_t got = regular ? 1 : 0;
-  while (got > 0 && size < sizeof(Image)) {
-    got = ::pread(fd, reinterpret_cast<char*>(image.get()) + size, sizeof(Image) - size,
-                  static_cast<off_t>(size));
-    if (got > 0) size += static_cast<std::size_t>(got);
-  }
-  const int error = got < 0 ? errno : 0;
-  ::close(fd);
-  if (!regular) return "it is no regular file";
-  if (error != 0) return std::strerror(error);
-  return read_image({reinterpret_cast<const std::byte*>(image.get()), size}, reading, now);
+  if (!file.read(image.get(), sizeof(Image), 0)) return "it ends too early";
+  return read_image({reinterpret_cast<const std::byte*>(image.get()), sizeof(Image)}, reading, now);
 }
 
 bool is_fault(std::uint32_t result) noexcept {

@@ -84,7 +84,7 @@ struct Reading {
   const CallSeen* call(std::uint64_t sequence) const;
 };
 
-/// One moment on both clocks of a machine.
+/// One moment on two clocks of a machine.
 struct ClockPair {
   std::uint64_t ticks = 0;  ///< as in records
   std::uint64_t ns = 0;     ///< of CLOCK_MONOTONIC

@@ -3,22 +3,23 @@
 
 #include <fcntl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstring>
+
+#include "recorder/new_file.h"
+#include "recorder/shared_words.h"
+#include "recorder/ticks.h"
 
 namespace cuvmm::last_calls {
 
-namespace {
+using recorder::fence;
+using recorder::load;
+using recorder::now_ticks;
+using recorder::store;
 
-std::uint64_t clock_ns(clockid_t clock) noexcept {
-  timespec now{};
-  ::clock_gettime(clock, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
+namespace {
 
 std::uint64_t add_one(std::uint64_t& word) noexcept {
   return __atomic_add_fetch(&word, 1, __ATOMIC_RELAXED);
@@ -27,6 +28,21 @@ std::uint64_t add_one(std::uint64_t& word) noexcept {
 std::uint64_t tagged(std::uint64_t sequence, std::uint32_t result) noexcept {
   return sequence << 32 | result;
 }
+
+// Writes the words of a record as check_of() goes over them, so that no copy of them is needed.
+class Checked {
+ public:
+  Checked(std::uint64_t sequence, std::uint64_t ticks, std::uint64_t who)
+      : who_(who), sum_(mixed(mixed(sequence, ticks), who)) {}
+  void keep(std::uint64_t& place, std::uint64_t word) {
+    sum_ = mixed(sum_, word);
+    store(place, word);
+  }
+  std::uint64_t who() const { return who_ | fold(sum_); }
+
+ private:
+  std::uint64_t who_, sum_;
+};
 
 // The sequence is 0 while the rest changes, and comes last.
 void put(CallRecord& place, const CallRecord& record) noexcept {
@@ -45,7 +61,7 @@ std::uint64_t kind_bits(const Object& object) noexcept {
 }
 
 // Whether a thread of this process is no more.
-bool is_gone(std::uint32_t thread) noexcept {
+bool is_gone(std::uint64_t thread) noexcept {
   const int saved = errno;
   const bool gone = ::syscall(SYS_tgkill, ::getpid(), thread, 0) != 0 && errno == ESRCH;
   errno = saved;
@@ -56,14 +72,9 @@ bool is_gone(std::uint32_t thread) noexcept {
 
 void Writer::start(Image* image) noexcept {
   Header& header = image->header;
-  header.first_ticks = header.last_ticks = now_ticks();
-  header.first_ns = header.last_ns = clock_ns(CLOCK_MONOTONIC);
-  header.first_realtime_ns = clock_ns(CLOCK_REALTIME);
-  header.pid = static_cast<std::uint64_t>(::getpid());
-  header.version = kVersion;
-  header.file_bytes = sizeof(Image);
+  recorder::begin_header(header.file, kShape);
   header.entries = static_cast<std::uint64_t>(EntryPoint::kCount);
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  __atomic_store_n(&header.file.magic, recorder::kMagic, __ATOMIC_RELEASE);
   __atomic_store_n(&image_, image, __ATOMIC_RELEASE);
 }
 
@@ -76,16 +87,26 @@ std::uint64_t Writer::begin(ThreadPlace& who, EntryPoint entry, const Words& wor
   // Seldom, and often enough at the start.
   if ((sequence & (sequence - 1)) == 0 || sequence % 1024 == 0) [[unlikely]]
     tune();
-  CallRecord record;
-  record.sequence = sequence;
-  record.ticks = who.ticks = now_ticks();
-  for (std::size_t i = 0; i < kWords; ++i) record.words[i] = words[i];
-  record.result = tagged(sequence, kPending);
+  CallRecord& place = image->calls[(sequence - 1) % kCalls];
+  if (static_cast<std::uint32_t>(load(place.result)) == kPending) [[unlikely]]
+    keep_waiting(*image, place);
+  const std::uint64_t ticks = who.ticks = now_ticks();
   const std::uint64_t bits = std::uint64_t{who.thread} << 32 | static_cast<std::uint64_t>(entry)
                                                                    << 16;
-  record.who = bits | check_of(record, bits);
-  put(image->calls[(sequence - 1) % kCalls], record);
-  if (who.place <= kThreads) put(image->current[who.place - 1], record);
+  // First: whoever pushes the record out looks for its sequence there.
+  if (who.place <= kThreads) store(image->threads[who.place - 1].call, sequence);
+  store(place.sequence, 0);
+  fence(__ATOMIC_RELEASE);
+  Checked checked(sequence, ticks, bits);
+  store(place.ticks, ticks);
+  static_assert(kWords == 4);
+  checked.keep(place.words[0], words[0]);
+  checked.keep(place.words[1], words[1]);
+  checked.keep(place.words[2], words[2]);
+  checked.keep(place.words[3], words[3]);
+  store(place.who, checked.who());
+  store(place.result, tagged(sequence, kPending));
+  __atomic_store_n(&place.sequence, sequence, __ATOMIC_RELEASE);
   return sequence;
 }
 
@@ -95,44 +116,49 @@ void Writer::end(const ThreadPlace& who, std::uint64_t sequence, std::uint32_t r
   CallRecord& record = image->calls[(sequence - 1) % kCalls];
   if (load(record.sequence) == sequence) store(record.result, tagged(sequence, result));
   if (who.place == 0 || who.place > kThreads) return;
-  CallRecord& mine = image->current[who.place - 1];
-  if (load(mine.sequence) == sequence) store(mine.sequence, 0);
+  std::uint64_t& mine = image->threads[who.place - 1].call;
+  if (load(mine) == sequence) store(mine, 0);
+}
+
+void Writer::keep_waiting(Image& image, const CallRecord& record) noexcept {
+  CallRecord copy;
+  copy.sequence = load(record.sequence);
+  copy.ticks = load(record.ticks);
+  copy.who = load(record.who);
+  for (std::size_t i = 0; i < kWords; ++i) copy.words[i] = load(record.words[i]);
+  copy.result = tagged(copy.sequence, kPending);
+  if (copy.sequence == 0) return;
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    if (load(image.threads[i].call) == copy.sequence) return put(image.waiting[i], copy);
+  }
 }
 
 std::uint64_t Writer::current(const ThreadPlace& who) const noexcept {
   if (!image_ || who.place == 0 || who.place > kThreads) return 0;
-  return load(image_->current[who.place - 1].sequence);
+  return load(image_->threads[who.place - 1].call);
 }
 
 void Writer::note_end(const ThreadPlace& who, const Object& object) noexcept {
   Image* const image = this->image();
   if (!image) return;
-  EndRecord record{};
-  record.sequence = add_one(image->header.ends);
-  record.ticks = now_ticks();
-  record.base = object.base;
-  record.size = object.size;
-  record.made = object.made;
-  record.ended = object.ended;
-  record.call = current(who);
-  for (std::size_t i = 0; i < kFrames && i < object.frames.size(); ++i) {
-    record.frames[i] = object.frames[i];
-  }
+  const std::uint64_t sequence = add_one(image->header.ends);
+  const std::uint64_t ticks = now_ticks();
   const std::uint64_t bits = std::uint64_t{who.thread} << 32 | kind_bits(object);
-  record.who = bits | check_of(record, bits);
-
-  EndRecord& place = image->ends[(record.sequence - 1) % kEnds];
+  EndRecord& place = image->ends[(sequence - 1) % kEnds];
   store(place.sequence, 0);
   fence(__ATOMIC_RELEASE);
-  store(place.ticks, record.ticks);
-  store(place.who, record.who);
-  store(place.base, record.base);
-  store(place.size, record.size);
-  store(place.made, record.made);
-  store(place.ended, record.ended);
-  store(place.call, record.call);
-  for (std::size_t i = 0; i < kFrames; ++i) store(place.frames[i], record.frames[i]);
-  __atomic_store_n(&place.sequence, record.sequence, __ATOMIC_RELEASE);
+  Checked checked(sequence, ticks, bits);
+  store(place.ticks, ticks);
+  checked.keep(place.base, object.base);
+  checked.keep(place.size, object.size);
+  checked.keep(place.made, object.made);
+  checked.keep(place.ended, object.ended);
+  checked.keep(place.call, current(who));
+  const std::size_t frames = std::min(object.frames.size(), kFrames);
+  for (std::size_t i = 0; i < frames; ++i) checked.keep(place.frames[i], object.frames[i]);
+  for (std::size_t i = frames; i < kFrames; ++i) checked.keep(place.frames[i], 0);
+  store(place.who, checked.who());
+  __atomic_store_n(&place.sequence, sequence, __ATOMIC_RELEASE);
 }
 
 bool Writer::begin_fault(std::uint32_t result, std::uint64_t sequence) noexcept {
@@ -199,11 +225,11 @@ void Writer::choose_place(ThreadPlace& who) noexcept {
   who.place = kThreads + 1;
   for (const bool from_dead : {false, true}) {
     for (std::size_t i = 0; i < kThreads; ++i) {
-      std::uint32_t& owner = image_->header.owners[i];
-      std::uint32_t before = __atomic_load_n(&owner, __ATOMIC_RELAXED);
+      std::uint64_t& owner = image_->threads[i].owner;
+      std::uint64_t before = load(owner);
       if (from_dead ? !is_gone(before) : before != 0) continue;
-      if (!__atomic_compare_exchange_n(&owner, &before, who.thread, false, __ATOMIC_ACQ_REL,
-                                       __ATOMIC_RELAXED)) {
+      if (!__atomic_compare_exchange_n(&owner, &before, std::uint64_t{who.thread}, false,
+                                       __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
         continue;
       }
       who.place = static_cast<std::uint32_t>(i) + 1;
@@ -212,11 +238,6 @@ void Writer::choose_place(ThreadPlace& who) noexcept {
   }
 }
 
-void Writer::tune() noexcept {
-  Header& header = image_->header;
-  const std::uint64_t ticks = now_ticks();
-  store(header.last_ns, clock_ns(CLOCK_MONOTONIC));
-  store(header.last_ticks, ticks);
-}
+void Writer::tune() noexcept { recorder::note_moment(image_->header.file); }
 
 }  // namespace cuvmm::last_calls

@@ -14,12 +14,9 @@ namespace cuvmm::last_calls {
 /// What a thread keeps for the writer. All 0 at its start, and in a child of fork.
 struct ThreadPlace {
   std::uint32_t thread = 0;  ///< the kernel's number of it
-  std::uint32_t place = 0;   ///< 1-based, in Image::current; more than kThreads: none was free
-  std::uint64_t ticks = 0;   ///< when its last call began (now_ticks()); 0: none was kept
+  std::uint32_t place = 0;   ///< 1-based, in Image::threads; more than kThreads: none was free
+  std::uint64_t ticks = 0;   ///< when its last call began (recorder::now_ticks()); 0: none was kept
 };
-
-/// The clock of the records: a counter of the processor's where there is one.
-inline std::uint64_t now_ticks() noexcept;
 
 /// An object that ended, or that lives.
 struct Object {
@@ -64,27 +61,11 @@ class Writer {
  private:
   [[gnu::cold, gnu::noinline]] void choose_place(ThreadPlace& who) noexcept;
   [[gnu::cold, gnu::noinline]] void tune() noexcept;
+  // Before another call's record takes the place of this one, which has not returned.
+  [[gnu::cold, gnu::noinline]] static void keep_waiting(Image& image,
+                                                        const CallRecord& record) noexcept;
 
   Image* image_ = nullptr;
 };
 
 }  // namespace cuvmm::last_calls
-
-#if defined(__x86_64__)
-// Not <x86intrin.h>: it takes longer to read than all else that this file needs.
-inline std::uint64_t cuvmm::last_calls::now_ticks() noexcept { return __builtin_ia32_rdtsc(); }
-#elif defined(__aarch64__)
-inline std::uint64_t cuvmm::last_calls::now_ticks() noexcept {
-  std::uint64_t ticks;
-  asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-  return ticks;
-}
-#else
-#include <time.h>
-inline std::uint64_t cuvmm::last_calls::now_ticks() noexcept {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
-#endif

@@ -6,14 +6,13 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <memory>
 #include <thread>
 
-#include "recorder/last_calls/image_file.h"
 #include "recorder/last_calls/reading.h"
+#include "recorder/new_file.h"
 
 namespace cuvmm::last_calls {
 namespace {
@@ -113,6 +112,60 @@ TEST(Writer, ForgetsTheOldestButNotWhatIsStillInTheDriver) {
   for (const CallSeen& call : ring.read().calls) EXPECT_EQ(call.result, 0u);
 }
 
+// Its slot in the table of calls is the next one's, and the call is kept elsewhere.
+TEST(Writer, OfACallThatWaitsTheArgumentsStay) {
+  Ring ring;
+  ThreadPlace other{.thread = 77, .place = 5};
+  const auto fill = [&](std::size_t calls) {
+    for (std::size_t i = 0; i < calls; ++i) {
+      ring.writer.end(ring.me, ring.writer.begin(ring.me, EntryPoint::kMemUnmap, {}), 0);
+    }
+  };
+  for (std::uint64_t round = 1; round <= 3; ++round) {
+    const auto stuck = ring.writer.begin(other, EntryPoint::kMemCreate, {round, 2, 3, 4});
+    EXPECT_EQ(ring.writer.current(other), stuck);
+    fill(3 * kCalls);
+    const Reading reading = ring.read();
+    ASSERT_EQ(reading.pending.size(), 1u);
+    EXPECT_EQ(reading.pending[0].sequence, stuck);
+    EXPECT_EQ(reading.pending[0].words, (Words{round, 2, 3, 4}));
+    EXPECT_EQ(reading.entry(reading.pending[0])->name, "cuMemCreate");
+    ring.writer.end(other, stuck, 0);
+    EXPECT_TRUE(ring.read().pending.empty());
+    // A newer call that is in its place is the one that counts.
+    const auto next = ring.writer.begin(other, EntryPoint::kMemRelease, {});
+    ASSERT_EQ(ring.read().pending.size(), 1u);
+    EXPECT_EQ(ring.read().pending[0].sequence, next);
+    ring.writer.end(other, next, 0);
+  }
+}
+
+// Threads that wait and threads that push their records out, at once.
+TEST(Writer, WhoeverReadsWhileCallsWaitSeesWholeRecords) {
+  Ring ring;
+  std::atomic<int> running{2};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&] {
+      ThreadPlace me;
+      for (std::uint64_t i = 0; i < 60; ++i) {
+        const auto slow = ring.writer.begin(me, EntryPoint::kMemCreate, {i, ~i, i, ~i});
+        ThreadPlace fast{.thread = 1, .place = kThreads + 1};
+        for (std::size_t n = 0; n < kCalls; ++n) {
+          ring.writer.end(fast, ring.writer.begin(fast, EntryPoint::kMemUnmap, {n, ~n, n, ~n}), 0);
+        }
+        ring.writer.end(me, slow, 0);
+      }
+      running.fetch_sub(1);
+    });
+  }
+  do {
+    for (const CallSeen& call : ring.read().pending) ASSERT_EQ(call.words[0], ~call.words[1]);
+  } while (running.load() != 0);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(ring.read().pending.empty());
+}
+
 TEST(Writer, KeepsEndsWithTheirStack) {
   Ring ring;
   const std::uintptr_t frames[] = {0x10, 0x20, 0x30};
@@ -203,16 +256,17 @@ TEST(Writer, OnlyTheFirstFaultCounts) {
   EXPECT_EQ(ring.read().fault_call, first);
 }
 
-TEST(ImageFile, StaysWhenTheProcessIsKilled) {
+TEST(Writer, WhatItWroteStaysWhenTheProcessIsKilled) {
   const std::string path = ::testing::TempDir() + "/killed.ring";
   std::filesystem::remove(path);
   const pid_t child = ::fork();
   if (child == 0) {
     Writer writer;
     ThreadPlace me;
-    Image* const image = map_new_file(path);
-    if (!image) ::_exit(1);
-    describe_process(image->header, "libfoo.so");
+    recorder::NewFile file;
+    if (file.create(path, kShape, kShape.bytes) != 0) ::_exit(1);
+    file.describe("libfoo.so");
+    auto* const image = static_cast<Image*>(file.memory());
     fill_rows(image->entries);
     writer.start(image);
     writer.end(me, writer.begin(me, EntryPoint::kMemCreate, {5}), 0);
@@ -229,9 +283,6 @@ TEST(ImageFile, StaysWhenTheProcessIsKilled) {
   EXPECT_EQ(reading.program, std::filesystem::read_symlink("/proc/self/exe").string());
   ASSERT_EQ(reading.pending.size(), 1u);
   EXPECT_EQ(reading.entry(reading.pending[0])->name, "cuStreamSynchronize");
-  // Nobody's file is overwritten.
-  EXPECT_EQ(map_new_file(path), nullptr);
-  EXPECT_EQ(errno, EEXIST);
   std::filesystem::remove(path);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file in which a process keeps what happened to its memory, and when: its bytes, for who
-// writes and who reads them. Both sides are of one build of cuvmm (kLayout).
+// What happened to a process's memory, and when: the section's bytes, for who writes and who reads
+// them.
 //
 // It does not grow with the run. The first events and the last ones are kept; of those between
 // them, how many there were. Sums over the run are kept as samples, ever farther apart: but not for
@@ -22,10 +22,10 @@
 #include <cstdint>
 
 #include "rulebook/base/violation.h"
+#include "recorder/file_format.h"
 
 namespace cuvmm::timeline {
 
-inline constexpr std::uint64_t kMagic = 0x454d49546d6d7563;  // "cummTIME"
 inline constexpr std::size_t kFirstEvents = std::size_t{1} << 17;
 inline constexpr std::size_t kLastEvents = std::size_t{1} << 19;
 inline constexpr std::size_t kSamples = 4096;
@@ -80,7 +80,7 @@ constexpr bool is_use(Object object) noexcept {
 
 /// Its words have the order in which the shim finds them: two are copied at once.
 struct Event {
-  std::uint64_t ticks;  ///< of last_calls::now_ticks()
+  std::uint64_t ticks;  ///< of recorder::now_ticks()
   Origin by;
   std::uint64_t key;   ///< address, handle or descriptor
   std::uint64_t size;  ///< bytes; 0 unknown
@@ -113,19 +113,12 @@ struct Count {
 };
 
 struct Header {
-  std::uint64_t magic;  ///< written last
-  std::uint64_t layout;
-  std::uint64_t pid;
+  recorder::FileHeader file;
   Count counts[2];       ///< one is whole while the other one is written
   std::uint64_t newest;  ///< which of them is
   std::uint64_t samples;
-  std::uint64_t stride;  ///< events from one sample to the next; a power of two
-  // Two moments: in ticks, and in nanoseconds of CLOCK_BOOTTIME.
-  std::uint64_t first_ticks, first_ns;
-  std::uint64_t last_ticks, last_ns;
-  std::uint64_t first_unix_ns;  ///< CLOCK_REALTIME at the first moment
-  std::uint64_t stopped;        ///< 1: there was no more room on the disk, and recording ended
-  char program[256];
+  std::uint64_t stride;   ///< events from one sample to the next; a power of two
+  std::uint64_t stopped;  ///< 1: there was no more room on the disk, and recording ended
 };
 
 struct Image {
@@ -137,11 +130,12 @@ struct Image {
   alignas(4096) Event events[kFirstEvents + kLastEvents];
 };
 
-/// Higher where the same sizes mean something else.
-inline constexpr std::uint64_t kVersion = 4;
-inline constexpr std::uint64_t kLayout = sizeof(Image) * 31 +
-                                         static_cast<std::uint64_t>(Object::kCount) +
-                                         (kFirstStride << 32) + (kVersion << 48);
+static_assert(sizeof(Header) <= 4096);
+
+inline constexpr recorder::Shape kShape{
+    recorder::Section::kTimeline,
+    sizeof(Image) * 31 + static_cast<std::uint64_t>(Object::kCount) + (kFirstStride << 32),
+    sizeof(Image)};
 
 /// Where event number `n` (from 0) has its place.
 inline std::size_t place_of(std::uint64_t n) noexcept {

@@ -2,15 +2,9 @@
 #include "recorder/timeline/store.h"
 
 #include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-
-#include "api/posix/cancel_off.h"
-#include "api/posix/lost_pages.h"
-#include "recorder/last_calls/writer.h"
 
 namespace cuvmm::timeline {
 
@@ -28,23 +22,13 @@ std::uint64_t next_due(std::uint64_t events, std::uint64_t stride) noexcept {
   return events / step * step + step;
 }
 
-std::uint64_t now_ns(clockid_t clock) noexcept {
-  timespec now{};
-  ::clock_gettime(clock, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
-
 }  // namespace
 
 bool Store::open_in(const std::string& folder) noexcept {
   const int saved = errno;
   bool opened = false;
   try {
-    timespec now{};
-    ::clock_gettime(CLOCK_REALTIME, &now);
-    opened = open(folder + "/" + std::to_string(::getpid()) + "-" + std::to_string(now.tv_sec) +
-                  "." + std::to_string(now.tv_nsec) + ".timeline") == 0;
+    opened = open(recorder::file_in(folder, recorder::Section::kTimeline)) == 0;
   } catch (...) {
   }
   errno = saved;
@@ -52,21 +36,13 @@ bool Store::open_in(const std::string& folder) noexcept {
 }
 
 int Store::open(const std::string& path) {
-  const CancelOff no_cancel;
-  void* memory = nullptr;
-  const int error = backing_.create(path, sizeof(Image), offsetof(Image, events), memory);
+  const int error = file_.create(path, kShape, offsetof(Image, events));
   if (error != 0) return error;
-  image_ = static_cast<Image*>(memory);
+  file_.describe("");
+  image_ = static_cast<Image*>(file_.memory());
   Header& header = image_->header;
-  header.layout = kLayout;
-  header.pid = static_cast<std::uint64_t>(::getpid());
   header.stride = kFirstStride;
-  header.first_ticks = last_calls::now_ticks();
-  header.first_ns = now_ns(CLOCK_BOOTTIME);
-  header.first_unix_ns = now_ns(CLOCK_REALTIME);
-  const ssize_t length = ::readlink("/proc/self/exe", header.program, sizeof header.program - 1);
-  if (length < 0) header.program[0] = '\0';
-  __atomic_store_n(&header.magic, kMagic, __ATOMIC_RELEASE);
+  file_.publish();
   if (!grow(0)) return ENOSPC;
   due_ = next_due(0, header.stride);
   return 0;
@@ -74,8 +50,7 @@ int Store::open(const std::string& path) {
 
 void Store::close() noexcept {
   if (!image_) return;
-  ::munmap(image_, sizeof(Image));
-  forget_pages(image_);
+  file_.close();
   image_ = nullptr;
   due_ = 0;
   backed_ = 0;
@@ -84,20 +59,15 @@ void Store::close() noexcept {
   finished_ = false;
 }
 
-void Store::note_time() noexcept {
-  image_->header.last_ticks = last_calls::now_ticks();
-  image_->header.last_ns = now_ns(CLOCK_BOOTTIME);
-}
-
-// Pages are asked for before they are written (recorder/holdings/writer.cc says why), and entered
+// Pages are asked for before they are written (recorder/new_file.cc says why), and entered
 // into the page tables in one go: each would cost a fault.
 bool Store::grow(std::size_t place) noexcept {
   const std::size_t to = std::min(place + kGrowEvents, kFirstEvents + kLastEvents);
   const std::size_t from = offsetof(Image, events) + backed_ * sizeof(Event);
   const std::size_t bytes = (to - backed_) * sizeof(Event);
-  if (!backing_.grow(from, bytes)) {
+  if (!file_.grow(from, bytes)) {
     image_->header.stopped = 1;
-    note_time();
+    recorder::note_moment(image_->header.file);
     close();
     return false;
   }
@@ -122,7 +92,7 @@ bool Store::tend() noexcept {
   if (events % kTune == 0 || (events & (events - 1)) == 0) {
     const std::size_t next = place_of(events);
     if (next >= backed_ && !grow(next)) return false;
-    note_time();
+    recorder::note_moment(image_->header.file);
   }
   due_ = next_due(events, header.stride);
   return true;
@@ -160,8 +130,8 @@ void Store::take_back(std::uint64_t events, std::uint64_t call) noexcept {
 void Store::finish(std::uint64_t events) noexcept {
   finished_ = true;
   count_to(events);
-  note_time();
-  if (events > kFirstEvents) add_sample(image_->header.last_ticks, place(events - 1)->by.call);
+  recorder::note_moment(image_->header.file);
+  if (events > kFirstEvents) add_sample(image_->header.file.last.ticks, place(events - 1)->by.call);
 }
 
 void Store::add_sample(std::uint64_t ticks, std::uint64_t call) noexcept {

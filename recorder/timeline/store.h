@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "recorder/holdings/writer.h"
+#include "recorder/new_file.h"
 #include "recorder/timeline/format.h"
 
 namespace cuvmm::timeline {
@@ -46,13 +46,12 @@ class Store {
   bool grow(std::size_t place) noexcept;
   void publish() noexcept;
   void add_sample(std::uint64_t ticks, std::uint64_t call) noexcept;
-  void note_time() noexcept;
 
   Image* image_ = nullptr;
   std::uint64_t due_ = 0;
   Count counted_ = {};
   std::uint64_t peak_since_ = 0;  // the sample before
-  holdings::Backing backing_;
+  recorder::NewFile file_;
   std::size_t backed_ = 0;  // events whose pages the file has
   bool finished_ = false;
 };

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "api/posix/image_name.h"
+
 namespace cuvmm::timeline {
 namespace {
 
@@ -193,6 +195,7 @@ TEST(TimelineWriterFolder, TheFirstEventMakesAFileAndIsInIt) {
     EXPECT_EQ(writer.image()->events[0].round, 1u);
     EXPECT_EQ(writer.image()->events[0].ticks, 107u);
 
+    start_image();
     writer.restart_in_child();
     EXPECT_TRUE(writer.on());
     EXPECT_FALSE(writer.is_open());

@@ -17,6 +17,7 @@
 #include "shim/base/ending.h"
 #include "shim/objects/alive.h"
 #include "shim/recorder/ring_call.h"
+#include "recorder/shared_words.h"
 
 namespace cuvmm::shim {
 
@@ -41,9 +42,8 @@ std::optional<std::uint64_t> times_asleep(std::uint32_t thread) {
 
 bool in_a_call(const last_calls::Image& image, std::uint32_t thread) {
   return std::any_of(
-      std::begin(image.current), std::end(image.current), [&](const last_calls::CallRecord& call) {
-        return last_calls::load(call.sequence) != 0 &&
-               static_cast<std::uint32_t>(last_calls::load(call.who) >> 32) == thread;
+      std::begin(image.threads), std::end(image.threads), [&](const last_calls::ThreadSlot& slot) {
+        return recorder::load(slot.owner) == thread && recorder::load(slot.call) != 0;
       });
 }
 

@@ -2,18 +2,17 @@
 #include "shim/recorder/last_calls.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <new>
 #include <string_view>
 
-#include "api/posix/image_name.h"
-#include "recorder/last_calls/image_file.h"
 #include "shim/base/call_hooks.h"
 #include "shim/recorder/ring_call.h"
+#include "recorder/last_calls/writer.h"
+#include "recorder/recorded_file.h"
+#include "recorder/shared_words.h"
 
 namespace cuvmm::shim {
 
@@ -21,14 +20,13 @@ namespace {
 
 // The file of this very process, from before it became the program that it is now by exec.
 bool is_of_earlier_program(const std::string& path, const last_calls::Header& mine) {
+  recorder::RecordedFile file;
+  const auto named = recorder::RecordedFile::Named::kByFolder;
+  if (file.open(path, last_calls::kShape, named).kind != recorder::Refusal::Kind::kNone)
+    return false;
   last_calls::Header header{};
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) return false;
-  const bool whole = ::pread(fd, &header, sizeof header, 0) == sizeof header;
-  ::close(fd);
-  return whole && std::memcmp(header.magic, last_calls::kMagic, sizeof header.magic) == 0 &&
-         header.pid == static_cast<std::uint64_t>(::getpid()) && header.start == mine.start &&
-         header.start != 0 && header.fault_result == 0;
+  return file.read(&header, sizeof header, 0) && header.file.pid == mine.file.pid &&
+         header.file.start == mine.file.start && header.file.start != 0 && header.fault_result == 0;
 }
 
 void remove_earlier(const std::string& folder, const std::string& path,
@@ -53,20 +51,18 @@ void LastCalls::open(const Options& options, const std::string& driver) noexcept
   if (options.ring.empty()) return g_hooks.ring_wanted.store(false);
   const int saved = errno;
   try {
-    path_ = options.ring + "/" + image_name() + ".ring";
-    image_ = last_calls::map_new_file(path_);
-    if (!image_) error_ = errno;
+    path_ = recorder::file_in(options.ring, recorder::Section::kLastCalls);
+    error_ = file_.create(path_, last_calls::kShape, last_calls::kShape.bytes);
   } catch (const std::bad_alloc&) {
     error_ = ENOMEM;
   }
-  if (image_) {
-    last_calls::describe_process(image_->header, driver);
-    last_calls::fill_rows(image_->entries);
-    g_ring.start(image_);
+  if (auto* const image = static_cast<last_calls::Image*>(file_.memory())) {
+    file_.describe(driver);
+    last_calls::fill_rows(image->entries);
+    g_ring.start(image);
     g_ring.keep_maps();
     try {
-      if (!options.keep_ring && !options.judged)
-        remove_earlier(options.ring, path_, image_->header);
+      if (!options.keep_ring && !options.judged) remove_earlier(options.ring, path_, image->header);
     } catch (const std::bad_alloc&) {
     }
   } else {
@@ -79,8 +75,8 @@ void LastCalls::open(const Options& options, const std::string& driver) noexcept
 void LastCalls::finish(bool keep) noexcept {
   g_ring.note_exit();
   // A signal handler that ends the process may have interrupted open(): a path, and no image yet.
-  if (path_.empty() || keep || (image_ && last_calls::load(image_->header.fault_result) != 0))
-    return;
+  const auto* const image = static_cast<const last_calls::Image*>(file_.memory());
+  if (path_.empty() || keep || (image && recorder::load(image->header.fault_result) != 0)) return;
   const int saved = errno;
   ::unlink(path_.c_str());
   errno = saved;
@@ -89,8 +85,7 @@ void LastCalls::finish(bool keep) noexcept {
 void LastCalls::restart_in_child() noexcept {
   g_ring.stop();
   t_state.ring = {};
-  last_calls::unmap(image_);
-  image_ = nullptr;
+  file_.close();
   path_.clear();
   error_ = 0;
   unopened_.store(true);

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <string>
 
-#include "recorder/last_calls/format.h"
 #include "shim/settings/options.h"
+#include "recorder/new_file.h"
 
 namespace cuvmm::shim {
 
@@ -28,7 +28,7 @@ class LastCalls {
   int error() const { return error_; }
 
  private:
-  last_calls::Image* image_ = nullptr;
+  recorder::NewFile file_;
   std::atomic<bool> unopened_{true};
   int error_ = 0;
   std::string path_;

@@ -10,7 +10,6 @@
 #include "api/fnv1a.h"
 #include "api/location.h"
 #include "api/posix/cancel_off.h"
-#include "api/posix/image_name.h"
 #include "shim/facts/descriptor.h"
 #include "shim/stack/python/names.h"
 #include "shim/stack/stacks.h"
@@ -59,7 +58,7 @@ void Mirror::start(const ProcessHistory& history) {
   const CancelOff no_cancel;
   started_ = true;
   const int saved = errno;
-  path_ = folder_ + "/" + image_name() + ".live";
+  path_ = recorder::file_in(folder_, recorder::Section::kHoldings);
   const int error = writer_.open(path_, driver_);
   errno = saved;
   // Nobody has asked yet: `cuvmm map` says that there is nothing, to who does.

@@ -13,6 +13,7 @@
 #include "shim/base/thread_state.h"
 #include "shim/history/process_history.h"
 #include "recorder/last_calls/writer.h"
+#include "recorder/ticks.h"
 #include "recorder/timeline/writer.h"
 #include "shim/recorder/named_by_call.h"
 #include "shim/stack/stacks.h"
@@ -53,7 +54,7 @@ class Timeline {
   /// cuvmm run, no event reads the clock.
   static std::uint64_t call_ticks() noexcept {
     const std::uint64_t began = t_state.ring.ticks;
-    return began != 0 ? began : last_calls::now_ticks();
+    return began != 0 ? began : recorder::now_ticks();
   }
   [[gnu::always_inline]] void add(What what, Object object, int device,
                                   const timeline::Writer::Words& words, const Origin& at) noexcept {

@@ -367,9 +367,9 @@ TEST_F(TimelineTimes, AnEventIsOfTheMomentAtWhichTheRingSawItsCall) {
 }
 
 TEST_F(TimelineTimes, WithoutARingAnEventHasATimeWithinItsCall) {
-  const std::uint64_t before = last_calls::now_ticks();
+  const std::uint64_t before = recorder::now_ticks();
   ASSERT_EQ(map_in_ring({tile(0, 0), tile(1, kGranule)}), CUDA_SUCCESS);
-  const std::uint64_t between = last_calls::now_ticks();
+  const std::uint64_t between = recorder::now_ticks();
   ASSERT_EQ(map_in_ring({no_tile(0), no_tile(1)}), CUDA_SUCCESS);
   const auto found = events(Object::kSparse);
   ASSERT_EQ(found.size(), 4u);
@@ -378,7 +378,7 @@ TEST_F(TimelineTimes, WithoutARingAnEventHasATimeWithinItsCall) {
   EXPECT_LE(found[1].ticks, between);
   EXPECT_GE(found[2].ticks, between);
   EXPECT_GE(found[3].ticks, found[2].ticks);
-  EXPECT_LE(found[3].ticks, last_calls::now_ticks());
+  EXPECT_LE(found[3].ticks, recorder::now_ticks());
 }
 
 }  // namespace

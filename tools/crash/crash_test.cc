@@ -35,7 +35,7 @@ class Left {
   }
   void hang() { writer.begin(me, EntryPoint::kStreamSynchronize, {0x33}); }
   void write(const std::string& path, std::uint64_t pid) {
-    image->header.pid = pid;
+    image->header.file.pid = pid;
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(image.get()), sizeof(last_calls::Image));
   }

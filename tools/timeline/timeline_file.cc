@@ -2,20 +2,19 @@
 #include "tools/timeline/timeline_file.h"
 
 #include <cuda.h>
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+
+#include "recorder/ticks.h"
+#include "recorder/timeline/reader.h"
 
 namespace cuvmm::tools {
 
@@ -23,26 +22,25 @@ namespace {
 
 using TimelineEvent = timeline::Event;
 using TimelineHeader = timeline::Header;
-using TimelineImage = timeline::Image;
 using TimelineObject = timeline::Object;
 using TimelineWhat = timeline::What;
 
 class TickClock {
  public:
-  explicit TickClock(const TimelineHeader& header) : first_(header.first_ticks) {
-    if (header.last_ticks > first_ && header.last_ns > header.first_ns) {
-      rate_ = static_cast<double>(header.last_ns - header.first_ns) /
-              static_cast<double>(header.last_ticks - first_);
-    }
+  explicit TickClock(const TimelineHeader& header)
+      : first_(header.file.first.ticks),
+        rate_(first_, header.file.first.boot_ns, header.file.last.ticks, header.file.last.boot_ns) {
   }
+  // At most 9e15: readers of JSON may know a number only as a double.
   std::int64_t ns(std::uint64_t ticks) const {
-    if (ticks <= first_) return 0;
-    return static_cast<std::int64_t>(std::min(static_cast<double>(ticks - first_) * rate_, 9e15));
+    constexpr std::uint64_t kMost = 9'000'000'000'000'000;
+    return ticks <= first_ ? 0
+                           : static_cast<std::int64_t>(std::min(rate_.ns(ticks - first_), kMost));
   }
 
  private:
   std::uint64_t first_;
-  double rate_ = 1;
+  recorder::TickRate rate_;
 };
 
 // The times of events in the order of the file. A call that began before another one, and whose
@@ -237,10 +235,11 @@ ProcessTimeline timeline_of(const TimelineHeader& header, const timeline::Count&
                             const std::vector<TimelineEvent>& events,
                             const std::vector<timeline::Sample>& samples) {
   ProcessTimeline out;
-  out.pid = static_cast<std::int64_t>(header.pid);
-  out.program = std::string(header.program, strnlen(header.program, sizeof header.program));
-  out.start_ns = header.first_ns;
-  out.unix_ns = header.first_unix_ns;
+  out.pid = static_cast<std::int64_t>(header.file.pid);
+  out.program =
+      std::string(header.file.program, strnlen(header.file.program, sizeof header.file.program));
+  out.start_ns = header.file.first.boot_ns;
+  out.unix_ns = header.file.first_unix_ns;
   out.events = count.events;
   out.dropped = count.events - std::min<std::uint64_t>(count.events, events.size());
   out.stopped = header.stopped != 0;
@@ -254,7 +253,7 @@ ProcessTimeline timeline_of(const TimelineHeader& header, const timeline::Count&
     if (event.object >= TimelineObject::kCount || event.what >= TimelineWhat::kCount) continue;
     if (undone.empty() || !undone.contains(event.by.call)) pairing.take(event);
   }
-  out.end_ns = std::max(out.end_ns, clock.ns(header.last_ticks));
+  out.end_ns = std::max(out.end_ns, clock.ns(header.file.last.ticks));
   if (out.dropped > 0 && events.size() > timeline::kFirstEvents) {
     out.dropped_from_ns = clock.ns(events[timeline::kFirstEvents - 1].ticks);
     out.dropped_until_ns = clock.ns(events[timeline::kFirstEvents].ticks);
@@ -271,63 +270,14 @@ ProcessTimeline timeline_of(const TimelineHeader& header, const timeline::Count&
 
 namespace {
 
-// What a descriptor holds from `offset` on, as much as there is.
-bool read_at(int fd, void* to, std::size_t bytes, std::size_t offset) {
-  auto* at = static_cast<char*>(to);
-  while (bytes > 0) {
-    const ssize_t got = ::pread(fd, at, bytes, static_cast<off_t>(offset));
-    if (got <= 0) return false;
-    at += got;
-    bytes -= static_cast<std::size_t>(got);
-    offset += static_cast<std::size_t>(got);
-  }
-  return true;
-}
-
 // "" or why it could not be read.
 std::string read_timeline(const std::string& path, ProcessTimeline& out) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) return std::strerror(errno);
-  struct Closing {
-    int fd;
-    ~Closing() { ::close(fd); }
-  } const closing{fd};
-  struct stat status {};
-  TimelineHeader header{};
-  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
-      static_cast<std::uint64_t>(status.st_size) != sizeof(TimelineImage) ||
-      !read_at(fd, &header, sizeof header, 0) || header.magic != timeline::kMagic ||
-      header.layout != timeline::kLayout || header.samples > timeline::kSamples ||
-      header.newest > 1) {
-    return "it is not a whole timeline of this cuvmm";
+  timeline::Recorded recorded;
+  const std::string problem = timeline::read_file(path, recorded);
+  if (problem.empty()) {
+    out = timeline_of(recorded.header, recorded.count, recorded.events, recorded.samples);
   }
-  std::vector<timeline::Sample> samples(header.samples);
-  constexpr std::uint64_t kAll = timeline::kFirstEvents + timeline::kLastEvents;
-  timeline::Count count = header.counts[header.newest];
-  // There may be some that are not counted.
-  std::vector<TimelineEvent> events(std::min(count.events, kAll - timeline::kMostUncounted) +
-                                    timeline::kMostUncounted);
-  const std::size_t event_bytes = events.size() * sizeof(TimelineEvent);
-  if (!read_at(fd, samples.data(), samples.size() * sizeof(timeline::Sample),
-               offsetof(TimelineImage, samples)) ||
-      !read_at(fd, events.data(), event_bytes, offsetof(TimelineImage, events))) {
-    return "it ends too early";
-  }
-  for (const std::uint64_t all = timeline::count_events(events.data(), count.events);
-       count.events < all;) {
-    timeline::count(count, events[timeline::place_of(count.events)]);
-  }
-  // Behind the first ones, the oldest of the last ones comes first.
-  if (count.events > kAll) {
-    const auto last = events.begin() + timeline::kFirstEvents;
-    const auto oldest =
-        events.begin() + static_cast<std::ptrdiff_t>(timeline::place_of(count.events));
-    std::rotate(last, oldest, events.end());
-  } else {
-    events.resize(count.events);
-  }
-  out = timeline_of(header, count, events, samples);
-  return "";
+  return problem;
 }
 
 }  // namespace

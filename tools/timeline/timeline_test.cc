@@ -22,11 +22,9 @@ struct Recording {
   std::vector<TimelineEvent> events;
 
   Recording() {
-    header.pid = 42;
-    header.first_ticks = 1000;
-    header.first_ns = 5'000'000;
-    header.last_ticks = 3000;  // 2 ticks are a nanosecond
-    header.last_ns = 5'001'000;
+    header.file.pid = 42;
+    header.file.first = {1000, 0, 5'000'000};
+    header.file.last = {3000, 0, 5'001'000};  // 2 ticks are a nanosecond
   }
   TimelineEvent& add(TimelineWhat what, TimelineObject object, std::uint64_t call,
                      std::uint64_t key, std::uint64_t size, std::uint64_t other = 0) {

@@ -2,7 +2,6 @@
 #include "tools/run/ended/end_watch.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -11,6 +10,7 @@
 
 #include "api/posix/process_start.h"
 #include "recorder/holdings/format.h"
+#include "recorder/recorded_file.h"
 #include "tools/run/ended/thread_state.h"
 
 namespace cuvmm::tools {
@@ -36,16 +36,16 @@ EndWatch::EndWatch(std::string live_folder)
 
 // Whether it is of a process of this run; nothing where its process is just making it.
 std::optional<bool> EndWatch::is_ours(const std::string& file, Watched& one) const {
-  holdings::Header header{};
-  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  const ssize_t got = fd < 0 ? -1 : ::pread(fd, &header, sizeof header, 0);
-  if (fd >= 0) ::close(fd);
-  if (fd < 0) return false;
-  if (got != static_cast<ssize_t>(sizeof header) || header.magic == 0) return std::nullopt;
+  using Kind = recorder::Refusal::Kind;
+  recorder::RecordedFile opened;
+  const recorder::Refusal refusal =
+      opened.open(file, holdings::kShape, recorder::RecordedFile::Named::kByOneUser);
+  if (refusal.kind == Kind::kUnfinished) return std::nullopt;
+  recorder::FileHeader header{};
+  if (refusal.kind != Kind::kNone || !opened.read(&header, sizeof header, 0)) return false;
   one.pid = header.pid;
   one.start = header.start;
-  return header.magic == holdings::kMagic && header.layout == holdings::kLayout &&
-         header.pid_namespace == pid_namespace() && header.run_pid == run_pid_ &&
+  return header.pid_namespace == pid_namespace() && header.run_pid == run_pid_ &&
          header.run_start == run_start_;
 }
 
