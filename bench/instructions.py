@@ -22,9 +22,10 @@ CALLS = ("cuMemAddressFree", "cuMemAddressReserve", "cuMemCreate", "cuMemGetAcce
          "cuMemGetAllocationPropertiesFromHandle", "cuMemMap", "cuMemRelease", "cuMemRetainAllocationHandle",
          "cuMemSetAccess", "cuMemUnmap")
 TWICE_A_LIFE = ("cuMemRelease",)
-# What the shim adds to the twelve calls of a life beyond that while it writes for others: the live file that is on by
-# default (docs/live.md), and the timeline of a run (docs/view/README.md).
-WATCHED = ("CUVMM_LIVE", "CUVMM_TIMELINE")
+# What the shim adds to the twelve calls of a life beyond that while it writes for others: the last calls
+# (docs/crashes.md) and the live file (docs/live.md), which `cuvmm run` switches on, and the timeline of a run
+# (docs/view/README.md).
+WATCHED = ("CUVMM_RING", "CUVMM_LIVE", "CUVMM_TIMELINE")
 
 
 def inclusive(command, lives, folder, environment):

@@ -163,8 +163,10 @@ class Crash(unittest.TestCase):
         [file] = self.files()
         whole = file.read_bytes()
         bad = self.folder / "bad.ring"
-        for data, why in [(b"", "does not begin with"), (b"{}", "does not begin with"), (whole[:100], "cut off"),
-                          (whole[:-1], "cut off"), (whole[:8] + b"\7" + whole[9:], "version")]:
+        for data, why in [(b"", "it is empty"), (b"{}", "does not begin with"), (whole[:100], "cut off"),
+                          (whole[:-1], "cut off"), (whole[:8] + b"\7" + whole[9:], "version"),
+                          (whole[:16] + b"\2" + whole[17:], "it holds what a process holds, not a process's last calls"),
+                          (b"cuvmmRNG" + whole[8:], "an earlier cuvmm wrote it")]:
             bad.write_bytes(data)
             result = self.cuvmm("explain-crash", str(bad))
             self.assertEqual(result.returncode, 125, result)
