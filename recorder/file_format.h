@@ -4,10 +4,10 @@
 //
 // A file has one section, because the sections live in different places and for different times.
 // The last calls (1.2 MiB, all of it taken at once) outlive the process on a disk, and people carry
-// them to other machines. What a process holds (sparse, up to 300 MiB) goes with the process, and
-// lies in a folder in memory that every command of the user finds. The timeline (sparse, 44 MiB)
-// lies in the folder of one run, which reads it at its end; in memory it would take the room that
-// programs need.
+// them to other machines. What a process holds (sparse, up to 112 MiB) goes with the process, and
+// lies in a folder in memory that every command of the user finds. The timeline (sparse, up to 41
+// MiB) lies in the folder of one run, which reads it at its end; in memory it would take the room
+// that programs need.
 #pragma once
 
 #include <cstddef>
