@@ -5,11 +5,35 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
+#include <string>
+#include <string_view>
 #include <thread>
 
 #include "life.h"
 
 namespace {
+
+// How often the process has waited for something; -1: nobody knows.
+long waits_of(const char* pid) {
+  std::ifstream status("/proc/" + std::string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    constexpr std::string_view kName = "voluntary_ctxt_switches:";
+    if (line.starts_with(kName)) return std::atol(line.c_str() + kName.size());
+  }
+  return -1;
+}
+
+// Waits until nobody can take the last call for work in progress, and until `cuvmm run` has looked
+// at its processes since: it waits between two looks. On a busy machine that takes its time.
+void until_seen_idle() {
+  const char* const run = std::getenv("CUVMM_RUN");
+  if (!run) return;
+  const std::string pid(run, std::strspn(run, "0123456789"));
+  ::usleep(700'000);
+  const long before = waits_of(pid.c_str());
+  while (before >= 0 && waits_of(pid.c_str()) < before + 3) ::usleep(10'000);
+}
 
 // What it lost is behind it: it has made and used other memory since.
 void lose_something() {
@@ -28,7 +52,7 @@ int signalled(const char* signal) {
 int signalled_later(const char* signal) {
   life::init();
   life::leak();
-  ::usleep(1'500'000);
+  until_seen_idle();
   ::raise(std::atoi(signal));
   return 1;
 }
@@ -75,7 +99,7 @@ int child_ended_by_parent(const char* signal) {
   }
   char byte;
   if (::read(ready[0], &byte, 1) != 1) return 1;
-  ::usleep(1'500'000);
+  until_seen_idle();
   ::kill(child, std::atoi(signal));
   int status = 0;
   ::waitpid(child, &status, 0);
@@ -86,7 +110,7 @@ int child_ended_by_parent(const char* signal) {
 int child_at_work_stays_dead(const char* signal) {
   const pid_t child = ::fork();
   if (child == 0) return signalled_at_work(signal);
-  ::usleep(1'500'000);
+  until_seen_idle();
   int status = 0;
   ::waitpid(child, &status, 0);
   return WIFSIGNALED(status) ? 12 : 13;
@@ -104,7 +128,7 @@ int child_stopped_at_work(const char* signal) {
   }
   int status = 0;
   ::waitpid(child, &status, WUNTRACED);
-  ::usleep(1'500'000);
+  until_seen_idle();
   ::kill(child, std::atoi(signal));
   ::waitpid(child, &status, 0);
   return WIFSIGNALED(status) ? 12 : 13;

@@ -43,6 +43,7 @@ class Case:
     calls: int = 0  # how many calls the report counts; 0: any
     note: str = ""  # part of one of the notes
     traced: bool = False  # with --trace: the trace holds every call
+    tries: int = 1  # runs of which one is seen to its end in time, which a busy machine may miss
 
 
 CASES = {
@@ -77,7 +78,7 @@ CASES = {
     "leak-at-kill-code": Case(f"deaths signalled {signal.SIGKILL}", holds=(LEAK,), code=9, calls=DEATH_CALLS),
     "leak-unknown": Case(f"deaths signalled {signal.SIGKILL}", options=("--live", "off"), code=123, clean=True,
                          once="leaks: not looked for in process"),
-    "at-work-at-kill": Case(f"deaths signalled-at-work {signal.SIGKILL}", clean=True,
+    "at-work-at-kill": Case(f"deaths signalled-at-work {signal.SIGKILL}", clean=True, tries=20,
                             note="in flight, not leaked", calls=DEATH_CALLS),
     "leak-in-child-at-kill": Case(f"deaths child-signalled {signal.SIGKILL}", holds=(LEAK,), code=9, count=1,
                                   calls=DEATH_CALLS),
@@ -85,9 +86,9 @@ CASES = {
                                           count=1, calls=1),
     "leak-in-child-ended-politely": Case(f"deaths child-ended-by-parent {signal.SIGTERM}", holds=(LEAK,), code=9,
                                          count=1, calls=1),
-    "child-at-work-stays-dead": Case(f"deaths child-at-work-stays-dead {signal.SIGKILL}", clean=True,
+    "child-at-work-stays-dead": Case(f"deaths child-at-work-stays-dead {signal.SIGKILL}", clean=True, tries=20,
                                      note="in flight, not leaked", calls=DEATH_CALLS),
-    "child-stopped-at-work": Case(f"deaths child-stopped-at-work {signal.SIGKILL}", clean=True,
+    "child-stopped-at-work": Case(f"deaths child-stopped-at-work {signal.SIGKILL}", clean=True, tries=20,
                                   note="in flight, not leaked", calls=DEATH_CALLS),
     "leak-exec-then-kill": Case(f"deaths exec-then-signalled {signal.SIGKILL}", holds=(LEAK,), code=9, count=1,
                                 calls=DEATH_CALLS, processes=2),
@@ -143,7 +144,8 @@ def files(folder: pathlib.Path) -> dict[str, str]:
     return {str(f.relative_to(folder)): f.read_text() for f in sorted(folder.rglob("*")) if f.is_file()}
 
 
-def compare(case: Case, build: pathlib.Path, scratch: pathlib.Path) -> list[str]:
+def compare(case: Case, build: pathlib.Path, scratch: pathlib.Path) -> tuple[list[str], bool]:
+    """What differs, and whether the end of a process was seen too late to say what it was at work with."""
     program, *arguments = case.command.split()
     command = [str(build / "life" / program), *arguments]
     emulator = str(build / "lib" / "emulator")
@@ -187,9 +189,19 @@ def compare(case: Case, build: pathlib.Path, scratch: pathlib.Path) -> list[str]
     if case.traced:
         trace = scratch / "trace"
         want(trace.exists() and "cuMemUnmap" in trace.read_text(), "calls in the trace")
+    too_late = not rules and any("nobody saw when it ended" in note for note in found["notes"])
     if faults:
         faults.append(f"notes: {found['notes']}\n{checked.stderr[-3000:]}")
-    return faults
+    return faults, too_late
+
+
+def try_once(case: Case, build: pathlib.Path) -> tuple[list[str], bool]:
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix="cuvmm-life-"))
+    scratch.chmod(0o755)
+    try:
+        return compare(case, build, scratch)
+    finally:
+        shutil.rmtree(scratch)
 
 
 def main() -> int:
@@ -199,12 +211,10 @@ def main() -> int:
         print("needs root")
         return 77
     for number in range(case.runs):
-        scratch = pathlib.Path(tempfile.mkdtemp(prefix="cuvmm-life-"))
-        scratch.chmod(0o755)
-        try:
-            faults = compare(case, build, scratch)
-        finally:
-            shutil.rmtree(scratch)
+        for _ in range(case.tries):
+            faults, too_late = try_once(case, build)
+            if not too_late:
+                break
         if faults:
             print(f"run {number + 1} of {case.runs}: expected:", *faults, sep="\n  ")
             return 1
