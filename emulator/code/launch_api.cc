@@ -26,12 +26,12 @@ Work skipped(const char* entry) {
 }
 
 // What cannot be found is skipped as ever: the handle may be another library's. `function` is null
-// then.
+// then. A function that went with its module is refused.
 CUresult prepare(Emulator& e, Context& context, CUfunction handle, const Launch& launch,
                  Function*& function, Work& work) {
-  if (find_function(e, context, handle, function) == CUDA_SUCCESS) {
-    return prepare(e, context, *function, launch, work);
-  }
+  const CUresult found = find_function(e, context, handle, function);
+  if (found == CUDA_SUCCESS) return prepare(e, context, *function, launch, work);
+  if (found == CUDA_ERROR_INVALID_HANDLE && e.modules.gave_out(handle)) return found;
   function = nullptr;
   work = skipped(launch.entry);
   return CUDA_SUCCESS;

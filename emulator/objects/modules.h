@@ -77,6 +77,11 @@ class Modules {
   std::shared_ptr<Image> find(CUlibrary library) const;
   Function* find(CUfunction function);
   Kernel* find(CUkernel kernel);
+  /// Whether it is, or was, a handle of a function or a kernel of the emulator's.
+  bool gave_out(CUfunction handle) const {
+    const auto value = reinterpret_cast<std::uintptr_t>(handle);
+    return value > kFirst && value <= next_;
+  }
   /// A library's image as it is in a context; null where it was not loaded there.
   Module* in_context(const Context& context, const Image& image) const;
   /// Null: there is no such kernel.
@@ -96,7 +101,8 @@ class Modules {
   std::map<CUlibrary, std::shared_ptr<Image>> libraries_;
   std::map<CUfunction, Function> functions_;
   std::map<CUkernel, Kernel> kernels_;
-  std::uintptr_t next_ = std::uintptr_t{0xc0de} << 32;
+  static constexpr std::uintptr_t kFirst = std::uintptr_t{0xc0de} << 32;
+  std::uintptr_t next_ = kFirst;
 };
 
 }  // namespace cuvmm::emulator
