@@ -59,6 +59,7 @@ struct ObjectRef {
     kLibrary,
     kGraph,
     kExecutableGraph,
+    kFunction,  ///< of a module or a library
     kCount
   };
   Kind kind;

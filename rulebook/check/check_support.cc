@@ -59,6 +59,8 @@ const char* name(ObjectRef::Kind kind) {
       return "graph";
     case ObjectRef::Kind::kExecutableGraph:
       return "executable graph";
+    case ObjectRef::Kind::kFunction:
+      return "function";
     case ObjectRef::Kind::kCount:
       break;
   }

@@ -22,6 +22,7 @@ constexpr AliveRule kRules[] = {
     {Kind::kGreenContext, Rule::kContextAlive, "was destroyed"},
     {Kind::kModule, Rule::kCodeAlive, "was unloaded"},
     {Kind::kLibrary, Rule::kCodeAlive, "was unloaded"},
+    {Kind::kFunction, Rule::kCodeAlive, "is of a module or a library that was unloaded"},
     {Kind::kGraph, Rule::kGraphAlive, "was destroyed"},
     {Kind::kExecutableGraph, Rule::kGraphAlive, "was destroyed"},
     {Kind::kArray, Rule::kArrayAlive, "was destroyed"},

@@ -37,6 +37,11 @@ TEST(CheckEnded, NamesTheParameterTheKindAndTheObject) {
   EXPECT_FALSE(found[0].certain) << "the driver may have given the handle out again";
 }
 
+TEST(CheckEnded, AFunctionGoesWithItsModule) {
+  EXPECT_EQ(look(Kind::kFunction, true)[0].message,
+            "handle: function 0x77 is of a module or a library that was unloaded");
+}
+
 TEST(CheckEnded, WhatEndedWithItsContextWasNotDestroyed) {
   EndedObject one = ended(Kind::kEvent);
   one.with_context = true;

@@ -117,8 +117,19 @@ void Process::note_fault(CUresult result, std::uint64_t sequence, const Caller& 
   errno = saved;
 }
 
+std::string Process::call_in_driver() {
+  ring::Reading reading;
+  if (!image_error(reading).empty()) return {};
+  for (const ring::CallSeen& call : reading.pending) {
+    const ring::EntrySeen* const entry = reading.entry(call);
+    if (call.thread == t_state.thread && entry) return entry->name;
+  }
+  return {};
+}
+
 void Process::note_signal(int signal, std::uintptr_t address, bool known) noexcept {
   died_in_exit_ = below_exit();
+  if (known) died_of_ = address;
   if (known) g_ring.note_address(address);
   g_ring.note_signal(signal);
   g_ring.keep_maps();

@@ -9,10 +9,10 @@
 #include <string>
 #include <utility>
 
-#include "shim/base/own_stack.h"
-#include "shim/findings/refusal_text.h"
 #include "frames/runtime_frames.h"
 #include "frames/stack_text.h"
+#include "shim/base/own_stack.h"
+#include "shim/findings/refusal_text.h"
 #include "shim/stack/python/site.h"
 
 namespace cuvmm::shim {
@@ -49,7 +49,7 @@ Refusals::Key Refusals::key_of(const Refusal& refusal) {
              std::hash<std::string>()(refusal.unchecked) | std::uintptr_t{1});
 }
 
-void Refusals::add_wish(RefusalEntry* entry, Refusal::Purpose purpose) {
+void Refusals::add_purpose(RefusalEntry* entry, Refusal::Purpose purpose) {
   if (entry->refusal.late || !entry->refusal.unchecked.empty()) return;
   for (Waiting& each : purposes_) {
     if (each.entry == entry && each.purpose.what == purpose.what &&
@@ -71,7 +71,7 @@ bool Refusals::fold(EntryPoint entry, CUresult result, bool late, StackId stack,
   const auto known = entries_.find(key_of(entry, result, late, stack));
   if (known == entries_.end()) return entries_.size() == kMost;
   known->second->count.fetch_add(1, std::memory_order_relaxed);
-  add_wish(known->second, purpose);
+  add_purpose(known->second, purpose);
   return true;
 }
 
@@ -83,7 +83,7 @@ void Refusals::take(Refusal refusal, std::uint64_t count, bool quiet) {
     const Key key = key_of(refusal);
     if (const auto known = entries_.find(key); known != entries_.end()) {
       known->second->count.fetch_add(count, std::memory_order_relaxed);
-      return add_wish(known->second, refusal.purpose);
+      return add_purpose(known->second, refusal.purpose);
     }
     auto fresh = std::make_unique<RefusalEntry>();
     fresh->refusal = std::move(refusal);
@@ -91,7 +91,7 @@ void Refusals::take(Refusal refusal, std::uint64_t count, bool quiet) {
     fresh->quiet = quiet;
     entries_.emplace(key, fresh.get());
     entry = fresh.release();
-    add_wish(entry, entry->refusal.purpose);
+    add_purpose(entry, entry->refusal.purpose);
     (last_ ? last_->next : first_).store(entry, std::memory_order_release);
     last_ = entry;
   }

@@ -53,7 +53,7 @@ class Refusals {
 
   static Key key_of(EntryPoint entry, CUresult result, bool late, StackId stack);
   static Key key_of(const Refusal& refusal);
-  void add_wish(RefusalEntry* entry, Refusal::Purpose purpose) CUVMM_NEEDS(mutex_);
+  void add_purpose(RefusalEntry* entry, Refusal::Purpose purpose) CUVMM_NEEDS(mutex_);
   void describe(RefusalEntry& entry);
 
   std::atomic<RefusalEntry*> first_{nullptr};

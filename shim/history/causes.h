@@ -31,6 +31,8 @@ class Causes {
   /// several.
   std::optional<Capture> forbids(std::uint64_t stream, std::uint32_t thread) const;
 
+  bool capturing() const { return !captures_.empty(); }
+
   struct Hint {
     std::uint64_t asked = 0, size = 0, got = 0;
     Origin by;

@@ -46,6 +46,19 @@ void note_made(PlainObject::Kind kind, std::uint64_t value, const Caller& direct
   object_table().add(object);
 }
 
+void note_part(PlainObject::Kind kind, std::uint64_t value, PlainObject::Kind whole_kind,
+               std::uint64_t whole, std::uint64_t size) noexcept {
+  if (value == 0) return;
+  const KeepErrno keep;
+  if (in_flight()) return object_table().forget(kind, value);
+  object_table().add_part(kind, value, whole_kind, whole, size);
+}
+
+void note_part_beside(PlainObject::Kind kind, std::uint64_t value, std::uint64_t other) noexcept {
+  const KeepErrno keep;
+  object_table().add_part_beside(kind, value, other);
+}
+
 void note_retained(int device, const Caller& direct) noexcept {
   if (in_flight()) return;
   const KeepErrno keep;

@@ -18,6 +18,13 @@ namespace cuvmm::shim {
 // has given a handle out again is.
 [[gnu::cold]] void note_made(PlainObject::Kind kind, std::uint64_t value,
                              const Caller& direct) noexcept;
+/// A function, or a global, that the driver has given out: it ends with `whole`.
+[[gnu::cold]] void note_part(PlainObject::Kind kind, std::uint64_t value,
+                             PlainObject::Kind whole_kind, std::uint64_t whole,
+                             std::uint64_t size) noexcept;
+/// A function that belongs to whatever `other` belongs to.
+[[gnu::cold]] void note_part_beside(PlainObject::Kind kind, std::uint64_t value,
+                                    std::uint64_t other) noexcept;
 [[gnu::cold]] void note_retained(int device, const Caller& direct) noexcept;
 /// A call that ends a context, or gives up a reference to one, was accepted.
 [[gnu::cold]] void note_context_ended(std::uint64_t context, Origin at) noexcept;

@@ -31,6 +31,66 @@ std::size_t node_touches(const CUDA_MEMSET_NODE_PARAMS* fill, Touch (&out)[kMaxT
   return fill ? touches(fill_of(*fill), out) : 0;
 }
 
+template <class... Args>
+bool may_have_ended(Args... arguments) {
+  const auto may = [](auto argument) {
+    if constexpr (kKindOf<decltype(argument)> == PlainObject::Kind::kCount) {
+      return false;
+    } else {
+      return g_ended.may_hold(handle_of(argument));
+    }
+  };
+  return (may(arguments) || ...);
+}
+
+// The driver gave out what ends with the object `whole`: a function or a global of a module.
+template <class Function, class Whole>
+void note_given(PlainObject::Kind kind, Function* out, Whole whole, const char*) {
+  note_part(PlainObject::Kind::kFunction, handle_of(*out), kind, handle_of(whole), 0);
+}
+template <class Whole>
+void note_given(PlainObject::Kind kind, CUdeviceptr* out, std::size_t* size, Whole whole,
+                const char*) {
+  note_part(PlainObject::Kind::kGlobal, *out, kind, handle_of(whole), size ? *size : 0);
+}
+// Of the kernel's library.
+void note_given(PlainObject::Kind kind, CUfunction* out, CUkernel kernel) {
+  note_part_beside(kind, handle_of(*out), handle_of(kernel));
+}
+
+// An array that ended is known to the model alone.
+template <class Argument>
+std::uint64_t array_of(Argument) {
+  return 0;
+}
+std::uint64_t array_of(CUarray array) { return handle_of(array); }
+std::uint64_t array_of(CUmipmappedArray array) { return handle_of(array); }
+std::uint64_t array_of(const CUDA_RESOURCE_DESC* from) {
+  if (from && from->resType == CU_RESOURCE_TYPE_ARRAY) return handle_of(from->res.array.hArray);
+  if (from && from->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY)
+    return handle_of(from->res.mipmap.hMipmappedArray);
+  return 0;
+}
+
+// The memory that a texture or a surface reads.
+std::size_t node_touches(const CUDA_RESOURCE_DESC* from, Touch (&out)[kMaxTouches]) {
+  if (!from) return 0;
+  Touch touch;
+  touch.parameter = "pResDesc";
+  touch.device_only = true;
+  if (from->resType == CU_RESOURCE_TYPE_LINEAR) {
+    touch.base = from->res.linear.devPtr;
+    touch.width = from->res.linear.sizeInBytes;
+  } else if (from->resType == CU_RESOURCE_TYPE_PITCH2D) {
+    touch.base = from->res.pitch2D.devPtr;
+    touch.pitch = from->res.pitch2D.pitchInBytes;
+    touch.width = from->res.pitch2D.width;
+    touch.rows = from->res.pitch2D.height;
+  }
+  out[0] = touch;
+  return touch.width != 0 && touch.rows != 0 ? 1 : 0;
+}
+
 // Makes the call, and says what was wrong with the objects and the memory among its arguments.
 template <class Make, class... Args>
 CUresult using_objects(const char* function, const Caller& direct, const Make& make,
@@ -38,19 +98,19 @@ CUresult using_objects(const char* function, const Caller& direct, const Make& m
   if (in_flight()) return make();
   const RuntimeCall* const runtime = runtime_call();
   const Caller& caller = runtime ? runtime->caller : direct;
-  const auto may = [](auto argument) {
-    if constexpr (kKindOf<decltype(argument)> == PlainObject::Kind::kCount) {
-      return false;
-    } else {
-      return g_ended.may_hold(handle_number(argument));
-    }
-  };
-  if ((may(arguments) || ...)) [[unlikely]] {
+  if (may_have_ended(arguments...)) [[unlikely]] {
     Violations wrong = ended_among(arguments...);
     if (!wrong.empty())
       return Process::current_session().call_with(function, std::move(wrong), caller, make);
   }
   const CUresult result = make();
+  if (result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_VALUE) [[unlikely]] {
+    const auto explain = [&](auto argument) {
+      const std::uint64_t array = array_of(argument);
+      if (array != 0) Process::current_session().explain_array(function, array, result, caller);
+    };
+    (explain(arguments), ...);
+  }
   if (result == CUDA_ERROR_INVALID_VALUE) [[unlikely]] {
     const auto explain = [&](auto argument) {
       Touch list[kMaxTouches];
@@ -100,6 +160,30 @@ CUresult using_objects(const char* function, const Caller& direct, const Make& m
       return using_objects(#symbol, caller, make, CUVMM_STRIP arguments);                 \
     }                                                                                     \
   }
+#define CUVMM_PARTS(symbol, query, Of, arguments, ...)                                             \
+  namespace of_##symbol {                                                                          \
+    using Function = CUresult (*)(__VA_ARGS__);                                                    \
+    constinit std::atomic<Function> behind{nullptr};                                               \
+    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                         \
+      const Caller caller = CUVMM_CALLER;                                                          \
+      const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; };          \
+      const CUresult result = using_objects(#symbol, caller, make, CUVMM_STRIP arguments);         \
+      if (result == CUDA_SUCCESS && out) note_given(PlainObject::Kind::Of, CUVMM_STRIP arguments); \
+      return result;                                                                               \
+    }                                                                                              \
+  }
+#define CUVMM_ASKS(symbol, query, arguments, ...)                                         \
+  namespace of_##symbol {                                                                 \
+    using Function = CUresult (*)(__VA_ARGS__);                                           \
+    constinit std::atomic<Function> behind{nullptr};                                      \
+    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                \
+      const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; }; \
+      if (!may_have_ended arguments) [[likely]]                                           \
+        return make();                                                                    \
+      const Caller caller = CUVMM_CALLER;                                                 \
+      return using_objects(#symbol, caller, make, CUVMM_STRIP arguments);                 \
+    }                                                                                     \
+  }
 #define CUVMM_GIVES(symbol, query, What, arguments, ...)                                   \
   namespace of_##symbol {                                                                  \
     using Function = CUresult (*)(__VA_ARGS__);                                            \
@@ -117,6 +201,8 @@ CUresult using_objects(const char* function, const Caller& direct, const Make& m
 #undef CUVMM_ENDS
 #undef CUVMM_USES
 #undef CUVMM_GIVES
+#undef CUVMM_PARTS
+#undef CUVMM_ASKS
 
 // It gives the device's context out, and the device says which one it is.
 namespace of_retain {
@@ -153,6 +239,14 @@ struct ObjectFunction {
   {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
      of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
    }},
+#define CUVMM_PARTS(symbol, query, Of, arguments, ...)                                \
+  {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
+     of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
+   }},
+#define CUVMM_ASKS(symbol, query, arguments, ...)                                     \
+  {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
+     of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
+   }},
 #define CUVMM_USES(symbol, query, arguments, ...)                                     \
   {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
      of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
@@ -169,6 +263,8 @@ const ObjectFunction kObjectFunctions[] = {
 #undef CUVMM_ENDS
 #undef CUVMM_USES
 #undef CUVMM_GIVES
+#undef CUVMM_PARTS
+#undef CUVMM_ASKS
 
 // Several ABIs go by one name: the one that the driver exports there is meant.
 const ObjectFunction* object_function_of(std::string_view name, const void* function) {

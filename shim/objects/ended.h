@@ -28,9 +28,26 @@ inline constexpr PlainObject::Kind kKindOf<CUmodule> = PlainObject::Kind::kModul
 template <>
 inline constexpr PlainObject::Kind kKindOf<CUlibrary> = PlainObject::Kind::kLibrary;
 template <>
+inline constexpr PlainObject::Kind kKindOf<CUfunction> = PlainObject::Kind::kFunction;
+template <>
+inline constexpr PlainObject::Kind kKindOf<CUkernel> = PlainObject::Kind::kFunction;
+template <>
 inline constexpr PlainObject::Kind kKindOf<CUgraph> = PlainObject::Kind::kGraph;
 template <>
 inline constexpr PlainObject::Kind kKindOf<CUgraphExec> = PlainObject::Kind::kExecutableGraph;
+
+/// The handle that an argument is, or that the parameters of a node hold.
+template <class Argument>
+std::uint64_t handle_of(Argument argument) {
+  return reinterpret_cast<std::uintptr_t>(argument);
+}
+template <>
+inline constexpr PlainObject::Kind kKindOf<const CUDA_KERNEL_NODE_PARAMS*> =
+    PlainObject::Kind::kFunction;
+inline std::uint64_t handle_of(const CUDA_KERNEL_NODE_PARAMS* params) {
+  if (!params) return 0;
+  return params->func ? handle_of(params->func) : handle_of(params->kern);
+}
 
 namespace detail {
 
@@ -56,7 +73,7 @@ void each_object(const CallStruct& call, Visitor&& visitor) {
   const auto one = [&](const char* name, auto handle) {
     constexpr PlainObject::Kind kKind = kKindOf<decltype(handle)>;
     if constexpr (kKind != PlainObject::Kind::kCount) {
-      visitor(kKind, reinterpret_cast<std::uintptr_t>(handle), name);
+      visitor(kKind, handle_of(handle), name);
     }
   };
   call.visit([&](ParameterKind, const char* name, const auto& field) { one(name, field); });
@@ -104,7 +121,7 @@ template <class... Args>
   const auto one = [&](auto argument) {
     constexpr PlainObject::Kind kKind = kKindOf<decltype(argument)>;
     if constexpr (kKind != PlainObject::Kind::kCount) {
-      const auto handle = reinterpret_cast<std::uintptr_t>(argument);
+      const std::uint64_t handle = handle_of(argument);
       if (const auto gone = object_table().find_ended(kKind, handle)) {
         found[count] = *gone;
         found[count++].parameter = name(gone->object.kind);

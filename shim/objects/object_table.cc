@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/objects/object_table.h"
 
+#include <algorithm>
 #include <new>
 
 namespace cuvmm::shim {
@@ -26,6 +27,10 @@ const char* words(PlainObject::Kind kind) {
       return "graph";
     case K::kExecutableGraph:
       return "executable graph";
+    case K::kFunction:
+      return "function";
+    case K::kGlobal:
+      return "global";
     case K::kCount:
       break;
   }
@@ -55,6 +60,10 @@ ObjectRef::Kind object_kind(PlainObject::Kind kind) {
       return Ref::kGraph;
     case K::kExecutableGraph:
       return Ref::kExecutableGraph;
+    case K::kFunction:
+      return Ref::kFunction;
+    case K::kGlobal:
+      return Ref::kMemory;
     case K::kRetain:
     case K::kCount:
       break;
@@ -88,6 +97,7 @@ void ObjectTable::add(const PlainObject& object) noexcept {
     const Key key(object.kind, object.value);
     unbury(key);
     if (new_handle) {
+      drop_parts(key);
       objects_.insert_or_assign(key, object);
     } else {
       objects_.try_emplace(key, object);
@@ -113,12 +123,12 @@ std::optional<PlainObject> ObjectTable::take(PlainObject::Kind kind, std::uint64
   return taken;
 }
 
-void ObjectTable::bury(Key key, StackId made, Origin at, bool with_context) {
+void ObjectTable::bury(Key key, StackId made, Origin at, bool with_context, std::uint64_t size) {
   if (at.call == 0) return;
   Order& order = order_[static_cast<std::size_t>(key.first)];
   const std::uint64_t number = ++ended_count_;
   order.emplace_back(key.second, number);
-  if (ended_.insert_or_assign(key, Ended{made, with_context, at, number}).second)
+  if (ended_.insert_or_assign(key, Ended{made, with_context, at, number, size}).second)
     g_ended.add(key.second);
   if (order.size() <= kMostEnded) return;
   const auto [value, oldest] = order.front();
@@ -140,10 +150,74 @@ void ObjectTable::ended(PlainObject::Kind kind, std::uint64_t value, StackId mad
   const Locked lock(mutex_);
   const Key key(kind, value);
   if (ending_.erase(key) == 0) return;
+  bury_parts(key, made, at, false);
   try {
     bury(key, made, at, false);
   } catch (...) {
     unbury(key);  // out of memory
+  }
+}
+
+void ObjectTable::drop_part(Key part) noexcept {
+  const auto found = wholes_.find(part);
+  if (found == wholes_.end()) return;
+  parts_.erase({found->second.key, part});
+  wholes_.erase(found);
+}
+
+void ObjectTable::put_part(Key part, Key whole, std::uint64_t size) noexcept {
+  unbury(part);
+  const auto found = wholes_.find(part);
+  if (found != wholes_.end() && found->second.key == whole) return;
+  drop_part(part);
+  try {
+    parts_.emplace(whole, part);
+    wholes_.emplace(part, Whole{whole, size});
+  } catch (...) {
+    parts_.erase({whole, part});  // out of memory: nobody will say that it ended
+  }
+}
+
+void ObjectTable::drop_parts(Key whole) noexcept {
+  auto one = parts_.lower_bound({whole, Key{}});
+  while (one != parts_.end() && one->first == whole) {
+    wholes_.erase(one->second);
+    one = parts_.erase(one);
+  }
+}
+
+void ObjectTable::bury_parts(Key whole, StackId made, Origin at, bool with_context) noexcept {
+  auto one = parts_.lower_bound({whole, Key{}});
+  for (; one != parts_.end() && one->first == whole; ++one) {
+    const Key part = one->second;
+    try {
+      bury(part, made, at, with_context, wholes_.at(part).size);
+    } catch (...) {
+      unbury(part);  // out of memory
+    }
+  }
+  drop_parts(whole);
+}
+
+void ObjectTable::add_part(PlainObject::Kind kind, std::uint64_t value,
+                           PlainObject::Kind whole_kind, std::uint64_t whole,
+                           std::uint64_t size) noexcept {
+  if (mutex_.held_here()) return;
+  const Locked lock(mutex_);
+  put_part({kind, value}, {whole_kind, whole}, size);
+}
+
+void ObjectTable::add_part_beside(PlainObject::Kind kind, std::uint64_t value,
+                                  std::uint64_t other) noexcept {
+  if (mutex_.held_here()) return;
+  const Locked lock(mutex_);
+  const Key part(kind, value);
+  const auto found = wholes_.find({kind, other});
+  if (found != wholes_.end()) {
+    put_part(part, Key(found->second.key), 0);
+  } else {
+    unbury(part);
+    drop_part(part);
   }
 }
 
@@ -191,6 +265,24 @@ std::optional<EndedObject> ObjectTable::find_ended(PlainObject::Kind kind,
   return gone;
 }
 
+std::optional<EndedObject> ObjectTable::find_ended_global(std::uint64_t address) noexcept {
+  if (mutex_.held_here()) return std::nullopt;
+  const Locked lock(mutex_);
+  auto found = ended_.upper_bound({PlainObject::Kind::kGlobal, address});
+  if (found == ended_.begin()) return std::nullopt;
+  --found;
+  const auto& [key, ended] = *found;
+  if (key.first != PlainObject::Kind::kGlobal) return std::nullopt;
+  if (address - key.second >= std::max<std::uint64_t>(ended.size, 1)) return std::nullopt;
+  EndedObject gone{.object = {.kind = ObjectRef::Kind::kMemory,
+                              .value = key.second,
+                              .size = ended.size,
+                              .made = {.stack = ended.made},
+                              .ended = ended.at},
+                   .with_context = ended.with_context};
+  return gone;
+}
+
 bool ObjectTable::is_made(std::uint64_t context) noexcept {
   if (mutex_.held_here()) return false;
   const Locked lock(mutex_);
@@ -206,6 +298,7 @@ void ObjectTable::end(Ends ends, Origin at) noexcept {
       ++one;
       continue;
     }
+    bury_parts(one->first, one->second.made, at, true);
     try {
       bury(one->first, one->second.made, at, true);
     } catch (...) {
@@ -258,6 +351,8 @@ void ObjectTable::clear(bool whole) {
   if (!whole) {
     // Their nodes may point anywhere: they are left behind.
     new (&objects_) decltype(objects_)();
+    new (&wholes_) decltype(wholes_)();
+    new (&parts_) decltype(parts_)();
     new (&ending_) decltype(ending_)();
     new (&ended_) decltype(ended_)();
     new (&order_) decltype(order_)();
@@ -265,6 +360,8 @@ void ObjectTable::clear(bool whole) {
     new (&released_) decltype(released_)();
   }
   objects_.clear();
+  wholes_.clear();
+  parts_.clear();
   ending_.clear();
   ended_.clear();
   for (Order& order : order_) order.clear();

@@ -31,6 +31,9 @@ struct PlainObject {
     kLibrary,
     kGraph,
     kExecutableGraph,
+    // Parts of a module or a library; only their ends are kept.
+    kFunction,
+    kGlobal,  ///< its handle is its address
     kCount
   };
   Kind kind = Kind::kStream;
@@ -92,6 +95,14 @@ class ObjectTable {
   void forget_all(PlainObject::Kind kind) noexcept;
   /// How an object with this handle ended, if none has it now as far as is known.
   std::optional<EndedObject> find_ended(PlainObject::Kind kind, std::uint64_t value) noexcept;
+  /// The driver gives out a handle that is part of an object and ends with it: a function of a
+  /// module. Or of the same object as another part, if that is known.
+  /// `size`: the bytes of memory.
+  void add_part(PlainObject::Kind kind, std::uint64_t value, PlainObject::Kind whole_kind,
+                std::uint64_t whole, std::uint64_t size = 0) noexcept;
+  void add_part_beside(PlainObject::Kind kind, std::uint64_t value, std::uint64_t other) noexcept;
+  /// The global that held this address, and went with its module.
+  std::optional<EndedObject> find_ended_global(std::uint64_t address) noexcept;
   /// Whether the program made this context.
   bool is_made(std::uint64_t context) noexcept;
   /// The context ended in the call `at` (see ended()), or the primary one of the device did.
@@ -125,8 +136,19 @@ class ObjectTable {
   using Count = std::map<std::pair<int, StackId>, std::uint64_t>;
   template <class Ends>
   void end(Ends ends, Origin at) noexcept;
-  void bury(Key key, StackId made, Origin at, bool with_context) CUVMM_NEEDS(mutex_);
+  struct Whole {
+    Key key;
+    std::uint64_t size = 0;  ///< of the part
+  };
+  void bury(Key key, StackId made, Origin at, bool with_context, std::uint64_t size = 0)
+      CUVMM_NEEDS(mutex_);
   void unbury(Key key) noexcept CUVMM_NEEDS(mutex_);
+  void put_part(Key part, Key whole, std::uint64_t size) noexcept CUVMM_NEEDS(mutex_);
+  void drop_part(Key part) noexcept CUVMM_NEEDS(mutex_);
+  /// The object has no parts after that.
+  void drop_parts(Key whole) noexcept CUVMM_NEEDS(mutex_);
+  void bury_parts(Key whole, StackId made, Origin at, bool with_context) noexcept
+      CUVMM_NEEDS(mutex_);
 
   /// Of older ones of a kind nothing is known any more.
   static constexpr std::size_t kMostEnded = 1024;
@@ -135,6 +157,7 @@ class ObjectTable {
     bool with_context = false;
     Origin at;
     std::uint64_t number = 0;  ///< counts all that ended
+    std::uint64_t size = 0;    ///< of a global
   };
 
   OwnedMutex mutex_;
@@ -147,6 +170,8 @@ class ObjectTable {
       CUVMM_GUARDED_BY(mutex_);
   std::uint64_t ended_count_ CUVMM_GUARDED_BY(mutex_) = 0;
   std::map<Key, PlainObject> objects_ CUVMM_GUARDED_BY(mutex_);
+  std::map<Key, Whole> wholes_ CUVMM_GUARDED_BY(mutex_);          ///< of each part
+  std::set<std::pair<Key, Key>> parts_ CUVMM_GUARDED_BY(mutex_);  ///< whole and part
   Count retained_ CUVMM_GUARDED_BY(mutex_), released_ CUVMM_GUARDED_BY(mutex_);
 };
 

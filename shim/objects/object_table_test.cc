@@ -140,5 +140,56 @@ TEST(ObjectTable, AChildOfForkStartsFromNothing) {
   EXPECT_EQ(left(table), 0u);
 }
 
+TEST(ObjectTable, PartsEndWithTheirObject) {
+  ObjectTable table;
+  table.add(object(Kind::kModule, 5));
+  table.add_part(Kind::kFunction, 1, Kind::kModule, 5);
+  table.add_part(Kind::kFunction, 2, Kind::kModule, 6);
+  table.add_part_beside(Kind::kFunction, 3, 1);
+  table.add_part(Kind::kGlobal, 100, Kind::kModule, 5, 8);
+  end(table, Kind::kModule, 5);
+  const auto gone = table.find_ended(Kind::kFunction, 1);
+  ASSERT_TRUE(gone);
+  EXPECT_EQ(gone->object.kind, ObjectRef::Kind::kFunction);
+  EXPECT_EQ(gone->object.ended.call, 4u);
+  EXPECT_FALSE(gone->with_context);
+  EXPECT_FALSE(table.find_ended(Kind::kFunction, 2)) << "of another module";
+  EXPECT_TRUE(table.find_ended(Kind::kFunction, 3)) << "of the same one";
+  ASSERT_TRUE(table.find_ended_global(107));
+  EXPECT_EQ(table.find_ended_global(107)->object.value, 100u);
+  EXPECT_FALSE(table.find_ended_global(108));
+  EXPECT_FALSE(table.find_ended_global(99));
+}
+
+TEST(ObjectTable, PartsThatAreGivenOutAgainLive) {
+  ObjectTable table;
+  table.add_part(Kind::kFunction, 1, Kind::kModule, 5);
+  table.add_part(Kind::kGlobal, 100, Kind::kModule, 5, 8);
+  end(table, Kind::kModule, 5);
+  table.add_part(Kind::kFunction, 1, Kind::kModule, 6);
+  table.add_part(Kind::kGlobal, 100, Kind::kModule, 6, 8);
+  EXPECT_FALSE(table.find_ended(Kind::kFunction, 1));
+  EXPECT_FALSE(table.find_ended_global(100));
+  // Before the end of the first one was known.
+  table.take(Kind::kModule, 6);
+  table.add_part(Kind::kFunction, 1, Kind::kModule, 7);
+  table.ended(Kind::kModule, 6, 1, {.call = 4});
+  EXPECT_FALSE(table.find_ended(Kind::kFunction, 1));
+  // A module that has the handle of one whose end nobody saw has none of its functions.
+  table.add(object(Kind::kModule, 7));
+  end(table, Kind::kModule, 7);
+  EXPECT_FALSE(table.find_ended(Kind::kFunction, 1));
+}
+
+TEST(ObjectTable, PartsEndWithTheContext) {
+  ObjectTable table;
+  table.add(object(Kind::kModule, 2, 6));
+  table.add_part(Kind::kFunction, 1, Kind::kModule, 2);
+  table.end_context(6, {.call = 9});
+  const auto gone = table.find_ended(Kind::kFunction, 1);
+  ASSERT_TRUE(gone);
+  EXPECT_TRUE(gone->with_context);
+}
+
 }  // namespace
 }  // namespace cuvmm::shim

@@ -62,6 +62,28 @@ void each_range([[maybe_unused]] const CallStruct& call, [[maybe_unused]] Visito
   if constexpr (std::is_same_v<CallStruct, calls::MemGetHandleForAddressRange>) {
     one("dptr", call.dptr, call.size);
   }
+  // No length stands for the whole memory.
+  if constexpr (std::is_same_v<CallStruct, calls::StreamAttachMemAsync>) {
+    if (call.length == 0) one("dptr", call.dptr, 1);
+  }
+  // Of a copy between rows, the first row on the host.
+  if constexpr (requires { call.pCopy->srcHost; }) {
+    if (!call.pCopy) return;
+    const auto& copy = *call.pCopy;
+    const std::size_t first = copy.Height != 0 ? copy.WidthInBytes : 0;
+    if (copy.srcMemoryType == CU_MEMORYTYPE_HOST) {
+      one("pCopy->srcHost",
+          reinterpret_cast<std::uintptr_t>(copy.srcHost) + copy.srcY * copy.srcPitch +
+              copy.srcXInBytes,
+          first);
+    }
+    if (copy.dstMemoryType == CU_MEMORYTYPE_HOST) {
+      one("pCopy->dstHost",
+          reinterpret_cast<std::uintptr_t>(copy.dstHost) + copy.dstY * copy.dstPitch +
+              copy.dstXInBytes,
+          first);
+    }
+  }
   if constexpr (requires {
                   call.srcHost;
                   call.ByteCount;

@@ -142,6 +142,8 @@ class Process : private DeathReport {
   void choose_failures();
   void log_failures(const char* ended) noexcept;
   std::uint64_t fault_address();
+  /// The function of the driver that this thread is in, as the last calls show it; "": none.
+  static std::string call_in_driver();
   void tell_fault(StackId stack);
   void last_report(const char* ended);
   void tell_summary();
@@ -182,6 +184,7 @@ class Process : private DeathReport {
   std::vector<std::uint64_t> undecided_;
   std::atomic<bool> leaks_judged_{false};
   AllInUse in_use_, ended_with_context_;
+  std::uintptr_t died_of_ = 0;  ///< the address that the signal names; 0: none
   bool died_in_exit_ = false;  ///< the signal came in a handler of exit(), or in a destructor
   std::string fault_;          ///< as JSON, where there was one
   std::atomic<bool> fault_known_{false};

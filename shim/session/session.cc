@@ -14,7 +14,6 @@
 #include "api/visit_call.h"
 #include "api/words.h"
 #include "recorder/holdings/words.h"
-#include "rulebook/data/refused.h"
 #include "shim/base/runtime_call.h"
 #include "shim/findings/arguments.h"
 #include "shim/history/tracked.h"
@@ -53,77 +52,7 @@ void Session::find_devices(const Touched& touched, CUstream stream, Facts::Place
   }
 }
 
-// Whether the driver knows memory there that the model does not: of another kind, or larger than
-// was asked for. Then it refused the call for another reason.
-bool Session::touches_well(const Touch& touch, const Violation& violation) const {
-  const bool ended = violation.rule != Rule::kDataInside;
-  if (ended && !names_device(touch) && !facts_.unreadable(touch.base)) return true;
-  if (ended || violation.objects.front().value > touch.base) return facts_.holds_memory(touch.base);
-  Facts::Ipc memory;
-  facts_.find_memory(touch.base, memory);
-  return memory.size > violation.objects.front().size || memory.size == 0;
-}
-
-Violations Session::explain_refusal(const Touch* touches, std::size_t count) {
-  Violations all;
-  for (std::size_t i = 0; i < count; ++i) {
-    Violations found;
-    {
-      const Locked lock(mutex_);
-      const std::uint64_t plain_ended = history_.plain_ended;
-      found = check_refused_touches(history_.model, &touches[i], 1);
-      found.erase_if([&](const Violation& v) {
-        return v.rule == Rule::kDataMapped &&
-               (v.objects.empty() || v.objects.back().ended.call < plain_ended);
-      });
-    }
-    if (!found.empty() && !touches_well(touches[i], found.front())) all.append(found);
-  }
-  return all;
-}
-
-void Session::explain_node(const char* function, const Touch* touches, std::size_t count,
-                           CUresult result, const Caller& caller) noexcept {
-  const int entry_errno = errno;
-  try {
-    Violations found = explain_refusal(touches, count);
-    for (Violation& v : found) v.message.insert(0, std::string(function) + ": ");
-    if (!found.empty()) report_wrong({}, result, std::move(found), next_number(), caller);
-  } catch (...) {
-    turn_off();
-  }
-  errno = entry_errno;
-}
-
-Violations Session::explain_graph(CUgraph graph) {
-  if (!work_.judges_graphs()) return {};
-  const RelaxedCapture relaxed(work_.questions(), work_.captures());
-  Bounds everywhere;
-  everywhere.widen(0, ~Address{0});
-  for (const NodeUses& node : work_.node_reader(everywhere).graph(graph)) {
-    if (node.function) continue;  // what a kernel does with its arguments is not known
-    for (const UsedRange& range : node.ranges) {
-      Touch touch;
-      touch.base = range.base;
-      touch.width = range.size;
-      touch.parameter = "a node of the graph";
-      Violations found = explain_refusal(&touch, 1);
-      if (!found.empty()) return found;
-    }
-  }
-  return {};
-}
-
-Violations Session::explain_stream(CUstream stream) {
-  const auto handle = reinterpret_cast<std::uintptr_t>(stream);
-  const Locked lock(mutex_);
-  const auto gone = history_.model.tombstones().find(ObjectRef::Kind::kStream, handle);
-  if (!gone) return {};
-  Violation v{Rule::kStreamAlive, false, "stream " + hex_text(handle) + " was destroyed", {*gone}};
-  return {std::move(v)};
-}
-
-void Session::ask_about(CUmemGenericAllocationHandle unknown, Facts& facts) {
+void Session::ask_about(CUmemGenericAllocationHandle stranger, Facts& facts) {
   const Unlocked unlocked(mutex_);
   facts.unicast.handle_readable = facts_.handle_readable(unknown);
 }
@@ -430,8 +359,10 @@ void Session::report_crash(const InFlight& call) noexcept {
   try {
     Answer answer;
     answer.crashed = true;
-    report(call.box(call.call), *call.violations, answer, call.origin->call,
-           capture_stack(call.caller));
+    const Call made = call.box(call.call);
+    Violations wrong = *call.violations;
+    if (wrong.empty()) wrong = explain_crash(made);
+    report(made, std::move(wrong), answer, call.origin->call, capture_stack(call.caller));
   } catch (...) {
     turn_off();
   }

@@ -118,6 +118,9 @@ class alignas(64) Session {
   /// says why, if that is known. Without a lock.
   [[gnu::cold]] void explain_node(const char* function, const Touch* touches, std::size_t count,
                                   CUresult result, const Caller& caller) noexcept;
+  /// The driver refused a call that names this array: says so, if it was destroyed. Without a lock.
+  [[gnu::cold]] void explain_array(const char* function, std::uint64_t array, CUresult result,
+                                   const Caller& caller) noexcept;
   /// How often a call had to wait for another thread's look at the model.
   std::uint64_t contended() const { return mutex_.contended(); }
   const QueuedWork& work() const { return work_; }
@@ -188,6 +191,9 @@ class alignas(64) Session {
 
   /// Delivers what is known of a call that the driver did not survive.
   void report_crash(const InFlight& call) noexcept;
+  /// The same where nothing is known of the call but its name, which `name` finds, and the address
+  /// that the driver died of.
+  [[gnu::cold]] void report_crash_at(Address address, std::string (*name)()) noexcept;
 
   /// From here on others see what this process holds (shim/recorder/mirror.h): by a file in
   /// `folder`.
@@ -402,6 +408,11 @@ class alignas(64) Session {
   [[gnu::cold]] bool touches_well(const Touch& touch, const Violation& violation) const;
   /// What may explain that a handle was refused: the stream was destroyed. Takes the lock.
   [[gnu::cold]] Violations explain_stream(CUstream stream);
+  [[gnu::cold]] bool is_node_memory(Address address);
+  /// The same of memory of a graph's allocation node, for work that is not captured.
+  [[gnu::cold]] Violations explain_graph_memory(const Touch& touch);
+  /// Of memory of the host that the driver died of.
+  [[gnu::cold]] Violations explain_crash(const Call& call);
   void find_devices(const Touched& touched, CUstream stream, Facts::Place& place);
   /// Asks the driver what machine this is, once it is initialised. If it is not, notes that in
   /// `facts`.

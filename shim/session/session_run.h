@@ -375,16 +375,23 @@ template <class CallStruct>
 void Session::explain_refusal(const CallStruct& call, Step<CallStruct>& step) {
   if constexpr (kTouches<CallStruct>) {
     step.violations = explain_refusal(step.kept.list, step.kept.count);
+    for (std::size_t i = 0; i < step.kept.count && step.violations.empty(); ++i) {
+      step.violations = explain_graph_memory(step.kept.list[i]);
+    }
   } else if constexpr (kBatch<CallStruct>) {
     const std::size_t count = operations(call);
     for (std::size_t i = 0; i < count && step.violations.empty(); ++i) {
       const Operation one = operation(call, i);
       step.violations = explain_refusal(one.list, one.count);
+      for (std::size_t k = 0; k < one.count && step.violations.empty(); ++k) {
+        step.violations = explain_graph_memory(one.list[k]);
+      }
       for (Violation& v : step.violations) v.message.insert(0, operation_name(call, i));
     }
   }
   each_range(call, [&](const Touch& touch) {
     if (step.violations.empty()) step.violations = explain_refusal(&touch, 1);
+    if (step.violations.empty()) step.violations = explain_graph_memory(touch);
   });
 }
 

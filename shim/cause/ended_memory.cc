@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a driver refused a call, or died of it: the memory or the object that it names has ended.
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "api/visit_call.h"
+#include "api/words.h"
+#include "rulebook/data/refused.h"
+#include "shim/objects/object_table.h"
+#include "shim/session/session_run.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+// A global of code that was unloaded, if nothing else is known of the address.
+Violations ended_global(const Touch& touch) {
+  const auto gone = object_table().find_ended_global(touch.base);
+  if (!gone) return {};
+  return {{Rule::kDataAlive,
+           false,
+           std::string(touch.parameter) + ": " + hex_text(touch.base) +
+               " is in a global of a module or a library that " +
+               (gone->with_context ? "ended with its context" : "was unloaded"),
+           {gone->object}}};
+}
+
+// What is known of memory that the host cannot read: it has ended, or it is registered and its
+// pages are gone.
+Violations ended_on_host(const Model& model, const Touch& touch) {
+  Violations found = check_refused_touches(model, &touch, 1);
+  found.erase_if([](const Violation& v) { return v.rule != Rule::kDataAlive; });
+  const PlainMemory* const m = model.memory().at(touch.base);
+  if (m && m->kind == PlainMemory::Kind::kRegistered) {
+    found.push_back({Rule::kDataAlive,
+                     false,
+                     std::string(touch.parameter) + ": " + hex_text(touch.base) +
+                         " is in registered memory that the host cannot read: it was unmapped, or "
+                         "protected",
+                     {{.kind = ObjectRef::Kind::kMemory,
+                       .value = m->base,
+                       .size = m->size,
+                       .made = m->made,
+                       .ended = {}}}});
+  }
+  return found;
+}
+
+}  // namespace
+
+// Whether the driver knows memory there that the model does not: of another kind, or larger than
+// was asked for. Then it refused the call for another reason.
+bool Session::touches_well(const Touch& touch, const Violation& violation) const {
+  const bool ended = violation.rule != Rule::kDataInside;
+  if (ended && !names_device(touch) && !facts_.unreadable(touch.base)) return true;
+  if (ended || violation.objects.front().value > touch.base) return facts_.holds_memory(touch.base);
+  Facts::Ipc memory;
+  facts_.find_memory(touch.base, memory);
+  return memory.size > violation.objects.front().size || memory.size == 0;
+}
+
+Violations Session::explain_refusal(const Touch* touches, std::size_t count) {
+  Violations all;
+  for (std::size_t i = 0; i < count; ++i) {
+    Violations found;
+    {
+      const Locked lock(mutex_);
+      const std::uint64_t plain_ended = history_.plain_ended;
+      found = check_refused_touches(history_.model, &touches[i], 1);
+      found.erase_if([&](const Violation& v) {
+        return v.rule == Rule::kDataMapped &&
+               (v.objects.empty() || v.objects.back().ended.call < plain_ended);
+      });
+    }
+    if (found.empty()) found = ended_global(touches[i]);
+    if (!found.empty() && !touches_well(touches[i], found.front())) all.append(found);
+  }
+  return all;
+}
+
+Violations Session::explain_graph_memory(const Touch& touch) {
+  std::optional<std::pair<std::uint64_t, Causes::NodeMemory>> known;
+  {
+    const Locked lock(mutex_);
+    // What is captured is there when its graph is launched.
+    if (!history_.causes.capturing()) known = history_.causes.node_memory(touch.base);
+  }
+  if (!known) return {};
+  const auto& [base, memory] = *known;
+  std::string by;
+  if (memory.captured.call != 0) by = ", captured by call " + std::to_string(memory.captured.call);
+  Violation v{Rule::kDataAlive,
+              false,
+              std::string(touch.parameter) + ": " + hex_text(touch.base) +
+                  " is in memory of a graph's allocation node" + by +
+                  ", and is not there now: it is there from a launch of the graph on, until it is "
+                  "freed",
+              {{.kind = ObjectRef::Kind::kPoolMemory,
+                .value = base,
+                .size = memory.size,
+                .made = memory.captured,
+                .ended = {}}}};
+  if (touches_well(touch, v)) return {};
+  return {std::move(v)};
+}
+
+bool Session::is_node_memory(Address address) {
+  const Locked lock(mutex_);
+  return history_.causes.node_memory(address).has_value();
+}
+
+void Session::explain_node(const char* function, const Touch* touches, std::size_t count,
+                           CUresult result, const Caller& caller) noexcept {
+  const int entry_errno = errno;
+  try {
+    Violations found;
+    for (std::size_t i = 0; i < count; ++i) {
+      // Memory of the graph's own nodes is not there yet.
+      if (!is_node_memory(touches[i].base)) found.append(explain_refusal(&touches[i], 1));
+    }
+    for (Violation& v : found) v.message.insert(0, std::string(function) + ": ");
+    if (!found.empty()) report_wrong({}, result, std::move(found), next_number(), caller);
+  } catch (...) {
+    turn_off();
+  }
+  errno = entry_errno;
+}
+
+Violations Session::explain_graph(CUgraph graph) {
+  if (!work_.judges_graphs()) return {};
+  const RelaxedCapture relaxed(work_.questions(), work_.captures());
+  Bounds everywhere;
+  everywhere.widen(0, ~Address{0});
+  for (const NodeUses& node : work_.node_reader(everywhere).graph(graph)) {
+    if (node.function) continue;  // what a kernel does with its arguments is not known
+    for (const UsedRange& range : node.ranges) {
+      Touch touch;
+      touch.base = range.base;
+      touch.width = range.size;
+      touch.parameter = "a node of the graph";
+      Violations found = explain_refusal(&touch, 1);
+      if (!found.empty()) return found;
+    }
+  }
+  return {};
+}
+
+Violations Session::explain_stream(CUstream stream) {
+  const auto handle = reinterpret_cast<std::uintptr_t>(stream);
+  const Locked lock(mutex_);
+  const auto gone = history_.model.tombstones().find(ObjectRef::Kind::kStream, handle);
+  if (!gone) return {};
+  Violation v{Rule::kStreamAlive, false, "stream " + hex_text(handle) + " was destroyed", {*gone}};
+  return {std::move(v)};
+}
+
+Violations Session::explain_crash(const Call& call) {
+  constexpr std::chrono::milliseconds kPatience{200};
+  Violations found;
+  if (mutex_.held_here() || !mutex_.lock_within(kPatience)) return found;
+  const Locked lock(mutex_, kHeldAlready);
+  const Model& model = history_.model;
+  const auto look = [&](const Touch& touch) {
+    const bool host = found.empty() && touch.width != 0 && !names_device(touch);
+    if (host && FactFinder::unreadable(touch.base)) {
+      found = ended_on_host(model, touch);
+    }
+  };
+  visit_call<int>(call, [&]<class CallStruct>(const CallStruct& made) {
+    if constexpr (kTouches<CallStruct>) {
+      Touch list[kMaxTouches];
+      const std::size_t count = touches(made, list);
+      for (std::size_t i = 0; i < count; ++i) look(list[i]);
+    } else if constexpr (kBatch<CallStruct>) {
+      for (std::size_t i = 0; i < operations(made); ++i) {
+        const Operation one = operation(made, i);
+        for (std::size_t k = 0; k < one.count; ++k) look(one.list[k]);
+      }
+    }
+    each_range(made, look);
+    return 0;
+  });
+  return found;
+}
+
+void Session::report_crash_at(Address address, std::string (*name)()) noexcept {
+  try {
+    constexpr std::chrono::milliseconds kPatience{200};
+    if (mutex_.held_here() || !FactFinder::unreadable(address)) return;
+    Touch touch;
+    touch.base = address;
+    touch.width = 1;
+    touch.parameter = "the address that the driver died of";
+    Violations found;
+    {
+      if (!mutex_.lock_within(kPatience)) return;
+      const Locked lock(mutex_, kHeldAlready);
+      found = ended_on_host(history_.model, touch);
+    }
+    if (found.empty()) return;
+    const std::string function = name();
+    if (function.empty()) return;
+    for (Violation& v : found) v.message.insert(0, function + ": ");
+    report({}, std::move(found), {.crashed = true}, next_number(), 0);
+  } catch (...) {
+    turn_off();
+  }
+}
+
+void Session::explain_array(const char* function, std::uint64_t array, CUresult result,
+                            const Caller& caller) noexcept {
+  const int entry_errno = errno;
+  try {
+    std::optional<ObjectRef> gone;
+    {
+      const Locked lock(mutex_);
+      if (!history_.model.arrays().find(array)) {
+        gone = history_.model.tombstones().find(ObjectRef::Kind::kArray, array);
+      }
+    }
+    if (gone) {
+      const std::string message =
+          std::string(function) + ": array " + hex_text(array) + " was destroyed";
+      report_wrong({}, result, {{Rule::kArrayAlive, false, message, {*gone}}}, next_number(),
+                   caller);
+    }
+  } catch (...) {
+    turn_off();
+  }
+  errno = entry_errno;
+}
+
+}  // namespace cuvmm::shim

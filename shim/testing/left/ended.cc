@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names a thing (the first argument) in a call, after its end, or before it (with the second
+// argument "alive"): handles that are part of something else, memory that no call frees by its
+// address, memory of the host. Prints what the call answered.
+#include <cuda.h>
+#include <sys/mman.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+namespace {
+
+constexpr std::size_t kBytes = std::size_t{1} << 20;
+constexpr const char* kPtx =
+    ".version 7.0\n.target sm_70\n.address_size 64\n.visible .global .align 4 .b8 counter[4096];\n"
+    ".visible .entry nothing() { ret; }\n";
+constexpr CUDA_ARRAY_DESCRIPTOR kShape{64, 16, CU_AD_FORMAT_UNSIGNED_INT8, 1};
+
+bool g_alive;
+char g_buffer[4096];
+
+void must(CUresult result) {
+  if (result == CUDA_SUCCESS) return;
+  std::fprintf(stderr, "a legal call was refused: %d\n", result);
+  std::_Exit(70);
+}
+// Ends something, where that is asked for.
+void end(CUresult (*call)(CUmodule), CUmodule module) {
+  if (!g_alive) must(call(module));
+}
+
+CUcontext primary() {
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  must(cuInit(0));
+  must(cuDeviceGet(&device, 0));
+  must(cuDevicePrimaryCtxRetain(&context, device));
+  must(cuCtxSetCurrent(context));
+  return context;
+}
+CUcontext own_context() {
+  CUcontext context = nullptr;
+#if CUDA_VERSION >= 13000
+  CUctxCreateParams params{};
+  must(cuCtxCreate(&context, &params, 0, 0));
+#else
+  must(cuCtxCreate(&context, 0, 0));
+#endif
+  return context;
+}
+
+CUfunction function() {
+  CUmodule module = nullptr;
+  CUfunction found = nullptr;
+  must(cuModuleLoadData(&module, kPtx));
+  must(cuModuleGetFunction(&found, module, "nothing"));
+  end(cuModuleUnload, module);
+  return found;
+}
+CUresult launch_function() {
+  return cuLaunchKernel(function(), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
+}
+CUresult ask_function() {
+  int registers = 0;
+  return cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function());
+}
+// The driver gives the same function out of another module.
+CUresult new_function() {
+  function();
+  const bool alive = std::exchange(g_alive, true);
+  const CUresult result =
+      cuLaunchKernel(function(), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
+  g_alive = alive;
+  return result;
+}
+
+CUlibrary library() {
+  CUlibrary loaded = nullptr;
+  must(cuLibraryLoadData(&loaded, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0));
+  return loaded;
+}
+CUresult launch_kernel() {
+  CUlibrary loaded = library();
+  CUkernel kernel = nullptr;
+  CUfunction of_kernel = nullptr;
+  must(cuLibraryGetKernel(&kernel, loaded, "nothing"));
+  must(cuKernelGetFunction(&of_kernel, kernel));
+  if (!g_alive) must(cuLibraryUnload(loaded));
+  return cuLaunchKernel(of_kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
+}
+CUresult kernel_of_context() {
+  CUcontext context = own_context();
+  CUmodule module = nullptr;
+  CUfunction found = nullptr;
+  must(cuModuleLoadData(&module, kPtx));
+  must(cuModuleGetFunction(&found, module, "nothing"));
+  if (!g_alive) must(cuCtxDestroy(context));
+  must(cuCtxSetCurrent(primary()));
+  const char* name = nullptr;
+  return cuFuncGetName(&name, found);
+}
+CUresult fill_global() {
+  CUmodule module = nullptr;
+  CUdeviceptr counter = 0;
+  std::size_t size = 0;
+  must(cuModuleLoadData(&module, kPtx));
+  must(cuModuleGetGlobal(&counter, &size, module, "counter"));
+  end(cuModuleUnload, module);
+  return cuMemsetD8(counter + 64, 1, 64);
+}
+
+// Memory of an allocation node: it is there from a launch on.
+CUresult copy_to_node_memory() {
+  CUstream stream = nullptr;
+  CUgraph graph = nullptr;
+  CUgraphExec executable = nullptr;
+  CUdeviceptr memory = 0;
+  must(cuStreamCreate(&stream, 0));
+  must(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  must(cuMemAllocAsync(&memory, 4096, stream));
+  must(cuStreamEndCapture(stream, &graph));
+  must(cuGraphInstantiate(&executable, graph, 0));
+  if (g_alive) must(cuGraphLaunch(executable, stream));
+  return cuMemcpyHtoDAsync(memory, g_buffer, sizeof g_buffer, stream);
+}
+
+// As munmap(), but nothing else can come to lie there.
+void take_away(void* memory) {
+  ::mmap(memory, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+CUresult copy_from_host() {
+  void* host = nullptr;
+  CUdeviceptr memory = 0;
+  must(cuMemAlloc(&memory, kBytes));
+  must(cuMemAllocHost(&host, kBytes));
+  if (!g_alive) {
+    must(cuMemFreeHost(host));
+    take_away(host);
+  }
+  return cuMemcpyHtoD(memory, host, kBytes);
+}
+CUresult copy_rows_to_unmapped() {
+  CUdeviceptr memory = 0;
+  must(cuMemAlloc(&memory, kBytes));
+  void* const host =
+      ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  must(cuMemHostRegister(host, kBytes, 0));
+  if (!g_alive) take_away(host);
+  CUDA_MEMCPY2D copy{};
+  copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.srcDevice = memory;
+  copy.dstMemoryType = CU_MEMORYTYPE_HOST;
+  copy.dstHost = host;
+  copy.srcPitch = copy.dstPitch = copy.WidthInBytes = 64;
+  copy.Height = 4;
+  return cuMemcpy2D(&copy);
+}
+// The program's own memory got the address: nobody can tell.
+CUresult copy_from_new_host() {
+  void* host = nullptr;
+  CUdeviceptr memory = 0;
+  must(cuMemAlloc(&memory, kBytes));
+  must(cuMemAllocHost(&host, kBytes));
+  must(cuMemFreeHost(host));
+  ::mmap(host, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  return cuMemcpyHtoD(memory, host, kBytes);
+}
+
+CUresult ask_array() {
+  CUarray array = nullptr;
+  CUDA_ARRAY_DESCRIPTOR shape = kShape;
+  must(cuArrayCreate(&array, &shape));
+  if (!g_alive) must(cuArrayDestroy(array));
+  return cuArrayGetDescriptor(&shape, array);
+}
+
+CUresult set_context() {
+  CUcontext context = own_context();
+  if (!g_alive) must(cuCtxDestroy(context));
+  return cuCtxSetCurrent(context);
+}
+CUresult push_context() {
+  CUcontext context = own_context();
+  if (!g_alive) must(cuCtxDestroy(context));
+  return cuCtxPushCurrent(context);
+}
+CUresult ask_stream() {
+  CUstream stream = nullptr;
+  CUcontext context = nullptr;
+  must(cuStreamCreate(&stream, 0));
+  if (!g_alive) must(cuStreamDestroy(stream));
+  return cuStreamGetCtx(stream, &context);
+}
+CUresult add_to_graph() {
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  must(cuGraphCreate(&graph, 0));
+  if (!g_alive) must(cuGraphDestroy(graph));
+  CUDA_HOST_NODE_PARAMS params{[](void*) {}, nullptr};
+  return cuGraphAddHostNode(&node, graph, nullptr, 0, &params);
+}
+
+constexpr struct {
+  std::string_view name;
+  CUresult (*call)();
+} kCases[] = {{"launch-function", launch_function},
+              {"ask-function", ask_function},
+              {"new-function", new_function},
+              {"launch-kernel", launch_kernel},
+              {"function-of-context", kernel_of_context},
+              {"fill-global", fill_global},
+              {"copy-to-node-memory", copy_to_node_memory},
+              {"copy-from-host", copy_from_host},
+              {"copy-rows-to-unmapped", copy_rows_to_unmapped},
+              {"copy-from-new-host", copy_from_new_host},
+              {"ask-array", ask_array},
+              {"set-context", set_context},
+              {"push-context", push_context},
+              {"ask-stream", ask_stream},
+              {"add-to-graph", add_to_graph}};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  g_alive = count > 2 && std::string_view(arguments[2]) == "alive";
+  primary();
+  for (const auto& one : kCases) {
+    if (count < 2 || one.name != arguments[1]) continue;
+    std::printf("%d\n", one.call());
+    std::fflush(stdout);
+    std::_Exit(0);
+  }
+  return 2;
+}

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program names after its end is found, and the same before its end is not.
+
+Usage: ended_test.py BUILD.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
+
+# The rule that the call breaks, and what its message says.
+CASES = {
+    "launch-function": ("code-alive", "is of a module or a library that was unloaded"),
+    "ask-function": ("code-alive", "is of a module or a library that was unloaded"),
+    "launch-kernel": ("code-alive", "is of a module or a library that was unloaded"),
+    "function-of-context": ("code-alive", "ended with its context"),
+    "fill-global": ("data-alive", "in a global of a module or a library that was unloaded"),
+    "copy-to-node-memory": ("data-alive", "memory of a graph's allocation node"),
+    "copy-from-host": ("data-alive", "lies in memory that has ended"),
+    "copy-rows-to-unmapped": ("data-alive", "in registered memory that the host cannot read"),
+    "ask-array": ("array-alive", "was destroyed"),
+    "set-context": ("context-alive", "was destroyed"),
+    "push-context": ("context-alive", "was destroyed"),
+    "ask-stream": ("stream-alive", "was destroyed"),
+    "add-to-graph": ("graph-alive", "was destroyed"),
+}
+# The driver has given out the same again, or the program has.
+LEGAL = ("new-function", "copy-from-new-host")
+
+
+class Ended(unittest.TestCase):
+    def findings(self, *arguments):
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("CUVMM_", "LD_"))}
+        with tempfile.TemporaryDirectory(prefix="cuvmm-ended-") as folder:
+            report = pathlib.Path(folder, "report.json")
+            result = subprocess.run([str(BUILD / "bin" / "cuvmm"), "run", "--emulate", "--report", str(report), "--",
+                                     str(BUILD / "left" / "ended"), *arguments], env=clean, text=True,
+                                    stdin=subprocess.DEVNULL, capture_output=True, timeout=100)
+            found = json.loads(report.read_text())["findings"]
+        return result, [(one["rule"], one["message"]) for one in found if one["kind"] != "leak"]
+
+    def test_after_its_end(self):
+        for name, (rule, words) in CASES.items():
+            with self.subTest(name):
+                result, found = self.findings(name)
+                self.assertNotEqual(result.stdout, "0\n")
+                self.assertEqual([one[0] for one in found], [rule], result.stderr)
+                self.assertIn(words, found[0][1])
+
+    def test_before_its_end(self):
+        for name in (*CASES, *LEGAL):
+            with self.subTest(name):
+                result, found = self.findings(name, "alive")
+                self.assertEqual((result.stdout, found), ("0\n", []), result.stderr)
+
+    def test_given_out_again(self):
+        for name in LEGAL:
+            with self.subTest(name):
+                result, found = self.findings(name)
+                self.assertEqual((result.stdout, found), ("0\n", []), result.stderr)
+
+
+unittest.main()
