@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "fuzz/machine/machines.h"
+#include "fuzz/search/testing_machine.h"
 
 namespace cuvmm::fuzz {
 namespace {

@@ -2,9 +2,9 @@
 // Records a driver's answers to many generated programs in one process at a time.
 #pragma once
 
-#include "fuzz/machine/isolation.h"
 #include "fuzz/record/recorder.h"
 #include "fuzz/record/recording.h"
+#include "fuzz/search/isolation.h"
 
 namespace cuvmm::fuzz {
 

@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "fuzz/generate/generator.h"
-#include "fuzz/machine/machines.h"
 #include "fuzz/ops/text.h"
 #include "fuzz/record/record.h"
+#include "fuzz/search/testing_machine.h"
 
 namespace cuvmm::fuzz {
 namespace {

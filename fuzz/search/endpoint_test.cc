@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "fuzz/generate/generator.h"
-#include "fuzz/machine/stacked.h"
+#include "fuzz/search/stacked.h"
 #include "fuzz/search/testing.h"
 
 #ifdef __clang__

@@ -2,7 +2,7 @@
 // Nothing of api/multicast.h reaches a driver unless it was asked for: on a real fabric it may
 // disturb others.
 #include "fuzz/generate/generator.h"
-#include "fuzz/machine/machines.h"
+#include "fuzz/search/testing_machine.h"
 
 namespace cuvmm::fuzz {
 namespace {

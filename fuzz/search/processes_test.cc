@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "fuzz/generate/generator.h"
-#include "fuzz/machine/stacked.h"
 #include "fuzz/search/differential.h"
+#include "fuzz/search/stacked.h"
 #include "fuzz/search/testing.h"
 
 namespace cuvmm::fuzz {

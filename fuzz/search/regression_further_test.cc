@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs with calls of is_further() that once disagreed, as the shrinker left them.
-#include "fuzz/machine/machines.h"
+#include "fuzz/search/testing_machine.h"
 
 namespace cuvmm::fuzz {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The corpus, and programs that once disagreed: replayed bare and under the shim.
 #include "fuzz/generate/generator.h"
-#include "fuzz/machine/machines.h"
 #include "fuzz/search/testing.h"
+#include "fuzz/search/testing_machine.h"
 #include "program/c/c_source.h"
 
 #ifdef __clang__

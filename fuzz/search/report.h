@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "fuzz/machine/isolation.h"
+#include "fuzz/search/isolation.h"
 
 namespace cuvmm::fuzz {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shim stacked on the emulator: right findings, no others, and no answer changed.
-#include "fuzz/machine/stacked.h"
+#include "fuzz/search/stacked.h"
 #include "fuzz/targets/engine.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

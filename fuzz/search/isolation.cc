@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/machine/isolation.h"
+#include "fuzz/search/isolation.h"
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -11,8 +11,8 @@
 #include <set>
 
 #include "fuzz/generate/generator.h"
-#include "fuzz/machine/stacked.h"
 #include "fuzz/search/shrinker.h"
+#include "fuzz/search/stacked.h"
 #include "program/run_program.h"
 
 namespace cuvmm::fuzz {

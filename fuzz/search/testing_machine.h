@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "fuzz/machine/stacked.h"
+#include "fuzz/search/stacked.h"
 
 namespace cuvmm::fuzz {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/machine/stacked.h"
+#include "fuzz/search/stacked.h"
 
 #include <optional>
 
