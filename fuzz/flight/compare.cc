@@ -58,16 +58,19 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
     const bool loses_all = opinion.certain == Rule::kUnmapInFlight;
     const bool over = history.piece(suspect.node).over;
     const bool still = after.at(suspect.stream) && !over;
-    if (still) {
-      out.must_fault |= loses_all && suspect.last && !suspect.marked && !suspect.idle;
-    }
+    // A shim that has asked other streams may know more of them than the program.
+    const bool last =
+        suspect.last && std::all_of(suspect.beside.begin(), suspect.beside.end(), [&](Node node) {
+          return history.truly_hangs_on(node, suspect.node);
+        });
+    if (still) out.must_fault |= loses_all && last && !suspect.marked && !suspect.idle;
     if (suspect.unseen || suspect.doubtful) continue;
-    if (suspect.last) wanted.may(opinion.certain);
+    if (last) wanted.may(opinion.certain);
     // Of the legacy stream a shim may doubt what it is busy with. Who may know that the work is
     // over is not told that nothing has waited for it.
-    if ((!suspect.last || suspect.legacy) && !suspect.told) wanted.may(opinion.uncertain);
-    if (!still || (suspect.told && (!suspect.last || suspect.legacy))) continue;
-    if (!suspect.last) {
+    if ((!last || suspect.legacy) && !suspect.told) wanted.may(opinion.uncertain);
+    if (!still || (suspect.told && (!last || suspect.legacy))) continue;
+    if (!last) {
       wanted.must(opinion.uncertain);
     } else if (suspect.legacy) {
       wanted.must_one_of({opinion.certain, opinion.uncertain});

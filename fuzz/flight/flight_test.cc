@@ -94,6 +94,40 @@ TEST(Flight, EachMissingSynchronisationIsFound) {
   EXPECT_GE(planted, 30);
 }
 
+// Whether the copy is over when its source is unmapped is the seed's doing. If so, a shim has asked
+// for it, and knows that the legacy stream is busy with nothing but the kernel; a program does not.
+TEST(Flight, AShimMayKnowMoreThanTheProgramOfWhatTheLegacyStreamWaitsFor) {
+  const std::string text = R"(cuvmm-program 1
+init()
+t1 = cuStreamCreate(Flags=1)
+t2 = cuStreamCreate(Flags=0)
+h1 = cuMemCreate(2M, device=0, handle_types=posix_fd)
+d1 = cuMemExportToShareableHandle(h1, posix_fd)
+x1 = cuImportExternalMemory({type=opaque_fd, fd=d1, size=2M})
+r1 = cuExternalMemoryGetMappedBuffer(x1, {offset=0, size=2M})
+h2 = cuMemCreate(2M, device=0)
+r2 = cuMemAddressReserve(2M)
+cuMemMap(r2, 2M, h2)
+cuMemSetAccess(r2, 2M, [device0:rw])
+k1 = kernel(fill)
+cuMemcpyDtoDAsync(r1, r2, 64, hStream=t1)
+cuMemUnmap(r2, 2M)
+cuLaunchKernel(k1, 1, 1, 1, 32, 1, 1, 0, kernelParams=[r1, 7, 8], hStream=0)
+e1 = cuEventCreate(Flags=2)
+cuEventRecord(e1, hStream=t1)
+cuStreamWaitEvent(hEvent=e1, hStream=t2)
+cuDestroyExternalMemory(x1)
+)";
+  int certain = 0;
+  for (int seed = 1; seed <= 60; ++seed) {
+    const std::string streams = "late:" + std::to_string(seed);
+    const Result result = run_alone(emulator(), text, streams);
+    EXPECT_EQ(result.problem, "") << streams << "\n" << annotated(text, result);
+    certain += has(result, Rule::kExtDestroyInFlight);
+  }
+  EXPECT_GT(certain, 0);
+}
+
 TEST(Flight, MadeProgramsAgree) {
   Random random(11);
   unsigned calls = 0, robbed = 0, quiet = 0, launches = 0;

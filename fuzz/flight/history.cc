@@ -96,12 +96,21 @@ bool History::leads_to(Node node, Node other) const {
   return reach({other})[static_cast<std::size_t>(node)];
 }
 
-bool History::hangs_on(Node other, Node node) const {
+template <class Done>
+bool History::hangs_on(Node other, Node node, Done done) const {
   const std::vector<bool> needed = reach({other}), before = reach({node});
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    if (needed[i] && !before[i] && pieces_[i].work && !pieces_[i].known) return false;
+    if (needed[i] && !before[i] && pieces_[i].work && !done(pieces_[i])) return false;
   }
   return true;
+}
+
+bool History::hangs_on(Node other, Node node) const {
+  return hangs_on(other, node, [](const Piece& piece) { return piece.known; });
+}
+
+bool History::truly_hangs_on(Node other, Node node) const {
+  return hangs_on(other, node, [](const Piece& piece) { return piece.over; });
 }
 
 std::vector<Node> History::awaited(int stream) const {

@@ -81,6 +81,8 @@ class History {
   /// Whether nothing but this node, and what comes before it, can keep the other from being done:
   /// as far as the program knows.
   bool hangs_on(Node other, Node node) const;
+  /// The same by what is over, whoever knows.
+  bool truly_hangs_on(Node other, Node node) const;
 
   /// What somebody waits for who waits for a stream, or for everything.
   std::vector<Node> awaited(int stream) const;
@@ -100,6 +102,9 @@ class History {
  private:
   std::vector<Node> right_before(int stream) const;
   Node put(int stream, Piece piece);
+  /// Whether each piece of work that comes before `other` and not before `node` is `done`.
+  template <class Done>
+  bool hangs_on(Node other, Node node, Done done) const;
   /// The nodes and all before them.
   std::vector<bool> reach(const std::vector<Node>& from) const;
 

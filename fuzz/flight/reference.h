@@ -24,7 +24,7 @@ std::uint64_t value_of(T* handle) {
 struct Suspect {
   Node node = -1;
   int stream = -1;
-  bool last = false;    ///< a busy stream means that this work is not over
+  bool last = false;    ///< nothing but records comes behind it on its stream
   bool legacy = false;  ///< of the legacy stream, about which a shim may be less sure
   bool marked = false;  ///< a record or a wait behind it may be all that is left to do
   bool idle = false;    ///< it is only given that memory, and does not touch it
@@ -33,6 +33,9 @@ struct Suspect {
   /// A shim may find it and need not: its stream was destroyed, or what it is given may be the end
   /// of other memory.
   bool doubtful = false;
+  /// Of the legacy stream: later pieces of blocking streams, which may keep it busy with other work
+  /// as far as the program knows.
+  std::vector<Node> beside = {};
 };
 
 /// What the reference thinks of one call before it is made.
@@ -116,8 +119,9 @@ class Reference {
   bool ends_at(std::uint64_t address) const;
   /// What a kernel is given, in one form or the other, and what it does with that.
   Uses uses_of(const void* function, void** parameters, void** extra, std::uint64_t threads) const;
-  /// A launch, of a kernel or of a graph. The driver does not look at its memory.
-  void judge_launch(Opinion& out, int stream, int thread, const Uses& uses);
+  /// A launch, of a kernel or of a graph, that comes behind `also` as well as behind the stream's
+  /// work. The driver does not look at its memory.
+  void judge_launch(Opinion& out, int stream, int thread, const Uses& uses, Node also = -1);
   Opinion judge_kernel(std::uint64_t stream, int thread, const Uses& uses);
   /// Whether a shim follows work by now: once there is memory that can be taken away.
   bool followed() const;
@@ -137,7 +141,9 @@ class Reference {
   Node queue_uses(std::uint64_t handle, int thread, const Uses& uses);
   /// Whether the host's memory there was allocated page-locked.
   bool pinned(const void* host) const;
-  void find_early(Opinion& out, int stream, int thread, const Bytes& bytes) const;
+  /// Allocations that hold these bytes and do not come before the stream's next work, nor before
+  /// `also`, which that work comes behind.
+  void find_early(Opinion& out, int stream, int thread, const Bytes& bytes, Node also = -1) const;
   /// Nobody can be asked about it: it was destroyed, or belongs to another thread.
   bool beyond_reach(const History::Stream& stream, int thread) const;
   /// Takes memory away; from work of `ordered_by` on that comes before the call in stream order it

@@ -135,11 +135,11 @@ void Reference::judge_argument(Opinion& out, std::uint64_t address) const {
   }
 }
 
-void Reference::judge_launch(Opinion& out, int stream, int thread, const Uses& uses) {
+void Reference::judge_launch(Opinion& out, int stream, int thread, const Uses& uses, Node also) {
   for (const Use& use : uses) {
     if (use.argument) judge_argument(out, use.bytes.base);
     Opinion early;
-    find_early(early, stream, thread, use.bytes);
+    find_early(early, stream, thread, use.bytes, also);
     const bool may_be_end = !(use.argument && use.touched) && ends_at(use.bytes.base);
     const bool seen = use.seen && !may_be_end;
     if (seen) out.early.insert(out.early.end(), early.early.begin(), early.early.end());
@@ -208,7 +208,8 @@ Opinion Reference::judge(const calls::GraphLaunch& made, int thread) {
   const int stream = history_.find(value_of(made.hStream), thread);
   Opinion out = plain(graph && stream >= 0);
   if (!out.made) return out;
-  judge_launch(out, stream, thread, graph->uses);
+  // An executable graph's launches come one behind the other, whatever streams they are given to.
+  judge_launch(out, stream, thread, graph->uses, graph->last);
   return out;
 }
 void Reference::accept(const calls::GraphLaunch& made, int thread) {

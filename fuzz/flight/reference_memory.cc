@@ -84,10 +84,10 @@ void Reference::take(Opinion& out, const Memory& memory, int ordered_by, int thr
         suspect.last &= other.is_record;
       } else if (suspect.legacy && history_.stream(other.stream).kind == History::Kind::kBlocking) {
         suspect.marked = true;
-        suspect.last &= history_.hangs_on(later, node);
+        if (!history_.hangs_on(later, node)) suspect.beside.push_back(later);
       }
     }
-    out.suspects.push_back(suspect);
+    out.suspects.push_back(std::move(suspect));
   }
 }
 

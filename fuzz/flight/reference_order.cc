@@ -18,11 +18,13 @@ bool is_flight(Rule rule) {
 
 // --- Work
 
-void Reference::find_early(Opinion& out, int stream, int thread, const Bytes& bytes) const {
+void Reference::find_early(Opinion& out, int stream, int thread, const Bytes& bytes,
+                           Node also) const {
   for (const Memory& each : memory_) {
     if (!each.live || each.allocation < 0 || !each.bytes.holds(bytes)) continue;
     const History::Piece& piece = history_.piece(each.allocation);
     if (piece.known || history_.before_next(each.allocation, stream)) continue;
+    if (also >= 0 && history_.leads_to(each.allocation, also)) continue;
     out.early.push_back(each.allocation);
     out.lost |= beyond_reach(history_.stream(piece.stream), thread) && !piece.over;
   }
