@@ -12,8 +12,22 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CUVMM_POISONS
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(CUVMM_POISONS)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(at, size) ((void)(at), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(at, size) ((void)(at), (void)(size))
+#endif
 
 #include "emulator/base/system.h"
 #include "emulator/hostile/hostile_driver.h"
@@ -57,6 +71,75 @@ void copy_all(char* to, char* from, std::uint64_t size) {
   }
 }
 
+// Anonymous memory of allocations that have ended, kept for the next ones: to map memory, to touch
+// its first page and to unmap it again takes longer than most calls. Under AddressSanitizer, who
+// touches it meanwhile is found, as if it had been unmapped. Of the process that mapped the first
+// such memory alone: its children have the same bytes.
+class SpareMemory {
+ public:
+  /// Memory of `size` bytes, all of them zero; null where none of that size is kept. Before the
+  /// first memory is mapped.
+  char* take(std::uint64_t size) {
+    if (getpid() != owner_) return nullptr;
+    const std::lock_guard lock(mutex_);
+    // The newest, which is most likely still in the caches.
+    const auto found = std::find_if(kept_.rbegin(), kept_.rend(),
+                                    [&](const Mapping& each) { return each.size == size; });
+    if (found == kept_.rend()) return nullptr;
+    const Mapping mapping = std::move(*found);
+    kept_.erase(std::next(found).base());
+    allow(mapping);
+    return mapping.bytes;
+  }
+  /// Keeps memory whose bytes outside of `touched` are zero, or unmaps it.
+  void give(char* bytes, std::uint64_t size, const std::vector<Touched::Span>& touched) noexcept {
+    std::uint64_t exist = 0;
+    for (const Touched::Span& span : touched) exist += span.end - span.begin;
+    try {
+      if (exist <= kMostTouched && getpid() == owner_) return keep({bytes, size, touched});
+    } catch (const std::bad_alloc&) {
+    }
+    munmap(bytes, size);
+  }
+  static SpareMemory& get() {
+    static SpareMemory& only = *new SpareMemory;  // memory may end behind the last exit handler
+    return only;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 16;
+  static constexpr std::uint64_t kMostTouched = 64 << 10;  ///< bytes that exist, of each
+
+  struct Mapping {
+    char* bytes;
+    std::uint64_t size;
+    std::vector<Touched::Span> touched;
+  };
+  SpareMemory() { kept_.reserve(kMost); }
+  void keep(Mapping mapping) {
+    for (const Touched::Span& span : mapping.touched) {
+      std::memset(mapping.bytes + span.begin, 0, span.end - span.begin);
+      ASAN_POISON_MEMORY_REGION(mapping.bytes + span.begin, span.end - span.begin);
+    }
+    const std::lock_guard lock(mutex_);
+    if (kept_.size() == kMost) {
+      allow(kept_.front());
+      munmap(kept_.front().bytes, kept_.front().size);
+      kept_.erase(kept_.begin());
+    }
+    kept_.push_back(std::move(mapping));
+  }
+  static void allow(const Mapping& mapping) {
+    for (const Touched::Span& span : mapping.touched) {
+      ASAN_UNPOISON_MEMORY_REGION(mapping.bytes + span.begin, span.end - span.begin);
+    }
+  }
+
+  const pid_t owner_ = getpid();
+  std::mutex mutex_;
+  std::vector<Mapping> kept_;  ///< the oldest first
+};
+
 }  // namespace
 
 Physical::Physical(std::uint64_t size, const CUmemAllocationProp& prop, bool shared,
@@ -91,8 +174,16 @@ Physical::Physical(Physical&& other) noexcept
       account_(std::exchange(other.account_, nullptr)) {}
 
 Physical::~Physical() {
-  if (bytes_ && !placed_) munmap(bytes_, size_);
+  if (bytes_ && !placed_) let_go(bytes_);
   if (account_) *account_ -= charge_;
+}
+
+void Physical::let_go(char* bytes) {
+  if (shared_) {
+    munmap(bytes, size_);
+  } else {
+    SpareMemory::get().give(bytes, size_, touched_.spans());
+  }
 }
 
 char* Physical::touch(std::uint64_t offset, std::uint64_t size) {
@@ -109,6 +200,8 @@ char* Physical::touch(std::uint64_t offset, std::uint64_t size) {
       touched_.add(offset, offset + size);
     }
   }
+  if (fd < 0) bytes_ = SpareMemory::get().take(size_);
+  if (bytes_) return bytes_;
   const int flags = MAP_SHARED | MAP_NORESERVE | (fd < 0 ? MAP_ANONYMOUS : 0);
   void* at = mmap(nullptr, size_, PROT_READ | PROT_WRITE, flags, fd, 0);
   if (at == MAP_FAILED) return nullptr;
@@ -171,7 +264,7 @@ bool Physical::move_into(int fd) {
   char* to = static_cast<char*>(at);
   if (!placed_) {
     for (const Touched::Span& span : touched_.spans()) copy_pages(to, bytes_, span, size_);
-    munmap(bytes_, size_);
+    let_go(bytes_);
     bytes_ = to;
     return true;
   }
@@ -187,7 +280,7 @@ bool Physical::place_at(std::uint64_t at) {
   if (there == MAP_FAILED) return false;
   if (char* const before = std::exchange(bytes_, static_cast<char*>(there))) {
     for (const Touched::Span& span : touched_.spans()) copy_pages(bytes_, before, span, size_);
-    munmap(before, size_);
+    let_go(before);
   }
   placed_ = true;
   return true;

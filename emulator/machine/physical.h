@@ -59,6 +59,8 @@ class Physical {
   /// The new descriptor; -1 on failure.
   int create_descriptor();
   bool move_into(int fd);
+  /// Gives up where its bytes were so far.
+  void let_go(char* bytes);
 
   std::uint64_t size_ = 0;
   CUmemAllocationProp prop_{};

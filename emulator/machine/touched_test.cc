@@ -2,6 +2,14 @@
 #include "emulator/machine/touched.h"
 
 #include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "emulator/machine/physical.h"
 
 namespace cuvmm::emulator {
 namespace {
@@ -39,6 +47,49 @@ TEST(Touched, TooManyBecomeOne) {
   EXPECT_EQ(touched.spans().size(), Touched::kMost);
   touched.add(1000 * kPage, 1000 * kPage + 1);
   EXPECT_THAT(touched.spans(), ElementsAre(Span{2 * kPage, 1001 * kPage}));
+}
+
+// Of a size that no other test's memory has.
+TEST(Touched, WhatEndedIsZeroWhereItIsUsedAgain) {
+  constexpr std::uint64_t kSize = 23 * kPage, kSmall = 20, kMuch = 20 * kPage;
+  for (const std::uint64_t touched : {kSmall, kMuch}) {
+    char* before = nullptr;
+    {
+      Physical memory(kSize, {}, false, 0, nullptr);
+      before = memory.touch(kPage + 7, touched);
+      ASSERT_NE(before, nullptr);
+      std::memset(before + kPage + 7, 0x55, touched);
+    }
+    Physical again(kSize, {}, false, 0, nullptr);
+    const char* const now = again.touch(0, kSize);
+    ASSERT_NE(now, nullptr);
+    if (touched == kSmall) EXPECT_EQ(now, before) << "it is not used again";
+    EXPECT_TRUE(std::all_of(now, now + kSize, [](char byte) { return byte == 0; }));
+  }
+}
+
+// The memory is the parent's as well.
+TEST(Touched, WhatEndsInAChildOfForkStaysAsItIs) {
+  constexpr std::uint64_t kSize = 31 * kPage;
+  std::optional<Physical> memory(std::in_place, kSize, CUmemAllocationProp{}, false, 0, nullptr);
+  const char* const bytes = std::strcpy(memory->touch(0, 8), "kept");
+  const pid_t child = fork();
+  if (child == 0) {
+    memory.reset();
+    Physical own(kSize, {}, false, 0, nullptr);
+    _exit(own.touch(0, 8) == nullptr);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_STREQ(bytes, "kept");
+}
+
+TEST(Touched, WhatIsInUseIsNobodyElses) {
+  constexpr std::uint64_t kSize = 29 * kPage;
+  { Physical(kSize, {}, false, 0, nullptr).touch(0, 1); }
+  Physical one(kSize, {}, false, 0, nullptr), other(kSize, {}, false, 0, nullptr);
+  EXPECT_NE(one.touch(0, 1), other.touch(0, 1));
 }
 
 }  // namespace
