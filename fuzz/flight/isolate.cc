@@ -2,17 +2,12 @@
 #include "fuzz/flight/isolate.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <sstream>
 
-#include "program/outcome.h"
+#include "fuzz/search/in_child.h"
 
 namespace cuvmm::fuzz::flight {
 
@@ -32,7 +27,7 @@ struct Board {
 };
 
 void leave(Board& board, const Result& result) {
-  std::strncpy(board.problem, result.problem.c_str(), sizeof board.problem - 1);
+  put(board.problem, result.problem);
   board.calls = result.calls;
   for (const Rule rule : result.found) board.found[static_cast<std::size_t>(rule)] = true;
   for (const Rule rule : result.of_kernels) board.of_kernels[static_cast<std::size_t>(rule)] = true;
@@ -40,7 +35,7 @@ void leave(Board& board, const Result& result) {
   board.faulted = result.faulted;
   std::string notes;
   for (const std::string& note : result.notes) notes += note + "\n";
-  std::strncpy(board.notes, notes.c_str(), sizeof board.notes - 1);
+  put(board.notes, notes);
   board.done = true;
 }
 
@@ -59,22 +54,6 @@ Result read(const Board& board) {
   return out;
 }
 
-// How it ended; empty where it ended as it should.
-std::string wait_for(pid_t child) {
-  const auto end = std::chrono::steady_clock::now() + kLongest;
-  int status = 0;
-  while (waitpid(child, &status, WNOHANG) == 0) {
-    if (std::chrono::steady_clock::now() > end) {
-      kill(child, SIGKILL);
-      waitpid(child, &status, 0);
-      return "timeout";
-    }
-    usleep(100);
-  }
-  const bool meant = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  return meant ? "" : program::outcome_text(program::outcome_of_end(status));
-}
-
 }  // namespace
 
 Target open_target(const std::string& path) { return {path, load_driver(path)}; }
@@ -84,21 +63,17 @@ Result run_alone(const Target& target, const std::string& text, const std::strin
   if (!parsed.errors.empty()) {
     return {.problem = "the text: " + format_error(parsed.errors.front(), "program")};
   }
-  void* const at =
-      mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED) return {.problem = "no memory"};
-  Board* const board = new (at) Board;
-  const pid_t child = fork();
-  if (child == 0) {
-    setenv("CUVMM_STREAMS", streams.c_str(), 1);
-    if (target.quiet) dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
-    leave(*board, run(target.driver, target.path, parsed.program));
-    _exit(0);
-  }
-  const std::string end = child < 0 ? "fork failed" : wait_for(child);
+  const SharedWithChild<Board> board;
+  if (!board) return {.problem = "no memory"};
+  const std::string end = in_child(
+      [&] {
+        setenv("CUVMM_STREAMS", streams.c_str(), 1);
+        if (target.quiet) dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+        leave(*board, run(target.driver, target.path, parsed.program));
+      },
+      kLongest);
   Result out = read(*board);
   if (!end.empty()) out.problem = end;
-  munmap(at, sizeof(Board));
   return out;
 }
 

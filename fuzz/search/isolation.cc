@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/search/isolation.h"
 
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstring>
 #include <set>
 
 #include "fuzz/generate/generator.h"
+#include "fuzz/search/in_child.h"
 #include "fuzz/search/shrinker.h"
 #include "fuzz/search/stacked.h"
-#include "program/run_program.h"
 
 namespace cuvmm::fuzz {
-
-using program::outcome_of_end;
-using program::outcome_text;
 
 namespace {
 
@@ -35,32 +29,6 @@ struct Board {
   std::uint32_t kept = 0;  ///< bytes used of `pool`
   std::uint8_t pool[8 << 20];
 };
-
-class SharedBoard {
- public:
-  SharedBoard() {
-    void* at =
-        mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (at != MAP_FAILED) board_ = new (at) Board;
-  }
-  ~SharedBoard() {
-    if (board_) munmap(board_, sizeof(Board));
-  }
-  SharedBoard(const SharedBoard&) = delete;
-  SharedBoard& operator=(const SharedBoard&) = delete;
-  Board* get() const { return board_; }
-
- private:
-  Board* board_ = nullptr;
-};
-
-void put(char (&to)[512], const std::string& text) {
-  std::strncpy(to, text.c_str(), sizeof to - 1);
-}
-
-void put_text(Board& board, const std::string& text) {
-  std::strncpy(board.text, text.c_str(), sizeof board.text - 1);
-}
 
 void show(Board& board, const Ops& ops) {
   const auto bytes = encode(ops);
@@ -86,7 +54,7 @@ std::unique_ptr<Differential> open(const Target& target, Board& board, int proce
   }
   if (error.empty()) return out;
   put(board.error, error);
-  _exit(2);
+  _exit(kSaidWhy);
 }
 
 Result run(const Target& target, Differential& machine, const Ops& ops,
@@ -97,29 +65,6 @@ Result run(const Target& target, Differential& machine, const Ops& ops,
 std::string describe(const Result& result, const Ops& ops) {
   return (result.at < ops.size() ? "op " + std::to_string(result.at) + ", " : std::string()) +
          result.problem;
-}
-
-// Runs `work` in a child; "" or how it died.
-template <class Work>
-std::string in_child(Work&& work, std::chrono::milliseconds time) {
-  const pid_t child = fork();
-  if (child < 0) return "fork failed";
-  if (child == 0) {
-    work();
-    _exit(0);
-  }
-  const auto end = Clock::now() + time;
-  int status = 0;
-  while (waitpid(child, &status, WNOHANG) == 0) {
-    if (Clock::now() > end) {
-      kill(child, SIGKILL);
-      waitpid(child, &status, 0);
-      return "timeout";
-    }
-    usleep(200);
-  }
-  const bool meant = WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 2);
-  return meant ? "" : outcome_text(outcome_of_end(status));
 }
 
 // Answers and broken rules in pairs of neighbours: what makes a program new.
@@ -260,8 +205,7 @@ void minimise_here(Differential& machine, const std::vector<Ops>& found, Board& 
 }  // namespace
 
 std::vector<Ops> minimise(const Target& target, const std::vector<Ops>& found) {
-  const SharedBoard shared;
-  Board* board = shared.get();
+  const SharedWithChild<Board> board;
   if (!board) return {};
   in_child([&] { minimise_here(*open(target, *board, target.processes), found, *board); },
            std::chrono::minutes(10));
@@ -269,8 +213,7 @@ std::vector<Ops> minimise(const Target& target, const std::vector<Ops>& found) {
 }
 
 std::optional<Finding> try_program(const Target& target, const Ops& ops) {
-  const SharedBoard shared;
-  Board* board = shared.get();
+  const SharedWithChild<Board> board;
   if (!board) return std::nullopt;
   const std::string death = in_child(
       [&] {
@@ -287,13 +230,12 @@ std::optional<Finding> try_program(const Target& target, const Ops& ops) {
 }
 
 std::string annotated_text(const Target& target, const Ops& ops) {
-  const SharedBoard shared;
-  Board* board = shared.get();
+  const SharedWithChild<Board> board;
   if (!board) return to_text(ops);
   in_child(
       [&] {
         const auto machine = open(target, *board, processes_of(ops));
-        put_text(*board, to_text(ops, notes_of(run(target, *machine, ops))));
+        put(board->text, to_text(ops, notes_of(run(target, *machine, ops))));
       },
       std::chrono::seconds(20));
   return board->text[0] ? board->text : to_text(ops);
@@ -302,8 +244,7 @@ std::string annotated_text(const Target& target, const Ops& ops) {
 Hunt hunt(const Target& target, std::uint64_t seed, std::chrono::milliseconds time,
           const std::vector<Ops>& start) {
   Hunt out;
-  const SharedBoard shared;
-  Board* board = shared.get();
+  const SharedWithChild<Board> board;
   if (!board) {
     out.error = "no memory";
     return out;

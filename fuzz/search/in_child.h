@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work in a child process, and the memory in which it leaves what came of it.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <new>
+#include <string>
+
+namespace cuvmm::fuzz {
+
+/// A T that outlives the child that writes to it. False where there is no memory.
+template <class T>
+class SharedWithChild {
+ public:
+  SharedWithChild() {
+    void* at = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (at != MAP_FAILED) value_ = new (at) T;
+  }
+  ~SharedWithChild() {
+    if (value_) munmap(value_, sizeof(T));
+  }
+  SharedWithChild(const SharedWithChild&) = delete;
+  SharedWithChild& operator=(const SharedWithChild&) = delete;
+  explicit operator bool() const { return value_ != nullptr; }
+  T& operator*() const { return *value_; }
+  T* operator->() const { return value_; }
+
+ private:
+  T* value_ = nullptr;
+};
+
+/// As much of the text as there is room for. What was shared is zero before.
+template <std::size_t size>
+void put(char (&to)[size], const std::string& text) {
+  std::strncpy(to, text.c_str(), size - 1);
+}
+
+/// The code of a child that ended because of an error that it has put down.
+inline constexpr int kSaidWhy = 2;
+
+/// Runs `work` in a child. Empty where it returned, or ended with kSaidWhy; else how the child
+/// died: "signal:SIGSEGV", or "timeout" where it was killed because it took longer than `time`.
+std::string in_child(const std::function<void()>& work, std::chrono::milliseconds time);
+
+}  // namespace cuvmm::fuzz
