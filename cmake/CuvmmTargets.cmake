@@ -34,11 +34,12 @@ if(CUVMM_FUZZ)
     message(FATAL_ERROR "CUVMM_FUZZ needs clang: cmake --preset fuzz")
   endif()
   # Coverage counters in everything, the engine only in the targets. A target asks for less by its property
-  # CUVMM_COVERAGE: `none`, or `counters` without the operands of comparisons. (An option of the target's own to the
-  # same end would come before this one, and be overruled.)
+  # CUVMM_COVERAGE: `none`, or `counters` without the operands of comparisons and without what every program reaches
+  # or none (cmake/uncounted.txt): the engine looks at each counter after each input. (An option of the target's own
+  # to the same end would come before this one, and be overruled.)
   target_compile_options(cuvmm_options INTERFACE
     "$<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:CUVMM_COVERAGE>,none>>:-fsanitize=fuzzer-no-link>"
-    "$<$<STREQUAL:$<TARGET_PROPERTY:CUVMM_COVERAGE>,counters>:-fno-sanitize-coverage=trace-cmp>")
+    "$<$<STREQUAL:$<TARGET_PROPERTY:CUVMM_COVERAGE>,counters>:-fno-sanitize-coverage=trace-cmp,indirect-calls,stack-depth;-fsanitize-coverage-ignorelist=${CMAKE_SOURCE_DIR}/cmake/uncounted.txt>")
 endif()
 
 # cuvmm_address_checks_soon(TARGET): the same checks by AddressSanitizer, compiled in two thirds of the time.

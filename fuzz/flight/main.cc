@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "fuzz/flight/search.h"
+#include "fuzz/search/sanitizer_options.h"
 
 namespace cuvmm::fuzz::flight {
 namespace {
@@ -131,13 +132,5 @@ int run_main(int argc, char** argv) {
 
 }  // namespace
 }  // namespace cuvmm::fuzz::flight
-
-#ifdef __clang__
-// As in fuzz/search/fuzz_main.cc.
-// NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizer's name for it
-extern "C" const char* __asan_default_options() {
-  return "detect_leaks=0:malloc_context_size=2:quarantine_size_mb=16";
-}
-#endif
 
 int main(int argc, char** argv) { return cuvmm::fuzz::flight::run_main(argc, argv); }

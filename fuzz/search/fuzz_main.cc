@@ -14,6 +14,7 @@
 #include "fuzz/generate/generator.h"
 #include "fuzz/search/fingerprint.h"
 #include "fuzz/search/report.h"
+#include "fuzz/search/sanitizer_options.h"
 #include "fuzz/search/shrinker.h"
 
 namespace cuvmm::fuzz {
@@ -254,14 +255,5 @@ int run(int argc, char** argv) {
 
 }  // namespace
 }  // namespace cuvmm::fuzz
-
-#ifdef __clang__
-// Unwinding for every allocation costs more than the calls. The leak check at exit of clang 14 dies
-// on a library with thread-locals that was opened late.
-// NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizer's name for it
-extern "C" const char* __asan_default_options() {
-  return "detect_leaks=0:malloc_context_size=2:quarantine_size_mb=16";
-}
-#endif
 
 int main(int argc, char** argv) { return cuvmm::fuzz::run(argc, argv); }

@@ -10,6 +10,7 @@
 
 #include "fuzz/generate/generator.h"
 #include "fuzz/search/fingerprint.h"
+#include "fuzz/search/sanitizer_options.h"
 
 namespace cuvmm::fuzz {
 
@@ -113,13 +114,6 @@ void conclude(const Ops& ops, const Result& result, const char* target) {
 }
 
 }  // namespace cuvmm::fuzz
-
-// Unwinding for every allocation costs more than the calls. The leak check at exit of clang 14 dies
-// on a library with thread-locals that was opened late.
-// NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizer's name for it
-extern "C" const char* __asan_default_options() {
-  return "detect_leaks=0:malloc_context_size=2:quarantine_size_mb=16";
-}
 
 namespace {
 
