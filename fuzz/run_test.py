@@ -67,7 +67,7 @@ class RunTest(unittest.TestCase):
         done = self.run_targets("--jobs", "4")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("14 targets, 4 at a time, 1 s each: 4 s", done.stdout)
-        self.assertRegex(done.stdout, r"shim-processes .* 70 programs .* 2,100 calls +7 new edges  clean")
+        self.assertRegex(done.stdout, r"shim-processes .* 70 programs +[\d,]+/s +[\d,]+/CPU s +2,100 calls +7 new edges  clean")
         self.assertRegex(done.stdout, r"search-shim .* 50 programs .* 1,500 calls")
         self.assertIn("\n0 findings", done.stdout)
         corpus = os.path.join(self.build, "fuzz-corpus")
