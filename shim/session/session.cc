@@ -246,6 +246,12 @@ Violations Session::early_use(const QueuedWork::Ticket& ticket, const char* name
 bool Session::may_be_end(const UsedMemory& memory, std::size_t place) {
   const UsedRange one = memory[place];
   if (one.size != 0) return false;
+  {
+    const Locked lock(mutex_);
+    // The end of a part of an allocation is in it.
+    const auto* const pooled = books_.model.pools().memory_at(one.base);
+    if (pooled && pooled->base != one.base) return false;
+  }
   const MemoryBefore before = what_ends_at(one.base);
   if (before.from == 0) return false;
   const bool unseen =
