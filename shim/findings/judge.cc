@@ -14,14 +14,15 @@ bool forbids(const Violation& violation) {
   return kind == RuleKind::kError || kind == RuleKind::kUndefined;
 }
 
-/// About objects that others may have made unseen, or have by now: nothing but the very code speaks
-/// of them. Work that failed earlier answers any call with a code of its own.
+/// About objects that others may have made unseen, or have by now, or about what the documentation
+/// allows: nothing but the very code speaks of them. Work that failed earlier answers any call with
+/// a code of its own.
 bool needs_its_code(Rule rule) {
   constexpr Rule kThese[] = {
-      Rule::kFreeKnown,       Rule::kFreeOnce,          Rule::kFreeBase,
-      Rule::kFreeFunction,    Rule::kRegisterOnce,      Rule::kRegisterPageable,
-      Rule::kUnregisterKnown, Rule::kUnregisterBase,    Rule::kUnregisterFunction,
-      Rule::kPointerSetKnown, Rule::kAddressRangeAccess};
+      Rule::kFreeKnown,       Rule::kFreeOnce,           Rule::kFreeBase,
+      Rule::kFreeFunction,    Rule::kRegisterOnce,       Rule::kRegisterPageable,
+      Rule::kUnregisterKnown, Rule::kUnregisterBase,     Rule::kUnregisterFunction,
+      Rule::kPointerSetKnown, Rule::kAddressRangeAccess, Rule::kExtBufferMapped};
   return std::ranges::find(kThese, rule) != std::end(kThese);
 }
 

@@ -48,6 +48,13 @@ TEST(Judge, OutOfMemoryExplainsItselfUnlessTheRuleSaysSo) {
   }
 }
 
+// The documentation allows buffers that overlap.
+TEST(Judge, WhatIsAllowedExplainsItsOwnCodeAlone) {
+  const RuleInfo& rule = info(Rule::kExtBufferMapped);
+  EXPECT_EQ(kept({violation(rule, false)}, CUDA_ERROR_ALREADY_MAPPED), 1u);
+  EXPECT_EQ(kept({violation(rule, false)}, CUDA_ERROR_INVALID_VALUE), 0u);
+}
+
 TEST(Judge, ADocumentedCodeMustBeTheAnswer) {
   for (const RuleInfo& rule : rules()) {
     if (rule.basis != CodeBasis::kDocumented) continue;
