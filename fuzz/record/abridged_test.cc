@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/record/abridged.h"
 
-#include "fuzz/machine/machines.h"
+#include "fuzz/search/testing_machine.h"
 #include "fuzz/record/record.h"
 
 namespace cuvmm::fuzz {

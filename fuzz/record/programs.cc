@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "fuzz/generate/generator.h"
-#include "fuzz/record/first_generator.h"
+#include "fuzz/record/first_generator/generator.h"
 
 namespace cuvmm::fuzz {
 

@@ -9,7 +9,7 @@ namespace cuvmm::fuzz {
 
 /// Which generator made a recording's programs; the values are part of the file format.
 enum class Programs : std::uint8_t {
-  kFirst = 1,  ///< fuzz/record/first_generator.h
+  kFirst = 1,  ///< fuzz/record/first_generator/generator.h
   kAreas,      ///< fuzz/generate/ with the rules that could be planted on 22 November 2026
   kToday,      ///< fuzz/generate/ as it is
   kCount

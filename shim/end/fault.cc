@@ -118,10 +118,10 @@ void Process::note_fault(CUresult result, std::uint64_t sequence, const Caller& 
 }
 
 std::string Process::call_in_driver() {
-  ring::Reading reading;
+  last_calls::Reading reading;
   if (!image_error(reading).empty()) return {};
-  for (const ring::CallSeen& call : reading.pending) {
-    const ring::EntrySeen* const entry = reading.entry(call);
+  for (const last_calls::CallSeen& call : reading.pending) {
+    const last_calls::EntrySeen* const entry = reading.entry(call);
     if (call.thread == t_state.thread && entry) return entry->name;
   }
   return {};

@@ -249,7 +249,7 @@ bool Session::may_be_end(const UsedMemory& memory, std::size_t place) {
   {
     const Locked lock(mutex_);
     // The end of a part of an allocation is in it.
-    const auto* const pooled = books_.model.pools().memory_at(one.base);
+    const auto* const pooled = history_.model.pools().memory_at(one.base);
     if (pooled && pooled->base != one.base) return false;
   }
   const MemoryBefore before = what_ends_at(one.base);

@@ -2,7 +2,7 @@
 // Faults by rule: how a legal call becomes one that breaks it.
 #include <algorithm>
 
-#include "fuzz/record/first_generator.h"
+#include "fuzz/record/first_generator/generator.h"
 
 namespace cuvmm::fuzz::first {
 

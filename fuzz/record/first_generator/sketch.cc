@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/record/first_sketch.h"
+#include "fuzz/record/first_generator/sketch.h"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/record/first_generator.h"
+#include "fuzz/record/first_generator/generator.h"
 
 #include <algorithm>
 
-#include "fuzz/record/first_sketch.h"
+#include "fuzz/record/first_generator/sketch.h"
 
 namespace cuvmm::fuzz::first {
 
