@@ -8,22 +8,23 @@
 
 namespace cuvmm::emulator {
 
-/// Owns a descriptor and knows which file it was. Once the number means another file, or none, it
-/// is left alone: never used, never closed. Between a look and the use another thread may still
-/// close it; a program that closes what it does not know while it calls the driver has to expect
-/// that.
+/// Owns a descriptor and remembers which file it named. When the number names another file by now,
+/// or no file, the object neither uses nor closes it. Another thread may still close the number
+/// between get() and its use; a program that closes descriptors that it did not open, while it
+/// calls the driver, has to expect that.
 class Descriptor {
  public:
   Descriptor() = default;
-  /// Takes the descriptor over; -1 is none.
+  /// Takes the descriptor over; -1: no descriptor.
   explicit Descriptor(int fd);
   Descriptor(Descriptor&& other) noexcept;
   Descriptor& operator=(Descriptor&& other) noexcept;
   ~Descriptor();
 
-  /// The number, -1 when there is none or it is another file's by now. One system call.
+  /// The number; -1 when the object has none, or when the number names another file by now. Makes
+  /// one system call.
   int get() const;
-  /// Whether it was ever given one: it may be lost since.
+  /// Whether the object was ever given a descriptor, which the program may have closed since.
   bool had() const { return fd_ >= 0; }
 
  private:

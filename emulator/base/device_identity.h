@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tells emulated devices apart. The same in every process and in every library of the emulator
-// (libcuda, libnvidia-ml), so that programs can match what one says of a device to the other.
+// The numbers and names that identify emulated devices. They are equal in every process and in
+// every library of the emulator (libcuda, libnvidia-ml), so that programs can match the devices of
+// one library with those of another.
 #pragma once
 
 #include <array>
@@ -10,22 +11,24 @@
 
 namespace cuvmm::emulator {
 
-/// PCI buses as an eight-GPU board numbers them: domain 0, device 0, one bus each.
+/// PCI buses as a board with eight GPUs numbers them: domain 0, device 0, each GPU on its own bus.
 inline unsigned pci_bus(int device) {
   const auto n = static_cast<unsigned>(device);
-  return (0x18 + 0x10 * n + n / 16) & 0xff;  // the next sixteen lie between the first
+  return (0x18 + 0x10 * n + n / 16) &
+         0xff;  // the buses of the next sixteen lie between those of the first
 }
 
 inline constexpr int kUuidBytes = 16;
 
-/// A version 8 (own) UUID.
+/// Writes a UUID of version 8, which RFC 9562 leaves to each vendor's own format.
 inline void write_uuid(int device, void* out) {
   unsigned char bytes[kUuidBytes] = {'c', 'u', 'v', 'm', 'm', 0, 0x80, 0, 0x80};
   bytes[kUuidBytes - 1] = static_cast<unsigned char>(device);
   std::memcpy(out, bytes, sizeof bytes);
 }
 
-/// As nvidia-smi and CUDA_VISIBLE_DEVICES have it: "GPU-6375766d-6d00-8000-8000-000000000000".
+/// The UUID in the form of nvidia-smi and CUDA_VISIBLE_DEVICES:
+/// "GPU-6375766d-6d00-8000-8000-000000000000".
 inline std::string uuid_text(int device) {
   unsigned char bytes[kUuidBytes];
   write_uuid(device, bytes);
@@ -39,13 +42,15 @@ inline std::string uuid_text(int device) {
   return text;
 }
 
-/// Which devices of the machine this process sees, by its own numbers of them. What crosses
-/// processes, and what identifies a device, names the machine's number; all else the process's.
+/// Which devices of the machine this process sees, and the numbers that they have in it. Bytes that
+/// cross processes, and names that identify a device, use the machine's number; everything else
+/// uses the process's.
 class VisibleDevices {
  public:
   static constexpr int kMost = 64;
   constexpr VisibleDevices() { show(nullptr, 0); }
-  /// All of the machine where `count` is 0.
+  /// Shows the `count` devices of the machine in `devices`; all devices of the machine where
+  /// `count` is 0.
   constexpr void show(const int* devices, int count) {
     for (int i = 0; i < kMost; ++i) {
       own_[i] = count == 0 ? i : -1;
@@ -53,7 +58,8 @@ class VisibleDevices {
     }
     for (int i = 0; i < count; ++i) own_[devices[i]] = i;
   }
-  /// The machine's number of the process's device; both are -1 where there is none.
+  /// The machine's number of the process's device, and the process's number of the machine's; -1
+  /// where no such device is visible.
   constexpr int of_machine(int own) const { return known(own) ? machine_[own] : -1; }
   constexpr int own(int of_machine) const { return known(of_machine) ? own_[of_machine] : -1; }
 
@@ -61,7 +67,7 @@ class VisibleDevices {
   static constexpr bool known(int device) { return device >= 0 && device < kMost; }
   std::array<int, kMost> own_{}, machine_{};
 };
-/// Of this process; written once, by cuInit.
+/// The visible devices of this process; cuInit writes them once.
 inline constinit VisibleDevices g_visible;
 
 }  // namespace cuvmm::emulator

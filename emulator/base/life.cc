@@ -11,19 +11,20 @@ namespace {
 
 bool (*locked_by_anybody)() = nullptr;
 
-// What a child would share with its parent (memfds) is not what a driver gives a child: it cannot
-// use the emulator. So nothing has to be consistent in it, fork need not wait for other threads,
-// and a signal handler may fork whatever it interrupted.
+// A child of fork would share memfds with its parent, which a driver's child does not; therefore
+// the child cannot use the emulator. So no state has to be consistent in the child, fork need not
+// wait for other threads, and a signal handler may fork whatever code it interrupted.
 void in_child() {
   const Phase before = life.load();
-  // A thread that does not exist here may have been in the middle of cuInit.
+  // A thread of the parent, which does not exist in the child, may have been in the middle of
+  // cuInit.
   if (before == Phase::kReady || (before == Phase::kBefore && locked_by_anybody())) {
     life.store(Phase::kForked);
   }
 }
 
-// Takes no lock: exit() may have interrupted this very thread inside a call. What other threads do
-// in their calls stays valid, as nothing is freed.
+// Takes no lock, because exit() may have interrupted this very thread inside a call. The memory
+// that other threads use in their calls stays valid, because nothing is freed.
 void at_exit() {
   Phase ready = Phase::kReady;
   life.compare_exchange_strong(ready, Phase::kEnded);
@@ -32,7 +33,7 @@ void at_exit() {
 }  // namespace
 
 void begin_life() {
-  // Where no handler can be registered any more, exit() is as good as over.
+  // std::atexit fails only when no handler can be registered any more; exit() is then nearly over.
   std::atexit(at_exit);
   life.store(Phase::kReady);
 }

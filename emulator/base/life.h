@@ -12,28 +12,30 @@ namespace cuvmm::emulator {
 enum class Phase : std::uint8_t {
   kBefore,  ///< no cuInit has succeeded
   kReady,
-  kForked,  ///< a child of a process that was initialised, or just then being so: unusable
-  kEnded,   ///< exit() has come past the driver's own handler
+  kForked,  ///< a child of a process that was initialised, or in the middle of cuInit: unusable
+  kEnded,   ///< exit() has run the driver's own handler
 };
 
-/// Read without the lock; only cuInit, fork and exit change it.
+/// Every thread reads it without the lock; only cuInit, fork and exit change it.
 inline constinit std::atomic<Phase> life{Phase::kBefore};
 
 inline bool ready() { return life.load(std::memory_order_relaxed) == Phase::kReady; }
 inline bool ended() { return life.load(std::memory_order_relaxed) == Phase::kEnded; }
 
-/// What every call answers in a process that cannot use the driver any more; SUCCESS in others.
+/// The error that every call answers in a process that cannot use the driver any more; SUCCESS in
+/// other processes.
 inline CUresult gone() {
   const Phase phase = life.load(std::memory_order_relaxed);
   if (phase == Phase::kEnded) return CUDA_ERROR_DEINITIALIZED;
   return phase == Phase::kForked ? CUDA_ERROR_NOT_INITIALIZED : CUDA_SUCCESS;
 }
 
-/// Called once cuInit has succeeded. A driver ends by an exit handler that cuInit registers: on an
-/// H200 with driver 580.159.04, objects made before cuInit (globals of the program, as a rule) and
-/// all libraries' destructors get DEINITIALIZED from every call, a wrong or harmless one too;
-/// objects made after it, handlers registered after it, thread-local objects and those of
-/// quick_exit find the driver as it was. Other threads get DEINITIALIZED from the same moment on.
+/// begin_life() is called once cuInit has succeeded. A driver ends by an exit handler that cuInit
+/// registers: on an H200 with driver 580.159.04, every call, a wrong or harmless one too, answers
+/// DEINITIALIZED to the destructors of objects made before cuInit (globals of the program, as a
+/// rule) and of all libraries. Objects made after cuInit, handlers registered after it,
+/// thread-local objects and handlers of quick_exit find the driver usable. Other threads get
+/// DEINITIALIZED from the moment at which that handler runs.
 void begin_life();
 
 /// Follows forks from now on; `locked()` says whether a thread is inside the driver. Idempotent.

@@ -18,12 +18,13 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// "watch FILE": a line for each rule that decides in this process.
+// "watch FILE": appends a line for each rule that decides in this process.
 void note_asked(Rule rule) {
   static std::array<std::atomic<pid_t>, static_cast<std::size_t>(Rule::kCount)> seen_in;
   const pid_t self = getpid();
   if (seen_in[static_cast<std::size_t>(rule)].exchange(self) == self) return;
-  // A line that were missed would leave a mistake untried: better no answer at all.
+  // A line that is missing would make the suite skip a mistake that matters; the process aborts
+  // instead.
   const int file = open(mutation().file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0) std::abort();
   const std::string line = std::to_string(self) + " " + info(rule).id + "\n";

@@ -38,8 +38,8 @@ std::optional<StreamsOption> parse_streams(std::string_view text) {
 
 namespace {
 
-// The device that an entry names; -1: none. Of a number, what comes behind its digits is not
-// looked at. Of a UUID, its beginning is enough if no other device's begins so.
+// The device that an entry names; -1: no device. Of a number only the leading digits count. The
+// beginning of a UUID is enough if no other device's UUID begins so.
 int device_named(std::string_view entry, int count) {
   const std::size_t first = entry.find_first_not_of(" \t");
   if (first == entry.npos) return -1;
@@ -81,8 +81,8 @@ void read_kernel_options(Options& options) {
 
 }  // namespace
 
-// CUDA Programming Guide, CUDA_VISIBLE_DEVICES; what it leaves open as PyTorch reads it
-// (torch/cuda/__init__.py), which wants to know before CUDA starts.
+// The rules are those of the CUDA Programming Guide, CUDA_VISIBLE_DEVICES. Where it is silent, the
+// rules are PyTorch's (torch/cuda/__init__.py), which counts devices before CUDA starts.
 std::vector<int> visible_devices(const char* text, int count) {
   std::vector<int> visible;
   if (!text) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the environment asks of the emulator.
+// The options that the environment gives the emulator.
 #pragma once
 
 #include <cstdint>
@@ -15,37 +15,39 @@ namespace cuvmm::emulator {
 /// When streams do their work: at once, or late, as a seed decides (emulator/objects/queues.h).
 struct StreamsOption {
   bool late = false;
-  std::uint64_t seed = 0;  ///< 0: as late as can be
+  std::uint64_t seed = 0;  ///< 0: each piece of work runs as late as it can
 };
 
 /// CUVMM_PROFILE, CUVMM_DEVICES, CUVMM_DEVICE_MEMORY, CUVMM_MULTICAST_TIMEOUT_MS, CUVMM_STREAMS,
 /// CUVMM_KERNELS and CUVMM_KERNEL_STEPS, read once, by cuInit.
 struct Options {
   std::string profile;              ///< name or TOML path; empty: the newest recorded real driver
-  int devices = 8;                  ///< of the machine, 0..kMaxDevices; 0: it has no GPU
-  std::uint64_t device_memory = 0;  ///< bytes per device; 0: what the profile says
+  int devices = 8;                  ///< of the machine, 0 to kMaxDevices; 0: it has no GPU
+  std::uint64_t device_memory = 0;  ///< bytes per device; 0: the profile's value
   /// How long a bind waits for devices that other processes add.
   unsigned multicast_timeout_ms = 3000;
   StreamsOption streams;
-  bool run_kernels = true;  ///< of which there is PTX; else all are skipped
-  /// Instructions of all threads of a launch, after which it is taken for one that does not end.
+  bool run_kernels = true;  ///< runs kernels that have PTX; false: skips all kernels
+  /// Instructions of all threads of a launch; the emulator ends a launch that executes more,
+  /// because it takes the launch for endless.
   std::uint64_t kernel_steps = 2'000'000'000;
-  std::string error;  ///< one line that says what was expected; empty when all is well
+  std::string
+      error;  ///< one line that says which value was expected; empty when all values are valid
 };
 
 /// Reads the environment; a bad value leaves `error` set and must fail cuInit.
 Options read_options();
 
-/// The devices of a machine with `count` that CUDA_VISIBLE_DEVICES=`text` leaves, in its order; all
-/// of them where `text` is null. An entry that names no device ends the list, and an entry that
-/// comes twice leaves nothing.
+/// The devices of a machine with `count` devices that CUDA_VISIBLE_DEVICES=`text` leaves, in its
+/// order; all devices where `text` is null. An entry that names no device ends the list, and an
+/// entry that comes twice makes the list empty.
 std::vector<int> visible_devices(const char* text, int count);
 
 /// "80G", "512M", "4096": bytes with an optional K, M, G or T (powers of 1024). Nothing when the
-/// text is not that, or does not fit.
+/// text has another form or the number does not fit in 64 bits.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 
-/// "eager", "late", "late:7"; nothing when the text is not that.
+/// "eager", "late", "late:7"; nothing when the text has another form.
 std::optional<StreamsOption> parse_streams(std::string_view text);
 
 }  // namespace cuvmm::emulator

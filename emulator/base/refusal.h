@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the emulator refuses a function that it does not have: it names the function on stderr, once.
+// How the emulator refuses a function that it lacks: it names the function on stderr, once.
 #pragma once
 
 #include <cuda.h>
@@ -8,7 +8,7 @@
 
 namespace cuvmm::emulator {
 
-/// NOT_SUPPORTED, saying of `what` on stderr that it is not emulated, the first time.
+/// Answers NOT_SUPPORTED; the first call also says on stderr that `what` is not emulated.
 CUresult refuse_once(std::atomic<bool>& said, const char* what) noexcept;
 
 }  // namespace cuvmm::emulator

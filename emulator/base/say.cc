@@ -37,7 +37,7 @@ void say(std::string_view text) noexcept {
     const CancelOff no_cancel;
     const WriteSignalsHeld no_signals;
     const iovec line[] = {part("cuvmm emulator: "), part(text), part("\n")};
-    // What a full disk or pipe leaves out is lost.
+    // Output that a full disk or pipe does not take is lost.
     while (writev(STDERR_FILENO, line, std::size(line)) < 0 && errno == EINTR) {
     }
   }
@@ -50,7 +50,7 @@ bool quiet() {
   return !value.empty() && value != "0" && value != "no" && value != "off";
 }
 
-// When the library is loaded; but a program's pre-initialisers may call before that.
+// Runs when the library is loaded; a program's pre-initialisers may call the emulator before that.
 __attribute__((constructor)) void at_load() { remember_stderr(); }
 
 }  // namespace

@@ -19,7 +19,8 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// Whether a file may reach this size; EFBIG if not, as for a program that ignores SIGXFSZ.
+// Whether a file may grow to `end` bytes; sets EFBIG if not, as pwrite does in a program that
+// ignores SIGXFSZ.
 bool allowed(std::uint64_t end) {
   rlimit limit{};
   const bool limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
@@ -56,8 +57,8 @@ bool sys_random(void* out, std::size_t size) {
   return getrandom(out, size, 0) == static_cast<ssize_t>(size);
 }
 
-// The kernel compares 32 bits; syscall() is no cancellation point. Not the private forms: the
-// memory is shared with other processes.
+// The kernel compares 32 bits; syscall() is no cancellation point. The futex operations are not the
+// private ones, because other processes share the memory.
 void sys_wait_while(const std::atomic<std::uint64_t>& number, std::uint64_t seen,
                     std::chrono::nanoseconds time) {
   static_assert(std::endian::native == std::endian::little, "the lower half comes first");

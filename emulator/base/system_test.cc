@@ -33,7 +33,8 @@ TEST(System, AFileTooLargeForTheLimitIsAnErrorAndNoSignal) {
   sys_close(fd);
 }
 
-// Each of them would be a cancellation point, at which a pending cancel ends the thread.
+// Each of these functions of the C library is a cancellation point, at which a pending cancel ends
+// the thread.
 TEST(System, NoCallIsACancellationPoint) {
   pthread_t thread;
   int steps = 0;
@@ -50,7 +51,7 @@ TEST(System, NoCallIsACancellationPoint) {
     sys_wake_all(number);
     sys_close(fd);
     *static_cast<int*>(out) = 1;
-    // A thread that is cancelled in earnest leaves a stack that AddressSanitizer takes offence at.
+    // A thread that is really cancelled leaves a stack that AddressSanitizer reports.
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
     return nullptr;
   };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of entry_points.def without rules. Each has one overload, in the file of its area.
+// The functions of entry_points.def without rules. Each has one overload, in the source file of its
+// area.
 #pragma once
 
 #include "api/calls.h"
@@ -9,7 +10,7 @@ namespace cuvmm::emulator {
 #define CUVMM_BASE(Name, ...) CUresult run_base(const calls::Name&) noexcept;
 #include "api/entry_points.def"
 
-// Nor is a rule about those of area `order`.
+// The entry points of area `order` have no rules either.
 #define CUVMM_DECLARE(Name) CUresult run_base(const calls::Name&) noexcept;
 #define CUVMM_LEAVE_OUT(Name)
 #define CUVMM_ONE_OF_order , CUVMM_DECLARE
@@ -23,7 +24,7 @@ namespace cuvmm::emulator {
 #undef CUVMM_SECOND
 #undef CUVMM_CHOOSE
 
-// No rule covers the ends of contexts, either: the shim follows them.
+// No rule covers the calls that end contexts, either, because the shim follows contexts itself.
 CUresult run_base(const calls::CtxDestroy&) noexcept;
 CUresult run_base(const calls::DevicePrimaryCtxRelease&) noexcept;
 CUresult run_base(const calls::DevicePrimaryCtxReset&) noexcept;

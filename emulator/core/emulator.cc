@@ -27,8 +27,8 @@ bool somebody_is_inside() {
   return false;
 }
 
-// When the library is loaded: later, fork could come in between; but a program's pre-initialisers
-// may call before that.
+// Runs when the library is loaded, because later a fork could come in between; a program's
+// pre-initialisers may call the emulator before that.
 __attribute__((constructor)) void follow_this_process() {
   Emulator::get();
   follow_forks(somebody_is_inside);
@@ -61,7 +61,8 @@ CUresult Emulator::before_init(EntryPoint entry) {
   if (!load_profile_once(read_options())) return CUDA_ERROR_NOT_INITIALIZED;
   const Verdict& verdict = profile.verdict(entry, Rule::kDriverInitialized);
   if (verdict.kind == Verdict::Kind::kCode) return verdict.code;
-  // No driver starts by itself, whatever a profile says: only a mistake lets calls pass here.
+  // No driver initialises itself, whatever a profile says: only a deliberate mistake lets calls
+  // pass here.
   if (!mistake_ || verdict.kind != Verdict::Kind::kAccepts) return CUDA_ERROR_NOT_INITIALIZED;
   return initialize() == CUDA_SUCCESS ? CUDA_SUCCESS : kUnperformed;
 }
@@ -99,7 +100,7 @@ CUresult Emulator::driver_version(int& version) {
   return CUDA_SUCCESS;
 }
 
-// What the rules ask of devices' attributes.
+// Fills in the attributes of devices that rules read.
 static void describe_by(const Profile& profile, int devices, Platform& platform) {
   platform.driver_version = profile.cuda_version;
   const auto ask = [&](int which, int) -> std::optional<int> {
@@ -110,8 +111,9 @@ static void describe_by(const Profile& profile, int devices, Platform& platform)
   describe_devices(devices, ask, platform);
 }
 
-// Who reaches whom of the devices that this process sees. `machine`: by the machine's numbers;
-// empty: all are peers of each other, as over NVLink.
+// For each device that this process sees, a mask of the devices that it reaches. `machine` has
+// these masks by the machine's numbers; where it is empty, all devices are peers of each other, as
+// over NVLink.
 static std::vector<std::uint64_t> reach_among(const std::vector<int>& visible,
                                               const std::vector<std::uint64_t>& machine) {
   std::vector<std::uint64_t> reach(visible.size());
@@ -166,7 +168,7 @@ CUresult Emulator::load() {
   multicast_timeout_ = std::chrono::milliseconds(options.multicast_timeout_ms);
   runs_kernels_ = options.run_kernels;
   kernel_steps_ = options.kernel_steps;
-  // By way of the heap: a model is larger than many a thread's stack.
+  // Constructs the model on the heap, because a model is larger than the stacks of many threads.
   model = std::move(*std::make_unique<Model>(std::move(platform)));
   const std::uint64_t memory = options.device_memory ? options.device_memory : profile.total_memory;
   devices.open(count, memory);
@@ -220,7 +222,7 @@ CUresult Emulator::allocate_plain(Context& context, Size size, Address* address)
 
 CUresult Emulator::allocate_memory(Context* context, Size size, const CUmemAllocationProp& prop,
                                    std::uint64_t pool, Address* address) {
-  constexpr Size kCharge = 512;  // what a driver rounds small allocations up to
+  constexpr Size kCharge = 512;  // the unit in bytes to which a driver rounds small allocations up
   const bool on_device = is_device(prop.location);
   const int device = on_device ? device_of(prop.location) : 0;
   if (size > devices.total(device)) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -254,7 +256,7 @@ CUresult Emulator::allocate_managed(Context& context, Size size, const Pool* poo
     if (preferred.type == CU_MEM_LOCATION_TYPE_DEVICE) prop.location.id = preferred.id;
   }
   const Size pages = (size + kPage - 1) / kPage * kPage;
-  // It counts for no device: managed memory may be larger than one.
+  // The memory counts for no device, because managed memory may be larger than a device's.
   return add_plain({.size = size,
                     .context = &context,
                     .memory = Physical(pages, prop, false, 0, nullptr),

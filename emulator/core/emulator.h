@@ -39,13 +39,13 @@ namespace cuvmm::emulator {
 
 struct Mutation;
 
-/// Everything the driver knows: a plain composition. Each member but the profile owns one kind of
+/// The state of the driver: a plain composition. Each member but the profile owns one kind of
 /// object and keeps it in order by itself, behind private data, so that the entry points of every
-/// area may use it as it stands here; a getter for each would guard nothing. What takes several of
-/// them is a function of this class, or of an area.
+/// area may use the member directly; a getter for each would guard nothing. An operation on several
+/// members is a function of this class, or of an area.
 ///
-/// Whoever touches a member holds `mutex`. Entry points get a reference with it: by locked() and
-/// its kin (emulator/core/locked.h). What may be asked without it says so.
+/// Code that touches a member holds `mutex`. Entry points get a reference together with the lock,
+/// by locked() and its relatives (emulator/core/locked.h). A function that needs no lock says so.
 class Emulator {
  public:
   /// Never destroyed: calls may come from the program's destructors and from threads that outlive
@@ -75,18 +75,19 @@ class Emulator {
   Graphs graphs;
   GraphMemory graph_memory;
 
-  /// What cuInit does; idempotent.
+  /// Does the work of cuInit; idempotent.
   CUresult initialize();
 
-  /// What a call answers that finds the driver not ready(); SUCCESS when it became so, by another
-  /// thread or because a mistake lets the call through, which then initialises. Takes the lock,
-  /// but not where the process forked or ends: its holder may be a thread that never goes on.
+  /// The answer to a call that finds the driver not ready(). SUCCESS when the driver became ready
+  /// meanwhile: another thread called cuInit, or a deliberate mistake lets the call through, and
+  /// the call then initialises. Takes the lock, but not in a process that forked or ends, because
+  /// the holder of the lock may be a thread that never continues.
   CUresult unready(EntryPoint entry);
 
-  /// What cuDriverGetVersion answers, cuInit or not, in a child of fork too; takes the lock.
+  /// The answer of cuDriverGetVersion, before cuInit and in a child of fork too; takes the lock.
   CUresult driver_version(int& version);
 
-  /// The deliberate mistake that the emulator makes (emulator/core/mistake.h); null: none.
+  /// The deliberate mistake that the emulator makes (emulator/core/mistake.h); null: no mistake.
   const Mutation* mistake() const { return mistake_; }
 
   int device_count() const { return devices.count(); }
@@ -98,36 +99,38 @@ class Emulator {
   std::uint64_t kernel_steps() const { return kernel_steps_; }
   bool can_reach(int device, int peer) const;
 
-  /// What the checks may know of a call by this thread: initialised, the context and its device.
+  /// The facts that the checks may use for a call by this thread: whether the driver is
+  /// initialised, the context and its device.
   Facts facts() const;
   /// The calling thread's live context, or null.
   Context* current_context() const;
-  /// What a call answers that needs a context where current_context() is null: one that ended and
-  /// is still current is CONTEXT_IS_DESTROYED.
+  /// The answer to a call that needs a context while current_context() is null:
+  /// CONTEXT_IS_DESTROYED where the current context has ended, and else INVALID_CONTEXT.
   CUresult no_context() const;
 
   /// Frees the physical memory of handles that the model no longer knows.
   void drop_if_dead(Handle handle);
   /// Allocates device memory for cuMemAlloc in `context`; OUT_OF_MEMORY when it does not fit.
   CUresult allocate_plain(Context& context, Size size, Address* address);
-  /// As allocate_plain, with `prop` and on behalf of `pool` (0 none): whoever calls tells it.
+  /// As allocate_plain, with `prop` and on behalf of `pool` (0: no pool). The caller tells the pool
+  /// of the allocation.
   CUresult allocate_memory(Context* context, Size size, const CUmemAllocationProp& prop,
                            std::uint64_t pool, Address* address);
-  /// Allocates managed memory in `context`, which the CPU reaches at its address; of `pool`, unless
-  /// that is null.
+  /// Allocates managed memory in `context`, which the CPU reaches at its address; the memory
+  /// belongs to `pool`, unless that is null.
   CUresult allocate_managed(Context& context, Size size, const Pool* pool, Address* address);
-  /// Gives memory of another process an address; OUT_OF_MEMORY when none is left.
+  /// Gives memory of another process an address; OUT_OF_MEMORY when no address is left.
   PlainAllocation* adopt(Context* context, Size size, Physical&& memory, const IpcBytes& ticket,
                          Size offset = 0);
   /// Ends every plain allocation that belongs to a context.
   void free_plain_of(const Context& context);
 
-  /// The host bytes behind [address, address + *run), with *run cut to what is contiguous: a
-  /// mapping, a plain allocation, or host memory itself. Null: device address space with nothing
-  /// behind it, or the host ran out of memory.
+  /// The host bytes behind [address, address + *run), with *run cut to the contiguous part: a
+  /// mapping, a plain allocation, or host memory itself. Null: the address is device address space
+  /// without memory behind it, or the host has no memory left.
   char* resolve(Address address, Size* run);
-  /// The multicast object mapped at an address, its offset there, and *run cut to the mapping; null
-  /// when there is none.
+  /// The multicast object mapped at an address, with *offset set to its offset there and *run cut
+  /// to the mapping; null when no multicast object is mapped there.
   const Team* team_at(Address address, Size* run, Size* offset) const;
 
  private:

@@ -21,7 +21,7 @@ struct Signature<CUresult(Parameters...)> {
 
 }  // namespace cuvmm::emulator::detail
 
-// The parameters of a function of these types, by numbers, and their names.
+// Declares a parameter of a function by its number: the type, and a name.
 #define CUVMM_TAKES(f, i) \
   ::cuvmm::emulator::detail::Signature<decltype(f)>::template Parameter<i> a##i
 #define CUVMM_TAKES_1(f) CUVMM_TAKES(f, 0)
@@ -49,9 +49,9 @@ struct Signature<CUresult(Parameters...)> {
 #define CUVMM_TENTH_(a, b, c, d, e, f, g, h, i, j, count, ...) count
 #define CUVMM_HOW_MANY(...) CUVMM_TENTH_(__VA_ARGS__, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 
-/// CUVMM_DRIVER_FUNCTION(cuFoo, int* out, ...) { body }: the exported function cuFoo, of one to ten
-/// parameters. A call that it refuses is logged. The C++ name differs from the symbol, because
-/// <cuda.h> declares and #defines many of them in its own ways.
+/// CUVMM_DRIVER_FUNCTION(cuFoo, int* out, ...) { body }: the exported function cuFoo, with one to
+/// ten parameters. A call that the body refuses is logged. The C++ name differs from the symbol,
+/// because <cuda.h> declares and #defines many of the symbols in its own ways.
 #define CUVMM_DRIVER_FUNCTION(symbol, ...)                                                  \
   static CUresult answer_##symbol(__VA_ARGS__);                                             \
   extern "C" __attribute__((visibility("default")))                                         \
@@ -63,7 +63,7 @@ struct Signature<CUresult(Parameters...)> {
   }                                                                                         \
   static CUresult answer_##symbol([[maybe_unused]] __VA_ARGS__)
 
-/// Exports one more name for a function defined in the same file.
+/// Exports a second name for a function defined in the same file.
 #define CUVMM_DRIVER_ALIAS(symbol, target)                                  \
   extern "C" decltype(emulated_##target) emulated_##symbol __asm__(#symbol) \
       __attribute__((visibility("default"), alias(#target)))

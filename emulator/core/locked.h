@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an entry point gets at the emulator: under its one lock, once it is initialised.
+// How an entry point gets access to the emulator: under its one lock, once the emulator is
+// initialised.
 #pragma once
 
 #include <mutex>
@@ -10,7 +11,7 @@
 namespace cuvmm::emulator {
 
 /// Runs `body` under the emulator's lock, once cuInit has succeeded; no exception leaves. `entry`
-/// is the entry point, where the profile may have an answer of its own for calls before cuInit.
+/// is the entry point, for which the profile may have a special answer before cuInit.
 template <class Body>
 CUresult locked(Body&& body, EntryPoint entry = EntryPoint::kCount) noexcept {
   Emulator& e = Emulator::get();
@@ -36,7 +37,8 @@ CUresult with_context(Body&& body) noexcept {
   });
 }
 
-/// As locked(), for calls that need no context, but refuse one that has ended and is still current.
+/// As locked(), for calls that need no context, but refuse a context that has ended and is still
+/// current.
 template <class Body>
 CUresult with_no_ended_context(Body&& body) noexcept {
   return locked([&](Emulator& e) -> CUresult {

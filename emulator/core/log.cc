@@ -15,8 +15,9 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// Written by one thread at a time, as a rule: a number is taken by one thread, and would have to be
-// overtaken by a hundred others while it is written. `number` says whose the rest is.
+// A slot of the log. One thread at a time writes a slot, as a rule: each number belongs to one
+// thread, and a hundred other threads would have to overtake that thread while it writes. `number`
+// says which refusal the other members belong to.
 struct Refusal {
   std::atomic<std::uint32_t> number{~0u};
   std::atomic<const char*> function{nullptr};
@@ -46,7 +47,7 @@ int sentence(char* text, std::size_t size, const char* function, int result) {
 }  // namespace
 
 void log_refusal(const char* function, CUresult result) noexcept {
-  // An H200 with driver 580.159.04 says nothing of calls before cuInit.
+  // An H200 with driver 580.159.04 logs no calls before cuInit.
   if (ended() || result == CUDA_ERROR_NOT_INITIALIZED) return;
   const std::uint32_t number = g_next.fetch_add(1, std::memory_order_relaxed);
   timespec now{};
@@ -110,7 +111,7 @@ std::string lines(std::uint32_t since) {
                   at.tm_min, at.tm_sec, refusal.milliseconds.load(std::memory_order_relaxed),
                   static_cast<unsigned long long>(refusal.thread.load(std::memory_order_relaxed)),
                   said);
-    // Overwritten meanwhile: it may be of two calls.
+    // Another thread overwrote the slot meanwhile: the text may mix two calls.
     if (refusal.number.load(std::memory_order_acquire) == number) text += line;
   }
   return text;

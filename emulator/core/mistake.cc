@@ -11,7 +11,7 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// Replaces shared memory by a copy of its contents, so that it is not shared any more.
+// Replaces shared memory by a copy of its contents, so that the memory is not shared any more.
 void unshare(Physical& memory) {
   Physical copy(memory.size(), memory.prop(), true, 0, nullptr);
   char* const to = copy.touch(0, copy.size());

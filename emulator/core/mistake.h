@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a deliberate mistake (emulator/base/mutation.h) meets the calls: behind each of them, and
-// nowhere else. What the mistake changes of the rules' answers is in the profile already.
+// Where a deliberate mistake (emulator/base/mutation.h) takes effect: after each call, and nowhere
+// else. The profile already contains the mistake's changes to the rules' answers.
 #pragma once
 
 #include "emulator/base/mutation.h"
@@ -9,14 +9,14 @@
 
 namespace cuvmm::emulator {
 
-/// What a call that was performed does beside that: most calls nothing.
+/// Makes the deliberate mistake in a call that was performed; in most calls there is none to make.
 template <class CallStruct>
 void slip(Emulator&, const Mutation&, const CallStruct&) {}
-/// Memory of another process is a copy of what it held instead of being shared.
+/// Replaces the shared memory of another process by a copy of its contents.
 void slip(Emulator& e, const Mutation& mistake, const calls::MemImportFromShareableHandle& call);
 void slip(Emulator& e, const Mutation& mistake, const calls::IpcOpenMemHandle& call);
 
-/// The answer to a call of which performing it answered `result`; `passed`: the rules that it
+/// The answer to a call that perform() answered with `result`; `passed`: the rules that the call
 /// breaks and that nothing refused.
 template <class CallStruct>
 CUresult mistaken(Emulator& e, const CallStruct& call, const Violations& passed, CUresult result) {

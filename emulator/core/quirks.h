@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the areas ask for what the profile's driver does beyond the rules
+// How the areas query the behaviours of the profile's driver that the rules do not describe
 // (rulebook/profile/quirk.h).
 #pragma once
 
@@ -9,13 +9,14 @@
 
 namespace cuvmm::emulator {
 
-/// What the profile's driver answers where `holds` is what its quirk is about.
+/// The answer of the profile's driver to a call to which its quirk applies (`holds`); nothing where
+/// the driver lacks the quirk.
 inline std::optional<CUresult> answer(const Emulator& e, Quirk quirk, bool holds) {
   if (!holds || !e.profile.has(quirk)) return std::nullopt;
   return info(quirk).code;
 }
 
-/// Whether the profile says that devices lack what this CUdevice_attribute is about.
+/// Whether the profile says that devices lack the feature of this CUdevice_attribute.
 inline bool lacks(const Emulator& e, int attribute) {
   return e.profile.attribute(attribute, e.device_count()) == 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an area tells the model of a call that succeeded.
+// How an area reports a successful call to the model.
 #pragma once
 
 #include "emulator/core/emulator.h"
@@ -7,7 +7,7 @@
 
 namespace cuvmm::emulator {
 
-/// Of a call that gives up nothing, and hence has begun nothing.
+/// Records a call that gives up no object, so that no begin() precedes it.
 template <class CallStruct>
 void record_in_model(Emulator& e, const CallStruct& call, const Facts& facts) {
   ChangeOf<CallStruct> nothing_begun;

@@ -13,12 +13,13 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// `gives_up`: whether work that waits is left to somebody else.
+// Runs the work on the calling thread until it is ready. `gives_up()` says whether to leave waiting
+// work to the queue.
 template <class Predicate>
 CUresult run_now(Emulator& e, const Work& work, Predicate gives_up) {
   CUresult result = work(e);
   if (result != CUDA_ERROR_NOT_READY || Queues::inside()) return result;
-  // Another thread of this process may be the one that is waited for: it needs the lock.
+  // Another thread of this process may be about to end the wait: it needs the lock.
   const auto end = std::chrono::steady_clock::now() + Queues::kLongestWait;
   while (result == CUDA_ERROR_NOT_READY && !gives_up()) {
     if (std::chrono::steady_clock::now() >= end) return CUDA_ERROR_TIMEOUT;
@@ -48,14 +49,15 @@ CUresult queue(Emulator& e, CUstream stream, Work&& work, bool wait, WorkId* las
 
 }  // namespace
 
-// Here, not in queues.cc: it lets go of the lock, and so has to know the emulator.
+// Defined here, not in queues.cc, because it releases the emulator's lock and so needs the class
+// Emulator.
 CUresult Queues::finish(Emulator& e, const std::vector<WorkId>& wanted) {
   const auto all_done = [&] {
     return std::all_of(wanted.begin(), wanted.end(), [this](WorkId id) { return done(id); });
   };
   auto since = std::chrono::steady_clock::now();
   while (!all_done()) {
-    // Where nothing of it can run, other work may be what it waits for, or another thread.
+    // Where no wanted work can run, it may wait for other work or for another thread.
     if (pass(e, wanted) || run_any(e)) {
       since = std::chrono::steady_clock::now();
       continue;
@@ -113,7 +115,7 @@ CUresult wait_for(Emulator& e, const Lane& lane) {
   if (!Queues::late()) return CUDA_SUCCESS;
   const Queues::Held held = e.queues.held(lane);
   CUresult result = e.queues.finish(e, e.queues.pending(lane));
-  // What an event was recorded behind may be over by now.
+  // The legacy work that the event's record was held for may be done by now.
   if (result == CUDA_SUCCESS && e.queues.done(held.by)) {
     result = e.queues.finish(e, {held.record});
   }
@@ -130,7 +132,7 @@ CUresult submit_calls(Emulator& e, CUstream stream, Work work, WorkId* last) {
   if (Queues::late() && !Queues::inside()) return queue(e, stream, std::move(work), false, last);
   const CUresult result = run_now(e, work, [] { return HostCall::any_away(); });
   if (result != CUDA_ERROR_NOT_READY || Queues::inside()) return result;
-  // Meanwhile the lock was free: what `last` points to may have ended.
+  // The lock was free meanwhile: the objects that `last` points to may have ended.
   const CUresult queued = queue(e, stream, std::move(work), false);
   if (queued == CUDA_SUCCESS) e.queues.hold_up();
   return queued;

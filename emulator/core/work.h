@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an entry point gives work to a stream. With CUVMM_STREAMS=eager, which is the default, it is
-// done before submit() returns, and nothing is ever queued (queues.h).
+// How an entry point gives work to a stream. With CUVMM_STREAMS=eager, which is the default, the
+// work is done before submit() returns, and nothing is ever queued (queues.h).
 #pragma once
 
 #include <cuda.h>
@@ -12,34 +12,36 @@
 
 namespace cuvmm::emulator {
 
-/// The stream behind a handle, for the calling thread: null is the legacy stream, or under a name
-/// for per-thread default streams the thread's own. Nothing where it is no stream, or a default one
-/// and no context is current.
+/// The lane of a stream's handle for the calling thread: null is the legacy stream, or in a
+/// function for per-thread default streams the thread's own stream. Nothing where the handle is no
+/// stream, or is a default stream while no context is current.
 std::optional<Lane> lane_of(Emulator& e, CUstream stream);
 
-/// Gives work to a stream, and returns before it is done. Eager: what the work answers; work that
-/// waits for somebody (NOT_READY) holds up the caller, ten seconds at most, and then is TIMEOUT.
-/// Late: INVALID_HANDLE for what is no stream, and the fault of a context that has one. The work
-/// outlives the call: it owns all that it looks at, and looks up again what may have ended.
-/// `last`: it comes after that work as well, and is then what that names.
+/// Gives work to a stream, and returns before the work is done. Eager: returns the work's answer;
+/// while the work waits (NOT_READY) the caller waits too, ten seconds at most, and then gets
+/// TIMEOUT. Late: INVALID_HANDLE for a handle that is no stream, and the fault of a context that
+/// has one. The work outlives the call: it owns all objects that it reads, and looks up again the
+/// objects that may have ended. `last`: the work comes after that work as well; submit() sets it to
+/// the new work.
 CUresult submit(Emulator& e, CUstream stream, Work work, WorkId* last = nullptr);
-/// As submit(), and waits until it is done.
+/// As submit(), and waits until the work is done.
 CUresult submit_and_wait(Emulator& e, CUstream stream, Work work);
 
-/// Waits for all work of a stream, or of a context, and answers its fault if it has one.
+/// Waits for all work of a stream, or of a context, and answers the context's fault if it has one.
 CUresult wait_for(Emulator& e, const Lane& lane);
 CUresult wait_for(Emulator& e, const Context& context);
 
-/// As submit(), for work that calls functions of the program and owns all that it looks at. Eager:
-/// where such a function waits for the program, the rest is queued, as is what comes next, until
-/// all of it is done.
+/// As submit(), for work that calls functions of the program and owns all objects that it reads.
+/// Eager: where such a function waits for the program, the rest of the work is queued, and so is
+/// later work, until all of it is done.
 CUresult submit_calls(Emulator& e, CUstream stream, Work work, WorkId* last = nullptr);
 
-/// Calls a function of the program from inside work: without the lock, as nobody's work. NOT_READY:
-/// it did not come back yet.
+/// Calls a function of the program from inside work: without the lock, and with Queues::inside()
+/// false. NOT_READY: the function did not return yet.
 CUresult call_program(Emulator& e, HostCall& call);
 
-/// Where work of several operations goes on, where it is a part of other work; null elsewhere.
+/// Points to the number of the operation at which work of several operations resumes, where that
+/// work is a part of other work; null elsewhere.
 std::size_t*& resumed_operation();
 
 /// Whether this thread is in a function whose name is for per-thread default streams.

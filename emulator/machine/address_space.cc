@@ -15,8 +15,9 @@ namespace {
 constexpr std::uint64_t kTi = std::uint64_t{1} << 40;
 constexpr std::uint64_t kGi = std::uint64_t{1} << 30;
 // A driver's own blocks lie between those of the program: on the H200 the first free granule was
-// followed by 36 taken ones (observation reserve/many-adjacent), so neighbours are not to be relied
-// on, and a mapping that runs past the end of its reservation may or may not hit something.
+// followed by 36 taken ones (observation reserve/many-adjacent). So a program cannot rely on
+// neighbours, and a mapping that runs past the end of its reservation may or may not touch another
+// one.
 constexpr std::uint64_t kFirstHole = kGranule;
 constexpr std::uint64_t kDriverBlock = 36 * kGranule;
 
@@ -29,18 +30,18 @@ std::uint64_t map_inaccessible(std::uint64_t size) {
   return at == MAP_FAILED ? 0 : reinterpret_cast<std::uint64_t>(at);
 }
 
-// As map_inaccessible, at `wish` or nowhere; 0: it is taken, or there is no wish.
+// As map_inaccessible, at `wish` exactly; 0: the address is taken, or `wish` is 0.
 std::uint64_t map_inaccessible_at(std::uint64_t wish, std::uint64_t size) {
   if (wish == 0) return 0;
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
   void* const at = mmap(reinterpret_cast<void*>(wish), size, PROT_NONE, kFlags, -1, 0);
   if (at == reinterpret_cast<void*>(wish)) return wish;
-  // A kernel from before the flag takes the address for a hint.
+  // A kernel older than the flag treats the address as a hint.
   if (at != MAP_FAILED) munmap(at, size);
   return 0;
 }
 
-// Where a seed puts the arena, so that one seed gives out the same addresses in each run.
+// The arena's address for a seed: a seed gives out equal addresses in each run.
 std::uint64_t place_of(std::uint64_t seed) {
   constexpr std::uint64_t kLowest = 16 * kTi, kPlaces = 12, kApart = 5 * kTi;
   return kLowest + seed % kPlaces * kApart;
@@ -60,12 +61,12 @@ bool AddressSpace::open(std::uint64_t wish) {
   const bool tsan = is_loaded("__tsan_init");
   if (tsan) largest_ = 512 * kGi;
   // AddressSanitizer has no shadow for low addresses, though it may leave them free
-  // (protect_shadow_gap=0): there, code of the program must not reach memory of the host.
+  // (protect_shadow_gap=0): instrumented code must not access memory there.
   if (is_loaded("__asan_init")) wish = 0;
   if (hostile_driver().seed != 0 && !tsan) wish = place_of(hostile_driver().seed);
   const std::uint64_t most = tsan ? 256 * kGi : 4 * kTi;
-  // A smaller arena at the wish comes before a larger one elsewhere, because other low mappings,
-  // such as Go's heap at 0xc000000000, leave enough room below them.
+  // Tries a smaller arena at the wish before a larger arena elsewhere, because other low mappings,
+  // such as Go's heap at 0xc000000000, leave enough space below them.
   for (std::uint64_t size = most; wish && size >= 256 * kGi; size /= 4) {
     if (begin_at(map_inaccessible_at(wish, size), size)) return true;
   }
@@ -90,7 +91,8 @@ bool AddressSpace::begin_at(std::uint64_t at, std::uint64_t size) {
 std::optional<std::uint64_t> AddressSpace::take(std::uint64_t size, std::uint64_t alignment,
                                                 std::uint64_t hint) {
   alignment = std::max(alignment, kGranule);
-  // What is reserved without an alignment can be mapped all the same.
+  // An address that the program reserved without an alignment must be mappable with large granules,
+  // too.
   if (hostile_driver().large_granules)
     alignment = std::max(alignment, HostileDriver::kTimesLarger * kGranule);
   if (size == 0 || size > largest_) return std::nullopt;
@@ -118,8 +120,8 @@ std::optional<std::uint64_t> AddressSpace::take(std::uint64_t size, std::uint64_
 
 std::uint64_t AddressSpace::place_in(std::uint64_t base, std::uint64_t hole, std::uint64_t size,
                                      std::uint64_t alignment) const {
-  // In the arena only, of which the upper half is always left. Regions beside it come when it is
-  // full.
+  // Ranges begin above this address in the arena only, whose upper half always stays usable. Ranges
+  // that do not fit get a region beside the arena.
   const bool in_arena = base >= arena_ && base - arena_ < arena_size_;
   const std::uint64_t begin =
       in_arena ? arena_ + hostile_driver().begin_of_ranges(arena_size_ / 2) : base;
@@ -147,7 +149,7 @@ void AddressSpace::carve(std::map<std::uint64_t, std::uint64_t>::iterator hole, 
       free_.erase(hole);
       return;
     }
-    // The node is kept: taking from the front of a hole allocates nothing.
+    // Reuses the map's node, so that taking from the front of a hole allocates nothing.
     auto node = free_.extract(hole);
     node.key() = base + size;
     node.mapped() = tail;
@@ -160,7 +162,7 @@ void AddressSpace::carve(std::map<std::uint64_t, std::uint64_t>::iterator hole, 
 
 std::optional<std::uint64_t> AddressSpace::take_region(std::uint64_t size,
                                                        std::uint64_t alignment) {
-  // A mapping is page-aligned already; ask for what it takes to align it further.
+  // A mapping is page-aligned already; maps the extra bytes that a larger alignment needs.
   const std::uint64_t slack = alignment == kGranule ? 0 : alignment;
   if (slack > largest_ || size > largest_ - slack) return std::nullopt;
   const std::uint64_t total = size + std::max(slack, kGranule);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device address space: reserved, inaccessible host address space that hands out ranges.
+// The device address space: reserved, inaccessible host address space, from which ranges are given
+// out.
 #pragma once
 
 #include <cstdint>
@@ -10,38 +11,40 @@
 
 namespace cuvmm::emulator {
 
-/// Hands out 2 MiB granules of one arena, and maps a region of its own for what does not fit there.
-/// All of it is PROT_NONE: host code that touches a device address faults, as on a GPU. Not
-/// thread-safe; all sizes and addresses in bytes.
+/// Gives out ranges of 2 MiB granules from one arena, and maps a separate region for a range that
+/// does not fit there. All of the address space is PROT_NONE: host code that touches a device
+/// address faults, as on a GPU. Not thread-safe; all sizes and addresses in bytes.
 class AddressSpace {
  public:
-  /// Size and alignment together; a larger request is refused (measured: 64 TiB works, 128 does
-  /// not).
+  /// Size and alignment together; take() refuses a larger request (measured: 64 TiB works, 128 TiB
+  /// does not).
   static constexpr std::uint64_t kLargest = std::uint64_t{1} << 46;
 
   /// Reserves the arena, at `wish` if that is free (a multiple of kGranule; 0: wherever the system
-  /// has room); false when the process has no address space left. Idempotent.
+  /// has space); false when the process has no address space left. Idempotent.
   bool open(std::uint64_t wish = 0);
 
-  /// A free range of `size` bytes (rounded up to granules) at a multiple of `alignment` (0 or a
-  /// power of two; at least kGranule is used). `hint` is honoured when it is free inside the arena.
+  /// Takes a free range of `size` bytes (rounded up to granules) at a multiple of `alignment` (0 or
+  /// a power of two; at least kGranule is used). `hint` is honoured when it is free inside the
+  /// arena.
   std::optional<std::uint64_t> take(std::uint64_t size, std::uint64_t alignment,
                                     std::uint64_t hint);
   /// Ends a range that take() returned for this size.
   void give_back(std::uint64_t base, std::uint64_t size);
 
-  /// Whether [base, base + size) is device address space, free or not.
+  /// Whether [base, base + size) is device address space, free or taken.
   bool owns(std::uint64_t base, std::uint64_t size) const;
-  /// Whether a byte of [base, base + size) is held by the driver itself.
+  /// Whether a byte of [base, base + size) belongs to the block of the driver itself.
   bool reserved_by_driver(std::uint64_t base, std::uint64_t size) const;
   /// Makes a range inaccessible again after something was mapped over it.
   void seal(std::uint64_t base, std::uint64_t size) const;
 
  private:
-  /// Whether an arena of `size` bytes now begins at `at`, which is 0 where the system refused it.
+  /// Makes the `size` bytes at `at` the arena; false where `at` is 0, because the system refused
+  /// the mapping.
   bool begin_at(std::uint64_t at, std::uint64_t size);
   std::optional<std::uint64_t> take_region(std::uint64_t size, std::uint64_t alignment);
-  /// Where in a hole the next range begins; 0: nowhere.
+  /// The address in a hole at which the next range begins; 0: the range does not fit.
   std::uint64_t place_in(std::uint64_t base, std::uint64_t hole, std::uint64_t size,
                          std::uint64_t alignment) const;
   void carve(std::map<std::uint64_t, std::uint64_t>::iterator hole, std::uint64_t base,
@@ -53,10 +56,10 @@ class AddressSpace {
   std::uint64_t arena_size_ = 0;
   std::uint64_t largest_ = kLargest;
   std::uint64_t fresh_ =
-      0;  ///< where no address below is given out any more (emulator/hostile/hostile_driver.h)
+      0;  ///< no range begins below this address any more (emulator/hostile/hostile_driver.h)
 };
 
-/// A range that take() returned, until the last of those who share it lets it go.
+/// A range that take() returned. The last of the SharedRange objects that share it gives it back.
 class SharedRange {
  public:
   SharedRange(AddressSpace& space, std::uint64_t base, std::uint64_t size)

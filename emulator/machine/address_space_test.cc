@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kG = kGranule;
 
-/// Whether `body` is true in a child of this process, which keeps the address space that it has.
+/// Whether `body` is true in a child of this process, which has a copy of its address space.
 template <class Body>
 bool in_child(Body&& body) {
   const pid_t child = fork();
@@ -123,7 +123,7 @@ TEST_F(AddressSpaceTest, NothingInItIsAccessible) {
   FAIL() << "not mapped at all";
 }
 
-// Low addresses are free in a test's process, but for AddressSanitizer's.
+// Low addresses are free in a test's process, except under AddressSanitizer.
 constexpr std::uint64_t kWish = 0x302000000;
 
 bool mapped_by_us(std::uint64_t at, std::uint64_t size) {
@@ -155,7 +155,7 @@ TEST(AddressSpaceAt, IsElsewhereWhereTheWishIsTaken) {
 TEST(AddressSpaceAt, IsSmallerWhereSomethingLiesAboveTheWish) {
   if (dlsym(RTLD_DEFAULT, "__asan_init")) GTEST_SKIP() << "AddressSanitizer keeps low addresses";
   const auto opened = in_child([] {
-    // Go's heap begins there.
+    // Go's heap begins at this address.
     AddressSpace space;
     return mapped_by_us(0xc000000000, kPage) && space.open(kWish) &&
            space.take(kG, 0, 0) == kWish && !space.owns(0xc000000000, 1);

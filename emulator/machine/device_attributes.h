@@ -6,9 +6,9 @@
 
 namespace cuvmm::emulator {
 
-/// Value of a CUdevice_attribute for a GPU of the Hopper generation: what clients ask for to size
-/// their launches, though nothing is launched here. 0 for known attributes of features the emulator
-/// lacks, nothing for numbers that no CUDA version up to 13.5 defines.
+/// Value of a CUdevice_attribute for a GPU of the Hopper generation, which clients read to size
+/// their launches. 0 for known attributes of features that the emulator lacks, nothing for numbers
+/// that no CUDA version up to 13.5 defines.
 std::optional<int> default_attribute(int attribute);
 
 }  // namespace cuvmm::emulator

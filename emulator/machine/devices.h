@@ -8,7 +8,7 @@
 
 namespace cuvmm::emulator {
 
-/// Bytes throughout. A device is named by its number, which must be valid().
+/// All sizes in bytes. A device is named by its number, which must be valid().
 class Devices {
  public:
   void open(int count, std::uint64_t memory) {
@@ -26,7 +26,7 @@ class Devices {
   std::uint64_t free(int device) const {
     return of(device).total - std::min(used(device), total(device));
   }
-  /// What counts the bytes in use: an allocation adds its own while it lives.
+  /// The counter of the device's bytes in use: an allocation adds its size while it lives.
   std::uint64_t* account(int device) { return &devices_[static_cast<std::size_t>(device)].used; }
 
  private:

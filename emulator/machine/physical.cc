@@ -42,8 +42,9 @@ std::uint64_t next_id() {
   return ++last;
 }
 
-// Which pages from `at` on exist: to look at another one would make it. Empty where nobody can
-// tell: mincore() does not name pages that were swapped out.
+// A byte for each page from `at` on, which is odd where the page exists: to read a page that does
+// not exist would create it. Empty where the kernel cannot tell, because mincore() does not report
+// pages that were swapped out.
 std::vector<unsigned char> pages_there(char* at, std::uint64_t size) {
   struct sysinfo machine {};
   if (sysinfo(&machine) != 0 || machine.totalswap != 0) return {};
@@ -52,7 +53,8 @@ std::vector<unsigned char> pages_there(char* at, std::uint64_t size) {
   return there;
 }
 
-// Copies what is not zero: a page of zeroes would cost memory that was never used.
+// Copies only pages that are not zero, because a copied page of zeroes would cost memory that was
+// never used.
 void copy_pages(char* to, const char* from, const Touched::Span& span, std::uint64_t size) {
   static constexpr char kZero[kPage] = {};
   const std::uint64_t end = std::min(span.end, size);
@@ -62,7 +64,7 @@ void copy_pages(char* to, const char* from, const Touched::Span& span, std::uint
   }
 }
 
-// The same of memory that the CPU may have touched anywhere.
+// Copies memory in which the CPU may have touched any page.
 void copy_all(char* to, char* from, std::uint64_t size) {
   const std::vector<unsigned char> there = pages_there(from, size);
   if (there.empty()) return copy_pages(to, from, {0, size}, size);
@@ -195,7 +197,7 @@ char* Physical::touch(std::uint64_t offset, std::uint64_t size) {
     fd = descriptor();
     if (fd < 0 && had) return nullptr;  // the program closed it
     if (fd < 0) {
-      // No descriptors left, or RLIMIT_FSIZE: a GPU has memory all the same.
+      // No descriptor is left, or RLIMIT_FSIZE is too low: a GPU would still have the memory.
       shared_ = false;
       touched_.add(offset, offset + size);
     }
@@ -228,18 +230,19 @@ int Physical::create_descriptor() {
   return fd;
 }
 
-// Each export is a description of its own with a shared lock, which ends when the last copy of the
-// descriptor does: an exclusive lock of ours then succeeds.
+// Each export is an open file description of its own with a shared lock, which ends when the last
+// copy of the descriptor does: an exclusive lock by this process then succeeds.
 int Physical::export_descriptor() {
   const int fd = descriptor();
   if (fd < 0) return -1;
   char path[32];
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   const int exported = sys_open(path, O_RDWR | O_CLOEXEC);
-  if (exported < 0) return fcntl(fd, F_DUPFD_CLOEXEC, 0);  // no /proc: nothing is known of it
+  if (exported < 0)
+    return fcntl(fd, F_DUPFD_CLOEXEC, 0);  // without /proc held_elsewhere() does not see this copy
   exported_ = flock(exported, LOCK_SH | LOCK_NB) == 0 || exported_;
   if (!hostile_driver().high_descriptors) return exported;
-  // Programs that keep a number in eight bits have fewer.
+  // Programs that store a descriptor's number in eight bits cannot hold this number.
   constexpr int kHigh = 300;
   const int high = fcntl(exported, F_DUPFD_CLOEXEC, kHigh);
   if (high < 0) return exported;
@@ -255,8 +258,9 @@ bool Physical::held_elsewhere() {
   return false;
 }
 
-// The memory was anonymous so far: moves its contents. To look at a page that nobody touched would
-// make it; what the CPU touched is not known.
+// The memory was anonymous so far: moves its contents into the file. Only touched pages are read,
+// because to read another page would create it; where the CPU reaches the memory, copy_all() finds
+// the pages, because nothing records the CPU's accesses.
 bool Physical::move_into(int fd) {
   constexpr int kFlags = MAP_SHARED | MAP_NORESERVE;
   void* at = mmap(nullptr, size_, PROT_READ | PROT_WRITE, kFlags, fd, 0);

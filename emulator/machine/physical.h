@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Physical memory of the emulated machine: host memory that exists once it is touched or exported.
+// Physical memory of the emulated machine: host memory that is created once it is touched or
+// exported.
 #pragma once
 
 #include <cuda.h>
@@ -15,39 +16,41 @@ namespace cuvmm::emulator {
 /// against `account` (bytes in use of a device, may be null) while it lives. Zero-filled at first.
 class Physical {
  public:
-  /// `shared` memory is a memfd from the start where the process may have one; other memory becomes
-  /// one if a descriptor is asked for.
+  /// `shared` memory is a memfd from the start, unless the process cannot have one; other memory
+  /// becomes a memfd at the first descriptor().
   Physical(std::uint64_t size, const CUmemAllocationProp& prop, bool shared, std::uint64_t charge,
            std::uint64_t* account);
-  /// Memory of an imported descriptor, which this takes over; describe() says what it is.
+  /// Memory of an imported descriptor, which this object takes over; the caller gives its size and
+  /// properties to describe().
   explicit Physical(int fd);
   Physical(Physical&& other) noexcept;
   Physical& operator=(Physical&&) = delete;
   ~Physical();
 
-  /// Its bytes, of which those of [offset, offset + size) are read and written; null when the host
-  /// has no memory left, or the program closed the descriptor of memory that nobody here touched.
+  /// The bytes of the whole memory, of which the caller reads and writes [offset, offset + size);
+  /// null when the host has no memory left, or when the program closed the descriptor of memory
+  /// that this process never touched.
   char* touch(std::uint64_t offset, std::uint64_t size);
-  /// Fills its beginning, up to 16 MiB, with what nobody expects: new memory is not zero by any
-  /// promise.
+  /// Fills the first bytes, up to 16 MiB, with unexpected values, because no document promises that
+  /// new memory is zero.
   void poison();
-  /// The memfd behind it, with the trailer of emulator/machine/shareable.h; -1 on failure, as after
-  /// the program closed it. Not a copy.
+  /// The memfd behind the memory, with the trailer of emulator/machine/shareable.h; -1 on failure,
+  /// as after the program closed it. Not a copy.
   int descriptor();
-  /// A new descriptor of its memfd for somebody else; -1 on failure.
+  /// A new descriptor of the memfd, to be given to the program; -1 on failure.
   int export_descriptor();
-  /// Whether a descriptor of export_descriptor(), or a copy of one, or what was mapped through it,
-  /// is still there, in any process.
+  /// Whether any process still has a descriptor of export_descriptor(), a copy of it, or a mapping
+  /// made through it.
   bool held_elsewhere();
-  /// Keeps its bytes at `at`, over what is there, where the CPU and touch() reach them; false on
-  /// failure. Before anything but touch() and poison() is asked of it; whoever owns the place seals
-  /// it afterwards.
+  /// Moves the bytes to `at`, over the mapping there, where the CPU and touch() reach them; false
+  /// on failure. Called before any other function but touch() and poison(); the owner of the
+  /// address range seals it afterwards.
   bool place_at(std::uint64_t at);
-  /// Maps its first `size` bytes at `at`, over what is there, with these PROT_* flags; false on
+  /// Maps the first `size` bytes at `at`, over the mapping there, with these PROT_* flags; false on
   /// failure.
   bool map_at(std::uint64_t at, std::uint64_t size, int protection);
 
-  /// Says what an imported descriptor holds, before anything else is asked of it.
+  /// Sets the size and properties of an imported descriptor, before any other call.
   void describe(std::uint64_t size, const CUmemAllocationProp& prop);
 
   std::uint64_t size() const { return size_; }
@@ -68,8 +71,9 @@ class Physical {
   Descriptor file_;
   char* bytes_ = nullptr;
   bool exported_ = false;
-  bool placed_ = false;  ///< bytes_ is where somebody else's address space is
-  Touched touched_;      ///< before it was shared; all else is still zero
+  bool placed_ = false;  ///< bytes_ lies in an address range that another object owns
+  Touched
+      touched_;  ///< spans touched before the memory became a memfd; all other bytes are still zero
   std::uint64_t id_;
   std::uint64_t charge_ = 0;
   std::uint64_t* account_ = nullptr;

@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kBytes = 4096;
 constexpr char kMagic[16] = "cuvmm-semaphore";
 constexpr std::uint32_t kVersion = 1;
-// The size must not change under a mapping (SIGBUS), nor the seals; the counter stays writable.
+// Neither the size nor the seals may change under a mapping (SIGBUS); the counter stays writable.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 

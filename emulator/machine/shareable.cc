@@ -24,7 +24,7 @@ namespace {
 constexpr std::uint64_t kTrailerPage = kPage;
 constexpr char kMagic[16] = "cuvmm-shareable";
 constexpr std::uint32_t kVersion = 1;
-// The size must not change under a mapping (SIGBUS), nor the seals; the data stays writable.
+// Neither the size nor the seals may change under a mapping (SIGBUS); the data stays writable.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 constexpr int kSealFutureWrite = 0x10;  // F_SEAL_FUTURE_WRITE, which older headers lack
 
@@ -45,15 +45,15 @@ constexpr std::uint32_t version_of(ShareableKind kind) {
   return kVersion | static_cast<std::uint32_t>(kind) << 16;
 }
 
-// Memory of a device that this process does not see may be used all the same, since CUDA 10.1
-// (NCCL, p2pCanConnect); it counts as the first device's here.
+// Memory of a device that this process does not see can still be used, since CUDA 10.1 (NCCL,
+// p2pCanConnect); it counts as memory of this process's first device.
 int own_device(int of_machine) {
   const int own = g_visible.own(of_machine);
   const bool hidden = own < 0 && of_machine >= 0 && of_machine < VisibleDevices::kMost;
   return hidden ? 0 : own;
 }
 
-// The same place on another device; `device` is nothing to places on the host.
+// A copy of `place` on another device; places on the host ignore `device`.
 CUmemLocation renumbered(const CUmemLocation& place, int device) {
   if (!is_device(place)) return place;
   if (is_domain(place)) return domain_location(device, locality_domain(place).domain);
@@ -64,7 +64,7 @@ CUmemLocation renumbered(const CUmemLocation& place, int device) {
 
 bool is_fixed_memfd(int fd) {
   const int seals = fcntl(fd, F_GET_SEALS);  // fails for everything that is not a memfd
-  // A seal against writes to come leaves no new mapping to write to.
+  // A seal against future writes prevents new writable mappings.
   if (seals < 0 || (seals & kSeals) != kSeals || (seals & (F_SEAL_WRITE | kSealFutureWrite))) {
     return false;
   }
@@ -91,7 +91,7 @@ int create_shareable(std::uint64_t size, const CUmemAllocationProp& prop, Sharea
   trailer.usage = prop.allocFlags.usage;
   trailer.size = size;
   const CancelOff no_cancel;
-  // The size that is allowed is that of the whole file: the write needs no look of its own.
+  // sys_resize() has checked RLIMIT_FSIZE for the whole file, so the write needs no check.
   if (!sys_resize(fd, size + kTrailerPage) ||
       pwrite(fd, &trailer, sizeof trailer, static_cast<off_t>(size)) !=
           static_cast<ssize_t>(sizeof trailer) ||

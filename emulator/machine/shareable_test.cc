@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors from hostile processes: each is a real one, changed in one way.
+// Descriptors from hostile processes: each is a valid descriptor, changed in one way.
 #include "emulator/machine/shareable.h"
 
 #include <fcntl.h>
@@ -83,7 +83,7 @@ TEST_F(ShareableTest, ItsSizeCannotChange) {
 }
 
 TEST_F(ShareableTest, AFaithfulForgeryIsAnAllocation) {
-  // The control of the cases below: unchanged, the same bytes are accepted.
+  // The control of the cases below: read_shareable() accepts the unchanged bytes.
   EXPECT_TRUE(accepted(forge(kSize, trailer_, kSeals)));
 }
 
@@ -139,8 +139,9 @@ TEST_F(ShareableTest, RefusesOtherKindsOfDescriptors) {
   close(ends[1]);
 }
 
-// All that was wanted of it once: seals, size, a good trailer. Where no huge page is left, a touch
-// of such memory raises SIGBUS. Nothing is written here: few machines have a huge page to spare.
+// A huge-page memfd has every property that an earlier check required: seals, size, a valid
+// trailer. Where no huge page is left, a touch of such memory raises SIGBUS. The test writes
+// nothing to it, because few machines have a free huge page.
 TEST_F(ShareableTest, RefusesMemoryOfHugePages) {
   const int fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
   if (fd < 0) GTEST_SKIP() << "this kernel has no huge pages";
@@ -180,7 +181,7 @@ TEST(Shareable, TakesWhatIsNotZeroToWhereTheCpuReachesIt) {
   munmap(room, size);
 }
 
-// Memory that the CPU reaches may have been touched anywhere, and by a child of the process.
+// The CPU, and a child of the process, may have touched any page of memory that the CPU reaches.
 TEST(Shareable, TakesOverWhatTheCpuWroteWhereMemoryLies) {
   const std::uint64_t size = std::uint64_t{8} << 20;
   void* const room = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

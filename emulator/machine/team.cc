@@ -25,11 +25,12 @@ namespace {
 constexpr char kMagic[16] = "cuvmm-multicast";
 constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kEntries = 2048;
-// The size must not change under our mapping (SIGBUS), nor the seals.
+// Neither the size nor the seals may change under the mapping of this process (SIGBUS).
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 constexpr int kMaxMachine = 62;
 
-// An entry's state: 0 free, else the process above two bits: being written, or bound.
+// An entry's state: 0 is free; else the process id, shifted by two bits, plus kClaimed while the
+// entry is being written, or kBound.
 constexpr std::uint64_t kClaimed = 1;
 constexpr std::uint64_t kBound = 2;
 std::uint64_t mine(std::uint64_t kind) {
@@ -47,7 +48,7 @@ struct Team::Entry {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-// Of fixed widths: the processes may be built against different CUDA headers.
+// The fields have fixed widths, because the processes may be built against different CUDA headers.
 struct Team::Shared {
   char magic[16];
   std::uint32_t version;
@@ -82,7 +83,7 @@ std::shared_ptr<Team> Team::create(unsigned devices, std::uint64_t size, TeamKin
     at = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   }
   if (at == MAP_FAILED) return nullptr;
-  auto* shared = static_cast<Shared*>(at);  // zeroes: a team of nobody, with nothing bound
+  auto* shared = static_cast<Shared*>(at);  // all zeroes: a team without devices and bindings
   std::memcpy(shared->magic, kMagic, sizeof kMagic);
   shared->version = kVersion;
   shared->devices.store(devices);
@@ -93,7 +94,7 @@ std::shared_ptr<Team> Team::create(unsigned devices, std::uint64_t size, TeamKin
 
 std::shared_ptr<Team> Team::open(int fd, int machine) {
   if (!is_fixed_memfd(fd)) return nullptr;
-  // Only of the copy: the program's own descriptor may be another file by now.
+  // Reads the copy only, because the program's own descriptor may name another file by now.
   Descriptor file(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
   const int copy = file.get();
   struct stat status;
@@ -103,7 +104,7 @@ std::shared_ptr<Team> Team::open(int fd, int machine) {
                   : MAP_FAILED;
   if (at == MAP_FAILED) return nullptr;
   auto* shared = static_cast<Shared*>(at);
-  // Read once: another process could change them between the check and the use.
+  // Each value is read once, because another process could change it between the check and the use.
   const unsigned devices = shared->devices.load();
   const std::uint64_t size = shared->size.load();
   const std::uint32_t kind = shared->kind.load();
@@ -144,8 +145,8 @@ void Team::wait(std::chrono::milliseconds timeout) const {
   }
 }
 
-// Entries are taken from the first on, so pages that do not exist hold none. To look at them would
-// make them, thirty for every object.
+// Processes take entries from the first on, so pages of the file that do not exist hold no binding.
+// To read them would create them, thirty pages for every object.
 std::span<Team::Entry> Team::used() const {
   const off_t hole = ::lseek(file_.get(), 0, SEEK_HOLE);
   constexpr off_t kFirst = offsetof(Shared, entries);
@@ -170,11 +171,12 @@ bool Team::read(const Entry& entry, Binding& out) const {
 }
 
 int Team::open_memory(const Binding& binding) {
-  // The kernel decides whether we may, as for cuIpcOpenMemHandle.
+  // The kernel decides whether this process may open the file, as for cuIpcOpenMemHandle.
   if (!same_user(binding.process)) return -1;
   const std::string path =
       "/proc/" + std::to_string(binding.process) + "/fd/" + std::to_string(binding.fd);
-  // Looked at before it is opened: opening somebody's device or pipe would not be without effect.
+  // Checks the name before the open, because to open another program's device or pipe would have
+  // effects.
   constexpr std::string_view kName = "/memfd:cuvmm-allocation";
   char name[64];
   struct stat status;
@@ -197,14 +199,14 @@ int Team::open_memory(const Binding& binding) {
 CUresult Team::bind(int device, std::uint64_t offset, std::uint64_t size, const Memory& memory) {
   struct stat status;
   if (::fstat(memory.fd, &status) != 0) return CUDA_ERROR_INVALID_VALUE;
-  // Whether an entry before `end` holds a byte of the range; the bindings of processes and of
-  // memory that are gone go as well.
+  // Whether an entry before `end` holds a byte of the range. Removes bindings in the way whose
+  // process or memory no longer exists.
   const auto taken = [&](std::size_t end) {
     const std::span<Entry> entries = used();
     for (Entry& entry : entries.first(std::min(end, entries.size()))) {
       Binding b;
       if (!read(entry, b) || b.device != device) continue;
-      // What another process wrote may be any number, so nothing is added that could wrap.
+      // Another process may have written any number, so no sum is formed that could wrap.
       const std::uint64_t behind = std::min(b.behind, size_);
       if (!overlap(b.offset, b.size + behind, offset, size + memory.behind)) continue;
       const int alive = open_memory(b);
@@ -229,7 +231,7 @@ CUresult Team::bind(int device, std::uint64_t offset, std::uint64_t size, const 
     entry.inode.store(status.st_ino);
     entry.behind.store(memory.behind);
     entry.state.store(mine(kBound));
-    // Another process may have done the same at once: the first entry stays.
+    // Another process may have bound the range at once: the first entry stays.
     if (!taken(i)) return CUDA_SUCCESS;
     entry.state.store(0);
     return CUDA_ERROR_INVALID_VALUE;
@@ -324,7 +326,7 @@ bool Team::read(std::uint64_t offset, char* bytes, std::uint64_t size) const {
   if (!pieces(offset, size, all).empty()) return false;
   const int first = all.empty() ? 0 : all.front().binding.device;
   for (const Piece& piece : all) {
-    if (piece.binding.device != first) break;  // the pieces of a device stand together
+    if (piece.binding.device != first) break;  // the pieces of a device are adjacent
     const int fd = open_memory(piece.binding);
     if (fd < 0) return false;
     char* to = bytes + (piece.at - offset);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Teams within one process, and descriptors from hostile ones.
+// Teams within one process, and descriptors from hostile processes.
 #include "emulator/machine/team.h"
 #include "api/sizes.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kMachine = 4;
 
-/// A memfd as an allocation's.
+/// A memfd like that of an allocation.
 class Memory {
  public:
   explicit Memory(std::uint64_t size = kGranule) {
@@ -129,7 +129,7 @@ TEST(Team, MemoryThatIsGoneIsNotBound) {
   memory.drop();
   EXPECT_NE(team->unwritable(0, 1), "");
   EXPECT_FALSE(team->write(0, "x", 1));
-  Memory next;  // under the same number, most likely
+  Memory next;  // gets the number of the closed descriptor, most likely
   EXPECT_NE(team->unwritable(0, 1), "");
   EXPECT_EQ(team->bind(0, 0, kGranule, {next.fd(), 0}), CUDA_SUCCESS);
   EXPECT_EQ(team->unwritable(0, 1), "");

@@ -27,10 +27,10 @@ using Token = Facts::Token;
 
 constexpr char kMagic[8] = {'c', 'u', 'v', 'm', 'm', 'i', 'p', 'c'};
 constexpr std::uint8_t kVersion = 1;
-// Behind the trailer of emulator/machine/shareable.cc, in the same page.
+// Follows the trailer of emulator/machine/shareable.cc, in the file's last page.
 constexpr std::uint64_t kTicketAt = 1024;
 
-/// A descriptor for the length of a call.
+/// A descriptor that is closed when the call ends.
 class Opened {
  public:
   explicit Opened(int fd) : fd_(fd) {}
@@ -48,7 +48,8 @@ class Opened {
 
 IpcBytes bytes_of(const Ticket& ticket) { return ipc_bytes(ticket); }
 
-/// When a process started; 0 when there is none, or only its remains (a zombie has no files).
+/// When a process started, in clock ticks since boot; 0 when no such process exists, or only a
+/// zombie, which has no files.
 std::uint64_t start_time(std::int32_t pid) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -58,7 +59,7 @@ std::uint64_t start_time(std::int32_t pid) {
   const ssize_t got = sys_read(file.get(), text, sizeof text - 1);
   if (got <= 0) return 0;
   text[got] = '\0';
-  // The name, in parentheses, may hold anything; the state and 18 numbers follow it.
+  // The name, in parentheses, may contain any character; the state and 18 numbers follow it.
   const char* at = std::strrchr(text, ')');
   if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X') return 0;
   at += 3;
@@ -70,20 +71,20 @@ std::uint64_t start_time(std::int32_t pid) {
   return std::strtoull(at, nullptr, 10);
 }
 
-// This process's, which is asked for with every ticket.
+// The start time of this process, which every ticket contains.
 std::uint64_t own_start_time() {
   static std::atomic<std::int32_t> asked{0};
   static std::atomic<std::uint64_t> answer{0};
   const std::int32_t pid = getpid();
-  if (asked.load(std::memory_order_acquire) != pid) {  // the first time, or in a child
+  if (asked.load(std::memory_order_acquire) != pid) {  // at the first call, or in a child of fork
     answer = start_time(pid);
     asked.store(pid, std::memory_order_release);
   }
   return answer;
 }
 
-// The file behind another process's descriptor, if it is one that could be an allocation. A path
-// descriptor first: opening a pipe or a device for real could block, or do something.
+// Opens the file behind another process's descriptor, if it could be an allocation. Opens a path
+// descriptor first, because to open a pipe or a device could block, or have effects.
 int open_file(const Ticket& ticket, Token& why) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/fd/%d", ticket.pid, ticket.fd);
@@ -101,7 +102,8 @@ int open_file(const Ticket& ticket, Token& why) {
   return sys_open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-// Follows result.ticket's process and descriptor to a file whose ticket is the `same`.
+// Opens the file that result.ticket's process and descriptor lead to, if `same` accepts the ticket
+// in it.
 template <class Started, class Same>
 void follow_place(Followed& result, TicketKind kind, int device_count, const Started& started,
                   const Same& same) {
@@ -109,7 +111,7 @@ void follow_place(Followed& result, TicketKind kind, int device_count, const Sta
   const bool own = ticket.pid == getpid();
   const std::uint64_t start = own ? own_start_time() : start_time(ticket.pid);
   if (start == 0 || !started(start)) {
-    result.token = Token::kExporterGone;  // its number may be another process's by now
+    result.token = Token::kExporterGone;  // the process id may belong to another process by now
     return;
   }
   if (!same_user(ticket.pid) || ticket.fd < 0) return;
@@ -133,7 +135,7 @@ bool same_user(std::int32_t pid) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d", pid);
   struct stat status;
-  // Root could look into everybody's files, and shall not.
+  // Root could read the files of every user, but must not do so here.
   return stat(path, &status) == 0 && status.st_uid == geteuid();
 }
 
@@ -150,7 +152,8 @@ bool issue_ticket(int fd, TicketKind kind, std::uint64_t size, std::uint64_t poo
   ticket.size = size;
   ticket.pool = pool;
   if (!sys_random(ticket.token, sizeof ticket.token)) return false;
-  // A handle of memory has its descriptor here: a negative one, where it is none.
+  // A handle of memory has its descriptor at this place: other tickets get a negative number there,
+  // so that they never pass for a handle.
   static_assert(offsetof(Ticket, token) + 4 == offsetof(MemoryHandle, fd));
   if (kind != TicketKind::kIpcMemory) ticket.token[7] |= 0x80;
   const auto at = static_cast<std::uint64_t>(status.st_size) - kPage + kTicketAt;
@@ -189,7 +192,8 @@ Followed follow_ticket(const IpcBytes& bytes, TicketKind kind, int device_count)
 }
 
 namespace {
-// A process id has 22 bits; those above tell an id's owners apart.
+// A process id has 22 bits; the bits above come from the start time, which tells the successive
+// owners of an id apart.
 constexpr std::uint32_t kIdBits = 22;
 constexpr std::uint32_t kIdMask = (1u << kIdBits) - 1;
 
@@ -233,7 +237,7 @@ Followed follow_handle(const MemoryHandle& handle, int device_count) {
   Followed result;
   result.ticket.pid = static_cast<std::int32_t>(handle.process & kIdMask);
   result.ticket.fd = handle.fd;
-  // Bytes that cannot be a handle are none, before anybody is asked
+  // Refuses bytes that cannot be a handle before it looks at any process
   // (cuIpcOpenMemHandle/handle-valid~2).
   constexpr std::int32_t kMostDescriptors = 1 << 24;
   if (result.ticket.pid == 0 || handle.fd < 0 || handle.fd >= kMostDescriptors) return result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of 64 bytes from anywhere.
+// What follow_ticket() and follow_handle() do with 64 bytes of unknown origin.
 #include "emulator/machine/ticket.h"
 #include "api/sizes.h"
 
@@ -104,7 +104,8 @@ TEST_F(TicketTest, RandomBytesAreRefused) {
   for (int round = 0; round < 2000; ++round) {
     IpcBytes forged;
     for (unsigned char& byte : forged) byte = static_cast<unsigned char>(random());
-    // Half of them start as a ticket does, so that the fields behind are looked at.
+    // Half of them start as a ticket does, so that follow_ticket() reads the fields after the
+    // start.
     if (round % 2) std::copy_n(bytes_.begin(), 8 + random() % 40, forged.begin());
     EXPECT_EQ(follow(forged).fd, -1);
     EXPECT_EQ(follow_handle(MemoryHandle::of(forged), kDevices).fd, -1);
@@ -116,7 +117,8 @@ TEST_F(TicketTest, AnotherKindIsRefused) {
   EXPECT_EQ(follow(bytes_, TicketKind::kIpcEvent).token, Token::kForged);
 }
 
-// As a handle of memory it is refused before any process is asked, whatever its random bytes are.
+// As a handle of memory, a ticket of another kind is refused before any process is looked at,
+// whatever its random bytes are.
 TEST_F(TicketTest, OfAnotherKindItIsNoHandle) {
   for (int i = 0; i < 64; ++i) {
     IpcBytes pointer{};
@@ -132,7 +134,7 @@ TEST_F(TicketTest, ADeviceThatIsNotThereIsRefused) {
 TEST_F(TicketTest, EndsWithTheFile) {
   close(fd_);
   EXPECT_EQ(follow(bytes_).token, Token::kEnded);
-  // The number is another file's, even another ticket's: the old one leads nowhere.
+  // The number belongs to another file, even to another ticket's: the old ticket leads nowhere.
   const int other = create_shareable(2 * kPage, on_device(3));
   IpcBytes renewed;
   ASSERT_TRUE(issue_ticket(other, TicketKind::kIpcMemory, 5000, 0, renewed));
@@ -173,11 +175,12 @@ TEST_F(TicketTest, ItsMakerMayBeGone) {
   int status = 1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(follow(bytes).token, Token::kExporterGone);
-  // Its number is another process's by now: that one is not looked into.
+  // The process id belongs to another process by now, whose files must not be read.
   Ticket ticket;
   std::memcpy(&ticket, bytes.data(), sizeof ticket);
   ticket.pid = getpid();
-  ++ticket.start;  // later than ours, for clock ticks are long: both may have started in one
+  ++ticket.start;  // later than this process's start: clock ticks are long, so both processes may
+                   // have started in one
   EXPECT_EQ(follow(ipc_bytes(ticket)).token, Token::kExporterGone);
   close(ends[0]);
   close(ends[1]);

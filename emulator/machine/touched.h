@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which bytes of a memory were touched.
+// Which bytes of an allocation were touched.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace cuvmm::emulator {
 
-/// Spans of whole pages, in order, that hold every byte that was touched. Few of them: once there
-/// are too many they become one, from the first byte to the last.
+/// Spans of whole pages, in order, that contain every byte that was touched. The class holds few
+/// spans: once there are too many, they become one span, from the first byte to the last.
 class Touched {
  public:
   struct Span {

@@ -28,16 +28,16 @@ TEST(Touched, AreWholePagesInOrder) {
 TEST(Touched, WhatMeetsIsOneSpan) {
   Touched touched;
   for (const std::uint64_t page : {2, 6, 10}) touched.add(page * kPage, (page + 1) * kPage);
-  touched.add(3 * kPage, 4 * kPage);  // behind the first
+  touched.add(3 * kPage, 4 * kPage);  // after the first span
   EXPECT_THAT(touched.spans().front(), (Span{2 * kPage, 4 * kPage}));
-  touched.add(5 * kPage, 6 * kPage);  // before the second
+  touched.add(5 * kPage, 6 * kPage);  // before the second span
   EXPECT_THAT(touched.spans()[1], (Span{5 * kPage, 7 * kPage}));
-  touched.add(3 * kPage, 8 * kPage);  // over both, short of the third
+  touched.add(3 * kPage, 8 * kPage);  // over both spans, but not the whole third
   EXPECT_THAT(touched.spans(),
               ElementsAre(Span{2 * kPage, 8 * kPage}, Span{10 * kPage, 11 * kPage}));
   touched.add(0, 20 * kPage);
   EXPECT_THAT(touched.spans(), ElementsAre(Span{0, 20 * kPage}));
-  touched.add(7 * kPage, 8 * kPage);  // inside
+  touched.add(7 * kPage, 8 * kPage);  // inside a span
   EXPECT_THAT(touched.spans(), ElementsAre(Span{0, 20 * kPage}));
 }
 
