@@ -72,8 +72,8 @@ inline bool forgets(std::string_view order) {
   return mistake.kind == Mutation::Kind::kForget && mistake.order == order;
 }
 
-/// The answer to a call that only a removed rule let through and that cannot be performed. No rule
-/// answers this code, because the right code would hide the mistake.
+/// The answer to a call that only a removed rule let through and that cannot be performed: a code
+/// that few rules answer, because the right code would hide the mistake.
 inline constexpr CUresult kUnperformed = CUDA_ERROR_UNKNOWN;
 
 }  // namespace cuvmm::emulator

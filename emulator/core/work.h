@@ -36,8 +36,8 @@ CUresult wait_for(Emulator& e, const Context& context);
 /// later work, until all of it is done.
 CUresult submit_calls(Emulator& e, CUstream stream, Work work, WorkId* last = nullptr);
 
-/// Calls a function of the program from inside work: without the lock, and with Queues::inside()
-/// false. NOT_READY: the function did not return yet.
+/// Calls a function of the program from inside work, without the lock, on the thread of HostCall.
+/// NOT_READY: the function did not return yet.
 CUresult call_program(Emulator& e, HostCall& call);
 
 /// Points to the number of the operation at which work of several operations resumes, where that

@@ -12,17 +12,18 @@
 
 namespace cuvmm::emulator {
 
-/// A CUcontext points to one. Never deleted: a stale handle must stay harmless to look at.
+/// The object behind a CUcontext. Never deleted: a stale handle must still lead to valid memory.
 struct Context {
   int device = 0;
   bool primary = false;
   bool alive = false;
   unsigned flags = 0;
   std::uint64_t id = 0;
-  CUresult fault = CUDA_SUCCESS;  ///< of its work: what nearly every call answers from then on
+  CUresult fault = CUDA_SUCCESS;  ///< set when its work failed: the error that nearly every call
+                                  ///< answers from then on
   unsigned references = 0;        ///< primary contexts: retains minus releases
   std::size_t limits[CU_LIMIT_MAX] = {};
-  std::set<const Context*> peers;  ///< cuCtxEnablePeerAccess was called for them
+  std::set<const Context*> peers;  ///< the contexts that cuCtxEnablePeerAccess named
   CUcontext handle() { return reinterpret_cast<CUcontext>(this); }
 };
 
@@ -33,7 +34,7 @@ class Contexts {
   void open(int devices);
   Context& primary(int device) { return *primaries_[static_cast<std::size_t>(device)]; }
   Context& create(int device, unsigned flags);
-  /// The context behind a handle, alive or not; null for what never was one.
+  /// The context behind a handle, alive or not; null for a value that never was a handle.
   Context* find(CUcontext handle) const;
 
  private:
@@ -41,8 +42,9 @@ class Contexts {
   std::vector<std::unique_ptr<Context>> all_;
 };
 
-/// The calling thread's contexts, the current one last. It has no destructor: destructors of the
-/// program's own objects, of threads too, may use the driver after one of ours would have run.
+/// The calling thread's contexts, the current one last. The class has no destructor: destructors of
+/// the program's own objects, of thread-local objects too, may use the driver after a destructor
+/// here would have run.
 class ContextStack {
  public:
   static ContextStack& of_this_thread();
@@ -50,17 +52,17 @@ class ContextStack {
     if (depth_ == 0) return nullptr;
     return depth_ <= kFew ? few_[depth_ - 1] : more_->context;
   }
-  /// The current one, unless it ended.
+  /// The current context, unless it has ended.
   Context* live() const {
     Context* context = current();
     return context && context->alive ? context : nullptr;
   }
-  /// Replaces the current one; null pops it.
+  /// Replaces the current context; null pops it.
   void set(Context* context);
-  /// `until_pop`: by a call that a pop belongs to.
+  /// `until_pop`: the call that pushes has a matching pop.
   void push(Context* context, bool until_pop = false);
   void pop();
-  /// Whether a push of the program's waits for its pop.
+  /// Whether a push by the program waits for its pop.
   bool awaits_pop() const { return until_pop_ != 0 || depth_ > kFew; }
 
  private:
@@ -71,9 +73,9 @@ class ContextStack {
 
   static constexpr std::size_t kFew = 8;
   std::size_t depth_ = 0;
-  Context* few_[kFew] = {};     ///< the lowest ones
-  std::uint8_t until_pop_ = 0;  ///< a bit for each of them
-  /// The others; a thread that ends with so many leaves them behind.
+  Context* few_[kFew] = {};     ///< the lowest contexts of the stack
+  std::uint8_t until_pop_ = 0;  ///< a bit for each of few_: pushed with `until_pop`
+  /// The other contexts. A thread that ends while it has them leaks them.
   Level* more_ = nullptr;
 };
 

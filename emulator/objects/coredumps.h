@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs set about core dumps. How that is asked and changed: coredump.cc.
+// The settings of core dumps that programs make. coredump.cc has the calls that read and change
+// them.
 #pragma once
 
 #include <map>
@@ -15,12 +16,12 @@ struct CoredumpSetting {
   std::string text{};
 };
 
-/// By the number of their CUcoredumpSettings; the caller holds the emulator's lock.
+/// The settings by the number of their CUcoredumpSettings; the caller holds the emulator's lock.
 class Coredumps {
  public:
-  /// What was set for a context, or else for all of them; null: neither.
+  /// The setting of a context, or else that of all contexts; null: neither was set.
   const CoredumpSetting* find(int which, const Context* context) const;
-  /// For all contexts where `context` is null.
+  /// Sets it for all contexts where `context` is null.
   void set(int which, const Context* context, CoredumpSetting setting);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an instantiated graph does.
+// The steps of an instantiated graph.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,17 @@
 
 namespace cuvmm::emulator {
 
-/// A node of an executable graph, in the order in which they run.
+/// A node of an executable graph. Steps run in their order.
 struct Step {
   CUgraphNode original = nullptr;
   std::shared_ptr<GraphNode> node;  ///< a copy: parameters of the original may change later
   std::vector<std::vector<Step>> bodies{};
-  bool enabled = true;  ///< launches do it
+  bool enabled = true;  ///< launches run it
 };
 using Steps = std::vector<Step>;
 
-/// Runs body(step) for each, those of its bodies behind it, until one does not succeed.
+/// Runs body(step) for each step, and after a step for those of its bodies, until one does not
+/// succeed.
 template <class Body>
 CUresult for_each_step(const Steps& steps, Body&& body) {
   for (const Step& step : steps) {
@@ -42,21 +43,22 @@ class Executable {
   const Steps& steps() const { return steps_; }
   Steps& steps() { return steps_; }
   unsigned long long flags() const { return flags_; }
-  /// What it does for a node of its graph, or of a body; null: nothing.
+  /// The step of a node of the graph, or of a body; null: the executable graph has no such node.
   Step* step_of(CUgraphNode original);
 
-  /// A launch begins: the first one takes its allocations' bytes from their devices.
+  /// A launch begins: the first launch takes the bytes of the graph's allocations from their
+  /// devices.
   void begin_launch(GraphMemory& memory);
-  /// What its newest launch queued: the next one comes after it, on whatever stream.
+  /// The work that the newest launch queued: the next launch comes after it, on whatever stream.
   std::uint64_t& last_launch() { return last_launch_; }
-  /// It is destroyed: the bytes stay with the devices.
+  /// The executable graph is destroyed: the bytes stay with the devices.
   void end(GraphMemory& memory);
 
  private:
   CUgraph graph_;
   Steps steps_;
   unsigned long long flags_;
-  std::map<int, Size> memory_{};  ///< bytes of its allocation nodes at the first launch, by device
+  std::map<int, Size> memory_{};  ///< bytes of the allocation nodes at the first launch, by device
   bool launched_ = false;
   std::uint64_t last_launch_ = 0;
 };

@@ -38,34 +38,36 @@ struct GraphNode {
                CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEM_FREE_NODE_PARAMS, CUDA_CONDITIONAL_NODE_PARAMS,
                std::shared_ptr<const KernelParams>>
       params{};
-  std::map<int, CUlaunchAttributeValue> attributes{};  ///< of a kernel, those that were set
-  std::shared_ptr<NodeMemory> memory{};                ///< of an allocation node
-  std::vector<CUgraph> bodies{};  ///< the child graph, or those of a condition; the node's own
-  const GraphNode* original = nullptr;  ///< of which this one is a clone's
+  std::map<int, CUlaunchAttributeValue>
+      attributes{};                      ///< attributes of a kernel that the program set
+  std::shared_ptr<NodeMemory> memory{};  ///< of an allocation node
+  std::vector<CUgraph>
+      bodies{};  ///< the child graph, or the graphs of a condition; the node owns them
+  const GraphNode* original = nullptr;  ///< the node that this node is a copy of, in a cloned graph
 
   CUgraphNode handle() { return reinterpret_cast<CUgraphNode>(this); }
 };
 
 using GraphNodes = std::vector<std::shared_ptr<GraphNode>>;
 
-/// As Graphs (graphs.h) has it: nobody else changes which nodes there are.
+/// A graph. Only Graphs (graphs.h) adds and removes nodes.
 struct Graph {
   GraphNodes nodes{};
   CUgraph parent = nullptr;    ///< the graph of the node that owns this one
-  CUgraph original = nullptr;  ///< of which this is a clone
+  CUgraph original = nullptr;  ///< the graph that this graph is a clone of
 
   bool has_memory_nodes() const;
-  /// Whether memory is there at launches only, because a node allocates it.
+  /// Whether the memory at an address exists during launches only, because a node allocates it.
   bool allocates(Address address) const;
 };
 
-/// A conditional variable. Only kernels can set one, and none runs here: it has its default
-/// wherever that is assigned at a launch, and else 0.
+/// A conditional variable. Only kernels can set a condition, and kernels here do not: it has its
+/// default value where a launch assigns that, and else 0.
 struct Condition {
   CUgraph graph = nullptr;
   const Context* context = nullptr;
   unsigned at_launch = 0;
-  bool used = false;  ///< by a node
+  bool used = false;  ///< a node has it
 };
 
 }  // namespace cuvmm::emulator

@@ -8,7 +8,8 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// What a pool of an H200 takes at a time; of graphs no driver was asked.
+// The unit in which a pool of an H200 takes memory; whether graphs take the same unit was not
+// measured.
 Size in_chunks(Size bytes) {
   constexpr Size kChunk = Size{32} << 20;
   return (bytes + kChunk - 1) / kChunk * kChunk;

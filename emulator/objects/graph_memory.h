@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each device keeps for graphs.
+// The memory that each device holds for graphs.
 #pragma once
 
 #include <cuda.h>
@@ -13,17 +13,18 @@
 namespace cuvmm::emulator {
 
 /// Bytes of each device: they stay with an executable graph from its first launch to its end, and
-/// then with the device until they are trimmed. The caller holds the emulator's lock.
+/// then with the device until the program trims them. The caller holds the emulator's lock.
 class GraphMemory {
  public:
-  /// An executable graph with allocations of so many bytes is launched first, or ends.
+  /// take(): an executable graph with allocations of `bytes` bytes is launched for the first time;
+  /// leave(): it ends.
   void take(int device, Size bytes);
   void leave(int device, Size bytes);
   void trim(int device);
 
-  /// Nothing for what is no attribute.
+  /// The value of an attribute; nothing for a number that is no attribute.
   std::optional<std::uint64_t> told(int device, CUgraphMem_attribute which) const;
-  /// A high-water mark begins anew at what there is now; false for what is none.
+  /// Sets a high-water mark to the present value; false where `which` is no high-water mark.
   bool reset(int device, CUgraphMem_attribute which);
 
  private:

@@ -94,7 +94,7 @@ bool Graphs::order(CUgraph handle, Steps& out) const {
   for (std::size_t i = 0; i < nodes.size(); ++i) places[nodes[i].get()] = i;
   std::vector<std::vector<std::size_t>> dependents(nodes.size());
   std::vector<std::size_t> waits_for(nodes.size());
-  // Of those that can run, the one that was made first.
+  // Of the nodes that can run, takes the node that was made first.
   std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> free;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     waits_for[i] = nodes[i]->dependencies.size();

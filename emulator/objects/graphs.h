@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All graphs of the process, and what was instantiated of them.
+// All graphs of the process, and the executable graphs made from them.
 #pragma once
 
 #include <cuda.h>
@@ -14,21 +14,21 @@
 
 namespace cuvmm::emulator {
 
-/// The caller holds the emulator's lock. Null for what is no live object; handles are never given
-/// out twice.
+/// The caller holds the emulator's lock. Lookups answer null for a handle of no live object;
+/// handles are never given out twice.
 class Graphs {
  public:
   CUgraph add(Graph&& graph);
   const Graph* find(CUgraph handle) const;
-  /// With all its nodes, and the graphs that they own.
+  /// Erases a graph with all its nodes, and the graphs that the nodes own.
   void erase(CUgraph graph);
   CUgraph clone(CUgraph graph, CUgraph parent);
-  /// Whether a graph is `outer`, or one that its nodes own.
+  /// Whether `graph` is `outer`, or a graph that nodes of `outer` own.
   bool within(CUgraph graph, CUgraph outer) const;
-  /// Its nodes in an order that the dependencies allow; false where there is none.
+  /// The nodes in an order that the dependencies allow; false where the dependencies form a cycle.
   bool order(CUgraph graph, Steps& out) const;
 
-  /// The node behind a handle, and its graph.
+  /// The node behind a handle, and the graph that the node is in.
   GraphNode* find(CUgraphNode handle, CUgraph* graph = nullptr) const;
   void add(CUgraph graph, std::shared_ptr<GraphNode> node);
   /// Removes a node, and its edges.
@@ -36,7 +36,7 @@ class Graphs {
 
   CUgraphConditionalHandle add(const Condition& condition);
   const Condition* find(CUgraphConditionalHandle handle) const;
-  /// A node has the condition from now on, which none had before.
+  /// A node uses the condition, which no node used before.
   void use(CUgraphConditionalHandle handle);
   bool uses_all_conditions(CUgraph graph) const;
 

@@ -17,17 +17,19 @@ namespace cuvmm::emulator {
 
 struct HostCall::State {
   std::function<void()> function;
-  bool begun = false;                  ///< of the thread that owns the call
+  bool begun = false;                  ///< set and read by the thread that owns the call
   std::atomic<bool> came_back{false};  ///< changes under the lock of HostThread
 };
 
 namespace {
 
-// What a function that computes takes is no reason to go on without it: then the order of all else
-// would depend on the machine's speed. One that waits for the program shows that once.
+// A function that only computes for long must still return before other work continues: otherwise
+// the order of work would depend on the machine's speed. A function that does wait for the program
+// shows that by one wait of kPatience; later waits are kLittlePatience.
 constexpr std::chrono::milliseconds kPatience{1000}, kLittlePatience{5};
 
-/// Never ends, as it may be in a function of the program when the process does.
+/// Calls the program's functions on one thread. Never destroyed, because the thread may be in a
+/// function of the program when the process ends.
 class HostThread {
  public:
   using Call = std::shared_ptr<HostCall::State>;
@@ -37,7 +39,7 @@ class HostThread {
     return *thread;
   }
 
-  /// False: the system has no thread for it.
+  /// Hands the call to the thread; false: the system has no thread for it.
   bool begin(const Call& call) {
     const std::lock_guard lock(mutex_);
     if (!started_) started_ = start();
@@ -58,7 +60,7 @@ class HostThread {
 
  private:
   bool start() {
-    // Signals are for the program's own threads.
+    // Signals must reach the program's own threads only.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -7,23 +7,24 @@
 
 namespace cuvmm::emulator {
 
-/// One call of such a function, on a thread that the driver has for all of them: they are called in
-/// the order in which they begin, one at a time. So one that waits for the program holds up its
-/// stream, and not the driver's caller.
+/// One call of such a function, on the thread that the driver has for all of them: that thread
+/// calls them in the order in which they begin, one at a time. So a function that waits for the
+/// program stops its stream, and not the caller of the driver.
 class HostCall {
  public:
   struct State;
 
   explicit HostCall(std::function<void()> function);
 
-  /// Begins it, or looks again. Whether it came back; most do while this waits, for a second at
-  /// most, and once one did not, much less. Without the emulator's lock.
+  /// Begins the call, or looks again. Answers whether the function returned. The first time it
+  /// waits for that, for a second at most, and for much less once a function did not return in a
+  /// second. Called without the emulator's lock.
   bool go_on();
   bool came_back() const;
 
-  /// Whether one that began did not come back yet.
+  /// Whether any function that began did not return yet.
   static bool any_away();
-  /// Whether the calling thread is the one that calls them.
+  /// Whether the calling thread is the one that calls these functions.
   static bool& on_its_thread();
 
  private:

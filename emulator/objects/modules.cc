@@ -8,7 +8,8 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// The code of a kernel; of a name that may be hidden in a compressed part, what is known: nothing.
+// The code of a kernel. A name that may be hidden in a compressed part of the image gets empty
+// code.
 std::optional<kernels::KernelCode> code_of(const Image& image, std::string_view name) {
   if (const kernels::KernelCode* known = image.code.kernel(name)) return *known;
   if (image.code.hidden && !name.empty()) return kernels::KernelCode{.name = std::string(name)};
@@ -39,7 +40,8 @@ void Modules::forget(const Module& module) {
 
 bool Modules::unload(CUmodule handle) {
   const Module* module = find(handle);
-  if (!module || module->image->library) return false;  // a library's goes with the library
+  if (!module || module->image->library)
+    return false;  // the module of a library ends with the library
   free_variables(*module);
   forget(*module);
   return true;

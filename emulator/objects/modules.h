@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loaded device code: modules of one context, libraries of all. kernels/ runs what is in it.
+// Loaded device code: modules of one context, libraries of all contexts. kernels/ runs the kernels
+// in it.
 #pragma once
 
 #include <cuda.h>
@@ -17,17 +18,17 @@
 
 namespace cuvmm::emulator {
 
-/// One image. Kernels are entered when their handles are first asked for.
+/// One image. Kernels are entered when a program first asks for their handles.
 struct Image {
   kernels::DeviceCode code;
   CUlibrary library = nullptr;  ///< null: it was loaded as a module
   std::map<std::string, CUkernel, std::less<>> kernels;
 };
 
-/// Where the variables of a module are.
+/// The addresses of a module's variables.
 using Variables = std::map<std::string, CUdeviceptr, std::less<>>;
 
-/// An image in a context, with memory for its variables. What loads one: loading.h.
+/// An image in a context, with memory for its variables. loading.h has the functions that load one.
 struct Module {
   CUmodule handle = nullptr;
   std::shared_ptr<Image> image;
@@ -36,7 +37,7 @@ struct Module {
   std::map<std::string, CUfunction, std::less<>> functions;
 };
 
-/// Attributes that a program may set; by the number of their CUfunction_attribute.
+/// Attributes that a program may set, by the number of their CUfunction_attribute.
 inline constexpr int kFirstSettable = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
 inline constexpr int kFunctionAttributes = 16;
 using Settings = std::array<int, kFunctionAttributes>;
@@ -46,8 +47,8 @@ struct Function {
   std::string name;
   kernels::KernelCode code;
   Settings settings{};
-  std::shared_ptr<const kernels::Code> decoded{};  ///< once it was launched
-  bool refused = false;                            ///< it cannot be run, and that was said
+  std::shared_ptr<const kernels::Code> decoded{};  ///< set by the first launch
+  bool refused = false;  ///< the kernel cannot be run, and a message said so
 };
 
 struct Kernel {
@@ -57,20 +58,20 @@ struct Kernel {
   std::map<int, Settings> settings;  ///< by device
 };
 
-/// The loaded code of the process; the caller holds the emulator's lock. Handles are never handed
+/// The loaded code of the process; the caller holds the emulator's lock. Handles are never given
 /// out twice.
 class Modules {
  public:
-  /// Modules end with the memory of their variables.
+  /// Modules end together with the memory of their variables.
   explicit Modules(PlainAllocations& plain);
 
-  /// An image that was put into a context.
+  /// Adds an image that was loaded into a context.
   Module& add(std::shared_ptr<Image> image, Context& context, Variables&& variables);
-  /// False for what is none.
+  /// Unloads a module; false for a handle of no module.
   bool unload(CUmodule module);
   CUlibrary add_library(std::shared_ptr<Image> image);
   bool unload(CUlibrary library);
-  /// Ends the modules of a context; their memory ended with it.
+  /// Ends the modules of a context, whose memory ended with the context.
   void end_those_of(const Context& context);
 
   Module* find(CUmodule module);
@@ -82,9 +83,9 @@ class Modules {
     const auto value = reinterpret_cast<std::uintptr_t>(handle);
     return value > kFirst && value <= next_;
   }
-  /// A library's image as it is in a context; null where it was not loaded there.
+  /// The module of a library's image in a context; null where the image is not loaded there.
   Module* in_context(const Context& context, const Image& image) const;
-  /// Null: there is no such kernel.
+  /// The kernel's handle; null: the module has no such kernel.
   CUfunction function(Module& module, std::string_view name);
   CUkernel kernel(Image& image, std::string_view name);
 

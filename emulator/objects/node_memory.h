@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of an allocation node, from the node's making to its end.
+// The memory of an allocation node, from the creation of the node to its end.
 #pragma once
 
 #include <cuda.h>
@@ -13,11 +13,12 @@
 
 namespace cuvmm::emulator {
 
-/// Its address is the node's own for life, whether or not there is memory at it. Memory that nobody
-/// freed keeps the address beyond that. Ends under the emulator's lock.
+/// The address range belongs to the node as long as the node lives, whether or not memory exists
+/// there. Memory that the program did not free keeps the range beyond that. Ends under the
+/// emulator's lock.
 class NodeMemory {
  public:
-  /// Memory of a pool, at an address that was taken for it.
+  /// Memory of a pool, at an address range that the caller took for it.
   NodeMemory(AddressSpace& space, Address base, Size size, const Pool& pool)
       : range_(std::make_shared<const SharedRange>(space, base, size)),
         pool_(pool.handle()),

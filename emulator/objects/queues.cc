@@ -11,10 +11,11 @@ namespace cuvmm::emulator {
 namespace {
 
 constexpr std::uint64_t kPollsPerWork = 8;
-constexpr std::uint64_t kCallsPerWork = 4;  ///< on average, with a seed
-constexpr std::size_t kMostQueued = 4096;   ///< a driver's queues are not endless either
+constexpr std::uint64_t kCallsPerWork =
+    4;  ///< calls per piece of work that the seed runs, on average
+constexpr std::size_t kMostQueued = 4096;  ///< a driver's queues are finite too
 
-// Makes a context current for a while.
+// Makes a context current for the lifetime of this object.
 class Current {
  public:
   explicit Current(Context* context) : stack_(ContextStack::of_this_thread()) {
@@ -32,9 +33,10 @@ class Current {
   ContextStack& stack_;
 };
 
-// What later calls are told of work that failed.
+// The fault that later calls answer after work failed.
 CUresult fault_of(CUresult why) {
-  // What a call would have been told of its arguments is by now what a device finds.
+  // An error that the call would have answered for its arguments becomes an error of the device,
+  // because the work finds it later.
   const bool of_device = why >= CUDA_ERROR_ILLEGAL_ADDRESS && why <= CUDA_ERROR_LAUNCH_FAILED;
   const bool of_host = why == CUDA_ERROR_OUT_OF_MEMORY || why == CUDA_ERROR_NOT_SUPPORTED;
   return of_device || of_host ? why : CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -74,7 +76,7 @@ WorkId Queues::add(const Lane& lane, Work&& work, WorkId after, Sort sort) {
   WorkId of_legacy = 0;
   for (auto at = lanes_.lower_bound({lane.context, nullptr});
        at != lanes_.end() && at->first.first == lane.context; ++at) {
-    // The legacy stream waits for the blocking ones, and they for it.
+    // The legacy stream waits for the blocking streams, and they wait for it.
     const Lane::Kind other = at->second.kind;
     const bool legacy = lane.kind == Lane::Kind::kLegacy;
     const bool blocking = lane.kind == Lane::Kind::kBlocking;
@@ -129,7 +131,7 @@ void Queues::erase(Items::iterator item) {
   if (eager_ && items_.empty()) late_.store(false);
 }
 
-// What comes after it goes on to come after what it came after.
+// The cancelled item stays, without work, so that later items still wait for the items before it.
 void Queues::cancel(WorkId id) {
   const auto found = items_.find(id);
   if (found == items_.end() || found->second.running) return;
@@ -222,7 +224,7 @@ bool Queues::run(Emulator& e, WorkId id) {
   try {
     const Current current(item.current);
     result = item.work(e);
-  } catch (...) {  // out of memory, as locked() says
+  } catch (...) {  // only memory can run out, as in locked()
   }
   --running_;
   item.running = false;

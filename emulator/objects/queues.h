@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that streams have been given and have not done yet: what is there with CUVMM_STREAMS=late.
+// Work that streams have been given and have not done yet: queued with CUVMM_STREAMS=late.
 //
-// Each piece of work knows which others it comes after: the last one of its stream, what the rules
-// of default streams say, and the event that its stream waits for. It can run once those are done.
-// It does run inside driver calls alone, by the thread that makes the call: because the call waits
-// for it, or because the seed says so.
+// Each piece of work knows which other pieces it comes after: the last piece of its stream, those
+// that the rules of default streams name, and the event that its stream waits for. It can run once
+// those are done. It runs inside driver calls only, on the thread that makes the call: because the
+// call waits for it, or because the seed chose it.
 #pragma once
 
 #include <cuda.h>
@@ -24,55 +24,61 @@ namespace cuvmm::emulator {
 
 class Emulator;
 
-/// The number of a piece of work, in the order in which they were queued. 0 is none, and done.
+/// The number of a piece of work, in the order in which the pieces were queued. 0 stands for no
+/// work, and counts as done.
 using WorkId = std::uint64_t;
-/// Runs under the emulator's lock, with the context current that was so when it was queued.
-/// NOT_READY: it waits for somebody else, and is to be called again. Any other error is a fault.
+/// Runs under the emulator's lock, with the context current that was current when it was queued.
+/// NOT_READY: the work waits for another thread or process, and is to be called again. Any other
+/// error is a fault.
 using Work = std::function<CUresult(Emulator&)>;
 
-/// A stream, whose handle may have been destroyed.
+/// A stream; its handle may have been destroyed.
 struct Lane {
   enum class Kind : std::uint8_t { kLegacy, kBlocking, kNonBlocking };
   Context* context = nullptr;
-  CUstream key = nullptr;  ///< tells the streams of a context from each other
+  CUstream key = nullptr;  ///< unique among the streams of a context
   Kind kind = Kind::kLegacy;
 };
 
-/// All of it in this process. The caller holds the emulator's lock, but for late(); what takes an
-/// Emulator may let go of the lock meanwhile: nothing that was looked up before holds afterwards.
+/// All queued work of this process. The caller holds the emulator's lock, except for late(). A
+/// function that takes an Emulator may release the lock meanwhile: the caller must not use pointers
+/// from before the call.
 class Queues {
  public:
-  /// How long a wait that nobody ends holds up a caller, and how often one looks meanwhile.
+  /// How long a wait that nothing ends delays a caller, and the time between two looks meanwhile.
   static constexpr std::chrono::milliseconds kLongestWait{10'000};
   static constexpr std::chrono::microseconds kBetweenLooks{200};
 
-  /// Whether work is queued at all; if not, it is done when it is submitted.
+  /// Whether work is queued; if not, it is done when it is submitted.
   static bool late() { return late_.load(std::memory_order_relaxed); }
   void open(const StreamsOption& option);
-  /// Streams are eager, but a function of the program holds one up: what is submitted is queued,
-  /// and done as soon as it can be, until nothing is left.
+  /// Streams are eager, but a function of the program delays one: submitted work is queued, and
+  /// done as soon as it can be, until no work is left.
   void hold_up() { late_.store(true); }
 
-  /// Queues work behind all that the lane has, and behind `after`.
+  /// Queues work after all work that the lane has, and after `after`.
   WorkId add(const Lane& lane, Work&& work, WorkId after = 0) {
     return add(lane, std::move(work), after, Sort::kWork);
   }
-  /// As add(), for work that is done even if the context has a fault by then.
+  /// As add(), for work that runs even if the context has a fault by then.
   WorkId add_for_certain(const Lane& lane, Work&& work);
-  /// An event's record. On a blocking stream it waits for the legacy one as work does, but then the
-  /// stream itself has nothing to do for it: an H100 says that such a stream is idle.
+  /// Queues an event's record. On a blocking stream the record waits for the legacy stream as work
+  /// does, but the stream itself counts as idle meanwhile, because an H100 reports such a stream as
+  /// idle.
   WorkId add_record(const Lane& lane, Work&& work);
-  /// The lane waits for this; a blocking one not for the legacy one as well.
+  /// Makes the lane wait for `after`. The wait of a blocking lane does not wait for the legacy
+  /// stream as well.
   void add_wait(const Lane& lane, WorkId after);
-  /// Forgets what is not running at this moment.
+  /// Empties a piece of work that is not running at this moment.
   void cancel(WorkId id);
   bool done(WorkId id) const { return !items_.contains(id); }
   bool idle() const { return items_.empty(); }
 
-  /// What somebody waits for who waits for a stream, or for all streams of a context.
+  /// The work that a caller waits for: that of a stream, or of all streams of a context.
   std::vector<WorkId> pending(const Lane& lane) const;
   std::vector<WorkId> pending(const Context& context) const;
-  /// A record that only waits for the legacy stream, and for what of that.
+  /// A record that waits only for the legacy stream, and the legacy stream's work that it waits
+  /// for.
   struct Held {
     WorkId record = 0;
     WorkId by = 0;
@@ -80,17 +86,17 @@ class Queues {
   Held held(const Lane& lane) const;
   std::vector<WorkId> pending(WorkId id) const;
 
-  /// Runs work until all of these are done. TIMEOUT if nothing went on for ten seconds.
+  /// Runs work until all of `wanted` is done. TIMEOUT if no work progressed for ten seconds.
   CUresult finish(Emulator& e, const std::vector<WorkId>& wanted);
-  /// A context ends: runs what can be run of it, and drops the rest.
+  /// A context ends: runs the work of it that can run, and drops the rest.
   void settle(Emulator& e, const Context& context);
-  /// Somebody asked, and was told NOT_READY. Every few times a piece of work is done, so that a
-  /// program that polls gets on.
+  /// A call answered NOT_READY. Every few such answers one piece of work is done, so that a program
+  /// that polls makes progress.
   void polled(Emulator& e, const std::vector<WorkId>& wanted);
   /// A call of the driver begins: the seed decides whether some work is done by then.
   void passed(Emulator& e);
 
-  /// Whether this thread is inside a piece of work: what that submits is done at once.
+  /// Whether this thread is inside a piece of work: work that it submits is done at once.
   static bool& inside();
 
  private:
@@ -98,23 +104,24 @@ class Queues {
   enum class Sort : std::uint8_t { kWork, kRecord, kWait };
   struct Queued {
     Lane::Kind kind = Lane::Kind::kLegacy;
-    WorkId last = 0;    ///< of what the stream itself has to do
-    WorkId legacy = 0;  ///< what of the legacy stream it comes after
-    Held held{};        ///< the last record behind more of the legacy stream than that
+    WorkId last = 0;    ///< the last item that the stream itself has to do
+    WorkId legacy = 0;  ///< the item of the legacy stream that `last` comes after
+    Held
+        held{};  ///< the last record that comes after later work of the legacy stream than `legacy`
   };
   struct Item {
     Work work;
     LaneKey lane;
-    Context* context = nullptr;  ///< the stream's
-    Context* current = nullptr;  ///< to the thread that queued it
+    Context* context = nullptr;  ///< of the stream
+    Context* current = nullptr;  ///< of the thread that queued the work
     std::vector<WorkId> after{};
     bool running = false;
     bool certain = false;
   };
   using Items = std::map<WorkId, Item>;
-  /// What has to be done for some wanted work, and in which order that can happen.
+  /// The items that must be done for some wanted work, and in which order that can happen.
   struct Ancestors {
-    std::map<WorkId, std::size_t> waits_for{};  ///< how many
+    std::map<WorkId, std::size_t> waits_for{};  ///< number of items that each still waits for
     std::map<WorkId, std::vector<WorkId>> next{};
     std::vector<WorkId> ready{};
   };
@@ -122,26 +129,28 @@ class Queues {
   WorkId add(const Lane& lane, Work&& work, WorkId after, Sort sort);
   Ancestors ancestors(const std::vector<WorkId>& wanted) const;
   bool ready(const Item& item) const;
-  /// Takes one out of `ready`: the seed's choice, the latest without a seed.
+  /// Removes an item from `ready` and returns it: the seed's choice, the latest item without a
+  /// seed.
   WorkId pick(std::vector<WorkId>& ready);
-  /// Runs all that can be run of these and of what they wait for; false if nothing could.
+  /// Runs all items of `wanted`, and of those that they wait for, that can run; false if none
+  /// could.
   bool pass(Emulator& e, const std::vector<WorkId>& wanted);
-  /// Runs one that can be run; false if none could.
+  /// Runs one item that can run; false if none could.
   bool run_one_of(Emulator& e, std::vector<WorkId> ready);
   bool run_any(Emulator& e);
-  /// False: it is not done, because it waits or another thread is at it.
+  /// False: the item is not done, because it waits or another thread runs it.
   bool run(Emulator& e, WorkId id);
   void erase(Items::iterator item);
   void fail(Context& context, CUresult why);
   std::uint64_t random();
 
   Items items_;
-  std::map<LaneKey, Queued> lanes_;  ///< those with work
+  std::map<LaneKey, Queued> lanes_;  ///< the lanes that have work
   WorkId newest_ = 0;
   std::size_t running_ = 0;
   std::uint64_t polls_ = 0;
-  bool eager_ = true;       ///< but for hold_up()
-  std::uint64_t seed_ = 0;  ///< 0: everything as late as can be
+  bool eager_ = true;       ///< as the option says, whatever hold_up() does
+  std::uint64_t seed_ = 0;  ///< 0: every piece of work as late as it can
   std::uint64_t state_ = 0;
   inline static constinit std::atomic<bool> late_{false};
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams and events. What they have still to do is in queues.h.
+// Streams and events. queues.h has the work that they still have to do.
 #pragma once
 
 #include <cuda.h>
@@ -27,9 +27,10 @@ struct Event {
   Context* context = nullptr;
   unsigned flags = 0;
   bool recorded = false;
-  WorkId work = 0;  ///< what the last record queued
+  WorkId work = 0;  ///< the work that the last record queued
   std::chrono::steady_clock::time_point at;
-  /// What other processes find it by, and the file that says so; null where none was asked for.
+  /// The bytes by which other processes find the event, and the file that contains them; null until
+  /// a program asks for a handle.
   IpcBytes ticket{};
   std::shared_ptr<Physical> file;
 };

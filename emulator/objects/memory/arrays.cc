@@ -48,7 +48,7 @@ CUDA_ARRAY_SPARSE_PROPERTIES sparse_properties(const Array& array) {
   const Tile& tile = deep ? kDeep[place] : kFlat[place];
   CUDA_ARRAY_SPARSE_PROPERTIES told{};
   told.tileExtent = {tile.width, tile.height, tile.depth};
-  // The levels that are smaller than a tile are the tail: a tile of each layer is taken for them.
+  // The levels that are smaller than a tile form the tail, for which each layer takes a tile.
   while (told.miptailFirstLevel < array.levels) {
     const unsigned level = told.miptailFirstLevel;
     if (level_extent(shape.Width, level) < tile.width ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA arrays: a shape, and memory of the device that they take. Nothing reads or writes them:
-// copies with arrays are refused as not supported. So what is mapped into a sparse one shows to
-// nobody.
+// CUDA arrays: a shape, and the device memory that they take. Nothing reads or writes them, because
+// copies with arrays are refused as not supported. So no call shows the memory that is mapped into
+// a sparse array.
 #pragma once
 
 #include <cuda.h>
@@ -17,19 +17,20 @@ namespace cuvmm::emulator {
 
 struct Array {
   CUDA_ARRAY3D_DESCRIPTOR shape{};
-  unsigned levels = 0;  ///< of a mipmapped array; 0: it is none
+  unsigned levels = 0;  ///< of a mipmapped array; 0: the array is not mipmapped
   const Context* context = nullptr;
-  std::optional<Physical> memory{};            ///< not of a sparse array, nor of a level
-  std::map<unsigned, CUarray> level_arrays{};  ///< those that were asked for
+  std::optional<Physical> memory{};            ///< neither a sparse array nor a level has its own
+  std::map<unsigned, CUarray> level_arrays{};  ///< the levels that a program asked for
 
   bool sparse() const { return (shape.Flags & CUDA_ARRAY3D_SPARSE) != 0; }
 };
 
-/// What a driver tells of a sparse array: tiles of 64 KiB, as an H100 has them, in the shapes that
+/// The properties of a sparse array: tiles of 64 KiB, as an H100 has them, in the shapes that
 /// graphics APIs call the standard ones.
 CUDA_ARRAY_SPARSE_PROPERTIES sparse_properties(const Array& array);
 
-/// A mipmapped array is kept as the others are.
+/// Arrays holds a mipmapped array as it holds the others; these casts change the type of its
+/// handle.
 inline CUarray as_array(CUmipmappedArray array) { return reinterpret_cast<CUarray>(array); }
 inline CUmipmappedArray as_mipmap(CUarray array) {
   return reinterpret_cast<CUmipmappedArray>(array);
@@ -41,7 +42,7 @@ class Arrays {
   CUarray add(Array&& array);
   const Array* find(CUarray handle) const;
   Array* find(CUarray handle);
-  /// With its levels. False: there is no such array.
+  /// Erases an array with its levels. False: no such array exists.
   bool erase(CUarray handle);
   void end_those_of(const Context& context);
 

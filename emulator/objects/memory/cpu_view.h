@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mappings of host memory that the CPU reaches at their address.
+// The mappings of host memory that the CPU reaches at their addresses.
 #pragma once
 
 #include <map>
@@ -16,7 +16,8 @@ class CpuView {
 
   bool empty() const { return shown_.empty(); }
   bool shows(const Mapping& mapping) const { return shown_.contains(mapping.base); }
-  /// Maps the memory there with these PROT_* flags; false when the host has no room.
+  /// Maps the memory at the mapping's address with these PROT_* flags; false when the host has no
+  /// memory left.
   bool show(const Mapping& mapping, Physical& memory, int protection) {
     if (!memory.map_at(mapping.base, mapping.size, protection)) return false;
     shown_[mapping.base] = mapping.size;

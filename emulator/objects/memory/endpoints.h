@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The logical endpoints of this process, by id; and what a profile says of the fabric.
+// The logical endpoints of this process, by id, and the profile's description of the fabric.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace cuvmm::emulator {
 /// A logical endpoint: the team behind it, which other processes may share.
 struct EndpointObject {
   std::shared_ptr<Team> team;
-  int owner = -1;  ///< of a unicast one that was created here
+  int owner = -1;  ///< device of a unicast endpoint that was created here; else -1
   bool imported = false;
-  Descriptor ticket_file;  ///< what the bytes of its handle lead to, once it was exported
+  Descriptor ticket_file;  ///< the file that the bytes of its handle lead to, once it was exported
   IpcBytes handle{};
 };
 
@@ -41,7 +41,7 @@ class Endpoints {
   std::unordered_map<std::uint32_t, EndpointObject> endpoints_;
 };
 
-/// Which endpoints, cliques and bindings of multicast the devices of a machine have.
+/// Fills in which endpoints, cliques and multicast bindings the devices of a machine have.
 void describe_fabric(const Profile& profile, int devices, Platform& platform);
 
 }  // namespace cuvmm::emulator

@@ -5,7 +5,7 @@
 
 namespace cuvmm::emulator {
 
-// Looks like the pointers that drivers hand out, and is one to nothing.
+// Makes a handle that looks like the pointers that drivers give out, and points to nothing.
 template <class Object>
 Object ExternalObjects::new_handle() {
   constexpr std::uintptr_t kBase = 0xe800000000;

@@ -14,22 +14,22 @@
 
 namespace cuvmm::emulator {
 
-/// A memory object, shared with whoever exported it.
+/// A memory object, shared with the process that exported it.
 struct ImportedMemory {
   Physical memory;
-  Context* context = nullptr;  ///< current when it was imported; its buffers belong to it
+  Context* context = nullptr;  ///< current at the import; the buffers belong to it
 };
 
-/// The live ones of the process, by handle; values are never handed out twice.
+/// The live imported objects of the process, by handle; values are never given out twice.
 class ExternalObjects {
  public:
   CUexternalMemory add(ImportedMemory&& memory);
   CUexternalSemaphore add(std::shared_ptr<Semaphore> semaphore);
-  /// Null for what is none.
+  /// Null for a value that is no handle.
   ImportedMemory* find(CUexternalMemory handle);
-  /// Shared, because a wait outlives the lock. Null for what is none.
+  /// Shared, because a wait outlives the lock. Null for a value that is no handle.
   std::shared_ptr<Semaphore> find(CUexternalSemaphore handle) const;
-  /// False for what is none.
+  /// False for a value that is no handle.
   bool erase(CUexternalMemory handle);
   bool erase(CUexternalSemaphore handle);
 

@@ -18,11 +18,11 @@ struct HostBlock {
   unsigned flags = 0;
   bool registered = false;  ///< cuMemHostRegister: the memory is the program's
   std::uint64_t id = 0;
-  bool sync_memops = false;    ///< as set
-  HostChunks::Name chunk = 0;  ///< that it was cut from; 0: registered memory
+  bool sync_memops = false;    ///< as the program set it
+  HostChunks::Name chunk = 0;  ///< the chunk that the block was cut from; 0: registered memory
 };
 
-/// All of it in this process.
+/// All page-locked memory of this process.
 class HostBlocks {
  public:
   bool empty() const { return blocks_.empty(); }
@@ -33,18 +33,18 @@ class HostBlocks {
   }
   /// Whether a block begins in a range.
   bool begins_in(Address base, Size size) const;
-  /// The flags that the driver allocated it with, or that it was registered with.
+  /// The flags that the driver allocated the block with, or that the program registered it with.
   unsigned flags(const HostBlock& block) const {
     return block.registered ? block.flags : chunks_.flags(block.chunk);
   }
 
   /// New memory; null where the host has none.
   void* allocate(Context& context, Size size, unsigned flags);
-  /// False where no memory of allocate() begins.
+  /// Frees memory of allocate(); false where none begins at `base`.
   bool free(Address base);
-  /// Takes up memory of the program, of which nothing is here yet.
+  /// Registers memory of the program that no block holds yet.
   void lock(Context& context, Address base, Size size, unsigned flags);
-  /// False where no memory of lock() begins.
+  /// Ends memory of lock(); false where none begins at `base`.
   bool unlock(Address base);
 
  private:
@@ -53,7 +53,7 @@ class HostBlocks {
 
   std::map<Address, HostBlock> blocks_;
   HostChunks chunks_;
-  std::uint64_t next_id_ = std::uint64_t{1} << 32;  ///< apart from ids of physical memory
+  std::uint64_t next_id_ = std::uint64_t{1} << 32;  ///< starts above the ids of physical memory
 };
 
 }  // namespace cuvmm::emulator

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Managed memory: what programs advised and where they wanted it. It has no effect here, for all
-// memory is the host's; it can be asked for.
+// Managed memory: the advice and the locations that programs set. They have no effect here, because
+// all memory is the host's; programs can query them.
 #pragma once
 
 #include <cuda.h>
@@ -9,7 +9,7 @@
 
 namespace cuvmm::emulator {
 
-/// A place as clients name it: a location's type and id; type 0 is none.
+/// A place as clients name it: a location's type and id; type 0: no place.
 struct ManagedPlace {
   int type = 0;
   int id = 0;
@@ -23,12 +23,12 @@ struct DevicesFirst {
   }
 };
 
-/// Of one managed allocation: advice for a part of one counts for all of it.
+/// Advice for one managed allocation: advice for a part of it counts for all of it.
 struct ManagedAdvice {
   bool read_mostly = false;
   ManagedPlace preferred;
   ManagedPlace prefetched;
-  std::set<int, DevicesFirst> accessed_by;  ///< devices; CU_DEVICE_CPU for the host
+  std::set<int, DevicesFirst> accessed_by;  ///< device numbers; CU_DEVICE_CPU for the host
 };
 
 }  // namespace cuvmm::emulator

@@ -13,7 +13,7 @@ Handle PhysicalMemory::next_handle() {
     free_handles_.pop_back();
     return handle;
   }
-  // Looks like the pointers that drivers hand out, and is one to nothing.
+  // A handle looks like the pointers that drivers give out, and points to nothing.
   constexpr Handle kBase = 0xe000000000;
   constexpr Handle kStep = 0x100;
   return kBase + ++last_handle_ * kStep;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The physical memory behind the handles of cuMemCreate and its kin.
+// The physical memory behind the handles of cuMemCreate and related calls.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace cuvmm::emulator {
 
-/// Handles of this process, and what is still known of dead ones.
+/// The handles of this process, and the last properties of dead handles.
 class PhysicalMemory {
  public:
   /// The memory of a handle, or null.
@@ -31,12 +31,12 @@ class PhysicalMemory {
     live_.try_emplace(handle, std::forward<Args>(args)...);
     return handle;
   }
-  /// Ends the memory of a handle; false where there is none.
+  /// Ends the memory of a handle; false where the handle has no memory.
   bool drop(Handle handle);
-  /// Lets go of released memory of which no exported descriptor is left: until then it counts as
+  /// Ends released memory of which no exported descriptor is left; until then the memory counts as
   /// used.
   void drop_unheld() const;
-  /// The properties last seen behind a handle that is dead (a driver reads freed memory there).
+  /// The properties last seen behind a dead handle (a driver reads freed memory there).
   std::optional<CUmemAllocationProp> stale_prop(Handle handle) const;
 
   template <class Predicate>
@@ -51,8 +51,8 @@ class PhysicalMemory {
   Handle next_handle();
 
   std::unordered_map<Handle, Physical> live_;
-  /// Released here, and held by an exported descriptor when it was last looked at. Each keeps a
-  /// descriptor; more than so many are not counted.
+  /// Memory that was released here while an exported descriptor still held it, at the last look.
+  /// Each element keeps a descriptor open; memory beyond kMostHeld elements does not count as used.
   mutable std::vector<Physical> held_;
   static constexpr std::size_t kMostHeld = 256;
   std::vector<Handle> free_handles_;

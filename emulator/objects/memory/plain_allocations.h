@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of cuMemAlloc and its kin: an address range with one physical allocation behind it.
+// Memory of cuMemAlloc and related calls: an address range with one physical allocation behind it.
 #pragma once
 
 #include <algorithm>
@@ -18,35 +18,39 @@ namespace cuvmm::emulator {
 
 struct PlainAllocation {
   Address base = 0;
-  Size size = 0;  ///< as asked for
+  Size size = 0;  ///< as the program requested it
   Context* context = nullptr;
   Physical memory;
-  Size offset = 0;  ///< into `memory`, of its first byte: a buffer of external memory
+  Size offset = 0;  ///< of the first byte, into `memory`: a buffer of external memory
   bool external = false;
-  /// The name under which other processes find it, or under which this one found it elsewhere.
+  /// The name under which other processes open the memory, or under which this process opened
+  /// another process's memory.
   IpcBytes ticket{};
-  unsigned opens = 0;  ///< cuIpcOpenMemHandle minus cuIpcCloseMemHandle; 0: it is no opened memory
-  std::uint64_t pool = 0;    ///< the pool that it came from, or was imported through; 0 none
-  bool imported = false;     ///< through that pool
-  bool on_cpu = false;       ///< the CPU reaches it at its address
-  bool sync_memops = false;  ///< as set: what copies from it or to it is waited for
-  bool coming = false;       ///< a stream has it to allocate: its bytes are not there yet
-  bool ending = false;       ///< a stream has it to free, and nothing behind that makes it again
-  unsigned again = 0;        ///< queued launches that allocate it once more, each behind a free
-  std::shared_ptr<ManagedAdvice> managed{};  ///< null: it is no managed memory
-  /// The region where a graph keeps it between the allocations; null: it ends with this one.
+  unsigned opens =
+      0;  ///< cuIpcOpenMemHandle minus cuIpcCloseMemHandle; 0: the memory was not opened
+  std::uint64_t pool = 0;  ///< the pool that it came from, or was imported through; 0: no pool
+  bool imported = false;   ///< imported through `pool`
+  bool on_cpu = false;     ///< the CPU reaches it at its address
+  bool sync_memops =
+      false;  ///< as the program set it: copies from and to the memory wait until they are done
+  bool coming = false;  ///< a stream has yet to allocate it: its bytes do not exist yet
+  bool ending = false;  ///< a stream has yet to free it, and no later work allocates it again
+  unsigned again = 0;   ///< queued launches that allocate it again, each after a free
+  std::shared_ptr<ManagedAdvice> managed{};  ///< null: the memory is not managed
+  /// The region where a graph keeps the memory between its allocations; null: the region ends with
+  /// this allocation.
   std::shared_ptr<const SharedRange> kept{};
 
-  /// What a legacy IPC handle can name.
+  /// Whether a legacy IPC handle can name the memory.
   bool ipc_capable() const { return opens == 0 && pool == 0 && !external && !managed; }
   bool on_device() const { return is_device(memory.prop().location); }
-  /// The granules of address space that it holds.
+  /// The address of the granules that the allocation holds, and their size in bytes.
   Address region() const { return base - offset % kGranule; }
   Size region_size() const { return size + offset % kGranule; }
 };
 
-/// All of it in this process. Each allocation holds its region of the address space while it is
-/// here.
+/// All plain allocations of this process. Each holds its region of the address space while it is in
+/// this object.
 class PlainAllocations {
  public:
   explicit PlainAllocations(AddressSpace& space) : space_(space) {}
@@ -61,12 +65,12 @@ class PlainAllocations {
     const auto found = all_.find(base);
     return found == all_.end() ? nullptr : &found->second;
   }
-  /// Whether one begins behind `base`, and in the range.
+  /// Whether an allocation begins after `base` in the range.
   bool begins_behind(Address base, Size size) const {
     const auto next = all_.upper_bound(base);
     return next != all_.end() && next->first - base < size;
   }
-  /// The first of those that are so, or null.
+  /// The first allocation that satisfies `is_so`, or null.
   template <class Predicate>
   const PlainAllocation* find_if(Predicate is_so) const {
     const auto found = std::find_if(all_.begin(), all_.end(),
@@ -78,13 +82,13 @@ class PlainAllocations {
     return const_cast<PlainAllocation*>(static_cast<const PlainAllocations*>(this)->find_if(is_so));
   }
 
-  /// Gives it an address; null where there is no room for it.
+  /// Gives the allocation an address; null where no address range is free.
   PlainAllocation* add(PlainAllocation&& allocation);
-  /// Adds one whose region is taken already.
+  /// Adds an allocation whose region is taken already.
   PlainAllocation& put(PlainAllocation&& allocation);
-  /// Ends an allocation, whatever made it; none there is no mistake.
+  /// Ends the allocation that begins at `base`, whatever made it; does nothing where none does.
   void end(Address base);
-  /// Ends those that are so; `told` each of them before.
+  /// Ends the allocations that satisfy `is_so`, each after `told(allocation)`.
   template <class Predicate, class Told>
   void end_if(Predicate is_so, Told told) {
     for (auto entry = all_.begin(); entry != all_.end();) {

@@ -53,7 +53,7 @@ TEST_F(PlainAllocationsTest, TheEndGivesTheRegionBack) {
   ASSERT_TRUE(beside);
   EXPECT_NE(*beside, region) << "it is taken";
   plain_.end(base);
-  plain_.end(base);  // nothing there, and no mistake
+  plain_.end(base);  // no allocation begins there, which is no mistake
   EXPECT_EQ(plain_.at(base), nullptr);
   EXPECT_EQ(space_.take(kGranule, 0, region), region);
 }

@@ -10,9 +10,10 @@ namespace cuvmm::emulator {
 
 namespace {
 
-constexpr std::uint64_t kChunk = std::uint64_t{32} << 20;  // what an H200's pool takes at a time
+constexpr std::uint64_t kChunk = std::uint64_t{32}
+                                 << 20;  // the unit in which an H200's pool takes memory
 
-// How many chunks hold so many bytes; at most what a number of bytes can say.
+// How many chunks hold `bytes` bytes, at most as many as a 64-bit number of bytes can express.
 std::uint64_t chunks(std::uint64_t bytes) {
   return std::min(bytes / kChunk + (bytes % kChunk != 0), ~std::uint64_t{0} / kChunk);
 }
@@ -45,13 +46,13 @@ void Pool::take(std::uint64_t bytes) {
 void Pool::give_back(std::uint64_t bytes, bool by_pool) {
   live_ -= std::min(live_, bytes);
   if (by_pool) used_ -= std::min(used_, bytes);
-  // Memory above the threshold goes: of a chunk that lies across it, all (measured). A trim keeps
-  // it.
+  // Reserved memory above the threshold is given back; a chunk that lies across the threshold is
+  // given back whole (measured), while a trim leaves it.
   trim(release_threshold_ / kChunk * kChunk);
 }
 
 void Pool::trim(std::uint64_t keep) {
-  // What is too large to be rounded up is none (measured).
+  // A value that overflows when it is rounded up counts as 0 (measured).
   if (keep > UINT64_MAX - (kChunk - 1)) keep = 0;
   const std::uint64_t needed = std::max(chunks(live_), chunks(keep)) * kChunk;
   reserved_ = std::min(reserved_, needed);
@@ -71,8 +72,8 @@ std::uint64_t Pool::growth(std::uint64_t bytes) const {
   return needed - std::min(needed, reserved_);
 }
 
-// A pool that keeps nothing is charged what is allocated of it, though an H200 takes whole chunks:
-// so a device that was made small on purpose holds as much as it says.
+// A pool that keeps nothing counts only its allocated bytes, though an H200 takes whole chunks: so
+// a device that the user made small holds as many bytes as its size says.
 void Pool::charge() {
   const std::uint64_t now = keeps() ? reserved_ : live_;
   if (devices_) *devices_->account(device_of(prop_.location)) += now - charged_;
@@ -137,7 +138,7 @@ std::optional<Pools::Place> Pools::place_of(const CUmemLocation& location,
     exists = static_cast<std::size_t>(at.device) < defaults_.size() && at.domain < domains_;
     return exists ? std::optional<Place>({memory, type, at.device | at.domain << 8}) : std::nullopt;
   } else if (type == kLocationHost || (managed && type == 0)) {
-    return Place{memory, type, 0};  // its id says nothing
+    return Place{memory, type, 0};  // the id of these locations has no meaning
   }
   return exists ? std::optional<Place>({memory, type, id}) : std::nullopt;
 }

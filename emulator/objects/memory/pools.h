@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream-ordered memory pools. Stream order is program order here: memory comes and goes at once.
+// Stream-ordered memory pools. Pools count memory at the moment at which it is allocated or freed,
+// in program order.
 #pragma once
 
 #include <cuda.h>
@@ -19,85 +20,88 @@
 
 namespace cuvmm::emulator {
 
-/// One pool. What it is never changes; what it holds changes with its memory alone.
+/// One pool. Its properties never change; its contents change only with its memory.
 class Pool {
  public:
   static constexpr int kManaged = kManagedMemory;
   static constexpr int kReuses = 3;  ///< event dependencies, opportunistic, internal dependencies
 
-  /// Where its memory lies, and what it can be exported as.
+  /// Where its memory lies, and which handle types it can be exported as.
   const CUmemAllocationProp& prop() const { return prop_; }
   std::uint64_t handle() const { return handle_; }
   bool is_default() const { return kind_ == Kind::kDefault; }
   bool imported() const { return kind_ == Kind::kImported; }
-  /// Its memory is managed, and prop().location only where it prefers to be (type 0: nowhere).
+  /// Whether its memory is managed; prop().location is then only its preferred location (type 0: no
+  /// preference).
   bool managed() const { return static_cast<int>(prop_.type) == kManaged; }
   bool on_device() const { return !managed() && is_device(prop_.location); }
 
-  /// The same in every process that has the pool; 0 until it is exported.
+  /// The id that every process that has the pool uses; 0 until it is exported.
   std::uint64_t id() const { return id_; }
-  /// What an export hands out, or null.
+  /// The file that an export gives out, or null.
   Physical* file() const { return file_.get(); }
-  /// Its first export: the file has the id in it.
+  /// The pool's first export: the file contains the id.
   void publish(std::uint64_t id, std::shared_ptr<Physical> file);
 
-  /// Bytes that it may hold; 0: as many as there are.
+  /// Bytes that the pool may hold; 0: unlimited.
   std::uint64_t max_size() const { return max_size_; }
-  /// Created for the engine that unpacks.
+  /// Whether the pool was created for the decompression engine.
   bool decompressed_into() const { return (prop_.allocFlags.usage & kUsageHwDecompress) != 0; }
-  /// Whether so many more bytes fit under its largest size.
+  /// Whether `bytes` more bytes fit under its largest size.
   bool fits(std::uint64_t bytes) const;
-  /// What the pool tells: bytes, without those that cuMemFreeAsync freed; recorded drivers go on
-  /// counting what cuMemFree freed.
+  /// The value of the pool's attribute: bytes, without those that cuMemFreeAsync freed; recorded
+  /// drivers continue to count the bytes that cuMemFree freed.
   std::uint64_t used() const { return used_; }
   std::uint64_t used_high() const { return used_high_; }
   /// Bytes of the device, in whole chunks.
   std::uint64_t reserved() const { return reserved_; }
   std::uint64_t reserved_high() const { return reserved_high_; }
-  /// A high-water mark begins anew at what there is now.
+  /// Sets the high-water mark to the present value.
   void reset_used_high() { used_high_ = used_; }
   void reset_reserved_high() { reserved_high_ = reserved_; }
-  /// Gives back what is reserved and not needed, down to `keep` bytes.
+  /// Gives back reserved chunks that no allocation needs, down to `keep` bytes.
   void trim(std::uint64_t keep);
   std::uint64_t release_threshold() const { return release_threshold_; }
   void set_release_threshold(std::uint64_t bytes);
 
-  /// What lets freed memory be used again: kept and told, and without effect.
+  /// The attributes that allow freed memory to be reused: the pool stores and returns them, without
+  /// effect.
   bool reuse(int which) const { return reuse_[which]; }
   void set_reuse(int which, bool on) { reuse_[which] = on; }
 
-  /// What was set for a device; nothing where that never was.
+  /// The access that the program set for a device; nothing where it never set one.
   std::optional<unsigned> access(int device) const;
   void set_access(int device, unsigned flags);
 
  private:
-  friend class Pools;  // it makes pools, and knows when one is done
+  friend class Pools;  // makes pools, and knows when a pool is done
   enum class Kind : std::uint8_t { kCreated, kDefault, kImported };
 
   Pool(std::uint64_t handle, const CUmemAllocationProp& prop, Kind kind);
   void take(std::uint64_t bytes);
   void give_back(std::uint64_t bytes, bool by_pool);
-  /// Whether it has memory that nothing is allocated of, or will: its threshold may be lower by
-  /// now.
+  /// Whether the pool has, or will have, reserved memory without allocations. Its threshold may
+  /// have become lower meanwhile.
   bool keeps() const;
-  /// Bytes of its device that an allocation of `bytes` costs.
+  /// Bytes of the device that an allocation of `bytes` bytes costs.
   std::uint64_t growth(std::uint64_t bytes) const;
-  /// Counts what it has of its device now.
+  /// Updates the bytes that the pool counts on its device.
   void charge();
-  /// Destroyed by name, and its last memory is freed.
+  /// Whether the pool was destroyed and its last memory freed.
   bool done() const { return destroyed_ && live_ == 0; }
 
   std::uint64_t handle_;
   CUmemAllocationProp prop_;
   Kind kind_;
-  bool destroyed_ = false;      ///< by name; it lasts until its last memory is freed
-  std::uint64_t max_size_ = 0;  ///< bytes; 0: as much as there is
+  bool destroyed_ =
+      false;  ///< by cuMemPoolDestroy; the object lasts until its last memory is freed
+  std::uint64_t max_size_ = 0;  ///< bytes; 0: unlimited
   std::uint64_t id_ = 0;
   std::shared_ptr<Physical> file_;
   std::uint64_t live_ = 0;  ///< bytes that are allocated
   std::uint64_t used_ = 0, used_high_ = 0;
   std::uint64_t reserved_ = 0, reserved_high_ = 0;
-  Devices* devices_ = nullptr;  ///< where it is charged; null: nowhere
+  Devices* devices_ = nullptr;  ///< where the pool counts its bytes; null: nowhere
   std::uint64_t charged_ = 0;   ///< bytes
   std::uint64_t release_threshold_ = 0;
   bool reuse_[kReuses] = {true, true, true};
@@ -107,35 +111,34 @@ class Pool {
 /// The pools of this process; the caller holds the emulator's lock.
 class Pools {
  public:
-  /// One default pool per device, which is current at first. Each device has so many locality
-  /// domains; `numa_nodes` has a bit for each.
+  /// Makes a default pool for each device, which is current at first. Each device has `domains`
+  /// locality domains; `numa_nodes` has a bit for each NUMA node.
   void open(Devices& devices, int domains, std::uint64_t numa_nodes);
-  /// `max_size` in bytes; 0: as much as there is.
+  /// `max_size` in bytes; 0: unlimited.
   Pool& create(const CUmemAllocationProp& prop, std::uint64_t max_size);
-  /// A pool of another process, by the id that its descriptor has.
+  /// A pool of another process, by the id in its descriptor.
   Pool& adopt(const CUmemAllocationProp& prop, std::uint64_t id);
-  /// A live pool, not one that was destroyed; null for what is none.
+  /// A live pool, not destroyed; null for any other handle.
   Pool* find(CUmemoryPool pool);
   const Pool* find(CUmemoryPool pool) const { return const_cast<Pools*>(this)->find(pool); }
-  /// What a pool was that was destroyed; null for what is none.
+  /// The properties of a destroyed pool; null for any other handle.
   const CUmemAllocationProp* gone(CUmemoryPool pool) const;
-  /// Whether a pool that was destroyed lay on this device.
+  /// Whether a destroyed pool lay on this device.
   bool lay_on(CUmemoryPool pool, int device) const;
   Pool& default_of(int device) { return pools_.at(defaults_[static_cast<std::size_t>(device)]); }
   Pool& current_of(int device) { return pools_.at(current_[static_cast<std::size_t>(device)]); }
   const Pool& current_of(int device) const {
     return pools_.at(current_[static_cast<std::size_t>(device)]);
   }
-  /// As default_of and current_of, for any location and type of memory; the pools of the host's and
-  /// of managed memory are made when they are first asked for. Null where there is no such
-  /// location.
+  /// As default_of and current_of, for any location and type of memory; the pools of the host and
+  /// of managed memory are made at the first call for them. Null where the location does not exist.
   Pool* default_at(const CUmemLocation& location, CUmemAllocationType type);
   Pool* current_at(const CUmemLocation& location, CUmemAllocationType type);
-  /// Whether a place that exists has its default pool for its current one.
+  /// Whether the current pool of a place that exists is its default pool.
   bool is_at_default(const CUmemLocation& location, CUmemAllocationType type) const;
-  /// Whether this memory of a host pool can be used by a device.
+  /// Whether a device can use memory of this host pool.
   bool reaches(std::uint64_t pool, int device) const;
-  /// `location` is the pool's.
+  /// `location` is the pool's location.
   void set_current_at(const CUmemLocation& location, const Pool& pool);
   /// Whether pools of managed memory can prefer this location.
   bool managed_place(const CUmemLocation& location) const {
@@ -144,13 +147,14 @@ class Pools {
   void set_current(int device, const Pool& pool) {
     current_[static_cast<std::size_t>(device)] = pool.handle();
   }
-  /// Its devices go back to their default pools; the rest waits for the last free.
+  /// The pool's devices return to their default pools; the object lasts until its last memory is
+  /// freed.
   void destroy(Pool& pool);
   void took(std::uint64_t pool, std::uint64_t bytes);
-  /// Bytes of its device that a pool will take for so many more; nothing where it counts for none,
-  /// as what is imported or on the host.
+  /// Bytes of its device that the pool will take for `bytes` more bytes; nothing where it counts on
+  /// no device, as an imported pool or a pool on the host.
   std::optional<std::uint64_t> growth(std::uint64_t pool, std::uint64_t bytes) const;
-  /// Memory of a pool was freed, `by_pool` by cuMemFreeAsync; `pool` 0 does nothing.
+  /// Memory of a pool was freed: with `by_pool` by cuMemFreeAsync; does nothing where `pool` is 0.
   void freed(std::uint64_t pool, std::uint64_t bytes, bool by_pool);
 
   static CUmemoryPool handle_of(const Pool& pool) {
@@ -158,20 +162,21 @@ class Pools {
   }
 
  private:
-  /// The type of memory, a location's type and its id; an id that says nothing is 0.
+  /// The type of memory, a location's type and its id; an id without a meaning is 0.
   using Place = std::tuple<int, int, int>;
-  /// Nothing where no pool of this type of memory can be.
+  /// The place for the tables of pools; nothing where no pool of this type of memory can lie.
   std::optional<Place> place_of(const CUmemLocation& location, CUmemAllocationType type) const;
   Pool& add(const CUmemAllocationProp& prop, Pool::Kind kind);
   void drop_if_done(std::uint64_t handle);
 
   Devices* devices_ = nullptr;
   std::unordered_map<std::uint64_t, Pool> pools_;
-  std::unordered_map<std::uint64_t, CUmemAllocationProp> gone_;    ///< destroyed pools, by handle
-  std::vector<std::uint64_t> defaults_, current_;                  ///< by device
-  std::map<Place, std::uint64_t> other_defaults_, other_current_;  ///< not pinned on a device
-  int domains_ = 1;                                                ///< of each device
-  std::uint64_t numa_nodes_ = 1;                                   ///< a bit each
+  std::unordered_map<std::uint64_t, CUmemAllocationProp> gone_;  ///< destroyed pools, by handle
+  std::vector<std::uint64_t> defaults_, current_;                ///< by device
+  std::map<Place, std::uint64_t> other_defaults_,
+      other_current_;             ///< places other than pinned memory on a device
+  int domains_ = 1;               ///< of each device
+  std::uint64_t numa_nodes_ = 1;  ///< a bit for each NUMA node
   std::uint64_t next_ = 0xd000000000;
 };
 

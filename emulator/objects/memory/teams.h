@@ -12,19 +12,21 @@
 
 namespace cuvmm::emulator {
 
-/// Each has a placeholder in PhysicalMemory as well, which gives it its handle.
+/// The multicast objects. Each has a placeholder in PhysicalMemory as well, which gives it its
+/// handle.
 class Teams {
  public:
   bool empty() const { return teams_.empty(); }
-  /// Whether there ever was one. The one thing here that is asked without the emulator's lock.
+  /// Whether the process ever had a multicast object. The only function here that needs no
+  /// emulator's lock.
   bool ever() const { return ever_.load(std::memory_order_acquire); }
-  /// Null for what is no multicast object.
+  /// The object of a handle; null for a handle of no multicast object.
   Team* find(Handle handle) const {
     const auto found = teams_.find(handle);
     return found == teams_.end() ? nullptr : found->second.get();
   }
   bool contains(Handle handle) const { return find(handle) != nullptr; }
-  /// As find(), for who uses it without the emulator's lock.
+  /// As find(), for callers that use the object without the emulator's lock.
   std::shared_ptr<Team> share(Handle handle) const {
     const auto found = teams_.find(handle);
     return found == teams_.end() ? nullptr : found->second;
