@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcuvmm-blas.so: cuBLAS for programs on the emulator, where NVIDIA's does not start (it has
-// NVIDIA's runtime inside). It keeps a handle's settings, gives each computation its place on the
-// stream, and computes nothing: a launch that is skipped and counted, as those of our libcudart.
-// It is preloaded, and has the names of both libcublas and libcublasLt that programs like PyTorch
-// call; what it lacks (descriptors of matrices) is pure bookkeeping, which NVIDIA's library does.
+// libcuvmm-blas.so: cuBLAS for programs on the emulator, where NVIDIA's library does not start (it
+// contains NVIDIA's runtime). It stores a handle's settings, puts each computation into the order
+// of its stream, and computes nothing: a computation is a launch that is skipped and counted, like
+// those of the emulator's libcudart. It is preloaded, and has the names of both libcublas and
+// libcublasLt that programs like PyTorch call; the functions that it lacks (descriptors of
+// matrices) only store settings, which NVIDIA's library does.
 #pragma once
 
 #include <cuda.h>
@@ -12,7 +13,7 @@
 
 namespace cuvmm::blas {
 
-/// cublasStatus_t has these numbers.
+/// The numbers of cublasStatus_t.
 enum Status {
   kSuccess = 0,
   kNotInitialized = 1,
@@ -20,7 +21,7 @@ enum Status {
   kExecutionFailed = 13,
 };
 
-/// What a cublasHandle_t or a cublasLtHandle_t points to.
+/// The object behind a cublasHandle_t or a cublasLtHandle_t.
 struct Handle {
   CUstream stream = nullptr;
   int pointer_mode = 0;
@@ -29,11 +30,12 @@ struct Handle {
   int multiprocessors = 0;
 };
 
-/// Takes note of a computation on a stream; `function` is a text that lives for ever.
-/// NOT_INITIALIZED where the driver is not the emulator, EXECUTION_FAILED where it refuses.
+/// Records a computation on a stream; `function` is a text that is never freed. NOT_INITIALIZED
+/// where the driver is not the emulator, EXECUTION_FAILED where the emulator refuses the
+/// computation.
 Status queue(const char* function, CUstream stream) noexcept;
 
-/// Whether the driver is the emulator and starts.
+/// Whether the driver is the emulator and can be initialised.
 Status start() noexcept;
 
 }  // namespace cuvmm::blas

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cuBLAS on the emulator: programs find ours, and what it does not compute counts as a launch that was skipped.
+"""cuBLAS on the emulator: programs load libcuvmm-blas, and each computation counts as a skipped
+launch.
 
 usage: blas_test.py CUVMM BLAS_CLIENT
 """
@@ -27,6 +28,6 @@ for streams in ("eager", "late"):
     count, text = run(3, "--streams", streams)
     assert count == 3, count
     assert "cublasSgemm_v2: kernel launch skipped" in text
-# Without the emulator nothing of it is there.
+# Without the emulator, neither its libcuda nor its libcudart is loaded.
 alone = subprocess.run([client, "1"], capture_output=True, text=True, timeout=100)
 assert alone.returncode == 2 and "there is no cudaGetDeviceCount" in alone.stderr, alone

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of libcublas that compute. Each takes its handle first; the C calling convention
-// lets a function ignore what else it was passed.
+// lets a function ignore its other arguments.
 #include "emulator/blas/blas.h"
 
 namespace cuvmm::blas {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library exports what computes, by its table, and a few functions more, all of them cuBLAS's.
+"""The library exports the computing functions of its table and a few more, all of them names of
+cuBLAS.
 
 usage: exports_test.py COMPUTE_SYMBOLS LIBRARY
 """
@@ -18,6 +19,6 @@ exported = {line.split()[-1] for line in output("nm", "-D", "--defined-only", li
 assert computing <= exported, computing - exported
 assert all(name.startswith("cublas") for name in exported), exported
 assert "cublasLtMatmul" in exported and "cublasCreate_v2" in exported
-# Bare names: a reference to a version of NVIDIA's library is met by them, too.
+# The names have no version: they also satisfy references to a version of NVIDIA's library.
 assert not any("@" in name for name in exported), exported
 assert not re.search(r"NEEDED.*(libstdc|libgcc_s|libcuda)", output("readelf", "-dW", library))

@@ -9,7 +9,7 @@ namespace cuvmm::blas {
 
 namespace {
 
-/// What cublasGetVersion answers: that of CUDA 13.0's.
+/// The answer of cublasGetVersion: the version in CUDA 13.0.
 constexpr int kVersion = 130000;
 
 template <class Value>
@@ -54,7 +54,7 @@ CUVMM_EXPORT(Status, cublasGetStream_v2, Handle* handle, CUstream* stream) {
   return get(handle, &Handle::stream, stream);
 }
 
-// Memory that nothing uses.
+// The workspace is ignored, because nothing computes.
 CUVMM_EXPORT(Status, cublasSetWorkspace_v2, Handle* handle, void*, std::size_t) {
   return handle ? kSuccess : kNotInitialized;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcublasLt. The descriptors that its functions take are NVIDIA's, and none is looked at.
+// libcublasLt. NVIDIA's library makes the descriptors that these functions take; none of them is
+// read.
 #include <cstdint>
 #include <new>
 
@@ -33,7 +34,7 @@ CUVMM_EXPORT(Status, cublasLtDestroy, Handle* handle) {
   return kSuccess;
 }
 
-// Any algorithm does what is wanted of it, which is nothing: one is offered.
+// Any algorithm works, because nothing computes; the call offers one candidate.
 CUVMM_EXPORT(Status, cublasLtMatmulAlgoGetHeuristic, const Handle* handle, void*, void*, void*,
              void*, void*, void*, int room, Candidate* candidates, int* count) {
   if (!handle) return kNotInitialized;

@@ -27,8 +27,9 @@ const RuntimeTable* find_table(void* library) {
   return ask(&table, &id) == CUDA_SUCCESS ? static_cast<const RuntimeTable*>(table) : nullptr;
 }
 
-// Asked again until it is there: a program may fail to start before it starts. No lock, which a
-// child of fork might find held; threads that come at once find the same.
+// Asks the driver again until it gives the table, because a program may fail to initialise the
+// driver at first. Takes no lock, because a child of fork might find the lock held; threads that
+// ask at once find equal tables.
 const RuntimeTable* table() {
   static constinit std::atomic<const RuntimeTable*> known{nullptr};
   if (const RuntimeTable* found = known.load(std::memory_order_acquire)) return found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A capture's beginning, and its end in a graph.
+// How a capture begins, and how it ends in a graph.
 #include <atomic>
 #include <utility>
 
@@ -40,7 +40,7 @@ CUresult run_base(const calls::StreamBeginCaptureToGraph&) noexcept {
   return refuse_once(said, "cuStreamBeginCaptureToGraph");
 }
 
-// The first ABI has no mode.
+// The first ABI has no parameter for the mode.
 CUVMM_DRIVER_FUNCTION(cuStreamBeginCapture, CUstream stream) {
   return begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
@@ -65,7 +65,8 @@ CUresult run_base(const calls::StreamEndCapture& call) noexcept {
     if (told && !usable && e.graphs.find(told)) e.graphs.erase(told);
     if (ended->invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (!ended->joined()) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-    // The program may have destroyed what it was told of, or put nodes of its own there.
+    // The program may have destroyed the graph that cuStreamGetCaptureInfo gave it, or added nodes
+    // of its own.
     if (!told || !e.graphs.find(told)) told = e.graphs.add(Graph{});
     for (auto& node : ended->take_nodes()) e.graphs.add(told, std::move(node));
     *graph = told;
@@ -84,7 +85,8 @@ struct CaptureInfo {
   std::size_t* count = nullptr;
 };
 
-// What is not asked for is null. Without a capture nothing but the status is written.
+// Pointers that the caller did not give are null. Outside an active capture only the status is
+// written.
 CUresult tell(CUstream stream, const CaptureInfo& out) noexcept {
   return with_no_ended_context([&](Emulator& e) -> CUresult {
     if (!out.status) return CUDA_ERROR_INVALID_VALUE;

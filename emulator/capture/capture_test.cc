@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What capturing and graphs do. What each call answers beside a capture: testing_capture/.
+// The behaviour of captures and graphs. testing_capture/ has the answers of calls while another
+// stream captures.
 #include <set>
 #include <thread>
 #include <utility>
@@ -28,7 +29,7 @@ class CaptureTest : public EmulatorTest {
   CUresult end(CUgraph* graph) {
     return symbol<CUresult(CUstream, CUgraph*)>("cuStreamEndCapture")(stream_, graph);
   }
-  // Ends the capture; null where there is nothing that can be launched.
+  // Ends the capture and instantiates it; null where the capture gave no graph.
   CUgraphExec made() {
     CUgraph graph = nullptr;
     CUgraphExec executable = nullptr;
@@ -94,7 +95,8 @@ TEST_F(CaptureTest, MemoryOfNodesIsThereFromTheLaunchOn) {
   ASSERT_EQ(launch(executable), CUDA_SUCCESS);
   EXPECT_EQ(byte_at(m.address), 9);
   EXPECT_EQ(byte_at(memory), 9);
-  EXPECT_EQ(launch(executable), CUDA_ERROR_INVALID_VALUE);  // not freed yet
+  EXPECT_EQ(launch(executable),
+            CUDA_ERROR_INVALID_VALUE);  // the memory of the first launch is not freed yet
   EXPECT_EQ(driver()(calls::MemFreeAsync{memory, nullptr}), CUDA_SUCCESS);
   EXPECT_EQ(launch(executable), CUDA_SUCCESS);
   EXPECT_EQ(driver()(calls::MemFreeAsync{memory, nullptr}), CUDA_SUCCESS);
@@ -121,7 +123,9 @@ TEST_F(CaptureTest, AKernelIsANodeAndSkippedAtTheLaunch) {
   });
   EXPECT_EQ(early, "");
   CUgraphExec executable = made();
-  said_on_stderr([&] { EXPECT_EQ(launch(executable), CUDA_SUCCESS); });  // only the first is told
+  said_on_stderr([&] {
+    EXPECT_EQ(launch(executable), CUDA_SUCCESS);
+  });  // only the first skipped launch is reported on stderr
 }
 
 TEST_F(CaptureTest, WorkOfAnotherStreamHasToBeJoined) {
@@ -163,12 +167,12 @@ TEST_F(CaptureTest, EdgesSayWhatTheStreamsWaitFor) {
     EXPECT_EQ(wait(to, event, 0), CUDA_SUCCESS);
   };
   ASSERT_EQ(begin(), CUDA_SUCCESS);
-  fill(stream_);  // 0
+  fill(stream_);  // node 0
   join(stream_, other);
-  fill(other);    // 1, after 0
-  fill(stream_);  // 2, after 0
+  fill(other);    // node 1, after 0
+  fill(stream_);  // node 2, after 0
   join(other, stream_);
-  fill(stream_);  // 3, after 1 and 2
+  fill(stream_);  // node 3, after 1 and 2
   CUgraph graph = nullptr;
   ASSERT_EQ(end(&graph), CUDA_SUCCESS);
   CUgraphNode nodes[4] = {}, from[5] = {}, to[5] = {};

@@ -25,7 +25,8 @@ std::shared_ptr<GraphNode> node(CUgraphNodeType type, std::function<CUresult(Emu
   return made;
 }
 
-// What is not captured, but on the legacy stream, or memory's coming and going beside a capture.
+// The answer to a call on a stream that does not capture while another stream may: captures can
+// forbid work on the legacy stream, and allocations.
 std::optional<CUresult> beside_capture(Emulator& e, CUstream stream) {
   CUresult refused = CUDA_SUCCESS;
   if (reinterpret_cast<std::uintptr_t>(stream) <= 1) refused = e.captures.refuse_legacy();
@@ -41,7 +42,7 @@ std::optional<CUresult> captured_allocation(Emulator& e, CUdeviceptr* out, std::
   if (!capture) return beside_capture(e, stream);
   if (capture->invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   if (!out || size == 0) return CUDA_ERROR_INVALID_VALUE;
-  // A pool that can be shared, or of the host, has no nodes.
+  // A pool that can be exported, or that is on the host, has no allocation nodes.
   const bool plain = is_device(pool.prop().location) &&
                      static_cast<unsigned>(pool.prop().requestedHandleTypes) == 0;
   if (!plain) return CUDA_ERROR_NOT_SUPPORTED;

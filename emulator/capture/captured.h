@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call answers while a stream captures, where the capture takes or forbids it: copies, fills
-// and allocations become nodes of its graph. capture_gate.h has the rest of the copies and fills.
+// The answers to calls while a stream captures, where the capture takes or forbids the call:
+// copies, fills and allocations become nodes of its graph. capture_gate.h has the other copies and
+// fills.
 #pragma once
 
 #include <functional>
@@ -14,11 +15,12 @@ namespace cuvmm::emulator {
 /// refuse_unsafe() for entry points that take the lock themselves.
 CUresult refuse_unsafe_in_capture() noexcept;
 
-/// What a call answers that a capture takes or forbids; nothing when it is to be made as ever.
+/// The answer to a call that a capture takes or forbids; nothing when the call is to be made as
+/// usual.
 std::optional<CUresult> captured_allocation(Emulator& e, CUdeviceptr* out, std::size_t size,
                                             const Pool& pool, CUstream stream);
 std::optional<CUresult> captured_free(Emulator& e, CUdeviceptr address, CUstream stream);
-/// `make`: the node of the kernel, asked for only where the stream captures.
+/// `make` makes the node of the kernel; it is called only where the stream captures.
 std::optional<CUresult> captured_launch(Emulator& e,
                                         const std::function<std::shared_ptr<GraphNode>()>& make,
                                         CUstream stream);

@@ -43,7 +43,7 @@ std::vector<Address> announce(Emulator& e, const Steps& steps) {
     const NodeMemory* const memory = step.node->memory.get();
     if (!memory) return CUDA_SUCCESS;
     if (PlainAllocation* const there = e.plain.find(memory->base())) {
-      // A launch before this one makes it, and a free between the two is queued.
+      // An earlier launch allocates the memory, and a free between the two launches is queued.
       if (!std::exchange(there->ending, false)) return CUDA_SUCCESS;
       ++there->again;
     } else {

@@ -9,17 +9,17 @@
 
 namespace cuvmm::emulator {
 
-/// INVALID_VALUE where the last launch's memory was never freed.
+/// INVALID_VALUE where the program never freed the memory of the last launch.
 CUresult allocate(Emulator& e, const NodeMemory& memory);
-/// Whether memory of an earlier launch lives that this one would not free first, where nothing is
-/// queued that might free it.
+/// Whether memory of an earlier launch lives that this launch would not free first.
 bool lives_on(Emulator& e, const Executable& executable);
-/// A launch is about to be queued: calls behind it may name what it will allocate, once. Which
-/// addresses that are; where there is no room now, the launch will say so.
+/// Called before a launch is queued: calls after it may name the memory that it will allocate,
+/// once. Returns the addresses of that memory. Where memory has run out now, the launch itself will
+/// fail.
 std::vector<Address> announce(Emulator& e, const Steps& steps);
-/// It was not queued after all.
+/// Undoes announce() for a launch that could not be queued.
 void take_back(Emulator& e, const std::vector<Address>& announced);
-/// INVALID_VALUE where nothing is allocated at the address.
+/// INVALID_VALUE where no memory is allocated at the address.
 CUresult free_node_memory(Emulator& e, Address address);
 
 }  // namespace cuvmm::emulator

@@ -7,8 +7,8 @@
 
 namespace cuvmm::emulator {
 
-// Memory of cuMemAlloc and its kin. That of another device takes peer access of the context, that
-// of a pool the pool's access.
+// Memory of cuMemAlloc and related calls. Memory of another device needs the context's peer access,
+// memory of a pool the pool's access.
 bool DeviceMemory::reaches(const PlainAllocation& memory) const {
   if (memory.managed || !memory.on_device()) return true;
   const int device = context_.device;
@@ -25,7 +25,7 @@ bool DeviceMemory::reaches(const PlainAllocation& memory) const {
 
 kernels::Memory::Window DeviceMemory::rights(std::uint64_t address) const {
   if (const Mapping* mapping = e_.model.mapping_at(address)) {
-    if (e_.teams.find(mapping->handle)) return {};  // for multimem instructions alone
+    if (e_.teams.find(mapping->handle)) return {};  // only multimem instructions reach it
     const std::uint64_t bit = std::uint64_t{1} << context_.device;
     return {mapping->base, mapping->base + mapping->size, nullptr,
             (mapping->access.read & bit) != 0, (mapping->access.write & bit) != 0};
@@ -44,7 +44,7 @@ kernels::Memory::Window DeviceMemory::rights(std::uint64_t address) const {
 kernels::Memory::Window DeviceMemory::find(std::uint64_t address) {
   Window window = rights(address);
   if (!window.read && !window.write) return {};
-  // A chunk at a time: what is touched becomes memory of the host.
+  // Touches a chunk at a time, because touched memory takes memory of the host.
   const std::uint64_t chunk = address >> kChunkBits << kChunkBits;
   window.begin = std::max(window.begin, chunk);
   window.end = std::min(window.end, chunk + (std::uint64_t{1} << kChunkBits));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of the emulated machine, as kernels of one context reach it.
+// The memory of the emulated machine, as kernels of a context reach it.
 #pragma once
 
 #include "emulator/core/emulator.h"
@@ -7,8 +7,8 @@
 
 namespace cuvmm::emulator {
 
-/// An access needs what one of a copy on the device needs: something mapped or allocated there, and
-/// rights of the context's device. Lives under the emulator's lock.
+/// A kernel's access needs the conditions of a copy on the device: memory mapped or allocated at
+/// the address, and rights of the context's device. Lives under the emulator's lock.
 class DeviceMemory : public kernels::Memory {
  public:
   DeviceMemory(Emulator& e, const Context& context) : e_(e), context_(context) {}
@@ -17,8 +17,8 @@ class DeviceMemory : public kernels::Memory {
 
  private:
   Window find(std::uint64_t address) override;
-  /// What the device may do; `begin` and `end` are where the object lies, before it is asked for
-  /// its bytes.
+  /// The rights of the device at an address; `begin` and `end` are the bounds of the memory object,
+  /// whose bytes are not yet looked up.
   Window rights(std::uint64_t address) const;
   bool reaches(const PlainAllocation& memory) const;
 

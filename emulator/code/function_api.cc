@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuFunc* and cuOccupancy*: what a kernel's image says, and what a GPU of the emulated kind makes
-// of it.
+// cuFunc* and cuOccupancy*: the contents of a kernel's image, and their effect on a GPU of the
+// emulated kind.
 #include <algorithm>
 
 #include "emulator/code/function.h"
@@ -14,7 +14,7 @@ namespace cuvmm::emulator {
 namespace {
 
 constexpr int kArchitecture = 90;
-constexpr int kAssumedRegisters = 32;  // where the image does not say
+constexpr int kAssumedRegisters = 32;  // where the image does not give the number
 
 int default_dynamic_shared(const kernels::KernelCode& code) {
   return default_attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK).value_or(0) -
@@ -61,7 +61,7 @@ CUresult occupancy(int* blocks, CUfunction handle, int threads, std::size_t shar
   });
 }
 
-// The program's function is called without the lock.
+// The program's function is called without the emulator's lock.
 CUresult potential(int* grid, int* block, CUfunction handle, CUoccupancyB2DSize shared_of,
                    std::size_t shared, int limit) noexcept {
   kernels::KernelCode code;
@@ -116,7 +116,7 @@ CUresult function_attribute(const kernels::KernelCode& code, const Settings& set
       *out = setting ? setting : default_dynamic_shared(code);
       break;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-      *out = setting - 1;  // -1: none
+      *out = setting - 1;  // -1: no setting
       break;
     default:
       *out = setting;
@@ -226,7 +226,7 @@ CUVMM_DRIVER_FUNCTION(cuFuncGetParamCount, CUfunction handle, size_t* count) {
                      [&](Function& function) { return parameter_count(function.code, count); });
 }
 
-// Preferences.
+// These calls set preferences, which have no effect here.
 CUVMM_DRIVER_FUNCTION(cuFuncSetCacheConfig, CUfunction handle, CUfunc_cache) {
   return on_function(handle, [](Function&) { return CUDA_SUCCESS; });
 }

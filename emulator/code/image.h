@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How images of device code come in.
+// How images of device code are read.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace cuvmm::emulator {
 
-/// An image in memory; its end is where it says.
-/// `log`: null, or what gets the reason for INVALID_PTX.
+/// Reads an image in memory, whose header gives its size. `log`: null, or receives the reason for
+/// INVALID_PTX.
 CUresult read_image(const void* bytes, std::shared_ptr<Image>& image, std::string* log = nullptr);
 CUresult read_image_file(const char* path, std::shared_ptr<Image>& image);
 /// Either out-parameter may be null. NOT_FOUND: the module has no such variable.

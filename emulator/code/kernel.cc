@@ -14,7 +14,7 @@
 #include "emulator/code/launch.h"
 #include "emulator/machine/device_attributes.h"
 
-/// The address at which a kernel failed last; 0 where none did. For the shim.
+/// The address at which a kernel last failed; 0 where none failed. The shim calls it.
 extern "C" __attribute__((visibility("default"))) std::uint64_t cuvmmEmulatorFaultAddress();
 
 namespace cuvmm::emulator {
@@ -26,7 +26,7 @@ std::string triple(const unsigned (&of)[3]) {
          ")";
 }
 
-// Decodes it the first time, all of it.
+// Decodes the whole kernel at the first call for it.
 CUresult find_code(Function& function, std::shared_ptr<const kernels::Code>& code) {
   if (!function.decoded) {
     const Module& module = *function.module;
@@ -49,7 +49,8 @@ CUresult find_code(Function& function, std::shared_ptr<const kernels::Code>& cod
   return code ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-// `extra`: pairs of a word that says what follows, and that; CU_LAUNCH_PARAM_END ends them.
+// `extra`: pairs of a word that names a kind of value, and that value; CU_LAUNCH_PARAM_END ends
+// them.
 CUresult copy_packed(void** extra, std::vector<char>& out) {
   const void* buffer = nullptr;
   const std::size_t* size = nullptr;
@@ -78,7 +79,7 @@ CUresult copy_parameters(const kernels::Code& code, const Launch& launch, std::v
   return CUDA_SUCCESS;
 }
 
-// What the kernel itself says of how it can be launched.
+// Whether the kernel's own limits allow a launch of this shape.
 bool possible(const Function& function, const kernels::Code& code, const kernels::Shape& shape) {
   const int set = function.settings[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES];
   const auto limit = [&](CUdevice_attribute which) {
@@ -96,7 +97,8 @@ bool possible(const Function& function, const kernels::Code& code, const kernels
 std::atomic<std::uint64_t> g_kernel_fault{0};
 
 void tell(const kernels::Code& code, const kernels::Fault& fault) {
-  static auto* const said = new std::set<std::string>;  // of which kernels; under the lock
+  static auto* const said = new std::set<std::string>;  // names of the kernels already reported on
+                                                        // stderr; read and written under the lock
   if (!said->insert(code.name).second) return;
   complain("kernel `" + code.name + "`, block " + triple(fault.block) + ", thread " +
            triple(fault.thread) + ", PTX line " + std::to_string(fault.line) + ": " + fault.what +

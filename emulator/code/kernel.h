@@ -11,10 +11,10 @@
 
 namespace cuvmm::emulator {
 
-/// What a stream or a graph does when it comes to it, under the lock.
+/// The work of a stream or a graph, run in its turn, under the lock.
 using Work = std::function<CUresult(Emulator&)>;
 
-/// What a launch says, but for its stream.
+/// The parameters of a launch, except its stream.
 struct Launch {
   const char* entry = "";  ///< the driver's function; outlives the process
   kernels::Shape shape;
@@ -22,12 +22,13 @@ struct Launch {
   void** extra = nullptr;
 };
 
-/// Whether a GPU of the emulated kind can have such a grid.
+/// Whether a GPU of the emulated kind can run such a grid.
 bool possible(const kernels::Shape& shape);
 
-/// Makes the work of a launch, with the parameters as they are now. A function that comes from no
-/// PTX is skipped (skip_launch). INVALID_VALUE for what the kernel cannot be launched with,
-/// NOT_SUPPORTED, said once on stderr for a kernel, where an instruction of it is not known.
+/// Makes the work of a launch, with the parameters that they have now. A function without PTX is
+/// skipped (skip_launch). INVALID_VALUE for a shape or parameters that the kernel cannot be
+/// launched with; NOT_SUPPORTED, reported once per kernel on stderr, where the emulator lacks an
+/// instruction of it.
 CUresult prepare(Emulator& e, Context& context, Function& function, const Launch& launch,
                  Work& work);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel node was made with, as long as the node is: arguments too.
+// The parameters that a kernel node was made with, and copies of its arguments, which live as long
+// as the node.
 #pragma once
 
 #include <cuda.h>
@@ -15,17 +16,17 @@ namespace cuvmm::emulator {
 
 class KernelParams {
  public:
-  /// Copies the arguments that `asked` points to. Those of kernelParams can be copied only where
-  /// the image says how large they are; null `code`: nobody knows the function.
+  /// Copies the arguments that `asked` points to. The arguments of kernelParams can be copied only
+  /// where the image gives their sizes; null `code`: the function is unknown.
   KernelParams(const CUDA_KERNEL_NODE_PARAMS_v3& asked, const kernels::KernelCode* code,
                Context& context);
   KernelParams(const KernelParams&) = delete;
   KernelParams& operator=(const KernelParams&) = delete;
   ~KernelParams() = default;
 
-  /// Its pointers are into this object.
+  /// The parameters; their pointers lead into this object.
   const CUDA_KERNEL_NODE_PARAMS_v3& params() const { return params_; }
-  /// In which the function is loaded.
+  /// The context that the function is loaded in.
   const Context& context() const { return context_; }
 
  private:
@@ -36,13 +37,13 @@ class KernelParams {
   const Context& context_;
   std::vector<char> bytes_{};
   std::size_t packed_ = 0;
-  std::vector<void*> pointers_{};  ///< kernelParams, or extra
+  std::vector<void*> pointers_{};  ///< the pointers of kernelParams, or of extra
 };
 
-/// The parameters of a launch, as those of a node.
+/// The parameters of a launch in the form of a node's.
 CUDA_KERNEL_NODE_PARAMS_v3 node_params(CUfunction function, const Launch& launch);
 
-/// A node's parameters in the form of an older version.
+/// Converts a node's parameters to the structure of an older version.
 template <class Kernel>
 Kernel older_form(const CUDA_KERNEL_NODE_PARAMS_v3& from) {
   Kernel out{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that run: launched as programs launch them, on memory of all kinds.
+// Kernels that run: launched by every call that launches, on memory of all kinds.
 #include <fstream>
 #include <iterator>
 #include <numeric>

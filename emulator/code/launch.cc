@@ -20,7 +20,8 @@ namespace {
 using Count = std::atomic<std::uint64_t>;
 static_assert(Count::is_always_lock_free && sizeof(Count) == sizeof(std::uint64_t));
 
-// The file that `cuvmm run` reads when the last process has ended; -1 where nobody asked.
+// Opens the file that `cuvmm run` reads after the last process has ended; -1 where no run wants a
+// count.
 int open_count_file(int flags) noexcept {
   const char* path = secure_getenv("CUVMM_LAUNCH_COUNT");
   if (!path || !*path) return -1;
@@ -32,7 +33,8 @@ int open_count_file(int flags) noexcept {
   return -1;
 }
 
-// By a mapping, so that a process that is killed has counted what it did. Null where nobody asked.
+// Maps the count, so that the count of a process that is killed survives. Null where no run wants a
+// count.
 Count* open_counter() noexcept {
   void* at = MAP_FAILED;
   const int fd = open_count_file(O_RDWR);
@@ -75,7 +77,7 @@ void count_needs_driver(const char* file) noexcept {
   const int length = std::snprintf(line, sizeof line, "%.1000s\n", file);
   const int fd = length > 0 ? open_count_file(O_WRONLY | O_APPEND) : -1;
   if (fd < 0) return;
-  // One write, which O_APPEND puts behind what other processes wrote.
+  // A single write, which O_APPEND puts after the lines of other processes.
   sys_pwrite(fd, line, static_cast<std::size_t>(length), sizeof(Count));
   sys_close(fd);
 }

@@ -25,8 +25,9 @@ Work skipped(const char* entry) {
   };
 }
 
-// What cannot be found is skipped as ever: the handle may be another library's. `function` is null
-// then. A function that went with its module is refused.
+// A launch of a handle that cannot be found is skipped, because the handle may be another
+// library's; `function` is then null. A function that went
+// with its module is refused.
 CUresult prepare(Emulator& e, Context& context, CUfunction handle, const Launch& launch,
                  Function*& function, Work& work) {
   const CUresult found = find_function(e, context, handle, function);
@@ -50,7 +51,7 @@ std::shared_ptr<GraphNode> node_of(CUfunction handle, const Function* function, 
   return node;
 }
 
-// `node` makes what a capture keeps of the launch.
+// `node` makes the graph node of a captured launch.
 template <class Node>
 CUresult queue(Emulator& e, const Node& node, const Work& work, CUstream stream) {
   if (Captures::any()) {
@@ -126,7 +127,7 @@ CUresult run_base(const calls::LaunchKernelEx& call) noexcept {
   return run(call.f, launch, config ? config->hStream : nullptr, attributes);
 }
 
-// No profiler is attached, as for most programs that call these.
+// No profiler is attached, which is the usual case of programs that call these functions.
 extern "C" __attribute__((visibility("default"))) CUresult emulated_cuProfilerStart() __asm__(
     "cuProfilerStart");
 extern "C" CUresult emulated_cuProfilerStart() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuLibrary* and cuKernel*: device code that every context may use, loaded there when it does.
+// cuLibrary* and cuKernel*: device code that every context may use. It is loaded into a context at
+// the context's first use of it.
 #include "emulator/code/function.h"
 #include "emulator/code/image.h"
 #include "emulator/code/loading.h"
@@ -22,7 +23,7 @@ CUresult load(CUlibrary* out, bool options, Read&& read) noexcept {
   });
 }
 
-// Whether the options that the call counts are there.
+// Whether the call passes the arrays of the options that it counts.
 template <class Call>
 bool gives_options(const Call& call) {
   return (call.numJitOptions == 0 || (call.jitOptions && call.jitOptionsValues)) &&
@@ -122,7 +123,8 @@ CUVMM_DRIVER_FUNCTION(cuLibraryGetGlobal, CUdeviceptr* address, size_t* bytes, C
   return variable(handle, address, bytes, name);
 }
 
-// Neither managed variables nor unified functions are told apart from what an image has none of.
+// The emulator does not read from an image which variables are managed or which functions are
+// unified, so it answers as for an image that has none.
 CUVMM_DRIVER_FUNCTION(cuLibraryGetManaged, CUdeviceptr*, size_t*, CUlibrary handle,
                       const char* name) {
   return on_library(handle, [&](Modules&, Image&) -> CUresult {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuLink*: nothing is compiled or joined here, as kernels run from their PTX. So one input is what
-// comes out again, and its code runs; several can only be refused.
+// cuLink*: the emulator compiles and joins nothing, because kernels run from their PTX. A single
+// input is returned as the result, and its code runs; several inputs are refused.
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -17,13 +17,14 @@ namespace cuvmm::emulator {
 
 namespace {
 
-/// What a CUlinkState stands for.
+/// The object behind a CUlinkState.
 struct Link {
   std::string image;
   unsigned inputs = 0;
 };
 
-// By handle; under the emulator's lock. Never destroyed: threads may outlive main.
+// The links by handle; read and written under the emulator's lock. Never destroyed: threads may
+// outlive main.
 std::map<CUlinkState, Link>& links() {
   static auto& all = *new std::map<CUlinkState, Link>;
   return all;
@@ -42,7 +43,7 @@ CUresult add(Link& link, CUjitInputType type, std::string&& input) {
     note("cuLinkAddData and cuLinkAddFile take PTX, a cubin or a fat binary here");
     return CUDA_ERROR_NOT_SUPPORTED;
   }
-  input.push_back('\0');  // where PTX ends
+  input.push_back('\0');  // the zero that ends PTX
   std::shared_ptr<Image> read;
   const CUresult result = read_image(input.data(), read);
   if (result != CUDA_SUCCESS) return result;
@@ -85,7 +86,7 @@ CUVMM_DRIVER_FUNCTION(cuLinkAddFile_v2, CUlinkState state, CUjitInputType type, 
 }
 CUVMM_DRIVER_ALIAS(cuLinkAddFile, cuLinkAddFile_v2);
 
-// The image is the link's own, and ends with it.
+// The image belongs to the link, and ends with it.
 CUVMM_DRIVER_FUNCTION(cuLinkComplete, CUlinkState state, void** image, size_t* size) {
   return on_link(state, [&](Link& link) -> CUresult {
     if (!image || link.inputs == 0) return CUDA_ERROR_INVALID_VALUE;

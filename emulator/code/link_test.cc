@@ -39,7 +39,7 @@ class LinkTest : public EmulatorTest {
 };
 
 TEST_F(LinkTest, OneInputComesOutAgainAndIsLoaded) {
-  // Without the zero that ends it, as Python gives it.
+  // Without the terminating zero, as Python passes it.
   ASSERT_EQ(add(CU_JIT_INPUT_PTX, kPtx, std::strlen(kPtx)), CUDA_SUCCESS);
   void* image = nullptr;
   std::size_t size = 0;

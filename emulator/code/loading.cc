@@ -22,7 +22,7 @@ void fill(Emulator& e, Address address, const kernels::VariableCode& variable) {
   }
 }
 
-// The addresses of other variables in it.
+// Writes the addresses of other variables into a variable.
 void refer(Emulator& e, const Variables& all, const kernels::VariableCode& variable) {
   for (const kernels::VariableCode::Reference& reference : variable.references) {
     const auto target = all.find(reference.name);

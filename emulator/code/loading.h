@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How code comes into a context.
+// How code is loaded into a context.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 
 namespace cuvmm::emulator {
 
-/// Puts `image` into a context, its variables into memory there.
+/// Loads `image` into a context, and gives its variables memory there.
 CUresult load(Emulator& e, Context& context, std::shared_ptr<Image> image, Module*& loaded);
-/// A library as it is in a context; loaded there now where it was not.
+/// The module of a library in a context, which is loaded now where it was not loaded yet.
 CUresult in_context(Emulator& e, Context& context, CUlibrary library, Module*& module);
 
 }  // namespace cuvmm::emulator

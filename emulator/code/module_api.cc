@@ -40,7 +40,7 @@ CUresult load_data(CUmodule* out, const void* bytes, std::string* log = nullptr)
   return load_image(out, [&](auto& image) { return read_image(bytes, image, log); });
 }
 
-// Nothing is compiled: all that is logged is what is wrong with the text.
+// Nothing is compiled: the log contains only the error in the text.
 void write_logs(unsigned count, const CUjit_option* options, void** values,
                 const std::string& error) {
   std::size_t room[2] = {};
@@ -51,7 +51,7 @@ void write_logs(unsigned count, const CUjit_option* options, void** values,
     for (unsigned i = 0; i < count; ++i) {
       if (options[i] != kSizes[log]) continue;
       room[log] = reinterpret_cast<std::uintptr_t>(values[i]);
-      // Bytes written.
+      // The option's value becomes the number of bytes written.
       const std::size_t written = log == 1 ? std::min(error.size(), room[log]) : 0;
       values[i] = reinterpret_cast<void*>(written);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules and libraries: loaded, asked, launched (which is skipped) and unloaded.
+// Modules and libraries: load, query, launch (which is skipped) and unload.
 #include <cstring>
 
 #include "emulator/testing.h"
@@ -57,7 +57,8 @@ TEST_F(ModuleTest, FunctionsAreFoundByNameAndLaunched) {
   EXPECT_EQ(name_of(&name, function), CUDA_ERROR_INVALID_HANDLE);
 }
 
-// There is nothing to run it from. What it is given is known all the same, as what uses memory is.
+// A cubin alone has no code that the emulator runs. Its parameters are known all the same, because
+// the checks of memory use them.
 TEST_F(ModuleTest, AKernelThatComesAsACubinAloneDoesNothing) {
   CUmodule module = nullptr;
   CUfunction function = nullptr;
@@ -83,7 +84,7 @@ TEST_F(ModuleTest, AKernelThatComesAsACubinAloneDoesNothing) {
   unsigned char bytes[64];
   ASSERT_EQ(driver()(calls::MemcpyDtoH{bytes, m.address, sizeof bytes}), CUDA_SUCCESS);
   for (const unsigned char byte : bytes) EXPECT_EQ(byte, 7);
-  // Captured, its node tells what it was given.
+  // A captured launch makes a node that contains the parameters.
   CUgraph graph = nullptr;
   CUgraphNode node = nullptr;
   std::size_t nodes = 1;
@@ -187,7 +188,7 @@ TEST_F(ModuleTest, ALibraryIsOfAllContexts) {
   ASSERT_EQ(variable(&counter_there, nullptr, library, "counter"), CUDA_SUCCESS);
   EXPECT_NE(here, there);
   EXPECT_NE(counter_here, counter_there);
-  // A kernel stands for its function.
+  // A kernel's handle is accepted in place of its function's.
   const auto as_function = reinterpret_cast<CUfunction>(kernel);
   EXPECT_EQ(launch(as_function), CUDA_SUCCESS);
   int registers = 0;

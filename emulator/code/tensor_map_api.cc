@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuTensorMapEncode* and cuTensorMapReplaceAddress. No kernel here reads a tensor map: what it
-// holds is an arrangement of our own, with all that it was made from.
+// cuTensorMapEncode* and cuTensorMapReplaceAddress. No kernel here reads a tensor map; the map's
+// bytes have a layout of the emulator's own, which contains all arguments.
 #include <cstring>
 
 #include "emulator/core/base_entry.h"
@@ -17,7 +17,7 @@ struct Map {
   cuuint64_t address;
   unsigned char kind, type, rank, interleave, swizzle, promotion, fill, mode;
   cuuint32_t less_dims[kMostDimensions];    ///< numbers of elements, less one
-  cuuint32_t strides[kMostDimensions - 1];  ///< of 16 bytes
+  cuuint32_t strides[kMostDimensions - 1];  ///< in units of 16 bytes
   cuuint32_t element_strides[kMostDimensions];
   cuuint32_t box[4];
 };
@@ -66,7 +66,7 @@ void put(CUtensorMap* to, const Map& map) {
   std::memcpy(to, &map, sizeof map);
 }
 
-// `box(map)`: what of it the call says in its own way.
+// `box(map)` writes the fields whose parameters differ between the calls.
 template <class Call, class Box>
 CUresult encode(const Call& call, Box&& box) noexcept {
   return locked([&](Emulator&) -> CUresult {
@@ -81,7 +81,7 @@ CUresult encode(const Call& call, Box&& box) noexcept {
 
 constexpr unsigned kLeastOfIm2col = 3;
 
-// Each offset of a corner is a signed number of 16 bits, at most.
+// Each offset of a corner is a signed number of at most 16 bits.
 cuuint32_t corner(int lower, int upper) {
   constexpr unsigned kHalf = 16, kLow = 0xffff;
   return (static_cast<unsigned>(lower) & kLow) | static_cast<unsigned>(upper) << kHalf;

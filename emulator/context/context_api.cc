@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts: made, destroyed, made current.
+// Contexts: creation, destruction, the current one.
 #include "emulator/base/mutation.h"
 #include "emulator/base/refusal.h"
 #include "emulator/context/end_context.h"
@@ -34,8 +34,8 @@ CUresult create(CUcontext* out, unsigned flags, CUdevice device) noexcept {
   });
 }
 
-// A primary context that has ended comes back with the next retain: until then calls that need one
-// answer CONTEXT_IS_DESTROYED.
+// A primary context that has ended is revived by the next retain: until then calls that need a
+// context answer CONTEXT_IS_DESTROYED.
 bool may_be_current(const Context* context) {
   return context && (context->alive || context->primary);
 }
@@ -46,7 +46,7 @@ CUVMM_DRIVER_FUNCTION(cuCtxCreate_v2, CUcontext* context, unsigned flags, CUdevi
   return create(context, flags, device);
 }
 
-// The affinity list names execution resources: there is nothing here for them to divide.
+// The affinity list names execution resources, of which the emulator has none to divide.
 CUVMM_DRIVER_FUNCTION(cuCtxCreate_v3, CUcontext* context, void* affinity, int affinities,
                       unsigned flags, CUdevice device) {
   if (affinity || affinities) return CUDA_ERROR_NOT_SUPPORTED;
@@ -69,18 +69,18 @@ CUresult run_base(const calls::CtxDestroy& call) noexcept {
   });
 }
 
-// Nothing here attaches to a context, so that each is used once.
+// Nothing here attaches to a context, so each context has a single user.
 CUresult run_base(const calls::CtxDetach& call) noexcept {
   return run_base(calls::CtxDestroy{.ctx = call.ctx});
 }
 
-// There are no green contexts.
+// The emulator has no green contexts.
 CUresult run_base(const calls::GreenCtxDestroy&) noexcept {
   static std::atomic<bool> said{false};
   return refuse_once(said, "cuGreenCtxDestroy");
 }
 
-// Events of whole contexts are not there either.
+// The emulator has no events of whole contexts.
 CUresult run_base(const calls::CtxRecordEvent&) noexcept {
   static std::atomic<bool> said{false};
   return refuse_once(said, "cuCtxRecordEvent");
@@ -137,7 +137,7 @@ CUresult run_base(const calls::CtxPopCurrent& call) noexcept {
 
 CUresult run_base(const calls::CtxGetDevice& call) noexcept {
   return locked([&](Emulator&) -> CUresult {
-    const Context* context = stack().current();  // ended or not
+    const Context* context = stack().current();  // may have ended
     if (!context) return CUDA_ERROR_INVALID_CONTEXT;
     if (!call.device) return CUDA_ERROR_INVALID_VALUE;
     *call.device = context->device;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits, flags and preferences of the current context: kept, and without effect.
+// Limits, flags and preferences of the current context: stored, and without effect.
 #include "emulator/core/base_entry.h"
 #include "emulator/core/export.h"
 #include "emulator/core/locked.h"
@@ -8,7 +8,7 @@ namespace cuvmm::emulator {
 
 CUVMM_DRIVER_FUNCTION(cuCtxGetFlags, unsigned* flags) {
   return locked([&](Emulator&) -> CUresult {
-    const Context* context = ContextStack::of_this_thread().current();  // ended or not
+    const Context* context = ContextStack::of_this_thread().current();  // may have ended
     if (!context) return CUDA_ERROR_INVALID_CONTEXT;
     if (!flags) return CUDA_ERROR_INVALID_VALUE;
     *flags = context->flags;
@@ -58,8 +58,8 @@ CUVMM_DRIVER_FUNCTION(cuCtxGetCacheConfig, CUfunc_cache* config) {
   });
 }
 
-// Peers reach plain memory without more ado; the call is checked and otherwise has no effect. VMM
-// memory never follows it: there only cuMemSetAccess counts.
+// Peers can reach plain memory without a further condition; the call is checked and otherwise has
+// no effect. VMM memory never depends on it: there only cuMemSetAccess counts.
 CUresult run_base(const calls::CtxEnablePeerAccess& call) noexcept {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
     const Context* other = e.contexts.find(call.peerContext);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of core dumps: kept and told, and without effect, because nothing here runs on a GPU.
-// From the documentation; no driver was asked. The environment variables that override these
-// settings on a driver are not looked at.
+// Settings of core dumps: stored and returned, and without effect, because nothing here runs on a
+// GPU. The answers follow the documentation; none was measured. The environment variables that
+// override these settings on a driver are ignored.
 #include <unistd.h>
 
 #include <cstring>
@@ -19,7 +19,7 @@ enum class Kind { kBool, kText, kFlags };
 // CU_COREDUMP_GENERATION_FLAGS, which older headers lack.
 constexpr int kGenerationFlags = 7;
 constexpr int kSettings = 8;
-constexpr std::size_t kText = 1024;  // with the 0
+constexpr std::size_t kText = 1024;  // bytes, with the terminating 0
 
 bool known(int which) { return which >= CU_COREDUMP_ENABLE_ON_EXCEPTION && which < kSettings; }
 
@@ -40,7 +40,7 @@ CoredumpSetting default_of(int which) {
   return {0, prefix + std::string(host) + "." + std::to_string(getpid())};
 }
 
-// Tells what was set for a context, or for all of them where that is null.
+// Writes the setting of a context, or that of all contexts where `context` is null.
 CUresult tell(const Coredumps& all, int which, const Context* context, void* value,
               std::size_t size) {
   const Kind kind = kind_of(which);
@@ -60,7 +60,7 @@ CUresult tell(const Coredumps& all, int which, const Context* context, void* val
   return CUDA_SUCCESS;
 }
 
-// A text need not end in 0: its size says where it ends.
+// A text need not end in 0, because its size gives its end.
 CUresult set(Coredumps& all, int which, const Context* context, const void* value,
              std::size_t size) {
   const Kind kind = kind_of(which);
@@ -78,7 +78,7 @@ CUresult set(Coredumps& all, int which, const Context* context, const void* valu
   return CUDA_SUCCESS;
 }
 
-// What every one of the calls begins with; nothing where it goes on.
+// The checks that every one of the calls begins with; nothing where they pass.
 std::optional<CUresult> begun(int which, const void* value, std::size_t* size) {
   if (!known(which) || !size) return CUDA_ERROR_INVALID_VALUE;
   if (value) return std::nullopt;
@@ -121,8 +121,8 @@ CUVMM_DRIVER_FUNCTION(cuCoredumpGetAttribute, CUcoredumpSettings which, void* va
   });
 }
 
-// The pipe and who may trigger a dump by it are the process's: the documentation forbids to set
-// them for a context, and ties no code to that.
+// The pipe, and whether a user may trigger a dump by it, are settings of the whole process: the
+// documentation forbids to set them for a context, and names no error code for that.
 CUVMM_DRIVER_FUNCTION(cuCoredumpSetAttribute, CUcoredumpSettings which, void* value, size_t* size) {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
     if (const auto answer = begun(which, value, size)) return *answer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of core dumps are kept, the process's and each context's own.
+// Settings of core dumps are stored, for the process and for each context.
 #include "emulator/testing.h"
 
 namespace cuvmm::emulator::testing {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices: how many, what they are, who reaches whom.
+// Devices: their number, their properties, and which of them reach each other.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -101,7 +101,7 @@ CUVMM_DRIVER_FUNCTION(cuDeviceGetP2PAttribute, int* value, CUdevice_P2PAttribute
         *value = peers;
         return CUDA_SUCCESS;
       case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED:
-        *value = 0;  // no peer reads arrays here
+        *value = 0;  // copies between arrays of peers are not emulated
         return CUDA_SUCCESS;
       default:
         return CUDA_ERROR_INVALID_VALUE;
@@ -139,7 +139,7 @@ CUVMM_DRIVER_FUNCTION(cuDeviceGetPCIBusId, char* text, int length, CUdevice devi
 CUVMM_DRIVER_FUNCTION(cuDeviceGetByPCIBusId, CUdevice* device, const char* text) {
   return locked([&](Emulator& e) -> CUresult {
     if (!device || !text) return CUDA_ERROR_INVALID_VALUE;
-    // "domain:bus:device.function", the domain and the function optional.
+    // "domain:bus:device.function"; the domain and the function may be missing.
     unsigned domain = 0, bus = 0, slot = 0;
     if (std::sscanf(text, "%x:%x:%x", &domain, &bus, &slot) != 3) {
       domain = 0;

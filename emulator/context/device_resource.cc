@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's multiprocessors as a resource, and its parts. From the documentation; no driver was
-// asked. There are no green contexts, so a part can be looked at and no more.
+// A device's multiprocessors as a resource, and parts of it. The answers follow the documentation;
+// none was measured. The emulator has no green contexts, so a program can only query a part.
 #include <algorithm>
 #include <cstring>
 
@@ -12,20 +12,20 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// What a resource says of itself to this library, in the bytes that the header keeps for the
-// driver: a resource that the program made up is none.
+// The contents of a resource, in the bytes that the header reserves for the driver. A resource that
+// the program made up lacks kMark.
 struct Stamp {
   std::uint64_t mark = 0;
   int device = 0;
   unsigned count = 0;
   unsigned first = 0;
-  unsigned whole = 0;  ///< 1: it may be split, and is no part
+  unsigned whole = 0;  ///< 1: the whole device's, which may be split; 0: a part
 };
 constexpr std::uint64_t kMark = 0x6375766d6d736d73;
 static_assert(sizeof(Stamp) <= sizeof CUdevResource::_internal_padding);
 
-// How a GPU of compute capability 9.0 groups them: clusters of thread blocks need eight together,
-// and those that have no need of that come by twos.
+// How a GPU of compute capability 9.0 groups multiprocessors: clusters of thread blocks need eight
+// together; groups that need no clusters may be multiples of two.
 constexpr unsigned kTogether = 8;
 constexpr unsigned kAlone = 2;
 constexpr unsigned kIgnoreCoscheduling = 1;  // CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING
@@ -54,8 +54,8 @@ CUresult write_whole(const Emulator& e, int device, CUdevResource* out, CUdevRes
 }
 
 struct Split {
-  unsigned size = 0;    ///< multiprocessors of a group
-  unsigned groups = 0;  ///< how many there can be
+  unsigned size = 0;    ///< multiprocessors in a group
+  unsigned groups = 0;  ///< the largest number of groups
 };
 
 Split split_of(unsigned count, unsigned least, unsigned flags) {
@@ -97,7 +97,7 @@ CUVMM_DRIVER_FUNCTION(cuDevSmResourceSplitByCount, CUdevResource* groups, unsign
         least > stamp.count) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    // A part is split again only by way of a green context.
+    // A part can be split again only through a green context.
     if (!stamp.whole) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
     const Split split = split_of(stamp.count, least, flags);
     if (split.groups == 0) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;

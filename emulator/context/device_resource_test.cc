@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's multiprocessors: as many as the attribute says, in groups and what is left of them.
+// A device's multiprocessors: their number is the attribute's, and a split leaves groups and a
+// remainder.
 #include "emulator/testing.h"
 
 namespace cuvmm::emulator::testing {

@@ -5,10 +5,10 @@ namespace cuvmm::emulator {
 
 void end_context(Emulator& e, Context& context) {
   e.queues.settle(e, context);
-  context.fault = CUDA_SUCCESS;  // a primary one may come back
+  context.fault = CUDA_SUCCESS;  // a primary context may be revived
   context.alive = false;
   e.arrays.end_those_of(context);
-  e.free_plain_of(context);  // VMM memory belongs to no context, and stays
+  e.free_plain_of(context);  // VMM memory belongs to no context, so it stays
   if (Captures::any()) e.captures.end_those_of(context);
   e.streams.end_those_of(context);
   e.modules.end_those_of(context);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an ended context answers that is still current: as an H200 did, call by call.
+// The answers of calls while an ended context is current, as recorded on an H200, call by call.
 #include "emulator/testing.h"
 
 namespace cuvmm::emulator::testing {
 namespace {
 
-constexpr CUdevice kDevice = 6;  // no other test's
+constexpr CUdevice kDevice = 6;  // used by no other test
 
 class EndedContext : public EmulatorTest {
  protected:
@@ -107,7 +107,7 @@ TEST_F(EndedContext, ItsMemoryEndedWithIt) {
   CUcontext again = nullptr;
   ASSERT_EQ(driver()(calls::DevicePrimaryCtxRetain{&again, kDevice}), CUDA_SUCCESS);
   EXPECT_EQ(driver()(calls::MemFree{plain_}), CUDA_ERROR_INVALID_VALUE);
-  // The address may come back: then it is memory as any other.
+  // The address may be allocated again: then it is ordinary memory.
   for (int i = 0; i < 3; ++i) {
     CUdeviceptr other = 0;
     EXPECT_EQ(driver()(calls::MemAlloc{&other, 1024}), CUDA_SUCCESS);

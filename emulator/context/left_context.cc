@@ -10,7 +10,8 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// The other library's context on a device. A program that asks for the current context can end it.
+// A context that another library is supposed to have made on a device. A program that reads the
+// current context can destroy it.
 Context& context_of_nobody(Emulator& e, int device) {
   static std::vector<Context*> made;
   made.resize(static_cast<std::size_t>(e.device_count()));

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kSeeds = 20, kRounds = 64;
 
-/// What a program saw, and what it does; every call has to succeed.
+/// A program's calls, all of which must succeed, and a text of the values that they gave.
 struct Program {
   std::string seen;
   CUcontext mine = nullptr, other = nullptr;  ///< the primary contexts of devices 0 and 1
@@ -44,7 +44,7 @@ struct Program {
   }
 };
 
-/// What `run` saw in a process with this CUVMM_HOSTILE ("": none).
+/// The text of `run` in a process with this CUVMM_HOSTILE ("": not hostile).
 std::string seen_in_child(const std::string& hostile, void (*run)(Program&)) {
   int ends[2];
   EXPECT_EQ(pipe(ends), 0);
@@ -84,7 +84,7 @@ void sets_before_each_call(Program& p) {
   for (int i = 0; i < kRounds; ++i) {
     mine();
     const CUdeviceptr memory = p.alloc();
-    p.say_device(memory);  // asks nobody's context
+    p.say_device(memory);  // needs no current context
     mine();
     CUstream stream = nullptr;
     p.must(calls::StreamCreate{&stream, 0});
@@ -102,7 +102,7 @@ void pushes_and_pops(Program& p) {
     const CUdeviceptr first = p.alloc(), second = p.alloc();
     p.say_device(first);
     p.say_device(second);
-    p.must(calls::CtxSetCurrent{p.mine});  // still what the pop is for
+    p.must(calls::CtxSetCurrent{p.mine});  // the context that the pop is for is still current
     p.must(calls::MemFree{p.alloc()});
     p.must(calls::MemFree{first});
     p.must(calls::MemFree{second});
@@ -128,13 +128,13 @@ TEST(LeftContexts, CarefulProgramsDoTheSame) {
 
 // --- Careless ones
 
-// Its own context was current at its last call.
+// Sets its context once, and expects it to be current at each later call.
 void sets_once(Program& p) {
   p.must(calls::CtxSetCurrent{p.mine});
   for (int i = 0; i < kRounds; ++i) p.say_device(p.alloc());
 }
 
-// Its pop takes what lies on top.
+// Pops whatever context is on top.
 void pops_without_a_push(Program& p) {
   for (int i = 0; i < kRounds; ++i) {
     p.must(calls::CtxSetCurrent{p.mine});
@@ -155,7 +155,7 @@ TEST(LeftContexts, CarelessProgramsDoNot) {
       EXPECT_EQ(seen, seen_in_child(left(seed), careless)) << seed;
       unlike += seen != plain;
     }
-    // A seed may leave contexts of the program's own device alone.
+    // A seed may never leave a context of another device than the program's.
     EXPECT_GE(unlike, kSeeds - 2);
   }
 }

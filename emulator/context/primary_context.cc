@@ -38,7 +38,7 @@ CUresult run_base(const calls::DevicePrimaryCtxRelease& call) noexcept {
 
 CUresult run_base(const calls::DevicePrimaryCtxReset& call) noexcept {
   return on_primary(call.dev, [&](Emulator& e, Context& context) -> CUresult {
-    end_context(e, context);  // its references stay, and the next retain revives it
+    end_context(e, context);  // its references stay, and the next retain revives the context
     return CUDA_SUCCESS;
   });
 }

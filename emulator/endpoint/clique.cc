@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fabric is: which endpoints its devices have, and their cliques (cuDeviceGetClique*).
+// The fabric: which endpoints its devices have, and their cliques (cuDeviceGetClique*).
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -35,7 +35,7 @@ void describe_fabric(const Profile& profile, int devices, Platform& platform) {
 
 namespace {
 
-// Runs body(the device's cliques) for a device that exists, on a driver that knows of cliques.
+// Runs body(the device's cliques) for a device that exists, on a driver that supports cliques.
 template <class Body>
 CUresult with_cliques(CUdevice device, Body&& body) noexcept {
   return locked([&](Emulator& e) -> CUresult {

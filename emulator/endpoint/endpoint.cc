@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuLogicalEndpoint*: ids, endpoints, their devices and what is bound. An endpoint is a team
-// (emulator/machine/team.h) that processes share; a unicast one has its owner alone.
+// cuLogicalEndpoint*: ids, endpoints, their devices and their bindings. An endpoint is a team
+// (emulator/machine/team.h) that processes share; a unicast endpoint has its owner as its only
+// device.
 #include <algorithm>
 
 #include "emulator/core/locked.h"
@@ -35,7 +36,7 @@ CUresult bind(Emulator& e, const EndpointBind& call) {
   return team.bind(call.device, call.offset, call.size, {fd, offset});
 }
 
-// The first `count` ids in a row that are not reserved; 0 where there are none.
+// The first of `count` consecutive ids that are not reserved; 0 where no such ids exist.
 std::uint32_t free_ids(const Model& model, std::uint32_t count) {
   std::uint64_t base = 1;
   for (const auto& [at, ids] : model.endpoints().ids()) {
@@ -97,7 +98,7 @@ CUresult perform(Emulator& e, const calls::LogicalEndpointIdReserve& call, const
   return CUDA_SUCCESS;
 }
 
-// Ids are the model's: it took them out.
+// The model owns the ids, and has released them already.
 CUresult perform(Emulator&, const calls::LogicalEndpointIdRelease&, const Facts&, const Retired&) {
   return CUDA_SUCCESS;
 }
@@ -139,7 +140,8 @@ CUresult perform(Emulator& e, const calls::LogicalEndpointDestroy& call, const F
                  const Retired& retired) {
   EndpointObject* endpoint = e.endpoints.find(call.leId);
   if (!endpoint) return CUDA_ERROR_INVALID_VALUE;
-  // What this process bound goes; what others bound stays as long as one of them has the endpoint.
+  // The bindings of this process end; those of other processes stay as long as one of them has the
+  // endpoint.
   if (retired.rare) {
     for (const Endpoint& ended : retired.rare->endpoints.endpoints) {
       for (const EndpointBinding& b : ended.bindings) endpoint->team->unbind(b.device, b.offset);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the entry points of logical endpoints do at each step of run_entry()
-// (emulator/entry/entry.h).
+// The steps that the entry points of logical endpoints add to run_entry() (emulator/entry/entry.h).
 #pragma once
 
 #include <optional>
@@ -22,9 +21,8 @@ void add_facts(const Emulator&, const calls::LogicalEndpointUnbind&, Facts&);
 void add_facts(const Emulator&, const calls::LogicalEndpointImport&, Facts&);
 void add_facts(const Emulator&, const calls::FabricCpyBatchAsync&, Facts&);
 
-// A driver that is older than the function answers NOT_SUPPORTED: it cannot be asked at all, and
-// our exports are the same for every profile.
-// clang-format off: one line per entry point
+// A driver older than the function answers NOT_SUPPORTED. A real older driver lacks the function,
+// but the emulator's exports do not depend on the profile.
 #define CUVMM_OLDER(Name) \
   std::optional<CUresult> quirk(const Emulator&, const calls::Name&, const Facts&);
 CUVMM_OLDER(LogicalEndpointIdReserve)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logical endpoints, fabric copies and cliques, in processes of their own: the profile is one of a
-// newer driver than the default.
+// Logical endpoints, fabric copies and cliques. Each test runs in a process of its own, because its
+// profile is a newer driver's than the default one.
 #include <cstring>
 #include <fstream>
 
@@ -19,7 +19,7 @@ CUresult call(const Call& made) {
   return driver()(made);
 }
 
-// A process of a driver that has logical endpoints.
+// Starts a driver that has logical endpoints.
 void begin(const char* profile = "documented") {
   setenv("CUVMM_PROFILE", profile, 1);
   initialise();
@@ -169,7 +169,8 @@ TEST_F(EndpointProcess, CopiesReachTheMemoryOfAUnicastEndpoint) {
     CHILD_EXPECT(create_endpoint(id, unicast(1)) == CUDA_SUCCESS);
     const Mapped far = memory_of(1);
     const Mapped near = memory_of(0);
-    CHILD_EXPECT(bind(id, 1, far.handle) == CUDA_ERROR_INVALID_VALUE);  // not asked yet
+    CHILD_EXPECT(bind(id, 1, far.handle) ==
+                 CUDA_ERROR_INVALID_VALUE);  // device 1 has not joined yet
     CHILD_EXPECT(query(id) == 1);
     CHILD_EXPECT(bind(id, 1, far.handle) == CUDA_SUCCESS);
     fill(far.address, 0);
@@ -180,7 +181,7 @@ TEST_F(EndpointProcess, CopiesReachTheMemoryOfAUnicastEndpoint) {
     fill(far.address, 9);
     CHILD_EXPECT(copy(endpoint(id), pointer(near.address + 1)) == CUDA_SUCCESS);
     CHILD_EXPECT(byte_at(near.address) == 7 && byte_at(near.address + 1) == 9);
-    // The second granule has nothing bound, and what was unbound neither.
+    // The second granule has no binding, and after the unbind the first has none either.
     CHILD_EXPECT(copy(pointer(near.address), endpoint(id, kGranule)) == CUDA_ERROR_INVALID_VALUE);
     CHILD_EXPECT(unbind(id, 1) == CUDA_SUCCESS);
     CHILD_EXPECT(copy(pointer(near.address), endpoint(id)) == CUDA_ERROR_INVALID_VALUE);
@@ -253,7 +254,7 @@ TEST_F(EndpointProcess, ACopyAsksForTheDevicesAccessAndForMemory) {
                  CUDA_ERROR_INVALID_VALUE);
     CHILD_EXPECT(set_access(host.address, host.size, access()) == CUDA_SUCCESS);
     CHILD_EXPECT(copy(pointer(host.address), pointer(host.address + 64)) == CUDA_SUCCESS);
-    // The program's own memory, and what is nobody's.
+    // Memory of the program, and an address without memory.
     char bytes[128] = {1};
     const auto own = reinterpret_cast<CUdeviceptr>(bytes);
     CHILD_EXPECT(copy(pointer(own), pointer(own + 64)) == CUDA_SUCCESS && bytes[64] == 1);
@@ -332,11 +333,12 @@ TEST_F(EndpointProcess, AnEndpointTravelsToAnotherProcess) {
         CHILD_EXPECT(query(id) == 1);
         const Mapped near = memory_of(0);
         fill(near.address, 42);
-        CHILD_EXPECT(bind(id, 0, near.handle) == CUDA_ERROR_INVALID_VALUE);  // the owner binds
+        CHILD_EXPECT(bind(id, 0, near.handle) == CUDA_ERROR_INVALID_VALUE);  // only the owner binds
         CHILD_EXPECT(copy(pointer(near.address), endpoint(id)) == CUDA_SUCCESS);
         say(socket);
         hear(socket);
-        // What its maker bound is gone, and so is the name.
+        // The bindings of the process that made the endpoint have ended, and so has the endpoint's
+        // handle.
         CHILD_EXPECT(copy(pointer(near.address), endpoint(id)) == CUDA_ERROR_INVALID_VALUE);
         const Id other = reserve_ids();
         CHILD_EXPECT(call(calls::LogicalEndpointImport{other, &handle, kFabricHandle}) ==
@@ -405,7 +407,7 @@ TEST_F(EndpointProcess, BytesThatNobodyExportedNameNothing) {
   });
 }
 
-// A profile with what `change` says of it; its file.
+// Writes a profile that `change` changed; returns its file.
 template <class Change>
 std::string profile_with(Change change) {
   Profile profile = load_profile("documented").profile;
@@ -466,9 +468,10 @@ TEST_F(EndpointProcess, NewerHardwareBindsAtMultiplesOf256Bytes) {
       return call(calls::MulticastBindMem{object, offset, memory, memory_offset, 2 * kGranule, 0});
     };
     CHILD_EXPECT(bind_at(0, 128) == CUDA_ERROR_INVALID_VALUE);
-    CHILD_EXPECT(bind_at(6 * kGranule, 256) == CUDA_ERROR_INVALID_VALUE);  // no granule behind
+    CHILD_EXPECT(bind_at(6 * kGranule, 256) == CUDA_ERROR_INVALID_VALUE);  // no granule follows
     CHILD_EXPECT(bind_at(0, 256) == CUDA_SUCCESS);
-    CHILD_EXPECT(bind_at(2 * kGranule, 0) == CUDA_ERROR_INVALID_VALUE);  // that granule
+    CHILD_EXPECT(bind_at(2 * kGranule, 0) ==
+                 CUDA_ERROR_INVALID_VALUE);  // the granule that the last binding reserves
     CHILD_EXPECT(bind_at(3 * kGranule, 512) == kErrorMulticastResourceFull);
     CHILD_EXPECT(bind_at(3 * kGranule, 0) == CUDA_SUCCESS);
   });
@@ -480,7 +483,7 @@ TEST_F(EndpointProcess, AnEndpointIsNoMulticastObject) {
     begin();
     const Id id = reserve_ids();
     CHILD_EXPECT(create_endpoint(id, team(1, kFabricHandle)) == CUDA_SUCCESS);
-    // Its file is among the descriptors of this process.
+    // The file of the endpoint is among the descriptors of this process.
     for (int fd = 3; fd < 64; ++fd) {
       CUmemGenericAllocationHandle handle = 0;
       CHILD_EXPECT(call(calls::MemImportFromShareableHandle{

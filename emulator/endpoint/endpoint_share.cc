@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuLogicalEndpointExport and Import: the 64 bytes of a handle are a ticket
-// (emulator/machine/ticket.h). Its size is the descriptor of the endpoint's team, plus 1, and its
-// number of a pool is that file's inode.
+// (emulator/machine/ticket.h). The ticket's `size` is the descriptor of the endpoint's team, plus
+// 1, and its `pool` is that file's inode.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,7 +17,8 @@ namespace cuvmm::emulator {
 
 namespace {
 
-constexpr std::uint64_t kFile = std::uint64_t{1} << 20;  // sizes of tickets are not larger
+constexpr std::uint64_t kFile =
+    std::uint64_t{1} << 20;  // bytes of a ticket's file; the descriptor plus 1 must not be larger
 
 IpcBytes bytes_at(const void* handle) {
   IpcBytes bytes;
@@ -25,7 +26,7 @@ IpcBytes bytes_at(const void* handle) {
   return bytes;
 }
 
-// The team behind the bytes of a handle, which may come from anybody; null: they are of none.
+// The team behind the bytes of a handle of unknown origin; null: the bytes lead to no team.
 std::shared_ptr<Team> find_team(const Emulator& e, const void* handle) {
   const Followed followed =
       follow_ticket(bytes_at(handle), TicketKind::kEndpoint, e.device_count());
@@ -33,7 +34,8 @@ std::shared_ptr<Team> find_team(const Emulator& e, const void* handle) {
   sys_close(followed.fd);
   const std::string path = "/proc/" + std::to_string(followed.ticket.pid) + "/fd/" +
                            std::to_string(followed.ticket.size - 1);
-  // Looked at before it is opened: opening somebody's device or pipe would not be without effect.
+  // Checks the name before the open, because to open another program's device or pipe would have
+  // effects.
   constexpr std::string_view kName = "/memfd:cuvmm-multicast";
   char name[64];
   struct stat status;

@@ -21,8 +21,8 @@ bool is_endpoint(const CUfabricCpyOperand& operand) {
   return operand.type == CU_FABRIC_COPY_OPERAND_TYPE_LOGICAL_ENDPOINT;
 }
 
-// Whether the program has memory of its own there, as far as the kernel tells: a byte of each page
-// is looked at.
+// Whether the program has memory at every page of the range, as far as the kernel tells: reads a
+// byte of each page.
 bool program_has(Address base, Size size) {
   constexpr std::size_t kAtOnce = 64;
   const Address last = base + (size - 1);
@@ -39,13 +39,13 @@ bool program_has(Address base, Size size) {
     }
     const iovec to{bytes, count};
     const ssize_t got = process_vm_readv(getpid(), &to, 1, from, count, 0);
-    if (got < 0 && errno != EFAULT) return true;  // a container may forbid the question
+    if (got < 0 && errno != EFAULT) return true;  // a container may forbid process_vm_readv
     if (got != static_cast<ssize_t>(count)) return false;
     if (done) return true;
   }
 }
 
-// Whether memory is behind a pointer operand, or bound behind an endpoint.
+// Whether memory lies behind a pointer operand, or is bound behind an endpoint.
 CUresult look_behind(const Emulator& e, const CUfabricCpyOperand& operand, Size size, bool write) {
   if (is_endpoint(operand)) {
     const EndpointObject* endpoint = e.endpoints.find(operand.op.le.id);
@@ -94,7 +94,7 @@ CUresult look_behind_both(const Emulator& e, const CUDA_FABRIC_COPY_BATCH_OP& op
 
 CUresult copy(Emulator& e, const CUDA_FABRIC_COPY_BATCH_OP& op) {
   if (op.size == 0) return CUDA_SUCCESS;
-  // A stream may come to it late.
+  // Checks again, because a late stream may run the copy long after the call.
   const CUresult there = look_behind_both(e, op);
   if (there != CUDA_SUCCESS) return there;
   if (is_endpoint(op.dst)) {
@@ -122,7 +122,7 @@ CUresult perform_batch(Emulator& e, const calls::FabricCpyBatchAsync& call, Fact
   const CUresult stream = use_stream(e, call.hStream, facts.place, by);
   if (stream != CUDA_SUCCESS) return stream;
   if (call.numOps != 0 && !call.opList) return CUDA_ERROR_INVALID_VALUE;
-  // All of the batch is looked at before any of it is made.
+  // Checks the whole batch before the first copy.
   for (std::size_t i = 0; i < call.numOps; ++i) {
     const CUDA_FABRIC_COPY_BATCH_OP& op = call.opList[i];
     if (is_endpoint(op.src) && is_endpoint(op.dst)) return CUDA_ERROR_INVALID_VALUE;

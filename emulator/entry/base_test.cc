@@ -65,7 +65,7 @@ TEST_F(Base, AttributesComeFromTheProfileElseFromTheGeneration) {
             CUDA_ERROR_INVALID_VALUE);
 }
 
-// As CUDA 13's samples and UCX make theirs.
+// As CUDA 13's samples and UCX create their contexts.
 TEST_F(Base, ParametersThatAskForNothingMakeAPlainContext) {
   struct Parameters {  // CUctxCreateParams, which CUDA 12.4's header lacks
     void* affinity;
@@ -92,7 +92,7 @@ TEST_F(Base, ParametersThatAskForNothingMakeAPlainContext) {
   EXPECT_EQ(create(&context, &parameters, 0, 0), CUDA_ERROR_NOT_SUPPORTED);
 }
 
-// What is said and counted: runtime/testing/launch_test.py.
+// runtime/testing/launch_test.py checks the messages and the counts.
 TEST_F(Base, LaunchesAreSkippedAndWhatADriverRefusesIsRefused) {
   auto* launch = symbol<CUresult(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
                                  unsigned, unsigned, CUstream, void**, void**)>("cuLaunchKernel");

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DLIBRARY=libcuda.so.1 -DSYMBOLS=driver_symbols.txt -DNM=nm -DREADELF=readelf -P ...
-# Fails unless the library exports exactly the listed symbols and our own three, by its SONAME.
+# Fails unless the library exports exactly the listed symbols and the emulator's own three, by its
+# SONAME.
 execute_process(COMMAND ${NM} -D --defined-only "${LIBRARY}" OUTPUT_VARIABLE text
                 COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^ \n]+\n" exported "${text}")

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every entry point with rules goes this way: check the call against the rules, answer as the
-// profile says, perform it, record it. What an entry point does of its own at a step is an overload
-// in its area's header; here are the steps, and what most entry points do there: nothing.
+// Every entry point with rules is run by run_entry(): it checks the call against the rules, answers
+// as the profile says, performs the call and records it. An entry point adds to a step by an
+// overload in its area's header; this file has the steps, and the defaults of most entry points,
+// which do nothing.
 #pragma once
 
 #include <algorithm>
@@ -33,17 +34,17 @@ namespace cuvmm::emulator {
 template <class CallStruct>
 void wait_for_others(const CallStruct&) {}
 
-// What only this entry point's check needs to know.
+// Adds the facts that only this entry point's check needs.
 template <class CallStruct>
 void add_facts(const Emulator&, const CallStruct&, Facts&) {}
 
-// What the profile's driver answers before any rule is looked at (rulebook/profile/quirk.h).
+// The answer of the profile's driver that comes before any rule (rulebook/profile/quirk.h).
 template <class CallStruct>
 std::optional<CUresult> quirk(const Emulator&, const CallStruct&, const Facts&) {
   return std::nullopt;
 }
 
-// Whether the call is of virtual memory management, or of what needs it.
+// Whether the call belongs to virtual memory management, or needs it.
 template <class CallStruct>
 constexpr bool is_virtual_memory() {
   constexpr std::string_view kAreas[] = {"access",    "address_range", "allocation", "map",
@@ -52,7 +53,7 @@ constexpr bool is_virtual_memory() {
          std::end(kAreas);
 }
 
-// Whether a driver may refuse the call for want of memory or addresses, at any time.
+// Whether a driver may refuse the call at any time because memory or addresses have run out.
 template <class CallStruct>
 constexpr bool takes_memory() {
   constexpr EntryPoint kTake[] = {EntryPoint::kMemAddressReserve,
@@ -65,21 +66,23 @@ constexpr bool takes_memory() {
   return std::find(std::begin(kTake), std::end(kTake), CallStruct::kEntryPoint) != std::end(kTake);
 }
 
-// Removes findings about addresses that the emulator knows although the model does not.
+// Removes violations that concern addresses which the emulator knows and the model does not.
 template <class CallStruct>
 void forgive(const Emulator&, const CallStruct&, Violations&) {}
 
-// What the recorded driver writes or changes although it refuses the call.
+// Writes or changes the values that the recorded driver writes or changes although it refuses the
+// call.
 template <class CallStruct>
 void write_refused(const Emulator&, const CallStruct&, CUresult) {}
 
-// What the model records of a call that succeeded; most calls make nothing.
+// Records in the model a call that succeeded; most calls make no object.
 template <class CallStruct>
 void record(Emulator& e, const CallStruct& call, const Facts& facts) {
   if constexpr (!kGivesUp<CallStruct>) record_in_model(e, call, facts);
 }
 
-// A call that takes memory, where a hostile driver waits for such calls; `rest` does it.
+// Performs a call that takes memory on a hostile driver that acts at such calls; `rest` does the
+// call itself.
 template <class Rest>
 [[gnu::cold, gnu::noinline]] CUresult with_hostile_driver(Emulator& e, const Rest& rest) {
   if (hostile_driver().refuse()) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -114,14 +117,15 @@ CUresult run_entry(const CallStruct& call) noexcept {
         }
         const auto rest = [&]() __attribute__((always_inline))->CUresult {
           Retired retired;
-          // What the call gives up; what it makes is recorded once it did.
+          // The objects that the call gives up; objects that it makes are recorded after it
+          // succeeded.
           if constexpr (kGivesUp<CallStruct>) e.model.begin(call, Origin{}, retired);
           const CUresult result = mistaken(e, call, violations, perform(e, call, facts, retired));
           if (result != CUDA_SUCCESS) {
             if constexpr (kGivesUp<CallStruct>) e.model.undo(call, Origin{}, retired);
             return result;
           }
-          // Physical memory goes with the model's last mention of it.
+          // Physical memory ends when the model no longer refers to it.
           if constexpr (kGivesUp<CallStruct>) e.model.confirm(call, facts, Origin{}, retired);
           end_bindings(e, retired);
           for (const Allocation& allocation : retired.allocations) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exports every symbol of api/entry_points.def: one function per entry point, and its other names
-// as aliases.
+// Exports every symbol of api/entry_points.def: a function per entry point, and its other names as
+// aliases.
 #include "api/default_stream.h"
 #include "emulator/core/base_entry.h"
 #include "emulator/core/log.h"
@@ -39,8 +39,8 @@ CUresult run(const CallStruct& call) noexcept {
   return logged(name(CallStruct::kEntryPoint), answer(call));
 }
 
-// Where NULL is the calling thread's own stream: no matter where all work is done at once, but to
-// calls that refuse the legacy stream.
+// Runs a call under a name for which NULL is the calling thread's own stream. With eager streams
+// this matters only to calls that refuse the legacy stream.
 template <class CallStruct>
 CUresult run_per_thread(const CallStruct& call) noexcept {
   if (!Queues::late()) return run(call);

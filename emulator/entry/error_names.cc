@@ -16,7 +16,7 @@ namespace {
 
 struct Texts {
   std::string name;         // "CUDA_ERROR_INVALID_VALUE"
-  std::string description;  // "invalid argument"; else the name, in plain words
+  std::string description;  // "invalid argument"; where it is unknown, the name in plain words
 };
 
 Texts describe(int code, std::string name) {
@@ -35,15 +35,15 @@ Texts describe(int code, std::string name) {
   return {std::move(name), std::move(text)};
 }
 
-/// Of one code; never freed, as callers keep what they were given.
+/// The texts of a code; never freed, because callers keep the pointers.
 struct Known {
   int code = 0;
   Texts texts;
   const Known* next = nullptr;
 };
 
-// The texts of a code, null for a code that is none. No lock: a child of fork would find it held by
-// a thread that it does not have.
+// The texts of a code, null for a number that is no code. Takes no lock, because a child of fork
+// might find the lock held by a thread that does not exist there.
 const Texts* texts_of(CUresult code) {
   static constinit std::atomic<const Known*> newest{nullptr};
   for (const Known* known = newest.load(std::memory_order_acquire); known; known = known->next) {
@@ -53,7 +53,7 @@ const Texts* texts_of(CUresult code) {
   if (name.rfind("CUDA_", 0) != 0) return nullptr;
   auto* added = new Known{static_cast<int>(code), describe(static_cast<int>(code), std::move(name)),
                           newest.load()};
-  // Two threads may add the same code: each is as good as the other.
+  // Two threads may add texts of an equal code, which does no harm.
   while (!newest.compare_exchange_weak(added->next, added)) {
   }
   return &added->texts;

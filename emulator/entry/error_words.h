@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What drivers say of an error in a few words, where clients' tests compare it. Seen on an H200's
-// driver 580.159.04; of codes that are not here, the words are those of the name.
+// The words in which drivers describe an error, where clients' tests compare them. Recorded on an
+// H200's driver 580.159.04; a code that the list lacks is described by the words of its name.
 #pragma once
 
 namespace cuvmm::emulator {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuGetExportTable: of private interfaces, the emulator has one with our own libcudart, and none of
-// NVIDIA's.
+// cuGetExportTable: the only private interface of the emulator is the one for its own libcudart; it
+// has none of NVIDIA's.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -17,18 +17,18 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// A table of NVIDIA's driver without which who asks for it does not work.
+// A table of NVIDIA's driver that its callers cannot work without.
 struct Needed {
   unsigned char id[16];
-  const char* what;  // of the file that asks
+  const char* what;  // describes the calling file
 };
 constexpr Needed kNeeded[] = {
-    // NVIDIA's own runtime library, and nothing else, asks for it at start-up.
+    // Only NVIDIA's own runtime library asks for it, at start-up.
     {{0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d,
       0xf9},
      "contains NVIDIA's CUDA runtime, which works with a real driver only. Its cuda* functions "
      "fail here; its calls of the driver (cu*) work"},
-    // As cuFFT 12 was seen to do before anything else.
+    // cuFFT 12 was observed to ask for it before anything else.
     {{0x21, 0x31, 0x8c, 0x60, 0x97, 0x14, 0x32, 0x48, 0x8c, 0xa6, 0x41, 0xff, 0x73, 0x24, 0xc8,
       0xf2},
      "needs a private interface of NVIDIA's driver, and fails without it"},
@@ -44,10 +44,10 @@ bool is(const CUuuid& id, const unsigned char (&known)[16]) {
   return std::memcmp(id.bytes, known, sizeof known) == 0;
 }
 
-// A program, and libraries that it uses (cuFFT, NCCL), have a copy of the runtime each.
+// A program, and libraries that it uses (cuFFT, NCCL), may each contain a copy of the runtime.
 constexpr std::size_t kMostRuntimes = 8;
 
-// Whether nobody said it of this object yet. Of more objects than there is room for: false.
+// Whether this is the first report of this object. False when the table is full.
 bool first_time(void* object) {
   static std::atomic<void*> said[kMostRuntimes];
   for (std::atomic<void*>& one : said) {
@@ -63,7 +63,7 @@ const char* way_out(const char* file) {
     return "`cuvmm run --emulate --python` makes cuda.bindings.runtime use the emulator's "
            "libcudart";
   }
-  // NVIDIA's libraries are as they are.
+  // A user cannot rebuild NVIDIA's libraries.
   for (const char* name : {"libcufft", "libcurand", "libcusolver", "libcusparse", "libcublas",
                            "libnccl", "libnpp", "libcudnn"}) {
     if (std::strstr(file, name)) return "What it computes can be tested on a GPU only";
@@ -73,7 +73,7 @@ const char* way_out(const char* file) {
          "give CMake -DCMAKE_CUDA_RUNTIME_LIBRARY=Shared";
 }
 
-// Who runs into this may have installed a wheel and never linked anything: says which file it is.
+// Reports the file that asks, because a user who only installed a wheel never linked anything.
 void say_needed(const char* what, const void* caller) {
   Dl_info info{};
   const bool known = dladdr(caller, &info) && info.dli_fname;
@@ -101,7 +101,8 @@ CUresult find_table(const void** table, const CUuuid* id, const void* caller) {
 
 }  // namespace
 
-// Not by CUVMM_DRIVER_FUNCTION: the caller's address is that of the exported function.
+// Does not use CUVMM_DRIVER_FUNCTION, because the caller's address must be read in the exported
+// function itself.
 extern "C" __attribute__((visibility("default"))) CUresult emulated_cuGetExportTable(
     const void** table, const CUuuid* id) __asm__("cuGetExportTable");
 extern "C" CUresult emulated_cuGetExportTable(const void** table, const CUuuid* id) {

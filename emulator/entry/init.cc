@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuInit, the version, what tells the emulator from a driver, and what our libnvidia-ml asks of it.
+// cuInit, the version, the functions that tell the emulator from a driver, and those that the
+// emulator's libnvidia-ml calls.
 #include "emulator/base/device_identity.h"
 #include "emulator/core/base_entry.h"
 #include "emulator/core/export.h"
@@ -7,8 +8,8 @@
 
 extern "C" {
 __attribute__((visibility("default"))) const char* cuvmmEmulatorVersion();
-/// Bytes of a device, by the machine's number, that this process holds; 0 where it uses no driver
-/// (any more).
+/// Bytes of a device, by the machine's number, that this process holds; 0 where the process does
+/// not use the driver, or has ended it.
 __attribute__((visibility("default"))) std::uint64_t cuvmmEmulatorUsedMemory(int device);
 }
 
@@ -29,7 +30,7 @@ CUresult run_base(const calls::Init& call) noexcept {
   }
 }
 
-// Answered before cuInit too, as drivers do; the profile is read for it then.
+// Works before cuInit too, as on a driver; the profile is then read for it.
 CUresult run_base(const calls::DriverGetVersion& call) noexcept {
   if (ended()) return CUDA_ERROR_DEINITIALIZED;
   if (!call.version) return CUDA_ERROR_INVALID_VALUE;

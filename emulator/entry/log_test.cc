@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log of refused calls, as who listens and who asks later gets it.
+// The log of refused calls, as callbacks and later queries receive it.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -51,7 +51,7 @@ TEST_F(Log, ListenersHearOfEachRefusedCallUntilTheyLeave) {
   EXPECT_EQ(driver()(calls::DeviceGetCount{&count}), CUDA_SUCCESS);
   ASSERT_EQ(heard.size(), 1u);
   EXPECT_EQ(heard[0], kSentence);
-  // Those that are not in api/entry_points.def, and those that are not emulated.
+  // Functions that are not in api/entry_points.def, and functions that are not emulated.
   auto* uuid = symbol<CUresult(CUuuid*, CUdevice)>("cuDeviceGetUuid_v2");
   CUuuid id;
   EXPECT_EQ(uuid(&id, 99), CUDA_ERROR_INVALID_DEVICE);

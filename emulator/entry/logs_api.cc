@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuLogs*: what the driver said of calls that it refused. With own types, as CUDA 12.4's header has
-// none of them. Like cuGetErrorName, they work before cuInit.
+// cuLogs*: the driver's messages about calls that it refused. The types are declared here, because
+// CUDA 12.4's header lacks them. Like cuGetErrorName, these functions work before cuInit.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// From the iterator on, which then stands at the end.
+// The lines from the iterator on; moves the iterator to the end.
 std::string take_lines(unsigned* iterator) {
   const std::uint32_t end = log::next();
   std::string text = log::lines(iterator ? *iterator : end - std::min(end, log::kKept));
@@ -68,7 +68,7 @@ CUVMM_DRIVER_FUNCTION(cuLogsDumpToFile, unsigned* iterator, const char* path, un
   }
 }
 
-// Of what does not fit, the newest lines.
+// Where the buffer is too small, it receives the newest lines.
 CUVMM_DRIVER_FUNCTION(cuLogsDumpToMemory, unsigned* iterator, char* buffer, std::size_t* size,
                       unsigned flags) {
   if (ended()) return CUDA_ERROR_DEINITIALIZED;

@@ -7,7 +7,7 @@
 
 namespace cuvmm::emulator {
 
-// Declared by their symbols alone: nothing is called through these.
+// Declared by their symbols alone, because nothing is called through these declarations.
 #define CUVMM_PROC_ADDRESS(symbol, query, version, flags) \
   extern "C" void address_of_##symbol() __asm__(#symbol);
 #include "emulator/proc_addresses.inc"
@@ -38,8 +38,8 @@ struct Found {
   Status status = Status::kNoSymbol;
 };
 
-// The newest ABI that is neither newer than asked for nor than the emulated driver; its per-thread
-// form where that is asked for and exists.
+// The newest ABI that is neither newer than `version` nor than the emulated driver; its per-thread
+// form where the flags ask for that and it exists.
 Found look_up(std::string_view query, int version, std::uint64_t flags, int driver_version) {
   Found found;
   const ProcAddress* best = nullptr;

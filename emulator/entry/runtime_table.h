@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A private interface between our libcudart and the emulator's libcuda: a table that
-// cuGetExportTable returns for an id of our own. No other driver has it.
+// A private interface between the emulator's libcudart and its libcuda: a table that
+// cuGetExportTable returns for an id that no other driver has.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@ inline constexpr unsigned char kRuntimeTableId[16] = {'c', 'u', 'v', 'm', 'm', '
                                                       'n', 't', 'i', 'm', 'e', ' ', '1', 0};
 
 struct RuntimeTable {
-  std::size_t size;  ///< of the table in bytes; later ones are longer
-  /// Takes note of a launch that nothing carries out. `function` is the caller's, and is kept.
+  std::size_t size;  ///< of the table in bytes; later versions of the table are longer
+  /// Counts a launch that nothing carries out. The driver keeps the pointer `function`.
   void (*skip_launch)(const char* function);
-  /// The same in the order of a stream of the thread's context, or as a node of the graph that it
-  /// captures: the answer is a CUresult.
+  /// Queues such a launch on a stream of the thread's context, or adds it to the graph that the
+  /// stream captures. Returns a CUresult.
   int (*queue_launch)(const char* function, void* stream);
 };
 

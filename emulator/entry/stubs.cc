@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every public symbol of the driver that nothing else here defines: it names itself once and
-// answers NOT_SUPPORTED. The stubs are weak, so that a real definition in another file takes their
-// place.
+// Every public symbol of the driver that no other file here defines: it reports its name once on
+// stderr and answers NOT_SUPPORTED. The stubs are weak, so that a definition in another file
+// replaces them.
 #include <cuda.h>
 
 #include "emulator/base/refusal.h"
@@ -9,7 +9,7 @@
 
 namespace cuvmm::emulator {
 
-// The C calling convention lets a function ignore arguments it was passed.
+// The C calling convention lets a function ignore its arguments.
 #define CUVMM_DRIVER_SYMBOL(symbol)                       \
   extern "C" __attribute__((weak, visibility("default"))) \
   CUresult stub_##symbol() __asm__(#symbol);              \

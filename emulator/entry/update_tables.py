@@ -56,7 +56,7 @@ def main(include, exports=SYMBOLS):
             continue
         pattern = re.escape(query) + r"(_v\d+)?" + suffix
         known = sorted((s for s in symbols if re.fullmatch(pattern, s)), key=ordinal)
-        # The per-thread names of new functions are in no header as declarations: cuX[_vN]_ptsz.
+        # The headers do not declare the per-thread names of new functions: cuX[_vN]_ptsz.
         while suffix and len(known) < len(found):
             known.append(query + (f"_v{len(known) + 1}" if known else "") + suffix)
         if len(known) != len(found):
