@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of each call of entry_points.def while a stream captures: it is made as ever,
-// becomes a node, or is refused, as an H200 did.
+// The answer to each call of entry_points.def while a stream captures: the call is made as usual,
+// becomes a node, or is refused, as on an H200.
 #pragma once
 
 #include <cstring>
@@ -44,7 +44,7 @@ inline std::optional<CUresult> refusal(CUresult result) {
   return result == CUDA_SUCCESS ? std::nullopt : std::optional(result);
 }
 
-/// A copy of the call that outlives the caller's descriptor, for the default stream.
+/// A copy of the call, for the default stream, which outlives the caller's descriptor.
 template <class C>
 auto kept(const C& call) {
   auto copy = std::make_shared<C>(call);
@@ -61,8 +61,8 @@ auto kept(const C& call) {
   }
 }
 
-/// What the node of a captured copy tells of itself; nothing where arrays are in it, or peers are
-/// named.
+/// The parameters that the node of a captured copy reports; nothing for copies with arrays or
+/// between named peers.
 template <class C>
 std::optional<CUDA_MEMCPY3D> described(const C& call) {
   CUDA_MEMCPY3D out{};
@@ -111,8 +111,9 @@ std::optional<CUDA_MEMCPY3D> described(const C& call) {
   return arrays ? std::nullopt : std::optional(out);
 }
 
-// Copies are checked when they are captured, fills when the graph is instantiated; what uses the
-// capture's own memory, which is not there before a launch, is checked by that.
+// Copies are checked when they are captured, and fills when the graph is instantiated. A launch
+// checks accesses to the capture's own memory, because that memory does not exist before the
+// launch.
 template <class C>
 CUresult capture_transfer(Emulator& e, Capture& capture, const C& call) {
   if (capture.invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -148,7 +149,8 @@ CUresult capture_transfer(Emulator& e, Capture& capture, const C& call) {
 
 }  // namespace detail
 
-/// The answer to a call that a capture takes or forbids; nothing where it is to be made as ever.
+/// The answer to a call that a capture takes or forbids; nothing where the call is to be made as
+/// usual.
 template <class C>
 std::optional<CUresult> in_capture(const C& call) noexcept {
   std::optional<CUresult> answer;
@@ -174,7 +176,7 @@ std::optional<CUresult> in_capture(const C& call) noexcept {
       const Pool& pool = e.pools.current_of(context->device);
       answer = captured_allocation(e, call.dptr, call.bytesize, pool, call.hStream);
     } else if constexpr (std::is_same_v<C, calls::FabricCpyBatchAsync>) {
-      // A driver makes it a node of its own kind, which the emulator has not.
+      // A driver makes a node of a special kind, which the emulator lacks.
       if (captures.of(call.hStream)) answer = CUDA_ERROR_NOT_SUPPORTED;
     } else if constexpr (detail::kBecomesNode<C> || detail::kNeverCaptured<C>) {
       answer = detail::capture_operations(e, call);

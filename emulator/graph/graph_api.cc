@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs that the program makes, takes apart and looks at. What no capture makes is from the
-// documentation; no driver was asked about it.
+// Graphs that the program makes, changes and queries. The answers about objects that no capture
+// makes follow the documentation; none was measured.
 #include <algorithm>
 
 #include "emulator/core/export.h"
@@ -46,7 +46,7 @@ CUVMM_DRIVER_FUNCTION(cuGraphCreate, CUgraph* out, unsigned flags) {
   });
 }
 
-// A graph that a node owns goes with the node.
+// The graph that a node owns ends with the node.
 CUVMM_DRIVER_FUNCTION(cuGraphDestroy, CUgraph handle) {
   return on_graph(handle, [&](Graphs& graphs, const Graph& graph) -> CUresult {
     if (graph.parent) return CUDA_ERROR_INVALID_VALUE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What depends on what in a graph. From the documentation; no driver was asked.
+// The edges of a graph. The answers follow the documentation; none was measured.
 #include "emulator/graph/graph_edges.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ bool is_default(const CUgraphEdgeData& data) {
   return std::memcmp(&data, &kDefault, sizeof data) == 0;
 }
 
-// Only a kernel's completion has ports, for another kernel.
+// Only an edge between two kernels can have ports.
 bool legal(const GraphNode& from, const GraphNode& to, const CUgraphEdgeData& data) {
   constexpr unsigned char kLastPort = CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER;
   const bool reserved = std::any_of(std::begin(data.reserved), std::end(data.reserved),
@@ -45,7 +45,7 @@ void add_dependencies(GraphNode& node, Edges& edges) {
   }
 }
 
-// `from` and `to` where the caller wants them; `data` may be null, where no edge has any.
+// Fills the caller's arrays `from` and `to`; `data` may be null, where no edge has any.
 CUresult tell(const Edges& edges, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* data,
               size_t* count) {
   if (!count || (data && !from && !to)) return CUDA_ERROR_INVALID_VALUE;
@@ -100,7 +100,8 @@ CUresult dependents_of(CUgraphNode handle, CUgraphNode* out, CUgraphEdgeData* da
   });
 }
 
-// Runs body(from, to, data) for each edge, and only if all of them are between nodes of the graph.
+// Runs body(from, to, data) for each edge, after a check that all edges are between nodes of the
+// graph.
 template <class Body>
 CUresult for_edges(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
                    const CUgraphEdgeData* data, size_t count, Body&& body) noexcept {
@@ -128,7 +129,8 @@ CUresult for_edges(CUgraph handle, const CUgraphNode* from, const CUgraphNode* t
 CUresult add(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
              const CUgraphEdgeData* data, size_t count) noexcept {
   return for_edges(handle, from, to, data, count, [](const Graph&, auto&& edges) -> CUresult {
-    std::vector<GraphNode*> changed;  // by edges that are taken back if a later one is refused
+    std::vector<GraphNode*>
+        changed;  // nodes whose new edges are removed if a later edge is refused
     const CUresult result =
         edges([&](GraphNode& on, GraphNode& node, const CUgraphEdgeData& with) -> CUresult {
           const CUresult added = add_dependency(node, on, with);
@@ -156,7 +158,7 @@ CUresult remove(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
         const CUresult result = edges(there);
         if (result != CUDA_SUCCESS) return result;
         return edges([](GraphNode& on, GraphNode& node, const CUgraphEdgeData&) -> CUresult {
-          const auto found = dependency_on(node, on);  // gone already where an edge is named twice
+          const auto found = dependency_on(node, on);  // null where an edge is named twice
           if (found != node.dependencies.end()) node.dependencies.erase(found);
           return CUDA_SUCCESS;
         });

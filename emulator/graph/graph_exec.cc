@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a graph to its launches.
+// The calls that instantiate and launch a graph.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -21,7 +21,8 @@ constexpr unsigned long long kFlags =
 constexpr unsigned long long kNotTogether =
     CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH;
 
-// Whether a graph with memory nodes is instantiated, which it can be once at a time.
+// Whether an executable graph of a graph with memory nodes exists: such a graph can have only one
+// at a time.
 bool taken(const Graphs& graphs, CUgraph graph) {
   return graphs.find(graph)->has_memory_nodes() && graphs.instantiated(graph);
 }
@@ -90,7 +91,7 @@ CUresult run_base(const calls::GraphInstantiateWithFlags& call) noexcept {
 CUresult run_base(const calls::GraphInstantiateWithParams& call) noexcept {
   CUDA_GRAPH_INSTANTIATE_PARAMS* const params = call.instantiateParams;
   Failure failure;
-  // Without parameters: flags that no driver knows.
+  // Without parameters: flags that every driver refuses.
   const CUresult result =
       instantiate(call.phGraphExec, call.hGraph, params ? params->flags : ~0ull, failure);
   if (!params) return result;
@@ -99,7 +100,7 @@ CUresult run_base(const calls::GraphInstantiateWithParams& call) noexcept {
   return result;
 }
 
-// It writes a log, of which this library has nothing to say.
+// This form has a buffer for a log, which stays empty.
 CUresult run_base(const calls::GraphInstantiate_v2& call) noexcept {
   Failure failure;
   const CUresult result = instantiate(call.phGraphExec, call.hGraph, 0, failure);

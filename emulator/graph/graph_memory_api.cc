@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be asked of a device's memory for graphs, and changed there.
+// Queries and settings of a device's memory for graphs.
 #include "emulator/core/export.h"
 #include "emulator/core/locked.h"
 
@@ -30,7 +30,7 @@ CUVMM_DRIVER_FUNCTION(cuDeviceGetGraphMemAttribute, CUdevice device, CUgraphMem_
 CUVMM_DRIVER_FUNCTION(cuDeviceSetGraphMemAttribute, CUdevice device, CUgraphMem_attribute which,
                       void* value) {
   return on_device(device, [&](GraphMemory& memory) -> CUresult {
-    // A high-water mark can only be reset.
+    // A high-water mark can only be set to 0.
     if (!value || *static_cast<const cuuint64_t*>(value) != 0) return CUDA_ERROR_INVALID_VALUE;
     return memory.reset(device, which) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocation nodes of graphs: what a device tells of their memory, and what such graphs forbid.
+// Allocation nodes of graphs: the attributes of their device's memory, and the calls that such
+// graphs forbid.
 #include <utility>
 
 #include "emulator/testing.h"
@@ -18,7 +19,7 @@ class GraphMemory : public EmulatorTest {
     params_.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     params_.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     params_.bytesize = 100;
-    // Other tests leave executable graphs behind.
+    // Other tests do not destroy their executable graphs.
     EXPECT_EQ(symbol<CUresult(CUdevice)>("cuDeviceGraphMemTrim")(0), CUDA_SUCCESS);
     EXPECT_EQ(set(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, 0), CUDA_SUCCESS);
     EXPECT_EQ(set(CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH, 0), CUDA_SUCCESS);
@@ -48,13 +49,13 @@ class GraphMemory : public EmulatorTest {
   static void end(CUgraphExec made) {
     EXPECT_EQ(symbol<CUresult(CUgraphExec)>("cuGraphExecDestroy")(made), CUDA_SUCCESS);
   }
-  /// Bytes more than before the test.
+  /// The value of an attribute, less its value before the test.
   cuuint64_t told(CUgraphMem_attribute which) const {
     cuuint64_t value = ~cuuint64_t{0};
     EXPECT_EQ(symbol<Access>("cuDeviceGetGraphMemAttribute")(0, which, &value), CUDA_SUCCESS);
     return value - before_;
   }
-  /// What a reservation gets that wishes for an address; it is given back.
+  /// The address that a reservation with a hint gets; the reservation ends at once.
   static CUdeviceptr reserve_at(CUdeviceptr wish) {
     CUdeviceptr address = 0;
     EXPECT_EQ(driver()(calls::MemAddressReserve{&address, kGranule, 0, wish, 0}), CUDA_SUCCESS);
@@ -139,7 +140,7 @@ TEST_F(GraphMemory, ItsAddressIsItsOwnBetweenLaunches) {
   CUgraphExec made = nullptr;
   ASSERT_EQ(instantiate(&made), CUDA_SUCCESS);
   ASSERT_EQ(launch(made), CUDA_SUCCESS);
-  // The address is the lowest one that is free, or was wished for.
+  // Memory is placed at the lowest free address, or at the hint.
   CUdeviceptr plain = 0, pooled = 0;
   ASSERT_EQ(driver()(calls::MemAlloc{&plain, 100}), CUDA_SUCCESS);
   ASSERT_EQ(driver()(calls::MemAllocAsync{&pooled, 100, nullptr}), CUDA_SUCCESS);

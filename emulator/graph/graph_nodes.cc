@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the documentation; no driver was asked about nodes that no capture makes.
+// The answers about nodes that no capture makes follow the documentation; none was measured.
 #include "emulator/graph/graph_nodes.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 using NodeWork = std::function<CUresult(Emulator&, bool perform)>;
 
-// A node runs on the context that it names, whatever is current where it is launched.
+// A node runs in the context that it names, whichever context is current at the launch.
 CUresult run_on(Emulator& e, CUcontext handle, const NodeWork& work, bool perform) {
   if (!handle) return work(e, perform);
   Context* context = e.contexts.find(handle);
@@ -88,7 +88,7 @@ CUresult make_fill(const Graph& home, const CUDA_MEMSET_NODE_PARAMS_v2& fill, Gr
   return CUDA_SUCCESS;
 }
 
-// The parameters of the kernel are kept as they are now.
+// Copies the parameters of the kernel as they are now.
 CUresult make_kernel(Emulator& e, const CUDA_KERNEL_NODE_PARAMS_v3& asked, GraphNode& out) {
   Context* context = asked.ctx ? e.contexts.find(asked.ctx) : e.current_context();
   if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
@@ -144,7 +144,7 @@ CUresult make_allocation(Emulator& e, CUDA_MEM_ALLOC_NODE_PARAMS_v2& asked, Grap
   kept.poolProps = props;
   kept.bytesize = asked.bytesize;
   kept.dptr = *base;
-  out.params = kept;  // without accessDescs, which are the caller's
+  out.params = kept;  // without accessDescs, whose array the caller owns
   return CUDA_SUCCESS;
 }
 
@@ -156,7 +156,7 @@ CUresult make_free(Emulator& e, CUgraph graph, const CUDA_MEM_FREE_NODE_PARAMS& 
     freed |= other && other->dptr == asked.dptr;
     allocated |= node->memory && node->memory->base() == asked.dptr;
   }
-  // Memory of another graph's node is known by its address once that graph was launched.
+  // Memory of another graph's node is known by its address after that graph was launched.
   const PlainAllocation* plain = e.plain.at(asked.dptr);
   const bool elsewhere = plain && plain->base == asked.dptr && plain->pool != 0;
   if (freed || (!allocated && !elsewhere)) return CUDA_ERROR_INVALID_VALUE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the parameters of a node to what it does.
+// How a node's parameters become its work.
 #pragma once
 
 #include "emulator/core/emulator.h"
@@ -7,8 +7,9 @@
 
 namespace cuvmm::emulator {
 
-/// Makes what a node of these parameters is, in a graph or for one of its nodes; nothing else
-/// changes where it is refused. Addresses and bodies that it makes are written to the parameters.
+/// Makes a node's contents from its parameters, for a graph or to replace the parameters of a node;
+/// changes nothing else where the parameters are refused. Writes the addresses and bodies that it
+/// makes to `params`.
 CUresult make_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, GraphNode& out);
 
 /// As make_node, for a node whose parameters can be replaced: copies, fills, kernels and host

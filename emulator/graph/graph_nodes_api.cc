@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuGraphAddNode and its kin, and what nodes were made with.
+// cuGraphAddNode and related calls, and queries of nodes' parameters.
 #include <atomic>
 
 #include "emulator/base/refusal.h"
@@ -61,7 +61,8 @@ CUgraphNodeParams params_of(const CUDA_MEMSET_NODE_PARAMS& fill, CUcontext conte
   return params;
 }
 
-// Of any version; the first has no kernel or context of its own.
+// Converts kernel parameters of any version; the first version has neither a kernel handle nor a
+// context.
 template <class Kernel>
 CUgraphNodeParams params_of_kernel(const Kernel& kernel) {
   CUgraphNodeParams params = of_type(CU_GRAPH_NODE_TYPE_KERNEL);
@@ -90,7 +91,8 @@ CUgraphNodeParams params_of(const CUDA_HOST_NODE_PARAMS& host) {
   return params;
 }
 
-// What a node was made with, in the form of its kind. Captured work but fills has none.
+// Writes a node's parameters in the structure of its kind. Captured nodes of some kinds have no
+// parameters.
 template <class Params>
 CUresult get(CUgraphNode handle, Params* out) noexcept {
   return locked([&](Emulator& e) -> CUresult {
@@ -117,7 +119,7 @@ CUresult set(CUgraphExec executable, CUgraphNode original, CUgraphNodeParams* pa
     Step* step = found->step_of(original);
     CUgraph home = nullptr;
     if (!step || !e.graphs.find(original, &home)) return CUDA_ERROR_INVALID_VALUE;
-    auto changed = std::make_shared<GraphNode>(*step->node);  // a launch may be using the other
+    auto changed = std::make_shared<GraphNode>(*step->node);  // a launch may still use the old node
     const CUresult result = change_node(e, home, *params, *changed);
     if (result != CUDA_SUCCESS) return result;
     if (!same_context(*step->node, *changed)) return CUDA_ERROR_INVALID_VALUE;
@@ -127,13 +129,14 @@ CUresult set(CUgraphExec executable, CUgraphNode original, CUgraphNodeParams* pa
   });
 }
 
-// Only work can be left out of a launch.
+// A launch can leave out only nodes that do work.
 bool may_be_disabled(const GraphNode& node) {
   return node.type == CU_GRAPH_NODE_TYPE_KERNEL || node.type == CU_GRAPH_NODE_TYPE_MEMCPY ||
          node.type == CU_GRAPH_NODE_TYPE_MEMSET;
 }
 
-// What a call without parameters answers: INVALID_VALUE, but not before cuInit or after the end.
+// The answer to a call without parameters: INVALID_VALUE once cuInit has succeeded, and the usual
+// error before cuInit or after the end.
 CUresult no_params() noexcept {
   return locked([](Emulator&) -> CUresult { return CUDA_ERROR_INVALID_VALUE; });
 }
@@ -309,7 +312,7 @@ CUVMM_DRIVER_FUNCTION(cuGraphNodeGetEnabled, CUgraphExec executable, CUgraphNode
     return CUDA_SUCCESS;
   });
 }
-// No node of an executable graph is of that kind.
+// The emulator has no such nodes.
 CUresult run_base(const calls::GraphExecBatchMemOpNodeSetParams&) noexcept {
   static std::atomic<bool> said{false};
   return refuse_once(said, "cuGraphExecBatchMemOpNodeSetParams");

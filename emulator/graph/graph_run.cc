@@ -30,7 +30,7 @@ CUresult GraphRun::enter_condition(Emulator& e, const Step& step) {
   const auto& params = std::get<CUDA_CONDITIONAL_NODE_PARAMS>(step.node->params);
   const Condition* const found = e.graphs.find(params.handle);
   const unsigned value = found ? found->at_launch : 0;
-  std::size_t body = value;  // a switch's
+  std::size_t body = value;  // index of a switch's body
   if (params.type == CU_GRAPH_COND_TYPE_IF) body = value ? 0 : 1;
   if (params.type == CU_GRAPH_COND_TYPE_WHILE) {
     if (value == 0) return CUDA_SUCCESS;
@@ -58,7 +58,7 @@ CUresult GraphRun::run_node(Emulator& e, const Step& step) {
     resumed = &done_of_node_;
     const CUresult result = node.run(e);
     resumed = nullptr;
-    // What a call would have been told of its arguments is by now a fault of the device.
+    // An error that the call would have answered for its arguments is a fault of the device by now.
     const bool faults = Queues::inside() && result == CUDA_ERROR_INVALID_VALUE;
     return faults && node.type == CU_GRAPH_NODE_TYPE_MEMSET ? fill_fault(e) : result;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One launch of an executable graph, as a piece of work of a stream.
+// A launch of an executable graph, as a piece of work of a stream.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,8 @@ class GraphRun {
   GraphRun(const GraphRun&) = delete;
   GraphRun& operator=(const GraphRun&) = delete;
 
-  /// Goes on from where it stopped. NOT_READY: a node waits for somebody.
+  /// Continues from the step at which the launch stopped. NOT_READY: a node waits for another
+  /// thread or process.
   CUresult go_on(Emulator& e);
 
  private:
@@ -29,11 +30,12 @@ class GraphRun {
   CUresult run_node(Emulator& e, const Step& step);
   CUresult enter_condition(Emulator& e, const Step& step);
 
-  const Steps steps_;  ///< a copy: the graph may be destroyed, or changed, before it is done
+  const Steps
+      steps_;  ///< a copy, because the graph may be destroyed or changed before the launch is done
   const bool frees_first_;
-  std::vector<Level> levels_{};  ///< the graph, and in it the bodies that are running
+  std::vector<Level> levels_{};  ///< the graph, and the bodies in it that are running
   std::size_t done_of_node_ = 0;
-  std::unique_ptr<HostCall> host_call_{};  ///< of the node, if it began one
+  std::unique_ptr<HostCall> host_call_{};  ///< the node's call of a function, if one began
   bool begun_ = false;
 };
 

@@ -57,7 +57,8 @@ std::uint64_t HostileDriver::begin_of_ranges(std::uint64_t room) const {
 std::uint64_t HostileDriver::memory_of(int device, std::uint64_t usual) const {
   constexpr std::uint64_t kStep = std::uint64_t{64} << 20, kParts = 8, kLeast = 2;
   if (!unlike_devices || usual < kParts * kStep) return usual;
-  // From a quarter to all of it. Device numbers begin where draw() does not reach.
+  // A quarter of the memory to all of it. The device's number is mixed with another seed than
+  // draw() uses.
   const std::uint64_t parts =
       kLeast + mixed(~seed, static_cast<std::uint64_t>(device)) % (kParts - kLeast + 1);
   return usual / kParts * parts / kStep * kStep;
@@ -106,7 +107,7 @@ std::string hostile_driver_error() {
 }
 
 void fill_with_poison(char* bytes, std::uint64_t size, std::uint64_t seed) {
-  // No byte is 0, which is what too many programs count on.
+  // No byte is 0, because many programs expect zeroes.
   for (std::uint64_t i = 0; i < size; ++i) {
     bytes[i] = static_cast<char>(0x80 | ((seed + i) * 0x9d & 0x7f));
   }

@@ -13,7 +13,7 @@
 namespace cuvmm::emulator {
 namespace {
 
-// The tests of this file change the driver of the process, and give it back.
+// The tests of this file change the hostile driver of the process, and restore it.
 class HostileDriverTest : public ::testing::Test {
  protected:
   void TearDown() override { hostile_driver() = HostileDriver{}; }
@@ -29,7 +29,7 @@ TEST_F(HostileDriverTest, ReadsASeedAndWords) {
   EXPECT_TRUE(some->ignores_hints);
   EXPECT_FALSE(some->new_handles);
   for (const char* wrong : {"", "x", "7:", "7:poisson", "poison", "7,poison", "-1"}) {
-    if (std::string(wrong) == "7:") continue;  // no words are no mistake
+    if (std::string(wrong) == "7:") continue;  // an empty list of words is valid
     EXPECT_FALSE(parse_hostile_driver(wrong)) << wrong;
   }
 }
@@ -114,7 +114,7 @@ TEST_F(HostileDriverTest, WhatIsImportedLiesElsewhere) {
     if (import) hostile_driver().imported();
     const std::uint64_t next = space.take(kGranule, 0, 0).value_or(0);
     EXPECT_NE(next, 0u);
-    return next - first;  // each space begins where the system put it
+    return next - first;  // relative, because the system chooses where each space begins
   };
   const std::uint64_t usual = step("7", false);
   EXPECT_EQ(step("7", true), usual);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuArrayCreate to cuMipmappedArrayDestroy. From the documentation; no driver was asked.
+// cuArrayCreate to cuMipmappedArrayDestroy. The answers follow the documentation; none was
+// measured.
 #include <algorithm>
 
 #include "emulator/base/refusal.h"
@@ -24,7 +25,7 @@ constexpr unsigned kVideo = 0x100;  // CUDA_ARRAY3D_VIDEO_ENCODE_DECODE, which o
 constexpr unsigned kNotEmulated =
     CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_DEPTH_TEXTURE | kVideo;
 
-// The attributes that bound each kind's extents; 0: that extent is 0.
+// The attributes that limit the extents of each kind of array; 0: that extent must be 0.
 struct Bounds {
   int width, height, depth;
 };
@@ -51,7 +52,7 @@ bool within(const Emulator& e, const Shape& shape, const Bounds& bounds) {
     if (attribute == 0) return extent == 0;
     const auto told = e.profile.attribute(attribute, e.device_count());
     const int most = told.value_or(default_attribute(attribute).value_or(0));
-    constexpr Size kNoneIsWider = 1 << 17;  // where a profile is silent, or has 0
+    constexpr Size kNoneIsWider = 1 << 17;  // the limit where a profile has no value, or 0
     return extent > 0 && extent <= (most > 0 ? static_cast<Size>(most) : kNoneIsWider);
   };
   return fits(shape.Width, bounds.width) && fits(shape.Height, bounds.height) &&
@@ -77,7 +78,7 @@ Size bytes_of(const Shape& shape, unsigned level) {
          element_size(shape);
 }
 
-// `levels`: of a mipmapped array, which has at least one; 0 for another one.
+// `levels`: at least 1 for a mipmapped array; 0 for any other array.
 CUresult create(Emulator& e, CUarray* out, const Shape* asked, unsigned levels) {
   Context* const context = e.current_context();
   if (!context) return e.no_context();
@@ -95,7 +96,7 @@ CUresult create(Emulator& e, CUarray* out, const Shape* asked, unsigned levels) 
   }
   if (!legal_extents(e, shape)) return CUDA_ERROR_INVALID_VALUE;
   Array array{.shape = shape, .levels = levels, .context = context};
-  if (array.sparse()) {  // it takes memory when some is mapped
+  if (array.sparse()) {  // takes memory when memory is mapped into it
     if (shape.Height == 0 || (shape.Flags & CUDA_ARRAY3D_CUBEMAP)) return CUDA_ERROR_INVALID_VALUE;
     *out = e.arrays.add(std::move(array));
     return CUDA_SUCCESS;
@@ -115,7 +116,7 @@ CUresult create(Emulator& e, CUarray* out, const Shape* asked, unsigned levels) 
   return CUDA_SUCCESS;
 }
 
-// The model hears of a sparse array what a driver tells of it.
+// Gives the model the properties of a sparse array, as a driver reports them.
 template <class CallStruct>
 void record_array(Emulator& e, const CallStruct& call, CUarray made, Facts facts) {
   const Array* const array = e.arrays.find(made);
@@ -190,7 +191,8 @@ CUresult perform(Emulator& e, const calls::MipmappedArrayGetLevel& call, const F
   shape.Width = level_extent(shape.Width, call.level);
   if (shape.Height > 0) shape.Height = level_extent(shape.Height, call.level);
   if (shape.Depth > 0 && !layers) shape.Depth = level_extent(shape.Depth, call.level);
-  shape.Flags &= ~static_cast<unsigned>(CUDA_ARRAY3D_SPARSE);  // the whole is, not this
+  shape.Flags &= ~static_cast<unsigned>(
+      CUDA_ARRAY3D_SPARSE);  // the mipmapped array is sparse, its level is not
   *call.pLevelArray = whole->level_arrays[call.level] = e.arrays.add(std::move(level));
   return CUDA_SUCCESS;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of one device, asked about and copied under another's context; recorded on two H200s.
+// Memory of a device, queried and copied while another device's context is current; recorded on two
+// H200s.
 #include "emulator/testing.h"
 
 namespace cuvmm::emulator::testing {

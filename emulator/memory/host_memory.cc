@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Page-locked host memory. The CPU's address is the device's: all devices reach it.
+// Page-locked host memory. All devices reach it at the CPU's address.
 #include <sys/mman.h>
 
 #include "api/sizes.h"
@@ -14,7 +14,8 @@ namespace {
 
 constexpr Size kMostLocked = Size{1} << 43;
 
-// Mapped memory that the current device may touch passes for host memory (recorded).
+// Whether memory at an address is mapped for the current device: such memory is accepted as host
+// memory (recorded).
 bool mapped_for_use(const Emulator& e, Address address) {
   const Mapping* mapping = e.model.mapping_at(address);
   const Context* context = e.current_context();
@@ -22,14 +23,15 @@ bool mapped_for_use(const Emulator& e, Address address) {
   return ((mapping->access.read | mapping->access.write) >> context->device) & 1;
 }
 
-// Whether the program may use the first and the last page, and write them unless they are only to
-// be read. Kernels before 5.14 cannot say: then yes.
+// Whether the program may read the first and the last page, and write them unless `only_read`.
+// Kernels before 5.14 cannot answer: then true.
 bool can_be_locked(Address base, Size size, bool only_read) {
-  constexpr int kPopulateRead = 22, kPopulateWrite = 23;  // newer than many a <sys/mman.h>
+  constexpr int kPopulateRead = 22,
+                kPopulateWrite = 23;  // newer than many versions of <sys/mman.h>
   const auto usable = [](Address at, int how) {
     return madvise(reinterpret_cast<void*>(at / kPage * kPage), kPage, how) == 0;
   };
-  char mine = 0;  // on a page that can be written
+  char mine = 0;  // lies on a page that can be written
   if (!usable(reinterpret_cast<Address>(&mine), kPopulateWrite)) return true;
   const int how = only_read ? kPopulateRead : kPopulateWrite;
   return usable(base, how) && usable(base + size - 1, how);
@@ -51,15 +53,15 @@ CUresult allocate_host(Emulator& e, void** out, std::size_t size, unsigned flags
 
 Address address_of(const void* host) { return reinterpret_cast<Address>(host); }
 
-// What is wrong with a range whatever was registered, in the order in which a driver finds it
-// (recorded): CUDA_SUCCESS for nothing.
+// Checks a range independently of registered memory, in the order in which a driver checks it
+// (recorded): CUDA_SUCCESS for a valid range.
 CUresult check_range(const Emulator& e, Address base, Size size) {
   constexpr Address kUserEnd = Address{1} << 47;
-  constexpr Address kGpuEnd = Address{1} << 57;  ///< of what a GPU can address
+  constexpr Address kGpuEnd = Address{1} << 57;  ///< the end of the addresses that a GPU can use
   if (base == 0 || size == 0) return CUDA_ERROR_INVALID_VALUE;
   if (size - 1 > UINT64_MAX - base) return CUDA_ERROR_INVALID_VALUE;
   if (size > kGpuEnd || base > kGpuEnd - size) return CUDA_ERROR_NOT_SUPPORTED;
-  // The first page is nobody's, nor is what the CPU cannot address.
+  // No program has memory on the first page, or at addresses that the CPU cannot use.
   if (base < kPage) return CUDA_ERROR_INVALID_VALUE;
   if (base >= kUserEnd) {
     return size > kMostLocked ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
@@ -110,7 +112,7 @@ CUresult perform(Emulator& e, const calls::MemHostRegister& call, const Facts&, 
   if (there && !there->registered) return CUDA_ERROR_INVALID_VALUE;
   if (there || e.host.begins_in(base, size)) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
   if (size > kMostLocked) return CUDA_ERROR_OUT_OF_MEMORY;
-  // What is no memory of a device is not IOMEMORY.
+  // Memory of the host is not IOMEMORY.
   if (call.Flags & CU_MEMHOSTREGISTER_IOMEMORY) return CUDA_ERROR_INVALID_VALUE;
   if (!can_be_locked(base, size, call.Flags & CU_MEMHOSTREGISTER_READ_ONLY)) {
     return CUDA_ERROR_INVALID_VALUE;
@@ -142,7 +144,7 @@ CUVMM_DRIVER_FUNCTION(cuMemHostGetDevicePointer_v2, CUdeviceptr* device, void* h
     const auto address = reinterpret_cast<Address>(host);
     const bool known = e.host.at(address) || mapped_for_use(e, address);
     if (!device || flags != 0 || !known) return CUDA_ERROR_INVALID_VALUE;
-    // Of mapped memory the mapping's beginning, wherever in it (recorded).
+    // For mapped memory the beginning of the mapping, whatever address in it was given (recorded).
     const Mapping* mapping = e.model.mapping_at(address);
     *device = mapping ? mapping->base : address;
     return CUDA_SUCCESS;
@@ -150,13 +152,13 @@ CUVMM_DRIVER_FUNCTION(cuMemHostGetDevicePointer_v2, CUdeviceptr* device, void* h
 }
 
 CUVMM_DRIVER_FUNCTION(cuMemHostGetFlags, unsigned* flags, void* host) {
-  // Before a context is looked for (recorded).
+  // The call checks `flags` before it looks for a context (recorded).
   if (!flags && ready()) return CUDA_ERROR_INVALID_VALUE;
   return with_context([&](Emulator& e, Context&) -> CUresult {
     const auto address = reinterpret_cast<Address>(host);
     const HostBlock* block = e.host.at(address);
-    // All of it is mapped for devices, whatever was asked for; that memory is only read is not
-    // told.
+    // All page-locked memory is mapped for devices, whatever flags the program gave; READ_ONLY is
+    // not reported.
     constexpr unsigned kTold = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_WRITECOMBINED;
     const unsigned told =
         block && block->registered ? unsigned{CU_MEMHOSTREGISTER_PORTABLE} : kTold;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of prefetches and discards of managed memory, since CUDA 13.0. None was measured: the
-// answers are the documented ones. What is discarded keeps its bytes here; any would do.
+// Batches of prefetches and discards of managed memory, since CUDA 13.0. The answers are the
+// documented ones; none was measured. Discarded memory keeps its bytes here, which the
+// documentation permits.
 #include "emulator/memory/managed_entry.h"
 #include "emulator/transfer/operations_entry.h"
 
@@ -14,7 +15,7 @@ struct Ranges {
   std::size_t count;
 };
 
-/// Where to: locations[k] is for the ranges from first[k] up to before first[k + 1].
+/// The destinations: locations[k] is for the ranges from first[k] up to before first[k + 1].
 struct Targets {
   const CUmemLocation* locations;
   const std::size_t* first;
@@ -38,7 +39,7 @@ CUresult check(const Emulator& e, const Targets& to) {
   return CUDA_SUCCESS;
 }
 
-// Nothing is done unless all of it is valid. `to`: null where nothing is prefetched.
+// Nothing is done unless the whole batch is valid. `to`: null for a batch without prefetches.
 CUresult run(Emulator& e, const Ranges& ranges, const Targets* to, CUstream stream) {
   CUresult result = check_stream(e, stream);
   if (result == CUDA_SUCCESS && Streams::is_default(stream) && !e.current_context()) {
@@ -67,7 +68,7 @@ CUresult perform(Emulator& e, const calls::MemPrefetchBatchAsync& call, const Fa
                  const Retired&) {
   return prefetch(e, call);
 }
-// What is discarded is not followed, so this is the same.
+// Discards have no effect, so this is a batch of prefetches.
 CUresult perform(Emulator& e, const calls::MemDiscardAndPrefetchBatchAsync& call, const Facts&,
                  const Retired&) {
   return prefetch(e, call);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls about managed memory share: which memory, which place, which stream.
+// The checks that calls about managed memory share: of memory, place and stream.
 #pragma once
 
 #include "api/location.h"
@@ -15,9 +15,9 @@ inline ManagedAdvice* managed_at(const Emulator& e, Address address, Size size) 
 }
 
 /// Whether the range can be advised and moved: managed memory, or pageable memory of the system
-/// where devices read that. Memory that is mapped by hand or of a pool was judged by the rules:
-/// whoever accepts it leaves it where it is. Of some pools the rules know too little: of
-/// imported ones, of those that are gone, of those that were only asked for.
+/// where devices read that. The rules have judged memory that is mapped by hand or belongs to a
+/// pool: a profile that accepts the call leaves that memory where it is. The rules know too little
+/// of imported and destroyed pools.
 inline bool movable(const Emulator& e, Address address, Size size) {
   if (managed_at(e, address, size)) return true;
   if (address == 0 || size == 0) return false;
@@ -36,8 +36,8 @@ inline bool movable(const Emulator& e, Address address, Size size) {
   return reads.value_or(default_attribute(kPageable).value_or(0)) != 0;
 }
 
-/// Whether memory can be wanted there: INVALID_DEVICE for a device that does not exist,
-/// INVALID_VALUE for what is no device and not the host.
+/// Whether memory can be moved to a location: INVALID_DEVICE for a device that does not exist,
+/// INVALID_VALUE for a location that is neither a device nor the host.
 inline CUresult check_location(const Emulator& e, const CUmemLocation& location) {
   const int type = static_cast<int>(location.type);
   if (type == kLocationDevice)

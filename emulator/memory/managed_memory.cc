@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuMemAllocManaged and what advises and prefetches it. None of it was measured: on the machines
-// that record drivers, managed memory is not to be used. The answers are the documented ones.
+// cuMemAllocManaged and the calls that advise and prefetch managed memory. The answers are the
+// documented ones; none was measured, because the machines that record drivers must not use managed
+// memory.
 #include <cstring>
 
 #include "api/location.h"
@@ -13,7 +14,7 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// What the first ABI calls a device; -1 is the CPU.
+// The location that the first ABI names by a device's number; -1 is the CPU.
 CUmemLocation location_of(CUdevice device) {
   return device == CU_DEVICE_CPU ? make_location(kLocationHost, 0)
                                  : make_location(kLocationDevice, device);
@@ -44,7 +45,7 @@ CUresult apply(ManagedAdvice& managed, int advice, const CUmemLocation& location
   }
 }
 
-// These three kinds of advice look at no location.
+// These three kinds of advice ignore the location.
 bool needs_location(int advice) {
   return advice != CU_MEM_ADVISE_SET_READ_MOSTLY && advice != CU_MEM_ADVISE_UNSET_READ_MOSTLY &&
          advice != CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
@@ -72,7 +73,7 @@ CUresult prefetch(Emulator& e, CUdeviceptr address, std::size_t size, const CUme
   return result;
 }
 
-// As the first ABI writes a place: a device, -1 for the CPU, -2 for none.
+// The number by which the first ABI names a place: a device, -1 for the CPU, -2 for no place.
 int device_number(const ManagedPlace& at) {
   return at.type == 0 ? CU_DEVICE_INVALID : at.type == kLocationDevice ? at.id : CU_DEVICE_CPU;
 }
@@ -83,7 +84,7 @@ CUresult put_number(void* data, std::size_t size, int number) {
   return CUDA_SUCCESS;
 }
 
-// As many as fit, and CU_DEVICE_INVALID behind them.
+// Writes as many numbers as fit, and CU_DEVICE_INVALID after them.
 CUresult put_list(void* data, std::size_t size, const std::set<int, DevicesFirst>& numbers) {
   if (size == 0 || size % sizeof(int) != 0) return CUDA_ERROR_INVALID_VALUE;
   auto* out = static_cast<int*>(data);
@@ -95,7 +96,7 @@ CUresult put_list(void* data, std::size_t size, const std::set<int, DevicesFirst
 }
 
 CUresult range_attribute(const ManagedAdvice& managed, int number, void* data, std::size_t size) {
-  constexpr int kPreferredType = 5;  // these four: CUDA 12.2
+  constexpr int kPreferredType = 5;  // the attributes 5 to 8 came with CUDA 12.2
   constexpr int kPreferredId = 6;
   constexpr int kPrefetchedType = 7;
   constexpr int kPrefetchedId = 8;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Managed memory, and pools of the host: memory that the CPU and the devices reach at one address.
+// Managed memory, and pools of the host: the CPU and the devices reach this memory at equal
+// addresses.
 #include <csignal>
 #include <cstring>
 
@@ -113,7 +114,7 @@ TEST_F(Managed, AdviceAndPrefetchesCanBeAskedFor) {
   EXPECT_EQ(driver()(calls::MemFree{p}), CUDA_SUCCESS);
 }
 
-// As an H200 answered, but for what becomes of a kernel.
+// As an H200 answered, except for kernels.
 class HostPool : public EmulatorTest {
  protected:
   static CUresult create(int type, int id, unsigned handle_types, CUmemoryPool* pool) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls about plain memory and about arrays do at each step of run_entry()
-// (emulator/entry/entry.h). The two that free device memory are of the area of copies and fills,
-// which go another way (emulator/transfer/transfer_entry.h).
+// The steps that the calls about plain memory and about arrays add to run_entry()
+// (emulator/entry/entry.h). The two calls that free device memory belong to the area of copies and
+// fills, which has its own steps (emulator/transfer/transfer_entry.h).
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the profile's driver refuses of copies, fills and frees though no rule is broken
+// Copies, fills and frees that the profile's driver refuses although the call breaks no rule
 // (rulebook/profile/quirk.h).
 #include "emulator/core/quirks.h"
 #include "emulator/memory/memory_entry.h"
@@ -8,8 +8,8 @@
 namespace cuvmm::emulator {
 
 std::optional<CUresult> quirk(const Emulator& e, const Touch& touch, const Context& by) {
-  // Where the call does not ask for memory of a device, the CPU can make the copy (recorded).
-  const bool peers = touch.context || touch.peer_source;  // a peer copy asks for it, too
+  // Where the call does not name memory of a device, the CPU can make the copy (recorded).
+  const bool peers = touch.context || touch.peer_source;  // a peer copy names it, too
   const bool by_device = touch.fill || touch.device_only || peers;
   const PlainAllocation* pooled = by_device && touch.width != 0 ? e.plain.at(touch.base) : nullptr;
   if (pooled && pooled->pool && !pooled->on_device() && !e.pools.reaches(pooled->pool, by.device)) {
@@ -39,16 +39,16 @@ std::optional<CUresult> unknown_stream(const Emulator& e, CUstream stream) {
 
 }  // namespace
 
-// Frees look for a context even where the address needs none.
+// Frees need a context even where the address does not.
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemFree&, const Facts&) {
   return in_ended_context(e);
 }
 
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemFreeAsync& call, const Facts&) {
-  // Whose memory it is comes after the context of a default stream (recorded).
+  // The driver checks the context of a default stream before the memory (recorded).
   if (Streams::is_default(call.hStream) && !e.current_context()) return e.no_context();
   if (const auto ended = in_ended_context(e)) return ended;
-  // So does the stream, if it never was one.
+  // The driver also checks first whether the handle ever was a stream.
   return unknown_stream(e, call.hStream);
 }
 
@@ -69,7 +69,7 @@ std::optional<CUresult> quirk(const Emulator& e, const calls::StreamDestroy&, co
 
 namespace {
 
-// The recorded driver clears what it was to write before it looks at the call.
+// The recorded driver clears the call's out-parameters before it checks the call.
 template <class Out>
 void clear(Out* out, CUresult refused) {
   const bool looked_at =
@@ -92,8 +92,8 @@ void write_refused(const Emulator&, const calls::MemAllocAsync& call, CUresult r
   clear(call.dptr, refused);
 }
 
-// Zeros also come with NOT_FOUND, the answer for memory that this device may not touch
-// (observation ptr/mapped-noaccess).
+// The driver also writes zeroes with NOT_FOUND, the answer for memory that this device may not
+// touch (observation ptr/mapped-noaccess).
 void write_refused(const Emulator&, const calls::MemGetAddressRange& call, CUresult refused) {
   clear(call.base, refused);
   clear(call.size, refused);

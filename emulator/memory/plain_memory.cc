@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory of cuMemAlloc and its kin.
+// Device memory of cuMemAlloc and related calls.
 #include <utility>
 
 #include "emulator/capture/captured.h"
@@ -28,11 +28,12 @@ bool of_free(Rule rule) {
          rule == Rule::kFreeFunction;
 }
 
-// `by_pool`: what cuMemFree frees, a pool goes on counting as used (recorded).
+// `by_pool`: cuMemFreeAsync frees the memory. A pool continues to count memory that cuMemFree freed
+// as used (recorded).
 CUresult free_plain(Emulator& e, Address address, bool by_pool) {
   if (address == 0) return CUDA_SUCCESS;
   const PlainAllocation* found = e.plain.find(address);
-  // Memory of another process is closed, not freed.
+  // A program closes memory of another process and does not free it.
   if (!found || found->opens != 0) return CUDA_ERROR_INVALID_VALUE;
   e.pools.freed(found->pool, found->size, by_pool);
   e.plain.end(address);
@@ -50,8 +51,8 @@ CUresult perform(Emulator& e, const calls::MemFree& call, const Facts&, const Re
 }
 
 void forgive(const Emulator& e, const calls::MemFree& call, Violations& violations) {
-  // The address of a freed buffer, or of opened memory whose context has ended, may be other
-  // memory's by now; that of graphs and modules the model does not follow.
+  // The address of a freed buffer, or of opened memory whose context has ended, may belong to other
+  // memory by now. The model does not follow the memory of graphs and modules.
   const PlainAllocation* plain = e.plain.at(call.dptr);
   if (!plain || plain->ending) return;
   violations.erase_if([&](const Violation& v) {
@@ -69,8 +70,8 @@ void forgive(const Emulator& e, const calls::MemFreeAsync& call, Violations& vio
 
 namespace {
 
-// A stream comes to a free. A launch behind it may have been queued that makes the memory again:
-// calls behind that name it already.
+// Runs when a stream reaches a free. A later launch that allocates the memory again may be queued
+// already, and calls after that launch may name the memory already.
 CUresult free_in_order(Emulator& e, Address address) {
   PlainAllocation* const found = e.plain.find(address);
   if (!found || found->again == 0) return free_plain(e, address, true);
@@ -99,7 +100,8 @@ CUresult perform(Emulator& e, const calls::MemFreeAsync& call, const Facts&, con
 CUresult perform(Emulator& e, const calls::MemAllocPitch& call, const Facts&, const Retired&) {
   constexpr std::size_t kPitch = 512;  // CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT
   if (!call.pPitch) return CUDA_ERROR_INVALID_VALUE;
-  // A driver lets both overflow: what becomes 0 is invalid, all else too large (recorded).
+  // A driver lets both products overflow: a size that becomes 0 is invalid, any other is too large
+  // (recorded).
   const std::size_t row = (call.WidthInBytes + kPitch - 1) / kPitch * kPitch;
   const CUresult result = allocate(e, call.dptr, row * call.Height);
   if (result == CUDA_SUCCESS) *call.pPitch = row;

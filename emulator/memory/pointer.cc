@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pointer is: cuPointerGetAttribute(s) and cuMemGetAddressRange.
+// The properties of a pointer: cuPointerGetAttribute(s) and cuMemGetAddressRange.
 #include "api/location.h"
 #include "api/newer/pools.h"
 #include "api/sizes.h"
@@ -12,7 +12,7 @@ namespace cuvmm::emulator {
 
 namespace {
 
-/// Everything the attributes say about an address that belongs to the driver.
+/// The facts that the attributes report about an address that belongs to the driver.
 struct PointerFacts {
   CUmemorytype type = CU_MEMORYTYPE_DEVICE;
   int device = 0;
@@ -42,14 +42,15 @@ int domain_of(const CUmemLocation& place) {
 
 unsigned access_of(const Emulator& e, const Mapping& mapping) {
   const Context* current = e.current_context();
-  if (!current) return 0;  // no device asks (recorded)
+  if (!current)
+    return 0;  // without a context there is no device that could access the memory (recorded)
   const std::uint64_t bit = std::uint64_t{1} << current->device;
   if (mapping.access.write & bit) return CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   return (mapping.access.read & bit) ? unsigned{CU_MEM_ACCESS_FLAGS_PROT_READ} : 0u;
 }
 
-/// Whether the current context's device may use the memory: a pool's where the pool grants it,
-/// another's where peer access was enabled (recorded on two H200s).
+/// Whether the current context's device may use the memory: a pool's memory where the pool grants
+/// access, another device's memory where peer access was enabled (recorded on two H200s).
 bool reaches(const Emulator& e, const PlainAllocation& plain) {
   const Context* current = e.current_context();
   const CUmemLocation& home = plain.memory.prop().location;
@@ -92,8 +93,8 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     return true;
   }
   if (const PlainAllocation* plain = e.plain.at(address)) {
-    // An H100's driver (580.159.04) does not know an address any more once cuMemFreeAsync has
-    // returned, though the pool keeps the memory.
+    // An H100's driver (580.159.04) no longer knows an address once cuMemFreeAsync has returned,
+    // though the pool keeps the memory.
     const bool freed = plain->pool && !e.model.pools().memory_at(plain->base) &&
                        e.model.tombstones().find(ObjectRef::Kind::kPoolMemory, plain->base);
     if (freed) return false;
@@ -101,14 +102,14 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     const bool on_device = is_device(location);
     out.type = on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
     out.device = on_device ? device_of(location) : 0;
-    // Opened memory is of the device that opened it.
+    // Opened memory reports the device that opened it.
     if (on_device && plain->opens != 0) out.device = plain->context->device;
     out.context = plain->pool ? nullptr : plain->context;
     out.pool = plain->pool;
     out.domain = domain_of(location);
     out.base = out.mapping_base = plain->base;
     out.size = plain->size;
-    // The driver's blocks that allocations are cut from.
+    // The sizes of the blocks from which the driver cuts allocations.
     out.mapping_size = up_to(plain->size, plain->pool ? Size{32} << 20 : Size{2} << 20);
     out.rdma = out.hw_decompress = plain->ipc_capable();
     out.sync_memops = plain->sync_memops;
@@ -127,7 +128,7 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     out.base = out.mapping_base = block->base;
     out.size = block->size;
     out.mapping_size = up_to(block->size, Size{2} << 20);
-    if (block->registered) {  // what was locked: whole pages
+    if (block->registered) {  // the registration locked whole pages
       out.mapping_base = block->base / kPage * kPage;
       out.mapping_size = up_to(block->base + block->size, kPage) - out.mapping_base;
       if (block->flags & CU_MEMHOSTREGISTER_READ_ONLY) out.access = CU_MEM_ACCESS_FLAGS_PROT_READ;
@@ -143,7 +144,7 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
 
 constexpr int kHwDecompressCapable = 21;  // CUDA 12.8
 
-// Whether the profile's driver is as new as an attribute.
+// Whether the profile's driver is new enough to have an attribute.
 bool has_attribute(const Emulator& e, int number) {
   return number != kPointerLocalityDomain || has_domains(e.model.platform());
 }
@@ -219,7 +220,8 @@ CUresult run_base(const calls::PointerGetAttribute& call) noexcept {
 
 namespace {
 
-// The range of an address that nothing is mapped at: its reservation, else nothing is written.
+// The range of an address without a mapping: its reservation; without a reservation nothing is
+// written.
 CUresult reserved_range(const Emulator& e, Address address, int number, void* data) {
   const Reservation* reservation = e.model.reservation_at(address);
   if (!reservation) return CUDA_SUCCESS;
@@ -229,8 +231,8 @@ CUresult reserved_range(const Emulator& e, Address address, int number, void* da
   return put(data, reinterpret_cast<void*>(reservation->base));
 }
 
-// Of a pointer that the driver does not know, or that lacks the attribute: zero, in the attribute's
-// own width.
+// Writes the attribute of a pointer that the driver does not know, or that lacks the attribute:
+// zero, in the width of the attribute.
 CUresult absent_attribute(const Emulator& e, bool known, Address address, int number, void* data) {
   PointerFacts none;
   none.rdma = false;
@@ -247,7 +249,7 @@ CUresult absent_attribute(const Emulator& e, bool known, Address address, int nu
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
       return reserved_range(e, address, number, data);
     case CU_POINTER_ATTRIBUTE_HOST_POINTER: {
-      // An address that is nobody's is its own host pointer.
+      // An address that does not belong to the driver is its own host pointer.
       const bool ours = known || e.model.reservation_at(address) != nullptr;
       return attribute(none, ours ? 0 : address, number, data);
     }
@@ -258,7 +260,7 @@ CUresult absent_attribute(const Emulator& e, bool known, Address address, int nu
 
 }  // namespace
 
-// Unlike the singular call, this one answers for pointers that the driver does not know.
+// Unlike cuPointerGetAttribute, this call answers for pointers that the driver does not know.
 CUVMM_DRIVER_FUNCTION(cuPointerGetAttributes, unsigned count, CUpointer_attribute* attributes,
                       void** data, CUdeviceptr address) {
   return locked([&](Emulator& e) -> CUresult {
@@ -269,7 +271,8 @@ CUVMM_DRIVER_FUNCTION(cuPointerGetAttributes, unsigned count, CUpointer_attribut
       if (!data[i]) return CUDA_ERROR_INVALID_VALUE;
       const int number = static_cast<int>(attributes[i]);
       if (!has_attribute(e, number)) return CUDA_ERROR_INVALID_VALUE;
-      // Without a context no device has a pointer; the singular call refuses that (recorded).
+      // Without a context the device pointer is absent; cuPointerGetAttribute refuses the question
+      // (recorded).
       const bool nobodys = number == CU_POINTER_ATTRIBUTE_DEVICE_POINTER && !e.current_context();
       if (known && !nobodys && attribute(facts, address, number, data[i]) == CUDA_SUCCESS) continue;
       const CUresult result = absent_attribute(e, known, address, number, data[i]);
@@ -299,20 +302,20 @@ CUresult perform(Emulator& e, const calls::PointerSetAttribute& call, const Fact
   return CUDA_SUCCESS;
 }
 
-// Memory that this device may not touch is as good as absent (observation ptr/mapped-noaccess).
+// Memory that this device may not touch is treated as absent (observation ptr/mapped-noaccess).
 CUresult perform(Emulator& e, const calls::MemGetAddressRange& call, const Facts&, const Retired&) {
   if (!call.base && !call.size) return CUDA_SUCCESS;
   if (!e.current_context()) return CUDA_ERROR_INVALID_CONTEXT;
   PointerFacts facts;
   const bool known = look_up(e, call.dptr, facts);
-  // A host pool's memory is as good as absent, too.
+  // A host pool's memory is treated as absent, too.
   const bool of_host_pool = facts.pool != 0 && facts.type == CU_MEMORYTYPE_HOST;
   if (!known || of_host_pool || !facts.reaches) {
     write_refused(e, call, CUDA_ERROR_NOT_FOUND);
     return CUDA_ERROR_NOT_FOUND;
   }
-  // Of mapped memory the mapping, of all else the allocation.
-  // Memory of the host is told no base (recorded).
+  // The range of mapped memory is the mapping, that of other memory the allocation. For memory of
+  // the host the driver writes base 0 (recorded).
   const bool on_host = facts.vmm && facts.type == CU_MEMORYTYPE_HOST;
   if (call.base) *call.base = on_host ? 0 : facts.vmm ? facts.mapping_base : facts.base;
   if (call.size) *call.size = facts.vmm ? facts.mapping_size : facts.size;

@@ -87,7 +87,7 @@ TEST_F(Pointer, ThePluralAnswersForUnknownPointersWithZeroes) {
   end(m);
 }
 
-// Bytes that a call writes to its out-parameter.
+// The number of bytes that a call writes to its out-parameter.
 template <class Call>
 std::size_t written(const Call& call) {
   unsigned char one[32], two[32];
@@ -106,7 +106,7 @@ struct Width {
   int attribute;
   std::size_t bytes;
 };
-// As an H200 wrote them.
+// The widths that an H200 wrote.
 constexpr Width kWidths[] = {{1, 8},  {2, 4},  {3, 8},  {6, 4},  {7, 8},  {8, 4},  {9, 4},
                              {10, 4}, {11, 8}, {12, 8}, {13, 4}, {14, 8}, {15, 4}, {16, 4},
                              {17, 8}, {18, 8}, {19, 8}, {20, 8}, {21, 4}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structures of NVML, in our own words: sizes, offsets and version words are its ABI, which
-// nvml_test.cc and emulator/python/nvml_client.py (with PyPI's nvidia-ml-py) hold against other
-// declarations.
+// Structures of NVML, declared here without NVIDIA's header: sizes, offsets and version words are
+// NVML's ABI, which nvml_test.cc and emulator/python/nvml_client.py (with PyPI's nvidia-ml-py)
+// compare with other declarations.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace cuvmm::nvml {
 
-/// The word that a versioned structure begins with: its size, and its version in the top byte.
+/// The first word of a versioned structure: its size, and its version in the top byte.
 template <class Struct>
 constexpr unsigned version_word(unsigned version) {
   return static_cast<unsigned>(sizeof(Struct)) | version << 24;
@@ -24,7 +24,7 @@ struct PciInfoLegacy {
   unsigned reserved[4];
 };
 
-/// Of version 3, which ends in `bus_id`, "00000000:18:00.0".
+/// nvmlPciInfo_t of version 3, which ends in `bus_id`, "00000000:18:00.0".
 struct PciInfo {
   char bus_id_legacy[16];
   unsigned domain, bus, device;
@@ -43,7 +43,7 @@ struct PciInfoExt {
   char bus_id[32];
 };
 
-/// nvmlMemory_t and nvmlMemory_v2_t; bytes.
+/// nvmlMemory_t and nvmlMemory_v2_t; all sizes in bytes.
 struct Memory {
   std::uint64_t total, free, used;
 };
@@ -52,7 +52,7 @@ struct MemoryV2 {
   std::uint64_t total, reserved, free, used;
 };
 
-/// nvmlGpuFabricInfo_t, and what nvmlDeviceGetGpuFabricInfoV takes in versions 2 and 3.
+/// nvmlGpuFabricInfo_t, and versions 2 and 3 of the structure of nvmlDeviceGetGpuFabricInfoV.
 struct FabricInfo {
   unsigned char cluster[16];
   int status;  ///< an Error
@@ -72,7 +72,7 @@ struct FabricInfoV3 {
   std::uint8_t health_summary;
 };
 
-/// nvmlUUID_t: of 41 bytes of text, or 16 of the UUID itself.
+/// nvmlUUID_t: 41 bytes of text, or the 16 bytes of the UUID itself.
 struct Uuid {
   unsigned version;
   unsigned type;  ///< 1 text, 2 bytes

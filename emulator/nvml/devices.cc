@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices and what names them: index, UUID, PCI bus.
+// Devices and their names: index, UUID, PCI bus.
 #include <cstdio>
 #include <cstring>
 #include <string_view>
@@ -13,10 +13,10 @@ namespace cuvmm::nvml {
 
 namespace {
 
-// Of the vendor alone: a profile does not say which board the GPU was on.
+// The vendor's id alone, because a profile does not contain the GPU's board.
 constexpr unsigned kPciIds = 0x10de;
 
-// "domain:bus:device.function", each in hexadecimal and the function optional; the domain too.
+// "domain:bus:device.function", each in hexadecimal; the domain and the function may be missing.
 bool parse_bus(const char* text, unsigned& domain, unsigned& bus, unsigned& device) {
   if (std::sscanf(text, "%x:%x:%x", &domain, &bus, &device) == 3) return true;
   domain = 0;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library exports what its table lists, under its SONAME, and needs no C++ runtime.
+"""The library exports exactly the symbols of its table, under its SONAME, and needs no C++ runtime.
 
 usage: exports_test.py NVML_SYMBOLS LIBNVIDIA_ML
 """

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device is.
+// The properties of a device.
 #include <cuda.h>
 
 #include "emulator/base/export.h"
@@ -58,12 +58,12 @@ CUVMM_EXPORT(Error, nvmlDeviceGetBrand, Handle handle, int* brand) {
   return answer(handle, brand, kNvidia);
 }
 
-// The default: any number of contexts.
+// The default mode: any number of contexts.
 CUVMM_EXPORT(Error, nvmlDeviceGetComputeMode, Handle handle, int* mode) {
   return answer(handle, mode, 0);
 }
 
-// nvmlDeviceGetMigMode answers NOT_SUPPORTED (stubs.cc), and no handle is one of a part of a GPU.
+// nvmlDeviceGetMigMode answers NOT_SUPPORTED (stubs.cc), and no handle stands for a part of a GPU.
 CUVMM_EXPORT(Error, nvmlDeviceIsMigDeviceHandle, Handle handle, unsigned* is) {
   return answer(handle, is, 0u);
 }

@@ -25,7 +25,7 @@ Machine::Machine() {
 }
 
 const Machine& Machine::get() {
-  static const Machine& machine = *new Machine;  // never destroyed: exit handlers may ask
+  static const Machine& machine = *new Machine;  // never destroyed: exit handlers may call NVML
   return machine;
 }
 

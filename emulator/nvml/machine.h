@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine that NVML describes: the one that the emulator's libcuda emulates. Both read the same
-// variables and the same profile, each for itself: asking libcuda would start the driver in a
-// process that may want to fork first, which is why PyTorch asks NVML.
+// The machine that NVML describes: the machine that the emulator's libcuda emulates. Both libraries
+// read the environment and the profile independently: a call of libcuda would start the driver in a
+// process that may want to fork first, which is why PyTorch uses NVML.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,18 @@ class Machine {
  public:
   int device_count() const { return device_count_; }
   const Profile& profile() const { return profile_; }
-  std::uint64_t device_memory() const { return device_memory_; }  ///< bytes, of each
-  /// The value that cuDeviceGetAttribute has; 0 where it has none.
+  std::uint64_t device_memory() const { return device_memory_; }  ///< bytes, of each device
+  /// The value of cuDeviceGetAttribute; 0 where the device has no value.
   int attribute(int number) const;
   bool reaches(int device, int peer) const;
-  /// By its index, which must be valid.
+  /// The handle of a device by its index, which must be valid.
   Handle handle(int device) const { return &devices_[device]; }
-  /// -1 when it is no handle of a device.
+  /// The index of a handle; -1 when it is no handle of a device.
   int index(Handle handle) const;
-  /// Why there is none; empty when all is well.
+  /// The reason why the machine could not be read; empty when it could.
   const std::string& error() const { return error_; }
 
-  /// Read once, from the environment.
+  /// The machine of this process, read once from the environment.
   static const Machine& get();
 
  private:
@@ -43,7 +43,7 @@ class Machine {
   char devices_[kMaxDevices] = {};  // their addresses are the handles
 };
 
-/// body(machine), nvmlInit or not; no exception leaves.
+/// Runs body(machine), also before nvmlInit; no exception leaves.
 template <class Body>
 Error anytime(Body&& body) noexcept {
   try {

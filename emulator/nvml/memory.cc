@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a device: its size as libcuda has it; what is in use, of this process alone, because an
-// emulated device's memory is host memory of each process.
+// Memory of a device: its size is libcuda's; the memory in use is that of this process alone,
+// because an emulated device's memory is host memory of each process.
 #include <dlfcn.h>
 
 #include <string>
@@ -15,8 +15,9 @@ namespace {
 
 using UsedMemory = std::uint64_t(int device);
 
-// The emulator's own libcuda, which lies beside this library: a shim is a libcuda too, and it would
-// take the question for the program's. Only where it is loaded: nothing is in use otherwise.
+// Finds a function of the emulator's own libcuda, which lies beside this library. A shim is a
+// libcuda too, and would count the call as the program's. Null where libcuda is not loaded, because
+// then no memory is in use.
 UsedMemory* find_used_memory() {
   Dl_info own{};
   if (!dladdr(reinterpret_cast<const void*>(&find_used_memory), &own) || !own.dli_fname) {
@@ -27,7 +28,8 @@ UsedMemory* find_used_memory() {
   void* library = dlopen((path + "libcuda.so.1").c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (!library) return nullptr;
   const auto found = reinterpret_cast<UsedMemory*>(dlsym(library, "cuvmmEmulatorUsedMemory"));
-  dlclose(library);  // its own reference, just taken; the emulator is never unloaded
+  dlclose(
+      library);  // releases the reference that this function took; the emulator is never unloaded
   return found;
 }
 

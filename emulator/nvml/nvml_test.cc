@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libnvidia-ml as a program finds it, beside the emulator's libcuda: the two speak of the same
-// devices.
+// libnvidia-ml as a program finds it, beside the emulator's libcuda: both describe equal devices.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -17,7 +16,7 @@ namespace cuvmm::nvml {
 namespace {
 
 using Device = const void*;
-constexpr unsigned kDevices = 20;  // more than buses of one spacing
+constexpr unsigned kDevices = 20;  // more devices than PCI buses with the first spacing
 
 void* opened(const char* path) {
   setenv("CUVMM_DEVICES", std::to_string(kDevices).c_str(), 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a function of NVML gets at the machine that it tells about.
+// How a function of NVML gets the machine.
 #pragma once
 
 #include "emulator/nvml/error.h"
@@ -8,13 +8,13 @@
 
 namespace cuvmm::nvml {
 
-/// body(machine), as anytime(), once nvmlInit was called, and not yet shut down again.
+/// Runs body(machine), as anytime(), while NVML is started: after nvmlInit and before nvmlShutdown.
 template <class Body>
 Error on_machine(Body&& body) noexcept {
   return started() ? anytime(body) : kUninitialized;
 }
 
-/// body(machine, index) for a handle of ours.
+/// Runs body(machine, index) for a valid handle of a device.
 template <class Body>
 Error on_device(Handle handle, Body&& body) noexcept {
   return on_machine([&](const Machine& machine) -> Error {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who reaches whom, and the NVLink fabric between them.
+// Which devices reach each other, and the NVLink fabric between them.
 #include <cuda.h>
 
 #include <cstring>
@@ -15,8 +15,8 @@ namespace {
 /// nvmlGpuFabricState_t.
 constexpr std::uint8_t kFabricNotSupported = 0, kFabricCompleted = 3;
 
-// A fabric that has been set up, where libcuda says that memory can be exported by fabric handle:
-// one cluster without a number and one clique, as on a machine of its own.
+// Completed where libcuda says that memory can be exported by fabric handle: the fabric is then one
+// cluster without a number and with one clique, as on a single machine.
 std::uint8_t fabric_state(const Machine& machine) {
   const bool handles = machine.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED) != 0;
   return handles ? kFabricCompleted : kFabricNotSupported;
@@ -26,7 +26,7 @@ std::uint8_t fabric_state(const Machine& machine) {
 
 CUVMM_EXPORT(Error, nvmlDeviceGetP2PStatus, Handle from, Handle to, int what, int* status) {
   constexpr int kOk = 0, kTopologyNotSupported = 3;
-  constexpr int kLastQuestion = 4;  // read, write, NVLink, atomics, PCI
+  constexpr int kLastQuestion = 4;  // the last of: read, write, NVLink, atomics, PCI
   return on_device(from, [&](const Machine& machine, int device) -> Error {
     const int peer = machine.index(to);
     if (peer < 0 || peer == device || !status || what < 0 || what > kLastQuestion) {

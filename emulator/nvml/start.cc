@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nvmlInit and nvmlShutdown: a count.
+// nvmlInit and nvmlShutdown, which count starts.
 #include "emulator/nvml/start.h"
 
 #include <atomic>
@@ -34,7 +34,7 @@ CUVMM_EXPORT(Error, nvmlInit_v2) { return start(); }
 CUVMM_EXPORT_ALIAS(nvmlInit, nvmlInit_v2);
 
 CUVMM_EXPORT(Error, nvmlInitWithFlags, unsigned flags) {
-  constexpr unsigned kKnown = 7;  // no GPUs, no attach, force
+  constexpr unsigned kKnown = 7;  // flags: no GPUs, no attach, force
   return flags & ~kKnown ? kInvalidArgument : start();
 }
 

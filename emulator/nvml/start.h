@@ -4,7 +4,7 @@
 
 namespace cuvmm::nvml {
 
-/// nvmlInit was called more often than nvmlShutdown.
+/// Whether nvmlInit was called more often than nvmlShutdown.
 bool started();
 
 }  // namespace cuvmm::nvml

@@ -13,7 +13,7 @@ CUVMM_EXPORT(Error, nvmlSystemGetDriverVersion, char* text, unsigned size) {
   });
 }
 
-// Answered before nvmlInit, too: "13.580.159.04" is CUDA's major version, then the driver's.
+// Works before nvmlInit, too: "13.580.159.04" is CUDA's major version, then the driver's.
 CUVMM_EXPORT(Error, nvmlSystemGetNVMLVersion, char* text, unsigned size) {
   return anytime([&](const Machine& machine) {
     const Profile& profile = machine.profile();

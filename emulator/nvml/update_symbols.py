@@ -11,7 +11,7 @@ import re
 import sys
 
 TABLE = pathlib.Path(__file__).resolve().parent / "nvml_symbols.txt"
-# Looked up by others (NCCL, PyTorch, tools that link the library) and not by that file.
+# Names that other libraries and tools (NCCL, PyTorch) look up, and that file does not.
 MORE = {
     "nvmlInit", "nvmlInit_v2", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex", "nvmlDeviceGetHandleByPciBusId", "nvmlDeviceGetPciInfo",
     "nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetNvLinkRemotePciInfo", "nvmlDeviceGetComputeRunningProcesses",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuMemGetLocationInfo: where the pieces of managed or system memory lie. As documented; none was
-// measured. All memory is the host's here: what was prefetched lies where it was wanted, and the
-// rest on the host, where a page was touched.
+// cuMemGetLocationInfo: where the pieces of managed or system memory lie. The answers are the
+// documented ones; none was measured. All memory is the host's here: prefetched memory counts as
+// lying at its prefetch's location, and other memory on the host, if a page of it was touched.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -17,9 +17,9 @@ namespace {
 
 enum class Residence { kNowhere, kHost, kUnmapped };
 
-// Of a piece of this process's memory.
+// Where a piece of this process's memory lies.
 Residence residence(Address base, Size size) {
-  constexpr Size kPages = 256;  // at a time
+  constexpr Size kPages = 256;  // pages in one call
   unsigned char pages[kPages];
   bool touched = false;
   for (Size done = base % kPage; size != 0;) {
@@ -36,7 +36,7 @@ Residence residence(Address base, Size size) {
   return touched ? Residence::kHost : Residence::kNowhere;
 }
 
-// Memory that CUDA did not make, and does not know.
+// Whether memory belongs to the system: CUDA neither made nor registered it.
 bool is_system(const Emulator& e, Address base, Size size) {
   return !e.plain.at(base) && !e.host.at(base) && !e.space.owns(base, 1) &&
          size - 1 <= UINT64_MAX - base;

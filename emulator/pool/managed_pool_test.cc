@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools of managed memory, and batches of prefetches and discards. The answers are the documented
-// ones: none was measured.
+// ones; none was measured.
 #include <cstring>
 #include <vector>
 
@@ -163,7 +163,8 @@ TEST_F(ManagedPool, EachPlaceHasOneOfItsOwn) {
   EXPECT_EQ(pool, of_device) << "the default again";
 }
 
-// With several devices: a default pool of the host's is nobody's own, and copies need no access.
+// With several devices: the default pool of the host belongs to no device, and copies need no
+// access.
 TEST_F(ManagedPool, MemoryOfTheHostsDefaultPoolIsCopied) {
   auto* get_default = symbol<CUresult(CUmemoryPool*, CUmemLocation*, CUmemAllocationType)>(
       "cuMemGetDefaultMemPool");

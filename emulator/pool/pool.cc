@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream-ordered pools: creation, memory, export and import. A pool travels as a descriptor, its
-// memory as tickets that name the pool.
+// Stream-ordered pools: creation, memory, export and import. A pool is exported as a descriptor,
+// its memory as tickets that name the pool.
 #include <fcntl.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ int descriptor_of(void* handle) {
   return static_cast<int>(reinterpret_cast<std::intptr_t>(handle));
 }
 
-// The pool's id in a descriptor, or 0.
+// The pool's id in a descriptor; 0 where the descriptor is no pool's.
 std::uint64_t pool_in(int fd, int device_count, Shareable* out = nullptr) {
   const auto file = read_shareable(fd, device_count, ShareableKind::kPool);
   const auto ticket = file ? read_ticket(fd, *file, TicketKind::kPool) : std::nullopt;
@@ -41,7 +41,8 @@ std::uint64_t pool_in(int fd, int device_count, Shareable* out = nullptr) {
   return ticket ? ticket->pool : 0;
 }
 
-// Gives a pool its file, and with that its id; false when the host has none left.
+// Gives a pool its file, and with that its id; false when the host has no descriptor or no memory
+// left.
 bool have_file(Pool& pool) {
   if (pool.file()) return true;
   const int fd = create_shareable(kPage, pool.prop(), ShareableKind::kPool);
@@ -57,13 +58,14 @@ bool have_file(Pool& pool) {
   return true;
 }
 
-/// In which a stream's work is done; null: in none.
+/// The context in which a stream's work is done; null: no context.
 const Context* context_of(const Emulator& e, CUstream handle) {
   const Stream* const stream = e.streams.find(handle);
   return stream ? stream->context : e.current_context();
 }
 
-// The address is the caller's at once, the memory whoever's comes after it in the stream's order.
+// Makes new memory available: the caller may use the address at once, and the work that comes after
+// the allocation in the stream may use the memory.
 CUresult come(Emulator& e, Address address, CUstream stream) {
   if (!Queues::late() || Queues::inside()) return CUDA_SUCCESS;
   e.plain.find(address)->coming = true;
@@ -92,7 +94,8 @@ CUresult allocate(Emulator& e, CUdeviceptr* out, std::size_t size, Pool& pool, C
   };
   CUresult result = take();
   if (result == CUDA_ERROR_OUT_OF_MEMORY && Queues::late() && !Queues::inside()) {
-    // Memory that a stream has still to free makes room. Another thread may end the pool meanwhile.
+    // Waits for the context's work, because a queued free may make enough memory free. Another
+    // thread may destroy the pool meanwhile.
     CUmemoryPool handle = Pools::handle_of(pool);
     result = wait_for(e, *context);
     if (!e.pools.find(handle)) return CUDA_ERROR_INVALID_VALUE;
@@ -104,8 +107,8 @@ CUresult allocate(Emulator& e, CUdeviceptr* out, std::size_t size, Pool& pool, C
   return come(e, address, stream);
 }
 
-// Of a pool of managed memory. As documented; none was measured, for on the machines that record
-// drivers managed memory is not to be used.
+// Checks the properties of a pool of managed memory. The answers are the documented ones; none was
+// measured, because the machines that record drivers must not use managed memory.
 CUresult check_managed(const Emulator& e, const CUmemPoolProps& props) {
   constexpr int kConcurrent = CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS;
   const auto concurrent = e.profile.attribute(kConcurrent, e.device_count());
@@ -210,7 +213,7 @@ CUresult perform(Emulator& e, const calls::MemPoolExportToShareableHandle& call,
   if (!call.handle_out || !pool) return CUDA_ERROR_INVALID_VALUE;
   if (!is_posix(call.handleType)) return CUDA_ERROR_NOT_SUPPORTED;
   if (!have_file(*pool)) return CUDA_ERROR_OUT_OF_MEMORY;
-  // Without FD_CLOEXEC, unlike an allocation's: pool/import-in-one-process.
+  // The descriptor lacks FD_CLOEXEC, unlike an allocation's: pool/import-in-one-process.
   const int exported = dup(pool->file()->descriptor());
   if (exported < 0) return CUDA_ERROR_OUT_OF_MEMORY;
   *static_cast<int*>(call.handle_out) = exported;
@@ -285,10 +288,10 @@ void add_facts(const Emulator& e, const calls::MemPoolImportPointer& call, Facts
   const bool known = followed.fd >= 0 || followed.token == Facts::Token::kEnded;
   facts.pool.imported_before = before ? Facts::Answer::kYes : Facts::Answer::kNo;
   const Pool* pool = e.pools.find(call.pool);
-  // Data is right or wrong for a pool that can import it; of others it is not to be said.
+  // The check can judge data only for a pool that can import it.
   const bool judged = pool && pool->imported();
   const bool of_pool = !judged || pool->id() == followed.ticket.pool;
-  // The documentation does not forbid it within one process.
+  // The documentation does not forbid an import within one process.
   if (followed.fd >= 0) facts.pool.token = Facts::Token::kValid;
   if (known && !of_pool) facts.pool.token = Facts::Token::kForged;
 }
@@ -300,12 +303,13 @@ CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Fac
     return CUDA_ERROR_INVALID_VALUE;
   }
   const IpcBytes bytes = ipc_bytes(*call.shareData);
-  // Again it is the same pointer, and one free ends it: x-pool/pointer-twice.
+  // A second import returns an equal pointer, and one free ends both: x-pool/pointer-twice.
   const PlainAllocation* known = e.plain.find_if(
       [&](const PlainAllocation& plain) { return plain.imported && plain.ticket == bytes; });
   if (known) return *call.ptr_out = known->base, CUDA_SUCCESS;
   const Followed followed = follow_ticket(bytes, TicketKind::kPoolPointer, e.device_count());
-  // Nobody is there to share freed memory with: what an accepting profile gets is its own.
+  // The exporter has freed the memory, so no process shares it: a profile that accepts the import
+  // gets new memory.
   if (followed.token == Facts::Token::kEnded && pool && followed.ticket.pool == pool->id()) {
     const CUresult result =
         allocate(e, call.ptr_out, followed.ticket.size, *pool, CU_STREAM_LEGACY);
@@ -322,7 +326,7 @@ CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Fac
   Context* context = e.current_context();
   PlainAllocation* taken = e.adopt(context, followed.ticket.size, std::move(memory), bytes);
   if (!taken) return CUDA_ERROR_OUT_OF_MEMORY;
-  // Of a pool that was destroyed, which a profile may accept, it is a pool's memory as well.
+  // Memory of a destroyed pool, which a profile may accept, counts as a pool's memory as well.
   taken->pool = reinterpret_cast<std::uint64_t>(call.pool);
   taken->imported = true;
   e.pools.took(taken->pool, taken->size);
@@ -341,7 +345,8 @@ void add_facts(const Emulator& e, const calls::MemPoolSetAccess& call, Facts& fa
 CUresult perform(Emulator& e, const calls::MemPoolSetAccess& call, const Facts&, const Retired&) {
   Pool* pool = e.pools.find(call.pool);
   if (!call.pool || (!call.map && call.count != 0)) return CUDA_ERROR_INVALID_VALUE;
-  if (!pool) {  // destroyed: a profile may accept that, and an H200 still knows where it lay
+  if (!pool) {  // the pool was destroyed: a profile may accept that, and an H200 still knows the
+                // pool's location
     const bool own = std::any_of(call.map, call.map + call.count, [&](const CUmemAccessDesc& desc) {
       return is_device(desc.location) && desc.flags == CU_MEM_ACCESS_FLAGS_PROT_NONE &&
              e.pools.lay_on(call.pool, device_of(desc.location));
@@ -350,7 +355,7 @@ CUresult perform(Emulator& e, const calls::MemPoolSetAccess& call, const Facts&,
   }
   for (std::size_t i = 0; i < call.count; ++i) {
     const CUmemLocation& location = call.map[i].location;
-    if (!is_device(location)) continue;  // the host's own memory
+    if (!is_device(location)) continue;  // the host always has access
     if (!e.valid_device(device_of(location))) return CUDA_ERROR_INVALID_VALUE;
     pool->set_access(device_of(location), static_cast<unsigned>(call.map[i].flags));
   }
@@ -364,10 +369,10 @@ void add_facts(const Emulator& e, const calls::DeviceSetMemPool& call, Facts& fa
 CUresult perform(Emulator& e, const calls::DeviceSetMemPool& call, const Facts&, const Retired&) {
   const Pool* pool = e.pools.find(call.pool);
   if (!call.pool || !e.valid_device(call.dev)) return CUDA_ERROR_INVALID_VALUE;
-  // The model knows where created pools lie, and nothing of default ones.
+  // The model knows the locations of created pools, but not those of default pools.
   const bool local = pool && pool->on_device() && device_of(pool->prop().location) == call.dev;
   if (pool && pool->is_default() && !local) return CUDA_ERROR_INVALID_VALUE;
-  if (pool) e.pools.set_current(call.dev, *pool);  // not one that was destroyed
+  if (pool) e.pools.set_current(call.dev, *pool);  // does nothing for a pool that was destroyed
   return CUDA_SUCCESS;
 }
 

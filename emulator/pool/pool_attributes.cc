@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be asked of a pool and set on it. Nothing is cached: what is freed is gone at once, so
-// thresholds and trimming change numbers only.
+// Queries and settings of a pool. A pool here caches nothing, because freed memory ends at once, so
+// thresholds and trims change numbers only.
 #include "api/location.h"
 #include "api/newer/pools.h"
 #include "emulator/pool/pool_entry.h"
@@ -9,7 +9,8 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// Those that came with CUDA 13.2 and 13.4; of what no header names, INVALID_VALUE.
+// The attributes that came with CUDA 13.2 and 13.4; INVALID_VALUE for a number that no header
+// names.
 CUresult newer_attribute(const Pool& pool, int attribute, void* value) {
   const CUmemLocation& place = pool.prop().location;
   const auto number = [&](int one) {
@@ -123,13 +124,14 @@ CUresult perform(Emulator& e, const calls::MemPoolGetAccess& call, const Facts&,
   const CUmemLocation& place = *call.location;
   const int device = device_of(place);
   if (!is_host(place) && !e.valid_device(device)) return CUDA_ERROR_INVALID_VALUE;
-  if (!pool) {  // one that was destroyed, of which its own device's access was asked (recorded)
+  if (!pool) {  // the pool was destroyed, and its own device's access is queried (recorded)
     *call.flags = e.pools.lay_on(call.memPool, device) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
                                                        : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return CUDA_SUCCESS;
   }
   if (pool->managed()) {
-    // Managed memory is everyone's; documented for cuMemAllocManaged, and of its pools nothing.
+    // Every device may use managed memory: documented for cuMemAllocManaged, and not documented for
+    // pools.
     *call.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     return CUDA_SUCCESS;
   }

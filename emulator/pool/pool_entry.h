@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the entry points of memory pools do at each step of run_entry() (emulator/entry/entry.h).
+// The steps that the entry points of memory pools add to run_entry() (emulator/entry/entry.h).
 #pragma once
 
 #include <optional>
@@ -40,7 +40,7 @@ std::optional<CUresult> quirk(const Emulator&, const calls::MemGetDefaultMemPool
 std::optional<CUresult> quirk(const Emulator&, const calls::MemGetMemPool&, const Facts&);
 std::optional<CUresult> quirk(const Emulator&, const calls::MemSetMemPool&, const Facts&);
 
-/// Whether a pool is a device's default one.
+/// Finds whether a pool is a device's default pool.
 void find_pool(const Emulator&, CUmemoryPool, Facts::Pool&);
 
 void write_refused(const Emulator&, const calls::MemAllocFromPoolAsync&, CUresult);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The default and the current pools: of a device, and since CUDA 13.0 of any place and type of
-// memory. Answers about managed memory are the documented ones; none was measured.
+// memory. The answers about managed memory are the documented ones; none was measured.
 #include "api/location.h"
 #include "api/newer/pools.h"
 #include "emulator/core/quirks.h"
@@ -10,8 +10,8 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// A place that has no pools. `pool`: the pool, or where to write it; `was_one`: that is one, or
-// was.
+// The answer for a place that has no pools. `pool`: the pool, or the pointer to receive it;
+// `was_one`: that pointer is not null, or the handle is or was a pool's.
 template <class CallStruct>
 std::optional<CUresult> no_place(const Emulator& e, const CallStruct& call, const void* pool,
                                  bool was_one) {
@@ -93,13 +93,13 @@ CUresult perform(Emulator& e, const calls::MemSetMemPool& call, const Facts&, co
   const Pool* pool = e.pools.find(call.pool);
   if (!call.location || !call.pool) return CUDA_ERROR_INVALID_VALUE;
   const CUmemLocation place = settled(*call.location, e.model.platform());
-  // The model knows where created pools lie, and of default ones those that it saw. One that was
-  // destroyed is held to the place where it lay (recorded).
+  // The model knows the locations of created pools, and of those default pools that it saw. A
+  // destroyed pool must have lain at the place (recorded).
   const CUmemAllocationProp* prop = pool ? &pool->prop() : e.pools.gone(call.pool);
   const bool fits = prop && prop->type == call.type && e.pools.default_at(place, call.type) &&
                     same_place(prop->location, place);
   if (prop && !fits) return CUDA_ERROR_INVALID_VALUE;
-  if (pool) e.pools.set_current_at(place, *pool);  // not one that was destroyed
+  if (pool) e.pools.set_current_at(place, *pool);  // does nothing for a pool that was destroyed
   return CUDA_SUCCESS;
 }
 

@@ -94,7 +94,8 @@ TEST_F(PoolTest, ADeviceHasADefaultPoolThatStays) {
   EXPECT_EQ(current(), pool);
   EXPECT_NE(default_of(1), pool);
   EXPECT_EQ(destroy(pool), CUDA_ERROR_INVALID_VALUE);
-  // Other tests of this process may have freed its memory by cuMemFree, which still counts as used.
+  // Other tests of this process may have freed memory of the pool by cuMemFree, which the pool
+  // still counts as used.
   const std::uint64_t before = used(pool);
   CUdeviceptr address = 0;
   ASSERT_EQ(driver()(calls::MemAllocAsync{&address, 64, nullptr}), CUDA_SUCCESS);
@@ -186,7 +187,7 @@ TEST_F(PoolTest, ALimitHolds) {
   props.maxSize = 8192;
   const CUmemoryPool pool = create(props);
   CUdeviceptr one = 0, two = 0;
-  // An H200 counts it in chunks (recorded: 2 MiB from a pool of 4096 bytes).
+  // An H200 counts in chunks (recorded: 2 MiB fit into a pool of 4096 bytes).
   ASSERT_EQ(take(pool, &one, kChunk - 8192), CUDA_SUCCESS);
   EXPECT_EQ(take(pool, &two, 8193), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(take(pool, &two, 8192), CUDA_SUCCESS);
@@ -214,7 +215,7 @@ TEST_F(PoolTest, AccessIsKeptPerDevice) {
   EXPECT_EQ(destroy(pool), CUDA_SUCCESS);
 }
 
-// Asked for as the current one or by its own function: it is the same pool.
+// The function for the current pool and the function for the default pool return an equal pool.
 TEST_F(PoolTest, ThePoolThatAPlaceHasAtFirstIsItsDefaultOne) {
   for (const int type : {kLocationHost, kLocationHostNuma}) {
     CUmemLocation place = make_location(type, 0);
@@ -234,7 +235,7 @@ TEST_F(PoolTest, ThePoolThatAPlaceHasAtFirstIsItsDefaultOne) {
   }
 }
 
-// As an H200, which goes on looking at what the pool was.
+// As on an H200, which still knows the properties of the pool.
 TEST_F(PoolTest, ADestroyedPoolIsStillLookedAt) {
   const CUmemoryPool gone = create();
   ASSERT_EQ(destroy(gone), CUDA_SUCCESS);
@@ -251,7 +252,7 @@ TEST_F(PoolTest, ADestroyedPoolIsStillLookedAt) {
   EXPECT_EQ(set(peer), CUDA_ERROR_INVALID_VALUE);
 }
 
-// As an H200: other places without pools are invalid values.
+// As on an H200: other places without pools are invalid values.
 TEST_F(PoolTest, InvisiblePlacesAreNotSupported) {
   CUmemLocation invisible = make_location(5, 0);
   CUmemoryPool pool = nullptr;
@@ -276,7 +277,7 @@ TEST_F(PoolTest, OnlyAPoolMadeForItIsExported) {
   EXPECT_EQ(fd, -1);
   const CUmemoryPool pool = create(pool_props(1));
   ASSERT_EQ(export_(pool), CUDA_SUCCESS);
-  // A pool's descriptor is no memory, and memory's is no pool.
+  // A pool's descriptor cannot be imported as memory, nor memory's as a pool.
   const auto handle = reinterpret_cast<void*>(static_cast<std::intptr_t>(fd));
   CUmemGenericAllocationHandle memory = 0;
   EXPECT_NE(driver()(calls::MemImportFromShareableHandle{&memory, handle,

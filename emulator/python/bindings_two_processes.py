@@ -14,7 +14,7 @@ from client import FD, check, granularity, mapped, properties, start
 
 def write(address: int, value: int, count: int) -> None:
     check(driver.cuMemsetD8(address, value, count))
-    check(driver.cuCtxSynchronize())  # a fill may still run when it returns; unmapping would not wait
+    check(driver.cuCtxSynchronize())  # a fill may still run when its call returns, and an unmap would not wait for it
 
 
 def read(address: int, count: int) -> numpy.ndarray:
@@ -33,7 +33,7 @@ def importer(peer: socket.socket) -> None:
         assert (read(address, size) == 11).all(), "the exporter's bytes are not seen"
         write(address, 22, size)
         peer.sendall(b"w")
-        peer.recv(1)  # the exporter has released everything
+        peer.recv(1)  # the exporter has released the memory and its handle
         assert (read(address, size) == 33).all(), "the memory does not outlive its exporter's handle"
     check(driver.cuMemRelease(handle))
     peer.sendall(b"d")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the client scripts share: the check of a result, the properties, whose libcuda this is."""
+"""The functions that the client scripts share: the check of a result, the properties, the check of
+the loaded libcuda."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def require_emulator_if_asked() -> None:
 
 
 def start(ordinal: int = 0) -> None:
-    """cuInit, and the device's primary context current."""
+    """Calls cuInit, and makes the device's primary context current."""
     check(driver.cuInit(0))
     require_emulator_if_asked()
     device = check(driver.cuDeviceGet(ordinal))
@@ -57,7 +58,8 @@ def granularity(prop: driver.CUmemAllocationProp) -> int:
 
 @contextlib.contextmanager
 def mapped(handle, size: int, ordinals: tuple[int, ...] = (0,)) -> Iterator[int]:
-    """An address at which `handle` is mapped for the devices given; unmaps and frees it afterwards."""
+    """Maps `handle` for the given devices and yields the address; unmaps and frees it
+    afterwards."""
     address = int(check(driver.cuMemAddressReserve(size, 0, 0, 0)))
     check(driver.cuMemMap(address, size, 0, handle, 0))
     descs = []

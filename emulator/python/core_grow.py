@@ -2,8 +2,8 @@
 """cuda.core's VirtualMemoryResource: allocate, fill, grow, read back, close.
 
 With 1.2.0 to 1.2.2 each buffer that is closed leaks its memory: deallocate releases the reference
-that it retained itself and never the one of cuMemCreate (NVIDIA/cuda-python issue 2882); growing adds
-a retained one. The buffer that growing replaced is then "freed" again, at address 0.
+that it retained itself and never the one of cuMemCreate (NVIDIA/cuda-python issue 2882); growing
+leaks a retained one as well. The buffer that growing replaced is then "freed" again, at address 0.
 """
 
 import numpy

@@ -19,9 +19,9 @@ def main() -> None:
     received = numpy.zeros_like(sent)
     a, b = here.allocate(size), there.allocate(size)
     check(driver.cuMemcpyHtoD(int(a.handle), sent.ctypes.data, size))
-    check(driver.cuMemcpyDtoD(int(b.handle), int(a.handle), size))  # device 0 writes device 1's
+    check(driver.cuMemcpyDtoD(int(b.handle), int(a.handle), size))  # device 0 writes device 1's memory
     second.set_current()
-    check(driver.cuMemcpyDtoH(received.ctypes.data, int(a.handle), size))  # device 1 reads device 0's
+    check(driver.cuMemcpyDtoH(received.ctypes.data, int(a.handle), size))  # device 1 reads device 0's memory
     assert (sent == received).all(), "the peer reads other bytes"
     received[:] = 0
     check(driver.cuMemcpyDtoH(received.ctypes.data, int(b.handle), size))

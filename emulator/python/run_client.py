@@ -2,7 +2,7 @@
 """Runs a client script with the emulator as its libcuda, bare or under the shim.
 
 Under the shim the rules of its findings must be exactly those given by --expects. Exit code 77 when
-the virtual environment with the clients is missing.
+the virtual environment of the clients is missing.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernel nodes tell of themselves, and their attributes.
+// Queries of kernel nodes, and their attributes.
 #include <algorithm>
 #include <memory>
 
@@ -30,7 +30,7 @@ CUresult tell(CUgraphNode handle, Kernel* out) noexcept {
   });
 }
 
-// Of the attributes of launches, those that a node has as well.
+// Whether a kernel node has this attribute of launches.
 bool of_a_node(int attribute) {
   constexpr int kThose[] = {CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
                             CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
@@ -53,7 +53,7 @@ CUVMM_DRIVER_FUNCTION(cuGraphKernelNodeGetParams_v2, CUgraphNode node,
   return tell(node, out);
 }
 
-// What was never set is zero.
+// An attribute that was never set is zero.
 CUVMM_DRIVER_FUNCTION(cuGraphKernelNodeGetAttribute, CUgraphNode handle, CUkernelNodeAttrID which,
                       CUkernelNodeAttrValue* out) {
   return on_kernel(handle, [&](Emulator&, GraphNode& node, const KernelParams&) -> CUresult {

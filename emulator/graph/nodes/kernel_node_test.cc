@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nodes of kernels tell of themselves, and how they change.
+// Queries and changes of kernel nodes.
 #include <cstring>
 
 #include "emulator/graph/nodes/testing_graph.h"
@@ -26,7 +26,8 @@ struct KernelNodeTest : GraphNodesTest {
 
 TEST_F(KernelNodeTest, ANodeTellsArgumentsOfItsOwn) {
   CUgraphNode node = kernel(graph_, 7);
-  CUDA_KERNEL_NODE_PARAMS_v2 params = store(8);  // what the program keeps there has changed
+  CUDA_KERNEL_NODE_PARAMS_v2 params =
+      store(8);  // changes the memory that the first parameters point to
   params = told(node);
   EXPECT_EQ(params.func, store_);
   EXPECT_EQ(params.blockDimX, 1u);
@@ -87,7 +88,7 @@ TEST_F(KernelNodeTest, GraphAndExecutableChangeApart) {
   ASSERT_EQ(driver()(calls::GraphExecKernelNodeSetParams{executable, node, &params}), CUDA_SUCCESS);
   EXPECT_EQ(value_of(told(node)), 2u);
   EXPECT_EQ(after(executable), 3u);
-  // The forms of CUDA 11.
+  // The structures of CUDA 11.
   CUDA_KERNEL_NODE_PARAMS_v1 first{};
   ASSERT_EQ(symbol<TellFirst>("cuGraphKernelNodeGetParams")(node, &first), CUDA_SUCCESS);
   using Set = CUresult(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1*);

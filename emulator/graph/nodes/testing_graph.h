@@ -28,7 +28,8 @@ class GraphNodesTest : public EmulatorTest {
     EXPECT_EQ(symbol<CUresult(CUmodule)>("cuModuleUnload")(module_), CUDA_SUCCESS);
   }
 
-  /// A module with store(to, value): writes a 32-bit value, eight bytes behind which come 4 more.
+  /// A module with the kernel store(to, value), which writes a 32-bit value; the kernel's second
+  /// parameter lies eight bytes after the first and has 4 bytes.
   static CUmodule load() {
     constexpr const char* kText =
         ".version 8.3\n.target sm_90\n.address_size 64\n"

@@ -19,7 +19,7 @@ const KernelParams* kernel_of(const GraphNode& node) {
   return kernel ? kernel->get() : nullptr;
 }
 
-// The device on which memory lies; -1 for the host's, and where nobody knows.
+// The device on which memory lies; -1 for memory of the host, and for unknown memory.
 int device_at(const Emulator& e, Address address) {
   const Physical* memory = nullptr;
   if (const Mapping* mapping = e.model.mapping_at(address)) {
@@ -35,7 +35,7 @@ bool may_become(const Emulator& e, const CUDA_MEMSET_NODE_PARAMS& from,
                 const CUDA_MEMSET_NODE_PARAMS& to) {
   if (device_at(e, from.dst) != device_at(e, to.dst)) return false;
   if (from.height == 1 && to.height == 1) return true;
-  // Of a fill of several rows, only the address and the value can change.
+  // Only the address and the value of a fill of several rows can change.
   return from.height == to.height && from.width == to.width && from.pitch == to.pitch &&
          from.elementSize == to.elementSize;
 }
@@ -55,7 +55,7 @@ template <class Params>
 CUgraphExecUpdateResult compare(const Emulator& e, const GraphNode& from, const GraphNode& to) {
   const auto* a = std::get_if<Params>(&from.params);
   const auto* b = std::get_if<Params>(&to.params);
-  // Captured work that no structure describes.
+  // Captured work has no parameters to compare.
   if (!a || !b) return CU_GRAPH_EXEC_UPDATE_SUCCESS;
   return may_become(e, *a, *b) ? CU_GRAPH_EXEC_UPDATE_SUCCESS
                                : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
@@ -90,7 +90,7 @@ CUgraphExecUpdateResult compare(const Emulator& e, const GraphNode& from, const 
       return compare<CUDA_MEMSET_NODE_PARAMS>(e, from, to);
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
       return compare<CUDA_CONDITIONAL_NODE_PARAMS>(e, from, to);
-    default:  // also nodes that allocate or free: an H100's driver takes them as they come
+    default:  // also nodes that allocate or free, which an H100's driver does not compare
       return CU_GRAPH_EXEC_UPDATE_SUCCESS;
   }
 }
@@ -108,9 +108,9 @@ bool frees(const Graph& graph, Address address) {
   });
 }
 
-/// Whether a fill or a copy uses memory that the new graph allocates and frees, and the executable
-/// does not allocate: an H100's driver (580.159.04) refuses that. It takes memory that the new
-/// graph does not free.
+/// Whether a fill or a copy uses memory that the new graph allocates and frees, and that the
+/// executable graph does not allocate: an H100's driver (580.159.04) refuses that. The driver
+/// accepts memory that the new graph does not free.
 bool uses_passing_memory(const Steps& steps, const Graph& graph, const GraphNode& to) {
   const auto passing = [&](Address address) {
     for (const auto& node : graph.nodes) {
@@ -125,7 +125,7 @@ bool uses_passing_memory(const Steps& steps, const Graph& graph, const GraphNode
   return copy && (passing(copy->srcDevice) || passing(copy->dstDevice));
 }
 
-/// A step, and the node whose parameters it gets.
+/// A step, and the node that gives it new parameters.
 struct Change {
   Step* step;
   const GraphNode* node;
@@ -167,8 +167,8 @@ UpdateResult update(Emulator& e, Steps& steps, CUgraph graph, unsigned long long
   const UpdateResult result = collect(e, steps, graph, flags, changes);
   if (!result.good()) return result;
   for (const Change& change : changes) {
-    auto node = std::make_shared<GraphNode>(*change.node);  // a launch may be using the other
-    // By these the step is found again.
+    auto node = std::make_shared<GraphNode>(*change.node);  // a launch may still use the old node
+    // These members identify the step at the next update.
     node->dependencies = change.step->node->dependencies;
     node->original = change.step->node->original;
     change.step->node = std::move(node);

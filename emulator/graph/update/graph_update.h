@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An executable graph takes over the parameters of another graph of the same form. From the
-// documentation; no driver was asked.
+// Replaces the parameters of an executable graph by those of another graph of equal form. The
+// answers follow the documentation; none was measured.
 #pragma once
 
 #include "emulator/core/emulator.h"
@@ -10,10 +10,11 @@
 namespace cuvmm::emulator {
 
 /// Gives the steps of an executable graph, or of a child or body in it, the parameters of a graph's
-/// nodes, or changes nothing. `flags`: what it was instantiated with.
+/// nodes, or changes nothing. `flags`: those that it was instantiated with.
 UpdateResult update(Emulator& e, Steps& steps, CUgraph graph, unsigned long long flags);
 
-/// Whether both are no kernels, or kernels of one context: that of a node never changes.
+/// Whether neither node is a kernel, or both are kernels of an equal context, because a node's
+/// context never changes.
 bool same_context(const GraphNode& a, const GraphNode& b);
 
 }  // namespace cuvmm::emulator

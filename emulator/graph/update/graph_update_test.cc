@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An executable graph takes over another graph's parameters, or says why it cannot.
+// An executable graph takes over another graph's parameters, or the call reports why it cannot.
 #include <utility>
 
 #include "emulator/graph/nodes/testing_graph.h"
@@ -45,7 +45,8 @@ TEST_F(GraphUpdateTest, ParametersAreTakenOver) {
   unsigned char filled = 0;
   EXPECT_EQ(driver()(calls::MemcpyDtoH{&filled, memory_ + 23, 1}), CUDA_SUCCESS);
   EXPECT_EQ(filled, 3);
-  // Nodes are still named by the graph that it was instantiated from, and it changes again.
+  // The executable graph still names nodes by those of the graph that it was instantiated from, and
+  // can change again.
   CUgraphNode nodes[2];
   std::size_t count = 2;
   auto* all = symbol<CUresult(CUgraph, CUgraphNode*, std::size_t*)>("cuGraphGetNodes");
@@ -101,7 +102,7 @@ TEST_F(GraphUpdateTest, AnotherFormIsRefusedAndChangesNothing) {
 }
 
 TEST_F(GraphUpdateTest, AnEdgeThatDiffersIsNamed) {
-  // a <- b <- d, a <- c <- d: in the other graph, d needs b twice removed.
+  // a <- b <- d, a <- c <- d: in the other graph, d depends on b twice, and not on c.
   CUgraphNode a = kernel(graph_, 1);
   CUgraphNode b = kernel(graph_, 1, {a});
   CUgraphNode c = kernel(graph_, 1, {a});
@@ -125,7 +126,7 @@ TEST_F(GraphUpdateTest, ADependencyThatIsPairedOtherwiseIsNamed) {
   CUgraphNode c2 = kernel(other_, 1, {a2}), d2 = kernel(other_, 1, {a2});
   const CUgraphExecUpdateResultInfo info = refused();
   EXPECT_EQ(info.result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
-  // The node that stands alone in the other graph is an end there: one more than here.
+  // The isolated node of the other graph is an end there, so that graph has one end more.
   EXPECT_NE(info.errorNode, nullptr);
   EXPECT_TRUE(info.errorNode == d2 || info.errorNode == c2);
 }
@@ -226,7 +227,8 @@ TEST_F(GraphUpdateTest, ChildrenAreUpdatedToo) {
   for (CUgraph each : {inner, changed, longer}) EXPECT_EQ(destroy(each), CUDA_SUCCESS);
 }
 
-// What an H100's driver (580.159.04) did with graphs that allocate and fill, and free or do not.
+// The answers of an H100's driver (580.159.04) for graphs that allocate and fill, with and without
+// a free.
 struct GraphMemoryUpdateTest : GraphUpdateTest {
   struct Made {
     CUdeviceptr address = 0;

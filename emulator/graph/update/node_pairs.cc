@@ -13,7 +13,8 @@ constexpr auto kChanged = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
 
 CUgraphNode handle_of(const GraphNode* node) { return const_cast<GraphNode*>(node)->handle(); }
 
-// Nodes on which nothing depends, in the order of `nodes`: of a graph, or copies in steps.
+// The nodes on which no node depends, in the order of `nodes`, which are a graph's nodes or their
+// copies in steps.
 template <class Nodes, class Name>
 std::vector<CUgraphNode> ends(const Nodes& nodes, Name&& name) {
   std::unordered_set<CUgraphNode> needed;
@@ -72,7 +73,7 @@ UpdateResult NodePairs::match(const Steps& steps, const GraphNodes& nodes) {
     const UpdateResult result = match_dependencies(*step_nodes_.at(next), *of_step_.at(next));
     if (!result.good()) return result;
   }
-  // A node that no end leads to: there are fewer ends.
+  // A node that no pair reaches: the executable graph has more nodes.
   if (of_step_.size() != steps.size()) return {kChanged};
   return {};
 }

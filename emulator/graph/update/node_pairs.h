@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which node of one graph stands for which of another: from the ends of both, along their edges.
+// Pairs the nodes of two graphs, from the ends of both along their edges.
 #pragma once
 
 #include <unordered_map>
@@ -16,12 +16,12 @@ class NodePairs {
   /// which nodes and edges were made. ERROR_TOPOLOGY_CHANGED where they do not match.
   UpdateResult match(const Steps& steps, const GraphNodes& nodes);
 
-  /// What a step was paired with.
+  /// The node that a step was paired with.
   const GraphNode* of(const Step& step) const { return of_step_.at(step.original); }
 
  private:
   UpdateResult match_dependencies(const GraphNode& from, const GraphNode& to);
-  /// False where one of them stands for another already.
+  /// False where one of the nodes is paired with another node already.
   bool pair(CUgraphNode from, const GraphNode& to);
 
   std::unordered_map<CUgraphNode, const GraphNode*> of_step_{};

@@ -6,7 +6,7 @@
 
 namespace cuvmm::emulator {
 
-/// What an update answers; the nodes are those of the graph that it comes from.
+/// The result of an update; its nodes are those of the graph with the new parameters.
 struct UpdateResult {
   CUgraphExecUpdateResult why = CU_GRAPH_EXEC_UPDATE_SUCCESS;
   CUgraphNode node = nullptr;

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a client that nobody here wrote on the emulator, under the shim, and holds it to what is known of it.
+"""Runs a client of another author on the emulator, under the shim, and compares its result with the
+expected one.
 
-$CUVMM_CLIENTS names a Python that has the wheels of requirements.txt, or some of them (several gigabytes, so nothing
-installs them). Exit code 0 when the client ends well, without a finding, and skips kernels where, and only where, it is
-known to; 77 when its wheel is not there.
+$CUVMM_CLIENTS names a Python that has the wheels of requirements.txt, or some of them (several
+gigabytes, so no script installs them). Exit code 0 when the client ends well, without a finding,
+and skips kernels exactly if it is expected to; 77 when its wheel is missing.
 
 usage: check.py --build BUILD CLIENT
 """

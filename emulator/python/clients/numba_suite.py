@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs numba-cuda's own tests of its driver layer and holds the result to numba_known_failures.txt.
+"""Runs numba-cuda's own tests of its driver layer and compares the result with
+numba_known_failures.txt.
 
-For a process that check.py starts. Exit code 1 when a test fails that is not known to, 77 where numba-cuda or what its
-tests import is missing. A known failure that passes is named, and no failure.
+For a process that check.py starts. Exit code 1 when a test fails that the list lacks, 77 where
+numba-cuda or a module that its tests import is missing. A listed test that passes is reported, and
+does not change the exit code.
 """
 
 import fnmatch
@@ -13,7 +15,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGE = "numba.cuda.tests.cudadrv"
-# Managed memory as large as half a GPU's, which is more than most hosts have.
+# The test allocates managed memory as large as half a GPU's, which most hosts lack.
 LEFT_OUT = {"test_managed_alloc"}
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What CuPy and RMM do on the emulator: NVIDIA's runtime is inside of their wheels, and starts on a real driver alone.
+"""CuPy and RMM on the emulator: their wheels contain NVIDIA's runtime, which starts on a real
+driver only.
 
-static_runtime.py MODULE: its import works, and what it asks of the runtime first is refused, in words.
+static_runtime.py MODULE: its import works, and its first call of the runtime fails with a message.
 """
 
 import importlib
@@ -24,7 +25,7 @@ def main() -> None:
         print(f"skipped: {missing}")
         sys.exit(77)
     except Exception as refused:
-        # The runtime's own answer where a table of the driver's is not there.
+        # The runtime's own answer where the driver lacks a table that it needs.
         assert "cudaErrorSymbolNotFound" in str(refused), refused
         print(name, module.__version__, "has NVIDIA's runtime inside, and cannot use the emulator")
         return

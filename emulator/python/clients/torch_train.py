@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch trains small networks to the end of the loop: its allocator does all of its work, its kernels are skipped.
 
-What the loop computes is garbage, and nothing here looks at it. cuDNN does not start, so it is off.
-torch_train.py [expandable]: the allocator was told to use expandable segments.
+The loop computes garbage, which this script ignores. cuDNN does not start here, so it is disabled.
+torch_train.py [expandable]: the environment enables the allocator's expandable segments.
 """
 
 import sys
@@ -39,7 +39,7 @@ def train(model: torch.nn.Module, shape: tuple[int, ...], optimizer_type) -> Non
         del scratch
         if step % 4 == 3:
             torch.cuda.empty_cache()
-        loss.item()  # waits
+        loss.item()  # waits for the device
 
 
 def graph(model: torch.nn.Module, shape: tuple[int, ...]) -> None:
@@ -72,7 +72,8 @@ def check_snapshot() -> None:
 
 
 def exhaust() -> None:
-    """The device's memory ends as it does on a GPU, and the allocator gives back what it had kept."""
+    """The device runs out of memory as a GPU does, and the allocator then releases its cached
+    memory."""
     total = torch.cuda.mem_get_info()[1]
     try:
         torch.empty(2 * total, dtype=torch.uint8, device="cuda")

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leads cuda.bindings.runtime to the emulator's libcudart, and cuda.core's linker to its libcuda. Opt-in: `cuvmm run --emulate --python`, or this folder on PYTHONPATH.
 
-cuda-python's wheels have NVIDIA's runtime inside (statically linked), which starts on a real driver only. Their Cython
-modules find each other's functions in a table of capsules, `__pyx_capi__`: here the capsules of the one module that
-holds the runtime are exchanged, between its import and that of those who use it, for such with the same signature and
-the address of our function. What our libcudart does not export stays as it was.
+cuda-python's wheels have NVIDIA's runtime inside (statically linked), which starts on a real driver
+only. Their Cython modules find each other's functions in a table of capsules, `__pyx_capi__`: this
+hook replaces the capsules of the module that holds the runtime, after its import and before that of
+the modules that use it, by capsules with an equal signature and the address of a function of the
+emulator's libcudart. Functions that this libcudart does not export are unchanged.
 
-nvJitLink makes cubins of PTX, which the emulator skips. Where it is not installed, cuda.core asks the driver to link
-(cuLink*), and the emulator hands the PTX on: kernels of numba-cuda then run. So it seems not to be installed.
+nvJitLink makes cubins of PTX, which the emulator skips. Where it is not installed, cuda.core asks
+the driver to link (cuLink*), and the emulator passes the PTX on: kernels of numba-cuda then run.
+Therefore the hook makes nvJitLink appear not to be installed.
 
-Nothing happens unless the process's libcuda is the emulator.
+The hook does nothing unless the process's libcuda is the emulator.
 """
 
 from __future__ import annotations
@@ -22,15 +24,16 @@ import os
 import pathlib
 import sys
 
-# The modules that have the runtime inside, of cuda-bindings 13.2 and later, and before; and the endings of the names
-# that their functions have in libcudart (with per-thread default streams, stream 0 means another one).
+# The modules that contain the runtime: of cuda-bindings 13.2 and later, and of earlier versions;
+# and the suffixes of their functions' names in libcudart (with per-thread default streams, stream 0
+# is the thread's own).
 _HOLDERS = {
     "cuda.bindings._internal.runtime": ("",),
     "cuda.bindings._internal.runtime_ptds": ("_ptsz", "_ptds", ""),
     "cuda.bindings._bindings.cyruntime": ("",),
     "cuda.bindings._bindings.cyruntime_ptds": ("_ptsz", "_ptds", ""),
 }
-# CUDA 12's header has another function behind these names.
+# CUDA 12's header maps these names to other functions.
 _RENAMED_IN_12 = {
     name: name + "_v2"
     for name in (
@@ -42,7 +45,7 @@ _LINKER = "cuda.bindings._internal.nvjitlink"
 _EMULATOR = pathlib.Path(__file__).resolve().parent.parent
 
 _api = ctypes.pythonapi
-_api.PyCapsule_GetName.restype = ctypes.c_void_p  # kept as an address: a capsule has no copy of its name
+_api.PyCapsule_GetName.restype = ctypes.c_void_p  # an address, because a capsule does not copy its name
 _api.PyCapsule_GetName.argtypes = [ctypes.py_object]
 _api.PyCapsule_New.restype = ctypes.py_object
 _api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
@@ -55,7 +58,7 @@ def _on_the_emulator() -> bool:
         return False
     if hasattr(driver, "cuvmmEmulatorVersion"):
         return True
-    chosen = os.environ.get("CUVMM_DRIVER", "")  # what a shim forwards to
+    chosen = os.environ.get("CUVMM_DRIVER", "")  # the libcuda that a shim forwards to
     return hasattr(driver, "cuvmmShimVersion") and pathlib.Path(chosen).resolve().parent == _EMULATOR
 
 
@@ -78,7 +81,8 @@ def _address(library: ctypes.CDLL, major: int, name: str, endings: tuple[str, ..
 
 
 def lead(module, endings: tuple[str, ...]) -> int:
-    """Exchanges the capsules of a module that has just been imported; the number of those exchanged."""
+    """Replaces the capsules of a module that has just been imported; returns the number of those
+    replaced."""
     if not _on_the_emulator() or (found := _runtime()) is None:
         return 0
     library, major = found
@@ -89,14 +93,14 @@ def lead(module, endings: tuple[str, ...]) -> int:
             continue
         address = _address(library, major, key[1:], endings)
         if address is not None:
-            # The name is the signature, a literal in the module, which is never unloaded.
+            # The capsule's name is its signature, a literal in the module, which is never unloaded.
             table[key] = _api.PyCapsule_New(address, _api.PyCapsule_GetName(capsule), None)
             count += 1
     return count
 
 
 def hide_linker(module) -> None:
-    """cuda.core looks for a function of nvJitLink's by this one, to see whether it is there."""
+    """cuda.core calls this function to find out whether a function of nvJitLink is available."""
     if _on_the_emulator():
         module._inspect_function_pointer = lambda name: 0
 
@@ -113,7 +117,7 @@ class _Loader(importlib.abc.Loader):
         self._loader.exec_module(module)
         self._change(module)
 
-    def __getattr__(self, name):  # what importlib.resources and others ask a loader for
+    def __getattr__(self, name):  # importlib.resources and other modules read further attributes of a loader
         return getattr(self._loader, name)
 
 
@@ -132,6 +136,6 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def install() -> None:
-    """From now on, each of these modules is led elsewhere when it is imported."""
+    """Replaces the capsules of each of these modules when it is imported from now on."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

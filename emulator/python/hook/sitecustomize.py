@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loaded by Python at its start from PYTHONPATH (`cuvmm run --emulate --python`): see cuvmm_runtime.py.
 
-Whatever sitecustomize the environment has of its own is run as well, after this one.
+A sitecustomize module of the environment itself runs as well, after this one.
 """
 
 import importlib.machinery

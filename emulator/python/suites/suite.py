@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs cuda-python's or cuda-core's own tests on the emulator and holds the result to known_failures.txt.
+"""Runs cuda-python's or cuda-core's own tests on the emulator and compares the result with
+known_failures.txt.
 
-They are NVIDIA's and no part of this repository. $CUVMM_CUDA_PYTHON names a checkout of NVIDIA/cuda-python; the recorded
-numbers are those of commit 8eb9dc2ba (2026-07-08, cuda-core 1.1.0). The wheels of requirements.txt go into .deps/suites.
-Exit code 1 when a test fails that is not known to, 77 when there is no checkout or no network for the wheels. A known
-failure that passes is named, and no failure.
+The tests are NVIDIA's and no part of this repository. $CUVMM_CUDA_PYTHON names a checkout of
+NVIDIA/cuda-python; the recorded numbers are those of commit 8eb9dc2ba (2026-07-08, cuda-core
+1.1.0). The wheels of requirements.txt go into .deps/suites. Exit code 1 when a test fails that the
+list lacks, 77 without a checkout, or without a network for the wheels. A listed test that passes is
+reported, and does not change the exit code.
 
 usage: suite.py --build BUILD core|bindings [pytest arguments...]
 """
@@ -32,7 +34,7 @@ SKIPPED = 77
 
 
 class Unavailable(Exception):
-    """What the suite needs is not there; the text says what."""
+    """A part that the suite needs is missing; the text names it."""
 
 
 def python_with_wheels(checkout: pathlib.Path) -> pathlib.Path:
@@ -45,7 +47,7 @@ def python_with_wheels(checkout: pathlib.Path) -> pathlib.Path:
             if subprocess.run(command).returncode != 0:
                 raise Unavailable(f"`{' '.join(command)}` failed")
         stamp.write_text(wanted)
-    # A package of helpers that the tests import and the wheel leaves out.
+    # A package of helpers that the tests import and that the wheel lacks.
     bindings = next(folder.glob("lib/python*/site-packages/cuda/bindings"))
     helpers = checkout / "cuda_bindings/cuda/bindings/_test_helpers"
     if helpers.exists() and not (bindings / "_test_helpers").exists():
@@ -54,7 +56,7 @@ def python_with_wheels(checkout: pathlib.Path) -> pathlib.Path:
 
 
 def known_failures(suite: str) -> list[tuple[re.Pattern, str]]:
-    """Patterns of test ids, in which * stands for anything, and why each fails."""
+    """Patterns of test ids, in which * stands for any text, and why each test fails."""
     known = []
     for line in (HERE / "known_failures.txt").read_text().splitlines():
         if line and not line.startswith("#"):
@@ -65,7 +67,7 @@ def known_failures(suite: str) -> list[tuple[re.Pattern, str]]:
 
 
 def results(junit: pathlib.Path) -> dict[str, str]:
-    """Of each test: "passed", "failed" or "skipped"."""
+    """The result of each test: "passed", "failed" or "skipped"."""
     found = {}
     for case in xml.parse(junit).iter("testcase"):
         outcomes = {child.tag for child in case}
