@@ -67,7 +67,7 @@ inline CUresult set_access(CUdeviceptr address, std::size_t size, const CUmemAcc
   return driver()(calls::MemSetAccess{address, size, &desc, 1});
 }
 
-/// An allocation mapped at an address of its own, for device 0 to read and write.
+/// An allocation mapped at a new address, for device 0 to read and write.
 struct Mapped {
   CUdeviceptr address = 0;
   CUmemGenericAllocationHandle handle = 0;
@@ -85,7 +85,7 @@ inline void end(const Mapped& m) {
   EXPECT_EQ(driver()(calls::MemAddressFree{m.address, m.size}), CUDA_SUCCESS);
 }
 
-/// The primary context of a device, made current to this thread.
+/// Makes the primary context of a device current to this thread.
 inline CUcontext use_device(int device) {
   CUcontext context = nullptr;
   EXPECT_EQ(driver()(calls::DevicePrimaryCtxRetain{&context, device}), CUDA_SUCCESS);
@@ -93,8 +93,8 @@ inline CUcontext use_device(int device) {
   return context;
 }
 
-/// What `body` makes the emulator say on stderr. By a pipe: it says nothing in a file that took
-/// descriptor 2 later, as gtest's own capture does.
+/// The text that `body` makes the emulator print on stderr. Uses a pipe, because the emulator
+/// prints nothing into a file that took descriptor 2 later, as gtest's own capture does.
 template <class Body>
 std::string said_on_stderr(Body&& body) {
   int ends[2];
@@ -114,7 +114,7 @@ std::string said_on_stderr(Body&& body) {
   return all;
 }
 
-/// Initialised, with device 0 current.
+/// Tests with the emulator initialised and device 0 current.
 class EmulatorTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structures of the runtime API, as far as CUDA 12 and 13 have them in common: the later one only
-// appends the reserved words that the driver's have. Offsets are held against NVIDIA's header by
-// abi_test.cc.
+// Structures of the runtime API, in the part that CUDA 12 and 13 share: CUDA 13 only appends the
+// reserved words that the driver's structures have. abi_test.cc compares the offsets with NVIDIA's
+// header.
 #pragma once
 
 #include <cstddef>
 
 namespace cuvmm::runtime {
 
-/// cudaExternalMemoryHandleDesc and cudaExternalSemaphoreHandleDesc begin alike.
+/// The first fields of cudaExternalMemoryHandleDesc and of cudaExternalSemaphoreHandleDesc.
 struct ExternalHandle {
   int type;
   union {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own declarations of the runtime's structures against NVIDIA's header, of whichever version.
+// The emulator's own declarations of the runtime's structures, compared with NVIDIA's header of any
+// version.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +46,7 @@ TEST(RuntimeAbi, DriverStructuresStandForTheRuntimes) {
   EXPECT_EQ(sizeof(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS), sizeof(cudaExternalSemaphoreWaitParams));
 }
 
-// Bytes of a field in one of the two layouts; offset -1 is a field that version lacks.
+// The size of a field in bytes in either layout; offset -1: the version lacks the field.
 #define CUVMM_PROPERTY(field, offset_12, offset_13, bytes, attribute) \
   {#field, CUDART_VERSION < 13000 ? (offset_12) : (offset_13), bytes},
 const struct {

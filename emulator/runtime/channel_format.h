@@ -11,8 +11,8 @@
 
 namespace cuvmm::runtime {
 
-/// Writes Format and NumChannels. False for what is no plain format of 1, 2 or 4 equal channels:
-/// planar, normalised and compressed ones are not emulated.
+/// Writes Format and NumChannels. False for a format other than 1, 2 or 4 equal channels: planar,
+/// normalised and compressed formats are not emulated.
 inline bool convert(const ChannelFormat& from, CUDA_ARRAY3D_DESCRIPTOR& to) {
   enum Kind { kSigned = 0, kUnsigned = 1, kFloat = 2 };
   constexpr struct {

@@ -55,8 +55,9 @@ Opened open() {
 }  // namespace
 
 const Driver* driver_for(Streams streams, Error& error) {
-  // Never closed: others may still call it. No lock: a child of fork would find it held by a thread
-  // that it does not have. Threads that come at once all open it, and one table stays.
+  // Never closed, because other threads may still call it. Takes no lock, because a child of fork
+  // might find the lock held by a thread that does not exist there. Threads that come at once all
+  // open the library, and one of their tables stays.
   static constinit std::atomic<const Opened*> shared{nullptr};
   const Opened* opened = shared.load(std::memory_order_acquire);
   if (!opened) {

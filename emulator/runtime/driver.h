@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The libcuda below: opened and initialised at the first call that needs it, as NVIDIA's runtime
-// does, by dlopen("libcuda.so.1") and cuGetProcAddress.
+// The libcuda below the runtime: opened and initialised at the first call that needs it, as
+// NVIDIA's runtime does, by dlopen("libcuda.so.1") and cuGetProcAddress.
 #pragma once
 
 #include <cudaTypedefs.h>
@@ -12,7 +12,7 @@
 
 namespace cuvmm::runtime {
 
-/// Functions of the driver; null where it lacks one.
+/// Functions of the driver; null where the driver lacks a function.
 struct Driver {
 #define CUVMM_DRIVER(name, version) PFN_##name##_v##version name = nullptr;
 #define CUVMM_DRIVER_ABI(Entry, name, version) calls::Entry::Function Entry = nullptr;
@@ -22,14 +22,15 @@ struct Driver {
   PFN_cuGetProcAddress_v12000 ask = nullptr;
 };
 
-/// What stream 0 stands for.
+/// The stream that stream 0 stands for.
 enum class Streams { kLegacy = 0, kPerThread = 1 };
 
-/// The functions whose stream 0 is `streams`; cuInit was called. Null, and the reason in `error`,
-/// when there is no driver (cudaErrorInsufficientDriver) or it does not start. Thread-safe.
+/// The functions of the driver for which stream 0 is `streams`, after cuInit. Null, and the reason
+/// in `error`, when no driver is found (cudaErrorInsufficientDriver) or it does not start.
+/// Thread-safe.
 const Driver* driver_for(Streams streams, Error& error);
 
-/// Calls a driver's function, which may be missing.
+/// Calls a function of the driver, which may be missing.
 template <class Function, class... Args>
 Error ask(Function function, Args&&... args) {
   return function ? error_of(function(std::forward<Args>(args)...)) : cudaErrorNotSupported;

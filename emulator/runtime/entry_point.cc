@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cudaGetDriverEntryPoint and its forms: cuGetProcAddress, by which programs of the runtime reach
-// the VMM API.
+// cudaGetDriverEntryPoint and its forms: calls of cuGetProcAddress, by which programs of the
+// runtime reach the VMM API.
 #include "emulator/base/export.h"
 #include "emulator/runtime/calls/context.h"
 #include "emulator/runtime/version.h"
@@ -9,11 +9,11 @@ namespace cuvmm::runtime {
 
 namespace {
 
-/// cudaEnableDefault, cudaEnableLegacyStream, cudaEnablePerThreadDefaultStream: the driver's flags
-/// have these numbers.
+/// The numbers of cudaEnableDefault, cudaEnableLegacyStream and cudaEnablePerThreadDefaultStream,
+/// which are those of the driver's flags.
 constexpr unsigned long long kDefault = 0, kLegacy = 1, kPerThread = 2;
 
-// A name that the driver does not have is no error: the function is null and the status says why.
+// A name that the driver lacks is no error: the function is null and the status gives the reason.
 Error find(const char* name, void** function, int version, unsigned long long flags,
            unsigned long long default_flags, int* status) {
   return in_driver(Streams::kLegacy, [&](const Driver& driver) {

@@ -45,7 +45,8 @@ std::string words_of(std::string_view name) {
   return text;
 }
 
-// What the driver says of a code: the runtime gives the driver's codes their numbers and meanings.
+// The driver's description of a code, because the runtime gives the driver's codes the driver's
+// numbers and meanings.
 std::string description_of(int error, std::string_view name) {
   for (const emulator::ErrorWords& known : emulator::kErrorWords) {
     if (known.code == error) return known.words;
@@ -53,7 +54,7 @@ std::string description_of(int error, std::string_view name) {
   return words_of(name);
 }
 
-// Texts that live for ever, as callers may keep them.
+// Texts that are never freed, because callers keep the pointers.
 const std::map<int, std::string>& descriptions() {
   static const auto& all = *new std::map<int, std::string>{
 #define CUVMM_ERROR(name, value) {value, description_of(value, #name)},
@@ -63,8 +64,8 @@ const std::map<int, std::string>& descriptions() {
   return all;
 }
 
-// When the library is loaded: a child of fork would wait for ever for a thread that was making
-// them.
+// Runs when the library is loaded, because a child of fork would wait for ever for a thread that
+// was in the middle of making the texts.
 __attribute__((constructor)) void at_load() { descriptions(); }
 
 constexpr const char* kUnrecognized = "unrecognized error code";

@@ -6,19 +6,20 @@
 
 namespace cuvmm::runtime {
 
-/// cudaError_t. The enumerators are the API's own names.
+/// cudaError_t. The enumerators have the API's own names.
 enum Error : int {
 #define CUVMM_ERROR(name, value) name = value,
 #include "emulator/runtime/errors.def"
 #undef CUVMM_ERROR
 };
 
-/// The runtime's code for the driver's. Numbers are shared, names are not: INVALID_HANDLE is
-/// cudaErrorInvalidResourceHandle, MAP_FAILED cudaErrorMapBufferObjectFailed, INVALID_CONTEXT
-/// cudaErrorDeviceUninitialized. A code that the runtime has no name for is cudaErrorUnknown.
+/// The runtime's code for a code of the driver. The numbers are equal, but the names differ:
+/// INVALID_HANDLE is cudaErrorInvalidResourceHandle, MAP_FAILED cudaErrorMapBufferObjectFailed,
+/// INVALID_CONTEXT cudaErrorDeviceUninitialized. A code without a name in the runtime is
+/// cudaErrorUnknown.
 Error error_of(CUresult result);
 
-/// Remembers an error, not a success, as the calling thread's last one; returns it.
+/// Remembers an error, but not a success, as the calling thread's last error; returns `error`.
 Error keep(Error error);
 
 }  // namespace cuvmm::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's structures from the runtime's.
+// Converts the runtime's structures to the driver's.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace cuvmm::runtime {
 
-/// The driver's structure for one of the runtime's that begins like it. CUDA 13's has the reserved
-/// words too, in the same places, so that the driver may object to them; CUDA 12's ends before
-/// them.
+/// The driver's structure for a structure of the runtime whose first fields are equal. CUDA 13's
+/// structure has the reserved words too, in equal places, so that the driver may refuse them; CUDA
+/// 12's ends before them.
 template <class DriverStruct>
 DriverStruct for_driver(const void* given) {
   DriverStruct result{};

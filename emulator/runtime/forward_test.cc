@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the runtime library makes of a call: the driver's, with the same arguments, in a context.
+// Each call of the runtime library becomes a call of the driver with equal arguments, in a context.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace cuvmm::runtime {
 namespace {
 
-// Both libraries find the recording driver by its name: it is loaded already.
+// Both libraries find the recording driver by its name, because it is loaded already.
 Recorded& recorded() {
   static Recorded* record = [] {
     void* library = dlopen(CUVMM_RECORDING_DRIVER, RTLD_NOW);
@@ -44,7 +44,7 @@ class RuntimeForwarding : public ::testing::TestWithParam<const char*> {
     recorded().calls.clear();
   }
 
-  /// The call in scope; the context's own calls come before it.
+  /// The last call of the driver; the calls that make a context come before it.
   static std::string last() { return recorded().calls.empty() ? "" : recorded().calls.back(); }
 
  private:
@@ -58,8 +58,8 @@ INSTANTIATE_TEST_SUITE_P(Both, RuntimeForwarding,
                                   std::strrchr(path.param, '.')[2];
                          });
 
-// CUDA 12's descriptor ends where CUDA 13's has reserved words: there, what lies behind is not
-// read.
+// CUDA 12's descriptor ends where CUDA 13's has reserved words: a CUDA 12 library does not read the
+// bytes after it.
 TEST_P(RuntimeForwarding, ImportCopiesTheDescriptorAndNothingBehindIt) {
   struct {
     ExternalMemoryHandle desc;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every symbol of the real library that nothing else here defines: it names itself once and answers
-// cudaErrorNotSupported. The stubs are weak, so that a real definition in another file takes their
-// place.
+// Every symbol of the real library that no other file here defines: it reports its name once on
+// stderr and answers cudaErrorNotSupported. The stubs are weak, so that a definition in another
+// file replaces them.
 #include <atomic>
 #include <cstdio>
 
@@ -24,7 +24,7 @@ Error not_supported(std::atomic<bool>& said, const char* symbol) {
 
 }  // namespace
 
-// The C calling convention lets a function ignore arguments it was passed.
+// The C calling convention lets a function ignore its arguments.
 #define CUVMM_RUNTIME_NAME(index, symbol)                 \
   extern "C" __attribute__((weak, visibility("default"))) \
   Error runtime_stub_##index() __asm__(#symbol);          \

@@ -12,7 +12,7 @@ CUVMM_EXPORT(Error, cudaRuntimeGetVersion, int* version) {
   return cudaSuccess;
 }
 
-// 0 where there is no driver.
+// Writes 0 where no driver is found.
 CUVMM_EXPORT(Error, cudaDriverGetVersion, int* version) {
   if (!version) return keep(cudaErrorInvalidValue);
   *version = 0;

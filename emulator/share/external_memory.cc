@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuImportExternalMemory and what is mapped of it: exported allocations under another name.
+// cuImportExternalMemory and the mappings of imported memory: exported allocations under another
+// name.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@ bool by_descriptor(const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* desc) {
   return desc && desc->type == CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
 }
 
-// What an H200 refuses to import in a context of another device.
+// The answer of an H200 that refuses an import in a context of another device.
 std::optional<CUresult> quirk_of(const Emulator& e, const CUmemAllocationProp& external) {
   const Context* context = e.current_context();
   const bool elsewhere =
@@ -37,7 +38,7 @@ void add_facts(const Emulator& e, const calls::ImportExternalMemory& call, Facts
 }
 
 void write_refused(const Emulator&, const calls::ImportExternalMemory& call, CUresult refused) {
-  // The driver looks at the descriptor and closes it all the same: ext/import-fd-devnull.
+  // The driver closes the descriptor although it refuses the import: ext/import-fd-devnull.
   if (refused == CUDA_ERROR_UNKNOWN && by_descriptor(call.memHandleDesc))
     sys_close(call.memHandleDesc->handle.fd);
 }
@@ -49,7 +50,7 @@ CUresult perform(Emulator& e, const calls::ImportExternalMemory& call, const Fac
   }
   if (!by_descriptor(call.memHandleDesc)) return CUDA_ERROR_NOT_SUPPORTED;
   const int given = call.memHandleDesc->handle.fd;
-  // The check's look at the descriptor may be out of date: only a copy of our own counts.
+  // The program may have replaced the descriptor since the check: only the copy made here is used.
   const int fd = fcntl(given, F_DUPFD_CLOEXEC, 0);
   if (fd < 0) return CUDA_ERROR_INVALID_VALUE;
   Physical memory(fd);
@@ -61,7 +62,7 @@ CUresult perform(Emulator& e, const calls::ImportExternalMemory& call, const Fac
   }
   memory.describe(found->size, found->prop);
   CUexternalMemory handle = e.external.add(ImportedMemory{std::move(memory), e.current_context()});
-  // On success the descriptor is the driver's, and a driver closes it at once (observation
+  // After success the descriptor belongs to the driver, which closes it at once (observation
   // ext/import-vmm-fd).
   sys_close(given);
   *call.extMem_out = handle;
@@ -76,7 +77,7 @@ CUresult perform(Emulator& e, const calls::ExternalMemoryGetMappedBuffer& call, 
   Physical& object = found->memory;
   const Size offset = call.bufferDesc->offset;
   const Size size = call.bufferDesc->size;
-  // Whatever a profile accepts: no byte outside the object is ever shown.
+  // Holds even if a profile accepts the call: no byte outside the object is ever mapped.
   if (size == 0 || offset > object.size() || size > object.size() - offset) {
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -108,9 +109,9 @@ CUresult perform(Emulator& e, const calls::ExternalMemoryGetMappedMipmappedArray
 
 CUresult perform(Emulator& e, const calls::DestroyExternalMemory& call, const Facts&,
                  const Retired&) {
-  // Buffers have memory of their own, and stay until they are freed.
+  // Buffers have memory of their own, and live until they are freed.
   if (!e.external.erase(call.extMem)) return CUDA_ERROR_INVALID_HANDLE;
-  e.physical.drop_unheld();  // the import may have been the last that held memory released here
+  e.physical.drop_unheld();  // the import may have been the last holder of memory released here
   return CUDA_SUCCESS;
 }
 

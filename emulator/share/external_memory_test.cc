@@ -11,7 +11,8 @@ namespace {
 
 class ExternalMemory : public EmulatorTest {
  protected:
-  /// A descriptor of an allocation whose handle is released at once: the descriptor keeps it.
+  /// A descriptor of an allocation whose handle is released at once: the descriptor keeps the
+  /// memory alive.
   static int exported(std::size_t size, int device = 0) {
     const CUmemGenericAllocationHandle handle = create(size, properties(device, 1));
     const int fd = export_fd(handle);
@@ -140,7 +141,7 @@ TEST_F(ExternalMemory, ABufferOutlivesItsMemoryAndIsFreedOnce) {
   EXPECT_EQ(driver()(calls::MemsetD8{address, 1, 16}), CUDA_SUCCESS) << "as an H200 does";
   free(address);
   EXPECT_EQ(driver()(calls::MemFree{address}), CUDA_ERROR_INVALID_VALUE);
-  // The same address as plain memory is another matter.
+  // Plain memory that gets the buffer's address is a new object.
   CUdeviceptr plain = 0;
   ASSERT_EQ(driver()(calls::MemAlloc{&plain, kGranule}), CUDA_SUCCESS);
   free(plain);
@@ -211,7 +212,8 @@ TEST_F(ExternalMemory, AContextTakesItsBuffersWithIt) {
 }
 
 TEST_F(ExternalMemory, NoDescriptorAndNoAddressLeaks) {
-  std::size_t left = 0, total = 0;  // asking lets go of what earlier tests' descriptors kept
+  std::size_t left = 0,
+              total = 0;  // cuMemGetInfo ends the memory that descriptors of earlier tests held
   ASSERT_EQ(driver()(calls::MemGetInfo{&left, &total}), CUDA_SUCCESS);
   const int before = dup(0);
   close(before);

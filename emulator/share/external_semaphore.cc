@@ -14,10 +14,10 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// Of eager streams a wait holds up its caller. One that nobody ends would hold it up for ever.
+// In eager streams a wait stops its caller; a wait that nothing ends would stop it for ever.
 constexpr std::chrono::milliseconds kLongestWait{10'000};
 
-/// The kind that a type of descriptor stands for.
+/// The kind of semaphore that a type of descriptor stands for.
 std::optional<SemaphoreKind> kind_of(const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC* desc) {
   if (!desc) return std::nullopt;
   if (desc->type == CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD) return SemaphoreKind::kBinary;
@@ -27,7 +27,8 @@ std::optional<SemaphoreKind> kind_of(const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC* 
   return std::nullopt;
 }
 
-/// What an accepting profile makes of memory: a counter that nobody else has.
+/// A semaphore for a profile that accepts a descriptor of memory: a counter that no other process
+/// has.
 std::shared_ptr<Semaphore> private_semaphore(SemaphoreKind kind) {
   const int fd = create_semaphore(kind);
   auto semaphore = Semaphore::open(fd, kind);
@@ -39,7 +40,7 @@ bool known_stream(const Emulator& e, CUstream stream) {
   return Streams::is_default(stream) || e.streams.find(stream);
 }
 
-/// The semaphores of a call; empty when one of them is unknown.
+/// The semaphores of a call; empty when a handle among them is unknown.
 template <class CallStruct>
 std::vector<std::shared_ptr<Semaphore>> semaphores_of(const Emulator& e, const CallStruct& call) {
   std::vector<std::shared_ptr<Semaphore>> all;
@@ -51,7 +52,7 @@ std::vector<std::shared_ptr<Semaphore>> semaphores_of(const Emulator& e, const C
   return all;
 }
 
-/// What signals and waits have in common: SUCCESS when the call can be performed.
+/// The checks that signals and waits share: SUCCESS when the call can be performed.
 template <class CallStruct>
 CUresult prepare(const Emulator& e, const CallStruct& call,
                  std::vector<std::shared_ptr<Semaphore>>& semaphores) {
@@ -62,7 +63,7 @@ CUresult prepare(const Emulator& e, const CallStruct& call,
   return semaphores.empty() ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
 }
 
-/// A value that a semaphore is to have, or to get.
+/// A value that a wait expects of a semaphore, or that a signal gives it.
 struct Fence {
   std::shared_ptr<Semaphore> semaphore;
   std::uint64_t value = 0;
@@ -101,7 +102,7 @@ CUresult perform(Emulator& e, const calls::ImportExternalSemaphore& call, const 
                        : Semaphore::open(given, *kind);
   if (!semaphore) return CUDA_ERROR_INVALID_HANDLE;
   CUexternalSemaphore handle = e.external.add(std::move(semaphore));
-  sys_close(given);  // it is the driver's now, as with external memory
+  sys_close(given);  // the descriptor belongs to the driver now, as with external memory
   *call.extSem_out = handle;
   return CUDA_SUCCESS;
 }
@@ -132,8 +133,8 @@ CUresult perform(Emulator& e, const calls::WaitExternalSemaphoresAsync& call, co
                     return next == all.size() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
                   });
   }
-  // Another thread of this process may be the one that signals: it needs the lock. Nothing that
-  // was looked up under it is used afterwards.
+  // Another thread of this process may be about to signal: it needs the lock. Pointers found under
+  // the lock are not used afterwards.
   e.mutex.unlock();
   bool reached = true;
   for (std::size_t i = 0; i < semaphores.size() && reached; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// External semaphores, of descriptors that the test makes itself.
+// External semaphores from descriptors that the test creates.
 #include "emulator/machine/semaphore.h"
 
 #include <fcntl.h>
@@ -125,7 +125,8 @@ TEST_F(ExternalSemaphore, WhatIsNoSemaphoreIsRefusedAndStaysThePrograms) {
   EXPECT_EQ(semaphore, nullptr);
 }
 
-// As an H200 takes it (sem/import-memory); what comes of it is a semaphore of nobody else's.
+// An H200 accepts a descriptor of memory (sem/import-memory); the result is a semaphore that no
+// other process has.
 TEST_F(ExternalSemaphore, MemoryPassesForOne) {
   const CUmemGenericAllocationHandle handle = create(kGranule, properties(0, 1));
   int memory = -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuIpc*: legacy inter-process handles of memory and events. A handle is a ticket: it is followed
-// through the process that made it, under the kernel's rule of who may look into whose files.
+// through the process that made it, if the kernel lets this process read that process's files.
 #include <unistd.h>
 
 #include <cstring>
@@ -44,7 +44,7 @@ void find_opened(const Followed& followed, Facts& facts) {
   }
 }
 
-// What another process's descriptor holds, which is closed with it.
+// The memory behind another process's descriptor; the object closes the descriptor.
 Physical take(const Followed& followed) {
   Physical memory(followed.fd);
   memory.describe(followed.file.size, followed.file.prop);
@@ -89,7 +89,7 @@ bool block_is_open(const Emulator& e, const MemoryHandle& handle) {
   }) != nullptr;
 }
 
-// What is open of the block that the handle's piece would lie on; null: nothing.
+// The open memory of the handle's block that overlaps the handle's piece; null: none does.
 PlainAllocation* open_piece(Emulator& e, const MemoryHandle& handle) {
   return e.plain.find_if([&](const PlainAllocation& plain) {
     if (plain.opens == 0 || plain.context != e.current_context()) return false;
@@ -108,11 +108,12 @@ void add_facts(const Emulator& e, const calls::IpcOpenMemHandle& call, Facts& fa
   const MemoryHandle handle = MemoryHandle::of(ipc_bytes(call.handle));
   const Followed followed = follow_handle(handle, e.device_count());
   find_opened(followed, facts);
-  // Whose it was comes first: an H200 answers the same, whether the memory still lives or not.
+  // The exporter's identity comes first: an H200 gives the same answer whether the memory still
+  // lives or not.
   const bool own = followed.ticket.pid == getpid();
   if (own && facts.ipc.token == Facts::Token::kEnded) facts.ipc.token = Facts::Token::kOwn;
-  // What is open here is opened once more, whatever the exporter did meanwhile (11 of 11 recorded),
-  // and whatever the bytes say that are looked at for a new block alone.
+  // A block that is open here is opened again, whatever the exporter did meanwhile (11 of 11
+  // recorded), and whatever the bytes say that an H200 reads for a new block only.
   const bool unsure =
       facts.ipc.token == Facts::Token::kEnded || facts.ipc.token == Facts::Token::kForged;
   if (unsure && block_is_open(e, handle)) facts.ipc.token = Facts::Token::kValid;
@@ -131,12 +132,12 @@ CUresult perform(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts&,
     *call.pdptr = piece->base;
     return CUDA_SUCCESS;
   }
-  // The check's look may be out of date: what is opened now counts.
+  // The exporter may have changed since the check: the memory that is opened now counts.
   const Followed followed = follow_handle(handle, e.device_count());
   if (followed.fd < 0) return CUDA_ERROR_INVALID_VALUE;
   Physical memory = take(followed);
   if (followed.token == Facts::Token::kOwn) return CUDA_ERROR_INVALID_CONTEXT;
-  // An H200 hands out addresses behind the block as well, which fault when they are used.
+  // An H200 also gives out addresses after the block, which fault when they are used.
   if (handle.offset >= memory.size() || handle.size == 0) return CUDA_ERROR_INVALID_VALUE;
   const Size size = std::min<Size>(handle.size, memory.size() - handle.offset);
   hostile_driver().imported();
@@ -148,7 +149,7 @@ CUresult perform(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts&,
   return CUDA_SUCCESS;
 }
 
-// What is open once more is so under the bytes that it was opened with first.
+// Records a block that is opened again under the handle that first opened it.
 void record(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts& facts) {
   calls::IpcOpenMemHandle first = call;
   put(e.plain.find(*call.pdptr)->ticket, &first.handle);
@@ -167,7 +168,7 @@ CUresult perform(Emulator& e, const calls::IpcCloseMemHandle& call, const Facts&
 }
 
 // --- Events. Work completes inside the call that submits it, in every process: an imported event
-// is complete at once, and records nothing that its owner could see.
+// is complete at once, and a record of it has no effect that its owner could see.
 
 void add_facts(const Emulator& e, const calls::IpcGetEventHandle& call, Facts& facts) {
   const Event* event = const_cast<Emulator&>(e).streams.find(call.event);
@@ -197,7 +198,7 @@ CUresult perform(Emulator& e, const calls::IpcGetEventHandle& call, const Facts&
 }
 
 void write_refused(const Emulator&, const calls::IpcGetEventHandle& call, CUresult refused) {
-  // Seen for an event of the wrong kind (cuIpcGetEventHandle/event-flags), not for NULL.
+  // Observed for an event of the wrong kind (cuIpcGetEventHandle/event-flags), not for NULL.
   if (refused == CUDA_ERROR_INVALID_HANDLE && call.event && call.pHandle)
     std::memset(call.pHandle, 0, sizeof *call.pHandle);
 }
@@ -214,7 +215,7 @@ CUresult perform(Emulator& e, const calls::IpcOpenEventHandle& call, const Facts
   Context* context = e.current_context();
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
   if (!call.phEvent) return CUDA_ERROR_INVALID_VALUE;
-  // An event that has ended is as good as one: its work is done, and what it was is not asked.
+  // An event that has ended is accepted as an event: its work is done, and its kind is not checked.
   const bool ended =
       facts.ipc.token == Facts::Token::kEnded || facts.ipc.token == Facts::Token::kExporterGone;
   if (facts.ipc.token != Facts::Token::kValid && !ended) return CUDA_ERROR_INVALID_HANDLE;

@@ -25,7 +25,7 @@ CUresult open(const CUipcMemHandle& handle, CUdeviceptr* address, unsigned flags
 }
 CUresult close_memory(CUdeviceptr address) { return driver()(calls::IpcCloseMemHandle{address}); }
 
-// One that exports 1 MiB, and stays until the other is done.
+// A process that exports 1 MiB, and lives until the other process is done.
 void export_one(int socket) {
   initialise();
   send(socket, handle_of(allocate(kMiB, 1)));
@@ -87,7 +87,7 @@ TEST_F(IpcProcesses, OpenedMemoryIsNotOnesOwn) {
   });
 }
 
-// Observation m/x-ipc-peer: each context has a pointer of its own; the memory stays on its device.
+// Observation m/x-ipc-peer: each context gets another pointer; the memory stays on its device.
 TEST_F(IpcProcesses, AnotherDevicesContextHasAPointerOfItsOwn) {
   run_pair(
       [](int socket) {
@@ -120,7 +120,7 @@ TEST_F(IpcProcesses, FreedMemoryCannotBeOpened) {
         const CUdeviceptr p = allocate(4 * kMiB, 1);
         const CUipcMemHandle handle = handle_of(p);
         CHILD_EXPECT(driver()(calls::MemFree{p}) == CUDA_SUCCESS);
-        // Its place, its address and its descriptor's number are other memory's now.
+        // Other memory now has the freed memory's place, address and descriptor number.
         handle_of(allocate(4 * kMiB, 2));
         send(socket, handle);
         hear(socket);
@@ -151,7 +151,8 @@ TEST_F(IpcProcesses, AnExporterThatIsGoneCannotBeAsked) {
       });
 }
 
-// What was open before the exporter freed it is undefined; here it stays, harmless to everybody.
+// Access to opened memory after the exporter freed it is undefined; here the memory stays, and
+// access harms nobody.
 TEST_F(IpcProcesses, OpenedMemoryOutlivesItsExporter) {
   run_pair(
       [](int socket) {
@@ -169,7 +170,7 @@ TEST_F(IpcProcesses, OpenedMemoryOutlivesItsExporter) {
       });
 }
 
-// What an H200 answers to a handle of which one byte is changed (4 MiB, alone in its block).
+// The answer of an H200 to a handle with a changed byte (4 MiB, alone in its block).
 CUresult answer_to_changed(std::size_t byte, bool open_already) {
   if (byte < 16 || (byte >= 37 && byte < 48) || byte >= 56) return CUDA_SUCCESS;
   if (byte >= 48) return byte < 52 ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
@@ -180,7 +181,8 @@ CUresult answer_to_changed(std::size_t byte, bool open_already) {
 
 void expect_changed_bytes(const CUipcMemHandle& handle, CUdeviceptr opened) {
   for (std::size_t i = 0; i < sizeof handle; ++i) {
-    if (i == 30 || i == 31) continue;  // an offset behind the block: an H200's address that faults
+    if (i == 30 || i == 31)
+      continue;  // the offset lies after the block: an H200 gives out an address that faults
     CUipcMemHandle changed = handle;
     changed.reserved[i] = static_cast<char>(changed.reserved[i] ^ 0x20);
     CUdeviceptr q = 0;
@@ -210,7 +212,7 @@ TEST_F(IpcProcesses, ABytesMeaningDecidesWhetherItCounts) {
   });
 }
 
-// An H200 says so of memory that another device's context opened, wherever the memory lies.
+// An H200 reports the device whose context opened the memory, wherever the memory lies.
 TEST_F(IpcProcesses, OpenedMemoryIsOfTheDeviceThatOpenedIt) {
   run_pair(export_one, [](int socket) {
     initialise();
@@ -254,7 +256,7 @@ TEST_F(IpcProcesses, EventsAreShared) {
         CHILD_EXPECT(driver()(calls::EventDestroy{event}) == CUDA_SUCCESS);
         say(socket);
         hear(socket);
-        // It is destroyed by now; an H200 opens it all the same.
+        // The exporter has destroyed the event; an H200 opens it all the same.
         CHILD_EXPECT(driver()(calls::IpcOpenEventHandle{&event, handle}) == CUDA_SUCCESS);
         say(socket);
       });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Legacy IPC within one process: what has a handle, and what does not.
+// Legacy IPC within one process: which memory has a handle, and which does not.
 #include <cstring>
 
 #include "emulator/testing.h"
@@ -78,7 +78,7 @@ TEST_F(Ipc, TheExporterCannotOpen) {
   EXPECT_EQ(driver()(calls::IpcCloseMemHandle{address}), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(opened, 7u);
   EXPECT_EQ(driver()(calls::MemFree{address}), CUDA_SUCCESS);
-  // As an H200: whose it was counts, not whether it lives.
+  // As on an H200: the process that made the handle counts, not whether the memory lives.
   EXPECT_EQ(driver()(calls::IpcOpenMemHandle{&opened, handle, 1}), CUDA_ERROR_INVALID_CONTEXT);
 }
 
@@ -87,7 +87,7 @@ TEST_F(Ipc, EventsNeedTheirFlags) {
   CUevent event = nullptr;
   for (const unsigned flags : {unsigned{CU_EVENT_DEFAULT}, unsigned{CU_EVENT_DISABLE_TIMING},
                                unsigned{CU_EVENT_INTERPROCESS}}) {
-    // Drivers refuse INTERPROCESS without DISABLE_TIMING at the creation already.
+    // Drivers refuse INTERPROCESS without DISABLE_TIMING when the event is created.
     if (driver()(calls::EventCreate{&event, flags}) != CUDA_SUCCESS) continue;
     EXPECT_EQ(driver()(calls::IpcGetEventHandle{&handle, event}), CUDA_ERROR_INVALID_HANDLE);
     EXPECT_EQ(driver()(calls::EventDestroy{event}), CUDA_SUCCESS);

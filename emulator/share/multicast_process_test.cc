@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multicast across processes: one team of many, and what becomes of it when one fails.
+// Multicast across processes: a team of several processes, and its state after a process fails.
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using Handle = CUmemGenericAllocationHandle;
 
-/// Memory that all processes of a test share: a barrier, and bytes to say something with.
+/// Memory that all processes of a test share: a barrier, and bytes for messages.
 struct Meeting {
   pthread_barrier_t barrier;
   int word[16];
@@ -95,11 +95,11 @@ TEST_F(MulticastProcesses, EightRanksShareABuffer) {
         self.object = import_fd(fd);
         close(fd);
       }
-      // No barrier: each bind waits for the ranks that have not added their device yet.
+      // No barrier is needed: each bind waits for the ranks that have not added their device yet.
       CHILD_EXPECT(add(self.object, rank) == CUDA_SUCCESS);
       self.bind_and_map();
       meeting->wait();
-      // Each rank writes a byte of its own, and all ranks see it.
+      // Each rank writes another byte, and all ranks read it.
       const auto value = static_cast<unsigned char>(rank + 1);
       CHILD_EXPECT(fill(self.all + static_cast<unsigned>(rank), value) == CUDA_SUCCESS);
       meeting->wait();
@@ -157,12 +157,13 @@ TEST_F(MulticastProcesses, AProcessThatDiesTakesItsMemoryOutOfTheTeam) {
         CHILD_EXPECT(byte_at(self.own) == 3);
         say(socket);
         hear_exit(socket);
-        // The peer is a zombie or gone: its memory is not there any more.
+        // The peer is a zombie or has ended: its memory no longer exists.
         for (int tries = 0; tries < 500 && fill(self.all, 4) == CUDA_SUCCESS; ++tries) usleep(1000);
         CHILD_EXPECT(fill(self.all, 4) == CUDA_ERROR_INVALID_VALUE);
         CHILD_EXPECT(byte_at(self.own) == 3);
-        CHILD_EXPECT(add(self.object, 1) == CUDA_ERROR_INVALID_VALUE);  // still a member
-        // Its device may be given other memory, by a process that is alive.
+        CHILD_EXPECT(add(self.object, 1) ==
+                     CUDA_ERROR_INVALID_VALUE);  // the ended process's device is still a member
+        // A living process may bind other memory for that device.
         const Handle instead = create(kGranule, properties(1, 1));
         CHILD_EXPECT(bind(self.object, instead) == CUDA_SUCCESS);
         CHILD_EXPECT(fill(self.all, 5) == CUDA_SUCCESS);
@@ -200,7 +201,8 @@ TEST_F(MulticastProcesses, AnImportOutlivesTheMaker) {
       });
 }
 
-// The recommended granularity is advice, which this profile enforces to show that it is looked at.
+// The recommended granularity is only advice; this profile enforces it, to show that the emulator
+// reads it.
 TEST_F(MulticastProcesses, TheProfileSetsTheRecommendedGranularity) {
   Profile profile = load_profile("documented").profile;
   profile.name = "coarse";

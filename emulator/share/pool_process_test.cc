@@ -79,8 +79,8 @@ TEST_F(PoolProcesses, ShareAPoolAndThenItsMemory) {
       });
 }
 
-// Copies of it are the CPU's: none of the two pools gave a device access (plain recordings, seeds
-// 201 and 205, of the pool's own process). Fills need that.
+// The CPU makes copies of the memory, because neither process's pool gave a device access (plain
+// recordings, seeds 201 and 205, of the pool's own process). Fills need that access.
 TEST_F(PoolProcesses, CopyMemoryOfAHostPoolWithoutAccess) {
   constexpr int kHostNuma = 3;
   run_pair(
@@ -119,7 +119,8 @@ TEST_F(PoolProcesses, CopyMemoryOfAHostPoolWithoutAccess) {
       });
 }
 
-// Freed memory can still be imported, as on an H200: what comes is nobody else's.
+// Freed memory can still be imported, as on an H200: the import gets memory that no other process
+// has.
 TEST_F(PoolProcesses, RefusePointersOfOtherPools) {
   run_pair(
       [](int socket) {
@@ -132,7 +133,7 @@ TEST_F(PoolProcesses, RefusePointersOfOtherPools) {
         const CUmemPoolPtrExportData data = data_of(freed);
         CHILD_EXPECT(driver()(calls::MemFreeAsync{freed, nullptr}) == CUDA_SUCCESS);
         send(socket, data);
-        // Memory of legacy IPC is no memory of a pool.
+        // Memory of legacy IPC is not a pool's memory.
         CUdeviceptr plain = 0;
         CUipcMemHandle handle;
         CHILD_EXPECT(driver()(calls::MemAlloc{&plain, 4096}) == CUDA_SUCCESS);

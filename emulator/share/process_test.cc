@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several processes share VMM memory, and each is set up by its own environment.
+// Several processes share VMM memory; each has its own environment.
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -108,7 +108,7 @@ TEST_F(Processes, NothingWorksBeforeInitialisation) {
   });
 }
 
-// Where the device says that it can be mapped: from the start of the memory on, as programs do it.
+// Where the device supports it: from the start of the memory, as programs map it.
 TEST_F(Processes, TheCpuMapsADmaBuf) {
   run([](int) {
     setenv("CUVMM_PROFILE", "documented", 1);
@@ -213,7 +213,7 @@ TEST_F(Processes, NameTheDeviceOfSharedMemoryAsTheySeeIt) {
     const char* importer;
     int device;
   };
-  // The last one does not see the device at all, and may use its memory all the same.
+  // The last case does not see the device at all, and can use its memory all the same.
   for (const Case& each : {Case{"1,3", 1}, Case{"3", 0}, Case{"0", 0}}) {
     run_pair(
         [](int socket) {
@@ -239,7 +239,7 @@ TEST_F(Processes, NameTheDeviceOfSharedMemoryAsTheySeeIt) {
   }
 }
 
-// libfabric 12828: a dma-buf of each registration is kept.
+// libfabric 12828: a program keeps a dma-buf of each registration open.
 TEST_F(Processes, GetNoDmaBufWhereNoDescriptorIsLeft) {
   run([](int) {
     initialise();

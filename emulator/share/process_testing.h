@@ -15,7 +15,7 @@
 
 namespace cuvmm::emulator::testing {
 
-// Exit codes have 8 bits: lines are told modulo 250, and never 0.
+// Exit codes have 8 bits: the code is the line modulo 250, and never 0.
 #define CHILD_EXPECT(condition)                    \
   do {                                             \
     if (!(condition)) _exit(1 + (__LINE__ % 250)); \
@@ -80,7 +80,7 @@ inline void initialise() {
   use_device(0);
 }
 
-/// Sends and receives what is copied byte by byte.
+/// Sends and receives values that can be copied byte by byte.
 template <class Value>
 void send(int socket, const Value& value) {
   CHILD_EXPECT(write(socket, &value, sizeof value) == static_cast<ssize_t>(sizeof value));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the entry points of legacy IPC and of other APIs' objects do at each step of run_entry()
+// The steps that the entry points of legacy IPC and of other APIs' objects add to run_entry()
 // (emulator/entry/entry.h).
 #pragma once
 

@@ -70,7 +70,8 @@ TEST_F(Share, WhatIsNoExportIsUnknown) {
 }
 
 TEST_F(Share, NoDescriptorLeaks) {
-  std::size_t free = 0, total = 0;  // asking lets go of what earlier tests' descriptors kept
+  std::size_t free = 0,
+              total = 0;  // cuMemGetInfo ends the memory that descriptors of earlier tests held
   ASSERT_EQ(driver()(calls::MemGetInfo{&free, &total}), CUDA_SUCCESS);
   const int before = dup(0);
   close(before);

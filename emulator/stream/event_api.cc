@@ -20,17 +20,17 @@ CUresult on_event(CUevent handle, Body&& body) noexcept {
   });
 }
 
-// It is completed when the stream comes to it.
+// Queues a record, which is complete when the stream reaches it.
 CUresult queue_record(Emulator& e, CUevent handle, Event& event, CUstream stream) {
   const auto lane = lane_of(e, stream);
-  // A default stream of no context has no work; what is captured is work of a launch.
+  // A default stream without a context has no work, and a captured record is work of a launch.
   if (!lane || e.captures.of(stream) || forgets("event-record"))
     return event.work = 0, CUDA_SUCCESS;
   event.work = e.queues.add_record(*lane, [handle](Emulator& at) {
     if (Event* recorded = at.streams.find(handle)) recorded->at = std::chrono::steady_clock::now();
     return CUDA_SUCCESS;
   });
-  // Other processes do not see what is queued in this one.
+  // Other processes do not see work that this process has queued.
   if (event.flags & CU_EVENT_INTERPROCESS) return e.queues.finish(e, {event.work});
   return CUDA_SUCCESS;
 }
@@ -54,7 +54,7 @@ CUresult unfinished(Emulator& e, const Event& event) {
   return CUDA_ERROR_NOT_READY;
 }
 
-// A thread's two events may be looked up under one lock; hence not two on_event().
+// Looks up both events under one lock, because on_event() twice would take the lock twice.
 CUresult elapsed(float* milliseconds, CUevent from, CUevent to) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     const Event* start = e.streams.find(from);

@@ -8,7 +8,7 @@
 namespace cuvmm::emulator::testing {
 namespace {
 
-/// A function that comes back once the test lets it, and says that it did.
+/// A function that returns once the test lets it, and then sets `passed`.
 struct Gate {
   std::atomic<bool> open{false}, passed{false};
 
@@ -41,7 +41,7 @@ class HostCalls : public EmulatorTest {
     const auto place = memory_ + static_cast<unsigned>(at);
     return driver()(calls::MemsetD8Async{place, value, 1, stream});
   }
-  /// What is there now, by the way of a stream that nothing holds up.
+  /// The present byte, read through a stream that no function delays.
   int byte(int at) const {
     unsigned char read = 0;
     const auto place = memory_ + static_cast<unsigned>(at);
@@ -49,7 +49,7 @@ class HostCalls : public EmulatorTest {
     EXPECT_EQ(driver()(calls::StreamSynchronize{other_}), CUDA_SUCCESS);
     return read;
   }
-  /// The function holds up its stream, and nothing else.
+  /// The function delays its stream, and nothing else.
   void expect_held_up(Gate& gate) {
     EXPECT_EQ(query(stream_), CUDA_ERROR_NOT_READY);
     EXPECT_EQ(fill(0, 1, stream_), CUDA_SUCCESS);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes before each call of entry_points.def while work is queued (CUVMM_STREAMS=late): some
-// of it may be done by now, some calls wait for it, and after a fault nearly every call answers it.
+// The steps before each call of entry_points.def while work is queued (CUVMM_STREAMS=late): the
+// seed may run some work, some calls wait for work, and after a fault nearly every call answers the
+// fault.
 #pragma once
 
 #include <optional>
@@ -18,7 +19,7 @@ namespace detail {
 template <class C, class... Those>
 inline constexpr bool kAmong = (std::is_same_v<C, Those> || ...);
 
-/// What needs no context that works: a fault is no matter to it.
+/// Calls that need no usable context, and work after a fault too.
 template <class C>
 inline constexpr bool kDespiteFault =
     kAmong<C, calls::Init, calls::DriverGetVersion, calls::DeviceGet, calls::DeviceGetCount,
@@ -28,8 +29,8 @@ inline constexpr bool kDespiteFault =
            calls::CtxSetCurrent, calls::CtxPushCurrent, calls::CtxPopCurrent, calls::CtxGetDevice,
            calls::CtxDestroy, calls::CtxDetach, calls::GetErrorName, calls::GetErrorString>;
 
-/// What frees memory only once the device is done with all that it was given (seen on an H200 of
-/// cuMemFree). That of a pool is freed at once (cuda.h, cuMemFree).
+/// Calls that free memory only after the device has done all its work (observed on an H200 for
+/// cuMemFree). Memory of a pool is freed at once (cuda.h, cuMemFree).
 template <class C>
 inline constexpr bool kWaitsForAll =
     kAmong<C, calls::MemFree, calls::MemFreeHost, calls::MemHostUnregister>;
@@ -45,7 +46,7 @@ inline CUresult wait_for_all(Emulator& e, const Context& current, Address freed)
 
 }  // namespace detail
 
-/// The answer to a call that a fault forbids; nothing where it is to be made.
+/// The answer to a call that a fault forbids; nothing where the call is to be made.
 template <class C>
 std::optional<CUresult> before_call(const C& call) noexcept {
   if (!ready()) return std::nullopt;

@@ -8,7 +8,7 @@ namespace {
 
 class LateGraph : public LateTest {
  protected:
-  /// What the body queues to `a_`, as an executable graph.
+  /// An executable graph of the work that the body queues to `a_`.
   template <class Body>
   CUgraphExec captured(Body&& body) {
     CUgraph graph = nullptr;

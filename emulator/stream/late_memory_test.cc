@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory and late work: who waits for it, what it finds when its turn comes, and what is told then.
+// Memory and late work: which calls wait for the work, what memory the work finds when it runs, and
+// which errors follow.
 #include "emulator/stream/testing_late.h"
 
 namespace cuvmm::emulator::testing {
@@ -7,10 +8,11 @@ namespace {
 
 class LateMemory : public LateTest {
  protected:
-  /// Of a fill; of a kernel, or a word that is waited for, it is ILLEGAL_ADDRESS (recorded).
+  /// The fault of a fill; the fault of a kernel, or of a word that a stream waits for, is
+  /// ILLEGAL_ADDRESS (recorded).
   static constexpr CUresult kFillFault = CUDA_ERROR_LAUNCH_FAILED;
 
-  /// All later calls answer the fault, but those that need no context that works.
+  /// Expects that all later calls answer the fault, except calls that need no usable context.
   void expect_fault(CUresult fault) {
     EXPECT_EQ(synchronise(a_), fault);
     EXPECT_EQ(synchronise_context(), fault);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs on several streams. One that its events order fully ends with the same memory
-// whatever the seed, the memory that eager streams leave; one that lacks a synchronisation shows
-// that for some seed. Each run is a process of its own, as a process has one seed.
+// Random programs on several streams. A program whose events order it fully leaves equal memory for
+// every seed, which is the memory that eager streams leave; a program that lacks a synchronisation
+// leaves other memory for some seed. Each run is a process of its own, because a process has one
+// seed.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -20,7 +21,7 @@ constexpr int kCells = 4;
 constexpr int kStreams = 6;
 using Cells = std::array<unsigned, kCells>;
 
-/// A cell is filled, or copied from another.
+/// Fills a cell, or copies it from another.
 struct Step {
   int stream = 0;
   int to = 0;
@@ -39,7 +40,7 @@ std::ostream& operator<<(std::ostream& out, const Step& step) {
 }
 using Program = std::vector<Step>;
 
-/// What a child process writes; nothing where it ended with an error of the driver.
+/// The cells that a child process writes; nothing where a call of the driver failed in it.
 using Result = std::optional<Cells>;
 
 template <class Body>
@@ -96,7 +97,7 @@ void do_step(const Step& step, CUdeviceptr base, CUstream stream) {
   if (step.polls) driver()(calls::StreamQuery{stream});
 }
 
-// Each step waits for the events of those before it whose order to it matters.
+// Each step waits for the events of the earlier steps that conflict with it.
 Result run_ordered(const Program& program) {
   const CUdeviceptr base = new_cells();
   const CUstream streams[kStreams] = {nullptr,
@@ -149,7 +150,7 @@ RC_GTEST_PROP(LateProperty, WhatEventsOrderDoesNotDependOnTheSeed, ()) {
 
 constexpr std::uint64_t kSeeds = 16;
 
-/// How many seeds end with something else than `wanted`.
+/// The number of seeds whose result differs from `wanted`.
 template <class Body>
 int differ(const Cells& wanted, Body&& body) {
   int count = 0;
@@ -159,7 +160,7 @@ int differ(const Cells& wanted, Body&& body) {
   return count;
 }
 
-// Cell 1 becomes what cell 0 is after it was filled, on another stream.
+// Copies cell 0 to cell 1 on another stream, after cell 0 was filled.
 Result copy_over(bool with_event) {
   const CUdeviceptr base = new_cells();
   CUstream const first = new_stream(CU_STREAM_NON_BLOCKING);
@@ -182,7 +183,7 @@ TEST(LateStreams, AnEventThatIsMissingShows) {
   EXPECT_LT(wrong, static_cast<int>(kSeeds)) << "some seeds happen to do it in the right order";
 }
 
-// Memory is unmapped right after work on it was queued.
+// Unmaps memory right after work on it was queued.
 Result unmap_early(bool synchronised) {
   const CUdeviceptr base = new_cells();
   const Mapped m = mapped();
@@ -197,7 +198,7 @@ TEST(LateStreams, ASynchronisationThatIsMissingBeforeAnUnmapShows) {
   EXPECT_GT(differ({}, [] { return unmap_early(false); }), 0);
 }
 
-// Memory of a pool is freed on another stream than the one that uses it.
+// Frees memory of a pool on another stream than the stream that uses it.
 Result free_elsewhere(bool with_event) {
   const CUdeviceptr base = new_cells();
   CUstream const uses = new_stream(CU_STREAM_NON_BLOCKING);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes after what, where streams work late: nothing else is done before somebody waits.
+// The order of work, where streams work late: no work runs before a call waits for it.
 #include <atomic>
 #include <thread>
 
@@ -109,7 +109,7 @@ TEST_F(LateOrder, TheLegacyStreamWaitsForBlockingOnesAndTheyForIt) {
   EXPECT_EQ(query(apart_), CUDA_ERROR_NOT_READY);
 }
 
-// As an H100 was seen to do (driver 580.159.04).
+// As observed on an H100 (driver 580.159.04).
 TEST_F(LateOrder, AnEventAloneKeepsNoBlockingStreamBusyBehindTheLegacyOne) {
   CUevent first = event(), second = event();
   ASSERT_EQ(hold(CU_STREAM_LEGACY, words_[3]), CUDA_SUCCESS);

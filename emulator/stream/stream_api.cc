@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, and what waits for them.
+// Streams, and the calls that wait for them.
 #include <memory>
 #include <utility>
 
@@ -14,7 +14,8 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// Runs body(e, stream) for a live or default stream; a default one stands for the current context.
+// Runs body(e, stream) for a live or default stream; a default stream stands for the current
+// context.
 template <class Body>
 CUresult on_stream(CUstream handle, Body&& body) noexcept {
   return with_no_ended_context([&](Emulator& e) -> CUresult {
@@ -37,7 +38,7 @@ CUresult create(CUstream* out, unsigned flags, int priority) noexcept {
   });
 }
 
-// body(e, lane) once a capture allows it; eager streams have nothing to wait for.
+// Runs body(e, lane) where no capture forbids the call; with eager streams it only answers SUCCESS.
 template <class Body>
 CUresult ask(CUstream handle, Body&& body) noexcept {
   return on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
@@ -54,7 +55,7 @@ CUresult run_base(const calls::StreamCreate& call) noexcept {
 }
 
 CUVMM_DRIVER_FUNCTION(cuStreamCreateWithPriority, CUstream* stream, unsigned flags, int priority) {
-  // Out of range is clamped, as documented: 0 is the least urgent, -5 the most.
+  // Clamps a priority that is out of range, as documented: 0 is the least urgent, -5 the most.
   return create(stream, flags, priority > 0 ? 0 : priority < -5 ? -5 : priority);
 }
 
@@ -87,7 +88,8 @@ CUresult run_base(const calls::StreamWaitEvent& call) noexcept {
       const CUresult refused = e.captures.wait(call.hStream, call.hEvent);
       if (refused != CUDA_SUCCESS || e.captures.of(call.hStream)) return refused;
     }
-    // The event stands for what it was recorded behind by now, whatever it is recorded for later.
+    // The wait is for the work that the event was recorded after by now, whatever the event is
+    // recorded for later.
     if (!e.queues.done(event->work) && !forgets("event-wait")) {
       e.queues.add_wait(*lane_of(e, call.hStream), event->work);
     }
@@ -106,7 +108,7 @@ CUVMM_DRIVER_ALIAS(cuStreamGetPriority_ptsz, cuStreamGetPriority);
 
 CUVMM_DRIVER_FUNCTION(cuStreamGetFlags, CUstream handle, unsigned* flags) {
   return on_stream(handle, [&](Emulator& e, const Stream& stream) -> CUresult {
-    // Seen on an H200, and of no other question about a stream.
+    // An H200 checks the capture first in this query, and in no other query of a stream.
     if (e.captures.of(handle)) return e.captures.refuse_stream(handle);
     if (!flags) return CUDA_ERROR_INVALID_VALUE;
     *flags = stream.flags;
@@ -141,7 +143,7 @@ CUresult run_base(const calls::StreamGetCtx& call) noexcept {
   });
 }
 
-// There are no green contexts: the second out-parameter is always null.
+// The emulator has no green contexts: the second out-parameter is always null.
 CUVMM_DRIVER_FUNCTION(cuStreamGetCtx_v2, CUstream stream, CUcontext* context, void** green) {
   const CUresult result = run_base(calls::StreamGetCtx{.stream = stream, .ctx = context});
   if (result == CUDA_SUCCESS && green) *green = nullptr;
@@ -194,7 +196,7 @@ CUresult run_base(const calls::LaunchHostFunc& call) noexcept {
   });
   if (result != CUDA_SUCCESS || captured) return result;
   if (!function) return CUDA_ERROR_INVALID_VALUE;
-  // It may call anything but the driver, by the documentation.
+  // The documentation lets the function call anything but the driver.
   return locked([&](Emulator& e) {
     const auto call = std::make_shared<HostCall>([=] { function(data); });
     return submit_calls(e, handle, [call](Emulator& at) { return call_program(at, *call); });
@@ -202,7 +204,7 @@ CUresult run_base(const calls::LaunchHostFunc& call) noexcept {
 }
 
 CUresult run_base(const calls::LaunchHostFunc_v2& call) noexcept {
-  // How a stream waits for the function makes no difference where it waits for none.
+  // The mode, which says how a stream waits for the function, makes no difference here.
   if (call.syncMode > 1) return CUDA_ERROR_INVALID_VALUE;
   return run_base(
       calls::LaunchHostFunc{.hStream = call.hStream, .fn = call.fn, .userData = call.userData});
@@ -225,7 +227,8 @@ CUresult run_base(const calls::StreamAddCallback& call) noexcept {
     }
     const auto lane = lane_of(e, handle);
     if (!lane) return CUDA_ERROR_INVALID_HANDLE;
-    // Unlike a host function it is called after a fault as well, and told of it.
+    // Unlike a host function, a callback is called after a fault as well, with the fault as its
+    // status.
     Context* const context = lane->context;
     e.queues.add_for_certain(*lane, [=, begun = false](Emulator& at) mutable {
       if (!std::exchange(begun, true)) *status = context->fault;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of streams that do their work late: as late as can be, without a seed.
+// Tests of streams that do their work as late as they can, without a seed.
 #pragma once
 
 #include <cstdlib>
@@ -8,7 +8,7 @@
 
 namespace cuvmm::emulator::testing {
 
-/// Each test has a context of its own: a fault stays in it.
+/// Each test has a new context, so that a fault stays in the test.
 class LateTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -40,7 +40,7 @@ class LateTest : public ::testing::Test {
     EXPECT_EQ(driver()(calls::EventCreate{&made, flags}), CUDA_SUCCESS);
     return made;
   }
-  /// A word of page-locked memory: the host sees what a stream writes there, when it does.
+  /// A word of page-locked memory: the host sees a stream's write as soon as it is done.
   static volatile unsigned* pinned() {
     void* at = nullptr;
     EXPECT_EQ(driver()(calls::MemHostAlloc{&at, sizeof(unsigned), 0}), CUDA_SUCCESS);
@@ -63,7 +63,8 @@ class LateTest : public ::testing::Test {
   static CUresult write(volatile unsigned* word, unsigned value, CUstream stream) {
     return fill(address(word), value, stream);
   }
-  /// By way of the device, each copy by another word there: from host to host it would wait.
+  /// Copies through a word of the device, another word for each copy: a copy from host to host
+  /// would wait.
   CUresult copy(volatile unsigned* to, volatile unsigned* from, CUstream stream) {
     const CUdeviceptr between = between_;
     between_ += sizeof(unsigned);
@@ -72,7 +73,7 @@ class LateTest : public ::testing::Test {
     if (first != CUDA_SUCCESS) return first;
     return driver()(calls::MemcpyAsync{address(to), between, sizeof(unsigned), stream});
   }
-  /// The stream goes on once the word is 1.
+  /// Makes the stream wait until the word is 1.
   static CUresult hold(CUstream stream, volatile unsigned* until) {
     return driver()(calls::StreamWaitValue32{.stream = stream, .addr = address(until), .value = 1});
   }
@@ -92,7 +93,7 @@ class LateTest : public ::testing::Test {
   volatile unsigned* words_[4] = {};
   CUstream a_ = nullptr, b_ = nullptr;  ///< blocking streams
   CUstream apart_ = nullptr;            ///< waits for no default stream
-  CUdeviceptr between_ = 0;             ///< the words of copies are there on their way
+  CUdeviceptr between_ = 0;             ///< the words of the device through which copy() copies
 };
 
 }  // namespace cuvmm::emulator::testing

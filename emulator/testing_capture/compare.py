@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what calls answer while a stream captures with what was recorded.
+"""Compares the answers of calls while a stream captures with the recorded answers.
 
 compare.py PROGRAM RECORDED DIFFERENCES    compares, and fails where a row differs
 compare.py --record PROGRAM                prints what PROGRAM's driver answers, as RECORDED is written
 
-A line of RECORDED is a call, the set-ups that it holds in, and the outcome: NAME | SET-UPS | answer | status | ...,
+A line of RECORDED is a call, the set-ups that it is valid for, and the outcome: NAME | SET-UPS | answer | status | ...,
 the columns of main.cc. SET-UPS is "all", or some of G L R (the capture's mode: global, thread-local, relaxed), each alone,
 with t (another thread calls) or with b (the legacy stream waits for the capturing stream).
-A line of DIFFERENCES is NAME | SET-UPS | REASON: rows that are known to differ. One that agrees fails the test too, so
-that the list stays true. Lines that begin with # are comments.
+A line of DIFFERENCES is NAME | SET-UPS | REASON: rows that are known to differ. A row that agrees fails the test
+too, so that the list stays correct. Lines that begin with # are comments.
 """
 
 import os
@@ -29,7 +29,7 @@ def fields(line: str) -> list:
 
 
 def read(path: str) -> dict:
-    """(call, set-up): the rest of its line."""
+    """Maps (call, set-up) to the rest of its line."""
     rows = {}
     with open(path, encoding="utf-8") as file:
         for line in file:

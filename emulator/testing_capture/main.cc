@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each call answers while a stream captures, what becomes of the capture, and of its graph.
+// Prints each call's answer while a stream captures, and the state of the capture and of its graph
+// after it.
 //
 //   capture MODE THREAD BLOCKING
 //
 // MODE 0 global, 1 thread-local, 2 relaxed; THREAD 1: another thread than the capturing one calls;
-// BLOCKING 1: the capturing stream is one that the legacy stream waits for. A line per call:
+// BLOCKING 1: the legacy stream waits for the capturing stream. Prints a line per call:
 // NAME|answer|status of the stream|answer of the end|nodes|instantiate|launch|synchronize after.
 #include <cstdio>
 #include <cstdlib>
@@ -97,7 +98,7 @@ void one(CUcontext context, const SetUp& how, const Named& named) {
               name_of(launched).c_str(), name_of(after).c_str());
   if (executable) CUVMM_REQUIRE(cuGraphExecDestroy(executable));
   if (graph) CUVMM_REQUIRE(cuGraphDestroy(graph));
-  if (s.registered) cuMemHostUnregister(s.registered);  // the call may have done it
+  if (s.registered) cuMemHostUnregister(s.registered);  // the call may have unregistered it
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace cuvmm::capture_test {
 
 namespace {
 
-// Memory allocated on the capturing stream, and what becomes of it.
+// Allocates memory on the capturing stream, and calls kThen with it.
 template <CUresult (*kThen)(Scene&, CUdeviceptr)>
 CUresult captured(Scene& s) {
   CUdeviceptr memory = 0;

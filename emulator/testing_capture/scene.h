@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of this test are made on: one capturing stream, one that is not, and memory of
-// every kind.
+// The objects that the calls of this test use: a capturing stream, a stream that does not capture,
+// and memory of every kind.
 #pragma once
 
 #include <cuda.h>
@@ -28,11 +28,11 @@ struct Scene {
   void* host = nullptr;  ///< page-locked
   char buffer[1 << 16] = {};
   void* registered = nullptr;  ///< a page of `buffer`
-  /// Whole pages of `buffer`, the first of them.
+  /// The first whole page of `buffer`.
   char* pages() { return buffer + 4096 - reinterpret_cast<std::uintptr_t>(buffer) % 4096; }
 };
 
-/// One call; what it answers is recorded under its name.
+/// A call; its answer is recorded under its name.
 struct Named {
   const char* name;
   CUresult (*call)(Scene&);
@@ -43,9 +43,9 @@ std::span<const Named> memory_calls();
 std::span<const Named> pool_calls();
 std::span<const Named> stream_calls();
 
-/// Streams, and everything else; ends the program where a call fails.
+/// Creates the streams and all other objects; ends the program where a call fails.
 void prepare(Scene& scene, bool blocking);
-/// Ends the program, and names the expression, where the result is none.
+/// Ends the program, and prints the expression, where the result is no success.
 void require(CUresult result, const char* expression);
 
 CUmemAllocationProp properties(bool shareable = false);

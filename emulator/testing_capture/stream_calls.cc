@@ -6,7 +6,7 @@ namespace cuvmm::capture_test {
 
 namespace {
 
-// Records an event on the capturing stream, and does something with it.
+// Records an event on the capturing stream, and calls kThen.
 template <CUresult (*kThen)(Scene&)>
 CUresult captured_event(Scene& s) {
   const CUresult result = cuEventRecord(s.event, s.capturing);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual memory management, and what shares its memory.
+// Virtual memory management, and the calls that share its memory.
 #include <unistd.h>
 
 #include "emulator/testing_capture/scene.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// pthread_cancel of a thread that does legal calls, also those that open, read and close files:
-// it ends at the program's own cancellation points, and the driver works on. A cancel is pending
-// before each call, so no luck is needed; then 60 come from another thread at any time.
+// pthread_cancel of a thread that makes legal calls, also calls that open, read and close files:
+// the thread ends at the program's own cancellation points, and the driver still works. A cancel is
+// pending before each call, so that the result does not depend on timing; then 60 cancels come from
+// another thread at any time.
 #include <pthread.h>
 
 #include "emulator/testing_life/flows.h"

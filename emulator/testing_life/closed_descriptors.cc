@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that closes every descriptor it does not know, as daemons do, and opens its own files
-// at the same numbers: none is closed, written to or cut. What was mapped works on; the rest is an
-// error.
+// A program that closes every descriptor that it did not open, as daemons do, and opens its own
+// files at the same numbers: the emulator does not close, write to or truncate them. Mapped memory
+// still works; other calls answer an error.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver before anything else of the program has run: from its pre-initialisers and its first
-// constructor, from IFUNC resolvers on; and again in main.
+// Calls of the driver before any other code of the program: from its pre-initialisers, its first
+// constructor and IFUNC resolvers; and again in main.
 #include "emulator/testing_life/life.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// After the driver's end every one of its functions answers DEINITIALIZED, and none of them crashes
-// or says anything: with no arguments, as with any.
+// After the driver's end every one of its functions answers DEINITIALIZED, and none crashes or
+// prints anything, without arguments or with any.
 #include <dlfcn.h>
 
 #include "emulator/testing_life/life.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which destructors and exit handlers still find the driver: prints what calls answer in each, for
-// a runner that knows what an H200 with driver 580.159.04 answered. The argument says when cuInit
-// comes: early (in a constructor before all others), main, late (in an exit handler), or never; or
-// quick: main, then quick_exit; child: main, then the end of a child of fork.
+// Which destructors and exit handlers still find the driver usable: prints the answers of calls in
+// each; the runner compares them with those of an H200 with driver 580.159.04. The argument says
+// when the program calls cuInit: early (in a constructor before all others), main, late (in an exit
+// handler), or never; or quick: main, then quick_exit; child: main, then the end of a child of
+// fork.
 #include "emulator/testing_life/life.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that go on with their calls while the process exits, as it exits and after the driver's
-// end. 40 processes, each at another moment.
+// Threads that continue their calls while the process exits and after the driver's end. 40
+// processes, each of which exits at another moment.
 #include <thread>
 
 #include "emulator/testing_life/life.h"
@@ -30,7 +30,7 @@ CUresult one_cycle() {
   return cuMemAddressFree(address, kGranule);
 }
 
-// Runs after the driver's end, and long enough for the threads to meet it.
+// Runs after the driver's end, and long enough that the threads call the ended driver.
 void linger() {
   for (int i = 0; i < 20; ++i) {
     if (one_cycle() != CUDA_ERROR_DEINITIALIZED) _exit(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the programs of this folder check: the first thing that is not so ends them.
+// The checks of the programs in this folder: the first check that fails ends the program.
 #pragma once
 
 #include <unistd.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Longer flows of legal calls: those that go deepest, and that open, read, write and close files.
+// Longer sequences of legal calls: those with the deepest call stacks, and those that open, read,
+// write and close files.
 #pragma once
 
 #include "emulator/testing_life/life.h"
 
-/// Exports, imports again, and as external memory.
+/// Exports memory, imports it again, and imports it as external memory.
 inline void share() {
   const Block block = make_block(true);
   OK(cuMemsetD8(block.address, 1, 64));
@@ -22,7 +23,7 @@ inline void share() {
   end_block(block);
 }
 
-/// Legacy IPC of a process with itself.
+/// Exports and opens memory by legacy IPC within one process.
 inline void name_memory() {
   CUdeviceptr plain = 0, opened = 0;
   CUipcMemHandle name;
@@ -32,10 +33,11 @@ inline void name_memory() {
   OK(cuMemFree(plain));
 }
 
-/// For broadcast(), which binds before there is a team; before the driver starts.
+/// Shortens the wait of broadcast(), which binds before the team is complete; called before the
+/// driver starts.
 inline void wait_shortly_for_teams() { setenv("CUVMM_MULTICAST_TIMEOUT_MS", "2", 1); }
 
-/// A multicast object's life.
+/// Creates, binds, maps and releases a multicast object.
 inline void broadcast() {
   CUmulticastObjectProp prop{};
   prop.numDevices = 1;
@@ -44,7 +46,8 @@ inline void broadcast() {
   CUmemGenericAllocationHandle object = 0;
   OK(cuMulticastCreate(&object, &prop));
   const Block block = make_block(true);
-  // Waits for the team, and says so; both are cancellation points by nature.
+  // Waits for the team, and reports that on stderr. The system's calls for both would be
+  // cancellation points.
   EXPECT(cuMulticastBindMem(object, 0, block.handle, 0, kGranule, 0) != CUDA_SUCCESS);
   OK(cuMulticastAddDevice(object, 0));
   OK(cuMulticastBindMem(object, 0, block.handle, 0, kGranule, 0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // fork while other threads are inside the driver, and in a signal handler that interrupted a call
-// of its own thread. The child's calls answer at once; the parent goes on. Arguments: busy (100
+// of its own thread. The child's calls answer at once; the parent continues. Arguments: busy (100
 // forks), handler (100 signals), initialising (50 processes that fork while they run cuInit).
 #include <pthread.h>
 #include <signal.h>
@@ -18,7 +18,7 @@ constexpr int kForks = 100;
 std::atomic<bool> stop{false};
 std::atomic<int> handled{0};
 
-// What a child may ask. The alarm ends one that hangs, however slow the machine is.
+// The calls that a child may make. The alarm ends a child that hangs, however slow the machine is.
 void use_in_child() {
   alarm(100);
   int version = 0;
@@ -64,9 +64,9 @@ void in_handler() {
   };
   action.sa_flags = SA_RESTART;
   EXPECT(sigaction(SIGUSR1, &action, nullptr) == 0);
-  // First what is allocated once: glibc's fork waits for ever where its handler interrupted malloc
-  // under the arena's lock, whatever library called that. What the cycle takes again and again
-  // comes from the thread's cache, without the lock.
+  // Warms up the memory that is allocated once: glibc's fork waits for ever where its handler
+  // interrupted malloc under the arena's lock, whichever library called malloc. The memory that the
+  // cycle allocates again and again comes from the thread's cache, without the lock.
   for (int i = 0; i < 20; ++i) cycle();
   const pthread_t self = pthread_self();
   std::thread sender([self] {
@@ -81,7 +81,7 @@ void in_handler() {
   sender.join();
 }
 
-// The child of a fork that came in the middle of cuInit either has the whole driver or none.
+// The child of a fork in the middle of cuInit has either the whole driver or none.
 void while_initialising() {
   for (int i = 0; i < kForks / 2; ++i) {
     const int ending = ending_of([i] {
@@ -91,7 +91,7 @@ void while_initialising() {
         cuInit(0);
       });
       while (!started) std::this_thread::yield();
-      // Not by sched_yield, which waits for all else that the machine does.
+      // Does not use sched_yield, which would wait for other programs of the machine.
       for (volatile int k = 0; k < i * 20000;) k = k + 1;
       const int child = ending_of([] {
         alarm(100);

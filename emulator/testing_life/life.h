@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the programs of this folder share. Each takes one situation of a process's life, checks
-// itself, and ends with 0 or with the line of what was not so.
+// The functions that the programs of this folder share. Each program tests one situation of a
+// process's life, checks itself, and ends with 0 or with the line of the check that failed.
 #pragma once
 
 #include <cuda.h>
@@ -25,7 +25,8 @@
 
 inline constexpr size_t kGranule = size_t{2} << 20;
 
-/// Of the emulator, never of a real driver: these programs are unkind, and use multicast.
+/// Uses a device of the emulator, and refuses a real driver, because these programs misuse the
+/// driver and use multicast.
 inline CUcontext use_device() {
   EXPECT(dlsym(RTLD_DEFAULT, "cuvmmEmulatorVersion"));
   CUcontext context = nullptr;
@@ -91,7 +92,8 @@ inline CUresult import_from(int fd, CUmemGenericAllocationHandle* handle) {
   return cuMemImportFromShareableHandle(handle, from, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
 }
 
-/// Runs `body` in a child and tells how it ended: its exit status, or 128 and the signal.
+/// Runs `body` in a child and returns how the child ended: its exit status, or 128 plus the
+/// signal's number.
 template <class Body>
 int ending_of(Body&& body) {
   const pid_t child = fork();

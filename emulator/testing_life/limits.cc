@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls in a process that may have no more of something: nofile (descriptors), fsize (bytes of a
-// file), as (address space), memory (the heap). An error code where nothing can be done, a working
-// machine where it can, never a signal. For fsize and nofile a GPU's memory is not the process's.
+// Calls in a process that has reached a limit: nofile (descriptors), fsize (bytes of a file), as
+// (address space), memory (the heap). A call that cannot work answers an error code, a call that
+// can works, and no call raises a signal. For fsize and nofile calls can work, because a GPU's
+// memory is not the process's.
 #include <fcntl.h>
 #include <sys/resource.h>
 
@@ -18,7 +19,7 @@ void limit(int resource, rlim_t value) {
   EXPECT(setrlimit(resource, &limits) == 0);
 }
 
-// Memory that could be shared is used all the same, and cannot be exported.
+// Memory that could be exported works, although it cannot be exported now.
 void use_without_files() {
   const Block block = make_block(true);
   OK(cuMemsetD8(block.address, 9, kGranule));
@@ -41,7 +42,7 @@ void use_without_files() {
   OK(cuMemFree(plain));
 }
 
-// With the limit gone it can be exported, and has its contents.
+// Without the limit the memory can be exported, and has its contents.
 void share_again(const Block& block) {
   const int fd = exported(block);
   CUmemGenericAllocationHandle handle = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// 100 fills that a multicast address refuses: the reason is told once, and not at all to those who
-// asked for quiet. The runner looks at stderr. The object is imported: whether other processes
-// bound memory to it no rule can know, only the machine.
+// 100 fills that a multicast address refuses: the emulator prints the reason once, and not at all
+// under CUVMM_QUIET. The runner checks stderr. The object is imported, because only the machine,
+// and no rule, can know whether other processes bound memory to it.
 #include "emulator/testing_life/life.h"
 
 int main() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlopen and dlclose of the driver, 100 times, with a thread inside it: what it holds stays, once.
-// Argument: path of the library. Not linked with it.
+// dlopen and dlclose of the driver, 100 times, with a thread inside it: the driver's memory stays
+// mapped, once. Argument: path of the library. The program is not linked with it.
 #include <atomic>
 #include <thread>
 
@@ -8,7 +8,7 @@
 
 namespace {
 
-// Lines of the process's memory map: one more arena would be one more.
+// The number of lines of the process's memory map: a second arena would add a line.
 int mappings() {
   FILE* const file = std::fopen("/proc/self/maps", "r");
   EXPECT(file);

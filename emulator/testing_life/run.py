@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a program of this folder and compares how it ended and what it said.
+"""Runs a program of this folder and compares its exit status and its output with the expected ones.
 
 run.py [--runs N] [--output FILE] [--stderr TEXT] [--environment NAME=VALUE]... LIBRARY_FOLDER PROGRAM ARGS...
 
-Every run must end with status 0 (77: skipped) within a time that only a hang needs, with nothing on stderr, or TEXT in
-exactly one line of it and nothing else, and with FILE's text on stdout. --runs: for what needs luck to fail.
+Every run must end with status 0 (77: skipped) within a time that only a hang exceeds, with nothing
+on stderr, or TEXT in exactly one line of it and nothing else, and with FILE's text on stdout.
+--runs: for tests whose failure depends on timing.
 """
 
 import argparse

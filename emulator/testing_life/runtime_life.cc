@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thin libcudart in a process's life. Arguments: end (a global's destructor, when the driver
-// has ended), forks (200, while another thread calls), cancelled (a thread whose first call comes
-// with a cancel pending).
+// The emulator's libcudart at unusual moments of a process's life. Arguments: end (a global's
+// destructor, after the driver's end), forks (200, while another thread makes calls), cancelled (a
+// thread whose first call comes while a cancel is pending).
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,7 +54,8 @@ int ending(pid_t child) {
   return status;
 }
 
-// Not during the first call of all: fork does not follow glibc's own lock of dlopen.
+// The first call of all is made before the forks, because glibc's fork does not handle its own lock
+// of dlopen.
 void fork_while_busy() {
   std::atomic<bool> stop{false};
   void* memory = nullptr;

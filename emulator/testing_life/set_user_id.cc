@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set-user-ID program: nothing of the environment of the lower-privileged user who starts it is
-// obeyed. Needs root, to make one; ends with 77 where that is not to be had.
+// A set-user-ID program: the emulator obeys no variable in the environment of the less privileged
+// user who starts it. Making the file needs root; the program ends with 77 without it.
 #include <fcntl.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -19,7 +19,7 @@ int privileged() {
   int devices = 0;
   use_device();
   OK(cuDeviceGetCount(&devices));
-  EXPECT(devices == 8);  // CUVMM_DEVICES says 3, CUVMM_PROFILE names a file that is none
+  EXPECT(devices == 8);  // CUVMM_DEVICES says 3, and CUVMM_PROFILE names a missing file
   return 0;
 }
 
@@ -32,7 +32,7 @@ bool copy_program(const std::string& to) {
   while (good && (got = read(in, buffer, sizeof buffer)) > 0) {
     good = write(out, buffer, static_cast<size_t>(got)) == got;
   }
-  // A set-user-ID file is made only when it is complete.
+  // The file becomes set-user-ID only after it is complete.
   good = good && got == 0 && fchmod(out, 04755) == 0;
   if (in >= 0) close(in);
   if (out >= 0) close(out);
@@ -48,8 +48,8 @@ int main(int count, char**) {
   EXPECT(mkdtemp(folder) && chmod(folder, 0755) == 0);
   const std::string program = std::string(folder) + "/program";
   const bool copied = copy_program(program);
-  // Whether the kernel honours it there: a file system may be mounted without, a container may
-  // have no such user.
+  // Whether the kernel honours the bit there: the file system may be mounted with nosuid, and a
+  // container may lack the user.
   bool skipped = !copied;
   const int ending = skipped ? 0 : ending_of([&] {
     if (setgid(kNobody) != 0 || setuid(kNobody) != 0) _exit(kSkipped);

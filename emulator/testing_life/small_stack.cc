@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole program on a thread with a small stack. Arguments: bytes of stack for cuInit, and for
-// everything else.
+// Runs all calls on a thread with a small stack. Arguments: bytes of stack for cuInit, and for all
+// other calls.
 #include <limits.h>
 #include <pthread.h>
 

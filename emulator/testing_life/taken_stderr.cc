@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number 2 after the program closed it: the user's file that got it keeps its bytes, whatever
-// the emulator has to say. And where stderr is a pipe that nobody reads, no signal ends the
+// Descriptor 2 after the program closed it: the user's file that got the number keeps its bytes,
+// whatever the emulator would print. Where stderr is a pipe that nobody reads, no signal ends the
 // program.
 #include <fcntl.h>
 #include <signal.h>

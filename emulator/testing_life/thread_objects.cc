@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver in destructors of threads' objects and keys, in the order in which a thread ends: what
-// was current stays so until the thread is gone.
+// Calls of the driver in destructors of threads' objects and keys, in the order in which a thread
+// ends: the current context stays current until the thread has ended.
 #include <pthread.h>
 
 #include "emulator/testing_life/life.h"
@@ -35,7 +35,7 @@ int main() {
     const auto body = [](void* current) -> void* {
       (void)&object;
       pthread_setspecific(*keys, keys);
-      // Deeper than most programs go.
+      // A deeper stack of contexts than most programs have.
       for (int depth = 0; depth < 20; ++depth) {
         OK(cuCtxPushCurrent(static_cast<CUcontext>(current)));
       }
@@ -50,6 +50,6 @@ int main() {
     EXPECT(pthread_join(thread, nullptr) == 0);
   }
   EXPECT(cleaned == 2 * kThreads);
-  (void)&object;  // and of the main thread, as the process exits
+  (void)&object;  // the object's destructor also runs in the main thread, when the process exits
   return 0;
 }

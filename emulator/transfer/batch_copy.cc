@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies with attributes, and batches of them: any number of copies, each as cuMemcpyAsync or
-// cuMemcpy3DAsync would do it. What an H200 refuses of a batch of plain copies, and in which order
-// it looks, was recorded (fuzz/plain); the others follow it and the documentation.
+// cuMemcpy3DAsync would make it. An H200's refusals of batches of plain copies, and the order of
+// its checks, were recorded (fuzz/plain); the other copies follow those and the documentation.
 #include "emulator/transfer/batch_copy.h"
 
 #include "api/default_stream.h"
@@ -15,7 +15,7 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// A hint names a device that there is; ids of the host's places are not looked at.
+// Whether a hint names an existing device; the ids of the host's places are not checked.
 bool sound(const Emulator& e, const CUmemLocation& hint) {
   return !is_device(hint) || e.valid_device(device_of(hint));
 }
@@ -34,7 +34,7 @@ CUresult answer(const Emulator& e, const Violations& violations) {
   return e.profile.answer(CallStruct::kEntryPoint, violations);
 }
 
-// What is wrong with the call as a whole. A copy of nothing is wrong when its turn comes.
+// Checks the call as a whole. A copy without bytes is refused when its turn comes.
 template <class CallStruct>
 CUresult check_call(const Emulator& e, const CallStruct& call) {
   if constexpr (kRefusesLegacyStream<CallStruct>) {
@@ -83,8 +83,8 @@ CUresult copy_one(Emulator& e, const CUDA_MEMCPY3D_BATCH_OP& op, CUstream stream
   return run_transfer(e, one, perform, Judge::kStream);
 }
 
-// A destination that is reserved, and nothing is mapped there. Where the profile's driver takes it
-// (a copy from mapped memory was recorded), nobody can see what was written.
+// Whether the destination is reserved and not mapped. Where the profile's driver accepts such a
+// copy (recorded for a copy from mapped memory), nobody can see the written bytes.
 template <class CallStruct>
 bool goes_nowhere(const Emulator& e, CUdeviceptr to, CUdeviceptr from) {
   const Verdict& verdict = e.profile.verdict(CallStruct::kEntryPoint, Rule::kDataMapped);
@@ -107,8 +107,9 @@ CUresult copy_one(Emulator& e, CUdeviceptr to, CUdeviceptr from, std::size_t siz
   return run_transfer(e, one, perform, Judge::kStream);
 }
 
-// Until CUDA 13 the caller is told which copy was refused; SIZE_MAX where it is none of them, or
-// none was refused. A call on NULL is told nothing, unlike one on CU_STREAM_LEGACY (recorded).
+// Until CUDA 13 the call writes the index of the refused copy; SIZE_MAX where no single copy is at
+// fault, or none was refused. A call on NULL writes no index, unlike a call on CU_STREAM_LEGACY
+// (recorded).
 template <class CallStruct>
 CUresult told([[maybe_unused]] const CallStruct& call, CUresult result,
               [[maybe_unused]] std::size_t copy = SIZE_MAX) {
@@ -126,7 +127,7 @@ CUresult run_flat(Emulator& e, const CallStruct& call, bool perform) {
   for (std::size_t i = 0; call.attrs && i < call.numAttrs && i < call.count; ++i) {
     if (!sound(e, call.attrs[i])) return told(call, CUDA_ERROR_INVALID_VALUE);
   }
-  // What comes before a copy that is refused has been made by then.
+  // The copies before a refused copy have been made by then.
   for (std::size_t i = 0; i < call.count; ++i) {
     const CUresult result =
         copy_one<CallStruct>(e, call.dsts[i], call.srcs[i], call.sizes[i], call.hStream, perform);
@@ -135,7 +136,8 @@ CUresult run_flat(Emulator& e, const CallStruct& call, bool perform) {
   return told(call, CUDA_SUCCESS);
 }
 
-// The copy whose own fields are wrong; SIZE_MAX where those of the call are, or no copy's.
+// The index of the copy whose own fields are wrong; SIZE_MAX where the fields of the call are
+// wrong, or none.
 template <class CallStruct>
 std::size_t wrong_copy(const CallStruct& call) {
   if (call.flags != 0 || !call.opList) return SIZE_MAX;
@@ -148,7 +150,8 @@ std::size_t wrong_copy(const CallStruct& call) {
   return SIZE_MAX;
 }
 
-// A copy whose memory is wrong is not told, unlike one with wrong fields (recorded).
+// The index of a copy with wrong memory is not written, unlike that of a copy with wrong fields
+// (recorded).
 template <class CallStruct>
 CUresult run_deep(Emulator& e, const CallStruct& call, bool perform) {
   const CUresult refused = check_call(e, call);
@@ -191,7 +194,8 @@ CUresult run_batch(Emulator& e, const calls::Memcpy3DWithAttributesAsync& call, 
   return copy_one<calls::Memcpy3DWithAttributesAsync>(e, *call.op, call.hStream, perform);
 }
 
-// There is no engine that unpacks: what is wrong is said, and the rest is not supported.
+// The emulator has no decompression engine: it reports wrong arguments, and does not support the
+// rest.
 CUresult run_batch(Emulator& e, const calls::MemBatchDecompressAsync& call, bool) {
   if (const auto odd = answer(e, Quirk::kNoDecompression, true)) return *odd;
   Facts facts = e.facts();

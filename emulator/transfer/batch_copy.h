@@ -6,7 +6,7 @@
 
 namespace cuvmm::emulator {
 
-/// `perform`: false only looks whether it would be done.
+/// `perform`: false only checks whether the batch would be done.
 CUresult run_batch(Emulator&, const calls::MemcpyBatchAsync&, bool perform = true);
 CUresult run_batch(Emulator&, const calls::MemcpyBatchAsync_v2&, bool perform = true);
 CUresult run_batch(Emulator&, const calls::Memcpy3DBatchAsync&, bool perform = true);

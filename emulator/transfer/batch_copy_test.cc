@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies with attributes, and batches of them in both ABIs. cuMemcpyBatchAsync of CUDA 13 is in
-// transfer_test.cc too, as an H200 answered.
+// Copies with attributes, and batches of them in both ABIs. transfer_test.cc has more tests of CUDA
+// 13's cuMemcpyBatchAsync, as an H200 answered.
 #include <cstdint>
 #include <numeric>
 #include <vector>
@@ -76,7 +76,7 @@ TEST_F(BatchCopy, TheOlderAbiSaysWhichCopyFailed) {
   EXPECT_EQ(driver()(batch), CUDA_ERROR_INVALID_VALUE);
 }
 
-// Under its name for per-thread default streams, NULL is not the legacy one.
+// Under the name for per-thread default streams, NULL is not the legacy stream.
 TEST_F(BatchCopy, TheLegacyStreamIsRefusedByEitherName) {
   CUdeviceptr to = m_.address + 1024, from = m_.address;
   std::size_t size = 4;
@@ -100,7 +100,7 @@ TEST_F(BatchCopy, BlocksHaveRowsAndLayers) {
   CUDA_MEMCPY3D_BATCH_OP op = block(m_.address + 1024, m_.address + 16);
   calls::Memcpy3DBatchAsync_v2 batch{.numOps = 1, .opList = &op, .hStream = CU_STREAM_PER_THREAD};
   ASSERT_EQ(driver()(batch), CUDA_SUCCESS);
-  // Packed behind one another, from rows of 8 and layers of 2 rows.
+  // Packed without gaps, from rows of 8 and layers of 2 rows.
   const int expected[] = {16, 17, 24, 25, 32, 33, 40, 41};
   for (int i = 0; i < 8; ++i) EXPECT_EQ(byte_at(m_.address + 1024 + i), expected[i]) << i;
   op.dst.op.ptr.ptr = m_.address + m_.size - 7;
@@ -153,7 +153,7 @@ TEST_F(BatchCopy, OneCopyMayHaveAttributes) {
   EXPECT_EQ(driver()(deep), CUDA_ERROR_INVALID_VALUE);
 }
 
-// As an H200; what is wrong with a call is the profile `documented`'s to say.
+// As on an H200; the profile `documented` covers calls with wrong arguments.
 TEST_F(BatchCopy, NoEngineUnpacks) {
   std::size_t wrong = 7;
   calls::MemBatchDecompressAsync call{.count = 1, .flags = 1, .errorIndex = &wrong};
@@ -163,7 +163,7 @@ TEST_F(BatchCopy, NoEngineUnpacks) {
   EXPECT_EQ(wrong, 7u);
 }
 
-// As an H200, and by the older ABI alone.
+// As on an H200, and only with the older ABI.
 TEST_F(BatchCopy, ADestinationMayBeUnmapped) {
   const CUdeviceptr nowhere = reserve(kGranule);
   CUdeviceptr to = nowhere, from = m_.address;
@@ -191,7 +191,7 @@ TEST_F(BatchCopy, ADestinationMayBeUnmapped) {
   EXPECT_EQ(driver()(calls::MemAddressFree{nowhere, kGranule}), CUDA_SUCCESS);
 }
 
-// While its stream captures, a batch is a node: what its arrays hold by then is what is copied.
+// In a capture, a batch is a node, which copies the bytes that its arrays hold at the launch.
 TEST_F(BatchCopy, ACapturedBatchIsMadeAtEachLaunch) {
   CUstream stream = nullptr;
   ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream, 1), CUDA_SUCCESS);
@@ -235,7 +235,7 @@ TEST_F(BatchCopy, ACapturedBatchIsMadeAtEachLaunch) {
   EXPECT_EQ(symbol<CUresult(CUstream)>("cuStreamDestroy_v2")(stream), CUDA_SUCCESS);
 }
 
-// Nothing says that a graph can hold a prefetch.
+// No document says that a graph can hold a prefetch.
 TEST_F(BatchCopy, APrefetchIsNotCaptured) {
   CUstream stream = nullptr;
   ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream, 1), CUDA_SUCCESS);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies with attributes, batches of them, stream memory operations and prefetches while their
-// stream captures. None was recorded. Copies and memory operations become a node that does all of
-// them; what is no work of a graph is refused.
+// stream captures. None was recorded. A call of copies or of memory operations becomes a node that
+// does all of them; a call that cannot be work of a graph is refused.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ namespace cuvmm::emulator {
 
 namespace detail {
 
-/// A call and what its pointers lead to, which outlives the caller's. It names no stream, and
-/// nothing to write an index to.
+/// A copy of a call and of the memory that its pointers lead to, which outlives the caller's. It
+/// names no stream, and no place for an index.
 template <class CallStruct>
 class KeptCall {
  public:
@@ -39,7 +39,7 @@ class KeptCall {
  private:
   template <class T>
   void keep(ParameterKind kind, const T& constant) {
-    T& field = const_cast<T&>(constant);  // of call_, which is no constant
+    T& field = const_cast<T&>(constant);  // refers to a member of call_, which is not constant
     if constexpr (std::is_same_v<T, CUstream>) {
       field = kRefusesLegacyStream<CallStruct> ? CU_STREAM_PER_THREAD : nullptr;
     } else if constexpr (std::is_pointer_v<T>) {
@@ -79,7 +79,7 @@ constexpr CUgraphNodeType node_type() {
   ? kMemcpyBatchNode : CU_GRAPH_NODE_TYPE_MEMCPY;
 }
 
-/// As a launch makes it, or, if not `perform`, only whether its arguments are right.
+/// Runs the call as a launch does, or, without `perform`, only checks its arguments.
 template <class C>
 CUresult run_kept(Emulator& e, const C& call, bool perform) {
   if constexpr (requires { run_batch(e, call, perform); }) {
@@ -99,7 +99,7 @@ template <class C>
 inline constexpr bool kBecomesNode =
     kOfOperations<C> && !std::is_same_v<C, calls::MemBatchDecompressAsync>;
 
-/// Prefetches and their like, and what unpacks: nothing says that a graph can hold them.
+/// Prefetches and related calls, and decompression: no document says that a graph can hold them.
 template <class C>
 inline constexpr bool kNeverCaptured =
     std::is_same_v<C, calls::MemBatchDecompressAsync> ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stream memory operations, and the calls about managed memory, do at each step of run_entry()
+// The steps that stream memory operations, and the calls about managed memory, add to run_entry()
 // (emulator/entry/entry.h).
 #pragma once
 
@@ -16,14 +16,14 @@ namespace cuvmm::emulator {
 #undef CUVMM_AREA_stream_memory
 #undef CUVMM_AREA_managed
 
-// A stream has a context of its own.
+// The context is that of the stream.
 void add_facts(const Emulator&, const calls::StreamWaitValue32&, Facts&);
 void add_facts(const Emulator&, const calls::StreamWaitValue64&, Facts&);
 void add_facts(const Emulator&, const calls::StreamWriteValue32&, Facts&);
 void add_facts(const Emulator&, const calls::StreamWriteValue64&, Facts&);
 void add_facts(const Emulator&, const calls::StreamBatchMemOp&, Facts&);
 
-// What is not a stream.
+// The answers for handles that are no streams.
 std::optional<CUresult> quirk(const Emulator&, const calls::StreamWaitValue32&, const Facts&);
 std::optional<CUresult> quirk(const Emulator&, const calls::StreamWaitValue64&, const Facts&);
 std::optional<CUresult> quirk(const Emulator&, const calls::StreamWriteValue32&, const Facts&);

@@ -25,18 +25,18 @@ Place place_of(const Emulator& e, Address at) {
     const bool host = (mapping->access.read & AccessMask::kHostBit) != 0;
     return host ? Place::kPinned : Place::kDevice;
   }
-  // Memory of the host that a device reaches by way of the CPU alone.
+  // A device reaches pageable memory of the host only through the CPU.
   return e.space.owns(at, 1) ? Place::kDevice : Place::kPageable;
 }
 
-// CU_POINTER_ATTRIBUTE_SYNC_MEMOPS was set for it.
+// Whether CU_POINTER_ATTRIBUTE_SYNC_MEMOPS was set for the memory.
 bool synchronous(const Emulator& e, Address at) {
   if (const PlainAllocation* plain = e.plain.at(at)) return plain->sync_memops;
   const HostBlock* const block = e.host.at(at);
   return block && block->sync_memops;
 }
 
-/// A transfer, and what it keeps until its turn.
+/// A transfer, and the bytes that it stores until its turn.
 struct Waiting {
   QueuedTransfer transfer;
   bool to_pageable = false, from_pageable = false;
@@ -68,7 +68,7 @@ Touch side(const Fill& fill) {
 bool empty(const Copy& copy) { return copy.width == 0 || copy.height == 0 || copy.depth == 0; }
 bool empty(const Fill& fill) { return fill.width == 0 || fill.height == 0; }
 
-// Takes the source's bytes along.
+// Copies the source's bytes, so that the caller may change them.
 void stage(Copy& copy, std::vector<char>& staged) {
   staged.resize(copy.width * copy.height * copy.depth);
   char* out = staged.data();

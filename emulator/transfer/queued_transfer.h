@@ -10,7 +10,7 @@
 
 namespace cuvmm::emulator {
 
-/// What a call asked for, which was right at that moment.
+/// The transfer that a call requested, after the check of its arguments.
 struct QueuedTransfer {
   EntryPoint entry{};
   Touch touched[kMaxTouches]{};
@@ -19,13 +19,14 @@ struct QueuedTransfer {
   std::variant<Copy, Fill> what{};
 };
 
-/// Gives it to a stream. When its turn comes, it meets the machine as it is then: what was unmapped
-/// meanwhile, freed, or taken from the device, is a fault. Pageable memory of the host is read
-/// before the call returns. The call waits where rulebook/order/host_wait.h is sure of it, and
-/// where it writes to pageable memory. `blocking`: it waits whatever it copies.
+/// Queues the transfer on a stream. In its turn it uses the machine as it is then: memory that was
+/// unmapped or freed meanwhile, or to which the device lost access, causes a fault. Pageable memory
+/// of the host is read before the call returns. The call waits where rulebook/order/host_wait.h
+/// says for certain that it does, and where it writes to pageable memory. `blocking`: the call
+/// waits in every case.
 CUresult queue(Emulator& e, CUstream stream, const QueuedTransfer& transfer, bool blocking);
 
-/// The fault of a fill whose memory is gone when its turn comes.
+/// The fault of a fill whose memory no longer exists in its turn.
 CUresult fill_fault(const Emulator& e);
 
 }  // namespace cuvmm::emulator

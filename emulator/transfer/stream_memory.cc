@@ -16,7 +16,7 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// The memory behind a word; null where there is none.
+// The memory behind a word; null where the word has none.
 char* memory_at(Emulator& e, Address address, Size bytes) {
   Size run = bytes;
   Size offset = 0;
@@ -26,7 +26,7 @@ char* memory_at(Emulator& e, Address address, Size bytes) {
   return memory && run >= bytes ? memory : nullptr;
 }
 
-// Bytes that no mapping holds: of an allocation, or page-locked.
+// Checks a word that no mapping holds: it must lie in an allocation or in page-locked memory.
 CUresult check_word(const Emulator& e, const Touch& word) { return check_unmapped(e, word, false); }
 
 template <class Word>
@@ -84,7 +84,7 @@ CUresult reduce(Emulator& e, const StreamAtomicReduction& reduction) {
   return CUDA_SUCCESS;
 }
 
-// All words first: nothing is done of a call that is refused.
+// Checks all words first, because a call that is refused performs no operation.
 template <class CallStruct>
 CUresult check_words(const Emulator& e, const CallStruct& call) {
   const std::size_t count = operations(call);
@@ -130,8 +130,8 @@ std::optional<CUresult> unknown_stream(const Emulator& e, const CallStruct& call
   return result == CUDA_SUCCESS ? std::nullopt : std::optional(result);
 }
 
-// A driver that writes to what the device may only read (recorded) does not write to what it may
-// not touch at all.
+// A driver that writes to memory which the device may only read (recorded) still does not write to
+// memory that the device may not touch.
 template <class CallStruct>
 std::optional<CUresult> untouchable(const Emulator& e, const CallStruct& call, const Facts& facts) {
   const Verdict& verdict = e.profile.verdict(CallStruct::kEntryPoint, Rule::kDataWritable);
@@ -193,7 +193,8 @@ CUresult run(Emulator& e, const calls::StreamWriteValue32& call, std::size_t&) {
 CUresult run(Emulator& e, const calls::StreamWriteValue64& call, std::size_t&) {
   return write<std::uint64_t>(e, call.addr, call.value);
 }
-// `next`: the operation to go on with, as a wait among them may have stopped it.
+// `next`: the operation to continue with, because a wait among the operations may have stopped the
+// call.
 CUresult run(Emulator& e, const calls::StreamBatchMemOp& call, std::size_t& next) {
   for (; next < operations(call); ++next) {
     const CUresult result = run(e, call.paramArray[next]);
@@ -202,7 +203,8 @@ CUresult run(Emulator& e, const calls::StreamBatchMemOp& call, std::size_t& next
   return CUDA_SUCCESS;
 }
 
-// Whether the words are still there, and the device's to use, when the stream comes to them.
+// Checks again, when the stream reaches the operation, that the words exist and that the device may
+// use them.
 template <class CallStruct>
 CUresult check_again(const Emulator& e, const CallStruct& call, const Facts& facts) {
   const Violations found = check(e.model, call, facts);

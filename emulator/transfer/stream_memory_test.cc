@@ -39,7 +39,7 @@ TEST_F(StreamMemory, WritesAreOfTheirWidth) {
   ASSERT_EQ(driver()(calls::StreamWriteValue64{.addr = m_.address, .value = ~0ull}), CUDA_SUCCESS);
   ASSERT_EQ(driver()(calls::StreamWriteValue32{.addr = m_.address, .value = 5}), CUDA_SUCCESS);
   EXPECT_EQ(word(), 0xffffffff00000005);
-  // The names of before 11.7 do the same.
+  // The names from before CUDA 11.7 behave equally.
   auto* older =
       symbol<std::remove_pointer_t<calls::StreamWriteValue32::Function>>("cuStreamWriteValue32");
   EXPECT_EQ(older(nullptr, m_.address + 4, 6, 0), CUDA_SUCCESS);
@@ -58,7 +58,7 @@ TEST_F(StreamMemory, ConditionsThatHoldAreNotWaitedFor) {
   EXPECT_EQ(wait(1, CU_STREAM_WAIT_VALUE_NOR), CUDA_SUCCESS);
 }
 
-// As external semaphores: the lock is not held meanwhile.
+// As with external semaphores: the waiting call does not hold the lock.
 TEST_F(StreamMemory, AWaitEndsWhenAnotherThreadWrites) {
   CUcontext context = nullptr;
   ASSERT_EQ(driver()(calls::CtxGetCurrent{&context}), CUDA_SUCCESS);
@@ -92,7 +92,7 @@ TEST_F(StreamMemory, ABatchIsDoneInItsOrder) {
   EXPECT_EQ(word(), (1ull << 33) + 0x13);
 }
 
-// As an H200: only the flags of the call are looked at before.
+// As on an H200: only the flags of the call are checked before.
 TEST_F(StreamMemory, NoFlushIsSupported) {
   CUstreamBatchMemOpParams operations[2]{};
   operations[0].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
@@ -104,7 +104,7 @@ TEST_F(StreamMemory, NoFlushIsSupported) {
   EXPECT_EQ(driver()(call), CUDA_ERROR_INVALID_VALUE);
 }
 
-// As an H200: a single write asks only whether the device may read there.
+// As on an H200: a single write checks only whether the device may read the word.
 TEST_F(StreamMemory, AWriteNeedsNoMoreThanReadAccess) {
   const calls::StreamWriteValue32 call{.addr = m_.address, .value = 7};
   ASSERT_EQ(set_access(m_.address, m_.size, access(0, CU_MEM_ACCESS_FLAGS_PROT_READ)),
@@ -151,7 +151,8 @@ TEST_F(StreamMemory, AsksForTheAccessOfTheStreamsDevice) {
   ASSERT_EQ(set_access(m_.address, m_.size, access(0, CU_MEM_ACCESS_FLAGS_PROT_READ)),
             CUDA_SUCCESS);
   EXPECT_EQ(driver()(calls::StreamWaitValue32{.addr = m_.address, .value = 0}), CUDA_SUCCESS);
-  // Seen on an H200: what the device may only read is written to, what it may not touch is not.
+  // Observed on an H200: the write reaches memory that the device may only read, and not memory
+  // that it may not touch.
   EXPECT_EQ(driver()(calls::StreamWriteValue32{.addr = m_.address, .value = 1}), CUDA_SUCCESS);
   ASSERT_EQ(set_access(m_.address, m_.size, access(0, CU_MEM_ACCESS_FLAGS_PROT_NONE)),
             CUDA_SUCCESS);

@@ -15,8 +15,8 @@ namespace {
 
 void fill_bytes(char* out, Size size, unsigned value, unsigned element);
 
-// Says why a copy or fill of a multicast address is refused, the first time in a process; a GPU
-// would fault, or worse.
+// Prints why a copy or fill of a multicast address is refused, the first time in a process; a GPU
+// would fault, or do worse.
 CUresult refuse_multicast(Address address, const std::string& why) {
   static constinit std::atomic<bool> said{false};
   if (said.exchange(true)) return CUDA_ERROR_INVALID_VALUE;
@@ -70,7 +70,7 @@ void fill_bytes(char* out, Size size, unsigned value, unsigned element) {
     std::memset(out, static_cast<int>(value), size);
     return;
   }
-  // A mapping boundary is a multiple of the element, so a run never starts inside one.
+  // A mapping boundary is a multiple of the element, so a run never begins inside an element.
   for (Size at = 0; at < size; at += element) std::memcpy(out + at, &value, element);
 }
 
@@ -79,7 +79,7 @@ CUresult fill_run(Emulator& e, Address to, Size size, unsigned value, unsigned e
     Size run = size;
     Size offset = 0;
     if (const Team* team = e.team_at(to, &run, &offset)) {
-      constexpr Size kChunk = Size{1} << 20;  // a multiple of every element
+      constexpr Size kChunk = Size{1} << 20;  // a multiple of every element's size
       run = std::min(run, kChunk);
       std::vector<char> bytes(run);
       fill_bytes(bytes.data(), run, value, element);
@@ -120,9 +120,8 @@ CUresult check_run(const Emulator& e, Address at, Size size, bool pageable) {
 
 }  // namespace
 
-// A side whose address in the call is page-locked does not leave that memory with all its rows,
-// whichever side's it is; nor is anything written to what was registered to be read only
-// (recorded).
+// Whether a side's address lies in page-locked memory that does not contain all rows of the side,
+// or, for `write`, that was registered as read-only. A driver refuses both (recorded).
 static bool locked_out(const Emulator& e, const Copy& copy, const Block& side, bool write) {
   if (e.host.empty() || copy.width == 0 || copy.height == 0 || copy.depth == 0) return false;
   const HostBlock* block = e.host.at(side.named);

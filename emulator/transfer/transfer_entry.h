@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way through every copy and fill: whose device, allowed by the rules, memory of another kind.
+// The steps of every copy and fill: which device performs it, whether the rules allow it, and the
+// checks of memory that is not mapped.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,8 @@
 
 namespace cuvmm::emulator {
 
-/// A stream's context, and its device into facts; INVALID_HANDLE for what is not a stream.
+/// Finds a stream's context, and writes its device into the facts; INVALID_HANDLE for a handle that
+/// is no stream.
 inline CUresult use_stream(const Emulator& e, CUstream stream, Facts::Place& place,
                            const Context*& by) {
   if (Streams::is_default(stream)) return CUDA_SUCCESS;
@@ -27,10 +29,11 @@ inline CUresult use_stream(const Emulator& e, CUstream stream, Facts::Place& pla
   return CUDA_SUCCESS;
 }
 
-/// Devices of the contexts that a peer copy names; null stands for the current one.
+/// The devices of the contexts that a peer copy names; null stands for the current context.
 inline CUresult use_contexts(const Emulator& e, CUcontext to, CUcontext from, bool empty,
                              Facts::Place& place) {
-  // A stream may have a context where the thread has none; then nothing may be copied (recorded).
+  // A stream may have a context where the thread has none; then a copy is refused unless it is
+  // empty (recorded).
   if ((!to || !from) && !e.current_context()) {
     return empty ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   }
@@ -44,9 +47,9 @@ inline CUresult use_contexts(const Emulator& e, CUcontext to, CUcontext from, bo
   return CUDA_SUCCESS;
 }
 
-/// A descriptor as a driver takes it: whatever type a side has, where its address is a mapping's it
-/// is looked at as that (recorded: access is asked of it even where the host's is named), and so
-/// where it is that of a device's pool.
+/// A descriptor as a driver reads it: a side whose address lies in a mapping counts as device
+/// memory, whatever type the side has (recorded: the driver checks access even where the type is
+/// the host's), and so does a side in a device pool's memory.
 template <class Descriptor>
 Descriptor as_seen(const Emulator& e, Descriptor d) {
   const auto see = [&](CUmemorytype& type, const void* host, CUdeviceptr& device) {
@@ -66,7 +69,7 @@ Descriptor as_seen(const Emulator& e, Descriptor d) {
 /// Whose access counts for work on a stream.
 enum class Judge : bool { kCurrentContext, kStream };
 
-/// `perform`: false only looks whether it would be done.
+/// `perform`: false only checks whether the call would be done.
 template <class CallStruct>
 CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true,
                       Judge judge = Judge::kCurrentContext) {
@@ -112,7 +115,7 @@ CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true,
   } else {
     count = touches(call, touched);
   }
-  // A stream's context makes a fill; a copy asks for the access of the current one's device,
+  // A stream's context performs a fill; a copy needs the access of the current context's device,
   // whatever its stream (recorded on two H200s).
   constexpr bool kNamesContexts = requires { call.dstContext; }
   || requires { call.pCopy->dstContext; };
@@ -129,10 +132,10 @@ CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true,
     if (result != CUDA_SUCCESS) return result;
   }
   for (std::size_t i = 0; i < count; ++i) {
-    // Pageable memory is no device's, whatever the other side is.
+    // Pageable memory belongs to no device, whatever the other side is.
     if constexpr (requires { call.pCopy; }) {
       const auto type = touched[i].write ? call.pCopy->dstMemoryType : call.pCopy->srcMemoryType;
-      pageable = type == CU_MEMORYTYPE_UNIFIED;  // of a mapping's bytes this decides nothing
+      pageable = type == CU_MEMORYTYPE_UNIFIED;  // has no effect on bytes of a mapping
     }
     result = check_unmapped(e, touched[i], pageable);
     if (result != CUDA_SUCCESS) return mistaken(e, call, violations, result);

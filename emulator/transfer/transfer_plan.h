@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a copy's or fill's call struct to what it moves.
+// Converts a copy's or fill's call struct to the bytes that it moves.
 #pragma once
 
 #include <concepts>
@@ -30,7 +30,8 @@ inline Block block(CUmemorytype type, Address host, Address device, Size pitch, 
   return block;
 }
 
-/// Whether `count` from `first` on lie within `most`; 0 stands for packed ones.
+/// Whether `count` items from `first` on lie within `most`; `most` 0 stands for tightly packed
+/// items.
 inline bool holds(Size most, Size first, Size count) {
   return most == 0 || (count <= most && first <= most - count);
 }
@@ -41,13 +42,14 @@ inline bool known(CUmemorytype type) {
 
 }  // namespace detail
 
-/// Whose memory an address is.
+/// The kind of memory that holds an address.
 enum class Holder { kOther, kPool, kMapping };
 
-/// Whether the shape makes sense to a driver (recorded): rows and slices that do not overlap, whole
-/// elements. A copy of one row is refused for its pitch, a fill of one is not; no limit of the
-/// device's bounds a pitch; what is empty is never refused. Where in a row or slice the copy begins
-/// does not count in memory of a pool, or mapped; `holder(address)` says whose it is.
+/// Whether a driver accepts the shape (recorded): rows and slices must not overlap, and must hold
+/// whole elements. A copy of a single row is refused for its pitch, a fill of a single row is not;
+/// no limit of the device bounds a pitch; an empty copy or fill is never refused. In a pool's
+/// memory, or in a mapping, the offset of the copy in a row or slice does not count;
+/// `holder(address)` gives the kind of memory.
 template <class C, class HolderOf>
 bool well_formed(const C& c, HolderOf holder) {
   if constexpr (requires { c.pCopy; }) {
@@ -58,7 +60,7 @@ bool well_formed(const C& c, HolderOf holder) {
       if (type == CU_MEMORYTYPE_ARRAY) return true;
       const Holder held = holder(type == CU_MEMORYTYPE_HOST ? detail::address_of(host) : device);
       const bool loose = held != Holder::kOther;
-      // Any type passes where the address is a mapping's.
+      // Any type passes where the address lies in a mapping.
       return (detail::known(type) || held == Holder::kMapping) &&
              detail::holds(pitch, loose ? 0 : x, d.WidthInBytes) &&
              detail::holds(rows, loose ? 0 : y, d.Height);
@@ -85,7 +87,7 @@ bool well_formed(const C& c, HolderOf holder) {
   }
 }
 
-/// Copies of one run of bytes, by the names that the parameters have.
+/// Copies of one run of bytes; the call's parameters have the names that a copy uses.
 template <class C>
 requires requires(const C& c) { c.ByteCount; }
 Copy plan(const C& c) {
@@ -104,7 +106,7 @@ Copy plan(const C& c) {
   return copy;
 }
 
-/// Copies by descriptor; the caller has seen to it that there is one.
+/// Copies by descriptor; the caller has checked that the descriptor is not null.
 template <class C>
 requires requires(const C& c) { c.pCopy; }
 Copy plan(const C& c) {
@@ -113,8 +115,8 @@ Copy plan(const C& c) {
   copy.width = d.WidthInBytes;
   copy.height = d.Height;
   copy.arrays = d.srcMemoryType == CU_MEMORYTYPE_ARRAY || d.dstMemoryType == CU_MEMORYTYPE_ARRAY;
-  // A pitch or slice height of 0 stands for tightly packed rows and slices, what lies before the
-  // first byte among them (recorded).
+  // A pitch or slice height of 0 stands for tightly packed rows and slices, which include the bytes
+  // before the first copied byte (recorded).
   const Size to_pitch = d.dstPitch ? d.dstPitch : d.dstXInBytes + d.WidthInBytes;
   const Size from_pitch = d.srcPitch ? d.srcPitch : d.srcXInBytes + d.WidthInBytes;
   const Address to_host = detail::address_of(d.dstHost);
@@ -136,7 +138,7 @@ Copy plan(const C& c) {
   return copy;
 }
 
-/// Fills: N elements, or Height rows of Width.
+/// Fills: N elements, or Height rows of Width elements.
 template <class C>
 requires(
     requires(const C& c) { c.uc; } || requires(const C& c) { c.us; } ||

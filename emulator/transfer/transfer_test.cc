@@ -12,7 +12,7 @@ class Transfer : public EmulatorTest {
  protected:
   void SetUp() override {
     EmulatorTest::SetUp();
-    // Two allocations side by side: what follows crosses the boundary.
+    // Two adjacent allocations, whose boundary the tests cross.
     base_ = reserve(2 * kGranule);
     for (int i = 0; i < 2; ++i) {
       handle_[i] = create(kGranule, properties());

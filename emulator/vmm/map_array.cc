@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuMemMapArrayAsync. Nothing reads arrays here: what is mapped into them is the model's alone.
+// cuMemMapArrayAsync. Nothing reads arrays here: only the model records the memory that is mapped
+// into them.
 #include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {

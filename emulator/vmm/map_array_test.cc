@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse arrays: what is mapped into them is checked.
+// Sparse arrays: the checks of mappings into them.
 #include "emulator/testing.h"
 
 namespace cuvmm::emulator::testing {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuMulticast*: a team of devices, memory bound to it, and what is mapped of it.
+// cuMulticast*: a team of devices, the memory bound to it, and its mappings.
 #include "emulator/vmm/multicast.h"
 
 #include <unistd.h>
@@ -12,8 +12,8 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// Waits for the rest of a team, for a call that is right in everything else. The lock is not held:
-// other threads may have to work before other processes can.
+// Waits for the rest of a team, for a call that is right in all other respects. The caller does not
+// hold the lock, because other threads may have to work before other processes can.
 template <class CallStruct>
 void wait_for_team(Handle handle, const CallStruct& call) {
   std::shared_ptr<Team> team;
@@ -74,7 +74,7 @@ CUmemAllocationProp placeholder() {
 }  // namespace
 
 Handle adopt(Emulator& e, std::shared_ptr<Team> team) {
-  // Nothing ever touches this memory; with it a multicast handle is a handle like any other.
+  // No call touches this memory; it makes a multicast handle an ordinary handle.
   const Handle handle = e.physical.add(team->size(), placeholder(), false, 0, nullptr);
   e.teams.add(handle, std::move(team));
   return handle;
@@ -111,7 +111,7 @@ void add_facts(const Emulator& e, const calls::MemMap& call, Facts& facts) {
 
 void add_facts(const Emulator& e, const calls::MemSetAccess& call, Facts& facts) {
   if (e.teams.empty()) return;
-  // Of several objects, up to the first hole: who is in all of them.
+  // In a range of several objects, up to the first hole: the devices that are in all of them.
   Address next = call.ptr;
   for (auto at = e.model.first_mapping_after(call.ptr);
        at != e.model.mappings().end() && at->first <= next &&
@@ -145,7 +145,7 @@ void wait_for_others(const calls::MulticastBindAddr_v2& call) {
   wait_for_team(call.mcHandle, call);
 }
 void wait_for_others(const calls::MemMap& call) {
-  // One look for programs that know no multicast.
+  // A single look, for programs that use no multicast.
   if (!Emulator::get().teams.ever()) return;
   wait_for_team(call.handle, call);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other areas of the emulator ask of multicast objects.
+// The functions for multicast objects that other areas of the emulator call.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,9 @@ namespace cuvmm::emulator {
 
 /// A new handle of a multicast object, created or imported.
 Handle adopt(Emulator&, std::shared_ptr<Team> team);
-/// Tells the model what an imported handle turned out to be.
+/// Records in the model the properties of an imported handle.
 void record_import(Emulator&, Handle handle);
-/// Unbinds what the model gave up because its memory ended.
+/// Ends the bindings that the model gave up because their memory ended.
 void end_bindings(Emulator&, const Retired& retired);
 
 }  // namespace cuvmm::emulator

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the entry points of multicast do at each step of run_entry() (emulator/entry/entry.h).
+// The steps that the entry points of multicast add to run_entry() (emulator/entry/entry.h).
 #pragma once
 
 #include "emulator/core/emulator.h"

@@ -102,7 +102,7 @@ TEST_F(Multicast, AWriteReachesEveryBoundMember) {
     EXPECT_EQ(byte_at(m.address + 108), 0);
     EXPECT_EQ(byte_at(m.address + kGranule - 1), 'p');
   }
-  // From one device's memory to that of all.
+  // Copies from one device's memory to the memory of all.
   EXPECT_EQ(fill(ready.members[1].address, 9, 4), CUDA_SUCCESS);
   EXPECT_EQ(driver()(calls::MemcpyDtoD{ready.address + 4096, ready.members[1].address, 4}),
             CUDA_SUCCESS);
@@ -172,7 +172,7 @@ TEST_F(Multicast, ABindWaitsForTheTeamWithoutHoldingUpOtherThreads) {
   std::thread other([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     const auto start = std::chrono::steady_clock::now();
-    end(mapped());  // other work goes on
+    end(mapped());  // other work still succeeds
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
     EXPECT_EQ(add(handle, 1), CUDA_SUCCESS);
   });

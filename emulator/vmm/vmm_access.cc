@@ -8,7 +8,7 @@
 namespace cuvmm::emulator {
 namespace {
 
-// Maps host memory at its device address, so that the CPU reaches it, or takes it away again.
+// Maps host memory at its device address, so that the CPU reaches it, or removes that mapping.
 bool show_to_cpu(Emulator& e, const Mapping& mapping, unsigned flags) {
   if (!e.space.owns(mapping.base, mapping.size)) return true;
   const int protection = flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? PROT_READ | PROT_WRITE
@@ -45,15 +45,15 @@ CUresult perform(Emulator& e, const calls::MemGetAccess& call, const Facts&, con
   if (!call.flags || !call.location) return CUDA_ERROR_INVALID_VALUE;
   *call.flags = 0;
   const Mapping* mapping = e.model.mapping_at(call.ptr);
-  if (!mapping) return CUDA_SUCCESS;  // accepted by the profile: no access there
+  if (!mapping) return CUDA_SUCCESS;  // the profile accepts the call: no access there
   std::uint64_t bit = AccessMask::kHostBit;
   if (is_device(*call.location)) {
     const int device = device_of(*call.location);
     if (!e.valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
     bit = std::uint64_t{1} << device;
   } else if (call.location->type == CU_MEM_LOCATION_TYPE_HOST) {
-    // Measured, and nonsense: for HOST, not for HOST_NUMA, it may answer device 0's access
-    // (observation getaccess/loc-host; recorded calls).
+    // Measured, though it makes no sense: for HOST, not for HOST_NUMA, the answer may be device 0's
+    // access (observation getaccess/loc-host; recorded calls).
     bit = mapping->access.host_answer_bit();
   }
   if (mapping->access.write & bit) {
@@ -65,15 +65,15 @@ CUresult perform(Emulator& e, const calls::MemGetAccess& call, const Facts&, con
 }
 
 void forgive(const Emulator& e, const calls::MemGetAccess& call, Violations& violations) {
-  // Memory of cuMemAlloc, and the host's, is known to the driver, and none of its access comes
-  // from cuMemSetAccess (observation access/cuMemAlloc-ptr).
+  // The driver knows memory of cuMemAlloc, and memory of the host, whose access does not come from
+  // cuMemSetAccess (observation access/cuMemAlloc-ptr).
   if (!e.plain.at(call.ptr) && !e.host.at(call.ptr)) return;
   violations.erase_if([](const Violation& v) { return v.rule == Rule::kGetAccessMapped; });
 }
 
 void write_refused(const Emulator&, const calls::MemGetAccess& call, CUresult refused) {
-  // A driver gets as far as looking the address up, and says "none" (observation
-  // getaccess/reserved-only); it leaves the place alone when the arguments are bad on their face.
+  // The driver looks the address up before it refuses, and writes "none" (observation
+  // getaccess/reserved-only); it does not write where the arguments themselves are invalid.
   if (refused == CUDA_ERROR_INVALID_VALUE && call.flags && call.location && call.ptr) {
     *call.flags = 0;
   }

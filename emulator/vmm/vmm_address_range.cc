@@ -9,8 +9,9 @@ namespace cuvmm::emulator {
 CUresult perform(Emulator& e, const calls::MemAddressReserve& call, const Facts&, const Retired&) {
   if (!call.ptr || call.size == 0) return CUDA_ERROR_INVALID_VALUE;
   if (call.alignment & (call.alignment - 1)) return CUDA_ERROR_INVALID_VALUE;
-  // No address above user space is a hint at anything (measured: reserve/hint-kernel), nor one
-  // below it without room for the range (hints from 2 MiB to 80 MiB below it, of 2, 6 and 128 MiB).
+  // An address above user space is no hint (measured: reserve/hint-kernel), and neither is an
+  // address so near below it that the range does not fit (hints from 2 MiB to 80 MiB below it, of
+  // 2, 6 and 128 MiB).
   constexpr Address kUserEnd = Address{1} << 47, kStep = Address{32} << 20;
   const auto stepped = [](Address at) { return (at + kStep - 1) / kStep * kStep; };
   if (call.addr >= kUserEnd ||

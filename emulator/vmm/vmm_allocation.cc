@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuMemCreate, cuMemRelease, cuMemRetainAllocationHandle and what is asked of an allocation.
+// cuMemCreate, cuMemRelease, cuMemRetainAllocationHandle and the queries of an allocation.
 #include <unistd.h>
 
 #include "api/location.h"
@@ -32,7 +32,7 @@ CUmemAllocationProp told(const Profile& profile, CUmemAllocationProp prop) {
   return prop;
 }
 
-// Bytes of this machine's own memory: what memory on the host is taken from.
+// Bytes of this machine's own memory, which bound memory on the host.
 std::uint64_t host_memory() {
   static const std::uint64_t bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                                      static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
@@ -89,12 +89,13 @@ CUresult perform(Emulator& e, const calls::MemRetainAllocationHandle& call, cons
 CUresult perform(Emulator& e, const calls::MemGetAllocationPropertiesFromHandle& call, const Facts&,
                  const Retired&) {
   if (!call.prop) return CUDA_ERROR_INVALID_VALUE;
-  if (e.teams.contains(call.handle)) return CUDA_ERROR_NOT_SUPPORTED;  // it is no memory
+  if (e.teams.contains(call.handle))
+    return CUDA_ERROR_NOT_SUPPORTED;  // a multicast object is not memory
   if (const Physical* found = e.physical.find(call.handle)) {
     *call.prop = told(e.profile, found->prop());
     return CUDA_SUCCESS;
   }
-  // Drivers read the memory that they just freed, and find it unchanged (observation
+  // Drivers read the memory that they just freed, and find the properties unchanged (observation
   // props/released).
   const auto stale = e.physical.stale_prop(call.handle);
   if (!stale) return CUDA_ERROR_INVALID_VALUE;

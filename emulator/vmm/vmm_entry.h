@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the entry points of virtual memory do at each step of run_entry() (emulator/entry/entry.h).
+// The steps that the entry points of virtual memory add to run_entry() (emulator/entry/entry.h).
 #pragma once
 
 #include <optional>
@@ -39,7 +39,7 @@ void forgive(const Emulator&, const calls::MemGetHandleForAddressRange&, Violati
 std::optional<CUresult> quirk(const Emulator&, const calls::MemCreate&, const Facts&);
 std::optional<CUresult> quirk(const Emulator&, const calls::MemGetHandleForAddressRange&,
                               const Facts&);
-/// Bytes of its range that the call has effect on.
+/// The number of bytes of its range that the call affects.
 Size affected(const Emulator&, const calls::MemSetAccess&);
 
 void write_refused(const Emulator&, const calls::MemGetAccess&, CUresult);

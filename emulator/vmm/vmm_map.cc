@@ -6,7 +6,7 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// Whether a mapping would hit something that is not in the model: memory of cuMemAlloc, or the
+// Whether a mapping would overlap memory that the model does not know: memory of cuMemAlloc, or the
 // driver's own. Only a mapping that leaves its reservation can.
 bool hits_foreign(const Emulator& e, Address base, Size size) {
   const Reservation* reservation = e.model.reservation_at(base);
@@ -22,7 +22,8 @@ CUresult perform(Emulator& e, const calls::MemMap& call, const Facts&, const Ret
   if (!memory || !e.model.reservation_at(call.ptr)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  // Whatever a profile accepts: a mapping shows an allocation from its start, and no byte past it.
+  // Holds even if a profile accepts the call: a mapping shows an allocation from its start, and no
+  // byte after its end.
   const Team* team = e.teams.find(call.handle);
   if (call.offset != 0 && !team) return CUDA_ERROR_NOT_SUPPORTED;
   if (call.size == 0 || call.offset > memory->size() || call.size > memory->size() - call.offset) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the profile's driver refuses of virtual memory though no rule is broken, and what it lets
-// pass (rulebook/profile/quirk.h).
+// Calls of virtual memory that the profile's driver refuses although no rule is broken, and calls
+// that it accepts although a rule is (rulebook/profile/quirk.h).
 #include <algorithm>
 
 #include "api/location.h"
@@ -12,7 +12,7 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// Seen with 1, 3, 5, 7, 127, 129 and 255, and not with 2, 4, 64, 128 and 254.
+// Observed with 1, 3, 5, 7, 127, 129 and 255, and not with 2, 4, 64, 128 and 254.
 bool tile_pool(const CUmemAllocationProp& prop) {
   return prop.allocFlags.usage & CU_MEM_CREATE_USAGE_TILE_POOL;
 }
@@ -37,7 +37,7 @@ std::optional<CUresult> quirk(const Emulator& e, const calls::MemCreate& call, c
   }
   if (!is_device(prop.location) || !e.valid_device(device_of(prop.location))) return std::nullopt;
   const std::uint64_t total = e.devices.total(device_of(prop.location));
-  // From here on the size is refused as any other is: 2^45 - 2 MiB was INVALID_VALUE, 2^45
+  // Larger sizes get the answer of any other size: 2^45 - 2 MiB was INVALID_VALUE, 2^45
   // OUT_OF_MEMORY.
   constexpr std::uint64_t kAbsurd = std::uint64_t{1} << 45;
   return answer(e, Quirk::kTilePoolSize,
@@ -48,7 +48,7 @@ std::optional<CUresult> quirk(const Emulator& e, const calls::MemGetHandleForAdd
                               const Facts& facts) {
   if (lacks(e, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED)) return CUDA_ERROR_NOT_SUPPORTED;
   const Size page = e.profile.platform.host_page;
-  // Ranges that no memory can have are refused before that.
+  // The driver refuses impossible ranges before it looks for a context.
   const bool possible = call.dptr != 0 && call.size - 1 <= UINT64_MAX - call.dptr;
   const bool looks = call.handle && call.flags <= 1 && call.size != 0 && possible &&
                      call.dptr % page == 0 && call.size % page == 0;
@@ -74,7 +74,7 @@ void forgive(const Emulator& e, const calls::MemGetHandleForAddressRange& call,
 
 namespace {
 
-// Gives access as if the call had been this one.
+// Gives access as a call with these arguments would.
 void grant(Emulator& e, Address base, Size size, const CUmemAccessDesc* desc, std::size_t count) {
   const calls::MemSetAccess call{base, size, desc, count};
   if (count != 0 && size != 0 && perform(e, call, {}, {}) == CUDA_SUCCESS) {
@@ -82,7 +82,7 @@ void grant(Emulator& e, Address base, Size size, const CUmemAccessDesc* desc, st
   }
 }
 
-// Bytes of a range before its first hole.
+// The number of bytes of a range before its first hole.
 Size before_hole(const Emulator& e, Address base, Size size) {
   Size covered = 0;
   while (covered < size) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recorded H200 does beyond the rules (rulebook/profile/quirk.h).
+// The behaviours of the recorded H200 that the rules do not describe (rulebook/profile/quirk.h).
 #include <unistd.h>
 
 #include "emulator/testing.h"

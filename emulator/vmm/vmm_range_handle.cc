@@ -23,9 +23,9 @@ Physical* memory_at(Emulator& e, Address address, Size size) {
   return &plain->memory;
 }
 
-// Whether a range lies in the block of the driver's that a plain allocation was cut from
-// (recorded): whole granules, or a pool's chunk. Here nobody else's memory is in it; the descriptor
-// has only the range's size.
+// Whether a range lies in the block of the driver that a plain allocation was cut from (recorded):
+// whole granules, or a pool's chunk. The emulator gives each allocation its own block, and the
+// descriptor has only the range's size.
 bool in_block(const Emulator& e, Address address, Size size) {
   const Address granule = address / kGranule * kGranule;
   const PlainAllocation* plain = e.plain.at(address);
@@ -37,14 +37,14 @@ bool in_block(const Emulator& e, Address address, Size size) {
   return offset < block && size <= block - offset;
 }
 
-// A pool's chunk is given out from its first byte on, or not at all (recorded). Here each memory of
-// a pool begins a chunk.
+// A pool's chunk can be exported only from its first byte on (recorded). Here each memory of a pool
+// begins a chunk.
 bool inside_chunk(const Emulator& e, Address address) {
   const PlainAllocation* plain = e.plain.at(address);
   return plain && plain->pool && address != plain->base;
 }
 
-// What the driver has against the memory behind a range of mappings.
+// The error for a range of mappings whose memory the driver does not export.
 CUresult refusal(const Emulator& e, const calls::MemGetHandleForAddressRange& call) {
   for (auto at = e.model.first_mapping_after(call.dptr);
        at != e.model.mappings().end() &&
@@ -58,8 +58,8 @@ CUresult refusal(const Emulator& e, const calls::MemGetHandleForAddressRange& ca
   return CUDA_SUCCESS;
 }
 
-// Several allocations have no file in common: the descriptor has the range's size, and nobody
-// else's bytes. CUDA takes it for nothing, and only a driver for another device could tell.
+// Several allocations share no file: the descriptor has the range's size, and bytes of its own.
+// CUDA accepts it nowhere, and only a driver of another device could tell the difference.
 int stand_in(Size size) {
   const int fd = memfd_create("cuvmm-dma-buf", MFD_CLOEXEC);
   if (fd >= 0 && ftruncate(fd, static_cast<off_t>(size)) == 0) return fd;
@@ -100,8 +100,8 @@ CUresult perform(Emulator& e, const calls::MemGetHandleForAddressRange& call, co
 
 void write_refused(const Emulator& e, const calls::MemGetHandleForAddressRange& call,
                    CUresult refused) {
-  // Arguments that are bad on their face leave the place alone; a range that is not all mapped,
-  // or of the wrong memory, is found out later, when "no descriptor" is already written
+  // The driver does not write where the arguments themselves are invalid; it finds a range that is
+  // not wholly mapped, or that has the wrong memory, only after it has written "no descriptor"
   // (observation dmabuf/hole).
   const Size page = e.profile.platform.host_page;
   const bool looked_up =

@@ -21,7 +21,7 @@ bool is_posix(CUmemAllocationHandleType type) {
   return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 }
 
-// A logical endpoint, whose file is of the same make, is no multicast object.
+// A logical endpoint has a file of the same format, but is no multicast object.
 std::shared_ptr<Team> open_multicast(const Emulator& e, int fd) {
   auto team = Team::open(fd, e.device_count());
   return team && team->kind() == TeamKind::kMulticast ? team : nullptr;
@@ -38,7 +38,7 @@ CUresult perform(Emulator& e, const calls::MemExportToShareableHandle& call, con
   Physical* memory = e.physical.find(call.handle);
   if (!memory) return CUDA_ERROR_INVALID_VALUE;
   const Team* team = e.teams.find(call.handle);
-  // A descriptor of its own for each export, which the program closes.
+  // Each export gets a new descriptor, which the program closes.
   const int exported = team ? duplicate(team->descriptor()) : memory->export_descriptor();
   if (exported < 0) return CUDA_ERROR_OUT_OF_MEMORY;
   *static_cast<int*>(call.shareableHandle) = exported;
@@ -59,7 +59,7 @@ CUresult perform(Emulator& e, const calls::MemImportFromShareableHandle& call, c
                  const Retired&) {
   if (!call.handle) return CUDA_ERROR_INVALID_VALUE;
   if (!is_posix(call.shHandleType)) return CUDA_ERROR_NOT_SUPPORTED;
-  // The check's look at the descriptor may be out of date: only a copy of our own counts.
+  // The program may have replaced the descriptor since the check: only the copy made here is used.
   const int fd = fcntl(descriptor_of(call), F_DUPFD_CLOEXEC, 0);
   if (fd < 0) return CUDA_ERROR_INVALID_VALUE;
   Physical memory(fd);

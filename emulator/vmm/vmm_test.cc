@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual memory management on the emulated machine: what rules alone do not decide.
+// Virtual memory management on the emulated machine: the behaviour that rules alone do not decide.
 #include <thread>
 
 #include "api/location.h"
@@ -55,7 +55,7 @@ TEST_F(Vmm, ContentsOutliveTheirMappingAndDieWithTheAllocation) {
   ASSERT_EQ(set_access(m.address, m.size, access()), CUDA_SUCCESS);
   EXPECT_EQ(stored_at(m.address), 5);
   end(m);
-  const Mapped fresh = mapped();  // likely the same handle value and address
+  const Mapped fresh = mapped();  // likely with the freed handle's value and address
   EXPECT_EQ(stored_at(fresh.address), 0);
   end(fresh);
 }

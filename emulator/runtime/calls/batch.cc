@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies with attributes, batches of them, and what is said of managed memory. The runtime's
-// structures are the driver's, field for field. CUDA 13 gave several names another ABI.
+// Copies with attributes, batches of them, and advice for managed memory. The runtime's structures
+// are the driver's, field for field. CUDA 13 gave several names another ABI.
 #include "emulator/runtime/calls/call.h"
 
 namespace cuvmm::runtime {
 
 namespace {
 
-// Arrays of pointers are arrays of addresses to the driver, which reads them.
+// The driver reads arrays of pointers as arrays of addresses.
 CUdeviceptr* addresses(const void* pointers) {
   return static_cast<CUdeviceptr*>(const_cast<void*>(pointers));
 }

@@ -15,8 +15,9 @@ inline CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdevi
 
 #define CUVMM_UNPACK(...) __VA_ARGS__
 
-/// CUVMM_RUNTIME_CALL(cudaFoo, (out), int* out) { body }: cudaFoo in the thread's context, made
-/// first where there is none. The body returns its Error and calls through `driver`.
+/// CUVMM_RUNTIME_CALL(cudaFoo, (out), int* out) { body }: cudaFoo in the thread's context, which is
+/// made first where the thread has none. The body returns its Error and calls the driver through
+/// `driver`.
 #define CUVMM_RUNTIME_CALL(symbol, arguments, ...)                  \
   static Error body_##symbol(const Driver& driver, __VA_ARGS__);    \
   CUVMM_EXPORT(Error, symbol, __VA_ARGS__) {                        \
@@ -26,8 +27,8 @@ inline CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdevi
   }                                                                 \
   static Error body_##symbol([[maybe_unused]] const Driver& driver, __VA_ARGS__)
 
-/// The same, and cudaFoo_ptsz (or _ptds) beside it, for which stream 0 is the thread's own: its
-/// `driver` has the functions that mean so.
+/// Defines cudaFoo likewise, and cudaFoo_ptsz (or _ptds) beside it, for which stream 0 is the
+/// thread's own: its `driver` has the functions for per-thread default streams.
 #define CUVMM_RUNTIME_ON_STREAM(symbol, suffix, arguments, ...)        \
   static Error body_##symbol(const Driver& driver, __VA_ARGS__);       \
   CUVMM_EXPORT(Error, symbol, __VA_ARGS__) {                           \

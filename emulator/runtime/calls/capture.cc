@@ -14,7 +14,7 @@ CUVMM_RUNTIME_ON_STREAM(cudaStreamEndCapture, ptsz, (stream, graph), CUstream st
   return ask(driver.cuStreamEndCapture, stream, graph);
 }
 
-// CUDA 12 has three forms of the question; its third is CUDA 13's only one.
+// CUDA 12 has three forms of cudaStreamGetCaptureInfo; the third is CUDA 13's only one.
 #if CUVMM_RUNTIME_MAJOR == 12
 CUVMM_RUNTIME_ON_STREAM(cudaStreamGetCaptureInfo, ptsz, (stream, status, id), CUstream stream,
                         CUstreamCaptureStatus* status, cuuint64_t* id) {

@@ -79,7 +79,8 @@ int current_device(const Driver& driver) {
 
 Error reset_device(const Driver& driver) {
   const int device = current_device(driver);
-  // Without a driver the lock is not touched: a thread that a child of fork lacks may hold it.
+  // Without a driver the function takes no lock, because in a child of fork a thread that does not
+  // exist there may hold it.
   CUdevice ordinal = 0;
   if (const Error error = ask(driver.cuDeviceGet, &ordinal, device); error != cudaSuccess) {
     return error;

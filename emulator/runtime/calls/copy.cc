@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies and fills. The kind of a copy decides which of the driver's functions is called.
+// Copies and fills. The kind of a copy decides which function of the driver is called.
 #include "emulator/runtime/calls/call.h"
 
 namespace cuvmm::runtime {
@@ -23,7 +23,7 @@ CUmemorytype target_type(int kind) {
 
 bool known(int kind) { return kind >= kHostToHost && kind <= kAny; }
 
-// Pitches, width in bytes; height in rows.
+// Pitches and width in bytes; height in rows.
 struct Rectangle {
   void* target;
   std::size_t target_pitch;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices: how many, which one is the thread's, who reaches whom.
+// Devices: their number, the thread's device, and which devices reach each other.
 #include "emulator/runtime/calls/call.h"
 
 namespace cuvmm::runtime {

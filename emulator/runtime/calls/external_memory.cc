@@ -39,7 +39,7 @@ CUVMM_RUNTIME_CALL(cudaExternalMemoryGetMappedMipmappedArray, (array, memory, de
   return ask(driver.cuExternalMemoryGetMappedMipmappedArray, array, memory, &mapped);
 }
 
-// Returns a structure, so it cannot be left to a stub.
+// A stub cannot stand for this function, because it returns a structure.
 CUVMM_EXPORT(ChannelFormat, cudaCreateChannelDesc, int x, int y, int z, int w, int kind) {
   return {{x, y, z, w}, kind};
 }

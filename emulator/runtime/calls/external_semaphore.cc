@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Semaphores of other APIs. CUDA 12 has the driver's parameter structures under names with _v2, and
-// shorter ones of old under the plain names, which are not emulated.
+// Semaphores of other APIs. CUDA 12 has the driver's parameter structures under names with _v2; the
+// plain names take older and shorter structures, which are not emulated.
 #include "emulator/runtime/abi.h"
 #include "emulator/runtime/calls/call.h"
 #include "emulator/runtime/for_driver.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs ask of their kernels before they launch them. The runtime's kernels are not read
-// (launch.cc), so each is told to be an easy one: what follows is true of many.
+// Queries of kernels before a launch. The runtime's kernels are not read (launch.cc), so every
+// kernel gets the attributes of a kernel that needs few resources.
 #include <algorithm>
 
 #include "emulator/runtime/calls/call.h"
@@ -9,7 +9,7 @@ namespace cuvmm::runtime {
 
 namespace {
 
-/// What cudaFuncAttributes begins with, in CUDA 12 and 13. The rest is left as it is.
+/// The first fields of cudaFuncAttributes in CUDA 12 and 13. The other fields are not written.
 struct Attributes {
   std::size_t shared_bytes, constant_bytes, local_bytes;
   int threads_per_block, registers, ptx_version, binary_version, cache_mode;
@@ -71,7 +71,7 @@ CUVMM_RUNTIME_CALL(cudaFuncGetAttributes, (out, function), Attributes* out, cons
   return function ? describe(driver, *out) : cudaErrorInvalidDeviceFunction;
 }
 
-// Wishes, which change nothing here.
+// The attributes are hints, which change nothing here.
 CUVMM_RUNTIME_CALL(cudaFuncSetAttribute, (function, which, value), const void* function, int which,
                    int value) {
   static_cast<void>(which), static_cast<void>(value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs as far as programs take them from a capture to launches and updates. Nodes have the same
-// numbers for their types as the driver's, and updates the same for their results.
+// Graphs as far as programs take them from a capture to launches and updates. The numbers of node
+// types and of update results are the driver's.
 #include "emulator/runtime/calls/call.h"
 
 namespace cuvmm::runtime {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel launches: the emulator runs none, but programs that launch some go on without. It says so
-// and counts them; on another libcuda, which knows nothing of our runtime, they are refused.
+// Kernel launches: the emulator runs no kernel of the runtime, but a program that launches kernels
+// continues. The emulator reports and counts the launches; another libcuda, which lacks the table
+// of this runtime, makes them fail.
 #include <algorithm>
 #include <iterator>
 
@@ -17,14 +18,15 @@ struct Extent {
   bool empty() const { return x == 0 || y == 0 || z == 0; }
 };
 
-/// What cudaLaunchConfig_t begins with.
+/// The first fields of cudaLaunchConfig_t.
 struct LaunchConfig {
   Extent grid, block;
   std::size_t shared_bytes;
   CUstream stream;
 };
 
-/// What `kernel<<<...>>>` says before its arguments are evaluated, which may launch others.
+/// The parameters of `kernel<<<...>>>`, which come before its arguments are evaluated; the
+/// arguments may launch other kernels.
 struct Configuration {
   Extent grid, block;
   std::size_t shared_bytes;
@@ -61,7 +63,7 @@ Error skip(Streams streams, const char* name, const LaunchConfig* config, const 
 
 Error find_kernel(const void** kernel, const void* function) {
   if (!kernel || !function) return keep(cudaErrorInvalidValue);
-  *kernel = function;  // nothing is known of it but its address
+  *kernel = function;  // only its address is known
   return cudaSuccess;
 }
 
@@ -69,7 +71,7 @@ Error find_kernel(const void** kernel, const void* function) {
 
 CUVMM_EXPORT(unsigned, __cudaPushCallConfiguration, Extent grid, Extent block,
              std::size_t shared_bytes, CUstream stream) {
-  if (t_nested == kMostNested) return 1;  // the launch is left out
+  if (t_nested == kMostNested) return 1;  // the launch is omitted
   t_configurations[t_nested++] = {grid, block, shared_bytes, stream};
   return 0;
 }
@@ -85,7 +87,8 @@ CUVMM_EXPORT(Error, __cudaPopCallConfiguration, Extent* grid, Extent* block,
   return cudaSuccess;
 }
 
-// What launches by a kernel's handle go through, since CUDA 12: its address serves for one.
+// Launches by a kernel's handle use this function since CUDA 12: the function's address serves as
+// the handle.
 CUVMM_EXPORT(Error, __cudaGetKernel, const void** kernel, const void* function) {
   return find_kernel(kernel, function);
 }
@@ -93,8 +96,7 @@ CUVMM_EXPORT(Error, cudaGetKernel, const void** kernel, const void* function) {
   return find_kernel(kernel, function);
 }
 
-// (function, grid, block, arguments, shared bytes, stream); what the kernel would get is not looked
-// at.
+// (function, grid, block, arguments, shared bytes, stream); the kernel's arguments are ignored.
 #define CUVMM_LAUNCH(symbol)                                                                  \
   CUVMM_EXPORT(Error, symbol, const void* function, Extent grid, Extent block, void**,        \
                std::size_t, CUstream stream) {                                                \

@@ -8,7 +8,7 @@ namespace {
 
 CUdeviceptr* out(void** pointer) { return reinterpret_cast<CUdeviceptr*>(pointer); }
 
-// The driver's elements are at most 16 bytes; 4 is the least it takes.
+// The driver accepts elements of 4 to 16 bytes.
 constexpr unsigned kPitchElement = 4;
 
 }  // namespace
@@ -32,7 +32,7 @@ CUVMM_RUNTIME_CALL(cudaMallocPitch, (pointer, pitch, width, height), void** poin
   return ask(driver.cuMemAllocPitch, out(pointer), pitch, width, height, kPitchElement);
 }
 
-// cudaFree(nullptr) does nothing, but it makes the context: programs use it for that.
+// cudaFree(nullptr) frees nothing, but creates the context: programs use it for that.
 CUVMM_RUNTIME_CALL(cudaFree, (pointer), void* pointer) {
   return pointer ? ask(driver.cuMemFree, address(pointer)) : cudaSuccess;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nvcc's start-up code calls before main: kernels and variables are taken note of nowhere, so
-// that a program starts (launch.cc has what becomes of launches).
+// The functions that nvcc's start-up code calls before main. They record no kernel and no variable,
+// so that a program starts (launch.cc has the launches).
 #include "emulator/runtime/calls/call.h"
 
 namespace cuvmm::runtime {

@@ -20,7 +20,7 @@ CUVMM_RUNTIME_CALL(cudaPointerGetAttributes, (out, pointer), PointerAttributes* 
                    const void* pointer) {
   if (!out) return cudaErrorInvalidValue;
   std::memset(static_cast<void*>(out), 0, sizeof *out + kReservedBytes);
-  unsigned type = kUnregistered;  // CUmemorytype: 1 is host, 2 is device, as here
+  unsigned type = kUnregistered;  // CUmemorytype has equal numbers: 1 is host, 2 is device
   int managed = 0;
   CUpointer_attribute attributes[] = {
       CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cudaGetDeviceProperties: a structure that CUDA 12 and 13 lay out differently, written by a table.
+// cudaGetDeviceProperties: a structure whose layout differs between CUDA 12 and 13, written by a
+// table.
 #include <cstring>
 
 #include "emulator/runtime/calls/call.h"
@@ -22,7 +23,7 @@ constexpr Property kProperties[] = {
 #undef CUVMM_PROPERTY
 };
 
-// The same in both: name, UUID and the size of the device's memory.
+// At equal offsets in both: name, UUID and the size of the device's memory.
 constexpr int kNameBytes = 256;
 constexpr int kUuid = 256;
 constexpr int kTotalMemory = 288;
@@ -45,7 +46,7 @@ Error describe(const Driver& driver, int device, unsigned char* out) {
   put(out + kTotalMemory, memory);
   for (const Property& property : kProperties) {
     int value = 0;
-    // What an older driver does not know stays 0.
+    // A property that an older driver does not know stays 0.
     if (property.offset < 0 ||
         ask(driver.cuDeviceGetAttribute, &value, property.attribute, device) != cudaSuccess) {
       continue;
@@ -72,7 +73,7 @@ Error properties(void* out, int device) {
 
 }  // namespace
 
-// Programs of CUDA 12 call the name with _v2; the plain one is CUDA 11's layout there.
+// Programs of CUDA 12 call the name with _v2; the plain name has CUDA 11's layout there.
 #if CUVMM_RUNTIME_MAJOR == 12
 CUVMM_EXPORT(Error, cudaGetDeviceProperties_v2, void* out, int device) {
   return properties(out, device);

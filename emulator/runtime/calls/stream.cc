@@ -15,7 +15,7 @@ CUVMM_RUNTIME_CALL(cudaStreamCreateWithPriority, (stream, flags, priority), CUst
   return ask(driver.cuStreamCreateWithPriority, stream, flags, priority);
 }
 CUVMM_RUNTIME_CALL(cudaStreamDestroy, (stream), CUstream stream) {
-  // Unlike everywhere else, 0 is no stream here.
+  // In this call alone, 0 is not a stream.
   return stream ? ask(driver.cuStreamDestroy, stream) : cudaErrorInvalidResourceHandle;
 }
 CUVMM_RUNTIME_ON_STREAM(cudaStreamSynchronize, ptsz, (stream), CUstream stream) {
@@ -82,7 +82,7 @@ CUVMM_RUNTIME_CALL(cudaEventElapsedTime, (milliseconds, start, end), float* mill
                    CUevent start, CUevent end) {
   return ask(driver.cuEventElapsedTime, milliseconds, start, end);
 }
-// What CUDA 12.8's header calls.
+// CUDA 12.8's header calls this name.
 CUVMM_RUNTIME_CALL(cudaEventElapsedTime_v2, (milliseconds, start, end), float* milliseconds,
                    CUevent start, CUevent end) {
   return ask(driver.cuEventElapsedTime, milliseconds, start, end);
