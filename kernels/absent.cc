@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface of a build without kernels: every image is refused, so that there is nothing to
-// decode or to run.
+// The interface of a build without kernels: every image is refused, so that the emulator has no
+// kernel to decode or to run.
 #include "kernels/kernels.h"
 
 namespace cuvmm::kernels {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An emulator that was built with CUVMM_KERNELS=OFF: memory works; modules and launches are refused, which it says once.
+"""An emulator that was built with CUVMM_KERNELS=OFF: memory works; modules and launches are
+refused, which the emulator reports once.
 
 usage: absent_check.py LIBCUDA_SO_1
 """

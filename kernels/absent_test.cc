@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A build without kernels (CUVMM_KERNELS=OFF), as the emulator meets it.
+// The functions of a build without kernels (CUVMM_KERNELS=OFF), as the emulator calls them.
 #include <gtest/gtest.h>
 
 #include "kernels/kernels.h"

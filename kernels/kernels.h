@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that a libcuda asks of kernels: an image is read, a kernel of it is decoded, a launch
-// runs. No other header of kernels/ is included from outside. A build without kernels (the CMake
-// option CUVMM_KERNELS) has kernels/absent.cc behind it, in which nothing of this succeeds.
+// The functions for kernels that a libcuda calls: read an image, decode a kernel of it, run a
+// launch. No other header of kernels/ is included from outside. A build without kernels (the CMake
+// option CUVMM_KERNELS) implements this header by kernels/absent.cc, where none of these functions
+// succeeds.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +21,18 @@
 
 namespace cuvmm::kernels {
 
-/// Whether this build has kernels.
+/// Whether this build can run kernels.
 bool present();
 
-/// Whether the image has PTX of this kernel, from which it can run.
+/// Whether the image has PTX of this kernel, from which the kernel can run.
 bool has_text(const DeviceCode& code, std::string_view kernel);
 
-/// Decodes all of a kernel for which has_text(). `addresses` says where the module's variables lie.
-/// One instruction that is not known makes the whole kernel one that cannot run.
+/// Decodes a kernel for which has_text() is true. `addresses` gives the addresses of the module's
+/// variables. A kernel with an instruction that the decoder does not know cannot run at all.
 Decoded decode(const DeviceCode& code, std::string_view kernel, const Addresses& addresses);
 
-/// Runs a launch from its first thread to its last. `parameters` are Code::parameter_bytes bytes;
-/// a launch that takes more than `steps` instructions of threads is ended as a fault.
+/// Runs a launch from its first thread to its last. `parameters` has Code::parameter_bytes bytes. A
+/// launch whose threads execute more than `steps` instructions in all ends with a fault.
 Fault run(const Code& code, const Shape& shape, const std::vector<char>& parameters, Memory& memory,
           std::uint64_t steps);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels for tests, on memory that is a vector.
+// Kernels for tests, whose memory is a vector.
 #pragma once
 
 #include <cstring>
@@ -29,7 +29,7 @@ class FlatMemory : public Memory {
   }
 };
 
-/// A module with the kernel `k`, of this body, whose parameter `to` is an address.
+/// A module with the kernel `k` of this body, whose parameter `to` is an address.
 inline std::string module_of(const std::string& body, const std::string& before = "") {
   return ".version 8.3\n.target sm_90\n.address_size 64\n" + before +
          "\n.visible .entry k(.param .u64 to)\n{\n"
@@ -40,7 +40,7 @@ inline std::string module_of(const std::string& body, const std::string& before 
 }
 
 struct Ran {
-  std::string error;  ///< of the text, or an instruction that is not known
+  std::string error;  ///< an error in the text, or an instruction that the decoder does not know
   Fault fault;
   std::vector<char> memory;
 

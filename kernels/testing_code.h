@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device code for tests: no kernel of it would run, but it says what a compiler's says.
+// Device code for tests: no kernel of it could run, but it describes itself as a compiler's does.
 #pragma once
 
 #include <elf.h>
@@ -40,9 +40,9 @@ inline constexpr const char* kPtx = R"(
 }
 )";
 
-/// A cubin with the kernel `add` of 24 registers, 256 bytes of shared memory and two parameters (8
-/// bytes, and 4 behind them), a function that is none, `counter`, which begins as 7, and `table` of
-/// 400 zeros.
+/// A cubin with the kernel `add` of 24 registers, 256 bytes of shared memory and two parameters (of
+/// 8 bytes, then of 4), a function that is no kernel, `counter`, whose initial value is 7, and
+/// `table` of 400 zeros.
 struct Cubin {
   unsigned architecture = 90;
   unsigned char abi = 8;
@@ -81,9 +81,10 @@ struct Cubin {
     const auto text = add_section(".text.add", SHT_PROGBITS, "code", 4);
     const auto set = add_section(".nv.global.init", SHT_PROGBITS, {"\7\0\0\0", 4}, 4);
     const auto zero = add_section(".nv.global", SHT_NOBITS, "", 400);
-    add_section(".nv.shared.add", SHT_NOBITS, "", 1024 + 256);  // with what the driver reserves
+    // Includes the bytes that the driver reserves.
+    add_section(".nv.shared.add", SHT_NOBITS, "", 1024 + 256);
     add_section(".nv.constant3", SHT_PROGBITS, "constant", 8);
-    // Of symbol 2: 24 registers, a frame of 40 bytes.
+    // Records of symbol 2: 24 registers, a frame of 40 bytes.
     constexpr char kInfo[] = "\4\x2f\10\0\2\0\0\0\30\0\0\0\4\x11\10\0\2\0\0\0\50\0\0\0";
     add_section(".nv.info", SHT_PROGBITS, {kInfo, sizeof kInfo - 1}, sizeof kInfo - 1);
     constexpr char kParameters[] =
@@ -128,9 +129,9 @@ struct FatEntry {
   std::uint16_t kind;  ///< 1: PTX, 2: a cubin
   std::uint32_t architecture;
   std::string bytes;
-  std::uint64_t unpacked = 0;  ///< its size before it was compressed; 0: it is not
-  std::uint32_t packed = 0;    ///< how many of its bytes count then
-  std::uint64_t flags = 0;     ///< how it was compressed
+  std::uint64_t unpacked = 0;  ///< bytes before the compression; 0: not compressed
+  std::uint32_t packed = 0;    ///< the number of compressed bytes, if compressed
+  std::uint64_t flags = 0;     ///< the kind of compression
 };
 
 inline std::string fat_binary(const std::vector<FatEntry>& entries) {

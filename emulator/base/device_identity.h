@@ -14,8 +14,8 @@ namespace cuvmm::emulator {
 /// PCI buses as a board with eight GPUs numbers them: domain 0, device 0, each GPU on its own bus.
 inline unsigned pci_bus(int device) {
   const auto n = static_cast<unsigned>(device);
-  return (0x18 + 0x10 * n + n / 16) &
-         0xff;  // the buses of the next sixteen lie between those of the first
+  // The buses of the next sixteen lie between those of the first.
+  return (0x18 + 0x10 * n + n / 16) & 0xff;
 }
 
 inline constexpr int kUuidBytes = 16;

@@ -31,8 +31,8 @@ struct Options {
   /// Instructions of all threads of a launch; the emulator ends a launch that executes more,
   /// because it takes the launch for endless.
   std::uint64_t kernel_steps = 2'000'000'000;
-  std::string
-      error;  ///< one line that says which value was expected; empty when all values are valid
+  /// One line that says which value was expected; empty when all values are valid.
+  std::string error;
 };
 
 /// Reads the environment; a bad value leaves `error` set and must fail cuInit.

@@ -95,8 +95,8 @@ TEST_F(CaptureTest, MemoryOfNodesIsThereFromTheLaunchOn) {
   ASSERT_EQ(launch(executable), CUDA_SUCCESS);
   EXPECT_EQ(byte_at(m.address), 9);
   EXPECT_EQ(byte_at(memory), 9);
-  EXPECT_EQ(launch(executable),
-            CUDA_ERROR_INVALID_VALUE);  // the memory of the first launch is not freed yet
+  // The memory of the first launch is not freed yet.
+  EXPECT_EQ(launch(executable), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(driver()(calls::MemFreeAsync{memory, nullptr}), CUDA_SUCCESS);
   EXPECT_EQ(launch(executable), CUDA_SUCCESS);
   EXPECT_EQ(driver()(calls::MemFreeAsync{memory, nullptr}), CUDA_SUCCESS);
@@ -123,9 +123,8 @@ TEST_F(CaptureTest, AKernelIsANodeAndSkippedAtTheLaunch) {
   });
   EXPECT_EQ(early, "");
   CUgraphExec executable = made();
-  said_on_stderr([&] {
-    EXPECT_EQ(launch(executable), CUDA_SUCCESS);
-  });  // only the first skipped launch is reported on stderr
+  // Only the first skipped launch is reported on stderr.
+  said_on_stderr([&] { EXPECT_EQ(launch(executable), CUDA_SUCCESS); });
 }
 
 TEST_F(CaptureTest, WorkOfAnotherStreamHasToBeJoined) {

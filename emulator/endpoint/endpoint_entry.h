@@ -23,6 +23,7 @@ void add_facts(const Emulator&, const calls::FabricCpyBatchAsync&, Facts&);
 
 // A driver older than the function answers NOT_SUPPORTED. A real older driver lacks the function,
 // but the emulator's exports do not depend on the profile.
+// clang-format off: one line per entry point
 #define CUVMM_OLDER(Name) \
   std::optional<CUresult> quirk(const Emulator&, const calls::Name&, const Facts&);
 CUVMM_OLDER(LogicalEndpointIdReserve)

@@ -169,8 +169,8 @@ TEST_F(EndpointProcess, CopiesReachTheMemoryOfAUnicastEndpoint) {
     CHILD_EXPECT(create_endpoint(id, unicast(1)) == CUDA_SUCCESS);
     const Mapped far = memory_of(1);
     const Mapped near = memory_of(0);
-    CHILD_EXPECT(bind(id, 1, far.handle) ==
-                 CUDA_ERROR_INVALID_VALUE);  // device 1 has not joined yet
+    // A bind needs an earlier query of the endpoint.
+    CHILD_EXPECT(bind(id, 1, far.handle) == CUDA_ERROR_INVALID_VALUE);
     CHILD_EXPECT(query(id) == 1);
     CHILD_EXPECT(bind(id, 1, far.handle) == CUDA_SUCCESS);
     fill(far.address, 0);
@@ -470,8 +470,8 @@ TEST_F(EndpointProcess, NewerHardwareBindsAtMultiplesOf256Bytes) {
     CHILD_EXPECT(bind_at(0, 128) == CUDA_ERROR_INVALID_VALUE);
     CHILD_EXPECT(bind_at(6 * kGranule, 256) == CUDA_ERROR_INVALID_VALUE);  // no granule follows
     CHILD_EXPECT(bind_at(0, 256) == CUDA_SUCCESS);
-    CHILD_EXPECT(bind_at(2 * kGranule, 0) ==
-                 CUDA_ERROR_INVALID_VALUE);  // the granule that the last binding reserves
+    // The granule that the last binding reserves.
+    CHILD_EXPECT(bind_at(2 * kGranule, 0) == CUDA_ERROR_INVALID_VALUE);
     CHILD_EXPECT(bind_at(3 * kGranule, 512) == kErrorMulticastResourceFull);
     CHILD_EXPECT(bind_at(3 * kGranule, 0) == CUDA_SUCCESS);
   });

@@ -17,8 +17,8 @@ namespace cuvmm::emulator {
 
 namespace {
 
-constexpr std::uint64_t kFile =
-    std::uint64_t{1} << 20;  // bytes of a ticket's file; the descriptor plus 1 must not be larger
+// The size in bytes of a ticket's file, which bounds the descriptor plus 1.
+constexpr std::uint64_t kFile = std::uint64_t{1} << 20;
 
 IpcBytes bytes_at(const void* handle) {
   IpcBytes bytes;

@@ -129,8 +129,8 @@ CUresult for_edges(CUgraph handle, const CUgraphNode* from, const CUgraphNode* t
 CUresult add(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
              const CUgraphEdgeData* data, size_t count) noexcept {
   return for_edges(handle, from, to, data, count, [](const Graph&, auto&& edges) -> CUresult {
-    std::vector<GraphNode*>
-        changed;  // nodes whose new edges are removed if a later edge is refused
+    // Nodes whose new edges are removed if a later edge is refused.
+    std::vector<GraphNode*> changed;
     const CUresult result =
         edges([&](GraphNode& on, GraphNode& node, const CUgraphEdgeData& with) -> CUresult {
           const CUresult added = add_dependency(node, on, with);

@@ -30,8 +30,8 @@ class GraphRun {
   CUresult run_node(Emulator& e, const Step& step);
   CUresult enter_condition(Emulator& e, const Step& step);
 
-  const Steps
-      steps_;  ///< a copy, because the graph may be destroyed or changed before the launch is done
+  /// A copy, because the graph may be destroyed or changed before the launch is done.
+  const Steps steps_;
   const bool frees_first_;
   std::vector<Level> levels_{};  ///< the graph, and the bodies in it that are running
   std::size_t done_of_node_ = 0;

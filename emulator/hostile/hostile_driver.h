@@ -14,15 +14,15 @@ namespace cuvmm::emulator {
 struct HostileDriver {
   std::uint64_t seed = 0;
   bool new_addresses = false;  ///< no address range is given out twice
-  bool scattered_addresses =
-      false;                      ///< ranges lie far from each other, at other places in each run
+  /// Ranges lie far from each other, each at a drawn place.
+  bool scattered_addresses = false;
   bool ignores_hints = false;     ///< the hints of cuMemAddressReserve
   bool new_handles = false;       ///< no handle is given out twice
   bool poison = false;            ///< new memory is filled with values that are not zero
   bool high_descriptors = false;  ///< exported descriptors have large numbers
   bool large_granules = false;    ///< memory of devices has a granularity above 2 MiB
-  bool unlike_devices =
-      false;  ///< devices have different amounts of memory, and some pairs are not peers
+  /// Devices have different amounts of memory, and some pairs are not peers.
+  bool unlike_devices = false;
   bool import_addresses = false;  ///< ranges reserved after an import lie elsewhere than before
   bool refusals = false;          ///< allocations and reservations fail now and then
   bool left_contexts = false;     ///< after a call that takes memory, another context is current

@@ -238,8 +238,8 @@ int Physical::export_descriptor() {
   char path[32];
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   const int exported = sys_open(path, O_RDWR | O_CLOEXEC);
-  if (exported < 0)
-    return fcntl(fd, F_DUPFD_CLOEXEC, 0);  // without /proc held_elsewhere() does not see this copy
+  // Without /proc held_elsewhere() does not see this copy.
+  if (exported < 0) return fcntl(fd, F_DUPFD_CLOEXEC, 0);
   exported_ = flock(exported, LOCK_SH | LOCK_NB) == 0 || exported_;
   if (!hostile_driver().high_descriptors) return exported;
   // Programs that store a descriptor's number in eight bits cannot hold this number.

@@ -72,8 +72,8 @@ class Physical {
   char* bytes_ = nullptr;
   bool exported_ = false;
   bool placed_ = false;  ///< bytes_ lies in an address range that another object owns
-  Touched
-      touched_;  ///< spans touched before the memory became a memfd; all other bytes are still zero
+  /// Spans touched before the memory became a memfd; all other bytes are still zero.
+  Touched touched_;
   std::uint64_t id_;
   std::uint64_t charge_ = 0;
   std::uint64_t* account_ = nullptr;

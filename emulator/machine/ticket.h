@@ -70,8 +70,8 @@ struct MemoryHandle {
   std::uint32_t offset = 0;   ///< in the block, of what is opened
   unsigned char key[5] = {};  ///< read when the block is opened anew
   unsigned char unused2[3] = {};
-  unsigned char identity[8] =
-      {};  ///< of the block; a block that is open under this identity is not opened anew
+  /// Identifies the block; a block that is open under this identity is not opened anew.
+  unsigned char identity[8] = {};
   std::uint32_t process = 0;  ///< the process that owns the block
   std::int32_t fd = -1;       ///< that process's descriptor of the file
   unsigned char unused3[8] = {};

@@ -191,8 +191,8 @@ CUresult perform(Emulator& e, const calls::MipmappedArrayGetLevel& call, const F
   shape.Width = level_extent(shape.Width, call.level);
   if (shape.Height > 0) shape.Height = level_extent(shape.Height, call.level);
   if (shape.Depth > 0 && !layers) shape.Depth = level_extent(shape.Depth, call.level);
-  shape.Flags &= ~static_cast<unsigned>(
-      CUDA_ARRAY3D_SPARSE);  // the mipmapped array is sparse, its level is not
+  // The mipmapped array is sparse, its level is not.
+  shape.Flags &= ~static_cast<unsigned>(CUDA_ARRAY3D_SPARSE);
   *call.pLevelArray = whole->level_arrays[call.level] = e.arrays.add(std::move(level));
   return CUDA_SUCCESS;
 }

@@ -26,8 +26,8 @@ bool mapped_for_use(const Emulator& e, Address address) {
 // Whether the program may read the first and the last page, and write them unless `only_read`.
 // Kernels before 5.14 cannot answer: then true.
 bool can_be_locked(Address base, Size size, bool only_read) {
-  constexpr int kPopulateRead = 22,
-                kPopulateWrite = 23;  // newer than many versions of <sys/mman.h>
+  // Newer than many versions of <sys/mman.h>.
+  constexpr int kPopulateRead = 22, kPopulateWrite = 23;
   const auto usable = [](Address at, int how) {
     return madvise(reinterpret_cast<void*>(at / kPage * kPage), kPage, how) == 0;
   };

@@ -42,8 +42,8 @@ int domain_of(const CUmemLocation& place) {
 
 unsigned access_of(const Emulator& e, const Mapping& mapping) {
   const Context* current = e.current_context();
-  if (!current)
-    return 0;  // without a context there is no device that could access the memory (recorded)
+  // Without a context there is no device that could access the memory (recorded).
+  if (!current) return 0;
   const std::uint64_t bit = std::uint64_t{1} << current->device;
   if (mapping.access.write & bit) return CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   return (mapping.access.read & bit) ? unsigned{CU_MEM_ACCESS_FLAGS_PROT_READ} : 0u;

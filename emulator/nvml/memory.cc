@@ -28,8 +28,8 @@ UsedMemory* find_used_memory() {
   void* library = dlopen((path + "libcuda.so.1").c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (!library) return nullptr;
   const auto found = reinterpret_cast<UsedMemory*>(dlsym(library, "cuvmmEmulatorUsedMemory"));
-  dlclose(
-      library);  // releases the reference that this function took; the emulator is never unloaded
+  // Releases the reference that this function took; the emulator is never unloaded.
+  dlclose(library);
   return found;
 }
 

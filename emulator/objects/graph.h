@@ -38,11 +38,11 @@ struct GraphNode {
                CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEM_FREE_NODE_PARAMS, CUDA_CONDITIONAL_NODE_PARAMS,
                std::shared_ptr<const KernelParams>>
       params{};
-  std::map<int, CUlaunchAttributeValue>
-      attributes{};                      ///< attributes of a kernel that the program set
+  /// Attributes of a kernel that the program set.
+  std::map<int, CUlaunchAttributeValue> attributes{};
   std::shared_ptr<NodeMemory> memory{};  ///< of an allocation node
-  std::vector<CUgraph>
-      bodies{};  ///< the child graph, or the graphs of a condition; the node owns them
+  /// The child graph, or the graphs of a condition; the node owns them.
+  std::vector<CUgraph> bodies{};
   const GraphNode* original = nullptr;  ///< the node that this node is a copy of, in a cloned graph
 
   CUgraphNode handle() { return reinterpret_cast<CUgraphNode>(this); }

@@ -40,8 +40,8 @@ void Modules::forget(const Module& module) {
 
 bool Modules::unload(CUmodule handle) {
   const Module* module = find(handle);
-  if (!module || module->image->library)
-    return false;  // the module of a library ends with the library
+  // The module of a library ends with the library.
+  if (!module || module->image->library) return false;
   free_variables(*module);
   forget(*module);
   return true;

@@ -11,8 +11,8 @@ namespace cuvmm::emulator {
 namespace {
 
 constexpr std::uint64_t kPollsPerWork = 8;
-constexpr std::uint64_t kCallsPerWork =
-    4;  ///< calls per piece of work that the seed runs, on average
+/// Calls per piece of work that the seed runs, on average.
+constexpr std::uint64_t kCallsPerWork = 4;
 constexpr std::size_t kMostQueued = 4096;  ///< a driver's queues are finite too
 
 // Makes a context current for the lifetime of this object.

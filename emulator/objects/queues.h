@@ -106,8 +106,8 @@ class Queues {
     Lane::Kind kind = Lane::Kind::kLegacy;
     WorkId last = 0;    ///< the last item that the stream itself has to do
     WorkId legacy = 0;  ///< the item of the legacy stream that `last` comes after
-    Held
-        held{};  ///< the last record that comes after later work of the legacy stream than `legacy`
+    /// The last record that comes after later work of the legacy stream than `legacy`.
+    Held held{};
   };
   struct Item {
     Work work;

@@ -212,8 +212,8 @@ TEST_F(ExternalMemory, AContextTakesItsBuffersWithIt) {
 }
 
 TEST_F(ExternalMemory, NoDescriptorAndNoAddressLeaks) {
-  std::size_t left = 0,
-              total = 0;  // cuMemGetInfo ends the memory that descriptors of earlier tests held
+  // cuMemGetInfo ends the memory that descriptors of earlier tests held.
+  std::size_t left = 0, total = 0;
   ASSERT_EQ(driver()(calls::MemGetInfo{&left, &total}), CUDA_SUCCESS);
   const int before = dup(0);
   close(before);

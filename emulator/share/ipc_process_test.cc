@@ -181,8 +181,8 @@ CUresult answer_to_changed(std::size_t byte, bool open_already) {
 
 void expect_changed_bytes(const CUipcMemHandle& handle, CUdeviceptr opened) {
   for (std::size_t i = 0; i < sizeof handle; ++i) {
-    if (i == 30 || i == 31)
-      continue;  // the offset lies after the block: an H200 gives out an address that faults
+    // The offset lies after the block: an H200 gives out an address that faults.
+    if (i == 30 || i == 31) continue;
     CUipcMemHandle changed = handle;
     changed.reserved[i] = static_cast<char>(changed.reserved[i] ^ 0x20);
     CUdeviceptr q = 0;

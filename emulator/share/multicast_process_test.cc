@@ -161,8 +161,8 @@ TEST_F(MulticastProcesses, AProcessThatDiesTakesItsMemoryOutOfTheTeam) {
         for (int tries = 0; tries < 500 && fill(self.all, 4) == CUDA_SUCCESS; ++tries) usleep(1000);
         CHILD_EXPECT(fill(self.all, 4) == CUDA_ERROR_INVALID_VALUE);
         CHILD_EXPECT(byte_at(self.own) == 3);
-        CHILD_EXPECT(add(self.object, 1) ==
-                     CUDA_ERROR_INVALID_VALUE);  // the ended process's device is still a member
+        // The ended process's device is still a member.
+        CHILD_EXPECT(add(self.object, 1) == CUDA_ERROR_INVALID_VALUE);
         // A living process may bind other memory for that device.
         const Handle instead = create(kGranule, properties(1, 1));
         CHILD_EXPECT(bind(self.object, instead) == CUDA_SUCCESS);

@@ -70,8 +70,8 @@ TEST_F(Share, WhatIsNoExportIsUnknown) {
 }
 
 TEST_F(Share, NoDescriptorLeaks) {
-  std::size_t free = 0,
-              total = 0;  // cuMemGetInfo ends the memory that descriptors of earlier tests held
+  // cuMemGetInfo ends the memory that descriptors of earlier tests held.
+  std::size_t free = 0, total = 0;
   ASSERT_EQ(driver()(calls::MemGetInfo{&free, &total}), CUDA_SUCCESS);
   const int before = dup(0);
   close(before);

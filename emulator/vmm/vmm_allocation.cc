@@ -89,8 +89,8 @@ CUresult perform(Emulator& e, const calls::MemRetainAllocationHandle& call, cons
 CUresult perform(Emulator& e, const calls::MemGetAllocationPropertiesFromHandle& call, const Facts&,
                  const Retired&) {
   if (!call.prop) return CUDA_ERROR_INVALID_VALUE;
-  if (e.teams.contains(call.handle))
-    return CUDA_ERROR_NOT_SUPPORTED;  // a multicast object is not memory
+  // A multicast object is not memory.
+  if (e.teams.contains(call.handle)) return CUDA_ERROR_NOT_SUPPORTED;
   if (const Physical* found = e.physical.find(call.handle)) {
     *call.prop = told(e.profile, found->prop());
     return CUDA_SUCCESS;

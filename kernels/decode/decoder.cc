@@ -13,9 +13,11 @@ namespace cuvmm::kernels {
 namespace {
 
 constexpr std::size_t kMostInstructions = 1 << 20;
-constexpr std::uint64_t kMostShared = 228 << 10, kMostLocal = 512 << 10;  // bytes, as of GPUs
+// The limits of GPUs, in bytes.
+constexpr std::uint64_t kMostShared = 228 << 10, kMostLocal = 512 << 10;
 constexpr std::size_t kMostSlots = 1 << 16;
-constexpr std::size_t kDeepest = 64, kMostExpansions = 1 << 14;  // of calls
+// Limits of inlined calls: depth, number.
+constexpr std::size_t kDeepest = 64, kMostExpansions = 1 << 14;
 
 class Decoder {
  public:
@@ -58,9 +60,9 @@ class Decoder {
     code_->opcodes.emplace_back(opcode);
   }
 
-  // `target` of branches is a label until all is decoded.
+  // The `target` of a branch is a label until all instructions are decoded.
   void finish() {
-    emit({.flow = Flow::kExit}, "ret");  // behind the last one
+    emit({.flow = Flow::kExit}, "ret");  // after the last instruction
     names_.finish();
     const auto resolve = [&](std::uint32_t& label) { label = places_[label]; };
     for (Instruction& i : code_->instructions) {
@@ -78,7 +80,7 @@ class Decoder {
     places_[label] = static_cast<std::uint32_t>(code_->instructions.size());
   }
 
-  // Labels are known in all of their scope, also before them.
+  // Enters a scope with all of its labels, because a branch may come before its label.
   void enter_scope(const Function& function, std::size_t from) {
     int depth = 0;
     for (std::size_t i = from; i < function.statements.size() && depth >= 0; ++i) {
@@ -93,7 +95,7 @@ class Decoder {
   void body(const Function& function, std::size_t depth) {
     active_.push_back(&function);
     enter_scope(function, 0);
-    names_.declare_label("");  // its end
+    names_.declare_label("");  // the label of the function's end
     const std::uint32_t end = *names_.label("");
     places_.resize(names_.labels());
     for (std::size_t i = 0; i < function.statements.size() && why_.empty(); ++i) {
@@ -193,7 +195,7 @@ class Decoder {
     code_->tables.push_back(std::move(table));
   }
 
-  // call (returned), function, (arguments); of which the lists may be missing.
+  // Decodes call (returned), function, (arguments); either list may be missing.
   void call(Site& site, std::size_t depth) {
     site.modifiers.take("uni");
     const auto& operands = site.statement.operands;
@@ -234,7 +236,7 @@ class Decoder {
     return symbol.address;
   }
 
-  // The places of arguments go into the instruction.
+  // Writes the addresses of the arguments into the instruction.
   void special(Site& site, bool print, const std::vector<Operand>& returned,
                const std::vector<Operand>& arguments) {
     const std::size_t needed = print ? 2 : 4;
@@ -247,7 +249,8 @@ class Decoder {
     site.out.run = print ? run_print : run_assert_failed;
   }
 
-  // The function's body takes the place of the call; its parameters are the caller's variables.
+  // Replaces the call by the function's body; the function's parameters become variables of the
+  // caller.
   void expand(Site& site, const Function& function, const std::vector<Operand>& returned,
               const std::vector<Operand>& arguments, std::size_t depth) {
     std::vector<std::pair<std::string_view, Symbol>> bound;
@@ -265,7 +268,7 @@ class Decoder {
     bind(function.returned, returned);
     bind(function.parameters, arguments);
     if (!site.why().empty()) return accept(site);
-    if (site.out.guard != 0) {  // the others go around it
+    if (site.out.guard != 0) {  // lanes whose guard is false branch around the body
       names_.declare_label("@");
       Instruction around = site.out;
       around.flow = Flow::kBranch;
@@ -287,7 +290,7 @@ class Decoder {
   std::shared_ptr<Code> code_;
   Names names_;
   std::vector<const Function*> active_;
-  std::vector<std::uint32_t> places_;  ///< of labels, by number
+  std::vector<std::uint32_t> places_;  ///< positions of labels, by label number
   std::map<std::string_view, const Statement*> tables_;
   std::size_t expansions_ = 0;
   std::string why_;

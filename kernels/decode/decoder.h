@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the text of a kernel to code that runs.
+// Decodes the text of a kernel to code that runs.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@
 
 namespace cuvmm::kernels {
 
-/// All of a kernel, with the functions that it calls inside of it. What one instruction of it is
-/// not known for, does not run at all.
+/// Decodes a kernel, with the functions that it calls inlined. A kernel with an instruction that
+/// the decoder does not know is refused as a whole.
 Decoded decode(const Module& module, const Function& kernel, const Addresses& addresses);
 
-/// Where the parameters are in what a launch passes.
+/// The offsets of the parameters in the bytes that a launch passes.
 std::vector<Slot> layout(const std::vector<Variable>& parameters);
 
 }  // namespace cuvmm::kernels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of an image of device code, whose length the program may not have said.
+// The bytes of an image of device code, whose length the program need not give.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,13 @@ class CodeBytes {
  public:
   static constexpr std::size_t kUnknown = SIZE_MAX;
 
-  /// `size`: bytes; kUnknown: up to where memory can be read.
+  /// `size`: bytes; kUnknown: the image ends where memory cannot be read any more.
   CodeBytes(const char* bytes, std::size_t size) : bytes_(bytes), size_(size) {}
 
   bool bounded() const { return size_ != kUnknown; }
   /// Whether [offset, offset + size) belongs to the image. An image of unknown size is taken to
-  /// reach as far as memory can be read without a gap: what lies behind a gap is another object's.
+  /// reach as far as memory can be read without a gap: memory after a gap belongs to another
+  /// object.
   bool inside(std::uint64_t offset, std::uint64_t size) const {
     if (bounded()) return offset <= size_ && size <= size_ - offset;
     if (offset > UINT64_MAX - size) return false;
@@ -30,7 +31,7 @@ class CodeBytes {
     readable_ = end;
     return true;
   }
-  /// What is inside().
+  /// The bytes of a range that is inside().
   std::string_view part(std::uint64_t offset, std::uint64_t size) const {
     return {bytes_ + offset, size};
   }
@@ -40,7 +41,7 @@ class CodeBytes {
     std::memcpy(&value, bytes_ + offset, sizeof value);
     return value;
   }
-  /// Up to its end, or to the first 0.
+  /// The text up to the image's end, or to the first 0.
   std::string_view text() const {
     return {bytes_, bounded() ? strnlen(bytes_, size_) : readable_length(bytes_)};
   }
@@ -48,7 +49,8 @@ class CodeBytes {
  private:
   const char* bytes_;
   std::size_t size_;
-  mutable std::uint64_t readable_ = 0;  // of an unknown size: the bytes known to be readable
+  // For an unknown size: the number of bytes known to be readable.
+  mutable std::uint64_t readable_ = 0;
 };
 
 }  // namespace cuvmm::kernels

@@ -20,8 +20,10 @@ const Part* named(const std::vector<Part>& all, std::string_view name) {
   return found == all.end() ? nullptr : &*found;
 }
 
-// A fat binary: a header, and entries each with a header of its own. Positions of what is used.
-constexpr std::uint32_t kWrapperMagic = 0x466243b1;  // what nvcc puts into a program
+// A fat binary: a header, then entries, each with a header. The constants are positions of the
+// fields that are read.
+// The magic number of the structure that nvcc puts into a program.
+constexpr std::uint32_t kWrapperMagic = 0x466243b1;
 constexpr std::size_t kWrapperData = 8;
 constexpr std::uint32_t kFatMagic = 0xba55ed50;
 constexpr std::size_t kFatHeaderSize = 6, kFatSize = 8, kFatLeast = 16;
@@ -34,13 +36,13 @@ constexpr std::uint64_t kLz4Flag = 0x2000, kZstdFlag = 0x8000;
 /// One entry of a fat binary.
 struct Part {
   std::string_view bytes;
-  int arch = -1;  ///< -1: there is none
+  int arch = -1;  ///< -1: the object holds no entry
   std::uint64_t flags = 0;
-  std::uint64_t unpacked = 0;  ///< its size before it was packed; 0: it is not
+  std::uint64_t unpacked = 0;  ///< bytes after unpacking; 0: the entry is not packed
 };
 
-// What was packed is put into `room`. Nothing where it was packed in a way that is not known, or is
-// broken.
+// The entry's bytes, unpacked into `room` where the entry is packed. Nothing where the entry is
+// broken or packed in an unknown way.
 std::optional<std::string_view> contents(const Part& part, std::string& room) {
   if (part.arch < 0) return {};
   if (part.unpacked == 0) return part.bytes;
@@ -59,7 +61,7 @@ Part part_of(const CodeBytes& image, std::uint64_t entry, std::size_t own, std::
   part.arch = static_cast<int>(image.at<std::uint32_t>(entry + kEntryArch));
   part.flags = image.at<std::uint64_t>(entry + kEntryFlags);
   part.unpacked = image.at<std::uint64_t>(entry + kEntryUnpacked);
-  // What is packed has an end of its own, before that of the entry.
+  // The packed bytes have their own length, which is less than the entry's.
   const std::uint64_t packed = image.at<std::uint32_t>(entry + kEntryPacked);
   const bool shorter = part.unpacked != 0 && packed != 0 && packed < payload;
   part.bytes = image.part(entry + own, shorter ? packed : payload);
@@ -68,7 +70,7 @@ Part part_of(const CodeBytes& image, std::uint64_t entry, std::size_t own, std::
 
 bool runs_on(int arch, Capability gpu) { return arch / 10 == gpu.major && arch % 10 <= gpu.minor; }
 
-// The best cubin for the GPU, else its newest PTX.
+// Reads the best cubin for the GPU, else its newest PTX.
 CUresult read_fat(const CodeBytes& image, Capability gpu, DeviceCode& code) {
   if (!image.inside(0, kFatLeast)) return CUDA_ERROR_INVALID_IMAGE;
   const std::size_t header = image.at<std::uint16_t>(kFatHeaderSize);
@@ -105,7 +107,7 @@ CUresult read_fat(const CodeBytes& image, Capability gpu, DeviceCode& code) {
     code.hidden = true;
     return CUDA_SUCCESS;
   }
-  // A cubin says the most of its kernels; only PTX can be run.
+  // A cubin describes its kernels best; only PTX can be run.
   if (DeviceCode other; ptx && read_ptx(text, other) == CUDA_SUCCESS) {
     code.ptx = std::move(other.ptx);
   }
@@ -123,7 +125,7 @@ const VariableCode* DeviceCode::variable(std::string_view name) const {
 CUresult read_device_code(const CodeBytes& image, Capability gpu, DeviceCode& code) {
   constexpr std::size_t kMagic = 4;
   if (!image.inside(0, 1)) return CUDA_ERROR_INVALID_IMAGE;
-  // Text may be shorter than a magic number, and end where memory does.
+  // A text may be shorter than a magic number, and may end at the end of readable memory.
   const std::string_view text = image.text();
   if (text.size() < kMagic) return CUDA_ERROR_INVALID_IMAGE;
   const auto magic = image.at<std::uint32_t>(0);

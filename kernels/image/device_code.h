@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an image of device code says of itself: the names of its kernels, the sizes of its
-// variables.
+// The contents of an image of device code: the names and needs of its kernels, and its variables.
 #pragma once
 
 #include <cuda.h>
@@ -20,25 +19,25 @@ namespace cuvmm::kernels {
 struct Module;
 
 struct Parameter {
-  std::size_t offset = 0, size = 0;  ///< bytes, in what a launch passes
+  std::size_t offset = 0, size = 0;  ///< bytes, in the parameters that a launch passes
 };
 
 struct KernelCode {
   std::string name;
-  int registers = 0;     ///< of each thread; 0 where only a compiler could tell
-  int shared_bytes = 0;  ///< static
-  int local_bytes = 0;   ///< of each thread
+  int registers = 0;     ///< of each thread; 0 where only a compiler could tell the number
+  int shared_bytes = 0;  ///< static shared memory of a block, in bytes
+  int local_bytes = 0;   ///< of each thread, in bytes
   int constant_bytes = 0;
-  /// Nothing where the image does not say.
+  /// Nothing where the image does not describe the parameters.
   std::optional<std::vector<Parameter>> parameters{};
 };
 
 struct VariableCode {
   std::string name;
   std::size_t size = 0;
-  std::string contents;  ///< what it begins with; zeros follow
+  std::string contents;  ///< the initial bytes; zeros follow
   bool constant = false;
-  /// Addresses of variables in what it begins with.
+  /// The addresses of other variables in the initial bytes.
   struct Reference {
     std::size_t offset = 0;
     std::string name;
@@ -50,27 +49,27 @@ struct VariableCode {
 struct DeviceCode {
   std::vector<KernelCode> kernels;
   std::vector<VariableCode> variables;
-  /// A part cannot be unpacked: any name may be that of a kernel.
+  /// A part of the image cannot be unpacked, so any name may be a kernel's.
   bool hidden = false;
-  /// What kernels can be run from; null: there is no PTX, or it cannot be unpacked.
+  /// The PTX that kernels can run from; null: the image has none, or it cannot be unpacked.
   std::shared_ptr<const Module> ptx;
-  std::string error{};  ///< what is wrong with PTX, and where
+  std::string error{};  ///< the first error in the PTX, with its place
 
   const KernelCode* kernel(std::string_view name) const;
   const VariableCode* variable(std::string_view name) const;
 };
 
-/// The GPU that code is looked for.
+/// The compute capability of the GPU that code is chosen for.
 struct Capability {
   int major = 0, minor = 0;
 };
 
-/// Reads a cubin, a fat binary or PTX text; of an unknown size, they are believed as far as memory
-/// can be read. INVALID_IMAGE for what is none of them, NO_BINARY_FOR_GPU where nothing in it is
-/// for `gpu`, INVALID_PTX, and `code.error`, for PTX that breaks its grammar.
+/// Reads a cubin, a fat binary or PTX text. Sizes in an image of unknown size are trusted as far as
+/// memory can be read. INVALID_IMAGE for other bytes; NO_BINARY_FOR_GPU where no part of the image
+/// is for `gpu`; INVALID_PTX, with the reason in `code.error`, for PTX that breaks its grammar.
 CUresult read_device_code(const CodeBytes& image, Capability gpu, DeviceCode& code);
 
-/// The parts of read_device_code().
+/// The readers that read_device_code() calls.
 CUresult read_cubin(const CodeBytes& image, Capability gpu, DeviceCode& code);
 CUresult read_ptx(std::string_view text, DeviceCode& code);
 

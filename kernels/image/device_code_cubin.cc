@@ -15,15 +15,17 @@ namespace cuvmm::kernels {
 namespace {
 
 constexpr Elf64_Half kMachine = 190;  // EM_CUDA
-constexpr unsigned char kOldAbi = 7;  // to CUDA 12: the architecture is the lowest byte
+constexpr unsigned char kOldAbi = 7;  // the ABI up to CUDA 12: the architecture is the lowest byte
 constexpr std::string_view kConstants = ".nv.constant3";
-constexpr unsigned char kEntryPoint = 0x10;  // in st_other: a kernel, no function that one calls
-// A record of .nv.info with a size, and what it tells.
+// In st_other: a kernel, not a function that code calls.
+constexpr unsigned char kEntryPoint = 0x10;
+// The first byte of a record of .nv.info with a size, and the subjects of records that are read.
 constexpr std::uint8_t kSized = 4, kRegisterCount = 0x2f, kFrameSize = 0x11, kParameter = 0x17;
-// From compute capability 9.0 on, the driver has this much of each block's shared memory.
+// From compute capability 9.0 on, the driver reserves this many bytes of each block's shared
+// memory.
 constexpr int kReservedShared = 1 << 10;
 
-/// The file, of which nothing is read outside of it.
+/// The ELF file; every read is checked to lie inside it.
 class Elf {
  public:
   explicit Elf(const CodeBytes& file) : file_(file) {}
@@ -49,11 +51,11 @@ class Elf {
     if (index >= header_.e_shnum) return {};
     return file_.at<Elf64_Shdr>(header_.e_shoff + index * sizeof(Elf64_Shdr));
   }
-  /// The bytes of a section; empty for one that has none in the file.
+  /// The bytes of a section; empty for a section without bytes in the file.
   std::string_view contents(const Elf64_Shdr& section) const {
     return contents(section, 0, section.sh_size);
   }
-  /// Those of its bytes, from `at` on, that are in the file; empty where none are.
+  /// The bytes of a section from `at` on that are in the file; empty where none is.
   std::string_view contents(const Elf64_Shdr& section, std::uint64_t at, std::uint64_t size) const {
     if (section.sh_type == SHT_NOBITS || at >= section.sh_size) return {};
     size = std::min(size, section.sh_size - at);
@@ -71,10 +73,10 @@ class Elf {
  private:
   CodeBytes file_;
   Elf64_Ehdr header_{};
-  std::string_view names_;  ///< of sections
+  std::string_view names_;  ///< names of sections
 };
 
-// The records with a size: body(what it tells, its bytes).
+// Runs body(subject, bytes) for each record with a size.
 template <class Body>
 void for_each_record(std::string_view records, Body&& body) {
   constexpr std::size_t kHead = 4;
@@ -88,7 +90,7 @@ void for_each_record(std::string_view records, Body&& body) {
   }
 }
 
-// One number of each kernel, by its symbol.
+// The number that records of this subject give, by the kernel's symbol.
 std::map<std::uint32_t, int> numbers(std::string_view records, std::uint8_t subject) {
   std::map<std::uint32_t, int> found;
   for_each_record(records, [&](std::uint8_t what, std::string_view bytes) {
@@ -100,7 +102,7 @@ std::map<std::uint32_t, int> numbers(std::string_view records, std::uint8_t subj
   return found;
 }
 
-// The parameters of one kernel, in order; the records come in another one.
+// The parameters of a kernel in order; the records have another order.
 std::vector<Parameter> parameters(std::string_view records) {
   std::map<std::uint16_t, Parameter> found;
   for_each_record(records, [&](std::uint8_t what, std::string_view bytes) {
@@ -109,7 +111,7 @@ std::vector<Parameter> parameters(std::string_view records) {
       std::uint16_t ordinal, offset;
       std::uint32_t flags;
     } record;
-    constexpr unsigned kSizeAt = 18;  // the bit of `flags` where it begins
+    constexpr unsigned kSizeAt = 18;  // the bit of `flags` at which the size begins
     if (what != kParameter || bytes.size() != sizeof record) return;
     std::memcpy(&record, bytes.data(), sizeof record);
     found[record.ordinal] = {record.offset, record.flags >> kSizeAt};
@@ -123,7 +125,7 @@ struct Parts {
   std::string_view symbols, strings;
   std::map<std::uint32_t, int> registers, frames;
   int constant_bytes = 0;
-  std::map<std::string, int, std::less<>> shared;  // by kernel, as the next
+  std::map<std::string, int, std::less<>> shared;  // by kernel, like the next maps
   std::map<std::string, std::vector<Parameter>, std::less<>> parameters;
 };
 

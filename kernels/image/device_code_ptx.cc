@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX: what is known of its kernels and variables before any of it runs.
+// PTX: the properties of its kernels and variables that are known before a kernel runs.
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
@@ -12,7 +12,7 @@ namespace cuvmm::kernels {
 
 namespace {
 
-// What the variables of a body take in a space.
+// The bytes that the variables of a body need in a space.
 int bytes_in(const Function& function, Space space) {
   std::uint64_t sum = 0;
   for (const Variable& each : function.variables) {
@@ -33,13 +33,13 @@ void add_kernel(const Function& function, DeviceCode& code) {
   code.kernels.push_back(std::move(kernel));
 }
 
-// `known`: the names of those that were added.
+// `known`: the names of the variables added so far.
 void add_variable(const Variable& variable, std::unordered_set<std::string_view>& known,
                   DeviceCode& code) {
   const bool constant = variable.space == Space::kConst;
   const std::string name(variable.name);
   if (variable.is_extern || (!constant && variable.space != Space::kGlobal)) return;
-  if (!known.insert(variable.name).second) return;  // declared, and defined
+  if (!known.insert(variable.name).second) return;  // a variable may be declared and defined
   VariableCode made{name, variable.size, variable.contents, constant};
   for (const Reference& each : variable.references) {
     made.references.push_back({each.offset, each.name, each.addend});
@@ -47,9 +47,9 @@ void add_variable(const Variable& variable, std::unordered_set<std::string_view>
   code.variables.push_back(std::move(made));
 }
 
-// A kernel with more parameters than any launch can pass; null: there is none.
+// A kernel with more parameters than any launch can pass; null: no kernel has so many.
 const Function* takes_too_much(const Module& module) {
-  constexpr std::uint64_t kMost = 32764;  // from CUDA 12.1 and PTX 8.1 on; 4 KiB before
+  constexpr std::uint64_t kMost = 32764;  // bytes, from CUDA 12.1 and PTX 8.1 on; 4 KiB before
   const auto large = std::ranges::find_if(module.functions, [](const Function& each) {
     const std::vector<Slot> slots = layout(each.parameters);
     return each.entry && !slots.empty() && slots.back().offset + slots.back().size > kMost;

@@ -51,7 +51,7 @@ TEST(DeviceCodeTest, NothingIsReadOutsideOfAFile) {
   for (std::size_t size = 0; size < whole.size(); ++size) {
     const std::string part(whole, 0, size);
     DeviceCode code;
-    read(part, code);  // sanitizers look on
+    read(part, code);  // sanitizers check the accesses
   }
   std::string wrong = whole;
   for (std::size_t i = 0; i < wrong.size(); ++i) {
@@ -62,7 +62,7 @@ TEST(DeviceCodeTest, NothingIsReadOutsideOfAFile) {
   }
 }
 
-/// An image whose size nobody says, with nothing behind it that can be read.
+/// An image of unknown size, followed by memory that cannot be read.
 class AtTheEnd {
  public:
   explicit AtTheEnd(const std::string& image) : size_((image.size() / kPage + 2) * kPage) {

@@ -15,13 +15,14 @@ namespace cuvmm::kernels {
 
 namespace {
 
-// Where process_vm_readv() is forbidden. It takes memory without access for readable.
+// Used where process_vm_readv() is forbidden. It counts mapped memory without read access as
+// readable.
 bool is_mapped(std::uintptr_t page) {
   unsigned char resident = 0;
   return mincore(reinterpret_cast<void*>(page), kPage, &resident) == 0 || errno != ENOMEM;
 }
 
-// One byte of each of `count` pages.
+// Whether a byte of each of `count` pages can be read.
 bool can_read(const iovec* pages, std::size_t count) {
   char bytes[64];
   const iovec here{bytes, count};

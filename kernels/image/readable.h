@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far memory can be read of which the program did not say where it ends.
+// How far memory can be read whose end the program did not give.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace cuvmm::kernels {
 
-/// Whether this process can read [at, at + size). The kernel is asked for a byte of each page,
-/// which brings pages of files in: ask about what is read anyway.
+/// Whether this process can read [at, at + size). The kernel reads a byte of each page, which loads
+/// pages of files: call this only for memory that is read anyway.
 bool is_readable(const char* at, std::uint64_t size);
 
-/// As strlen(), but never past what can be read.
+/// The length of a text as strlen() gives it, but never past readable memory.
 std::size_t readable_length(const char* text);
 
 }  // namespace cuvmm::kernels

@@ -8,7 +8,8 @@
 #include <limits>
 #include <memory>
 
-// libzstd calls these where somebody defines them. Defined here, they are not the program's.
+// libzstd calls these functions where a program defines them. They are defined here, so that it
+// does not call the program's.
 extern "C" unsigned long long ZSTD_trace_decompress_begin(const void* context);
 extern "C" void ZSTD_trace_decompress_end(unsigned long long trace, const void* context);
 unsigned long long ZSTD_trace_decompress_begin(const void*) { return 0; }
@@ -21,7 +22,7 @@ namespace cuvmm::kernels {
 
 namespace {
 
-// Not a string from the start: one would fill all of a size that the image may only pretend.
+// Not a std::string, because it would write to every byte of a size that the image may only claim.
 std::unique_ptr<char[]> room_for(std::size_t size) {
   return std::unique_ptr<char[]>(new char[size]);
 }
@@ -40,7 +41,7 @@ std::optional<std::string> unpack_lz4(std::string_view packed, std::size_t size)
 }
 
 std::optional<std::string> unpack_zstd(std::string_view packed, std::size_t size) {
-  // What lies behind the frame is padding.
+  // Bytes after the frame are padding.
   const std::size_t frame = ZSTD_findFrameCompressedSize(packed.data(), packed.size());
   if (ZSTD_isError(frame)) return {};
   const auto room = room_for(size);
@@ -48,7 +49,7 @@ std::optional<std::string> unpack_zstd(std::string_view packed, std::size_t size
   return std::string(room.get(), size);
 }
 
-#else  // this build has no such libraries
+#else  // the build found no static archives of these libraries
 
 std::optional<std::string> unpack_lz4(std::string_view, std::size_t) { return {}; }
 std::optional<std::string> unpack_zstd(std::string_view, std::size_t) { return {}; }

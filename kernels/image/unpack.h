@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unpacks what nvcc puts into fat binaries, blocks of LZ4 and frames of Zstandard, by liblz4 and
-// libzstd. The bytes are not trusted.
+// Unpacks the packed entries of nvcc's fat binaries, which are blocks of LZ4 or frames of
+// Zstandard, by liblz4 and libzstd. The bytes are not trusted.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace cuvmm::kernels {
 
-/// Nothing, unless `packed` is whole and yields exactly `size` bytes; nor in a build that found no
-/// static archives of the two libraries (cmake/Dependencies.cmake).
+/// Nothing, unless `packed` is complete and unpacks to exactly `size` bytes; nothing in a build
+/// without static archives of the two libraries (cmake/Dependencies.cmake).
 std::optional<std::string> unpack_lz4(std::string_view packed, std::size_t size);
 std::optional<std::string> unpack_zstd(std::string_view packed, std::size_t size);
 

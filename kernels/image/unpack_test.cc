@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of kernels/testdata, as lz4 (a block of `lz4 -l -9`) and zstd (-19 --check) pack
-// them; and what is left of that once bytes are missing, or wrong.
+// The kernels of kernels/testdata, packed by lz4 (a block of `lz4 -l -9`) and zstd (-19 --check);
+// and the results for packed bytes that are cut off or wrong.
 #include "kernels/image/unpack.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::string file(const std::string& name) {
 struct Way {
   const char* suffix;
   std::optional<std::string> (*unpack)(std::string_view, std::size_t);
-  std::uint64_t flag;  ///< of an entry of a fat binary
+  std::uint64_t flag;  ///< the flag in the entry of a fat binary
 };
 
 class Unpack : public ::testing::TestWithParam<Way> {
@@ -48,13 +48,14 @@ TEST_P(Unpack, RefusesAnotherSize) {
 }
 
 TEST_P(Unpack, RefusesWhatIsCutOff) {
-  constexpr std::size_t kChecksum = 4;  // nobody reads it
+  constexpr std::size_t kChecksum = 4;  // bytes, which the unpacker ignores
   for (std::size_t size = 0; size + kChecksum < packed_.size(); size += 5) {
     EXPECT_FALSE(unpack(std::string_view(packed_).substr(0, size))) << size;
   }
 }
 
-// Some yield other text. None reads or writes outside of its bytes: the sanitizers look.
+// Some wrong bytes unpack to another text. No call may read or write outside of its bytes;
+// sanitizers check that.
 TEST_P(Unpack, SurvivesWrongBytes) {
   std::size_t refused = 0;
   for (std::size_t at = 0; at < packed_.size(); at += 5) {
@@ -87,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, Unpack,
                                            Way{".zst", unpack_zstd, 0x8011}));
 
 TEST(Unpack, OneByteManyTimes) {
-  // A frame of one block that repeats its byte.
+  // A frame whose single block repeats a byte.
   const std::string frame("\x28\xb5\x2f\xfd\x20\x64\x23\x03\x00\x61", 10);
   const auto found = unpack_zstd(frame, 100);
   ASSERT_TRUE(found);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an opcode is qualified by: `add.rn.ftz.f32`.
+// The modifiers of an opcode, such as those of `add.rn.ftz.f32`.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace cuvmm::kernels {
 
-/// Each is taken by who understands it; what is left at the end nobody knows.
+/// A decoder takes each modifier that it understands; the modifiers left at the end are unknown.
 class Modifiers {
  public:
   explicit Modifiers(std::string_view opcode) {
@@ -32,7 +32,7 @@ class Modifiers {
     }
     return false;
   }
-  /// The first of those left that begins so; empty: none does.
+  /// Takes the first modifier left that begins with `with`; empty: none does.
   std::string_view take_beginning(std::string_view with) {
     for (auto at = left_.begin(); at != left_.end(); ++at) {
       if (!at->starts_with(with)) continue;
@@ -42,7 +42,7 @@ class Modifiers {
     }
     return {};
   }
-  /// The first type that is left; kNone where there is none.
+  /// Takes the first modifier left that is a type; kNone where none is.
   Type take_type() {
     for (auto at = left_.begin(); at != left_.end(); ++at) {
       if (const Type type = type_named(*at); type != Type::kNone) {
@@ -61,7 +61,8 @@ class Modifiers {
     }
     return Space::kNone;
   }
-  /// The index in `names` of the first that is one of them; `otherwise` where none is.
+  /// Takes the first modifier left that is among `names` and returns its index; `otherwise` where
+  /// none is.
   template <std::size_t kCount>
   std::size_t take_one(const std::string_view (&names)[kCount], std::size_t otherwise) {
     for (auto at = left_.begin(); at != left_.end(); ++at) {
@@ -73,7 +74,7 @@ class Modifiers {
     }
     return otherwise;
   }
-  /// What nobody took; empty where all was understood.
+  /// The first modifier that no decoder took; empty where all were taken.
   std::string_view unknown() const { return left_.empty() ? std::string_view{} : left_.front(); }
 
  private:

@@ -24,7 +24,8 @@ std::uint64_t Names::place_shared(const Variable& variable) {
   return placed_[&variable] = at;
 }
 
-// One place for all inlined copies of its function: no thread is in two of them.
+// All inlined copies of a function share the variable's address, because no thread is in two of
+// them.
 std::uint64_t Names::place_local(const Variable& variable) {
   const auto known = placed_.find(&variable);
   if (known != placed_.end()) return known->second;
@@ -50,7 +51,7 @@ bool Names::declare(const Variable& variable) {
     symbol.address = place_shared(variable);
   } else if (variable.space == Space::kLocal || variable.space == Space::kParam) {
     symbol.kind = Symbol::Kind::kVariable;
-    symbol.space = Space::kLocal;  // where arguments of calls lie, too
+    symbol.space = Space::kLocal;  // arguments of calls also lie in local memory
     symbol.address = place_local(variable);
   } else {
     return false;
@@ -62,7 +63,7 @@ bool Names::declare(const Variable& variable) {
 Symbol Names::in_range(Scope& scope, std::string_view name) {
   std::size_t digits = name.size();
   while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
-  // %r12 may be the 12th of %r<>, or the 2nd of %r1<>.
+  // %r12 may be register 12 of %r<>, or register 2 of %r1<>.
   for (std::size_t split = digits; split < name.size(); ++split) {
     const auto found = scope.symbols.find(name.substr(0, split));
     if (found == scope.symbols.end() || found->second.kind != Symbol::Kind::kRange) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the names in a function stand for: registers, variables and labels, scope by scope.
+// The meaning of the names in a function: registers, variables and labels, scope by scope.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ struct Symbol {
   std::uint32_t slot = 0;
   unsigned range = 0;
   Space space = Space::kNone;
-  std::uint64_t address = 0;  ///< in its space
+  std::uint64_t address = 0;  ///< in the space of the symbol
 };
 
 class Names {
@@ -37,18 +37,18 @@ class Names {
   }
 
   // --- Scopes
-  /// Of a function, from where those around it are not seen.
+  /// Enters a function's scope, from which the enclosing scopes are not visible.
   void enter_function() { scopes_.push_back({.closed = true}); }
   void enter() { scopes_.emplace_back(); }
   void leave() { scopes_.pop_back(); }
   void define(std::string_view name, const Symbol& symbol) {
     scopes_.back().symbols[name] = symbol;
   }
-  /// False: the space is none that a function can have variables in.
+  /// Declares a variable; false: a function cannot have variables in its space.
   bool declare(const Variable& variable);
-  /// What a name stands for; where it is new and within a range of registers, it gets its slot.
+  /// The meaning of a name; a new name within a range of registers gets its slot.
   Symbol find(std::string_view name);
-  /// A number that stands for a label, for one that is in the scope or will be.
+  /// Gives a label of the current scope, which may come later in the text, a number.
   void declare_label(std::string_view name) { scopes_.back().labels.emplace(name, labels_++); }
   void forget_label(std::string_view name) { scopes_.back().labels.erase(name); }
   std::optional<std::uint32_t> label(std::string_view name) const;
@@ -63,15 +63,16 @@ class Names {
   }
   std::uint32_t constant(std::uint64_t value);
   std::uint32_t special(Special which);
-  /// The beginning of the dynamic shared memory, behind which it is by `addend`.
+  /// A constant: the beginning of the dynamic shared memory, plus `addend`.
   std::uint32_t dynamic_shared(std::uint64_t addend);
-  /// Once all is known: the dynamic part lies behind the static one.
+  /// Called after the last instruction: places the dynamic shared memory after the static one.
   void finish();
 
-  /// An instruction that a source needs before it, as to read a clock.
+  /// Instructions that must run before the present one because a source needs them, such as a read
+  /// of a clock.
   std::vector<Instruction>& before() { return before_; }
   Code& code() { return code_; }
-  /// In local memory.
+  /// The variable's address in local memory.
   std::uint64_t place_local(const Variable& variable);
 
  private:
@@ -91,7 +92,7 @@ class Names {
   std::map<std::uint64_t, std::uint32_t> constants_;
   std::map<Special, std::uint32_t> specials_;
   std::map<const Variable*, std::uint64_t> placed_;
-  std::vector<std::size_t> dynamic_;  ///< constants that begin at the dynamic shared memory
+  std::vector<std::size_t> dynamic_;  ///< constants relative to the dynamic shared memory
   std::uint64_t dynamic_align_ = 16;
   std::vector<Instruction> before_;
   std::uint32_t labels_ = 0;

@@ -15,7 +15,7 @@ struct SpecialName {
   std::string_view name;
   Special which;
 };
-// A cluster is one block.
+// Each cluster has a single block here.
 constexpr SpecialName kSpecials[] = {
     {"%tid.x", Special::kTidX},
     {"%tid.y", Special::kTidY},
@@ -66,7 +66,7 @@ std::optional<Special> special_named(std::string_view name) {
   return std::nullopt;
 }
 
-// A number as its type has it.
+// The bits of a number in the form of a type.
 std::uint64_t bits_of(const Operand& operand, Type type) {
   const bool wide = bytes_of(type) == 8;
   if (operand.kind == Operand::Kind::kDouble && type != Type::kNone && !wide) {

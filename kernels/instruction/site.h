@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One instruction on its way from text to code: what the opcodes' decoders see of it.
+// An instruction while its text is decoded, as the opcodes' decoders see it.
 #pragma once
 
 #include <string>
@@ -19,32 +19,32 @@ class Site {
     out.line = statement.at.line;
   }
 
-  /// Says that it cannot be carried out, and why; the first reason counts.
+  /// Records that the instruction cannot be carried out, and why; the first reason counts.
   void refuse(std::string why) {
     if (why_.empty()) why_ = std::move(why);
   }
   const std::string& why() const { return why_; }
 
   std::size_t operands() const { return statement.operands.size(); }
-  /// False, and refused, unless there are so many.
+  /// Whether the number of operands lies in the range; records a refusal if not.
   bool expect(std::size_t least, std::size_t most);
   bool expect(std::size_t count) { return expect(count, count); }
   const Operand& operand(std::size_t index) const { return statement.operands[index]; }
 
-  /// The slot of what is read; of a register, a number, a special register, an address.
+  /// The slot of an operand that is read: a register, a number, a special register or an address.
   std::uint32_t source(const Operand& operand, Type type);
   std::uint32_t source(std::size_t index, Type type) { return source(operand(index), type); }
-  /// The slot of a register that is written; of `_`, one that nobody reads.
+  /// The slot of a register that is written; for `_`, a slot that no instruction reads.
   std::uint32_t target(const Operand& operand);
   std::uint32_t target(std::size_t index) { return target(operand(index)); }
-  /// A predicate that is read; `invert` becomes kAll where it is negated.
+  /// The slot of a predicate that is read; sets `invert` to kAll where it is negated.
   std::uint32_t predicate(const Operand& operand, Mask& invert);
   std::uint32_t predicate_target(const Operand& operand);
-  /// [address]: into `out.a` and `out.immediate`; `space` is what the instruction says.
+  /// Decodes [address] into `out.a` and `out.immediate`; `space` is the instruction's.
   void address(const Operand& operand, Space space);
   bool is_predicate(const Operand& operand);
   std::uint32_t new_register();
-  /// The predicate that holds the carry of add.cc and its like.
+  /// The predicate that holds the carry of add.cc and related instructions.
   std::uint32_t carry();
 
   Modifiers modifiers;
@@ -56,7 +56,7 @@ class Site {
   std::string why_;
 };
 
-/// Decodes an opcode; what it does not take of the modifiers is refused behind it.
+/// Decodes an opcode; the caller refuses the modifiers that it leaves.
 using Decode = void (*)(Site&);
 
 struct Opcode {

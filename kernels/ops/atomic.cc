@@ -8,7 +8,7 @@ namespace cuvmm::kernels {
 
 namespace {
 
-// The new value from the old one, the operand, and of cas what is written.
+// Each computes the new value from the old one and the operand; cas also has the value to write.
 struct Add {
   template <class T>
   static T run(T old, T b, T) {
@@ -74,7 +74,7 @@ struct Decrement {
   }
 };
 
-// Atomic for the CPU and for other processes as well.
+// The operation is atomic for the CPU and for other processes as well.
 template <class T, class Op>
 void run_atomic(Warp& warp, const Instruction& i, Mask m) {
   using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t,
@@ -95,7 +95,7 @@ void run_atomic(Warp& warp, const Instruction& i, Mask m) {
   });
 }
 
-// Of halves, one or two at a time.
+// Operates on one or two halves.
 template <class F>
 void add_small(Warp& warp, const Instruction& i, Mask m) {
   using Bits = std::conditional_t<F::kParts == 2, std::uint32_t, std::uint16_t>;

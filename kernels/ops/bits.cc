@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logic, shifts and what moves bits: also mov, selp and predicates' logic.
+// Logic, shifts and moves of bits: also mov, selp and the logic of predicates.
 #include <algorithm>
 
 #include "kernels/ops/opcodes.h"
@@ -46,7 +46,7 @@ struct Same {
   }
 };
 
-// How far is 32 bits; further than the value is wide, all is shifted out.
+// The distance has 32 bits; a distance beyond the width of the value shifts all bits out.
 template <class T, bool kLeft>
 void shift(Warp& warp, const Instruction& i, Mask m) {
   constexpr unsigned kBits = sizeof(T) * 8;
@@ -66,7 +66,7 @@ void shift(Warp& warp, const Instruction& i, Mask m) {
   });
 }
 
-// 64 bits of {b, a}, shifted; option 1: by at most 32, else modulo 32.
+// Shifts the 64 bits {b, a}; option 1: by at most 32, else modulo 32.
 template <bool kLeft>
 void funnel(Warp& warp, const Instruction& i, Mask m) {
   std::uint64_t* const out = warp.reg(i.v[0]);
@@ -136,7 +136,7 @@ std::uint32_t permute(std::uint64_t a, std::uint64_t b, std::uint32_t selector, 
         break;
     }
     auto byte = static_cast<std::uint8_t>(both >> (which * 8));
-    // The sign of the byte, all over it.
+    // Replicates the sign of the byte in all of its bits.
     if (mode == kBytes && (selector >> (at * 4) & 8)) byte = byte & 0x80 ? 0xff : 0;
     out |= std::uint32_t{byte} << (at * 8);
   }
@@ -223,7 +223,8 @@ struct CountOnes {
     return std::popcount(a);
   }
 };
-// The highest bit that is no sign; option: how far it would have to be shifted to the left.
+// The position of the highest bit that differs from the sign; option: the distance of that bit from
+// the highest position.
 struct FindBit {
   template <class T>
   static int run(T a, unsigned as_shift) {
@@ -256,7 +257,7 @@ void predicate_move(Warp& warp, const Instruction& i, Mask m) {
   set_predicate(warp, i, m, warp.predicate(i.r) ^ i.invert_read);
 }
 
-// Parts of a register, and back.
+// Splits a register into parts, and joins parts into a register.
 void unpack(Warp& warp, const Instruction& i, Mask m) {
   const unsigned bits = i.option;
   each_lane(m, [&](unsigned lane) {
@@ -324,7 +325,7 @@ template <class Op>
 void decode_unary(Site& site) {
   const Type type = site.modifiers.take_type();
   if (!site.expect(2)) return;
-  if (type == Type::kPred) {  // not
+  if (type == Type::kPred) {  // the operation is not
     site.out.run = predicate_move;
     site.out.p = site.predicate_target(site.operand(0));
     site.out.r = site.predicate(site.operand(1), site.out.invert_read);
@@ -427,7 +428,7 @@ void decode_select(Site& site) {
   site.out.r = site.predicate(site.operand(3), site.out.invert_read);
 }
 
-// mov of several registers into one, or of one into several.
+// Decodes mov of several registers into one, or of one register into several.
 void decode_parts(Site& site, Type type, const Operand& parts, const Operand& whole, Run run) {
   const std::size_t count = parts.parts.size();
   if ((count != 2 && count != 4) || bytes_of(type) > 8) {

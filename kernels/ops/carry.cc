@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic in several words: add.cc, addc, sub.cc, subc, mad.cc and madc. Of the entries,
-// integer.cc calls those whose names have a dot.
+// Arithmetic in several words: add.cc, addc, sub.cc, subc, mad.cc and madc. integer.cc calls the
+// decoders of those whose names have a dot.
 #include "kernels/ops/opcodes.h"
 #include "kernels/run/lanes.h"
 
@@ -10,7 +10,7 @@ namespace {
 
 enum Option : std::uint8_t { kReads = 1, kWrites = 2, kSubtracts = 4, kHigh = 8 };
 
-// The carry is a predicate of the kernel; a borrow is a carry that is missing, as in the text.
+// The carry is a predicate of the kernel; a borrow is the absence of a carry, as in PTX.
 template <class T>
 void add(Warp& warp, const Instruction& i, Mask m) {
   std::uint64_t* const out = warp.reg(i.v[0]);

@@ -8,7 +8,7 @@ namespace cuvmm::kernels {
 
 namespace {
 
-// What two numbers are to each other is one of four; a comparison is a set of these.
+// Two numbers have one of four relations; a comparison is a set of these.
 enum Relation : std::uint8_t { kLess = 1, kEqual = 2, kGreater = 4, kUnordered = 8 };
 
 struct Named {
@@ -41,8 +41,8 @@ unsigned relation(T a, T b) {
   return a < b ? kLess : a == b ? kEqual : a > b ? kGreater : kUnordered;
 }
 
-// Lanes where the comparison (`type` says of what) holds, and with it what option says: 1 and, 2
-// or, 3 xor, of predicate r.
+// The lanes where the comparison holds (`type` gives the operands' type), combined with predicate r
+// by option: 1 and, 2 or, 3 xor.
 template <class Load>
 Mask compare(Warp& warp, const Instruction& i, Mask m, Load&& load) {
   const std::uint64_t* const a = warp.reg(i.a);
@@ -71,7 +71,7 @@ Mask joined(Warp& warp, const Instruction& i, Mask found) {
 
 void put_predicate(Mask& out, Mask m, Mask value) { out = (out & ~m) | (value & m); }
 
-// set: all ones, or 1.0 where the flag says so.
+// set writes all ones, or 1.0 where the flag is set.
 template <class Load, bool kToPredicate>
 void run_compare(Warp& warp, const Instruction& i, Mask m) {
   const Mask found =
@@ -126,7 +126,7 @@ void take_comparison(Site& site) {
   site.refuse("its comparison is not known");
 }
 
-// From operand 1 on.
+// Decodes the sources, from operand 1 on.
 void decode_sources(Site& site, Type type) {
   constexpr std::string_view kJoins[] = {"", "and", "or", "xor"};
   site.out.option = static_cast<std::uint8_t>(site.modifiers.take_one(kJoins, 0));

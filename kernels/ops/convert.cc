@@ -11,7 +11,7 @@ namespace cuvmm::kernels {
 
 namespace {
 
-// Instruction::count of a conversion: how it is rounded to an integral value.
+// Instruction::count of a conversion: how the value is rounded to an integer.
 enum Integral : std::uint8_t { kNot, kNearestInteger, kZeroInteger, kDownInteger, kUpInteger };
 
 template <class From, class To>
@@ -73,7 +73,7 @@ double qualified(double value, Type type, std::uint8_t flags) {
   return value;
 }
 
-// Between floating point.
+// Converts between types of floating point.
 void floats(Warp& warp, const Instruction& i, Mask m) {
   const auto from = static_cast<Type>(i.option);
   std::uint64_t* const out = warp.reg(i.v[0]);
@@ -86,7 +86,7 @@ void floats(Warp& warp, const Instruction& i, Mask m) {
   });
 }
 
-// Two into one register: the first into its upper half.
+// Converts two numbers into one register: the first into its upper half.
 void pairs(Warp& warp, const Instruction& i, Mask m) {
   const auto from = static_cast<Type>(i.option);
   const Type each = i.type == Type::kF16x2 ? Type::kF16 : Type::kBF16;
@@ -104,7 +104,7 @@ void pairs(Warp& warp, const Instruction& i, Mask m) {
 template <class To>
 To clamped(double value) {
   if (value != value) return 0;
-  // 2^63 and the like: the first that does not fit.
+  // 2^63, for example: the first value that does not fit.
   const double end = std::ldexp(1.0, std::numeric_limits<To>::digits);
   if (value >= end) return std::numeric_limits<To>::max();
   if (value <= static_cast<double>(std::numeric_limits<To>::min())) {
@@ -134,7 +134,7 @@ void from_integer(Warp& warp, const Instruction& i, Mask m) {
     volatile From value = get<From>(a[lane]);
     if (i.type == Type::kF32 || i.type == Type::kF64) {
       const RoundedBy by(rounding);
-      // Rounded once, so not by way of double.
+      // Rounds once, so the conversion must not go through double.
       volatile float rounded_single = static_cast<float>(value);
       volatile double rounded_wide = static_cast<double>(value);
       const float single = rounded_single;

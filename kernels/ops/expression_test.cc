@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random expressions, by the host and as PTX: their results are the same, bit by bit.
+// Random expressions, computed by the host and by PTX: the results are equal, bit by bit.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace cuvmm::kernels {
 namespace {
 
-// Values in registers of a type, each made of earlier ones.
+// Values in registers of a type, each computed from earlier values.
 template <class T>
 struct Program {
   std::string text;
@@ -169,7 +169,8 @@ void floats(const std::string& type) {
 RC_GTEST_PROP(PtxExpression, Floats32, ()) { floats<float, std::uint32_t>("f32"); }
 RC_GTEST_PROP(PtxExpression, Floats64, ()) { floats<double, std::uint64_t>("f64"); }
 
-// The host of x86-64 rounds by its own instructions; here every 16-bit number goes there and back.
+// The host of x86-64 converts by instructions of its own; every 16-bit number is converted there
+// and back.
 TEST(PtxExpression, SmallNumbersComeBack) {
   const testing::Ran ran = testing::run_body(R"(
     mov.u32 %r1, 0;

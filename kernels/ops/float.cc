@@ -46,7 +46,7 @@ struct Fma {
     return std::fma(a, b, c);
   }
 };
-// A number beats what is none; -0 is less than 0.
+// A number wins over NaN; -0 is less than 0.
 template <bool kLess>
 struct Extreme {
   static constexpr unsigned kSources = 2;
@@ -103,7 +103,7 @@ struct Function {
     return static_cast<T>(kFunction(static_cast<double>(a)));
   }
 };
-struct CopySign {  // of a, to b
+struct CopySign {  // gives b the sign of a
   static constexpr unsigned kSources = 2;
   template <class T>
   static T run(T a, T b, T, std::uint8_t) {
@@ -116,7 +116,8 @@ std::uint64_t plain(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint
   return F::store(Op::run(F::load(a), F::load(b), F::load(c), flags));
 }
 
-// With all that may qualify it. The host's rounding is set: what is volatile stays behind that.
+// Runs an operation with all of its modifiers. The volatile variables keep the compiler from moving
+// the computation out of the lines where the host's rounding is set.
 template <class F, class Op>
 std::uint64_t qualified(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint8_t flags) {
   using T = typename F::Value;
@@ -165,7 +166,7 @@ Run choose(std::uint8_t flags) {
 template <class Op>
 bool decode_op(Site& site, Type type) {
   std::uint8_t flags = take_float_flags(site.modifiers);
-  if (site.out.option == 1) flags |= kSaturate;  // taken before the type was known
+  if (site.out.option == 1) flags |= kSaturate;  // flag taken before the type was known
   Instruction& out = site.out;
   out.flags = flags;
   switch (type) {

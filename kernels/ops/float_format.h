@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats of floating point in registers, and what qualifies an operation with them.
+// Formats of floating point in registers, and the modifiers of operations on them.
 #pragma once
 
 #include <bit>
@@ -15,8 +15,8 @@ namespace cuvmm::kernels {
 /// Instruction::flags of floating point; the lowest two bits are a Rounding.
 enum FloatFlag : std::uint8_t { kFlush = 4, kSaturate = 8, kKeepNan = 16, kRelu = 32 };
 
-/// Takes rounding, ftz, sat, NaN, relu, and how exact it has to be, which is always as exact as it
-/// can.
+/// Takes the modifiers for rounding, ftz, sat, NaN and relu, and those for accuracy, which are
+/// ignored, because every result is as exact as it can be.
 inline std::uint8_t take_float_flags(Modifiers& modifiers) {
   constexpr std::string_view kRoundings[] = {"rn", "rz", "rm", "rp"};
   auto flags = static_cast<std::uint8_t>(modifiers.take_one(kRoundings, 0));
@@ -31,7 +31,7 @@ inline std::uint8_t take_float_flags(Modifiers& modifiers) {
 
 inline Rounding rounding_of(std::uint8_t flags) { return static_cast<Rounding>(flags & 3); }
 
-/// The host computes with a rounding for a while.
+/// Sets the host's rounding while the object lives.
 class RoundedBy {
  public:
   explicit RoundedBy(Rounding rounding) {
@@ -63,7 +63,7 @@ struct F64 {
   static std::uint64_t store(Value v) { return std::bit_cast<std::uint64_t>(v); }
 };
 
-/// Computed as double, so that what is rounded in the end was exact, or nearly.
+/// Computes as double, so that the value is exact, or nearly, before it is rounded.
 // NOLINTBEGIN(readability-redundant-parentheses): the check sees them in what is put in for kFormat
 template <const int (&kFormat)[2], unsigned kCount>
 struct Small {

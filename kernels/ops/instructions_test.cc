@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single instructions: what each makes of its operands.
+// Single instructions: the result of each for its operands.
 #include <gtest/gtest.h>
 
 #include "kernels/testing.h"
@@ -11,7 +11,7 @@ using testing::Ran;
 using testing::run_body;
 
 struct Case {
-  const char* body;  ///< leaves its result in %rd1, or in %r1 where that is written
+  const char* body;  ///< writes its result to %rd1, or to %r1 if the body writes that
   std::uint64_t expected;
 };
 

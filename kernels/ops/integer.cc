@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic with integers; with floating point, it is sent on.
+// Arithmetic with integers; decodes the same opcodes of floating point by decode_float().
 #include <limits>
 
 #include "kernels/ops/opcodes.h"
@@ -46,7 +46,7 @@ struct Mad {
     return Add::run(Mul::run(a, b), c);
   }
 };
-// What a division by zero yields is not defined; GPUs answer all ones.
+// PTX does not define the result of a division by zero; GPUs answer all ones.
 struct Div {
   template <class T>
   static T run(T a, T b) {
@@ -111,7 +111,7 @@ struct Sad {
     return Add::run(c, a < b ? Sub::run(b, a) : Sub::run(a, b));
   }
 };
-// The low 24 bits, with their sign.
+// The low 24 bits, sign-extended where the type has a sign.
 template <class T>
 T low24(T v) {
   return static_cast<T>(static_cast<T>(static_cast<Unsigned<T>>(v) << 8) >> 8);
@@ -129,7 +129,8 @@ struct Mul24High {
   }
 };
 
-// Of 16 or 32 bits into twice as many; with kAdd, plus one of these.
+// Multiplies numbers of 16 or 32 bits to a product of twice as many; with kAdd, adds a number of
+// that width.
 template <class T, bool kAdd>
 void multiply_wide(Warp& warp, const Instruction& i, Mask m) {
   using Out =
@@ -146,7 +147,7 @@ void multiply_wide(Warp& warp, const Instruction& i, Mask m) {
   });
 }
 
-// Sums of products of bytes or halves.
+// Adds the products of bytes or halves.
 template <class A, class B, unsigned kParts>
 void dot(Warp& warp, const Instruction& i, Mask m) {
   std::uint64_t* const out = warp.reg(i.v[0]);
@@ -188,7 +189,8 @@ void decode_ternary(Site& site, Type type) {
   operands(site, type, 3);
 }
 
-// The type, unless the instruction is one of floating point, which is then done.
+// The type of an integer instruction. Decodes an instruction of floating point, and then returns
+// kNone, as after a refusal.
 Type integer_type(Site& site) {
   const Type type = site.modifiers.take_type();
   if (is_float(type)) {

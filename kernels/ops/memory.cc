@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores, and what turns addresses of one space into those of another.
+// Loads and stores, and conversions between the addresses of the spaces.
 #include "kernels/ops/opcodes.h"
 #include "kernels/run/lanes.h"
 #include "kernels/run/warp.h"
@@ -8,7 +8,8 @@ namespace cuvmm::kernels {
 
 namespace {
 
-// In one piece, as a GPU does: the CPU may look at the same memory meanwhile.
+// Reads the value in a single access, as a GPU does, because the CPU may access the memory
+// meanwhile.
 template <class T>
 T read(const char* from) {
   return __atomic_load_n(reinterpret_cast<const T*>(from), __ATOMIC_RELAXED);
@@ -18,7 +19,7 @@ void write(char* to, T value) {
   __atomic_store_n(reinterpret_cast<T*>(to), value, __ATOMIC_RELAXED);
 }
 
-// What is read is an integer of the type: its sign extends it.
+// The loaded value is an integer of the type, extended by its sign.
 template <class T>
 void load(Warp& warp, const Instruction& i, Mask m) {
   const std::uint64_t* const a = warp.reg(i.a);
@@ -45,7 +46,8 @@ void store(Warp& warp, const Instruction& i, Mask m) {
   });
 }
 
-// Where caches are told what to do, or in which order others see it: here, at once.
+// Takes modifiers for caches and for the order in which other threads see an access: here every
+// access takes effect at once.
 void take_hints(Modifiers& modifiers) {
   for (const char* hint :
        {"volatile", "relaxed", "acquire", "release", "weak", "mmio", "cta", "cluster", "gpu", "sys",
@@ -119,7 +121,7 @@ void add_offset(Warp& warp, const Instruction& i, Mask m) {
   each_lane(m, [&](unsigned lane) { out[lane] = a[lane] + i.immediate; });
 }
 
-// Global and constant memory is at its generic address.
+// Global and constant memory have their own addresses as generic addresses.
 void decode_cvta(Site& site) {
   const bool to = site.modifiers.take("to");
   const Space space = site.modifiers.take_space();
@@ -160,13 +162,13 @@ void decode_isspacep(Site& site) {
 
 void nothing(Warp&, const Instruction&, Mask) {}
 
-// What only makes things faster, or orders what is in order anyhow.
+// Instructions that only make a program faster, or that order accesses which are in order already.
 void decode_nothing(Site& site) {
   site.out.run = nothing;
   while (!site.modifiers.unknown().empty()) site.modifiers.take(site.modifiers.unknown());
 }
 
-// cp.async copies at once; what waits for it has nothing to wait for.
+// cp.async copies at once; an instruction that waits for it continues at once.
 template <unsigned kSize>
 void copy(Warp& warp, const Instruction& i, Mask m) {
   Instruction to = i, from = i;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All instructions that are known.
+// All opcodes that the decoder knows.
 #pragma once
 
 #include <span>
@@ -8,10 +8,10 @@
 
 namespace cuvmm::kernels {
 
-/// By the opcode without its modifiers; null: it is not known.
+/// The decoder of an opcode, which is named without its modifiers; null: the opcode is unknown.
 Decode opcode_named(std::string_view base);
 
-// By family.
+// The opcodes of each family.
 std::span<const Opcode> integer_opcodes();
 std::span<const Opcode> carry_opcodes();
 std::span<const Opcode> bit_opcodes();
@@ -23,7 +23,8 @@ std::span<const Opcode> atomic_opcodes();
 std::span<const Opcode> warp_opcodes();
 std::span<const Opcode> other_opcodes();
 
-/// add, sub, mul, mad, div, neg, abs, min, max for floating point: by these two families.
+/// Decodes add, sub, mul, mad, div, neg, abs, min and max of floating point, which integer.cc
+/// passes on.
 bool decode_float(Site& site, Type type);
 
 }  // namespace cuvmm::kernels

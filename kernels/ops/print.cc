@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kLongest = 4096;  // characters of a string
 
-// What a lane has in memory.
+// Reads a lane's memory.
 class Lane {
  public:
   Lane(Warp& warp, const Instruction& i, unsigned lane) : warp_(warp), i_(i), lane_(lane) {}
@@ -58,12 +58,12 @@ std::string printed(const std::string& format, T value) {
   return text.data();
 }
 
-// One `%...` of a format, with the arguments that it takes from `at`.
+// A `%...` of a format, with the arguments that it takes from `at`.
 class Conversion {
  public:
   Conversion(Lane& lane, std::uint64_t& at) : lane_(lane), at_(at) {}
 
-  // Reads from format[*i], which is `%`, on, and leaves *i behind it.
+  // Reads the conversion from format[*i], which is `%`, and moves *i behind it.
   std::string run(const std::string& format, std::size_t& i) {
     std::string flags = "%";
     bool wide = false;

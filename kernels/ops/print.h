@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that the driver has for kernels: vprintf and __assertfail.
+// The functions that the driver provides to kernels: vprintf and __assertfail.
 #pragma once
 
 #include "kernels/run/code.h"
 
 namespace cuvmm::kernels {
 
-/// v[0], v[1]: where in local memory the addresses of the format and of its arguments are;
-/// `immediate`: where the result goes, if `option` says that there is one.
+/// v[0], v[1]: addresses in local memory that hold the addresses of the format and of its
+/// arguments; `immediate`: the address for the result, if `option` says that the call has one.
 void run_print(Warp& warp, const Instruction& i, Mask m);
-/// v[0] to v[3]: where in local memory message, file, line and function are.
+/// v[0] to v[3]: addresses in local memory that hold message, file, line and function.
 void run_assert_failed(Warp& warp, const Instruction& i, Mask m);
 
 }  // namespace cuvmm::kernels

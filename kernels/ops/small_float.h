@@ -25,7 +25,7 @@ inline double widen(std::uint16_t bits, int exponent, int mantissa) {
   return bits >> 15 ? -value : value;
 }
 
-/// The nearest such number, in the sense of `rounding`.
+/// The nearest number of this format, in the direction of `rounding`.
 inline std::uint16_t narrow(double value, int exponent, int mantissa, Rounding rounding) {
   const unsigned infinity = ((1U << exponent) - 1) << mantissa;
   if (std::isnan(value)) return 0x7fff;
@@ -35,7 +35,7 @@ inline std::uint16_t narrow(double value, int exponent, int mantissa, Rounding r
   };
   if (std::isinf(value)) return with_sign(infinity);
   if (value == 0) return with_sign(0);
-  const int least = 2 - (1 << (exponent - 1));  // of normal numbers
+  const int least = 2 - (1 << (exponent - 1));  // the smallest exponent of normal numbers
   int power = 0;
   std::frexp(value, &power);
   const int at = power - 1 < least ? least : power - 1;
@@ -53,7 +53,7 @@ inline std::uint16_t narrow(double value, int exponent, int mantissa, Rounding r
                     : rounding == Rounding::kUp    ? rest > 0 && !negative
                                                    : false;
   if (away) whole += 1;
-  // A carry goes on into the exponent.
+  // A carry out of the mantissa increments the exponent, as it should.
   const unsigned bits =
       (static_cast<unsigned>(at - least) << mantissa) + static_cast<unsigned>(whole);
   return with_sign(bits < infinity ? bits : infinity);

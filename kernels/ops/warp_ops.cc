@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lanes of a warp, or the threads of a block, do together.
+// Operations of the lanes of a warp, or of the threads of a block, together.
 #include <algorithm>
 #include <array>
 
@@ -13,7 +13,7 @@ namespace {
 
 enum Shuffle : std::uint8_t { kUp, kDown, kButterfly, kIndex };
 
-// `a`: what each lane gives; b: from where; c: clamp, and segments of the warp.
+// `a`: the value that each lane gives; b: the source lane; c: clamp, and segments of the warp.
 void shuffle(Warp& warp, const Instruction& i, Mask m) {
   std::array<std::uint64_t, kLanes> given;
   std::copy_n(warp.reg(i.a), kLanes, given.begin());
@@ -70,7 +70,7 @@ void vote(Warp& warp, const Instruction& i, Mask m) {
   p = (p & ~m) | (result ? m : 0);
 }
 
-// option 0: for each lane those with its value; 1: all, if all have the same.
+// option 0: for each lane, the lanes with its value; 1: all lanes, if all have an equal value.
 template <class T>
 void match(Warp& warp, const Instruction& i, Mask m) {
   std::array<std::uint64_t, kLanes> values;
@@ -138,7 +138,7 @@ void elect(Warp& warp, const Instruction& i, Mask m) {
   p = (p & ~m) | (m & -m);
 }
 
-// With `sync`, all lanes of a mask, the last operand, take part; else those that are there.
+// With `sync`, all lanes of a mask, the last operand, take part; else the lanes that are active.
 void gather(Site& site, bool sync, std::size_t mask) {
   if (!sync) return;
   site.out.flow = Flow::kConverge;
@@ -228,7 +228,7 @@ void decode_elect(Site& site) {
   gather(site, sync, 1);
 }
 
-// bar.red: what the threads' predicates are together.
+// bar.red: combines the threads' predicates.
 void put_reduction(Warp& warp, const Instruction& i, Mask m) {
   const BlockView::Reduction& all = warp.block().reduction();
   if (i.option == 0) {

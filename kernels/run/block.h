@@ -16,11 +16,11 @@ class Block final : public BlockView {
  public:
   Block(Grid& grid, const Code& code);
 
-  /// From the beginning, as another block of the grid.
+  /// Starts again from the beginning, as another block of the grid.
   void restart(std::uint64_t number);
 
   enum class State : std::uint8_t { kEnded, kAgain, kStuck };
-  /// Runs about so many instructions of warps. kStuck: all threads wait, and nothing will wake one.
+  /// Runs about `most` instructions of warps. kStuck: all threads wait, and no event will wake one.
   State run(std::uint64_t most);
 
   bool arrive(unsigned barrier, unsigned threads, unsigned expected,

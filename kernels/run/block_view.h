@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a warp sees of the block that it is in.
+// The part of a block that its warps see.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,13 @@ class BlockView {
 
   static constexpr unsigned kBarriers = 16;
   struct Reduction {
-    unsigned count = 0;  ///< of threads whose predicate was true
-    unsigned of = 0;     ///< of all
+    unsigned count = 0;  ///< threads whose predicate was true
+    unsigned of = 0;     ///< all threads
   };
-  /// Of the barrier that opened last.
+  /// The reduction of the barrier that opened last.
   const Reduction& reduction() const { return reduction_; }
-  /// Threads come to a barrier that `expected` (0: all) threads meet at; whether it opened.
+  /// `threads` threads arrive at a barrier for `expected` (0: all) threads; returns whether it
+  /// opened.
   virtual bool arrive(unsigned barrier, unsigned threads, unsigned expected,
                       unsigned with_predicate) = 0;
   virtual void threads_ended(unsigned threads) = 0;

@@ -10,8 +10,8 @@ namespace cuvmm::kernels {
 
 namespace {
 
-// Instructions of the grid: what a clock shows grows while its kernel runs, however it is slowed
-// down.
+// The instructions of the grid: so a clock grows while its kernel runs, however slowly the emulator
+// runs it.
 std::uint64_t cycles(Warp& warp) { return warp.block().grid().steps(); }
 
 std::uint64_t nanoseconds(Warp&) {

@@ -7,7 +7,7 @@
 
 namespace cuvmm::kernels {
 
-/// Reads the clock that a special register has; null for what is none.
+/// Reads the clock of a special register; null where the register is no clock.
 Run clock_named(std::string_view name);
 
 }  // namespace cuvmm::kernels

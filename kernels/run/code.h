@@ -20,18 +20,18 @@ using Mask = std::uint32_t;  ///< a bit for each lane of a warp
 inline constexpr unsigned kLanes = 32;
 inline constexpr Mask kAll = ~Mask{0};
 
-/// Carries an instruction out for the lanes of a mask, of which there is one at least.
+/// Carries an instruction out for the lanes of a mask, which has one lane at least.
 using Run = void (*)(Warp&, const Instruction&, Mask);
 
-/// What only the warp itself can do; all else has a Run.
+/// Effects that only the warp itself can have; all other effects have a Run.
 enum class Flow : std::uint8_t {
   kNone,
   kBranch,    ///< to `target`
-  kTable,     ///< to the entry of table `target` that `a` says
+  kTable,     ///< to the entry of table `target` that register `a` selects
   kExit,      ///< the lanes end
-  kBarrier,   ///< of the block; then `run`, if there is one
+  kBarrier,   ///< waits at a barrier of the block; then `run`, unless it is null
   kArrive,    ///< as kBarrier, without waiting
-  kConverge,  ///< the lanes that mask `e` names come together, then `run`
+  kConverge,  ///< the lanes in the mask of register `e` come together, then `run`
 };
 
 /// Operands are slots of registers. Constants and special registers have slots as well.
@@ -39,17 +39,17 @@ struct Instruction {
   Run run = nullptr;
   Flow flow = Flow::kNone;
   Space space = Space::kNone;
-  Type type = Type::kNone;  ///< where `run` looks at it
-  std::uint8_t option = 0;  ///< what `run` takes for it
+  Type type = Type::kNone;  ///< for instructions whose `run` reads it
+  std::uint8_t option = 0;  ///< a parameter of `run`
   std::uint8_t flags = 0;   ///< of FloatFlag
   std::uint8_t count = 1;   ///< registers in `v`
   Mask invert = 0;          ///< kAll for @!p
   std::uint32_t guard = 0;  ///< a predicate; 0 is always true
-  std::uint32_t v[4] = {};  ///< what is written, and what a store reads
+  std::uint32_t v[4] = {};  ///< the registers that are written, and those that a store reads
   std::uint32_t a = 0, b = 0, c = 0, e = 0;
   std::uint32_t p = 0;   ///< a predicate that is written
-  std::uint32_t q = 0;   ///< one more
-  std::uint32_t r = 0;   ///< one that is read
+  std::uint32_t q = 0;   ///< a second predicate that is written
+  std::uint32_t r = 0;   ///< a predicate that is read
   Mask invert_read = 0;  ///< kAll for !r
   std::uint32_t target = 0;
   std::uint64_t immediate = 0;
@@ -87,7 +87,7 @@ enum class Special : std::uint8_t {
   kWarpSize,
 };
 
-/// Of a parameter in what a launch passes.
+/// A parameter's place in the bytes that a launch passes.
 struct Slot {
   std::uint64_t offset = 0, size = 0;  ///< bytes
 };
@@ -111,21 +111,21 @@ struct Code {
   std::uint32_t registers = 0, predicates = 1;
   std::vector<Slot> parameters;
   std::uint64_t parameter_bytes = 0;
-  std::uint64_t shared_bytes = 0;  ///< static; the dynamic part lies behind
-  std::uint64_t local_bytes = 0;   ///< of each thread
+  std::uint64_t shared_bytes = 0;  ///< static, in bytes; the dynamic memory lies after it
+  std::uint64_t local_bytes = 0;   ///< of each thread, in bytes
   unsigned most_threads[3] = {}, exact_threads[3] = {};
 };
 
-/// Where a variable of the module lies in the memory of a device; nothing for what is not there.
+/// The address of a variable of the module in the memory of a device; nothing for an unknown name.
 using Addresses = std::function<std::optional<std::uint64_t>(std::string_view)>;
 
 struct Decoded {
-  std::shared_ptr<const Code> code;  ///< null: it cannot run here
+  std::shared_ptr<const Code> code;  ///< null: the kernel cannot run here
   std::string why_not;               ///< names the instruction and its line
 };
 
-/// Where shared memory, local memory and parameters lie among generic addresses: where no memory of
-/// a device or of the host can be.
+/// The generic addresses of shared memory, local memory and parameters: no memory of a device or of
+/// the host can lie there.
 inline constexpr std::uint64_t kSharedWindow = std::uint64_t{0x2000} << 48;
 inline constexpr std::uint64_t kLocalWindow = std::uint64_t{0x3000} << 48;
 inline constexpr std::uint64_t kParamWindow = std::uint64_t{0x4000} << 48;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a kernel ends that goes wrong.
+// How a kernel fails.
 #pragma once
 
 #include <cuda.h>
@@ -11,9 +11,9 @@ namespace cuvmm::kernels {
 
 struct Fault {
   CUresult code = CUDA_SUCCESS;
-  std::string what;           ///< for people: what happened, to which address
-  std::uint64_t address = 0;  ///< of device memory; 0: it went wrong otherwise
-  int line = 0;               ///< of the PTX; 0: at no instruction
+  std::string what;           ///< a message: the failure, and its address
+  std::uint64_t address = 0;  ///< of device memory; 0: the failure has no address
+  int line = 0;               ///< of the PTX; 0: no instruction failed
   unsigned block[3] = {}, thread[3] = {};
 
   explicit operator bool() const { return code != CUDA_SUCCESS; }

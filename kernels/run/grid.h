@@ -17,19 +17,19 @@ namespace cuvmm::kernels {
 
 class Grid {
  public:
-  /// `parameters`: Code::parameter_bytes of them. `steps`: instructions of threads before it is
-  /// ended as one that will not end by itself.
+  /// `parameters`: Code::parameter_bytes bytes. `steps`: the number of instructions of threads
+  /// after which the launch is taken for endless and ends.
   Grid(const Code& code, const Shape& shape, const std::vector<char>& parameters, Memory& memory,
        std::uint64_t steps);
 
-  // For what it is made of (block.h), and what runs it (run_grid.h).
+  // For Block (block.h), and for run() (run_grid.h).
   const Code& code() const { return code_; }
   const Shape& shape() const { return shape_; }
   Memory& memory() { return memory_; }
   const std::vector<char>& parameters() const { return parameters_; }
   std::uint64_t steps() const { return steps_; }
   std::uint64_t number() const { return number_; }
-  /// False: none is left.
+  /// Counts steps; false: the launch has no step left.
   bool spend(std::uint64_t steps) {
     steps_ += steps;
     return steps_ <= most_steps_;
@@ -39,7 +39,7 @@ class Grid {
   void fail(Fault&& fault) {
     if (!fault_) fault_ = std::move(fault);
   }
-  /// What the kernel prints; written when there is much of it, and at the end.
+  /// Collects the text that the kernel prints; writes it when much has collected, and at the end.
   void print(std::string_view text);
   void flush();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What instructions do lane by lane.
+// Helpers for instructions that operate lane by lane.
 #pragma once
 
 #include <bit>
@@ -20,7 +20,7 @@ inline void each_lane(Mask m, Body&& body) {
   for (; m != 0; m &= m - 1) body(static_cast<unsigned>(std::countr_zero(m)));
 }
 
-/// A register as a value: its lowest bytes.
+/// The value in a register: its lowest bytes.
 template <class T>
 inline T get(std::uint64_t bits) {
   if constexpr (std::integral<T>) {
@@ -32,7 +32,7 @@ inline T get(std::uint64_t bits) {
   }
 }
 
-/// A value in a register: extended to all of it, by its sign where it has one.
+/// The register for a value: extended to 64 bits, by the value's sign where its type has one.
 template <class T>
 inline std::uint64_t put(T value) {
   if constexpr (std::integral<T>) {
@@ -76,7 +76,8 @@ void ternary(Warp& warp, const Instruction& i, Mask m) {
 /// A lane's predicate.
 inline bool is_set(Mask predicate, unsigned lane) { return predicate >> lane & 1; }
 
-/// Calls back with a value of the integer type, of its width where it has no sign; null for others.
+/// Calls `body` with a value of the integer type, or of an unsigned type of its width where it has
+/// no sign; null for other types.
 template <class Body>
 Run with_integer(Type type, Body&& body) {
   switch (type) {

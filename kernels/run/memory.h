@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Global memory as a kernel sees it.
+// Global memory as a kernel accesses it.
 #pragma once
 
 #include <array>
@@ -8,11 +8,11 @@
 
 namespace cuvmm::kernels {
 
-/// Finds the bytes behind addresses, and remembers where it found some. Nothing may be mapped or
-/// unmapped while it lives.
+/// Finds the bytes behind addresses, and caches where they lie. No memory may be mapped or unmapped
+/// while the object lives.
 class Memory {
  public:
-  /// [begin, end) lies at `bytes`; within one chunk.
+  /// The addresses [begin, end), which lie within one chunk, and their bytes.
   struct Window {
     std::uint64_t begin = 1, end = 0;
     char* bytes = nullptr;
@@ -26,7 +26,8 @@ class Memory {
 
   virtual ~Memory() = default;
 
-  /// The bytes of an access, which its address is aligned for; null where it is not allowed.
+  /// The bytes of an access, for which the address is aligned; null where the access is not
+  /// allowed.
   char* at(std::uint64_t address, unsigned size, bool writes) {
     Window& known = known_[(address >> kChunkBits) % known_.size()];
     if (!known.holds(address, size, writes)) [[unlikely]] {
@@ -36,11 +37,11 @@ class Memory {
     }
     return known.bytes + (address - known.begin);
   }
-  /// Why an access is not allowed, "nothing is mapped there".
+  /// The reason why an access is not allowed, such as "nothing is mapped there".
   virtual std::string why_not(std::uint64_t address, unsigned size, bool writes) = 0;
 
  private:
-  /// The window that holds an address; an empty one where there is none.
+  /// The window that holds an address; an empty one where no window does.
   virtual Window find(std::uint64_t address) = 0;
 
   std::array<Window, 256> known_{};

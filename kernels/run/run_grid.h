@@ -6,8 +6,8 @@
 
 namespace cuvmm::kernels {
 
-/// Runs all blocks of a launch, one after the other; one that takes long lets others have a turn,
-/// so that blocks may wait for each other.
+/// Runs all blocks of a launch, one after the other. A block that takes long lets other blocks have
+/// a turn, so that blocks can wait for each other.
 Fault run(Grid& grid);
 
 }  // namespace cuvmm::kernels

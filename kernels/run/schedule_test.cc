@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that part and come together.
+// Threads that diverge and converge.
 #include <gtest/gtest.h>
 
 #include "kernels/testing.h"
@@ -75,7 +75,7 @@ TEST(PtxSchedule, EndedThreadsAreNotWaitedFor) {
 }
 
 TEST(PtxSchedule, WarpsHandOverAtBarriersOfSome) {
-  // The second warp produces, the first consumes.
+  // The second warp produces a value, the first consumes it.
   const Ran ran = run_body(R"(
     .shared .u32 box;
     mov.u32 %r2, %tid.x;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many threads a launch has, and in which blocks.
+// The number of threads of a launch, and their blocks.
 #pragma once
 
 #include <cstdint>

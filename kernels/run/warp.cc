@@ -11,8 +11,8 @@ namespace cuvmm::kernels {
 namespace {
 
 constexpr std::uint32_t kNowhere = ~0U;
-// Instructions that the lanes that are behind may take before those ahead of them get a turn, and
-// how many these then have: a lane may wait for what another one does.
+// The number of instructions that the lanes at the lowest instruction may take before lanes ahead
+// of them get a turn, and the length of that turn: a lane may wait for an effect of a lane ahead.
 constexpr unsigned kDivergedTurn = 4096;
 
 Mask bit(unsigned lane) { return Mask{1} << lane; }
@@ -73,7 +73,7 @@ void Warp::run(std::uint64_t most) {
       if (!select()) return;
     }
   }
-  // Others of the block have a turn.
+  // Returns, so that other warps of the block have a turn.
 }
 
 void Warp::step(const Instruction& i, Mask m) {
@@ -96,7 +96,8 @@ void Warp::park() {
   running_ = 0;
 }
 
-// Those run that are behind all others, so that they come together again; but now and then others.
+// Selects the lanes that are behind all others, so that lanes converge again; now and then it
+// selects other lanes.
 bool Warp::select() {
   Mask ready = live_ & ~at_barrier_ & ~gathering_;
   if (ready == 0 && wake()) ready = live_ & ~at_barrier_ & ~gathering_;
@@ -123,7 +124,7 @@ bool Warp::select() {
   return true;
 }
 
-// Lanes that wait for others which have ended meanwhile.
+// Wakes lanes that waited only for lanes which have ended meanwhile.
 bool Warp::wake() {
   bool woken = false;
   each(gathering_, [&](unsigned lane) {
@@ -139,13 +140,14 @@ bool Warp::wake() {
   return woken;
 }
 
-// The group of a lane, once all of it that live have come; else none. `arrived` are just there.
+// The group of a lane, once all of its live lanes have arrived; else 0. The lanes in `arrived` have
+// just arrived.
 Mask Warp::together(const Instruction& i, Mask arrived, unsigned lane) {
   const Mask named = static_cast<Mask>(reg(i.e)[lane]) & live_;
   Mask there = arrived;
   each(gathering_, [&](unsigned other) {
     const Instruction& its = code_.instructions[pc_of_[other]];
-    // What only waits may do so in several places.
+    // Lanes that only wait may do so at different instructions.
     const bool same = &its == &i || (!its.run && !i.run);
     if (same) there |= bit(other);
   });
@@ -175,7 +177,7 @@ void Warp::converge(const Instruction& i, Mask m) {
     each(group, [&](unsigned other) { ++pc_of_[other]; });
   }
   each(pass, [&](unsigned lane) { ++pc_of_[lane]; });
-  // All lanes together, as nearly always: on they go.
+  // Nearly always all lanes are together and simply continue.
   if ((gathering_ | at_barrier_) == 0 && stop_ == kNowhere) {
     ++pc_;
     return;
@@ -256,7 +258,7 @@ void Warp::release(unsigned number) {
     at_barrier_ &= ~bit(lane);
     ++pc_of_[lane];
   });
-  if (running_ != 0) stop_ = 0;  // this warp's own lanes went on: choose again
+  if (running_ != 0) stop_ = 0;  // lanes of this warp were released while others run: select anew
 }
 
 void Warp::set_specials() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 32 threads that run together where they are at the same instruction.
+// 32 threads that run together while they are at the same instruction.
 #pragma once
 
 #include <cuda.h>
@@ -16,30 +16,31 @@ namespace cuvmm::kernels {
 
 class Warp {
  public:
-  /// `first`: the linear number of its first thread; `lanes`: how many it has.
+  /// `first`: the linear number of the warp's first thread; `lanes`: its number of threads.
   Warp(BlockView& block, const Code& code, unsigned first, unsigned lanes);
 
-  /// From the beginning, in another block of the grid.
+  /// Starts again from the beginning, in another block of the grid.
   void restart();
-  /// Runs until every lane has ended or waits, a fault, or about so many instructions.
+  /// Runs until every lane has ended or waits, until a fault, or for about `most` instructions.
   void run(std::uint64_t most);
 
   bool ended() const { return live_ == 0; }
   Mask live() const { return live_; }
-  /// Of threads and of memory; what a Run works with.
+  /// The state of threads and of memory that a Run uses.
   std::uint64_t* reg(std::uint32_t slot) { return &registers_[std::size_t{slot} * kLanes]; }
   Mask& predicate(std::uint32_t slot) { return predicates_[slot]; }
   BlockView& block() { return block_; }
   const Code& code() const { return code_; }
   unsigned first_thread() const { return first_; }
 
-  /// The bytes of an access of one lane; null where it is a fault, which is noted.
+  /// The bytes of an access by a lane; null where the access is a fault, which the call records.
   char* at(const Instruction& i, unsigned lane, std::uint64_t address, unsigned size, bool writes);
-  /// Notes a fault of a lane; the first one of a grid counts.
+  /// Records a fault of a lane; the first fault of a grid counts.
   void fail(const Instruction& i, unsigned lane, CUresult code, std::string what,
             std::uint64_t address = 0);
 
-  /// Goes on behind a barrier, whose instruction runs with the result of its reduction.
+  /// Releases the lanes that wait at a barrier; the barrier's instruction runs with the result of
+  /// its reduction.
   void release(unsigned barrier);
 
  private:
@@ -65,12 +66,12 @@ class Warp {
   std::array<std::uint32_t, kLanes> pc_of_{};  ///< of lanes that are not running
   std::array<std::uint8_t, kLanes> barrier_of_{};
   Mask live_ = 0;
-  Mask running_ = 0;  ///< at pc_
+  Mask running_ = 0;  ///< the lanes that run, at pc_
   Mask at_barrier_ = 0;
-  Mask gathering_ = 0;  ///< waits for other lanes
+  Mask gathering_ = 0;  ///< lanes that wait for other lanes
   std::uint32_t pc_ = 0;
-  std::uint32_t stop_ = 0;  ///< where the next other lanes are
-  unsigned diverged_ = 0;   ///< instructions since others last had a turn
+  std::uint32_t stop_ = 0;  ///< the lowest position of other lanes that are ahead
+  unsigned diverged_ = 0;   ///< instructions since other lanes last had a turn
   unsigned rotor_ = 0;
 };
 

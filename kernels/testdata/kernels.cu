@@ -38,7 +38,7 @@ GLOBAL void copy_pairs(const Pair* from, Pair* to, Pair add, int n) {
   to[i] = p;
 }
 
-// Sums in shared memory, and of the last warp by shuffles.
+// Adds in shared memory, and in the last warp by shuffles.
 GLOBAL void reduce(const int* in, int* out, int n) {
   SHARED static int sums[256];
   int sum = 0;
@@ -55,7 +55,7 @@ GLOBAL void reduce(const int* in, int* out, int n) {
   if (thread_x() == 0) __nvvm_atom_add_gen_i(out, sum);
 }
 
-// The block's numbers, the last one first, by shared memory whose size the launch says.
+// Reverses the block's numbers through shared memory, whose size the launch gives.
 extern SHARED int dynamic[];
 GLOBAL void reverse(int* values) {
   dynamic[thread_x()] = values[index()];
@@ -104,7 +104,8 @@ GLOBAL void spin(volatile int* flag) {
   }
 }
 
-// Each thread takes a lock once; without turns for all, one that has it never gives it back.
+// Each thread takes a lock once; unless all threads get turns, the thread that has the lock never
+// releases it.
 GLOBAL void locked_increment(int* lock, int* value) {
   bool done = false;
   while (!done) {

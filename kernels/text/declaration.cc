@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kLargest = std::uint64_t{1} << 40;  // bytes of a variable
 constexpr std::size_t kMostDimensions = 16;
-constexpr int kDeepest = 4;  // of operands in operands
+constexpr int kDeepest = 4;  // levels of operands within operands
 
 }  // namespace
 
@@ -67,7 +67,7 @@ void Reader::skip_statement() {
   advance();
 }
 
-// Up to the name: `.global .align 4 .v2 .f32`.
+// Reads a declaration up to the name: `.global .align 4 .v2 .f32`.
 Variable Reader::specification() {
   Variable out;
   out.at = token_.at;
@@ -78,7 +78,7 @@ Variable Reader::specification() {
     if (const Type type = type_named(word); type != Type::kNone) {
       out.type = type;
     } else if (const Space space = space_named(word); space != Space::kNone) {
-      // `.ptr .global` says what a parameter points to.
+      // In `.ptr .global` the space is that of the memory which a parameter points to.
       if (out.space == Space::kNone) out.space = space;
     } else if (word == "v2" || word == "v4") {
       lanes = static_cast<unsigned>(word[1] - '0');
@@ -103,7 +103,7 @@ Variable Reader::specification() {
   return out;
 }
 
-// From the name on; `size` is that of an element.
+// Reads a declaration from the name on; `size` is that of an element, in bytes.
 void Reader::declarator(Variable& variable) {
   variable.name = name();
   if (at("<")) {
@@ -114,7 +114,7 @@ void Reader::declarator(Variable& variable) {
     return expect(">");
   }
   std::vector<std::uint64_t> dimensions;
-  bool open = false;  // its first dimension follows from what it begins with
+  bool open = false;  // the initial values give the first dimension
   while (at("[")) {
     advance();
     std::uint64_t count = 0;
@@ -148,7 +148,8 @@ std::uint64_t Reader::initializer(Variable& variable, const std::vector<std::uin
   return bytes_of(variable.type);
 }
 
-// Of the part that begins at a byte and has strides[level] bytes.
+// Reads the values of the part of the variable that begins at byte `begin` and has strides[level]
+// bytes.
 std::uint64_t Reader::list(Variable& variable, const std::vector<std::uint64_t>& strides,
                            std::size_t level, std::uint64_t begin) {
   expect("{");
@@ -223,7 +224,7 @@ void Reader::variables(std::vector<Variable>& out) {
   expect(";");
 }
 
-// "+8", "-8", "+-8", or nothing.
+// Reads "+8", "-8", "+-8", or nothing.
 std::uint64_t Reader::offset() {
   std::uint64_t sum = 0;
   while (at("+") || at("-")) {
@@ -285,7 +286,7 @@ Operand Reader::operand(int depth) {
   if (at("[")) {
     parts(out, "]", depth);
     if (out.parts.size() != 1) {
-      out.kind = Operand::Kind::kVector;  // of a texture, say
+      out.kind = Operand::Kind::kVector;  // an operand of a texture instruction, for example
       return out;
     }
     Operand inner = std::move(out.parts.front());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what statements of PTX are made of: variables and operands.
+// Reads the parts of PTX statements: variables and operands.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace cuvmm::kernels {
 
-/// One word ahead in a text. After the first mistake, all it reads is the end.
+/// Reads a text with one token of look-ahead. After the first error, every token is the end.
 class Reader {
  public:
   explicit Reader(std::string_view text) : lexer_(text) { token_ = lexer_.next(), check(); }
@@ -19,19 +19,19 @@ class Reader {
   const Token& token() const { return token_; }
   bool at(std::string_view what) const { return good() && token_.is(what); }
   void advance();
-  /// As advance(); the text must not end there.
+  /// As advance(), but the end of the text is an error.
   void advance_in_statement();
   void expect(std::string_view what);
   std::string_view name();
-  /// "reg" at ".reg"; empty where the next is no directive.
+  /// "reg" at ".reg"; empty where the next token is no directive.
   std::string_view word_behind_dot() const;
   void skip_line();
-  /// Past the next semicolon.
+  /// Skips to the token after the next semicolon.
   void skip_statement();
 
   /// `.space .type a, b[4] = {1};`
   void variables(std::vector<Variable>& out);
-  /// One, without what ends it.
+  /// Reads one variable, without the character that ends it.
   void variable(std::vector<Variable>& out);
   Operand operand() { return operand(0); }
 
@@ -39,7 +39,7 @@ class Reader {
   void check();
   Variable specification();
   void declarator(Variable& variable);
-  /// These answer the byte behind the last one that they gave a value.
+  /// Both return the number of the byte after the last one that has a value.
   std::uint64_t initializer(Variable& variable, const std::vector<std::uint64_t>& strides);
   std::uint64_t list(Variable& variable, const std::vector<std::uint64_t>& strides,
                      std::size_t level, std::uint64_t begin);

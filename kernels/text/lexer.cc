@@ -45,7 +45,7 @@ void Lexer::skip_line() {
   while (at_ < text_.size() && look() != '\n') step();
 }
 
-// False: a comment has no end.
+// False: a comment does not end.
 bool Lexer::skip_blanks() {
   while (at_ < text_.size()) {
     if (std::isspace(static_cast<unsigned char>(look()))) {
@@ -53,7 +53,7 @@ bool Lexer::skip_blanks() {
     } else if (look() == '/' && look(1) == '/') {
       skip_line();
     } else if (look() == '#' && place_.column == 1) {
-      skip_line();  // what a preprocessor left
+      skip_line();  // a line that a preprocessor left
     } else if (look() == '/' && look(1) == '*') {
       const std::size_t end = text_.find("*/", at_ + 2);
       if (end == text_.npos) return false;
@@ -106,7 +106,7 @@ Token Lexer::quoted() {
   return token;
 }
 
-// The bits of a floating-point number, in hexadecimal.
+// Reads the bits of a floating-point number, in hexadecimal.
 Token Lexer::bits(Token token, Token::Kind kind, std::size_t digits) {
   step(2);
   token.text = text_.substr(at_, digits);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX text, word by word.
+// PTX text as tokens.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ struct Place {
   int line = 1, column = 1;
 };
 
-/// What is wrong with a text, and where.
+/// An error in a text, with its place.
 struct Error {
-  std::string message;  ///< empty: nothing
+  std::string message;  ///< empty: no error
   Place at;
 
   explicit operator bool() const { return !message.empty(); }
@@ -31,7 +31,7 @@ struct Token {
     kDouble,   ///< 0d3FF0000000000000 or 1.0; `value` is its bits
     kString,   ///< `text` without the quotes
     kSign,     ///< one character
-    kBad,      ///< `text` says why
+    kBad,      ///< `text` gives the reason
   };
   Kind kind = Kind::kEnd;
   std::string_view text;
@@ -41,11 +41,11 @@ struct Token {
   bool is(std::string_view what) const { return text == what && kind != Kind::kString; }
 };
 
-/// Walks over a text that outlives it and its tokens.
+/// Reads the tokens of a text, which must outlive the lexer and the tokens.
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) {}
-  /// The next one; after the last, kEnd for ever.
+  /// The next token; after the last, always kEnd.
   Token next();
 
  private:

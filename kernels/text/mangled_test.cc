@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts that somebody damaged are read, or refused with a place; what is read then runs, or does
-// not. Sanitizers look on.
+// Damaged texts: each is either read, or refused with a place, and a kernel that is read may run or
+// be refused. Sanitizers check the accesses.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -46,7 +46,7 @@ void use(const std::string& text) {
   }
 }
 
-// A part of the file: a whole one takes long, often.
+// Takes a part of the file, because the whole file takes long.
 std::string some_kernel() {
   const std::size_t from = *rc::gen::inRange<std::size_t>(0, whole().size());
   const std::size_t begin = whole().rfind(".visible .entry", from);

@@ -11,7 +11,8 @@ namespace cuvmm::kernels {
 
 namespace {
 
-constexpr int kDeepestScope = 256;  // compilers nest a few; labels and names look through all
+// Compilers nest only a few; labels and names are looked up in all scopes.
+constexpr int kDeepestScope = 256;
 
 class Parser {
  public:
@@ -52,7 +53,7 @@ class Parser {
     }
   }
 
-  // Of debug information.
+  // Skips a section of debug information.
   void section() {
     reader_.advance();
     while (reader_.good() && !at("{")) reader_.advance_in_statement();
@@ -98,7 +99,7 @@ class Parser {
     reader_.expect(")");
   }
 
-  // .maxntid 128, 1, 1 and its like.
+  // Reads .maxntid 128, 1, 1 and related directives.
   void directive(Function& out) {
     const Token word = reader_.token();
     if (word.kind != Token::Kind::kWord || word.text[0] != '.') {

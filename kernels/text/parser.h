@@ -5,11 +5,11 @@
 
 namespace cuvmm::kernels {
 
-/// Reads a module; null and an error where the text is not PTX. Instructions are not looked into:
-/// any word may be one.
+/// Reads a module; null, and the reason in `error`, where the text is not PTX. The parser does not
+/// check instructions: any word may be an opcode.
 std::shared_ptr<const Module> parse(std::string_view text, Error& error);
 
-/// Whether a text has what each module begins with.
+/// Whether a text begins as each module does.
 bool looks_like_ptx(std::string_view text);
 
 }  // namespace cuvmm::kernels

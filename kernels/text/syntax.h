@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A module of PTX as it is written: what instructions mean is not known here.
+// A module of PTX as it is written; the decoder (decode/decoder.h) gives instructions their
+// meaning.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ struct Operand {
   Place at;
 };
 
-/// An address that stands in what a variable begins with, at an offset there.
+/// An address in the initial bytes of a variable, at an offset in bytes.
 struct Reference {
   std::size_t offset = 0;
   std::string name;
@@ -44,10 +45,10 @@ struct Variable {
   Type type = Type::kNone;
   std::string_view name;
   unsigned range = 0;      ///< %r<6>: `name`0 to `name`5
-  unsigned align = 0;      ///< as asked for, else the element's; a power of two
-  std::uint64_t size = 0;  ///< bytes; 0: without a size, as the dynamic shared memory
+  unsigned align = 0;      ///< as declared, else the element's; a power of two
+  std::uint64_t size = 0;  ///< bytes; 0: no size is given, as for dynamic shared memory
   bool is_extern = false;
-  std::string contents;  ///< what it begins with; zeros follow
+  std::string contents;  ///< the initial bytes; zeros follow
   std::vector<Reference> references;
   Place at;
 };
@@ -57,7 +58,7 @@ struct Statement {
   Kind kind = Kind::kInstruction;
   bool guard_negated = false;
   std::string_view name;   ///< the opcode with its modifiers; a label; a list of targets
-  std::string_view guard;  ///< the predicate of @p; empty: none
+  std::string_view guard;  ///< the predicate of @p; empty: unconditional
   std::vector<Operand> operands;
   std::size_t variable = 0;  ///< index in Function::variables
   Place at;
@@ -70,19 +71,20 @@ struct Function {
   std::vector<Variable> returned, parameters;
   std::vector<Variable> variables;
   std::vector<Statement> statements;  ///< of the body, without its outer braces
-  unsigned most_threads[3] = {};      ///< .maxntid; 0: not said
+  unsigned most_threads[3] = {};      ///< .maxntid; 0: not given
   unsigned exact_threads[3] = {};     ///< .reqntid
   Place at;
 };
 
 struct Module {
-  std::string text;  ///< what all names point into
+  std::string text;  ///< the text that all names point into
   std::vector<Function> functions;
   std::vector<Variable> variables;
-  /// Where those lie that function() and variable() find.
+  /// The indices that function() and variable() look up.
   std::unordered_map<std::string_view, std::size_t> function_at, variable_at;
 
-  /// The one with a body, if any has one; null: there is none.
+  /// The function with a body, if any declaration of that name has one; null: no function has the
+  /// name.
   const Function* function(std::string_view name) const;
   const Variable* variable(std::string_view name) const;
 };

@@ -31,15 +31,15 @@ enum class Type : std::uint8_t {
   kF64,
 };
 
-/// By its name without the dot, "u32"; kNone for what is no type.
+/// The type by its name without the dot, "u32"; kNone for a name that is no type.
 Type type_named(std::string_view name);
-/// In memory; 0 for kNone.
+/// The size in memory, in bytes; 0 for kNone.
 unsigned bytes_of(Type type);
 bool is_float(Type type);
 bool is_signed(Type type);
 
 enum class Space : std::uint8_t {
-  kNone,  ///< of an instruction: a generic address
+  kNone,  ///< an instruction without a space uses generic addresses
   kRegister,
   kGlobal,
   kConst,
@@ -48,7 +48,7 @@ enum class Space : std::uint8_t {
   kParam,
 };
 
-/// By its name without the dot and without what qualifies it ("shared" of "shared::cta").
+/// The space by its name, without the dot and without a qualifier ("shared" for "shared::cta").
 Space space_named(std::string_view name);
 
 }  // namespace cuvmm::kernels

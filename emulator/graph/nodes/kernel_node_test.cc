@@ -26,8 +26,8 @@ struct KernelNodeTest : GraphNodesTest {
 
 TEST_F(KernelNodeTest, ANodeTellsArgumentsOfItsOwn) {
   CUgraphNode node = kernel(graph_, 7);
-  CUDA_KERNEL_NODE_PARAMS_v2 params =
-      store(8);  // changes the memory that the first parameters point to
+  // Changes the memory that the first parameters point to.
+  CUDA_KERNEL_NODE_PARAMS_v2 params = store(8);
   params = told(node);
   EXPECT_EQ(params.func, store_);
   EXPECT_EQ(params.blockDimX, 1u);

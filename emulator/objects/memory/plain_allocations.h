@@ -26,13 +26,13 @@ struct PlainAllocation {
   /// The name under which other processes open the memory, or under which this process opened
   /// another process's memory.
   IpcBytes ticket{};
-  unsigned opens =
-      0;  ///< cuIpcOpenMemHandle minus cuIpcCloseMemHandle; 0: the memory was not opened
+  /// cuIpcOpenMemHandle minus cuIpcCloseMemHandle; 0: the memory was not opened.
+  unsigned opens = 0;
   std::uint64_t pool = 0;  ///< the pool that it came from, or was imported through; 0: no pool
   bool imported = false;   ///< imported through `pool`
   bool on_cpu = false;     ///< the CPU reaches it at its address
-  bool sync_memops =
-      false;  ///< as the program set it: copies from and to the memory wait until they are done
+  /// As the program set it: copies from and to the memory wait until they are done.
+  bool sync_memops = false;
   bool coming = false;  ///< a stream has yet to allocate it: its bytes do not exist yet
   bool ending = false;  ///< a stream has yet to free it, and no later work allocates it again
   unsigned again = 0;   ///< queued launches that allocate it again, each after a free

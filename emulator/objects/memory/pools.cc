@@ -10,8 +10,8 @@ namespace cuvmm::emulator {
 
 namespace {
 
-constexpr std::uint64_t kChunk = std::uint64_t{32}
-                                 << 20;  // the unit in which an H200's pool takes memory
+// The unit in which an H200's pool takes memory.
+constexpr std::uint64_t kChunk = std::uint64_t{32} << 20;
 
 // How many chunks hold `bytes` bytes, at most as many as a 64-bit number of bytes can express.
 std::uint64_t chunks(std::uint64_t bytes) {

@@ -93,8 +93,8 @@ class Pool {
   std::uint64_t handle_;
   CUmemAllocationProp prop_;
   Kind kind_;
-  bool destroyed_ =
-      false;  ///< by cuMemPoolDestroy; the object lasts until its last memory is freed
+  /// The program called cuMemPoolDestroy; the object lasts until its last memory is freed.
+  bool destroyed_ = false;
   std::uint64_t max_size_ = 0;  ///< bytes; 0: unlimited
   std::uint64_t id_ = 0;
   std::shared_ptr<Physical> file_;
@@ -173,8 +173,8 @@ class Pools {
   std::unordered_map<std::uint64_t, Pool> pools_;
   std::unordered_map<std::uint64_t, CUmemAllocationProp> gone_;  ///< destroyed pools, by handle
   std::vector<std::uint64_t> defaults_, current_;                ///< by device
-  std::map<Place, std::uint64_t> other_defaults_,
-      other_current_;             ///< places other than pinned memory on a device
+  /// The pools of places other than pinned memory on a device.
+  std::map<Place, std::uint64_t> other_defaults_, other_current_;
   int domains_ = 1;               ///< of each device
   std::uint64_t numa_nodes_ = 1;  ///< a bit for each NUMA node
   std::uint64_t next_ = 0xd000000000;
