@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What allocation and free nodes do at a launch.
+// The effects of allocation and free nodes at a launch.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,8 @@ namespace cuvmm::emulator {
 
 /// INVALID_VALUE where the program never freed the memory of the last launch.
 CUresult allocate(Emulator& e, const NodeMemory& memory);
-/// Whether memory of an earlier launch lives that this launch would not free first.
+/// Whether memory of an earlier launch lives that this launch would not free first. The caller has
+/// made sure that no queued work might free it.
 bool lives_on(Emulator& e, const Executable& executable);
 /// Called before a launch is queued: calls after it may name the memory that it will allocate,
 /// once. Returns the addresses of that memory. Where memory has run out now, the launch itself will

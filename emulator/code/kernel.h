@@ -25,7 +25,7 @@ struct Launch {
 /// Whether a GPU of the emulated kind can run such a grid.
 bool possible(const kernels::Shape& shape);
 
-/// Makes the work of a launch, with the parameters that they have now. A function without PTX is
+/// Makes the work of a launch, with its parameters as they are now. A function without PTX is
 /// skipped (skip_launch). INVALID_VALUE for a shape or parameters that the kernel cannot be
 /// launched with; NOT_SUPPORTED, reported once per kernel on stderr, where the emulator lacks an
 /// instruction of it.

@@ -9,7 +9,7 @@
 
 namespace cuvmm::emulator {
 
-/// Makes the deliberate mistake in a call that was performed; in most calls there is none to make.
+/// Makes the deliberate mistake after a call that was performed; does nothing for most calls.
 template <class CallStruct>
 void slip(Emulator&, const Mutation&, const CallStruct&) {}
 /// Replaces the shared memory of another process by a copy of its contents.

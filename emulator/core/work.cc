@@ -43,7 +43,7 @@ CUresult queue(Emulator& e, CUstream stream, Work&& work, bool wait, WorkId* las
   if (last) *last = id;
   if (!wait) return CUDA_SUCCESS;
   const CUresult result = e.queues.finish(e, {id});
-  if (result != CUDA_SUCCESS) e.queues.cancel(id);  // it may point to what the caller takes along
+  if (result != CUDA_SUCCESS) e.queues.cancel(id);  // the work may point to variables of the caller
   return result == CUDA_SUCCESS ? lane->context->fault : result;
 }
 

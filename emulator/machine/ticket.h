@@ -67,7 +67,7 @@ struct MemoryHandle {
   unsigned char unused[8] = {};
   std::uint64_t size = 0;     ///< of the memory; cut to the block
   std::uint32_t pages = 0;    ///< of the block; read when the block is opened anew
-  std::uint32_t offset = 0;   ///< in the block, of what is opened
+  std::uint32_t offset = 0;   ///< in the block, in bytes, of the memory to open
   unsigned char key[5] = {};  ///< read when the block is opened anew
   unsigned char unused2[3] = {};
   /// Identifies the block; a block that is open under this identity is not opened anew.

@@ -32,8 +32,8 @@ struct GraphNode {
   CUhostFn host = nullptr;                   ///< called without the lock
   void* data = nullptr;
   std::vector<Dependency> dependencies{};  ///< on nodes of the same graph
-  /// What the node was made with; of captured work, only that of kernels, copies,
-  /// fills, allocations and frees.
+  /// The parameters that the node was made with; of captured work, only kernels, copies, fills,
+  /// allocations and frees have any.
   std::variant<std::monostate, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUDA_HOST_NODE_PARAMS,
                CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEM_FREE_NODE_PARAMS, CUDA_CONDITIONAL_NODE_PARAMS,
                std::shared_ptr<const KernelParams>>

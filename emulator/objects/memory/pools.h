@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream-ordered memory pools. Pools count memory at the moment at which it is allocated or freed,
-// in program order.
+// Stream-ordered memory pools. A pool counts memory from the call that allocates it until the free
+// is done, which is at once unless streams are late.
 #pragma once
 
 #include <cuda.h>
