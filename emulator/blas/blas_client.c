@@ -52,7 +52,7 @@ int main(int count, char** words) {
   for (int i = 0; i < launches; ++i) {
     REQUIRE(multiply(handle, 0, 0, 2, 2, 2, &one, NULL, 2, NULL, 2, &one, NULL, 2) == 0);
   }
-  REQUIRE(wait() == 0); /* with late streams, nothing is done before */
+  REQUIRE(wait() == 0); /* late streams compute only here */
   REQUIRE(multiply(NULL, 0, 0, 2, 2, 2, &one, NULL, 2, NULL, 2, &one, NULL, 2) == 1);
   REQUIRE(destroy(handle) == 0);
   puts("PASSED");
