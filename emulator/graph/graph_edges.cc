@@ -158,7 +158,7 @@ CUresult remove(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
         const CUresult result = edges(there);
         if (result != CUDA_SUCCESS) return result;
         return edges([](GraphNode& on, GraphNode& node, const CUgraphEdgeData&) -> CUresult {
-          const auto found = dependency_on(node, on);  // null where an edge is named twice
+          const auto found = dependency_on(node, on);  // end() where an edge is named twice
           if (found != node.dependencies.end()) node.dependencies.erase(found);
           return CUDA_SUCCESS;
         });

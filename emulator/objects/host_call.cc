@@ -23,9 +23,9 @@ struct HostCall::State {
 
 namespace {
 
-// A function that only computes for long must still return before other work continues: otherwise
-// the order of work would depend on the machine's speed. A function that does wait for the program
-// shows that by one wait of kPatience; later waits are kLittlePatience.
+// The first wait is long, because a function that only computes should return before other work
+// continues: otherwise the order of work would depend on the machine's speed. A function that waits
+// for the program shows that by outlasting kPatience once; later waits are kLittlePatience.
 constexpr std::chrono::milliseconds kPatience{1000}, kLittlePatience{5};
 
 /// Calls the program's functions on one thread. Never destroyed, because the thread may be in a

@@ -73,7 +73,7 @@ UpdateResult NodePairs::match(const Steps& steps, const GraphNodes& nodes) {
     const UpdateResult result = match_dependencies(*step_nodes_.at(next), *of_step_.at(next));
     if (!result.good()) return result;
   }
-  // A node that no pair reaches: the executable graph has more nodes.
+  // A step has no pair, because the other graph has fewer ends.
   if (of_step_.size() != steps.size()) return {kChanged};
   return {};
 }
