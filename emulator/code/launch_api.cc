@@ -26,8 +26,7 @@ Work skipped(const char* entry) {
 }
 
 // A launch of a handle that cannot be found is skipped, because the handle may be another
-// library's; `function` is then null. A function that went
-// with its module is refused.
+// library's; `function` is then null. A function that went with its module is refused.
 CUresult prepare(Emulator& e, Context& context, CUfunction handle, const Launch& launch,
                  Function*& function, Work& work) {
   const CUresult found = find_function(e, context, handle, function);
