@@ -22,7 +22,8 @@ std::string outside(const char* axis, std::uint64_t first, std::uint64_t count, 
 
 std::string outside(const ArrayObject& array, const ArrayUse& use) {
   const std::uint64_t element = element_size(array.shape);
-  if (element == 0 || array.mipmapped) return {};  // packed, or no array by itself
+  // Packed formats, or a mipmapped array, which is no array by itself.
+  if (element == 0 || array.mipmapped) return {};
   std::string wrong = use.elements
                           ? outside("element", use.x, use.width, array.shape.Width, "elements")
                           : outside("byte", use.x, use.width, array.shape.Width * element, "bytes");

@@ -10,7 +10,7 @@
 
 namespace cuvmm {
 
-/// A box in an array: from an offset on, so many bytes, rows and slices.
+/// A box in an array: an offset, and a number of bytes, rows and slices.
 struct ArrayUse {
   CUarray array = nullptr;
   const char* parameter = "";
@@ -20,7 +20,7 @@ struct ArrayUse {
 };
 inline constexpr std::size_t kMostArrayUses = 2;
 
-/// A copy one of whose sides is an array, or may be.
+/// A copy that has an array on one side, or may have one.
 template <class CallStruct>
 inline constexpr bool kMayUseArrays = requires(const CallStruct& c) {
   c.dstArray;
@@ -50,7 +50,7 @@ std::size_t array_uses_of(const Record& copy, ArrayUse (&out)[kMostArrayUses]) {
 
 }  // namespace detail
 
-/// Fills `out`, and returns how many; 0 for copies of nothing.
+/// Fills `out` and returns the number of uses; 0 for copies of nothing.
 template <class CallStruct>
 requires kMayUseArrays<CallStruct> std::size_t array_uses(const CallStruct& call,
                                                           ArrayUse (&out)[kMostArrayUses]) {
@@ -68,11 +68,12 @@ requires kMayUseArrays<CallStruct> std::size_t array_uses(const CallStruct& call
     return count;
   }
 }
-/// Of one copy of a batch.
+/// The same for one copy of a batch.
 std::size_t array_uses(const CUDA_MEMCPY3D_BATCH_OP& copy, ArrayUse (&out)[kMostArrayUses]);
 
-/// Whether each array lives, and holds what is copied. Silent about arrays that the model does not
-/// know, and never certain: others may give out a handle again.
+/// Checks that each array is alive and holds the bytes that are copied. Reports nothing about
+/// arrays that the model does not know. A finding is never certain, because a driver may have given
+/// the handle to another array.
 Violations check_array_uses(const Model& model, const ArrayUse* uses, std::size_t count);
 
 }  // namespace cuvmm

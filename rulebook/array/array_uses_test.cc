@@ -94,7 +94,7 @@ TEST(ArrayUses, RowsAndSlices) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-// Of an array without rows, one row is copied; layers are slices.
+// A copy of an array without rows copies one row; layers are slices.
 TEST(ArrayUses, FlatOnesAndLayers) {
   World w;
   make(w, 16, 0, 4, CUDA_ARRAY3D_LAYERED);

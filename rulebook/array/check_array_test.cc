@@ -62,7 +62,7 @@ TEST(Array, WhatIsGivenOutAnewIsAlive) {
   ASSERT_EQ(check(w.model, calls::ArrayDestroy{array}).size(), 1u);
   make_array(w, 0x7000);
   EXPECT_TRUE(check(w.model, calls::ArrayDestroy{array}).empty());
-  // As the level of an array whose making was not seen.
+  // The model takes the array for a level of an array that it did not see being made.
   w.accept(calls::ArrayDestroy{array});
   CUarray level = array;
   w.accept(calls::MipmappedArrayGetLevel{&level, mipmap_at(0x9000), 0});
@@ -125,7 +125,7 @@ TEST(Array, MoreLevelsThanThereCanBeAreNotThere) {
 
 TEST(Array, OneOfExternalMemoryIsALeakAndNoOther) {
   World w;
-  make_mipmap(w, 0x8000);  // is the program's alone
+  make_mipmap(w, 0x8000);  // nobody but the program has it
   EXPECT_TRUE(check_exit(w.model, never_open).empty());
   map_external(w, 0x7000);
   EXPECT_EQ(check_exit(w.model, never_open).size(), 1u);

@@ -24,8 +24,9 @@ std::string wrong_layer(const ArrayObject& array, unsigned layer, bool per_layer
   return what_of("layer", layer) + ", of " + std::to_string(array.shape.Depth) + " layers";
 }
 
-/// One dimension of a region. Only one that ends at the edge of its level may end within a tile,
-/// and none goes over the edge: a H200 refuses the whole of a tile that the edge cuts.
+/// One dimension of a region. A region that ends at the edge of its level may end within a tile;
+/// any other region may not. No region goes over the edge: a H200 refuses to map the whole of a
+/// tile that the edge cuts.
 std::string wrong_dimension(char axis, std::uint64_t offset, std::uint64_t extent,
                             std::uint64_t tile, std::uint64_t size) {
   const auto along = [&] { return std::string(" along ") + axis; };
@@ -118,7 +119,8 @@ const ArrayObject* check_resource(Collector& out, const Model& model, const CUar
 }
 
 void check_region(Collector& out, const ArrayObject& array, const CUarrayMapInfo& info) {
-  if (array.shape.Flags & CUDA_ARRAY3D_CUBEMAP) return;  // nothing is said of how it is mapped
+  // The documentation does not say how a cubemap is mapped.
+  if (array.shape.Flags & CUDA_ARRAY3D_CUBEMAP) return;
   const std::string wrong = is_tail(info) ? wrong_tail(array, info.subresource.miptail)
                                           : wrong_level(array, info.subresource.sparseLevel);
   if (!wrong.empty()) out.add(Rule::kArrayTiles, wrong).objects.push_back(ref(array));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cuMemMapArrayAsync maps of an array whose making was seen.
+// The parts that cuMemMapArrayAsync maps of an array that the model saw being made.
 #include <gtest/gtest.h>
 
 #include "rulebook/testing/array_world.h"
@@ -64,7 +64,7 @@ std::vector<RuleCase> cases() {
          info.subresource.sparseLevel.offsetX = broken ? 64 : 128;
          return run(w, info);
        }},
-      {Rule::kArrayMemoryRoom,  // 16 tiles, the last of which end with the memory's 2 MiB
+      {Rule::kArrayMemoryRoom,  // 16 tiles; the last of them end with the memory's 2 MiB
        [](World& w, bool broken) {
          CUarrayMapInfo info = mapping(make_array(w, 0x7000), pool(w));
          info.subresource.sparseLevel.extentWidth = info.subresource.sparseLevel.extentHeight = 512;

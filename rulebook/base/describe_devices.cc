@@ -41,7 +41,7 @@ void describe_endpoints(int devices, const AskAttribute& ask, Platform& platform
       if (value.value_or(0) != 0) mask |= bit;
     };
     add(kAttributeEndpointUnicast, found.unicast);
-    if (!found.known) return;  // a driver from before all of it
+    if (!found.known) return;  // the driver is older than endpoints
     add(kAttributeEndpointMulticast, found.multicast);
     add(kAttributeEndpointCountedOps, found.counted);
     add(kAttributeEndpointUnicastOnOwner, found.on_owner);
@@ -53,7 +53,7 @@ void describe_endpoints(int devices, const AskAttribute& ask, Platform& platform
     if (major && minor && binds_unaligned(*major, *minor)) unaligned |= bit;
   }
   if (found.known) platform.endpoints = found;
-  if (found.handle_types_known) platform.unaligned_binds = unaligned;  // a driver of 13.4
+  if (found.handle_types_known) platform.unaligned_binds = unaligned;  // the driver is of 13.4
 }
 
 }  // namespace cuvmm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the devices' attributes say to the rules. The shim asks the driver, the emulator its
+// Reads the devices' attributes for the rules. The shim asks the driver, the emulator asks its
 // profile.
 #pragma once
 
@@ -10,16 +10,16 @@
 
 namespace cuvmm {
 
-/// The value of a CUdevice_attribute, by its number, of a device; nothing from a driver that does
-/// not know it.
+/// Gives the value of a CUdevice_attribute, by its number, for a device; nothing if the driver does
+/// not know the attribute.
 using AskAttribute = std::function<std::optional<int>(int attribute, int device)>;
 
-/// What the rules about newer kinds of memory ask of the devices: localities, RDMA, managed memory.
-/// What a driver from before an attribute refuses stays unknown. Of no device, and of more than
-/// kMaxDevices, nothing is asked.
+/// Reads what the rules about newer kinds of memory need: localities, RDMA, managed memory. A value
+/// stays unknown where the driver is older than the attribute and refuses it. Asks nothing for 0
+/// devices, or for more than kMaxDevices.
 void describe_devices(int devices, const AskAttribute& ask, Platform& platform);
 
-/// Logical endpoints (CUDA 13.3), and bindings that need not be aligned (13.4).
+/// The same for logical endpoints (CUDA 13.3), and for bindings that need not be aligned (13.4).
 void describe_endpoints(int devices, const AskAttribute& ask, Platform& platform);
 
 }  // namespace cuvmm

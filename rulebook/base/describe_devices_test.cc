@@ -13,7 +13,7 @@
 namespace cuvmm::testing::describe_devices_test {
 namespace {
 
-/// Answers by (attribute, device), and nothing about what is not in it.
+/// Answers by (attribute, device); a pair that is not listed has no answer.
 struct Answers {
   std::map<std::pair<int, int>, int> values;
   std::optional<int> operator()(int attribute, int device) const {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds that the model sets to whoever feeds it.
+// Bounds for the values that callers put into the model.
 #pragma once
 
 namespace cuvmm {
 
-/// Device ordinals are bits of the model's access masks (AccessMask in rulebook/model/model.h), of
-/// which the last two have another meaning.
+/// Each device ordinal is a bit of the model's access masks (AccessMask in
+/// rulebook/objects/objects.h); the last two bits have another meaning.
 inline constexpr int kMaxDevices = 62;
 
 }  // namespace cuvmm

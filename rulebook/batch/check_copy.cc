@@ -132,7 +132,7 @@ Violations check_batch3d(const Batch& call, const Facts& facts) {
   return out.take();
 }
 
-// Whether memory was certainly not made for the engine that unpacks: what it is then, or "".
+// The kind of the memory, if it was certainly not made for the decompression engine; else "".
 std::string not_for_decompression(const Model& model, Address address, Violation& objects) {
   if (const Mapping* m = model.mapping_at(address)) {
     const Allocation* a = model.allocation(m->handle);

@@ -16,13 +16,13 @@ Facts on_device() {
   return facts;
 }
 
-// A mapping, and behind it a reservation with nothing in it.
+// A mapping, and behind it a reservation without mappings.
 void mapped(World& w, std::uint64_t granules) {
   w.mapped(kBase, granules);
   w.reserve(kBase + granules * kG, 1);
 }
 
-// Two copies inside one mapping, with nothing wrong; `change` makes one thing so.
+// Two copies inside one mapping, without a mistake; `change` makes one.
 struct Batch {
   CUdeviceptr to[2] = {kBase, kBase + 64};
   CUdeviceptr from[2] = {kBase + kG, kBase + kG};
@@ -50,7 +50,7 @@ Violations batch(World& w, Change change) {
   change(one);
   return check(w.model, one.call, on_device());
 }
-// The same by the ABI of before CUDA 13.
+// The same by the ABI from before CUDA 13.
 template <class Change>
 Violations older_batch(World& w, Change change) {
   mapped(w, 2);
@@ -110,7 +110,7 @@ Violations decompress(World& w, Address at, Change change) {
 }
 constexpr auto kAsIs = [](auto&) {};
 
-// Of a pool with these usage bits, where the structure has them.
+// Memory of a pool with these usage bits, where the structure has them.
 void pool_memory(World& w, unsigned usage) {
   CUmemPoolProps props{};
   props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefetching, advising, discarding and attaching: of managed memory and memory of the system
-// alone.
+// Prefetching, advising, discarding and attaching, which all work on managed memory and memory of
+// the system only.
 #include <algorithm>
 
 #include "api/default_stream.h"
@@ -12,7 +12,7 @@ using namespace detail;
 
 namespace {
 
-// What the first ABI calls a device; -1 is the CPU.
+// The location of a device number of the first ABI; -1 is the CPU.
 CUmemLocation location_of(CUdevice device) {
   return device == CU_DEVICE_CPU ? make_location(kLocationHost, 0)
                                  : make_location(kLocationDevice, device);
@@ -35,7 +35,7 @@ void check_location(Collector& out, const Model& model, const std::string& where
   out.add(Rule::kManagedLocation, where + " has the type " + std::to_string(type));
 }
 
-// Memory that is certainly of another kind.
+// Reports memory that is certainly of another kind.
 void check_memory(Collector& out, const Model& model, const std::string& where, Address base,
                   Size size) {
   const Reservation* r = model.reservation_at(base);
@@ -47,7 +47,7 @@ void check_memory(Collector& out, const Model& model, const std::string& where, 
     return;
   }
   if (const PlainMemory* plain = model.memory().at(base)) {
-    // The program's own memory stays the system's while its pages are locked.
+    // The program's own memory stays memory of the system while its pages are locked.
     using Kind = PlainMemory::Kind;
     if (plain->kind == Kind::kManaged || plain->kind == Kind::kRegistered) return;
     out.add(Rule::kManagedOnly, where + ": " + hex_text(base) + " is " + words(plain->kind))
@@ -56,7 +56,7 @@ void check_memory(Collector& out, const Model& model, const std::string& where, 
   }
   const PoolMemory* m = model.pools().memory_at(base);
   const Pool* pool = m ? model.pools().find(m->pool) : nullptr;
-  // Where a pool lies is known of those that are not managed.
+  // Only for a pool that is known not to be managed.
   if (!pool || pool->managed || pool->imported || static_cast<int>(pool->location.type) == 0)
     return;
   Violation& v =
@@ -113,7 +113,7 @@ Violations check_prefetch(const Model& model, Address base, Size size,
   return out.take();
 }
 
-// Three kinds of advice look at no location; of advice that is not known, nothing is.
+// Three kinds of advice ignore the location; it is not known whether other kinds do.
 Violations check_advice(const Model& model, Address base, Size size, int advice,
                         const CUmemLocation& location, const Facts& facts) {
   Collector out;

@@ -7,7 +7,7 @@ namespace cuvmm::testing::check_managed_test {
 namespace {
 
 constexpr std::uint64_t kG = kGranule;
-constexpr Address kElsewhere = 0x123000;  ///< managed, or of the system: nobody here knows
+constexpr Address kElsewhere = 0x123000;  ///< memory of an unknown kind: managed, or of the system
 constexpr std::uint64_t kPoolMemory = 0x500000000000;
 
 CUmemLocation at(int type, int id = 0) {
@@ -27,7 +27,7 @@ void pool_memory(World& w, int type) {
   w.accept(calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = pool});
 }
 
-// Two ranges to one place each, with nothing wrong.
+// Two ranges that go to one place each, without a mistake.
 struct Batch {
   CUdeviceptr addresses[2] = {kElsewhere, kElsewhere + 0x10000};
   std::size_t sizes[2] = {4096, 4096};
@@ -206,7 +206,7 @@ std::vector<RuleCase> cases() {
 }
 const ListedCases kListed(cases);
 
-// Three kinds of advice look at no location, and what is not known as advice is not called wrong.
+// Three kinds of advice ignore the location, and unknown kinds of advice are not reported.
 TEST(CheckManaged, LocationsThatNobodyLooksAtAreNotLookedAt) {
   World w;
   for (const int advice : {1, 2, 4, 99}) {
@@ -218,7 +218,7 @@ TEST(CheckManaged, LocationsThatNobodyLooksAtAreNotLookedAt) {
   }
 }
 
-// A pool that was imported says nothing of its kind.
+// The model does not know the kind of an imported pool.
 TEST(CheckManaged, AStrangersPoolMayBeManaged) {
   World w;
   auto pool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x9000});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks of batches share.
+// Functions that several checks of batches use.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace cuvmm::detail {
 
-/// A batch may be as long as its maker likes: the rest of many mistakes is not looked for.
+/// A batch may have any length, so the checks stop after this many violations.
 inline constexpr std::size_t kMostFound = 16;
 
-/// The arguments, then each operation as a copy of its own.
+/// Checks the arguments, then each operation as if it were a copy of its own.
 template <class CallStruct>
 Violations check_operations(const Model& model, const CallStruct& call, const Facts& facts) {
-  // What is wrong whatever is touched is said once.
+  // A mistake that does not depend on the touched memory is reported once.
   Violations all = check_touches(model, CallStruct::kEntryPoint, nullptr, 0, facts);
   if (!all.empty()) return all;
   all.append(check_arguments(call, facts));
@@ -29,11 +29,12 @@ Violations check_operations(const Model& model, const CallStruct& call, const Fa
   return all;
 }
 
-/// Of a batch whose parts hold from one operation on: the first from the first, and so upwards.
+/// For a batch whose parts each apply from one operation on: the first part must begin at the first
+/// operation, and the others must ascend.
 void check_indices(Collector& out, const char* parameter, const void* parts,
                    const std::size_t* first, std::size_t number, std::size_t count);
 
-/// Not the legacy default stream.
+/// Checks that the stream is not the legacy default stream.
 void check_batch_stream(Collector& out, CUstream stream, const Facts& facts);
 
 void check_batch_flags(Collector& out, unsigned long long flags);

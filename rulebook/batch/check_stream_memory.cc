@@ -7,7 +7,7 @@ using namespace detail;
 
 namespace {
 
-// What is wrong with one operation's own fields.
+// The mistakes in one operation's own fields.
 void check_operation(Collector& out, const CUstreamBatchMemOpParams& one,
                      const std::string& where) {
   const int operation = static_cast<int>(one.operation);
@@ -33,7 +33,7 @@ void check_operation(Collector& out, const CUstreamBatchMemOpParams& one,
   }
 }
 
-// The words themselves: whatever else is wrong, what each is not.
+// Checks the words themselves, also if other things are wrong.
 template <class CallStruct>
 Violations check_words(const Model& model, const CallStruct& call, const Facts& facts) {
   Violations all = check_operations(model, call, facts);

@@ -33,13 +33,13 @@ CUstreamBatchMemOpParams addition(CUdeviceptr address) {
   return one;
 }
 
-// A mapping, and behind it a reservation with nothing in it.
+// A mapping, and behind it a reservation without mappings.
 void mapped(World& w) {
   w.mapped(kBase, 1);
   w.reserve(kBase + kG, 1);
 }
 
-// A write and an addition inside one mapping; `change` makes one thing wrong.
+// A write and an addition inside one mapping; `change` makes one mistake.
 template <class Change>
 Violations batch(World& w, Change change) {
   mapped(w);
@@ -85,7 +85,7 @@ std::vector<RuleCase> cases() {
          if (broken) w.access(kBase, 1, 1);
          return check(w.model, calls::StreamWriteValue64{.addr = kBase}, on_device());
        }},
-      {Rule::kDataWritable,  // the host has access, and the device is to write
+      {Rule::kDataWritable,  // the host has access, but the device is to write
        [](World& w, bool broken) {
          CUmemAllocationProp prop = device_prop();
          prop.location.type = static_cast<CUmemLocationType>(2);
@@ -185,7 +185,7 @@ TEST(CheckStreamMemory, AnOperationThatNobodyKnowsIsNotCalledWrong) {
               }).empty());
 }
 
-// It may be page-locked memory, or that of another library.
+// The word may lie in page-locked memory, or in memory of another library.
 TEST(CheckStreamMemory, AWordOfAStrangerIsNotCalledWrong) {
   World w;
   EXPECT_TRUE(check(w.model, calls::StreamWriteValue32{.addr = 0x123000}, on_device()).empty());

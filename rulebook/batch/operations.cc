@@ -11,7 +11,7 @@ Touch touch(const char* parameter, bool write, std::uint64_t base, std::uint64_t
   return {.base = base, .width = width, .write = write, .parameter = parameter};
 }
 
-// The device does it, whatever the CPU may do.
+// The device touches the memory, even where the CPU could.
 Touch by_device(const char* parameter, bool write, std::uint64_t base, std::uint64_t width) {
   Touch one = touch(parameter, write, base, width);
   one.on_gpu = true;
@@ -46,15 +46,15 @@ void add_operand(Operation& out, const char* parameter, bool write, const CUmemc
   out.list[out.count++] = t;
 }
 
-// An element is one byte unless an end is an array: then it is the array's, which is unknown here,
-// and one byte at least.
+// An element is one byte, unless a side is an array. Then the array decides, and the element is
+// unknown here: one byte at least.
 Operation copy3d(const CUDA_MEMCPY3D_BATCH_OP& op) {
   Operation out;
   const CUextent3D& extent = op.extent;
   if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return out;
   const bool arrays =
       op.src.type == CU_MEMCPY_OPERAND_TYPE_ARRAY || op.dst.type == CU_MEMCPY_OPERAND_TYPE_ARRAY;
-  // Where the rows of an array's copy lie is unknown, but for the first bytes.
+  // The places of an array's rows are unknown, except the first bytes.
   const CUextent3D seen = arrays ? CUextent3D{extent.width, 1, 1} : extent;
   add_operand(out, "dst", true, op.dst, seen);
   add_operand(out, "src", false, op.src, seen);
@@ -98,7 +98,8 @@ Operation operation(const calls::MemcpyWithAttributesAsync& c, std::size_t) {
 Operation operation(const calls::Memcpy3DWithAttributesAsync& c, std::size_t) {
   return copy3d(*c.op);
 }
-// dstNumBytes is what the caller expects, and no promise: the first byte is certainly written.
+// dstNumBytes is the size that the caller expects, which may be wrong, but the first byte is
+// certainly written.
 Operation operation(const calls::MemBatchDecompressAsync& c, std::size_t i) {
   const CUmemDecompressParams& one = c.paramsArray[i];
   if (one.srcNumBytes == 0) return {};

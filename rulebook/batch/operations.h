@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of any number of operations, each of which touches a few ranges: batches of copies, of
+// Calls with any number of operations, each of which touches a few ranges: batches of copies, of
 // stream memory operations, of decompressions. Each operation is checked as a copy of its own would
 // be.
 #pragma once
@@ -33,16 +33,16 @@ struct Operation {
   std::size_t count = 0;
 };
 
-/// cuStreamBatchMemOp takes fewer than these: the documentation.
+/// The documentation says that cuStreamBatchMemOp takes fewer than these.
 inline constexpr unsigned kMostStreamMemOps = 256;
 
-/// How many operations the call has that can be looked at: 0 where an array is missing, or longer
-/// than a driver looks.
+/// How many operations of the call can be read: 0 where an array is missing, or longer than a
+/// driver accepts.
 #define CUVMM_OPERATIONS(Name) std::size_t operations(const calls::Name& call);
-/// What one of them touches.
+/// The ranges that operation `i` touches.
 #define CUVMM_OPERATION(Name) Operation operation(const calls::Name& call, std::size_t i);
-/// What is wrong with the call whatever memory is behind its addresses. Of facts, it reads
-/// per_thread alone.
+/// The mistakes of the call that do not depend on the memory behind its addresses. Reads only
+/// per_thread of the facts.
 #define CUVMM_ARGUMENTS(Name) Violations check_arguments(const calls::Name&, const Facts&);
 CUVMM_CALLS_OF_OPERATIONS(CUVMM_OPERATIONS)
 CUVMM_CALLS_OF_OPERATIONS(CUVMM_OPERATION)
@@ -51,7 +51,7 @@ CUVMM_CALLS_OF_OPERATIONS(CUVMM_ARGUMENTS)
 #undef CUVMM_OPERATION
 #undef CUVMM_ARGUMENTS
 
-/// "copy 3: ", "operation 3: ": what a message about one of several begins with.
+/// "copy 3: ", "operation 3: ": the beginning of a message about one of several operations.
 template <class CallStruct>
 std::string operation_name(const CallStruct&, std::size_t i) {
   constexpr bool kSeveral = requires(const CallStruct& c) { c.count; }

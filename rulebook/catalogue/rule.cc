@@ -43,7 +43,8 @@ constexpr auto kInfos = [] {
 }();
 
 constexpr bool ids_are_unique() {
-  // Sorted: clang allows a constant a million steps, too few to compare each with each.
+  // Sorted, because clang allows a million steps for a constant, which are too few to compare every
+  // pair.
   std::array<std::string_view, kLineCount> ids;
   for (std::size_t i = 0; i < kLineCount; ++i) ids[i] = kInfos[i].id;
   std::sort(ids.begin(), ids.end());

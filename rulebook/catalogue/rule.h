@@ -15,20 +15,20 @@
 
 namespace cuvmm {
 
-/// What breaking the rule means.
+/// What it means if a call breaks the rule.
 enum class RuleKind : std::uint8_t {
   kError,      ///< the documentation forbids it and names, or implies, a code
   kUndefined,  ///< the documentation leaves the behaviour undefined; drivers were seen to crash
-  kLeak,    ///< memory, address space or a descriptor that the program gave up on without ending it
-  kAdvice,  ///< documented as legal or not at all, but known to fail or to surprise
-  kAnswer,  ///< of findings only: a question (RuleInfo::question) that the driver answered with no
+  kLeak,       ///< the program gave up memory, address space or a descriptor without ending it
+  kAdvice,     ///< legal or not documented, but known to fail or to surprise
+  kAnswer,     ///< findings only: a question (RuleInfo::question) that the driver answered with no
 };
 
 /// How firmly the code belongs to the rule.
 enum class CodeBasis : std::uint8_t {
   kDocumented,  ///< the documentation ties this code to this violation
-  kListed,      ///< the code is in the function's list; the tie is ours
-  kObserved,    ///< not documented; a driver was seen to answer it
+  kListed,      ///< the code is in the function's list; we assigned it to the rule
+  kObserved,    ///< not documented; a recorded driver answered it
   kNone,        ///< no code belongs to it (leaks, undefined behaviour)
 };
 
@@ -54,8 +54,8 @@ struct RuleInfo {
   const char* source;       ///< header page and parameter, guide section, or a named observation
   const char* fix;          ///< what to change, imperative
   const char* uncheckable;  ///< why no program can check it; nullptr for the rules that are checked
-  /// The call asks whether this holds, of a state that the program may not know: that the driver
-  /// refuses it with `code` is the answer, and no misuse.
+  /// The call asks whether this condition holds of a state that the program may not know. Then a
+  /// refusal with `code` is the answer, and no misuse.
   bool question;
 };
 
@@ -66,13 +66,14 @@ std::optional<Rule> find_rule(std::string_view id);
 /// Why a rule is an error or undefined although its code is inferred (CodeBasis::kListed) and a
 /// recorded driver accepts the call: one sentence. Null for every other rule.
 const char* why_forbidden(Rule rule);
-/// What is said of the answer to a call that broke the rule: "the driver answered CUDA_SUCCESS;
-/// documented: CUDA_ERROR_INVALID_VALUE. This driver accepts it; others may not". `result` is a
-/// code's name, or "crashed"; `of_work` says that the finding is about work in flight.
+/// The text about the driver's answer to a call that broke the rule: "the driver answered
+/// CUDA_SUCCESS; documented: CUDA_ERROR_INVALID_VALUE. This driver accepts it; others may not".
+/// `result` is a code's name, or "crashed"; `of_work` says that the finding is about work in
+/// flight.
 std::string answer_text(const RuleInfo& rule, std::string_view result, bool of_work);
 /// "error", "undefined", "leak", "advice", "answer".
 const char* name(RuleKind kind);
-/// Stem of the file under rulebook/rules/ that holds it, e.g. "map".
+/// Stem of the file under rulebook/rules/ that has the rule, e.g. "map".
 const char* area(Rule rule);
 /// Where the rule is explained: a page of docs/, relative to the repository, with its anchor.
 std::string rule_url(Rule rule);

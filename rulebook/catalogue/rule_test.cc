@@ -8,7 +8,7 @@
 
 namespace cuvmm {
 
-// For the names of tests, where GoogleTest would print its bytes.
+// Names the rule in test names. GoogleTest would print its bytes.
 void PrintTo(const RuleInfo& rule, std::ostream* out) { *out << rule.id; }
 
 namespace {
@@ -20,14 +20,14 @@ TEST_P(EachRule, IsCompleteAndConsistent) {
   EXPECT_EQ(find_rule(rule.id), rule.rule);
   EXPECT_EQ(&info(rule.rule), &rules()[static_cast<std::size_t>(rule.rule)]);
   for (const char* text : {rule.requirement, rule.source, rule.fix}) EXPECT_STRNE(text, "");
-  // What `./dev rule` leaves to be filled in.
+  // The marks that `./dev rule` leaves for the author to fill in.
   for (const char* text : {rule.parameter, rule.requirement, rule.source, rule.fix}) {
     EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("TODO")));
   }
   EXPECT_EQ(std::string(rule.requirement).back(), '.');
   EXPECT_EQ(std::string(rule.fix).back(), '.');
   EXPECT_GE(rule.since, 4010);
-  // A rule of one entry point is named after it, so that its id says where it fires.
+  // The id of a rule about one entry point begins with the entry point's name.
   if (rule.entry != EntryPoint::kCount) {
     EXPECT_EQ(std::string(rule.id).rfind(std::string(name(rule.entry)) + "-", 0), 0u) << rule.id;
   }
@@ -38,7 +38,7 @@ TEST_P(EachRule, IsCompleteAndConsistent) {
     EXPECT_NE(rule.code, CUDA_SUCCESS);
   }
   EXPECT_NE(rule.kind, RuleKind::kAnswer) << "a kind of findings";
-  // The code is what tells an answer from silence.
+  // The code distinguishes an answer from no answer.
   if (rule.question) {
     EXPECT_NE(rule.code, CUDA_SUCCESS);
     EXPECT_TRUE(rule.kind == RuleKind::kError || rule.kind == RuleKind::kAdvice);

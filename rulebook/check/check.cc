@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any call of the vocabulary, by its type.
+// check() for any intercepted call, by its type.
 #include "rulebook/check/check.h"
 
 #include <type_traits>
@@ -14,7 +14,7 @@ Violations check(const Model&, const calls::DevicePrimaryCtxRelease&, const Fact
 Violations check(const Model&, const calls::DevicePrimaryCtxReset&, const Facts&) { return {}; }
 Violations check(const Model&, const calls::CtxDetach&, const Facts&) { return {}; }
 Violations check(const Model&, const calls::GreenCtxDestroy&, const Facts&) { return {}; }
-// What shapes an array may have is a matter of textures; no rule here is about it.
+// No rule here is about the shape of an array: shapes belong to the documentation of textures.
 Violations check(const Model&, const calls::ArrayCreate&, const Facts&) { return {}; }
 Violations check(const Model&, const calls::Array3DCreate&, const Facts&) { return {}; }
 Violations check(const Model&, const calls::MipmappedArrayCreate&, const Facts&) { return {}; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// check(): which rules a call would break, given the model's view. Const, and pure.
+// check(): the rules that a call breaks, as far as the model knows. Const, and without side
+// effects.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +12,17 @@
 namespace cuvmm {
 
 // One overload per entry point, each in the rulebook/*/check_*.cc named for its area. Violations
-// come in the order of the checks; a driver's own order is its profile's
-// (rulebook/profile/profile.h). Declared here for every line of api/entry_points.def but those of
-// area `data`: copies and fills go through check_touches() below, and the few others of that area
-// are declared by hand; and but those of area `order`, which no rule is about. An overload that
-// nobody defines is an error of the linker.
+// come in the order of the checks; a driver's own order is in its profile
+// (rulebook/profile/profile.h).
+//
+// This declares check() for every line of api/entry_points.def except the areas `data` and `order`.
+// Copies and fills of area `data` go through check_touches() below, and the other calls of that
+// area are declared by hand. No rule is about area `order`. The linker reports an overload without
+// a definition.
 #define CUVMM_DECLARE(Name) Violations check(const Model&, const calls::Name&, const Facts& = {});
 #define CUVMM_LEAVE_OUT(Name)
-// CUVMM_ONE_OF_data is a macro with a comma in it: so the comma moves CUVMM_LEAVE_OUT to second
-// place. For any other area nothing of that name is a macro, and CUVMM_DECLARE stays there.
+// CUVMM_ONE_OF_data begins with a comma, which moves CUVMM_LEAVE_OUT to second place. For any other
+// area no such macro exists, so CUVMM_DECLARE stays in second place.
 #define CUVMM_ONE_OF_data , CUVMM_LEAVE_OUT
 #define CUVMM_ONE_OF_order , CUVMM_LEAVE_OUT
 #define CUVMM_SECOND(first, second, ...) second
@@ -27,7 +30,7 @@ namespace cuvmm {
 #define CUVMM_ENTRY(Name, area, ...) CUVMM_CHOOSE(CUVMM_ONE_OF_##area)(Name)
 #include "api/entry_points.def"
 
-/// Whether the call only queues work whose memory its arguments do not name, or orders work.
+/// Whether the call only orders work, or queues work whose memory its arguments do not name.
 template <class CallStruct>
 inline constexpr bool kOrdersWork = false;
 #undef CUVMM_DECLARE
@@ -46,7 +49,7 @@ inline constexpr bool kOrdersWork = false;
 CUVMM_DECLARE(MemFree)
 CUVMM_DECLARE(MemFreeAsync)
 
-// The checks of calls that programs make all the time.
+// The checks of calls that programs make very often.
 #define CUVMM_HOT(Name) \
   [[gnu::hot]] Violations check(const Model&, const calls::Name&, const Facts&);
 CUVMM_HOT(MemAddressReserve)
@@ -68,16 +71,16 @@ CUVMM_HOT(MemRetainAllocationHandle)
 #undef CUVMM_CHOOSE
 #undef CUVMM_HOT
 
-/// Copies and fills (every entry point of area `data` but the frees): every byte they touch that
-/// lies in a reservation of the model is mapped, and accessible to the device that touches it.
-/// A byte outside every known reservation is none of our business.
+/// Checks copies and fills (every entry point of area `data` except the frees): every byte that
+/// they touch in a reservation of the model must be mapped, and accessible to the device that
+/// touches it. Says nothing about bytes outside of every known reservation.
 struct Touch;
 [[gnu::hot]] Violations check_touches(const Model&, EntryPoint entry, const Touch* touches,
                                       std::size_t count, const Facts& = {});
 
-/// The same calls once the driver refused them without a violation that says why: whether they
-/// touch memory or address space that has ended, or more than the memory in which they begin. Never
-/// certain: other memory may lie there now.
+/// Checks the same calls after the driver refused them without a violation that explains the
+/// refusal: do they touch memory or address space that has ended, or more than the memory in which
+/// they begin? Never certain, because other memory may lie there now.
 Violations check_refused_touches(const Model&, const Touch* touches, std::size_t count);
 
 /// Whether check() has an overload for the struct; copies and fills go through check_touches().
@@ -86,14 +89,14 @@ inline constexpr bool checked_by_itself = requires(const Model& model, const Cal
   static_cast<Violations (*)(const Model&, const CallStruct&, const Facts&)>(&check);
 };
 
-/// Any call of the vocabulary; calls that are not intercepted yield nothing.
+/// check() for any intercepted call; other calls yield nothing.
 Violations check(const Model&, const Call&, const Facts& = {});
 
-/// The threads (Origin::thread) that go on while the process ends: what one of them made or used
-/// last may be on its way, between a create and its map, say.
+/// The threads (Origin::thread) that still run while the process ends. An object that such a thread
+/// made or used last is no leak, because the thread may be between a create and its map, say.
 struct StillRunning {
   StillRunning() = default;
-  /// In order; they outlive this.
+  /// `running` is sorted and outlives this object.
   // NOLINTNEXTLINE(google-explicit-constructor): it is a list of threads
   StillRunning(std::span<const std::uint32_t> running) : threads(running) {}
   // NOLINTNEXTLINE(google-explicit-constructor)
@@ -102,32 +105,32 @@ struct StillRunning {
   bool works_with(Origin last) const;
 
   std::span<const std::uint32_t> threads;
-  /// A thread that ends the process in a signal handler, 0 none: it was in the middle of what its
-  /// calls from number `since` on began.
+  /// A thread that ends the process in a signal handler, 0 none. The signal interrupted what the
+  /// thread began with its calls from number `since` on.
   std::uint32_t interrupted = 0;
   std::uint64_t since = 0;
 };
 
-/// What never ended when the process does: one violation of a leak rule per object.
-/// `fd_open` says whether a descriptor is still open and still the exported one.
+/// The objects that have not ended when the process ends: one violation of a leak rule per object.
+/// `fd_open` tells whether a descriptor is still open and still the exported one.
 Violations check_exit(const Model&, bool (*fd_open)(const Export&), const StillRunning& = {});
-/// What is wrong with the program's close() of a descriptor. `open`: whether the number stands for
-/// an open file.
+/// The mistakes in the program's close() of a descriptor. `open`: whether the number stands for an
+/// open file.
 Violations check_close(const Model&, int fd, bool open);
-/// Reservations that the program is done with and never freed.
+/// Reservations that the program no longer uses and never freed.
 struct Abandoned {
-  /// In the order in which they were made; not empty. Made by one stack (Origin::stack), unless the
-  /// free of each failed.
+  /// In the order in which they were made; not empty. One stack (Origin::stack) made them all,
+  /// unless their frees failed.
   std::vector<const Reservation*> reservations;
   bool free_failed = false;
 };
-/// Those that check_exit() names, all empty. Either cuMemAddressFree failed; or they held mappings,
-/// and the code that made them made others, again and again, each when the one before it was empty,
-/// and never mapped into one a second time: so it does not come back. An empty reservation that the
-/// program may map into again, an allocator's say, is none.
+/// The reservations that check_exit() reports, all empty. Either cuMemAddressFree failed, or each
+/// of them held mappings, and the same code went on to make others, each after the one before was
+/// empty, and never mapped into one a second time. An empty reservation into which the program may
+/// map again, such as an allocator's, is not reported.
 std::vector<Abandoned> abandoned_reservations(const Model&, const StillRunning& = {});
-/// Whether check_exit() would name the allocation: referenced, shown by nothing, and not on its
-/// way.
+/// Whether check_exit() reports the allocation: it has references, no mapping shows it, and no
+/// running thread may still be using it.
 bool leaks(const Model&, const Allocation&, const StillRunning& = {});
 
 }  // namespace cuvmm

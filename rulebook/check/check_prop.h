@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks the properties for cuMemCreate. cuMemGetAllocationGranularity takes the same ones.
+// Checks the properties for cuMemCreate. cuMemGetAllocationGranularity takes the same properties.
 #pragma once
 
 #include <cstring>
@@ -14,7 +14,8 @@ namespace cuvmm::detail {
 inline constexpr unsigned kFabric = 8;
 inline constexpr unsigned kKnownHandleTypes = 1 | 2 | 4 | kFabric;
 
-/// Memory of a NUMA node for other machines where no device can share it so: add(message).
+/// Calls add(message) for memory of a NUMA node that other machines are to use, where no device can
+/// share such memory.
 template <class Add>
 void check_multinode(const Platform& platform, const CUmemLocation& place, unsigned types,
                      const Add& add) {
@@ -31,7 +32,7 @@ void check_prop_location(const Platform& platform, const CUmemAllocationProp& pr
   const int id = prop.location.id;
   const auto types = static_cast<unsigned>(prop.requestedHandleTypes);
   const int type = static_cast<int>(prop.location.type);
-  // Nearly all memory is a device's.
+  // Nearly all memory is memory of a device.
   if (type == kLocationDevice) [[likely]] {
     if (id < 0 || (platform.device_count >= 0 && id >= platform.device_count)) {
       add(Rule::kCreateLocationDevice,
@@ -68,7 +69,8 @@ void check_prop_location(const Platform& platform, const CUmemAllocationProp& pr
       }
       break;
     case kLocationHostNuma: {
-      // Memory on the host that is to be compressed, or reachable by RDMA, is refused for that.
+      // The driver refuses memory on the host that is to be compressed, or reachable by RDMA, for
+      // that reason already.
       const bool other_reason = prop.allocFlags.compressionType ||
                                 prop.allocFlags.gpuDirectRDMACapable || prop.allocFlags.usage;
       const HoldsMemory holds = holds_memory(platform, id, other_reason);
@@ -133,7 +135,7 @@ void check_prop_flags(const Platform& platform, const CUmemAllocationProp& prop,
             ", not 0 or 1",
         true);
   }
-  // Both came with CUDA 13.4.
+  // The domains and this usage bit both came with CUDA 13.4.
   const unsigned newer = has_domains(platform) ? kUsageRdmaOverPcie : 0;
   if (flags.usage & ~(kUsageTilePool | kUsageHwDecompress | newer)) {
     add(Rule::kCreateUsageKnown,
@@ -163,8 +165,8 @@ void check_prop_flags(const Platform& platform, const CUmemAllocationProp& prop,
   }
 }
 
-// Memory of a locality domain that RDMA is to reach. Of a device with one domain it is the whole
-// device's memory.
+// Checks memory of a locality domain that RDMA is to reach. The only domain of a device is the
+// whole device's memory.
 template <class Add>
 void check_prop_localized(const Platform& platform, const CUmemAllocationProp& prop, Add& add) {
   if (!prop.allocFlags.gpuDirectRDMACapable || (prop.allocFlags.usage & kUsageRdmaOverPcie)) return;
@@ -175,7 +177,7 @@ void check_prop_localized(const Platform& platform, const CUmemAllocationProp& p
       true);
 }
 
-/// Calls add(rule of cuMemCreate, message, certain) per problem, in the order of the fields.
+/// Calls add(rule of cuMemCreate, message, certain) per mistake, in the order of the fields.
 template <class Add>
 void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
   if (prop.type != CU_MEM_ALLOCATION_TYPE_PINNED) {

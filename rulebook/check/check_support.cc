@@ -118,7 +118,7 @@ ObjectRef ref(const Reservation& r) {
   return {ObjectRef::Kind::kReservation, r.base, r.size, r.made, {}};
 }
 ObjectRef ref(const Allocation& a) {
-  // To retain a handle makes nothing: who made this memory was not seen.
+  // A retain makes nothing, and the model did not see the call that made this memory.
   if (!a.creation_seen) return retained(a);
   return {ObjectRef::Kind::kAllocation, a.handle, a.size, a.made, {}};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks share: collecting violations, spelling values, and the questions that several
-// entry points ask of the model. Internal to rulebook/.
+// Functions that several checks use: they collect violations, spell values, and ask the model.
+// Internal to rulebook/.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ namespace cuvmm::detail {
 /// Collects the violations of one call, in order.
 class Collector {
  public:
-  /// Adds a violation; returns it so that objects can be attached.
-  /// Cold: so the compiler moves all that leads here, which is most of each check, out of the way
-  /// of the calls that break nothing.
+  /// Adds a violation; returns it so that objects can be attached. Cold, so that the compiler moves
+  /// the code that leads here, which is most of each check, away from the code of calls that break
+  /// nothing.
   [[gnu::cold]] Violation& add(Rule rule, std::string message, bool certain = true);
   bool empty() const { return violations_.empty(); }
   std::size_t size() const { return violations_.size(); }
@@ -37,7 +37,7 @@ class Collector {
 
 [[gnu::cold]] ObjectRef ref(const Reservation& r);
 [[gnu::cold]] ObjectRef ref(const Allocation& a);
-/// The same, by the call that retained it last.
+/// The same allocation, named by the call that retained it last.
 [[gnu::cold]] ObjectRef retained(const Allocation& a);
 [[gnu::cold]] ObjectRef ref(const Mapping& m);
 [[gnu::cold]] ObjectRef ref(const Export& e);
@@ -51,7 +51,8 @@ class Collector {
 [[gnu::cold]] ObjectRef ref(const ArrayObject& a);
 [[gnu::cold]] ObjectRef ref(const PlainMemory& m);
 
-/// True (and the violation added) when cuInit has not succeeded: nothing else is worth saying.
+/// True, with the violation added, if cuInit has not succeeded. Then the other checks are
+/// pointless.
 inline bool not_initialized(Collector& out, const Facts& facts) {
   if (facts.initialized != Facts::Answer::kNo) [[likely]]
     return false;
@@ -59,24 +60,24 @@ inline bool not_initialized(Collector& out, const Facts& facts) {
   return true;
 }
 
-/// Adds `owned` when an import of external memory or of a semaphore took the descriptor over. True
-/// when that is certain: nothing has got the number since. `open` is whether the descriptor is an
-/// open one of the right kind.
+/// Adds `owned` if the driver owns the descriptor, because an import of external memory or of a
+/// semaphore took it over. True if that is certain, because no other file has received the number
+/// since. `open` is whether the descriptor is an open one of the right kind.
 bool check_given(Collector& out, const Model& model, int fd, Facts::Answer open, Rule owned);
 
-/// External objects that never ended.
+/// Adds the external objects that never ended.
 void check_external_exit(Collector& out, const Model& model);
 
-/// Rules for the ways in which a handle can be wrong.
+/// The rules that a handle can break.
 struct HandleRules {
   Rule nonzero, valid, alive, referenced;
 };
-/// check_handle() of one that is unknown, 0 or without references.
+/// check_handle() for a handle that is unknown, 0 or without references.
 [[gnu::cold]] const Allocation* check_doubtful_handle(Collector& out, const Model& model,
                                                       Handle handle, const HandleRules& rules,
                                                       const Facts& facts);
-/// Checks a handle parameter; null (with a violation unless the handle is merely unknown) when
-/// nothing is known of its allocation.
+/// Checks a handle parameter. Null if nothing is known about its allocation, with a violation
+/// unless the handle is merely unknown.
 inline const Allocation* check_handle(Collector& out, const Model& model, Handle handle,
                                       const HandleRules& rules, const Facts& facts) {
   const Allocation* a = model.allocation(handle);
@@ -92,12 +93,12 @@ struct Coverage {
   bool last = false;   ///< the last byte is mapped
   Address hole = 0;    ///< first unmapped byte, if there is one
   bool has_hole = false;
-  const Mapping* cut = nullptr;  ///< a mapping that the range holds only in part
+  const Mapping* cut = nullptr;  ///< a mapping that the range covers only in part
 };
 [[gnu::hot]] Coverage coverage_by_steps(const Model& model, Address base, Size size);
 inline Coverage coverage(const Model& model, Address base, Size size) {
   const Mapping* m = model.mapping_at(base);
-  // Nearly always it is one mapping as it was made.
+  // Nearly always the range is one whole mapping.
   if (m && m->base == base && m->size == size) [[likely]] {
     Coverage whole;
     whole.any = whole.first = whole.last = true;
@@ -106,25 +107,25 @@ inline Coverage coverage(const Model& model, Address base, Size size) {
   return coverage_by_steps(model, base, size);
 }
 
-/// Attaches what is known of an address: the live or the ended mapping and reservation that hold
-/// it.
+/// Attaches the objects that hold the address: the live or the ended mapping and reservation.
 [[gnu::cold]] void attach_history(Violation& violation, const Model& model, Address address);
 
-/// What a call that frees an address may be wrong about, beside what is in a reservation: `host`,
-/// whether it is cuMemFreeHost. Sure only where everything is seen: memory that others made may lie
+/// Checks a call that frees an address, apart from addresses in a reservation. `host`: the call is
+/// cuMemFreeHost. Certain only where cuvmm sees everything, because memory that others made may lie
 /// there.
 void check_freed(Collector& out, const Model& model, Address address, bool host);
-/// A stream that was destroyed. Sure only where everything is seen: drivers give handles out again.
+/// Checks that the stream was not destroyed. Certain only where cuvmm sees everything, because
+/// drivers reuse handles.
 void check_stream(Collector& out, const Model& model, CUstream stream);
 
-/// cuMemFree of memory that cuIpcOpenMemHandle gave.
+/// Checks for a cuMemFree of memory that cuIpcOpenMemHandle opened.
 void check_free_of_opened(Collector& out, const Model& model, Address address);
-/// What check_exit() says of opened memory and of pools.
+/// The part of check_exit() about opened memory and pools.
 void check_ipc_exit(Collector& out, const Model& model);
 void check_pool_exit(Collector& out, const Model& model);
 
-/// Whether an address that no live reservation holds is certainly wrong: everything is seen, or the
-/// range was ours and is gone.
+/// Whether an address that no live reservation holds is certainly wrong: cuvmm sees everything, or
+/// this process freed a reservation there.
 [[gnu::cold]] bool certainly_not_reserved(const Model& model, Address address);
 
 }  // namespace cuvmm::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every rule fires on the call that breaks it, and on nothing else when that is put right.
+// Every rule fires on the call that breaks it, and on nothing after that is corrected.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -51,8 +51,7 @@ INSTANTIATE_TEST_SUITE_P(All, RuleCaseTest, ::testing::ValuesIn(ListedCases::all
 
 // The rules that the conformance suite breaks, by a family ("break cuMemMap-ptr-aligned: ptr=r0+1")
 // or by a case ("breaks cuMemMap-ptr-aligned"). A family's break stands beside the legal call that
-// it changes; both are run on the emulator, and conformance.mutation notices a check that does
-// nothing.
+// it changes. The emulator runs both, and conformance.mutation notices a check that does nothing.
 std::set<std::string> broken_by_the_suite() {
   const std::regex word("breaks?((?: [A-Za-z0-9_-]+)+)(?::.*)?");
   std::set<std::string> ids;
@@ -74,16 +73,16 @@ TEST(RuleCases, AndTheSuiteCoverEveryRuleThatCanBeChecked) {
   for (const RuleCase& c : ListedCases::all()) covered.insert(c.rule);
   const std::set<std::string> broken = broken_by_the_suite();
   EXPECT_GT(broken.size(), 100u);
-  // Only the driver's own answer can tell this one: the shim's tests provoke it.
+  // Only the driver's own answer shows this misuse: the shim's tests provoke it.
   covered.insert(Rule::kDriverNotDeinitialized);
-  // Two processes are needed to see this one: tools/report/ipc_order_test.cc has its cases.
+  // Only two processes together show this misuse: tools/report/ipc_order_test.cc has its cases.
   covered.insert(Rule::kIpcFreedWhileOpen);
   covered.insert(Rule::kPoolFreedWhileImported);
-  // The driver's answer tells of these, and earlier calls: shim/cause/name_cause_test.cc.
+  // The driver's answer and earlier calls show this misuse: shim/cause/name_cause_test.cc.
   covered.insert(Rule::kStreamCapture);
   covered.insert(Rule::kStreamCaptureLegacy);
   covered.insert(Rule::kGraphMemoryFreed);
-  // No call of the driver breaks it: rulebook/sharing/check_external_memory_test.cc.
+  // No call of the driver breaks this rule: rulebook/sharing/check_external_memory_test.cc.
   covered.insert(Rule::kExportFdClosedOnce);
   for (const RuleInfo& rule : rules()) {
     EXPECT_TRUE(rule.uncheckable || covered.contains(rule.rule) || broken.contains(rule.id))
@@ -91,7 +90,7 @@ TEST(RuleCases, AndTheSuiteCoverEveryRuleThatCanBeChecked) {
   }
 }
 
-// -1, say, from a failed call that was taken for an offset.
+// A program may pass -1, say, from a failed call whose result it took for an offset.
 TEST(Words, ANegativeNumberIsNoSize) {
   World world;
   const Handle h = world.create(0x100, 1);
@@ -156,7 +155,7 @@ TEST(Certainty, AnUnreadableHandleIsCertainlyWrong) {
   EXPECT_TRUE(v[0].certain);
 }
 
-// The false-positive traps of reference/field-bugs.md: all of this is legal.
+// The traps for false positives in reference/field-bugs.md: all of this is legal.
 TEST(Legal, RetainReleaseRelease) {
   World world;
   const Handle h = world.mapped(kBase, 1);

@@ -142,7 +142,8 @@ std::size_t peer(const Call& c, Out out) {
 
 }  // namespace
 
-// Each copy and fill exists synchronous and, for most, with a stream; both touch the same bytes.
+// Each copy and fill has a synchronous form and mostly one with a stream; both touch the same
+// bytes.
 #define CUVMM_TOUCH(Name, ...) \
   std::size_t touches(const calls::Name& c, Out out) { return __VA_ARGS__; }
 #define CUVMM_TOUCH_BOTH(Name, ...) \

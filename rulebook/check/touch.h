@@ -21,20 +21,20 @@ struct Touch {
   bool write = false;
   bool fill = false;            ///< a fill runs on the device; a copy may run on the CPU
   unsigned char element = 1;    ///< bytes of a fill's element
-  bool device_only = false;     ///< the call takes device memory here, not any unified address
+  bool device_only = false;     ///< the parameter takes device memory, not any unified address
   bool on_gpu = false;          ///< the device touches it, never the CPU
-  bool from_host = false;       ///< what is written comes from memory of the host
+  bool from_host = false;       ///< the source of the written bytes is memory of the host
   bool peer_source = false;     ///< touched by Facts::peer_device instead of Facts::device
   const char* parameter = "";   ///< "dstDevice", "srcDevice", ...
-  CUcontext context = nullptr;  ///< peer copies: the context named for this side
+  CUcontext context = nullptr;  ///< for peer copies: the context named for this side
 };
 
 inline constexpr std::size_t kMaxTouches = 2;
 
 /// Fills `out` with the address ranges that a copy or fill touches on the device side (unified
-/// copies: both sides) and returns how many (0 for every other call, and for copies of nothing).
-/// Reads descriptors through the call's pointers; a null descriptor touches nothing. Calls of many
-/// operations have operations.h instead.
+/// copies: both sides), and returns their number: 0 for every other call, and for copies of
+/// nothing. Reads descriptors through the call's pointers; a null descriptor touches nothing. Calls
+/// with many operations use operations.h instead.
 #define CUVMM_ENTRY(Name, area, ...) \
   std::size_t touches(const calls::Name&, Touch(&out)[kMaxTouches]);
 #include "api/entry_points.def"

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remembers what the last search of a table found. From create to release, the calls about one
-// block name the same handle again and again.
+// Remembers the entry that the last search of a table found, because from create to release the
+// calls about one block name the same handle again and again.
 #pragma once
 
 namespace cuvmm {
 
-/// A pointer to an entry that stays where it is until it is erased; whoever erases calls forget().
-/// Not thread-safe, not even to search.
+/// A pointer to an entry that stays where it is until it is erased. A caller that erases an entry
+/// calls forget(). Not thread-safe, not even for searches.
 template <class Entry>
 class LastFound {
  public:
   LastFound() = default;
-  // An entry of another table is of no use.
+  // An entry of another table means nothing here.
   LastFound(const LastFound&) {}
   LastFound& operator=(const LastFound&) {  // NOLINT(bugprone-unhandled-self-assignment)
     entry_ = nullptr;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Remembers where the last search in a map of ranges ended. Programs often make several calls on
-// one block, and make blocks one behind the other, so the next search mostly ends at the same
-// place.
+// one block, and make blocks side by side, so the next search mostly ends at the same place.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +8,15 @@
 
 namespace cuvmm {
 
-/// `Map` is ordered by the base of its values, which have `base` and `size` and do not overlap.
-/// Whoever erases an entry calls rest_at(). Not thread-safe, not even to search.
+/// `Map` is ordered by the base of its values, which have `base` and `size` and do not overlap. A
+/// caller that erases an entry calls rest_at(). Not thread-safe, not even for searches.
 template <class Map>
 class LastPlace {
  public:
   using Place = typename Map::const_iterator;
 
   LastPlace() = default;
-  // A place in another map is of no use.
+  // A place in another map means nothing here.
   LastPlace(const LastPlace&) {}
   LastPlace& operator=(const LastPlace&) {
     known_ = false;
@@ -31,8 +30,8 @@ class LastPlace {
     return search(map, address);
   }
 
-  /// The next search starts here. After an entry was erased, this must be called with the one that
-  /// follows it.
+  /// The next search starts at `place`. A caller that erased an entry must call this with the entry
+  /// that follows it.
   void rest_at(Place place) {
     place_ = place;
     known_ = true;
@@ -40,7 +39,7 @@ class LastPlace {
   void forget() { known_ = false; }
 
  private:
-  // The same where the entry of the last search is another one.
+  // Finds the place where it is not the entry of the last search.
   [[gnu::hot, gnu::noinline]] Place search(const Map& map, std::uint64_t address) {
     if (known_) {
       if (answers(map, place_, address)) return place_;

@@ -20,7 +20,7 @@ Ranges::const_iterator plainly(const Ranges& ranges, std::uint64_t address) {
   return it;
 }
 
-// Whatever was searched, added and erased before, the answer is the plain one.
+// The answer equals a plain search, whatever was searched, added and erased before.
 TEST(LastPlace, AnswersAsAPlainSearch) {
   std::mt19937 random(1);
   Ranges ranges;

@@ -11,7 +11,7 @@
 
 namespace cuvmm {
 
-/// A std::vector<T> on the heap, from the first element on. T is copyable.
+/// A std::vector<T> that is allocated with the first element. T is copyable.
 template <class T>
 class RareList {
  public:
@@ -54,7 +54,7 @@ class RareList {
   const T& back() const { return *(end() - 1); }
 
   void push_back(T element) { list().push_back(std::move(element)); }
-  /// Behind what is there.
+  /// Adds the elements of `other` at the end.
   void append(const RareList& other) {
     if (!other.empty()) list().insert(list().end(), other.begin(), other.end());
   }

@@ -14,7 +14,8 @@ namespace cuvmm {
 template <class T>
 class ShortList {
  public:
-  // Not defaulted: ShortList{} would clear the place of the element as well, on every call.
+  // Not defaulted, because ShortList{} would then clear the space of the element as well, on every
+  // call.
   ShortList() noexcept {}  // NOLINT(modernize-use-equals-default)
 
   void push_back(const T& value) {
@@ -33,14 +34,14 @@ class ShortList {
   const T* begin() const { return const_cast<ShortList*>(this)->begin(); }
   const T* end() const { return begin() + size(); }
   const T& operator[](std::size_t i) const { return begin()[i]; }
-  /// The one element; null where there are none or more.
+  /// The element if the list has exactly one; else null.
   const T* only() const { return one_ && many_.empty() ? &*one_ : nullptr; }
 
  private:
   T* first() { return one_ ? &*one_ : nullptr; }
 
   std::optional<T> one_;
-  RareList<T> many_;  ///< all of them, once there are two
+  RareList<T> many_;  ///< all elements, once there are two
 };
 
 }  // namespace cuvmm

@@ -9,23 +9,23 @@
 
 namespace cuvmm {
 
-/// At most kMost nodes are kept here; the others go back to the heap.
+/// Keeps at most kMost nodes; the others go back to the heap.
 template <class Map>
 class SpareNodes {
  public:
   static constexpr std::size_t kMost = 4096;
 
   SpareNodes() = default;
-  // Spares are nobody's state: a copy of a model starts without any.
+  // Spare nodes are not part of the state, so a copy of a model starts without any.
   SpareNodes(const SpareNodes&) {}
   SpareNodes& operator=(const SpareNodes&) { return *this; }
   SpareNodes(SpareNodes&&) noexcept = default;
   SpareNodes& operator=(SpareNodes&&) noexcept = default;
   ~SpareNodes() = default;
 
-  /// map.erase(it), but for the memory. Returns the entry after it.
+  /// Like map.erase(it), but keeps the memory. Returns the entry behind it.
   typename Map::const_iterator erase(Map& map, typename Map::const_iterator it) {
-    // The step from the last entry would climb the whole tree.
+    // The entry behind the last one is known: std::next(it) would climb the whole tree to find it.
     const auto next = it == std::prev(map.cend()) ? map.cend() : std::next(it);
     if (nodes_.size() == kMost) [[unlikely]] {
       map.erase(it);
@@ -35,7 +35,7 @@ class SpareNodes {
     return next;
   }
 
-  /// map.erase(key), but for the memory.
+  /// Like map.erase(key), but keeps the memory.
   void erase_key(Map& map, const typename Map::key_type& key) {
     if (nodes_.size() == kMost) [[unlikely]] {
       map.erase(key);
@@ -44,7 +44,7 @@ class SpareNodes {
     }
   }
 
-  /// A node with this key and value for map.insert(); empty when none is spare.
+  /// A node with this key and value for map.insert(); empty when no node is spare.
   typename Map::node_type take(const typename Map::key_type& key,
                                const typename Map::mapped_type& value) {
     if (nodes_.empty()) return {};
@@ -55,7 +55,8 @@ class SpareNodes {
     return node;
   }
 
-  /// map[key], for a caller that then assigns the whole value: a spare node still has its old one.
+  /// Like map[key], for a caller that then assigns the whole value, because a spare node still
+  /// holds its old value.
   typename Map::mapped_type& fresh(Map& map, const typename Map::key_type& key) {
     if (nodes_.empty()) [[unlikely]]
       return map[key];
@@ -65,12 +66,12 @@ class SpareNodes {
     return map.insert(std::move(node)).position->second;
   }
 
-  /// map[key] = value, where the key is most likely new.
+  /// Like map[key] = value, for a key that is most likely new.
   typename Map::iterator put(Map& map, const typename Map::key_type& key,
                              const typename Map::mapped_type& value) {
     return put(map, map.end(), key, value);
   }
-  /// The same with the entry that will follow it, where the map is ordered. Returns its place.
+  /// The same for an ordered map, with the entry that will follow as a hint. Returns the new place.
   typename Map::iterator put(Map& map, typename Map::const_iterator hint,
                              const typename Map::key_type& key,
                              const typename Map::mapped_type& value) {

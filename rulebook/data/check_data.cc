@@ -27,14 +27,14 @@ bool on_host(const Model& model, Address address) {
   return m && on_host(model, *m);
 }
 
-// Of bytes that begin in a reservation and run over its end.
+// For bytes that begin in a reservation and run over its end.
 std::string past_end(const Reservation& r, Address base, Size size) {
   return ", which runs " + size_text(size - (r.size - (base - r.base))) +
          " past the end of reservation " + hex_text(r.base) + " (" + size_text(r.size) + ")";
 }
 
-// One contiguous run of bytes. True when it is all right, or none of our business: a touch that
-// starts outside every reservation is host memory or cuMemAlloc's.
+// Checks one contiguous run of bytes. True if it is all right, or if cuvmm does not check it: bytes
+// outside of every reservation belong to the host or to cuMemAlloc.
 bool check_run(Collector& out, const Model& model, const Touch& touch, const Touch* source,
                Address base, Size size, int device) {
   const std::uint64_t bit = device >= 0 && device < 63 ? std::uint64_t{1} << device : 0;
@@ -59,9 +59,10 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, const Tou
     const std::uint64_t mask =
         (touch.write ? m->access.write : m->access.read) & ~AccessMask::kDeviceLastBit;
     bool allowed = bit ? (mask & bit) != 0 : mask != 0;
-    // The CPU copies to and from memory on the host where the device has no access to it, and where
-    // both sides lie on the host and the host has some; what the device may not do, where it may do
-    // anything, is refused all the same (asked of an H200).
+    // The CPU makes a copy to or from memory on the host in two cases: the device has no access to
+    // the memory; or both sides lie on the host and the host has some access. The driver still
+    // refuses a copy for which the device has too little access, if the device has some (an H200
+    // was asked).
     const bool host_reads =
         (m->access.read & AccessMask::kHostBit) && bit && !touch.fill && !touch.on_gpu;
     bool by_cpu = false;
@@ -95,9 +96,10 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, const Tou
   return true;
 }
 
-// Memory of a pool. That of a device is its own and of devices that were given access, whatever
-// peer access their contexts have. That of the host an H200 takes for the host's in copies between
-// devices and the host, and fills it for devices that were given access to the pool.
+// Memory of a pool. Memory on a device is open to that device and to devices that were given
+// access, whatever peer access their contexts have. Memory on the host: an H200 treats it as memory
+// of the host in copies between devices and the host, and fills it for devices that were given
+// access to the pool.
 void check_pool_touch(Collector& out, const Model& model, const Touch& touch, const PoolMemory& m,
                       int device) {
   const bool own = is_device(m.location) && device_of(m.location) == device;
@@ -117,8 +119,8 @@ void check_pool_touch(Collector& out, const Model& model, const Touch& touch, co
   if (const Pool* pool = model.pools().find(m.pool)) v->objects.push_back(ref(*pool));
 }
 
-// Memory that one device's context brought into the address space: an H200 lets no other device
-// fill it, and makes copies for all.
+// Memory that the context of one device brought into the address space: an H200 lets no other
+// device fill it, but makes copies for all devices.
 Violation* check_fill_device(Collector& out, const Touch& touch, const char* how, int owner,
                              int device) {
   if (!touch.fill || owner < 0 || device < 0 || owner == device) return nullptr;
@@ -141,7 +143,7 @@ void check_buffer_touch(Collector& out, const Touch& touch, const ExternalBuffer
   v.objects.push_back({ObjectRef::Kind::kExternalMemory, b.memory, 0, {}, b.ended});
 }
 
-// `source`: what is written comes from there; null where that is not in device address space.
+// `source`: the range that the written bytes come from; null if it is not in device address space.
 void check_touch(Collector& out, const Model& model, const Touch& touch, const Touch* source,
                  int device) {
   if (touch.width == 0 || touch.rows == 0 || touch.slices == 0) return;
@@ -166,7 +168,7 @@ void check_touch(Collector& out, const Model& model, const Touch& touch, const T
   }
   for (std::uint64_t slice = 0; slice < touch.slices; ++slice) {
     const Address start = touch.base + slice * touch.slice_pitch;
-    // Rows inside one mapping with access are one look-up, not thousands.
+    // If all rows lie inside one mapping with access, one look-up is enough for thousands of rows.
     const Mapping* m = model.mapping_at(start);
     const Size span = (touch.rows - 1) * touch.pitch + touch.width;
     if (m && span <= m->size - (start - m->base)) {
@@ -194,7 +196,7 @@ Violations check_free(const Model& model, Address address, Rule rule, const Fact
   return out.take();
 }
 
-// The memory of a pool, of which the model knows that it is there.
+// For memory of a pool that the model knows to be alive.
 Violations still_used(Address address, const Facts::Order& order, const Violations& others) {
   Collector out;
   add_work(out, order, Rule::kMemFreeInFlight, Rule::kMemFreeOrdered,
@@ -228,7 +230,8 @@ Violations check(const Model& model, const calls::MemFree& call, const Facts& fa
   if (found.empty()) return found;
   const Violation& v = found.front();
   if (v.rule != Rule::kFreeKnown && v.rule != Rule::kFreeOnce) return found;
-  // A graph may have got the address again, unseen: only a refusal makes it certain.
+  // A graph may have got the address again without cuvmm seeing it, so only a refusal makes this
+  // certain.
   const auto gone = model.tombstones().find(ObjectRef::Kind::kExternalBuffer, call.dptr);
   const bool later =
       v.rule == Rule::kFreeOnce && gone && gone->ended.call < v.objects.front().ended.call;

@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint64_t kG = kGranule;
 char host[64];
 
-// Memory on the host, mapped, with these accesses of the host and of device 0.
+// Maps memory on the host with these accesses for the host and for device 0.
 void host_mapped(World& w, unsigned of_host, unsigned of_device) {
   CUmemAllocationProp prop = device_prop();
   prop.location.type = static_cast<CUmemLocationType>(2);
@@ -29,7 +29,7 @@ Facts on_device(int device) {
 const auto kDataPool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x9000});
 constexpr std::uint64_t kPoolMemory = 0x500000000000;
 
-// 4 KiB of a pool there; of one on a device, device 0.
+// 4 KiB of a pool at kBase; a pool on a device is on device 0.
 void data_pool(World& w, CUmemLocationType type) {
   CUmemPoolProps props{};
   props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;

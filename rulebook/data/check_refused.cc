@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a driver refused a copy or a fill: its memory has ended, or is smaller than what it touches.
+// Why a driver refused a copy or a fill: the memory has ended, or is smaller than the touched
+// range.
 #include <string_view>
 
 #include "rulebook/check/check_support.h"
@@ -28,7 +29,8 @@ bool runs_past(const Touch& touch, Size offset, Size size) {
   return !fits(touch.slices, touch.slice_pitch, room);
 }
 
-// True when there is live memory, right or wrong: nothing that ended there is the reason then.
+// Checks the touch against live memory. True if some live memory is there: then memory that ended
+// there is not the reason.
 bool check_end(Collector& out, const Model& model, const Touch& touch) {
   ObjectRef object;
   std::string what;
@@ -58,7 +60,7 @@ bool check_end(Collector& out, const Model& model, const Touch& touch) {
   return true;
 }
 
-// From the first byte to the last; 0 where that is no number.
+// Bytes from the first to the last; 0 if the number overflows.
 Size span_of(const Touch& touch) {
   Size slices = 0, rows = 0, span = 0;
   const bool wraps = __builtin_mul_overflow(touch.slices - 1, touch.slice_pitch, &slices) ||
@@ -68,13 +70,13 @@ Size span_of(const Touch& touch) {
   return wraps ? 0 : span;
 }
 
-// Live memory that begins behind the address and before the end of the bytes.
+// Checks for live memory that begins between the address and the end of the bytes.
 void check_beginning(Collector& out, const Model& model, const Touch& touch) {
   ObjectRef object;
   const Size span = span_of(touch);
   if (span == 0) return;
   if (const PlainMemory* m = model.memory().first_in(touch.base, span)) {
-    // In front of memory of the host lies what the program likes.
+    // The program may have any memory of its own in front of memory on the host.
     const bool host =
         m->kind == PlainMemory::Kind::kRegistered || m->kind == PlainMemory::Kind::kHost;
     if (host) return;
@@ -92,7 +94,7 @@ void check_beginning(Collector& out, const Model& model, const Touch& touch) {
       .objects.push_back(object);
 }
 
-// Whether anything is known to have ended there.
+// Whether some known memory has ended there.
 bool check_ended(Collector& out, const Model& model, const Touch& touch) {
   using Kind = ObjectRef::Kind;
   std::optional<ObjectRef> gone;

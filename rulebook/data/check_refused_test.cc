@@ -107,11 +107,11 @@ TEST(CheckRefused, RowsPastItsEnd) {
   EXPECT_THAT(refused(w, rows), IsEmpty());
   rows.Height = 5;
   EXPECT_THAT(refused(w, rows), ElementsAre(Rule::kDataInside));
-  rows.dstPitch = ~std::size_t{0} / 2;  // no product of it is made
+  rows.dstPitch = ~std::size_t{0} / 2;  // nothing may multiply by this
   EXPECT_THAT(refused(w, rows), ElementsAre(Rule::kDataInside));
 }
 
-// Who knows whether the host can read there decides whether it counts.
+// Only a caller that knows whether the host can read there knows whether the ended memory matters.
 TEST(CheckRefused, AnAddressThatMayBeTheHosts) {
   World w;
   allocate(w);
@@ -142,7 +142,7 @@ TEST(CheckRefused, RowsBeforeItsBeginning) {
   EXPECT_THAT(refused(w, rows), IsEmpty());
   rows.Height = 2;
   EXPECT_THAT(refused(w, rows), ElementsAre(Rule::kDataInside));
-  rows.dstPitch = ~std::size_t{0};  // no number
+  rows.dstPitch = ~std::size_t{0};  // the span overflows
   rows.Height = 9;
   EXPECT_THAT(refused(w, rows), IsEmpty());
 }

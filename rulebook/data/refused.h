@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What there is to know of the addresses of a copy that a driver refused (check_refused_touches()).
+// What is known about the addresses of a copy that a driver refused (check_refused_touches()).
 #pragma once
 
 #include "rulebook/check/touch.h"
 
 namespace cuvmm {
 
-/// Whether the parameter takes device memory. Any other address may be the host's own by now: the
-/// allocator of the program, which nobody sees, gives addresses out again. Where the host can read
-/// there, what ended there says nothing.
+/// Whether the parameter takes device memory. Memory that ended explains nothing about any other
+/// address that the host can read, because the program's allocator, which cuvmm does not see, may
+/// have given the address out again.
 bool names_device(const Touch& touch);
 
 }  // namespace cuvmm

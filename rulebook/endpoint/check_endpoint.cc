@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuLogicalEndpoint*: ids, endpoints, teams, exports and imports. check_endpoint_bind.cc has binds.
+// cuLogicalEndpoint*: ids, endpoints, teams, exports and imports. The binds are in
+// check_endpoint_bind.cc.
 #include "rulebook/endpoint/check_endpoint.h"
 
 #include <bit>
@@ -24,7 +25,7 @@ std::string endpoint_text(std::uint32_t id) { return "endpoint " + std::to_strin
 bool check_endpoint_id(Collector& out, const Model& model, std::uint32_t id) {
   if (model.endpoints().reserved(id)) return true;
   const auto released = model.tombstones().find_covering(ObjectRef::Kind::kEndpointId, id);
-  // Another library may have reserved it since.
+  // Another library may have reserved the id since.
   Violation& v =
       out.add(Rule::kEpIdReserved,
               "id " + std::to_string(id) + (released ? " was released" : " was not reserved"),
@@ -37,7 +38,7 @@ const Endpoint* check_endpoint(Collector& out, const Model& model, std::uint32_t
                                const std::string& where) {
   if (const Endpoint* endpoint = model.endpoints().find(id)) return endpoint;
   const auto destroyed = model.tombstones().find(ObjectRef::Kind::kEndpoint, id);
-  // An id that is ours, and that we saw neither created nor imported, has no endpoint.
+  // An id that this process reserved has no endpoint if cuvmm saw neither a create nor an import.
   const bool certain = model.platform().complete || model.endpoints().reserved(id) != nullptr;
   Violation& v = out.add(Rule::kEpExists,
                          where + endpoint_text(id) +
@@ -99,7 +100,7 @@ void check_endpoint_exit(Collector& out, const Model& model) {
     for (const auto& entry : model.endpoints().endpoints()) {
       if (entry.first - ids.base < ids.count) used = true;
     }
-    if (used) continue;  // said of the endpoint
+    if (used) continue;  // the finding about the endpoint covers it
     out.add(Rule::kEpIdLeak, std::to_string(ids.count) + " ids from " + std::to_string(base) +
                                  " on were never released")
         .objects.push_back(ref(ids));
@@ -122,7 +123,7 @@ bool in(std::uint64_t mask, int device) {
   return device >= 0 && device < 63 && (mask >> device & 1) != 0;
 }
 
-// Calls add(rule of cuLogicalEndpointCreate, message) for what is wrong whatever the size is.
+// Calls add(rule of cuLogicalEndpointCreate, message) for mistakes that do not depend on the size.
 template <class Add>
 void check_prop(const Model& model, const CUlogicalEndpointProp& prop, Add add) {
   const auto type = static_cast<unsigned>(prop.type);
@@ -177,7 +178,7 @@ void check_supported(Collector& out, const Model& model, const CUlogicalEndpoint
 void check_vacant_id(Collector& out, const Model& model, std::uint32_t id) {
   const Endpoint* endpoint = model.endpoints().find(id);
   if (!endpoint) return;
-  // The documentation does not say it.
+  // The documentation does not say this, so it needs the driver's refusal.
   out.add(Rule::kEpIdFree, endpoint_text(id) + " exists already", false)
       .objects.push_back(ref(*endpoint));
 }
@@ -299,7 +300,7 @@ Violations check(const Model& model, const calls::LogicalEndpointAddDevice& call
             "device " + std::to_string(call.dev) + " may have been added by another process", false)
         .objects.push_back(ref(*endpoint));
   }
-  // The call may fail, or a later query: so only a refusal is explained.
+  // Either this call or a later query may fail, so this only explains a refusal.
   if (const auto other =
           outside_clique(model, added, call.dev, CU_CLIQUE_TYPE_MULTICAST_LOGICAL_ENDPOINT)) {
     out.add(Rule::kEpAddClique,
@@ -374,7 +375,7 @@ Violations check(const Model& model, const calls::LogicalEndpointQuery& call, co
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   if (!call.queryStatus) out.add(Rule::kEpQueryOutNonnull, "queryStatus is NULL");
-  // A wild count must not take for ever: the first id that has no endpoint ends the search.
+  // A very large count must not take for ever, so the first id without an endpoint ends the search.
   for (std::uint32_t i = 0; i < call.count; ++i) {
     if (!check_endpoint(out, model, call.leId + i)) break;
   }

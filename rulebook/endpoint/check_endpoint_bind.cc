@@ -10,7 +10,7 @@ using namespace detail;
 
 namespace {
 
-// What is bound, as far as it is known: one of the two, or none.
+// The memory that is bound, as far as it is known: one of the two, or neither.
 struct Bound {
   const Allocation* memory = nullptr;
   const PoolMemory* pooled = nullptr;
@@ -62,7 +62,8 @@ void check_inside_memory(Collector& out, const Model& model, const EndpointBind&
 
 void check_sizes(Collector& out, const Model& model, const EndpointBind& bind,
                  const Endpoint* endpoint) {
-  // The documentation does not name it, but for the multiple that 0 is.
+  // The documentation only demands a multiple, and 0 is a multiple, so this needs the driver's
+  // refusal.
   if (bind.size == 0) out.add(Rule::kEpBindSizeNonzero, "size is 0", model.platform().complete);
   const Size alignment = endpoint ? endpoint->alignment : 0;
   const auto look = [&](Rule rule, const std::string& what, Size value) {
@@ -104,7 +105,7 @@ void check_device(Collector& out, const EndpointBind& bind, const Endpoint* endp
   if (elsewhere || type == kLocationHost) {
     out.add(Rule::kEpBindMemoryDevice,
             "dev is " + std::to_string(bind.device) + ", and the memory is on " + location(*place),
-            elsewhere)  // of the host in general nothing is said
+            elsewhere)  // the documentation says nothing about the host in general
         .objects.push_back(bound.object());
   }
 }
@@ -114,7 +115,7 @@ void check_vacant(Collector& out, const Model& model, const EndpointBind& bind,
   for (const EndpointBinding& b : endpoint.bindings) {
     if (b.device != bind.device || !overlap(b.offset, b.size, bind.offset, bind.size)) continue;
     if (!still_bound(model, b)) continue;
-    // The documentation does not say it.
+    // The documentation does not say this, so it needs the driver's refusal.
     out.add(Rule::kEpBindVacant,
             size_text(bind.size) + " at offset " + size_text(bind.offset) +
                 " overlap what device " + std::to_string(bind.device) + " has bound at offset " +
@@ -165,7 +166,7 @@ Violations check_bind(const Model& model, const EndpointBind& bind, const Facts&
     out.add(Rule::kEpBindImported, endpoint_text(endpoint->id) + " was imported")
         .objects.push_back(ref(*endpoint));
   } else if (endpoint->imported && !endpoint->multicast()) {
-    // Which kind it is, only the driver knows.
+    // Only the driver knows the type of the endpoint.
     out.add(Rule::kEpBindImported,
             endpoint_text(endpoint->id) + " was imported, and may be a unicast one", false)
         .objects.push_back(ref(*endpoint));
@@ -211,11 +212,11 @@ Violations check(const Model& model, const calls::LogicalEndpointUnbind& call, c
                 " is not a multiple of bindAlignment, " + size_text(alignment));
     return out.take();
   }
-  // Of an endpoint that was made by a route we did not see, not all bindings are known.
+  // If an endpoint was made by a route that cuvmm did not see, its list of bindings is incomplete.
   const bool all_known = model.platform().complete || endpoint->type != 0;
   const EndpointBinding* first = nullptr;  // the binding at the offset
-  const EndpointBinding* cut = nullptr;    // one that the range holds only in part
-  bool ends = false;                       // one ends where the range does
+  const EndpointBinding* cut = nullptr;    // a binding that the range covers only in part
+  bool ends = false;                       // a binding ends where the range ends
   for (const EndpointBinding& b : endpoint->bindings) {
     if (b.device != call.dev) continue;
     if (b.offset == call.offset) first = &b;

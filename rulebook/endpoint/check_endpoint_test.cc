@@ -29,7 +29,7 @@ void support(World& w, std::uint64_t unicast, std::uint64_t multicast, std::uint
   e.handle_types = CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_FABRIC;
 }
 
-// Both devices in one clique for multicast endpoints, or each in one of its own.
+// Puts both devices into one clique for multicast endpoints, or each into its own.
 void cliques(World& w, bool apart) {
   const std::uint32_t type = CU_CLIQUE_TYPE_MULTICAST_LOGICAL_ENDPOINT;
   w.model.platform().cliques = {{{type, 7}, {CU_CLIQUE_TYPE_UNICAST_POINTER, 1}},
@@ -339,7 +339,7 @@ TEST(EndpointCertainty, WhatWasNeverSeenIsUncertain) {
   EXPECT_FALSE(certain(check(w.model, calls::LogicalEndpointDestroy{.leId = 3}), Rule::kEpExists));
   EXPECT_FALSE(certain(check(w.model, calls::LogicalEndpointIdRelease{.baseLeId = 3, .count = 1}),
                        Rule::kEpReleaseReserved));
-  // An id of ours is known to have no endpoint.
+  // An id that this process reserved is known to have no endpoint.
   reserve_ids(w);
   EXPECT_TRUE(certain(check(w.model, calls::LogicalEndpointDestroy{.leId = 3}), Rule::kEpExists));
 }

@@ -13,7 +13,7 @@ using namespace detail;
 
 namespace {
 
-// A batch may be as long as its maker likes: the rest of many mistakes is not looked for.
+// A batch may have any length, so the checks stop after this many violations.
 constexpr std::size_t kMostFound = 16;
 
 bool is_endpoint(const CUfabricCpyOperand& operand) {
@@ -23,7 +23,7 @@ bool is_pointer(const CUfabricCpyOperand& operand) {
   return static_cast<unsigned>(operand.type) == CU_FABRIC_COPY_OPERAND_TYPE_POINTER;
 }
 
-/// A batch whose copies are looked at one by one.
+/// A batch whose copies are checked one by one.
 struct Batch {
   const Model& model;
   const Facts& facts;
@@ -37,7 +37,7 @@ bool check_side(const Batch& batch, const std::string& where, const CUfabricCpyO
   return false;
 }
 
-// Each byte of an endpoint that nobody else can bind.
+// Checks that each byte of an endpoint is bound, if no other process can bind there.
 void check_bound(const Batch& batch, const std::string& where, const Endpoint& endpoint,
                  Size offset, Size size) {
   if (endpoint.shared || endpoint.type == 0) return;
@@ -107,7 +107,7 @@ void check_endpoint_side(const Batch& batch, const std::string& where,
   check_bound(batch, where, *endpoint, offset, size);
 }
 
-// Whether the memory at an address is known to be another device's.
+// Whether the memory at an address is known to be on another device.
 bool remote(const Batch& batch, Address address) {
   const Mapping* m = batch.model.mapping_at(address);
   const Allocation* a = m ? batch.model.allocation(m->handle) : nullptr;
@@ -130,7 +130,7 @@ void check_local(const Batch& batch, const std::string& where,
                                     ", whose stream it is");
 }
 
-// What one copy of the batch reads or writes.
+// The bytes that one copy of the batch reads or writes.
 struct Range {
   bool endpoint = false;
   std::uint32_t id = 0;
@@ -156,7 +156,7 @@ void check_independent(const Batch& batch, const CUDA_FABRIC_COPY_BATCH_OP* ops,
   std::ranges::sort(ranges, [](const Range& a, const Range& b) {
     return std::tuple(a.endpoint, a.id, a.base) < std::tuple(b.endpoint, b.id, b.base);
   });
-  // The one that reaches farthest so far, of all and of those that write.
+  // The ranges that reach farthest so far: of all ranges, and of those that are written.
   const Range* farthest = nullptr;
   const Range* farthest_write = nullptr;
   const auto same_place = [](const Range* a, const Range& b) {
@@ -219,7 +219,7 @@ Violations check_batch(const Model& model, const CUDA_FABRIC_COPY_BATCH_OP* ops,
     }
     sound = sound && out.empty();
     found.append(out.take());
-    // By the documentation the stream's device reaches each side: the CPU makes no copy.
+    // The documentation says that the stream's device reaches each side, so the CPU makes no copy.
     Touch touched[2];
     std::size_t touches = 0;
     if (is_pointer(op.dst) && op.size != 0) {

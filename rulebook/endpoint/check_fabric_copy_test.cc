@@ -30,8 +30,8 @@ CUDA_FABRIC_COPY_BATCH_OP copy(const CUfabricCpyOperand& src, const CUfabricCpyO
   return op;
 }
 
-// A machine whose device 0 works, with two granules of its own at kBase; a unicast endpoint of
-// device 1, and a team, with two granules of each device bound.
+// A machine on which device 0 makes the copies. Two granules of device 0's memory are at kBase;
+// device 1 has a unicast endpoint; and a team has two granules of each device bound.
 constexpr CUlogicalEndpointId kFar = 3;
 void machine(World& w, int device = 0) {
   endpoints(w);
@@ -230,7 +230,7 @@ TEST(FabricCopy, ManyMayReadTheSame) {
 TEST(FabricCopy, ACopyMayLieBetweenTwoOthers) {
   World w;
   machine(w);
-  // The wide write covers both; the narrow one in front of it does not hide it.
+  // The wide write covers both copies behind it; the narrow copy between them must not hide it.
   const Violations found = made(w, {copy(pointer(kBase + kGranule), pointer(kBase), 65536),
                                     copy(pointer(kBase + kGranule), pointer(kBase + 65536), 16),
                                     copy(pointer(kBase + 32768), endpoint(kFar), 16)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Address space that a program is done with, and keeps.
+// Address space that a program no longer uses and does not free.
 #include <algorithm>
 
 #include "rulebook/check/check.h"
@@ -8,11 +8,12 @@ namespace cuvmm {
 
 namespace {
 
-// So many, each made when the one before it was empty, show that none is used again: a program that
-// puts two buffers to sleep in turn has two.
+// So many reservations, each made after the one before was empty, show that the program uses none
+// of them again. A program that takes two buffers in turn has only two.
 constexpr int kEnough = 3;
 
-// The longest row of reservations of which each was made after the one before it had been emptied.
+// The length of the longest sequence of reservations of which each was made after the one before
+// had been emptied.
 int longest_row(std::vector<const Reservation*> reservations) {
   std::sort(reservations.begin(), reservations.end(),
             [](const auto* a, const auto* b) { return a->unmapped.call < b->unmapped.call; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What never ended when the process does.
+// The objects that have not ended when the process ends.
 #include <algorithm>
 
 #include "rulebook/check/check_support.h"
@@ -14,7 +14,7 @@ std::string references(std::uint32_t count) {
   return count == 1 ? "1 reference" : std::to_string(count) + " references";
 }
 
-// Whether the maker of what is reported goes on with it, for all we know.
+// Whether the thread that made the reported object may still be working with it.
 bool on_its_way(const Violation& leak, const StillRunning& running) {
   return !leak.objects.empty() && running.works_with(leak.objects.front().made);
 }
@@ -26,8 +26,8 @@ void check_allocation(Collector& out, const Model& model, const Allocation& a,
   const std::string state = references(a.references) + " of " + handle_text(a.handle) +
                             (a.references == 1 ? " was" : " were") + " never released: " + size +
                             " is still allocated, and nothing maps it";
-  // Which call should have been paired: every reference but one of a seen creation came from a
-  // retain.
+  // Every reference, except the first of a creation that the model saw, came from a retain. If more
+  // than that is left, a retain lacks its release.
   const std::uint32_t first = a.creation_seen ? 1 : 0;
   const Rule made = a.imported                  ? Rule::kImportLeak
                     : model.multicast(a.handle) ? Rule::kMcCreateLeak
@@ -38,7 +38,7 @@ void check_allocation(Collector& out, const Model& model, const Allocation& a,
   if (a.retained.call != 0) {
     v.message += "; the handle was retained " + times(a.retains) + ", last by call " +
                  std::to_string(a.retained.call) + ", and each retain needs a release of its own";
-    // Behind the call that made the memory, if that was seen.
+    // The retain comes behind the call that made the memory, if the model saw that call.
     if (a.creation_seen) v.objects.push_back(retained(a));
   }
 }
@@ -54,10 +54,11 @@ void check_mapping(Collector& out, const Model& model, const Mapping& m) {
   if (r) v.objects.push_back(ref(*r));
 }
 
-// An open descriptor of memory that the process still has is not what keeps that memory alive.
+// An open descriptor is no leak while the process still has the memory, because then the descriptor
+// does not keep the memory alive.
 void check_export(Collector& out, const Model& model, const Export& e) {
   const Allocation* a = model.allocation(e.handle);
-  // A driver gives the handles of what ended out again.
+  // A newer allocation may have the same handle, because a driver reuses handles.
   if (a && a->made.call <= e.made.call) return;
   out.add(Rule::kExportFdLeak, "descriptor " + std::to_string(e.fd) + ", exported from " +
                                    handle_text(e.handle) +
@@ -92,7 +93,7 @@ bool StillRunning::works_with(Origin last) const {
   return std::binary_search(threads.begin(), threads.end(), last.thread);
 }
 
-// Memory that nothing maps and that references still pin: the program has no use for it any more.
+// Whether references keep memory alive that nothing maps: the program no longer has any use for it.
 bool leaks(const Model& model, const Allocation& a, const StillRunning& running) {
   if (a.references == 0 || a.mappings != 0 || model.tiles().shows(a.handle)) return false;
   return !running.works_with(a.made) && !running.works_with(a.retained) &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other threads have on its way while the process ends is no leak.
+// Objects with which other threads work while the process ends are no leaks.
 #include <gtest/gtest.h>
 
 #include "rulebook/testing/world.h"
@@ -14,7 +14,7 @@ const StillRunning kRunning{std::span<const std::uint32_t>(kThreads)};
 bool none_open(const Export&) { return false; }
 bool all_open(const Export&) { return true; }
 
-/// An allocation of `maker`'s.
+/// An allocation that the thread `maker` made.
 Handle created_by(World& w, std::uint32_t maker, Handle value = 0x100) {
   const CUmemAllocationProp prop = device_prop();
   Origin at = w.at();
@@ -46,7 +46,7 @@ TEST(AtExit, OfAnUnknownMakerNothingIsAssumed) {
   EXPECT_EQ(check_exit(w.model, none_open, kRunning).size(), 1u);
 }
 
-// Between its unmap and its release, and between a retain and the release of that.
+// Between the unmap and the release of an allocation, and between a retain and its release.
 TEST(AtExit, WhoTouchedTheMemoryLastMayGoOnWithIt) {
   for (const std::uint32_t thread : {kWorker, kEnded}) {
     World w;
@@ -65,7 +65,7 @@ TEST(AtExit, WhoTouchedTheMemoryLastMayGoOnWithIt) {
   }
 }
 
-// To retain a handle makes nothing.
+// A retain makes nothing.
 TEST(AtExit, AnAllocationIsNotMadeByTheCallThatRetainedIt) {
   World seen;
   const Handle handle = seen.create(0x100, 1);
@@ -78,7 +78,7 @@ TEST(AtExit, AnAllocationIsNotMadeByTheCallThatRetainedIt) {
   EXPECT_STREQ(how(both.front().objects[1]), "retained");
   EXPECT_EQ(both.front().objects[1].made.call, 2u);
 
-  World unseen;  // who created it is not known
+  World unseen;  // the model did not see the creation
   unseen.retain(0x300);
   const Violations one = check_exit(unseen.model, none_open);
   ASSERT_EQ(one.size(), 1u);
@@ -104,7 +104,7 @@ TEST(AtExit, ADescriptorThatARunningThreadHasJustExportedIsNoLeak) {
   }
 }
 
-// Ranges that one place made one after the other, each emptied before the next was made.
+// Ranges that one place of the program made in turn; each was emptied before the next was made.
 World used_up(unsigned count) {
   World w;
   for (unsigned i = 0; i < count; ++i) {
@@ -127,8 +127,8 @@ TEST(AtExit, ReservationsThatNobodyComesBackToAreOneLeakWithACount) {
   EXPECT_EQ(leaks[0].objects.front().value, kBase) << "the first one";
 }
 
-// What allocators keep at the end, all of it legal: still mapped, never mapped, grown and shrunk,
-// put to sleep together, woken before.
+// Ranges that allocators may have at the end, all legal: still mapped, never mapped, grown and
+// shrunk, emptied together, used again before the end.
 TEST(AtExit, ReservationsThatAProgramMayUseAgainAreNoLeak) {
   World alive;
   for (unsigned i = 0; i < 5; ++i) alive.mapped(kBase + 4 * i * kGranule, 1, 0x100 + i);
@@ -193,7 +193,8 @@ TEST(AtExit, ARefusedUnmapEmptiesNothing) {
   EXPECT_FALSE(w.model.reservation_at(kBase)->reused);
 }
 
-// The process ends in a signal handler: what its thread did lately, it was about to go on with.
+// The process ends in a signal handler: the interrupted thread may still be working with the
+// objects that it made last.
 TEST(AtExit, WhatAnInterruptedThreadMadeLatelyIsNoLeak) {
   World w;
   const Handle handle = created_by(w, kEnded);

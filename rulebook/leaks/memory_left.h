@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that was never freed. A program may keep it to its end; a test that looks for all that it
-// left behind may not.
+// Memory that was never freed. A program may keep memory to its end, but a test that looks for
+// everything it left behind may not.
 #pragma once
 
 #include "rulebook/base/violation.h"
@@ -8,7 +8,7 @@
 
 namespace cuvmm {
 
-/// Plain memory, memory of pools, and arrays that are there, each as kMemoryLeft.
+/// One kMemoryLeft for each live piece of plain memory, memory of a pool, and array.
 Violations memory_left(const Model& model);
 
 }  // namespace cuvmm

@@ -13,7 +13,7 @@ using Kind = ObjectRef::Kind;
 struct AliveRule {
   Kind kind;
   Rule rule;
-  const char* end;  ///< what became of it
+  const char* end;  ///< how the object ended
 };
 constexpr AliveRule kRules[] = {
     {Kind::kStream, Rule::kStreamAlive, "was destroyed"},

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain memory: allocated, registered, freed, asked about. What is freed may have been made by a
-// route that nobody saw, and freed memory may be another's by now: so most of it is certain only
-// where everything is seen, and else once the driver refused.
+// Plain memory: allocations, registrations, frees and queries. The freed memory may have been made
+// by a route that cuvmm did not see, and other memory may have the address of freed memory by now.
+// So most findings are certain only where cuvmm sees everything; elsewhere they need the driver's
+// refusal.
 #include "rulebook/check/check_support.h"
 
 namespace cuvmm {
@@ -23,7 +24,7 @@ void check_size(Collector& out, std::size_t size, const char* parameter) {
   if (size == 0) out.add(Rule::kMemorySizeNonzero, std::string(parameter) + " is 0");
 }
 
-// A newer driver may know more.
+// A newer driver may know more flags.
 void check_flags(Collector& out, const Model& model, unsigned flags, unsigned known) {
   if ((flags & ~known) == 0) return;
   out.add(Rule::kMemoryFlags,
@@ -47,7 +48,7 @@ std::optional<ObjectRef> newer(std::optional<ObjectRef> a, std::optional<ObjectR
   return a->ended.call < b->ended.call ? b : a;
 }
 
-// What ended last at this address: memory of either kind.
+// The memory, of either kind, that ended last at this address.
 std::optional<ObjectRef> freed_at(const Model& model, Address address) {
   const Tombstones& gone = model.tombstones();
   return newer(gone.find(ObjectRef::Kind::kMemory, address),
@@ -59,7 +60,7 @@ std::optional<ObjectRef> freed_around(const Model& model, Address address) {
                gone.find_covering(ObjectRef::Kind::kPoolMemory, address));
 }
 
-// Live memory that the address is in. True when there is some: nothing else is worth saying.
+// Checks live memory at the address. True if there is some: then other checks are pointless.
 bool check_freed_live(Collector& out, const Model& model, Address address, bool host, bool sure) {
   if (const PlainMemory* m = model.memory().at(address)) {
     const bool right = host ? m->kind == PlainMemory::Kind::kHost : m->freed_as_device();
@@ -129,7 +130,7 @@ void check_freed(Collector& out, const Model& model, Address address, bool host)
 }
 
 void check_stream(Collector& out, const Model& model, CUstream stream) {
-  if (address_of(stream) <= 2) return;  // a default one
+  if (address_of(stream) <= 2) return;  // a default stream
   const auto gone = model.tombstones().find(ObjectRef::Kind::kStream, address_of(stream));
   if (!gone) return;
   out.add(Rule::kStreamAlive, "stream " + hex_text(address_of(stream)) + " was destroyed",
@@ -139,7 +140,7 @@ void check_stream(Collector& out, const Model& model, CUstream stream) {
 
 }  // namespace detail
 
-// --- Allocated
+// --- Allocation
 
 Violations check(const Model&, const calls::MemAlloc& call, const Facts& facts) {
   Collector out;
@@ -180,13 +181,13 @@ Violations check(const Model& model, const calls::MemAllocAsync& call, const Fac
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   check_stream(out, model, call.hStream);
-  // The other streams have a context of their own.
+  // Streams with other handles have a context of their own.
   if (address_of(call.hStream) <= 2 && no_context(out, facts)) return out.take();
   check_out(out, call.dptr, "dptr");
   return out.take();
 }
 
-// Of size 0 there is nothing, and that is accepted.
+// A size of 0 is accepted, and makes no memory.
 Violations check(const Model&, const calls::MemAllocHost& call, const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts) || no_context(out, facts)) return out.take();
@@ -210,7 +211,7 @@ Violations check(const Model& model, const calls::MemFreeHost& call, const Facts
   return out.take();
 }
 
-// --- Registered
+// --- Registration
 
 Violations check(const Model& model, const calls::MemHostRegister& call, const Facts& facts) {
   Collector out;
@@ -222,10 +223,11 @@ Violations check(const Model& model, const calls::MemHostRegister& call, const F
                   CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY);
   if (!out.empty()) return out.take();
   const Address base = address_of(call.p);
-  // Its end, or that of the driver's own memory, may have been one that nobody saw.
+  // The registration, or the driver's own memory, may have ended without cuvmm seeing it.
   const PlainMemory* m = model.memory().first_in(base, call.bytesize);
   if (!m) return out.take();
-  // An H200 says the same of the driver's memory, unless the range begins in it.
+  // An H200 answers as for registered memory if the range meets the driver's memory but begins
+  // before it.
   const bool locked = m->kind == PlainMemory::Kind::kRegistered || m->base > base;
   out.add(locked ? Rule::kRegisterOnce : Rule::kRegisterPageable,
           range(base, call.bytesize) + " shares bytes with " + range(m->base, m->size) + ", " +
@@ -272,7 +274,7 @@ Violations check(const Model& model, const calls::MemHostUnregister& call, const
   return out.take();
 }
 
-// --- Asked about
+// --- Queries
 
 Violations check(const Model& model, const calls::MemGetAddressRange& call, const Facts& facts) {
   Collector out;

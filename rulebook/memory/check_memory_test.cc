@@ -34,7 +34,7 @@ Address pooled(World& w, Address base) {
   return base;
 }
 
-// A call that makes memory, with the variables that it writes to.
+// The variables to which a call that makes memory writes.
 struct Outs {
   CUdeviceptr address = 0;
   std::size_t pitch = 0;
@@ -435,7 +435,8 @@ TEST(Memory, ADoubleFreeNamesWhoMadeAndWhoFreedIt) {
   EXPECT_EQ(found.front().objects[0].ended.call, 2u);
 }
 
-// The address was cuMemAlloc's, then a pool's: what ended last is what is freed again.
+// cuMemAlloc had the address first, then a pool: the second free concerns the memory that ended
+// last.
 TEST(Memory, OfTwoThatEndedThereTheLastIsNamed) {
   World w;
   w.plain(kPlain);

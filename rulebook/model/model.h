@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The model: one process's view of the memory APIs, as a pure state machine.
 //
-// No I/O, no locks, no clock: the shim calls it under its lock, the emulator under its own. It is
-// made of one state per area, each with the same three verbs (UnicastState explains them). A call
-// goes to every state that has an overload for it. check() says what is wrong with a call; it only
-// reads.
+// No I/O, no locks, no clock: the shim and the emulator call the model under locks of their own.
+// The model consists of one state per area, and every state has the same three verbs (UnicastState
+// explains them). A call goes to every state that has an overload for it. check() finds the
+// mistakes in a call; it only reads the model.
 #pragma once
 
 #include <cuda.h>
@@ -70,26 +70,28 @@ inline constexpr bool makes_any = (Makes<States, Call> || ...);
 
 }  // namespace detail
 
-/// The driver does not choose the name of what it makes: Model::begin() records it at once.
+/// The program chooses the name of the object that the call makes, so Model::begin() records the
+/// object at once.
 template <class Call>
 concept RecordsAtOnce = requires(UnicastState& state, const Call& call, Origin at,
                                  Tombstones& history, Recorded& recorded) {
   state.begin(call, at, history, recorded);
 };
 
-/// It gives up names: Model::begin() takes them out before the driver can give them out again.
+/// The call gives up names: Model::begin() takes them out before the driver can give them out
+/// again.
 template <class Call>
 inline constexpr bool kGivesUp =
     EndsContext<Call> || detail::GivesVmm<Call> ||
     detail::gives_any<Call, MulticastState, EndpointState, IpcState, PoolState, ExternalState,
                       ArrayState, TileState, MemoryState>;
 
-/// What it gives up is history as soon as it begins: nothing is left for Model::confirm(). Drivers
-/// hardly ever refuse such a call.
+/// The objects that the call ends become history in Model::begin(), and nothing is left for
+/// Model::confirm(), because drivers hardly ever refuse such a call.
 template <class Call>
 inline constexpr bool kHistoryAtOnce = detail::GivesVmm<Call>;
 
-/// A success makes something: Model::confirm() records it.
+/// A successful call makes an object: Model::confirm() records it.
 template <class Call>
 inline constexpr bool kMakes =
     detail::MakesVmm<Call> ||
@@ -137,40 +139,40 @@ class Model {
     return multicast_.objects();
   }
   const MulticastObject* multicast(Handle handle) const { return multicast_.find(handle); }
-  /// The memory that a bind names: its handle and the offset there; handle 0 when it is unknown.
+  /// The memory that a bind names: its handle and the offset there; handle 0 when unknown.
   std::pair<Handle, Size> memory_of(const MulticastBind& bind) const {
     return cuvmm::memory_of(bind, vmm_);
   }
   std::pair<Handle, Size> memory_of(const EndpointBind& bind) const {
     return cuvmm::memory_of(bind, vmm_);
   }
-  /// The device whose memory a bind names, -1 unknown.
+  /// The device of the memory that a bind names, -1 unknown.
   int device_of(const MulticastBind& bind) const { return cuvmm::device_of(bind, vmm_); }
 
-  /// Before the driver is asked. `change` is a new one. A call that gives something up must begin;
-  /// one that only makes something may leave it to confirm().
+  /// Runs before the call goes to the driver. `change` is a new one. The caller must begin a call
+  /// that gives something up; a call that only makes something may be left to confirm().
   template <class Call>
   void begin(const Call& call, Origin at, ChangeOf<Call>& change);
-  /// The driver accepted. What begin() did not do, because the driver was expected to refuse, is
-  /// done now: but not to objects that are newer than the call `at`.
+  /// The driver accepted the call. confirm() now also does what begin() left out because it
+  /// expected the driver to refuse; objects that are newer than the call `at` stay as they are.
   template <class Call>
   void confirm(const Call& call, const Facts& facts, Origin at, ChangeOf<Call>& change);
-  /// The driver refused: all is as it was before begin(), if that was called.
+  /// The driver refused the call: everything is as before begin(), if begin() was called.
   template <class Call>
   void undo(const Call& call, Origin at, ChangeOf<Call>& change);
 
   /// The program closed a descriptor.
   void closed(int fd) { descriptors_.closed(fd); }
   void closed(int fd, const ClosedDescriptor& known) { descriptors_.closed(fd, known); }
-  /// Puts in what somebody else knew of the same process (recorder/holdings/reader.h).
+  /// Puts in objects that another view of this process knew (recorder/holdings/reader.h).
   void restore(const Reservation& known) { vmm_.restore(known); }
   void restore(const Mapping& known) { vmm_.restore(known); }
   void restore(const Allocation& known) { vmm_.restore(known); }
   void restore(const Export& known) { descriptors_.restore(known); }
   void restore(const PoolMemory& known) { pools_.restore(known); }
-  /// An import turned out to be a multicast object; `known` is what is known of it.
+  /// The driver showed that an import is a multicast object; `known` has the facts about it.
   void import_multicast(MulticastObject known, Origin at);
-  /// A child of fork starts from nothing; the platform stays.
+  /// A child of fork starts with an empty model; the platform stays.
   void clear();
 
  private:
@@ -185,7 +187,7 @@ class Model {
   [[gnu::cold]] void confirm_rare(const RarelyRetired& taken, Origin at);
   [[gnu::cold]] void undo_all(Retired& retired, Origin at);
 
-  /// visit(state) for each state but vmm_, in the order in which a call goes through them.
+  /// Calls visit(state) for each state but vmm_, in the order in which a call goes through them.
   template <class Visitor>
   void each_state(Visitor&& visit) {
     visit(multicast_);
@@ -239,7 +241,7 @@ void Model::confirm(const Call& call, const Facts& facts, Origin at, ChangeOf<Ca
   if constexpr (kGivesUp<Call>) {
     if (!change.begun) [[unlikely]] {
       begin(call, at, change);
-      // The driver may have given the name out again before we came here.
+      // Another call may have received the name from the driver before this thread took the lock.
       if (change.newer_than(at)) return undo_all(change, at);
     }
     if (change.rare) [[unlikely]]

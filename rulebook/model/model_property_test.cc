@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kSlots = 24;
 
-// What each granule of the address space holds; handles are 1-based indices of `sizes`.
+// The contents of each granule of the address space; handles are 1-based indices of `sizes`.
 struct Flat {
   struct Slot {
     int reservation = 0;

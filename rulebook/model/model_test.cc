@@ -27,7 +27,8 @@ TEST(Model, AHandleThatIsReusedAtOnceIsNotConfused) {
   Retired retired;
   const Origin at = w.at();
   w.model.begin(release, at, retired);
-  // The driver freed it and gave the value to another thread's create, which recorded first.
+  // The driver freed the memory, and gave the handle to another thread's create, which was recorded
+  // first.
   w.create(0x100, 4);
   w.model.confirm(release, {}, at, retired);
   ASSERT_NE(w.model.allocation(h), nullptr);
@@ -51,7 +52,8 @@ TEST(Model, AnAddressThatIsReusedAtOnceIsNotConfused) {
   EXPECT_TRUE(check(w.model, unmap).empty());
 }
 
-// Unmapped by a route that nobody saw, it is mapped no more: its leak is one, and its end its end.
+// The first mapping ended by a route that the model did not see. A leak of its memory is then one
+// finding, and the end of the memory counts.
 TEST(Model, WhatIsMappedOverAnotherMappingEndsThatOne) {
   World w;
   w.mapped(kBase, 1, 0x100);
@@ -116,7 +118,7 @@ TEST(Model, ARefusedUnmapKeepsMappingsAccessAndCounts) {
   EXPECT_EQ(w.model.allocation(h)->references, 0u);
 }
 
-// It is history before the driver answers, and that is taken back.
+// The release makes history before the driver answers; undo() takes that back.
 TEST(Model, WhatWasGivenUpAndRefusedWasNeverGone) {
   World w;
   const Handle h = w.mapped(kBase, 1);
@@ -138,7 +140,7 @@ TEST(Model, WhatWasGivenUpAndRefusedWasNeverGone) {
   EXPECT_FALSE(w.model.tombstones().find(ObjectRef::Kind::kReservation, kBase));
   w.refuse(calls::MemRelease{.handle = h});  // the last reference
   EXPECT_FALSE(w.model.tombstones().find(ObjectRef::Kind::kAllocation, h));
-  // Older ends of the same value stay known.
+  // Tombstones of older objects with the same value stay.
   w.mapped(kBase + kGranule, 1, 0x200);
   w.unmap(kBase + kGranule, 1);
   const auto gone = w.model.tombstones().find(ObjectRef::Kind::kMapping, kBase + kGranule);
@@ -150,7 +152,8 @@ TEST(Model, WhatWasGivenUpAndRefusedWasNeverGone) {
   EXPECT_EQ(still->ended.call, gone->ended.call);
 }
 
-// Another thread dropped the other reference meanwhile: what is given back is one, not two.
+// Another thread dropped the other reference meanwhile, so undo() gives back one reference, not
+// two.
 TEST(Model, ARefusedReleaseGivesBackOneReferenceOfAnAllocationThatEndedMeanwhile) {
   World w;
   const Handle h = w.create(0x100, 1);
@@ -184,14 +187,14 @@ TEST(Model, AMapThatWasRecordedAndRefusedIsNotThere) {
   w.model.undo(map, at, recorded);
   EXPECT_EQ(w.model.mapping_at(kBase), nullptr);
   EXPECT_EQ(w.model.allocation(h)->mappings, 0u);
-  // Released by another thread before the driver answered: then it is gone.
+  // Another thread released the allocation before the driver answered, so the allocation is gone.
   w.model.begin(map, at, recorded);
   w.release(h);
   ASSERT_NE(w.model.allocation(h), nullptr);
   w.model.undo(map, at, recorded);
   EXPECT_EQ(w.model.allocation(h), nullptr);
   EXPECT_TRUE(w.model.tombstones().find(ObjectRef::Kind::kAllocation, h));
-  // What is mapped there by now is another call's.
+  // The mapping there now belongs to another call.
   w.map(kBase, 1, w.create(0x200, 1));
   w.model.undo(map, at, recorded);
   EXPECT_NE(w.model.mapping_at(kBase), nullptr);
@@ -217,7 +220,7 @@ TEST(Model, AccessThatWasRecordedAndRefusedIsAsBefore) {
   w.model.undo(call, {}, recorded);
   EXPECT_EQ(w.model.mapping_at(kBase)->access.write, before.write);
   EXPECT_EQ(w.model.mapping_at(kBase)->access.read, before.read | 4u);
-  // Several mappings are recorded when the driver has answered.
+  // A grant to several mappings is recorded after the driver's answer.
   w.mapped(kBase + kGranule, 1, 0x200);
   Recorded none;
   w.model.begin(calls::MemSetAccess{.ptr = kBase, .size = 2 * kGranule, .desc = both, .count = 2},
@@ -255,7 +258,7 @@ TEST(Model, AccessIsGoneAfterARemap) {
   EXPECT_EQ(w.model.mapping_at(kBase)->access.read, 0u);
 }
 
-// Asked of an H200, as all orders of up to three settings were.
+// An H200 was asked, with all orders of up to three settings.
 TEST(Model, TheAnswerForHostIsTheLastChangedOfTheHostsAndDeviceZeros) {
   constexpr std::uint64_t kDevice = 1, kHost = AccessMask::kHostBit;
   World w;
@@ -301,7 +304,8 @@ TEST(Model, ARetainOfUnseenMemoryIsUnknownNotWrong) {
   w.retain(0x300);
   EXPECT_TRUE(check(w.model, calls::MemRelease{.handle = 0x300}).empty());
   w.release(0x300);
-  // Whoever made it still has a reference that was never seen: not certainly wrong.
+  // The code that made it still has a reference that the model never saw, so this is not certainly
+  // wrong.
   const Violations v = check(w.model, calls::MemRelease{.handle = 0x300});
   ASSERT_EQ(v.size(), 1u);
   EXPECT_FALSE(v[0].certain);

@@ -19,12 +19,13 @@ struct ArrayObject {
   bool mipmapped = false;
   CUDA_ARRAY3D_DESCRIPTOR shape{};          ///< of the base level
   unsigned levels = 1;                      ///< of a mipmapped array
-  std::uint64_t parent = 0;                 ///< the mipmapped array that it is a level of; 0 none
-  std::vector<std::uint64_t> level_arrays;  ///< handles that were given out for its levels
-  std::uint64_t external = 0;               ///< handle of the external memory it shows; 0 none
-  CUDA_ARRAY_SPARSE_PROPERTIES sparse{};    ///< as the driver told; a tile of width 0: unknown
-  int device = -1;                          ///< of the context that made it; -1 unknown
-  std::uint64_t context = 0;                ///< that context, 0 unknown
+  std::uint64_t parent = 0;                 ///< the mipmapped array that it is a level of; 0: none
+  std::vector<std::uint64_t> level_arrays;  ///< handles that the driver gave out for its levels
+  std::uint64_t external = 0;               ///< handle of the external memory behind it; 0: none
+  /// As the driver describes it; a tile of width 0: unknown.
+  CUDA_ARRAY_SPARSE_PROPERTIES sparse{};
+  int device = -1;            ///< of the context that made it; -1 unknown
+  std::uint64_t context = 0;  ///< that context, 0 unknown
   Origin made;
 
   bool layered() const { return (shape.Flags & CUDA_ARRAY3D_LAYERED) != 0; }
@@ -33,7 +34,7 @@ struct ArrayObject {
   bool tiled() const { return sparse.tileExtent.width != 0; }
 };
 
-/// Bytes of an element; 0 of a format that packs or compresses several.
+/// Bytes of an element; 0 for a format that packs or compresses several elements.
 inline std::uint64_t element_size(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
   switch (shape.Format) {
     case CU_AD_FORMAT_UNSIGNED_INT8:
@@ -58,13 +59,13 @@ inline std::uint64_t tile_size(const ArrayObject& array) {
   return std::uint64_t{tile.width} * tile.height * tile.depth * element_size(array.shape);
 }
 
-/// An extent of a mip level, from that of the base level.
+/// The extent of a mip level, from the extent of the base level.
 inline std::uint64_t level_extent(std::uint64_t base, unsigned level) {
   return level < 64 ? std::max<std::uint64_t>(base >> level, 1) : 1;
 }
 
-/// How many levels a mipmapped array has for which so many were asked: as many as are documented to
-/// be left of them, from 1 to the one in which the longest extent is 1.
+/// The number of levels of a mipmapped array that was asked for with `asked` levels. The
+/// documentation limits it to 1 up to the level in which the longest extent is 1.
 inline unsigned level_count(const CUDA_ARRAY3D_DESCRIPTOR& shape, unsigned asked) {
   const bool layers = (shape.Flags & CUDA_ARRAY3D_LAYERED) != 0;
   const std::uint64_t depth = layers ? 1 : shape.Depth;

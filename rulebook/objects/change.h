@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the model did for one call before the driver answered: to be confirmed, or to be undone.
+// The changes that Model::begin() made for one call before the driver answered. Model::confirm()
+// keeps them, or Model::undo() takes them back.
 #pragma once
 
 #include <algorithm>
@@ -22,13 +23,13 @@
 
 namespace cuvmm {
 
-/// What a call that ends a context takes out of the model. It leaves no tombstones, but of plain
-/// memory: the documentation mostly does not say what becomes of these objects. So they are unknown
-/// from then on, and using them is never called wrong.
+/// The objects that a call that ends a context takes out of the model. Only plain memory leaves
+/// tombstones, because the documentation mostly does not say what happens to the other objects.
+/// They are unknown from then on, and no check calls a use of them wrong.
 struct EndedContext {
   bool ending = false;  ///< such a call is under way
-  int device = -1;      ///< whose primary context it is; -1: none is
-  bool any = false;     ///< which context ends is not known
+  int device = -1;      ///< the device whose primary context it is; -1: none
+  bool any = false;     ///< it is not known which context ends
   std::vector<IpcExport> ipc_exports;
   std::vector<IpcOpen> ipc_opens;
   std::vector<Pool> pools;
@@ -42,33 +43,33 @@ struct EndedContext {
   std::vector<ArrayObject> arrays;
 };
 
-/// What calls give up but seldom.
+/// The objects that few calls end.
 struct RarelyRetired {
   RetiredMulticast multicast;
   RetiredEndpoints endpoints;
   ShortList<IpcExport> ipc_exports;  ///< of memory that was freed
-  ShortList<IpcOpen> ipc_opens;      ///< one open of each was closed
+  ShortList<IpcOpen> ipc_opens;      ///< each had one open closed
   ShortList<Pool> pools;
   ShortList<PoolMemory> pool_memory;
   ShortList<PlainMemory> memory;
   std::vector<ArrayObject> arrays;  ///< the array that is being destroyed, and its levels
   std::vector<TileRegion> tiles;    ///< of arrays that are being destroyed, or end with a context
-  std::uint64_t stream = 0;         ///< that is being destroyed
+  std::uint64_t stream = 0;         ///< the stream that is being destroyed
   ExternalRetired external;
   EndedContext context;
 };
 
-/// What a call gave up.
+/// The objects that a call gave up.
 struct Retired {
   ShortList<Reservation> reservations;
   ShortList<Mapping> mappings;
-  ShortList<Allocation> allocations;  ///< as they were before, to be put back
-  bool begun = false;                 ///< begin() was there
-  bool released = false;              ///< a reference of allocations[0] was dropped
+  ShortList<Allocation> allocations;  ///< as they were before, for undo()
+  bool begun = false;                 ///< begin() has run
+  bool released = false;              ///< the call dropped a reference of allocations[0]
   struct Drop {
     [[gnu::cold, gnu::noinline]] void operator()(RarelyRetired* rare) const { delete rare; }
   };
-  /// Null for nearly every call: each one makes and destroys a Retired.
+  /// Null for nearly every call: a Retired must be cheap, because each call makes and destroys one.
   std::unique_ptr<RarelyRetired, Drop> rare;
 
   RarelyRetired& more() {
@@ -76,7 +77,7 @@ struct Retired {
     return *rare;
   }
 
-  /// Whether something in it was made after the call `at` began.
+  /// Whether some object here was made after the call `at` began.
   [[gnu::cold]] bool newer_than(Origin at) const {
     const auto is_newer = [&](const auto& object) { return object.made.call > at.call; };
     const auto any = [&](const auto& objects) {
@@ -96,13 +97,13 @@ struct Retired {
   }
 };
 
-/// What a call made whose name the program chose, so that it was recorded at once.
+/// For a call whose object has a name that the program chose, so that begin() recorded it.
 struct Recorded {
   bool done = false;
-  AccessMask access;  ///< of the one mapping, before
+  AccessMask access;  ///< of the one mapping, before the call
 };
 
-/// Of a call whose effect is known only once it succeeded.
+/// For a call whose effect is known only after its success.
 struct NoChange {};
 
 }  // namespace cuvmm

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts that end, and what else ends meanwhile.
+// Contexts that end, and the objects that end with them.
 //
-// What is known: memory of cuMemCreate, addresses and their mappings outlive every context (asked
-// of an H200 for a reset; documented for cuCtxDestroy, and there for memory of pools, too).
-// External memory and semaphores end with their context (documented). Nothing is said of memory
-// opened by legacy IPC, nor of what a reset of the primary context does to its device's pools.
-// Whatever may have ended is taken out: unknown from then on, which is never wrong.
+// The facts: memory of cuMemCreate, addresses and their mappings outlive every context (an H200 was
+// asked for a reset; documented for cuCtxDestroy, and there for memory of pools, too). External
+// memory and semaphores end with their context (documented). The documentation does not say what
+// happens to memory opened by legacy IPC, nor what a reset of the primary context does to its
+// device's pools. The model takes every object out that may have ended: it is unknown from then on,
+// and no check reports an unknown object.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +18,17 @@
 
 namespace cuvmm {
 
-/// One context by its handle, all that may be a device's primary one, or any at all. The states
-/// take it as they take a call.
+/// The contexts that a call ends: one context by its handle, every context that may be a device's
+/// primary one, or any context. The states take an Ending as they take a call.
 struct Ending {
   std::uint64_t context = 0;
   int device = -1;
-  bool any = false;  ///< which one is not known
+  bool any = false;  ///< it is not known which context ends
 
-  /// Names nothing: a driver refuses the call.
+  /// Whether it names no context: a driver refuses the call.
   bool empty() const { return context == 0 && device < 0 && !any; }
-  /// Whether an object ends: of the context `in`, 0 unknown, on the device `on`, -1 unknown.
+  /// Whether an object ends that belongs to the context `in` (0 unknown) and the device `on` (-1
+  /// unknown).
   bool ends(std::uint64_t in, int on) const {
     if (any) return true;
     if (context != 0) return in == 0 || in == context;
@@ -46,7 +48,8 @@ inline Ending ending_of(const calls::DevicePrimaryCtxReset& call) {
 inline Ending ending_of(const calls::CtxDetach& call) {
   return {.context = reinterpret_cast<std::uintptr_t>(call.ctx), .device = -1, .any = false};
 }
-/// It gives up its device's primary context as well; which device that is, only the driver knows.
+/// A green context gives up a reference of its device's primary context as well. Only the driver
+/// knows which device that is.
 inline Ending ending_of(const calls::GreenCtxDestroy& call) {
   return {.context = 0, .device = -1, .any = call.hCtx != nullptr};
 }
@@ -56,7 +59,7 @@ concept EndsContext = requires(const CallStruct& call) {
   ending_of(call);
 };
 
-/// Moves what `ends` says of out of the table.
+/// Moves the objects out of the table for which `ends` is true.
 template <class Table, class Object, class Ends>
 void move_out(Table& table, std::vector<Object>& taken, Ends ends) {
   for (auto it = table.begin(); it != table.end();) {
@@ -69,9 +72,9 @@ void move_out(Table& table, std::vector<Object>& taken, Ends ends) {
   }
 }
 
-/// Objects that were ended while a call was ending a context, and that the model did not know. The
-/// call may have taken them out of the model; if it fails, they must not be put back. Noted only
-/// while there is such a call.
+/// Objects that other calls ended while a call was ending a context, and that the model did not
+/// know at that moment. The call may have taken them out of the model; if the call fails, undo()
+/// must not put them back. An object is noted only while such a call is under way.
 class EndsMeanwhile {
  public:
   void begin() { ++calls_; }

@@ -13,7 +13,7 @@
 
 namespace cuvmm {
 
-/// Ids [base, base + count) that one cuLogicalEndpointIdReserve gave, or what is left of them.
+/// Ids [base, base + count) that one cuLogicalEndpointIdReserve gave, or a rest of them.
 struct EndpointIds {
   std::uint32_t base = 0;
   std::uint32_t count = 0;
@@ -34,14 +34,14 @@ struct EndpointBinding {
 struct Endpoint {
   std::uint32_t id = 0;
   unsigned type = 0;            ///< CUlogicalEndpointType, 0 unknown
-  int owner = -1;               ///< of a unicast one, -1 unknown
-  unsigned team = 0;            ///< how many devices a multicast one has, 0 unknown
+  int owner = -1;               ///< device of a unicast endpoint, -1 unknown
+  unsigned team = 0;            ///< how many devices a multicast endpoint has, 0 unknown
   std::uint64_t size = 0;       ///< bytes for each device, 0 unknown
   std::uint64_t alignment = 0;  ///< bindAlignment, bytes, 0 unknown
-  unsigned handle_types = 0;    ///< of a created one
+  unsigned handle_types = 0;    ///< of an endpoint that this process created
   bool imported = false;
   bool shared = false;      ///< exported or imported: other processes may add devices and bind
-  bool ready = false;       ///< cuLogicalEndpointQuery said so
+  bool ready = false;       ///< cuLogicalEndpointQuery answered that it is
   std::uint64_t added = 0;  ///< mask of the devices that this process added
   std::vector<EndpointBinding> bindings;  ///< of this process
   Origin made;
@@ -50,7 +50,7 @@ struct Endpoint {
   bool multicast() const { return type == CU_LOGICAL_ENDPOINT_TYPE_MULTICAST; }
 };
 
-/// A call that binds, whichever of the two it is.
+/// A call that binds memory to an endpoint, by handle or by address.
 struct EndpointBind {
   std::uint32_t endpoint = 0;
   int device = -1;
@@ -85,7 +85,7 @@ inline EndpointBind bind_of(const calls::LogicalEndpointBindAddr& call) {
           .flags = call.flags};
 }
 
-/// What a call gave up.
+/// The objects about endpoints that a call gave up.
 struct RetiredEndpoints {
   std::vector<EndpointIds> ids;
   std::vector<Endpoint> endpoints;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// External memory, what is mapped of it, and external semaphores.
+// External memory, the buffers and arrays that show it, and external semaphores.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace cuvmm {
 
-/// Numbers of CUexternalMemoryHandleType and CUexternalSemaphoreHandleType that mean something to
-/// the checks; older headers lack the newer enumerators.
+/// Numbers of CUexternalMemoryHandleType and CUexternalSemaphoreHandleType that the checks compare;
+/// older headers lack the newer enumerators.
 namespace external_type {
 inline constexpr unsigned kOpaqueFd = 1;
 inline constexpr unsigned kD3d12Resource = 5;
@@ -27,23 +27,23 @@ inline constexpr unsigned kLastSemaphore = 10;
 struct ExternalMemory {
   std::uint64_t handle = 0;
   unsigned type = 0;              ///< CUexternalMemoryHandleType
-  std::uint64_t size = 0;         ///< as the import claimed
-  std::uint64_t object_size = 0;  ///< what the object really has, 0 unknown
+  std::uint64_t size = 0;         ///< as the import states it
+  std::uint64_t object_size = 0;  ///< the true size of the object, 0 unknown
   bool dedicated = false;         ///< imported with CUDA_EXTERNAL_MEMORY_DEDICATED
   int device = -1;                ///< of the context that imported it; -1 unknown
   std::uint64_t context = 0;      ///< that context, 0 unknown
   Origin made;
 };
 
-/// [base, base + size) shows a part of an external memory; it outlives it.
+/// [base, base + size) shows a part of an external memory. The buffer outlives the external memory.
 struct ExternalBuffer {
   std::uint64_t base = 0;
   std::uint64_t size = 0;
   std::uint64_t offset = 0;   ///< in the external memory
   std::uint64_t memory = 0;   ///< handle of the external memory, which may be destroyed
-  int device = -1;            ///< of the context that imported that; -1 unknown
+  int device = -1;            ///< of the context that imported the external memory; -1 unknown
   std::uint64_t context = 0;  ///< that context, 0 unknown
-  bool memory_ended = false;  ///< by `ended`
+  bool memory_ended = false;  ///< `ended` destroyed the external memory
   Origin made;
   Origin ended;
 };
@@ -51,14 +51,14 @@ struct ExternalBuffer {
 struct ExternalSemaphore {
   std::uint64_t handle = 0;
   unsigned type = 0;            ///< CUexternalSemaphoreHandleType
-  std::uint64_t signalled = 0;  ///< the greatest value that this process signalled, of a timeline
+  std::uint64_t signalled = 0;  ///< for a timeline: the greatest value that this process signalled
   bool any_signal = false;
   int device = -1;            ///< of the context that imported it; -1 unknown
   std::uint64_t context = 0;  ///< that context, 0 unknown
   Origin made;
 };
 
-/// What a call that ends one of them gave up; at most one is there.
+/// The external object that a call ended; at most one is set.
 struct ExternalRetired {
   std::optional<ExternalMemory> memory;
   std::optional<ExternalBuffer> buffer;

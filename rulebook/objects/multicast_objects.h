@@ -20,15 +20,15 @@ struct MulticastBinding {
   int device = -1;  ///< whose memory it is, -1 unknown
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
-  /// Bytes behind it that no other binding may take: a granule, where its memory begins in the
-  /// middle of one (CUDA 13.4).
+  /// Bytes behind the binding that no other binding may take: the rest of a granule, where the
+  /// memory begins in the middle of one (CUDA 13.4).
   std::uint64_t behind = 0;
   CUmemGenericAllocationHandle memory = 0;  ///< 0 unknown
   Origin made;
 };
 
-/// A multicast object as this process sees it. As a handle it is an Allocation as well: references,
-/// mappings and exports are counted there.
+/// A multicast object as this process sees it. Its handle is also in the table of allocations,
+/// which counts its references, mappings and exports.
 struct MulticastObject {
   CUmemGenericAllocationHandle handle = 0;
   unsigned team = 0;              ///< how many devices it is made for, 0 unknown
@@ -43,7 +43,7 @@ struct MulticastObject {
   Origin made;
 };
 
-/// A call that binds, whichever of the four it is.
+/// A call that binds memory, in any of its four forms.
 struct MulticastBind {
   CUmemGenericAllocationHandle object = 0;
   std::uint64_t offset = 0;
@@ -82,7 +82,7 @@ MulticastBind bind_of(const CallStruct& call) {
   return bind;
 }
 
-/// What a call gave up: whole objects, and bindings with the object that they were of.
+/// The objects about multicast that a call gave up: whole objects, and bindings with their object.
 struct RetiredMulticast {
   std::vector<MulticastObject> objects;
   std::vector<std::pair<CUmemGenericAllocationHandle, MulticastBinding>> bindings;

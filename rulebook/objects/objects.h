@@ -14,13 +14,13 @@ namespace cuvmm {
 using Address = std::uint64_t;
 using Size = std::uint64_t;
 
-/// [a, a + a_size) and [b, b + b_size) share a byte. Never adds, so it cannot wrap.
+/// Whether [a, a + a_size) and [b, b + b_size) share a byte. Adds nothing, so nothing can wrap.
 inline bool overlap(Address a, Size a_size, Address b, Size b_size) {
   return a < b ? b - a < a_size : a - b < b_size;
 }
-/// The last byte of [base, base + size) is in [at, at + at_size) or before it, where both overlap.
-/// Loops over a range stop there: to step on from the last entry of a large map costs as much as a
-/// search.
+/// For two ranges that overlap: whether [base, base + size) ends inside of [at, at + at_size) or at
+/// its end. A loop over ranges stops at such a range, because the step behind the last entry of a
+/// large map costs as much as a search.
 inline bool reaches_end(Address at, Size at_size, Address base, Size size) {
   return at < base ? at_size - (base - at) >= size : at_size >= size - (at - base);
 }
@@ -31,24 +31,24 @@ struct Reservation {
   Address base = 0;
   Size size = 0;
   Origin made;
-  /// A cuMemAddressFree from its base on that the driver refused: the program gave it up.
+  /// A cuMemAddressFree of the base that the driver refused. The program has given the range up.
   Origin free_refused;
-  Origin unmapped;      ///< the last call that unmapped something in it
-  bool mapped = false;  ///< something was
-  bool reused = false;  ///< something was mapped after something had been unmapped
+  Origin unmapped;      ///< the last call that unmapped memory in it
+  bool mapped = false;  ///< memory was mapped in it
+  bool reused = false;  ///< memory was mapped in it after memory had been unmapped
 };
 
 /// Physical memory as this process knows it: one handle value and its references.
 struct Allocation {
   Handle handle = 0;
-  Size size = 0;         ///< bytes; 0 unknown (an import whose size was not learned yet)
+  Size size = 0;         ///< bytes; 0 unknown (an import whose size is not learned yet)
   Size granularity = 0;  ///< MINIMUM granularity for its properties, 0 unknown
   CUmemAllocationProp prop{};
   bool prop_known = false;
   bool imported = false;
   bool multicast = false;  ///< the handle is that of a multicast object
   bool creation_seen =
-      true;  ///< false: made by a route we did not see; it may have more references
+      true;  ///< false: cuvmm did not see it being made; it may have more references
   std::uint32_t references = 0;  ///< creates, imports and retains minus releases
   std::uint32_t retains = 0;     ///< how many of all references ever taken came from a retain
   std::uint32_t mappings = 0;
@@ -59,15 +59,17 @@ struct Allocation {
 };
 
 /// Access per location as bit masks: bit d for device d (0..61), kHostBit for every host location.
-/// kDeviceLastBit of `read` is no access: device 0's was changed after the host's.
+/// kDeviceLastBit of `read` grants nothing: it says that device 0's access was changed after the
+/// host's.
 struct AccessMask {
   static constexpr std::uint64_t kHostBit = std::uint64_t{1} << 63;
   static constexpr std::uint64_t kDeviceLastBit = std::uint64_t{1} << 62;
   std::uint64_t read = 0;
   std::uint64_t write = 0;
 
-  /// Whose access a driver answers for HOST: the host's or device 0's, of those that have any the
-  /// one that was changed last (all orders of up to three settings, asked of an H200).
+  /// The location whose access a driver answers for HOST: the host or device 0. Of those that have
+  /// any access, the driver takes the location that was changed last (an H200 was asked after all
+  /// orders of up to three settings).
   std::uint64_t host_answer_bit() const {
     if (!(read & kHostBit)) return 1;
     return (read & 1) && (read & kDeviceLastBit) ? 1 : kHostBit;
@@ -85,7 +87,7 @@ struct Mapping {
   Origin made;
 };
 
-/// A shareable descriptor that this process exported and has not been seen to close.
+/// A shareable descriptor that this process exported, as long as cuvmm has not seen its close.
 struct Export {
   int fd = -1;
   Handle handle = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream-ordered pools and the memory that was taken from them.
+// Stream-ordered pools and the memory that comes from them.
 #pragma once
 
 #include <cuda.h>
@@ -15,8 +15,8 @@
 
 namespace cuvmm {
 
-/// A place and a type of memory: for each, one pool is the default one, and one the current one. An
-/// id that says nothing is 0.
+/// A place and a type of memory. Each pair of them has a default pool and a current pool. The id is
+/// 0 where the place needs none.
 struct PoolPlace {
   int type = 0;      ///< CUmemAllocationType
   int location = 0;  ///< CUmemLocationType
@@ -34,25 +34,27 @@ inline PoolPlace pool_place(const CUmemLocation& location, CUmemAllocationType t
 
 struct Pool {
   std::uint64_t handle = 0;  ///< the CUmemoryPool's value
-  /// Where its memory lies; type 0: managed memory, and of an imported pool that it is unknown.
+  /// Where the pool's memory lies. Type 0: managed memory, or an imported pool whose place is
+  /// unknown.
   CUmemLocation location{};
   CUmemLocation prefers{};  ///< where managed memory prefers to be
   bool managed = false;
   unsigned handle_types = 0;
   bool rdma = false;        ///< created with gpuDirectRDMACapable
-  bool is_default = false;  ///< of a device, or of another place: it is never destroyed
-  bool foreign = false;     ///< handed out by the driver, and made where we did not see it
+  bool is_default = false;  ///< the default pool of a device or another place; no call destroys it
+  bool foreign = false;     ///< the driver handed it out, and cuvmm did not see it being made
   bool imported = false;
   bool exported = false;          ///< at least once
-  std::optional<unsigned> usage;  ///< the bits it was created with; nothing: unknown
-  /// Devices that cuMemPoolSetAccess gave READWRITE, as a mask; its own one has it anyway.
+  std::optional<unsigned> usage;  ///< the usage bits it was created with; nothing: unknown
+  /// Mask of the devices that cuMemPoolSetAccess gave READWRITE; the pool's own device always has
+  /// it.
   std::uint64_t access = 0;
   Origin made;
 
   bool on_host() const { return is_host(location); }
-  /// Where an imported pool lies may be unknown.
+  /// The place of an imported pool may be unknown.
   bool placed() const { return managed || static_cast<int>(location.type) != 0; }
-  /// The place that it can serve as the current pool.
+  /// The place whose current pool it can be.
   PoolPlace serves() const {
     return pool_place(managed ? prefers : location,
                       managed ? kManagedMemory : CU_MEM_ALLOCATION_TYPE_PINNED);
@@ -64,14 +66,16 @@ struct PoolMemory {
   std::uint64_t base = 0;
   std::uint64_t size = 0;  ///< bytes; 0 unknown (imported)
   std::uint64_t pool = 0;
-  std::vector<std::uint64_t> also;  ///< further pools that it was imported through: it has one base
+  /// Further pools through which it was imported; it has one base.
+  std::vector<std::uint64_t> also;
   bool imported = false;
   CUmemLocation location{};  ///< its pool's; type 0 unknown, or managed
   bool managed = false;
   bool rdma = false;  ///< its pool's
-  /// There are devices that may not touch it: it is the host's, or there is another than its own.
+  /// Some device may not touch the memory, because the memory lies on the host, or because another
+  /// device than its own exists.
   bool bounded = false;
-  std::optional<std::uint64_t> access;  ///< what its pool had when it was destroyed
+  std::optional<std::uint64_t> access;  ///< the pool's access masks when the pool was destroyed
   Origin made;
 
   bool pool_is_gone() const { return access.has_value(); }

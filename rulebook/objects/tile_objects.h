@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a region of a sparse array shows, as one process knows it.
+// The memory behind a region of a sparse array, as one process knows it.
 #pragma once
 
 #include <cuda.h>

@@ -51,10 +51,11 @@ std::optional<ObjectRef> Tombstones::find_covering(ObjectRef::Kind kind,
 void Tombstones::forget(ObjectRef::Kind kind, std::uint64_t value) {
   Ring& ring = rings_[static_cast<std::size_t>(kind)];
   const Head& head = heads_[static_cast<std::size_t>(kind)];
-  // Every new handle comes by here: the search has to be the exception.
+  // Every new handle passes here, so a search must be the exception.
   std::uint16_t& present = ring.filter[Ring::slot(value)];
   if (value == 0 || present == 0) return;
-  // Newest first, until none can be left: what a driver gives out again has just been given back.
+  // Newest first, until no more can match, because the driver gives out values that were freed a
+  // moment ago.
   for (std::size_t i = 1; i <= head.count && present != 0; ++i) {
     ObjectRef& object = ring.places[(head.next + kCapacity - i) % kCapacity].object;
     if (object.value != value) continue;
@@ -75,7 +76,8 @@ void Tombstones::retract(const ObjectRef& object) {
   }
 }
 
-// Only what was written: programs of the fuzzer begin with an empty model each.
+// Clears only the places that were written, because each program of the fuzzer begins with an empty
+// model.
 void Tombstones::clear() {
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     Ring& ring = rings_[kind];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remembers objects that have ended, up to a fixed number, so that a later use of one can be
-// explained.
+// Remembers objects that have ended, up to a fixed number, so that cuvmm can explain a later use of
+// one.
 #pragma once
 
 #include <array>
@@ -12,8 +12,9 @@
 
 namespace cuvmm {
 
-/// The last kCapacity ended objects of each kind, newest first when searched. Fixed size: adding
-/// never allocates, and a long run forgets the oldest. Searched only when a check has failed.
+/// The last kCapacity ended objects of each kind. find() looks at the newest first. The size is
+/// fixed: adding never allocates, and a long run forgets the oldest. cuvmm searches only after a
+/// check has failed.
 class Tombstones {
  public:
   static constexpr std::size_t kCapacity = 1024;
@@ -23,33 +24,32 @@ class Tombstones {
   std::optional<ObjectRef> find(ObjectRef::Kind kind, std::uint64_t value) const;
   /// The newest ended object of this kind whose [value, value + size) holds `address`.
   std::optional<ObjectRef> find_covering(ObjectRef::Kind kind, std::uint64_t address) const;
-  /// Forgets the handle or address: the driver gave the value out again.
+  /// Forgets the handle or address, because the driver gave the value out again.
   [[gnu::hot]] void forget(ObjectRef::Kind kind, std::uint64_t value);
-  /// Takes add() of this object back.
+  /// Takes back the add() of this object.
   void retract(const ObjectRef& object);
   void clear();
 
  private:
-  /// A cache line each: the next one to write has always left the caches. What was never written
-  /// is never read, so that a new model need not touch a megabyte.
+  /// One cache line each, because the place to write next has always left the caches. A place is
+  /// read only after it was written, so a new model need not touch a megabyte.
   union alignas(64) Place {
     Place() {}
     ObjectRef object;
   };
-  /// Where the next object goes, and how many there are.
+  /// Where the next object goes, and how many objects are stored.
   struct Head {
     std::uint32_t next = 0;
     std::uint32_t count = 0;
   };
   struct Ring {
     std::array<Place, kCapacity> places;
-    /// How many objects' values fall into each slot: an empty one answers forget() without a
-    /// search.
+    /// How many objects' values fall into each slot. Where that is 0, forget() needs no search.
     static constexpr std::size_t kFilter = 4096;
     std::array<std::uint16_t, kFilter> filter{};
     static std::size_t slot(std::uint64_t value);
   };
-  /// The kinds that are added: those of the model's own objects.
+  /// The kinds that add() takes: the kinds of the model's own objects.
   static constexpr std::size_t kKinds = static_cast<std::size_t>(ObjectRef::Kind::kWork);
   std::array<Head, kKinds> heads_{};
   std::array<Ring, kKinds> rings_;

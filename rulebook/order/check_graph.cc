@@ -15,12 +15,12 @@ namespace {
 
 using Node = std::size_t;
 
-// Memory from its allocation to its free. What the graph has freed may lend its addresses to a
-// later allocation of the same graph.
+// Memory from its allocation to its free. A later allocation of the same graph may get the
+// addresses of memory that the graph has freed.
 struct Lifetime {
   UsedRange memory;
   Node begins = 0;
-  std::optional<Node> ends;  // nothing: it outlives the graph, or nobody knows
+  std::optional<Node> ends;  // nothing: the memory outlives the graph, or the free is unknown
 };
 
 class Order {
@@ -40,7 +40,7 @@ class Order {
       }
     }
   }
-  /// Each node after all that it waits for; fewer than there are where they wait in a circle.
+  /// Each node after all nodes that it waits for. If nodes wait in a circle, some are missing.
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Node>& next(Node node) const { return next_[node]; }
 
@@ -49,8 +49,8 @@ class Order {
   std::vector<Node> nodes_;
 };
 
-// Up to 64 lifetimes, one bit each: which of them have begun at a node, and which end after it, by
-// the edges alone.
+// For each node, and for up to 64 lifetimes with one bit each: which lifetimes have begun at the
+// node, and which end after it. Follows the edges only.
 class Reach {
  public:
   static constexpr std::size_t kMost = 64;
@@ -77,8 +77,8 @@ class Reach {
   std::vector<std::uint64_t> begun_, to_end_;
 };
 
-// By their addresses. A free ends what was allocated last at its address; one of memory that
-// another graph allocated ends nothing here.
+// The lifetimes, sorted by address. A free ends the newest allocation at its address; a free of
+// memory of another graph ends nothing here.
 std::vector<Lifetime> lifetimes_of(const GraphOrder& graph, const Order& order) {
   std::vector<std::size_t> place(graph.nodes);
   for (std::size_t i = 0; i < order.nodes().size(); ++i) place[order.nodes()[i]] = i;
@@ -122,7 +122,7 @@ bool ends_at(const UsedRange& memory, Address address) {
   return address - memory.base == memory.size;
 }
 
-// A kernel that is given where memory begins and where it ends uses nothing at the end.
+// A kernel that receives both the begin and the end of memory does not use the byte at the end.
 bool may_be_an_end(const Model& model, const GraphOrder& graph,
                    const std::vector<GraphOrder::Use>& uses, const GraphOrder::Use& use) {
   const Address address = use.range.base;
@@ -139,11 +139,12 @@ bool may_be_an_end(const Model& model, const GraphOrder& graph,
   return false;
 }
 
-// What is known of one use. It is right if it fits into any lifetime of the memory that it meets.
+// The verdict about one use. A use is right if it fits into any lifetime of the memory that it
+// meets.
 struct Verdict {
   bool fits = false;
   const Lifetime* wrong = nullptr;
-  bool early = false;  // for that one
+  bool early = false;  // whether the use comes before the lifetime `wrong`
 };
 
 std::vector<Verdict> judge(const std::vector<GraphOrder::Use>& uses, const Order& order,
@@ -165,11 +166,12 @@ std::vector<Verdict> judge(const std::vector<GraphOrder::Use>& uses, const Order
         if (lies_behind(lifetime.memory, use.range)) break;
         if (!meet(use.range, lifetime.memory)) continue;
         const bool early = !reach.begun(use.node, i);
-        // A free that does not come after its allocation is somebody else's.
+        // A free that does not come after the allocation frees other memory.
         const bool freed = lifetime.ends && reach.begun(*lifetime.ends, i);
         const bool late = freed && !reach.to_end(use.node, i);
         verdict.fits = !early && !late;
-        // The free that a use should come before is the better clue.
+        // A use that comes too late is the better explanation, so that lifetime replaces an earlier
+        // one.
         if (verdict.fits || (verdict.wrong && early)) continue;
         verdict.wrong = &lifetime;
         verdict.early = early;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of a graph's own nodes: memory that one of them allocates, and what uses it.
+// The order of a graph's own nodes: memory that a node allocates, and the nodes that use it.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace cuvmm {
 
-/// A graph that allocates memory. Its nodes have numbers from 0 on; those of child graphs are among
-/// them.
+/// A graph that allocates memory. Its nodes have numbers from 0 on; the nodes of child graphs are
+/// numbered with them.
 struct GraphOrder {
   struct Allocation {
     std::size_t node = 0;
@@ -26,12 +26,12 @@ struct GraphOrder {
   };
   struct Use {
     std::size_t node = 0;
-    UsedRange range;                        ///< size 0: an address that a kernel is given
+    UsedRange range;                        ///< size 0: an address that a kernel receives
     int argument = -1;                      ///< of the kernel, -1 unknown
     const char* what = "";                  ///< "kernel", "copy", ...; lives for ever
-    const std::string* function = nullptr;  ///< of a kernel, null unknown; lives for ever
+    const std::string* function = nullptr;  ///< for a kernel, null unknown; lives for ever
   };
-  using Edge = std::pair<std::size_t, std::size_t>;  ///< the second comes after the first
+  using Edge = std::pair<std::size_t, std::size_t>;  ///< the second node comes after the first
 
   std::size_t nodes = 0;
   std::vector<Edge> edges;
@@ -40,19 +40,21 @@ struct GraphOrder {
   std::vector<Use> uses;
 };
 
-/// Whether a node of the graph allocates the memory that begins there.
+/// Whether a node of the graph allocates memory that begins at `base`.
 bool allocates(const GraphOrder& graph, Address base);
-/// The memory that a launch allocates and does not free.
+/// The memory that a launch of the graph allocates and does not free.
 std::vector<UsedRange> left_by(const GraphOrder& graph);
 
-/// A launch frees what an earlier one has left, and `order` is the work that may still need that.
+/// A launch frees the memory that an earlier launch left; `order` names the work that may still use
+/// that memory.
 Violations check_auto_free(const Facts::Order& order);
 
-/// What may use memory of the graph before its allocation node, or after its free node; all as one
-/// violation, which names the first. Silent about a graph with a circle. The model says which other
-/// memory there is: its end is no use of what begins there.
+/// The uses of the graph's memory that may run before its allocation node, or after its free node.
+/// One violation stands for all of them, and its message names the first. Reports nothing about a
+/// graph whose edges form a circle. The model is asked for other memory, because an address where
+/// other memory ends and the graph's memory begins may mean the other memory.
 Violations check_graph(const Model& model, const GraphOrder& graph);
-/// The same of these uses, in place of the graph's own.
+/// The same for `uses` in place of the graph's own uses.
 Violations check_graph(const Model& model, const GraphOrder& graph,
                        const std::vector<GraphOrder::Use>& uses);
 

@@ -22,7 +22,7 @@ GraphOrder::Use kernel(std::size_t node, Address address, int argument = 0) {
 }
 GraphOrder::Use copy(std::size_t node, UsedRange range) { return {node, range, -1, "copy"}; }
 
-// Allocated by node 0, used by node 1 and freed by node 2.
+// Node 0 allocates memory, node 1 uses it and node 2 frees it.
 GraphOrder chain() {
   GraphOrder graph;
   graph.nodes = 3;
@@ -122,7 +122,7 @@ TEST_F(CheckGraph, AFreeOfAnotherGraphsMemoryEndsNothing) {
   EXPECT_THAT(found(graph), IsEmpty());
 }
 
-// A driver may give the addresses to another allocation once the first is freed.
+// A driver may give the addresses to another allocation after the first is freed.
 TEST_F(CheckGraph, AddressesThatAreGivenTwiceHaveTwoLives) {
   GraphOrder graph;
   graph.nodes = 6;
@@ -160,7 +160,7 @@ TEST_F(CheckGraph, ACircleIsNoOrder) {
   EXPECT_THAT(found(graph), IsEmpty());
 }
 
-// --- Numbers that are no uses
+// --- Arguments that are not uses
 
 TEST_F(CheckGraph, TheEndOfOtherMemoryOfTheKernelIsNoUse) {
   GraphOrder graph = chain();

@@ -16,8 +16,8 @@ std::string argument_text(const LaunchArgument& argument) {
 
 using Kind = ObjectRef::Kind;
 
-// The last owner of the address, which is gone. A reservation outlives its mappings: the mapping is
-// what the argument pointed to.
+// The object that held the address last and has ended. A mapping is preferred to its reservation,
+// which outlives it, because the argument pointed to the mapping.
 std::optional<ObjectRef> last_owner(const Model& model, Address address) {
   const Tombstones& gone = model.tombstones();
   const auto reservation = gone.find_covering(Kind::kReservation, address);
@@ -30,7 +30,7 @@ std::optional<ObjectRef> last_owner(const Model& model, Address address) {
   return last;
 }
 
-// In a live reservation: what was mapped there since it was made.
+// The last mapping that the live reservation had at the address and that has ended.
 std::optional<ObjectRef> unmapped_in(const Model& model, const Reservation& r, Address address) {
   auto last = model.tombstones().find_covering(Kind::kMapping, address);
   if (last && last->made.call < r.made.call) last.reset();
@@ -52,8 +52,8 @@ std::string end_text(const ObjectRef& gone) {
   }
 }
 
-// Elements are counted from 1 in some programs, so that a kernel is given the address of one before
-// the first; rows of a halo likewise.
+// Some programs count elements from 1, so their kernels receive the address of one element before
+// the first. Kernels that work on rows with a halo receive such addresses, too.
 constexpr Size kJustBefore = 4096;
 
 bool any_memory_at(const Model& model, Address address) {
@@ -71,8 +71,8 @@ bool can_use(const Mapping& m, int device) {
   return device < 0 || device >= 62 || (m.access.read >> device & 1) != 0;
 }
 
-// Whether the device may use something that is mapped behind the address in its reservation. Of
-// very many mappings nobody looks at all.
+// Whether the device may use some mapping behind the address in its reservation. Looks at kMost
+// mappings only, and then assumes so.
 bool usable_behind(const Model& model, const Reservation& r, Address address, int device) {
   constexpr int kMost = 64;
   auto next = model.first_mapping_after(address);
@@ -84,22 +84,24 @@ bool usable_behind(const Model& model, const Reservation& r, Address address, in
   return false;
 }
 
-// What one argument of a launch may mean besides the byte to which it points.
+// The meanings that one argument of a launch may have besides the byte to which it points.
 class Meaning {
  public:
   Meaning(const Model& model, std::span<const LaunchArgument> all, const LaunchArgument& one,
           int device)
       : model_(model), all_(all), one_(one), device_(device) {}
 
-  /// In a reservation, where the page is missing or closed to the device: the beginning of an arena
-  /// some pages of which are there, the end of a part of it, or one element before memory.
+  /// For an address in a reservation, where no page is mapped or the device has no access: the
+  /// argument may be the start of an arena that has only some of its pages, the end of a part of an
+  /// arena, or one element before memory.
   bool of_an_arena(const Reservation& r) const {
     if (one_.touched) return false;
     if (usable_behind(model_, r, one_.value, device_)) return true;
     if (model_.holds_mapping(r) && is_given(r.base, one_.value)) return true;
     return is_just_before_memory(model_, one_.value);
   }
-  /// Outside of all memory: the end of an arena, the last of whose pages are missing.
+  /// For an address outside of all memory: the argument may be the end of an arena whose last pages
+  /// are not mapped.
   bool of_an_arenas_end() const {
     const Reservation* const r = model_.reservation_at(one_.value - 1);
     return r && !one_.touched && model_.holds_mapping(*r) && is_given(r->base, one_.value);
@@ -107,8 +109,9 @@ class Meaning {
   bool of_an_element_before() const {
     return !one_.touched && is_just_before_memory(model_, one_.value);
   }
-  /// Where a mapping begins that is closed to the device: the end of what lies before it. If the
-  /// device may use that, the end alone will do: some kernels walk backwards.
+  /// For the start of a mapping to which the device has no access: the argument may be the end of
+  /// the memory in front. If the device may use that memory, the end alone is enough, because some
+  /// kernels walk backwards.
   bool of_an_end() const {
     if (one_.touched) return false;
     const Mapping* const ends = model_.mapping_at(one_.value - 1);
@@ -118,7 +121,7 @@ class Meaning {
   }
 
  private:
-  // Whether the same kernel is given an address in [from, to).
+  // Whether the kernel also receives an address in [from, to).
   bool is_given(Address from, Address to) const {
     return std::any_of(all_.begin(), all_.end(), [&](const LaunchArgument& other) {
       return other.node == one_.node && other.value >= from && other.value < to;
@@ -131,7 +134,7 @@ class Meaning {
   int device_;
 };
 
-// A mapping is there that the device may not use.
+// The verdict on an address in a mapping that the device may not use.
 ArgumentVerdict closed(const Model& model, const Mapping& m, const LaunchArgument& argument,
                        const Meaning& meaning, int device) {
   const Reservation* const r = model.reservation_at(argument.value);
@@ -169,7 +172,7 @@ bool detail::memory_at(const Model& model, Address address) {
 }
 
 MemoryBefore memory_before(const Model& model, Address end) {
-  // Of an arena the last pages may be missing: it ends where its reservation does.
+  // The last pages of an arena may be missing, so the arena ends where its reservation ends.
   if (const Reservation* const before = model.reservation_at(end - 1)) {
     return {before->base, any_memory_at(model, end - 1) || unmapped_in(model, *before, end - 1)};
   }
@@ -196,18 +199,18 @@ ArgumentVerdict check_argument(const Model& model, std::span<const LaunchArgumen
   if (const Mapping* const m = model.mapping_at(one.value)) {
     return can_use(*m, device) ? ArgumentVerdict{} : closed(model, *m, one, meaning, device);
   }
-  // The end of what a kernel works on is no place where it goes.
+  // A kernel does not use the byte at the end of the memory that it works on.
   if (!one.touched && model.mapping_at(one.value - 1)) return {};
   if (const Reservation* const r = model.reservation_at(one.value)) {
     if (meaning.of_an_arena(*r)) return {{}, true};
     const auto gone = unmapped_in(model, *r, one.value);
     return {gone ? gone_at(one, *gone) : nothing_at(one, *r)};
   }
-  // The end of other memory is no place where a kernel goes, either.
+  // The same for the end of memory of other kinds.
   if (memory_at(model, one.value) || memory_at(model, one.value - 1)) return {};
   const auto gone = last_owner(model, one.value);
-  // What has the address now may be memory that nobody told the model of. An H100's driver
-  // (580.159.04) does not know an address any more once cuMemFreeAsync has returned.
+  // The address may now belong to memory that the model does not know. `vacant` excludes that: an
+  // H100's driver (580.159.04) no longer knows an address after cuMemFreeAsync has returned.
   if (!gone || !vacant) return {};
   if (meaning.of_an_element_before() || meaning.of_an_arenas_end()) return {{}, true};
   return {gone_at(one, *gone)};

@@ -34,7 +34,7 @@ TEST(CheckLaunch, ManyArgumentsWithOneFaultAreOneFinding) {
   EXPECT_EQ(check_launch(w.model, arguments, 2, 0, false).size(), 1u);
 }
 
-// Memory of a pool that was freed, at the end of a reservation.
+// Memory of a pool that was freed and that lay at the end of a reservation.
 Violations launch_behind_a_reservation(testing::World& w) {
   constexpr Address kFreed = testing::kBase + kGranule;
   CUdeviceptr out = kFreed;

@@ -6,7 +6,7 @@ namespace detail {
 
 namespace {
 
-// More of them would bury the first.
+// More objects would hide the first.
 constexpr std::size_t kMostNamed = 4;
 
 std::string use_text(const FoundWork& found) {

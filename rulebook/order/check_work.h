@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls are told that take memory away from work which was queued, and launches that are given
-// memory which is not there. Internal to rulebook/, but for check_launch().
+// Checks of calls that take memory away from queued work, and of launches that receive addresses
+// where no memory is. Internal to rulebook/, except check_launch().
 #pragma once
 
 #include <span>
@@ -13,39 +13,40 @@ namespace cuvmm {
 /// An argument of a launch that may be an address.
 struct LaunchArgument {
   Address value = 0;
-  int index = -1;          ///< of the parameter; -1 unknown
-  std::uint32_t node = 0;  ///< of a graph: which of its nodes is given it
-  bool touched = false;    ///< a copy or fill begins there: these bytes are used for sure
+  int index = -1;          ///< of the kernel's parameter; -1 unknown
+  std::uint32_t node = 0;  ///< for a graph: the node that receives the argument
+  bool touched = false;    ///< a copy or fill begins there, so it certainly uses these bytes
 };
 
-/// What lies before an address, or did so until it was taken away.
+/// The memory in front of the address `end`, also if that memory has ended.
 MemoryBefore memory_before(const Model& model, Address end);
 
-/// AskedMemory::end_since of memory that ends there.
+/// AskedMemory::end_since for memory that ends at the address `end`.
 std::uint64_t end_since(const Model& model, Address end);
 
-/// Memory of a pool that work uses although nothing orders the work behind the allocation.
+/// Work that uses memory of a pool although nothing orders the work behind the allocation.
 struct EarlyUse {
   std::string use;  ///< "dstDevice is 0x302000000"
   Address address = 0;
   std::uint64_t allocated_on = 0;  ///< handle of the stream that allocates it
   std::uint64_t used_on = 0;       ///< handle of the stream of the work
-  bool of_graph = false;           ///< a launch of a graph allocates it, and not a call
+  bool of_graph = false;           ///< the launch of a graph allocates the memory, not a call
 };
-/// Silent about memory of a pool that the model does not know.
+/// Reports nothing about memory of a pool that the model does not know.
 Violations check_early_use(const Model& model, const EarlyUse& early);
 
-/// What a launch that runs on `device` (Facts::kUnknownDevice) is given in vain, or too early. Each
-/// rule once. Silent about whatever the model does not know, and about an address outside of every
-/// reservation unless `vacant`: the driver was asked, and no memory is there.
+/// Finds the arguments of a launch on `device` (Facts::kUnknownDevice if unknown) that point to no
+/// memory, to memory without access, or to memory that has ended; each rule once. Reports nothing
+/// about memory that the model does not know. An address outside of every reservation is reported
+/// only if `vacant`: the driver was asked, and answered that no memory is there.
 Violations check_launch(const Model& model, const LaunchArgument* arguments, std::size_t count,
                         int device, bool vacant);
 
-/// The same of one of the arguments of a launch.
+/// check_argument() gives this for one of the arguments of a launch.
 struct ArgumentVerdict {
   Violations found;
-  /// Nothing is there, but a kernel that is given this may well use other memory: it is silence of
-  /// this launch alone.
+  /// No memory is there, but the kernel may well use other memory that this argument leads to. So
+  /// cuvmm reports nothing about this launch, and still looks at the next.
   bool doubtful = false;
 };
 ArgumentVerdict check_argument(const Model& model, std::span<const LaunchArgument> all,
@@ -53,11 +54,11 @@ ArgumentVerdict check_argument(const Model& model, std::span<const LaunchArgumen
 
 namespace detail {
 
-/// Adds what Facts::Order found: `in_flight` for what is certain, `ordered` for the rest. `taken`
-/// is what happens to the memory: "[0x200000, 0x400000) is unmapped".
+/// Adds the work that Facts::Order names: rule `in_flight` where that is certain, rule `ordered`
+/// for the rest. `taken` says what happens to the memory: "[0x200000, 0x400000) is unmapped".
 [[gnu::cold]] void add_work(Collector& out, const Facts::Order& order, Rule in_flight, Rule ordered,
                             const std::string& taken);
-/// Whether memory that is known, other than mappings, is there now.
+/// Whether memory that is no mapping, and that the model knows, is at this address now.
 bool memory_at(const Model& model, Address address);
 /// "stream 0x55", "the legacy default stream".
 std::string stream_text(std::uint64_t stream);

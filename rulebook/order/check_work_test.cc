@@ -24,7 +24,7 @@ Facts facts(FoundWork::State state, bool any = true) {
 constexpr auto kInFlight = FoundWork::State::kInFlight;
 constexpr auto kMaybe = FoundWork::State::kMayBeInFlight;
 
-// Without work, or with access that only grows, nothing is taken away from anybody.
+// A call without work on the memory, or one that only adds access, takes nothing away.
 Violations unmap(World& w, FoundWork::State state, bool any) {
   w.mapped(kBase, 1);
   return check(w.model, calls::MemUnmap{kBase, kG}, facts(state, any));
@@ -36,7 +36,7 @@ Violations set_access(World& w, FoundWork::State state, unsigned flags) {
   const CUmemAccessDesc desc = access_desc(flags);
   return check(w.model, calls::MemSetAccess{kBase, kG, &desc, 1}, facts(state));
 }
-// The last close of two.
+// The second of two closes.
 Violations close(World& w, FoundWork::State state, bool last) {
   for (int i = 0; i < 2; ++i) {
     CUdeviceptr out = kPlain;
@@ -95,7 +95,7 @@ std::vector<RuleCase> cases() {
          w.reserve(kBase, 4);
          w.create(0x100, 1);
          w.map(kBase, 1, 0x100);
-         // The end of a mapping is no place to go.
+         // The end of a mapping: a kernel does not use the byte there.
          return launch(w, kBase + (broken ? 2 : 1) * kG, -1);
        }},
       {Rule::kLaunchAlive,
@@ -169,8 +169,8 @@ TEST_F(CheckWork, OfManyAFewAreNamed) {
   EXPECT_THAT(v[0].message, HasSubstr("; 9 more use it"));
 }
 
-// Whether the work is still under way is a matter of time, and so of the driver, the mode and luck:
-// the kind of the finding is not.
+// Time decides whether the work is still under way, so the answer depends on the driver and the
+// mode. The kind of the finding does not.
 TEST_F(CheckWork, TheKindDoesNotDependOnTime) {
   constexpr Rule kThese[] = {Rule::kUnmapInFlight,      Rule::kUnmapOrdered,
                              Rule::kAccessInFlight,     Rule::kAccessOrdered,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far each stream has come, in the view of somebody who waited for it.
+// How far each stream has come, as a host thread or another stream that waited for it knows.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +8,14 @@
 
 namespace cuvmm {
 
-/// A stream as the order of work knows it. Handles are given out again; these are not.
+/// The number of a stream in the order of work. A driver reuses handles; a StreamId is never
+/// reused.
 using StreamId = std::uint32_t;
-/// The number of a piece of work on its stream, from 1 on. 0 is before all of them.
+/// The number of a piece of work on its stream, from 1 on. 0 stands for the time before all work.
 using Position = std::uint64_t;
 
-/// For each stream the last piece of its work that is over before something starts. A stream that
-/// is not named has none. Few streams are: a sorted list.
+/// For each stream, the number of its last work that is over before something else starts. A stream
+/// that is not listed has no such work. Few streams are listed, so this is a sorted list.
 class Clock {
  public:
   struct Reached {
@@ -37,7 +38,7 @@ class Clock {
     }
   }
 
-  /// Leaves out what is behind `position`.
+  /// Lowers the number of the stream to `position`, if it is greater.
   void cap(StreamId stream, Position position) {
     const auto found = reached_.begin() + (lower(stream) - reached_.begin());
     if (found == reached_.end() || found->stream != stream) return;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls make the host wait, for what, and how sure that is: one table for the shim, the
-// emulator and the documentation. Who judges by it: docs/work-in-flight.md, "What counts as
-// waiting".
+// Which calls make the host wait, for which work, and how certain that is: one table for the shim,
+// the emulator and the documentation. docs/work-in-flight.md, "What counts as waiting", lists the
+// checks that use the table.
 //
-// A line is certain only where the documentation of today says so, or a recorded GPU. A wait that
-// is not certain makes a checker silent and never makes it claim: after such a call it is unknown
-// whether the host has learned that earlier work is over.
+// A line is certain only where today's documentation or a recorded GPU says so. After a wait that
+// is not certain, a checker reports less, never more, because nobody knows whether the host has
+// learned that earlier work is over.
 #pragma once
 
 #include <cstddef>
@@ -21,23 +21,23 @@ enum class Place : std::uint8_t {
   kPinned,    ///< page-locked memory of the host, registered memory included
   kPageable,  ///< other memory of the host
   kManaged,
-  kUnknown,  ///< nobody can say
+  kUnknown,  ///< nobody can know
 };
 
 struct HostWait {
   enum class Grade : std::uint8_t {
     kNone,     ///< the host knows no more than before
-    kTells,    ///< the host may learn it later, without a call: by memory that the work writes
-    kMayWait,  ///< the host may have waited when the call returns
-    kWaits,    ///< it has
+    kTells,    ///< the host may learn it later without a call, from memory that the work writes
+    kMayWait,  ///< the host may have waited before the call returned
+    kWaits,    ///< the host waited before the call returned
   };
   enum class For : std::uint8_t {
     kNothing,
-    kBefore,      ///< what comes before the call's own work in the order of its stream
-    kItself,      ///< that, and the work
-    kStream,      ///< all that the named stream was given
-    kEvent,       ///< what the named event was recorded behind
-    kContext,     ///< all that the named or current context was given
+    kBefore,      ///< the work that comes before the call's own work in the order of its stream
+    kItself,      ///< the work of kBefore, and the call's own work
+    kStream,      ///< all work that the named stream has so far
+    kEvent,       ///< all work in front of the named event's record
+    kContext,     ///< all work that the named or current context has so far
     kEverything,  ///< all work of the process
   };
   Grade grade = Grade::kNone;
@@ -46,9 +46,9 @@ struct HostWait {
   bool operator==(const HostWait&) const = default;
 };
 
-/// What one line rests on.
+/// The sources of one line.
 struct HostWaitSource {
-  const char* documented = "";  ///< where, in our words
+  const char* documented = "";  ///< the place in the documentation, or its statement in our words
   const char* seen = "";        ///< what a recorded GPU did (driver 580.159.04)
 };
 
@@ -61,7 +61,7 @@ constexpr unsigned at(Place place) { return 1u << static_cast<unsigned>(place); 
 
 struct TransferLine {
   TransferForm form;
-  unsigned from, to;  ///< places
+  unsigned from, to;  ///< masks of places
   HostWait wait;
   HostWaitSource source;
 };
@@ -90,8 +90,8 @@ inline constexpr const char* kNotAsked = "not asked yet";
 inline constexpr const char* kPage = "CUDA Driver API, API synchronization behavior";
 using Form = TransferForm;
 
-// The first line that fits counts. What no line names is not certain (kMaybeItself). The source of
-// a fill is no place.
+// The first line that fits counts. A transfer that fits no line may wait for its own work
+// (kMaybeItself). A fill has no source, so `from` is not compared.
 inline constexpr TransferLine kTransferLines[] = {
     {Form::kCopy, kHost, kHost, kItself, {kPage, "H100: it waits"}},
     {Form::kCopy, kDevice, kHost, kItself, {kPage, "H100: it waits"}},
@@ -132,7 +132,7 @@ inline constexpr TransferLine kTransferLines[] = {
     {Form::kFillAsync, kAnywhere, kDevice, kNothing, {kPage, "H100: it does not wait"}},
 };
 
-// Calls that are no copies or fills. What is not here does not wait.
+// Calls that are neither copies nor fills. A call that is not listed does not wait.
 inline constexpr CallLine kCallLines[] = {
     {EntryPoint::kStreamSynchronize, kStream, {"cuda.h", "H200: it waits"}},
     {EntryPoint::kStreamQuery, kStream, {"cuda.h, of CUDA_SUCCESS", kNotAsked}},
@@ -157,14 +157,14 @@ inline constexpr CallLine kCallLines[] = {
     {EntryPoint::kModuleUnload, kMaybeAll, {"nothing", "H100: it waits"}},
     {EntryPoint::kLibraryUnload, kMaybeAll, {"nothing", "H100: it does not wait"}},
 
-    // They end a context, and may end all that was queued there.
+    // These calls end a context, and may end all work that is queued there.
     {EntryPoint::kCtxDestroy, kMaybeAll, {"nothing", kNotAsked}},
     {EntryPoint::kCtxDetach, kMaybeAll, {"nothing", kNotAsked}},
     {EntryPoint::kGreenCtxDestroy, kMaybeAll, {"nothing", kNotAsked}},
     {EntryPoint::kDevicePrimaryCtxRelease, kMaybeAll, {"nothing", kNotAsked}},
     {EntryPoint::kDevicePrimaryCtxReset, kMaybeAll, {"nothing", kNotAsked}},
 
-    // Who is behind the work may tell another thread, or write what it polls.
+    // The function, callback or word that follows the work may tell the host that the work is over.
     {EntryPoint::kLaunchHostFunc, kTellsItself, {"cuda.h", kNotAsked}},
     {EntryPoint::kLaunchHostFunc_v2, kTellsItself, {"cuda.h", kNotAsked}},
     {EntryPoint::kStreamAddCallback, kTellsItself, {"cuda.h", kNotAsked}},
@@ -193,7 +193,7 @@ inline constexpr CallLine kCallLines[] = {
 
 }  // namespace host_waits
 
-/// What the host knows when a copy or fill has returned CUDA_SUCCESS. `from` of a fill is not read.
+/// What the host knows when a copy or fill has returned CUDA_SUCCESS. `from` is ignored for fills.
 constexpr HostWait host_wait(TransferForm form, Place from, Place to) {
   for (const host_waits::TransferLine& line : host_waits::kTransferLines) {
     const bool fits = line.form == form && (line.from & host_waits::at(from)) != 0 &&
@@ -203,15 +203,15 @@ constexpr HostWait host_wait(TransferForm form, Place from, Place to) {
   return host_waits::kMaybeItself;
 }
 
-/// The same of memory, or a context, with SYNC_MEMOPS: cuda.h says of cuPointerSetAttribute and
-/// CU_CTX_SYNC_MEMOPS that copies and fills without a stream always wait then.
+/// The same for memory, or for a context, with SYNC_MEMOPS. cuda.h says of cuPointerSetAttribute
+/// and CU_CTX_SYNC_MEMOPS that copies and fills without a stream then always wait.
 constexpr HostWait host_wait_with_sync_memops(TransferForm form, Place from, Place to) {
   const bool streamless = form == TransferForm::kCopy || form == TransferForm::kFill;
   if (streamless) return host_waits::kItself;
   return host_wait(form, from, to);
 }
 
-/// The same of any other call.
+/// What the host knows when any other call has returned CUDA_SUCCESS.
 constexpr HostWait host_wait(EntryPoint call) {
   for (const host_waits::CallLine& line : host_waits::kCallLines) {
     if (line.call == call) return line.wait;
@@ -219,17 +219,18 @@ constexpr HostWait host_wait(EntryPoint call) {
   return {};
 }
 
-/// Whether the call queues a wait for a word in memory, or for a semaphore: whatever is queued
-/// anywhere, by others too, may be what it waits for. Of a batch, whether it may have such a wait.
+/// Whether the call queues a wait for a word in memory, or for a semaphore. Any queued work, also
+/// of other processes, may be the work that ends this wait. For a batch: whether it may contain
+/// such a wait.
 constexpr bool waits_for_others(EntryPoint call) {
   return call == EntryPoint::kStreamWaitValue32 || call == EntryPoint::kStreamWaitValue64 ||
          call == EntryPoint::kStreamBatchMemOp || call == EntryPoint::kWaitExternalSemaphoresAsync;
 }
 
-// The same of the nodes of a graph.
+// The same two questions for the nodes of a graph.
 
-/// Whether the host may learn from a node of a graph that nodes before it are over, while later
-/// ones still run: a function of its own, an event, a word in its memory, a semaphore.
+/// Whether the host may learn from this node of a graph that the nodes before it are over while
+/// later nodes still run: from a host function, an event, a word in memory, or a semaphore.
 constexpr bool tells_the_host(CUgraphNodeType type) {
   return type == CU_GRAPH_NODE_TYPE_HOST || type == CU_GRAPH_NODE_TYPE_EVENT_RECORD ||
          type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP || type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL;

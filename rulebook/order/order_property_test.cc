@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of work against a deliberately naive twin: each stream, each event and the host has the
-// set of all work that is over before it, written out one by one.
+// The order of work against a deliberately simple twin: each stream, each event and the host has
+// the full set of work that is over before it.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -24,13 +24,15 @@ constexpr std::array<OrderState::ContextId, kKinds.size()> kContexts = {1, 1, 1,
 constexpr std::size_t kEvents = 3;
 
 struct Twin {
-  std::array<Set, kKinds.size()> before;  // what is over before the stream's next work starts
-  std::array<Set, kKinds.size()> given;   // what is over when the stream has nothing left to do
+  // The work that is over before the stream's next work starts.
+  std::array<Set, kKinds.size()> before;
+  // The work that is over when the stream has nothing left to do.
+  std::array<Set, kKinds.size()> given;
   std::array<Position, kKinds.size()> last{};
   std::array<Set, kEvents> events;
   Set host;
 
-  // The default stream waits for the blocking streams of its context; then all of them wait for it.
+  // The default stream waits for the blocking streams of its context, and they wait for it.
   void action(std::size_t stream) {
     if (kKinds[stream] == Kind::kNonBlocking) return;
     for (std::size_t i = 0; i < kKinds.size(); ++i) {
@@ -53,8 +55,8 @@ struct Twin {
     before[stream].insert({stream, ++last[stream]});
     spread(stream);
   }
-  // An event is behind all that work would be behind; but a blocking stream that is given no work
-  // waits for nothing but what it waited for.
+  // An event waits for all that new work would wait for; but a blocking stream without new work
+  // waits only for what it waited for before.
   void record(std::size_t event, std::size_t stream) {
     action(stream);
     events[event] = before[stream];
@@ -67,8 +69,8 @@ struct Twin {
     if (kKinds[stream] == Kind::kLegacy) spread(stream);
   }
   void stream_finished(std::size_t stream) {
-    // The legacy stream is busy for the blocking ones too. These wait for it only before what they
-    // are given next.
+    // The legacy stream is busy as long as the blocking streams are. They wait for it only when
+    // they get new work.
     if (kKinds[stream] == Kind::kLegacy) {
       action(stream);
       spread(stream);
@@ -77,7 +79,7 @@ struct Twin {
   }
   bool comes_before(Work work, std::size_t later) const {
     if (host.contains(work) || before[later].contains(work)) return true;
-    Twin asked = *this;  // what the next action there would wait for
+    Twin asked = *this;  // the work that the next action there would wait for
     asked.action(later);
     return asked.before[later].contains(work);
   }

@@ -26,7 +26,8 @@ void OrderState::close(StreamId stream) {
   Stream* const found = streams_.find(stream);
   if (!found) return;
   found->closed = true;
-  // What is over needs no memory of it: finished() takes a stream that it does not know for over.
+  // A stream whose work is over can be forgotten, because finished() takes an unknown stream for
+  // over.
   if (finished(stream, found->last)) streams_.erase(stream);
 }
 
@@ -54,7 +55,7 @@ void OrderState::record(EventId event, StreamId id) {
   Clock clock;
   join(clock, stream.after);
   clock.raise(id, stream.last);
-  // The event waits as work would; but the stream has nothing to do for it.
+  // The event waits for all that new work would wait for; the stream itself gets no work.
   awaited(*this, stream, [&](StreamId other, const Stream& from) {
     join(clock, from.after);
     if (!finished(other, from.last)) clock.raise(other, from.last);
@@ -92,9 +93,9 @@ void OrderState::event_finished(EventId event) { finish(recorded(event)); }
 void OrderState::context_finished(ContextId context) { finish(given_to(context)); }
 
 Clock OrderState::given(StreamId id) const {
-  // A blocking stream waits for the legacy one before what it is given next, and not before. Who
-  // waits for the legacy one waits for all blocking ones; but that puts no work there which others
-  // would come after.
+  // A blocking stream waits for the legacy stream when its next work is queued, and not before. A
+  // wait for the legacy stream is a wait for all blocking streams, too; but such a wait queues no
+  // work to the legacy stream, so no later work of other streams waits for it.
   const Stream* const found = streams_.find(id);
   return found && found->kind == Kind::kLegacy ? before_next(id) : own(id);
 }
@@ -224,7 +225,7 @@ void OrderState::awaited(Self& self, const Stream& stream, Visit visit) {
 
 void OrderState::arrive(Stream& stream) {
   if (stream.kind == Kind::kLegacy) {
-    // There may be many others, and each launch comes by here.
+    // A context may have many blocking streams, and each launch passes here.
     const std::uint64_t changes = stream.home->changes;
     if (std::exchange(stream.seen_changes, changes) == changes) return;
   }
@@ -283,7 +284,7 @@ void OrderState::finish(const Clock& over) {
       forget_gone();
     }
   }
-  // What is over no clock has to say again.
+  // No clock needs to list work that is over.
   for (auto& [id, stream] : streams_) {
     stream.after.forget_if(
         [&](const Clock::Reached& one) { return finished(one.stream, one.position); });

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes after what: the work that is queued to streams, and what orders it.
+// The order of the work that is queued to streams.
 //
-// Each piece of work has a number on its stream. For each stream and each event a clock says which
-// work of other streams is over before its own next work starts; one more clock says which work the
-// host knows to be over. No I/O, no locks, no time: whether unfinished work runs at this moment,
-// only the driver knows.
+// Each piece of work has a number on its stream. For each stream and each event, a clock names the
+// work of other streams that is over before the next work of the stream starts. One more clock
+// names the work that the host knows to be over. No I/O, no locks, no time: only the driver knows
+// whether unfinished work runs at this moment.
 #pragma once
 
 #include <cstdint>
@@ -19,101 +19,107 @@ namespace cuvmm {
 
 class OrderState {
  public:
-  /// Any number that tells contexts, or events, from each other.
+  /// A number that tells one context, or event, from all others.
   using ContextId = std::uint64_t;
   using EventId = std::uint64_t;
 
   enum class Kind : std::uint8_t {
-    kLegacy,       ///< the default stream that waits for the blocking ones, and they for it
+    kLegacy,       ///< the default stream that waits for the blocking streams, and they wait for it
     kBlocking,     ///< made without a flag, or the default stream of one thread
     kNonBlocking,  ///< CU_STREAM_NON_BLOCKING
   };
 
   /// A stream that the program can queue to from now on. At most one of a context is kLegacy.
   StreamId open(ContextId context, Kind kind);
-  /// It was destroyed. The driver finishes what is queued there, and nobody can ask for it.
+  /// The program destroyed the stream. The driver finishes the work that is queued there, and the
+  /// program can no longer ask for it.
   void close(StreamId stream);
-  /// A context was destroyed: all its work is over.
+  /// The program destroyed the context: all its work is over.
   void close_context(ContextId context);
 
-  /// One more piece of work; its number.
+  /// Queues a piece of work. Returns its number on the stream.
   [[gnu::hot]] Position queue(StreamId stream);
-  /// cuEventRecord: the event stands for all that the stream has been given so far, and for what
-  /// work would wait for there. A blocking stream itself comes after no more than before.
+  /// cuEventRecord: the event stands for all work that the stream has so far, and for all work that
+  /// new work there would wait for. On a blocking stream, record() does not change what the
+  /// stream's own next work waits for.
   void record(EventId event, StreamId stream);
-  /// cuStreamWaitEvent: a blocking stream waits for the event alone, and for the legacy stream only
-  /// before its next work. An event that was never recorded waits for nothing.
+  /// cuStreamWaitEvent: the stream's next work waits for the event. A blocking stream waits for the
+  /// legacy stream only when its next work is queued. An event that was never recorded waits for
+  /// nothing.
   void wait(StreamId stream, EventId event);
-  /// cuCtxRecordEvent: the event stands for all that this clock says.
+  /// cuCtxRecordEvent: the event stands for all work that `clock` names.
   void record(EventId event, Clock clock) { events_[event] = std::move(clock); }
-  /// cuCtxWaitEvent: so do all streams of the context, those too that it is going to have. Nothing:
-  /// of all contexts.
+  /// cuCtxWaitEvent: all streams of the context wait for the event, and so do the streams that the
+  /// program opens there later. Without a context, the streams of all contexts wait.
   void wait_in(std::optional<ContextId> context, EventId event);
   void forget(EventId event) { events_.erase(event); }
 
-  /// The host knows that all is over that the stream was given so far: a synchronisation, or a
-  /// query that said so.
+  /// The host knows that all work is over that the stream has so far, because a synchronisation
+  /// returned or a query answered so.
   void stream_finished(StreamId stream);
   void event_finished(EventId event);
   void context_finished(ContextId context);
 
-  // The same in two steps, for who waits while others queue: what there is to wait for, and then
-  // that it is over.
+  // The four functions below give the work that a wait is for; over() says afterwards that this
+  // work is over. A caller needs the two steps where other threads queue work while the caller
+  // waits.
   Clock given(StreamId stream) const;
-  /// The same but for the default stream's rules: what is over when the stream itself has nothing
-  /// left to do.
+  /// The same without the default stream's rules: the work that is over when the stream itself has
+  /// nothing left to do.
   Clock own(StreamId stream) const;
   Clock recorded(EventId event) const;
   Clock given_to(ContextId context) const;
-  /// What is over before the work starts that the stream is given next.
+  /// The work that is over before the stream's next work starts.
   Clock before_next(StreamId stream) const;
   Clock everything() const;
   void over(const Clock& clock) { finish(Clock(clock)); }
 
-  /// The host may have learned that this is over, or may learn it in a way that nobody sees: so
-  /// nobody can say that nothing has waited for it.
+  /// The host may have learned that the work of `clock` is over, or may learn it in a way that
+  /// cuvmm cannot see. From then on cuvmm cannot say that the host never waited for this work.
   void tell(const Clock& clock) { told_.join(clock); }
   bool told(StreamId stream, Position work) const { return told_.at(stream) >= work; }
-  /// The same of all kernels, by words that they write while they run; but for what comes before
-  /// the newest work of `by` (0: for nothing), which looked at such a word.
+  /// The same for all work, because the host may learn from words that kernels write while they
+  /// run. told_beside() leaves out the work that comes before the newest work of the stream `by`,
+  /// because `by` has looked at such a word; `by` 0 leaves out nothing.
   void tell_beside(StreamId by);
-  /// Whether a kernel may have said so while it runs.
+  /// Whether a kernel may have told the host about this work while the kernel ran.
   bool told_beside(StreamId stream, Position work) const {
     return work > before_told_.at(stream) && work <= told_beside_.at(stream);
   }
 
-  /// The stream waits for a word in memory, or a semaphore, from its newest work on: whatever was
-  /// queued anywhere may be what it waits for. So nobody can say what comes before its next work;
-  /// and once this wait is over, the host may have learned that anything is.
+  /// The stream waits for a word in memory, or for a semaphore, behind its newest work. Any queued
+  /// work may be the work that ends this wait. So nobody can say which work comes before the
+  /// stream's next work. Once the wait is over, the host may have learned that any work is over.
   void hear(StreamId stream);
-  /// Whether what is queued to `later` now comes after such a wait that may still go on.
+  /// Whether work that is queued to `later` now comes after such a wait that may not be over yet.
   bool hears(StreamId later) const;
 
   /// Whether the host knows that this work is over.
   bool finished(StreamId stream, Position work) const { return finished_until(stream) >= work; }
-  /// The newest work of the stream that the host knows to be over, and with it all before it. Of a
-  /// stream that is gone, all is.
+  /// The number of the newest work of the stream that the host knows to be over; all work before it
+  /// is over, too. For a stream that the model has forgotten: the greatest number, because all its
+  /// work is over.
   Position finished_until(StreamId stream) const;
-  /// Whether this work is over before work starts that is queued to `later` now. It may be the same
-  /// stream.
+  /// Whether this work is over before work starts that is queued to `later` now. `later` may be the
+  /// work's own stream.
   bool comes_before(StreamId stream, Position work, StreamId later) const;
-  /// Whether the host knows that all is over that the stream was given.
+  /// Whether the host knows that all work of the stream is over.
   bool idle(StreamId stream) const;
-  /// Whether all is over, as far as the host knows, that the stream was given or waits for, but for
-  /// work of `other`.
+  /// Whether the host knows that all work of the stream is over, and all work that the stream waits
+  /// for except the work of `other`.
   bool hangs_on(StreamId stream, StreamId other) const;
-  /// Whether this is so of all blocking streams beside a legacy one, those that were destroyed too:
-  /// then it is busy with nothing but its own work.
+  /// Whether hangs_on(stream, legacy) holds for all blocking streams of the legacy stream's
+  /// context, also for destroyed ones. Then the legacy stream is busy with its own work only.
   bool busy_for_itself(StreamId legacy) const;
-  /// Whether nothing was queued to its stream behind this work, so that a busy stream is busy with
-  /// it, or with what it waits for.
+  /// Whether this work is the newest of its stream. Then a busy stream is busy with this work, or
+  /// with work that this work waits for.
   bool is_last(StreamId stream, Position work) const;
 
  private:
   struct Context {
     StreamId legacy = 0;        ///< 0: none
-    Clock after;                ///< what streams come after that are opened now
-    std::uint64_t changes = 0;  ///< of the versions of its blocking streams
+    Clock after;                ///< the work that streams opened from now on wait for
+    std::uint64_t changes = 0;  ///< counts the changes of its blocking streams
   };
   struct Stream {
     ContextId context = 0;
@@ -122,31 +128,34 @@ class OrderState {
     bool closed = false;
     Position last = 0;  ///< number of the newest work
     Clock after;        ///< the work of others that is over before the next one starts
-    /// Changes with `last` and `after`, so that who has followed it once need not look again.
+    /// Changes with `last` and `after`. A stream that has followed this version need not look
+    /// again.
     std::uint64_t version = 1;
-    std::uint64_t seen_legacy = 0;     ///< the version of the legacy stream that `after` has
-    std::uint64_t seen_by_legacy = 0;  ///< the version of this one that the legacy stream has
-    std::uint64_t seen_changes = 0;    ///< of a legacy stream: it has all versions up to here
+    std::uint64_t seen_legacy = 0;     ///< the version of the legacy stream that `after` includes
+    std::uint64_t seen_by_legacy = 0;  ///< this stream's version that the legacy stream includes
+    std::uint64_t seen_changes = 0;    ///< for a legacy stream: Context::changes as it last saw it
   };
 
-  // The default stream's rules: visit(id, other) for the streams that an action on this one waits
-  // for. `self` is this state, const or not.
+  // The default stream's rules: calls visit(id, other) for each stream that an action on `stream`
+  // waits for. `self` is this state, const or not.
   template <class Self, class Visit>
   [[gnu::hot]] static void awaited(Self& self, const Stream& stream, Visit visit);
-  // What is known of the stream is something else from here on.
+  // Notes that `last` or `after` of the stream changed.
   static void change(Stream& stream) {
     ++stream.version;
     if (stream.kind == Kind::kBlocking) ++stream.home->changes;
   }
-  // An action on the stream: it waits for them.
+  // Notes that an action on the stream waits for all streams that awaited() names.
   [[gnu::hot]] void arrive(Stream& stream);
-  // All that `from` has and that may still run, its own work too.
+  // Adds to `stream` the work of `from` that may still run, and all unfinished work that `from`
+  // waits for.
   void follow(Stream& stream, StreamId other, const Stream& from);
   void join(Clock& into, const Clock& from) const;
   void finish(const Clock& over);
-  // Waits for words and semaphores that are over, and what was told by words that is.
+  // Removes the waits for words and semaphores that are over, and the work of told_beside_ that is
+  // over.
   void hear_out();
-  // What is said of streams that are gone.
+  // Removes from the clocks the streams that are no longer in streams_.
   void forget_gone();
 
   StreamMap<Stream> streams_;
@@ -154,7 +163,8 @@ class OrderState {
   std::unordered_map<EventId, Clock> events_;
   Clock finished_, told_;  ///< of streams in `streams_`
   Clock hearing_;          ///< the newest waits for words and semaphores that may go on
-  /// Of each stream that the second names, the work behind that place and up to this one.
+  /// For each stream in told_beside_: told_beside() is true of the work behind the number in
+  /// before_told_ up to the number in told_beside_.
   Clock before_told_, told_beside_;
   StreamId newest_ = 0;
 };

@@ -173,7 +173,7 @@ TEST_F(Order, ToAskWhatTheLegacyStreamWouldWaitForIsNoBarrier) {
 
 TEST_F(Order, ToWaitForTheLegacyStreamPutsNoBarrierThere) {
   const Position work = order.queue(blocking);
-  const Clock given = order.given(legacy);  // a query, which may answer that it is not over
+  const Clock given = order.given(legacy);  // a query may answer that the work is not over
   EXPECT_FALSE(order.comes_before(blocking, work, other));
   order.over(given);
   EXPECT_TRUE(order.finished(blocking, work));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue in one piece of memory, which grows and then is used round and round.
+// A queue in one block of memory, which grows, and whose places are used again in a circle.
 #pragma once
 
 #include <algorithm>
@@ -11,24 +11,24 @@
 
 namespace cuvmm {
 
-/// What was taken out stays in its place until another one takes that.
+/// An element that was removed stays in its place until a new element overwrites it.
 template <class T>
 class Ring {
  public:
   bool empty() const { return count_ == 0; }
   std::size_t size() const { return count_; }
-  /// From the front, below size().
+  /// Counts from the front; `i` is below size().
   const T& operator[](std::size_t i) const { return places_[at(i)]; }
   const T& front() const { return places_[first_]; }
   T& front() { return places_[first_]; }
 
-  /// What was there before, or a default value: the caller writes all of it.
+  /// Adds a place at the back. It holds an old or a default value, so the caller writes all of it.
   T& push_back() {
     if (count_ == places_.size()) [[unlikely]]
       grow();
     return places_[at(count_++)];
   }
-  /// All of them, in their order.
+  /// Adds all elements in their order.
   [[gnu::hot]] void append(std::span<const T> elements) requires std::is_trivially_copyable_v<T> {
     while (count_ + elements.size() > places_.size()) [[unlikely]] grow();
     const std::size_t to = at(count_);
@@ -44,7 +44,7 @@ class Ring {
   }
 
  private:
-  static constexpr std::size_t kFirst = 16;  // a power of two, as all that follow
+  static constexpr std::size_t kFirst = 16;  // a power of two, as every later capacity is
 
   std::size_t at(std::size_t i) const { return (first_ + i) & (places_.size() - 1); }
   void grow() {

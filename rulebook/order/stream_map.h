@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Something for each stream. Every launch asks for the same few of them.
+// A map from streams to elements, fast for the few streams that every launch asks for.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace cuvmm {
 
-/// By stream, from 1 on. An element stays where it is until it is erased. Those met last are found
-/// without a search: ids that are next to each other have places of their own.
+/// Keys are StreamIds from 1 on. An element stays at its address until it is erased. The elements
+/// used last are found without a search: neighbouring ids have cache places of their own.
 template <class T>
 class StreamMap {
  public:
@@ -41,7 +41,7 @@ class StreamMap {
     return found == elements_.end() ? nullptr : &found->second;
   }
   bool contains(StreamId id) const { return find(id) != nullptr; }
-  /// Made where there is none.
+  /// Makes the element if the stream has none.
   T& operator[](StreamId id) {
     if (T* const known = find(id)) [[likely]]
       return *known;
@@ -68,7 +68,7 @@ class StreamMap {
 
  private:
   static constexpr std::size_t kRecent = 8;
-  // No stream has the id 0, and none is found there.
+  // No stream has the id 0, so an unused place never matches.
   struct Recent {
     StreamId id = 0;
     T* element = nullptr;

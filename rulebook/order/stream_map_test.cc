@@ -8,7 +8,7 @@
 namespace cuvmm {
 namespace {
 
-// Eight apart, they share a place among those met last.
+// Ids that are eight apart share a place in the cache of recent elements.
 constexpr StreamId kOne = 3, kSamePlace = 11;
 
 TEST(StreamMap, FindsEachOfTwoThatShareAPlace) {

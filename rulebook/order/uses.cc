@@ -15,13 +15,14 @@ void Uses::Log::drop_first() {
 
 namespace {
 
-// The surest of the ranges that one piece of work uses of some memory; of two, the one that is not
-// where the memory begins, and then the one that is not where it ends.
+// Of the ranges by which one piece of work uses some memory, the range with the best evidence. Of
+// two such ranges, a range that does not begin where the memory begins is better; then a range that
+// does not begin where the memory ends.
 class Surest {
  public:
   explicit Surest(const AskedMemory& memory) : memory_(memory) {}
 
-  /// Whether no other one can be better.
+  /// Takes the range if it is better. Returns whether no other range can be better.
   bool offer(const UsedRange& range) {
     const unsigned rank = rank_of(range);
     if (!range_ || rank > rank_of(*range_)) range_ = range;
@@ -60,7 +61,8 @@ bool Uses::Log::any_range(const Entry& entry, Visit&& visit) const {
   return false;
 }
 
-// A kernel that walks backwards from there. A number that nobody calls a pointer is no end.
+// Such a kernel walks backwards from the end. Only a parameter that is a pointer by its type counts
+// as an end.
 bool Uses::Log::means_by_end(const Entry& entry, const UsedRange& range,
                              const AskedMemory& memory) {
   return range.evidence == Evidence::kByType && memory.is_end(range) &&
@@ -85,7 +87,7 @@ const Use* Uses::at(StreamId stream, Position position) const {
   const Log* const found = logs_.find(stream);
   if (!found) return nullptr;
   const Ring<Entry>& entries = found->entries;
-  // Positions rise.
+  // Positions ascend.
   std::size_t low = 0, high = entries.size();
   while (low < high) {
     const std::size_t middle = (low + high) / 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which addresses the work uses that was queued to streams, so that a call which takes memory away
-// can ask who may still need it. A journal of bounded size. No I/O, no locks.
+// Which addresses the work uses that is queued to streams. A call that takes memory away asks here
+// which work may still need the memory. A journal of bounded size. No I/O, no locks.
 #pragma once
 
 #include <algorithm>
@@ -19,16 +19,16 @@
 
 namespace cuvmm {
 
-/// [base, base + size); size 0: a pointer, whose extent is not known.
+/// [base, base + size). Size 0: a pointer; how far the memory behind it is used is not known.
 struct UsedRange {
   Address base = 0;
   Size size = 0;
   Evidence evidence = Evidence::kByType;
-  std::uint32_t node = 0;  ///< of a graph: which of its nodes uses it
+  std::uint32_t node = 0;  ///< for a graph: the node that uses the range
 };
 
-/// A word that a kernel is given and that may be an address, with its evidence, in one word: no
-/// device address has the two highest bits.
+/// A word that a kernel receives and that may be an address, together with its evidence. Both fit
+/// into 64 bits, because no device address uses the two highest bits.
 class GivenWord {
  public:
   GivenWord() = default;
@@ -48,19 +48,20 @@ class GivenWord {
   std::uint64_t bits_ = 0;
 };
 
-/// What one piece of work uses. Most of it are pointers, which are kept in half the room.
+/// The memory that one piece of work uses. Nearly all of it are pointers, so these are stored apart
+/// in half the space.
 struct UsedMemory {
   std::span<const GivenWord> pointers;
   std::span<const UsedRange> ranges = {};
-  // The work may have been given addresses that are not among these:
-  bool given_outside = false;  ///< of memory that does not matter
-  bool given_structs = false;  ///< in words that nobody looks at
-  /// The bits of all pointers by `and` and by `or`, where somebody knows them; else 0.
+  // Whether the work may also have received addresses that are not listed here:
+  bool given_outside = false;  ///< addresses of memory whose end cuvmm does not check
+  bool given_structs = false;  ///< addresses inside of structs whose words cuvmm does not read
+  /// All pointers combined by `and` and by `or`, where the caller has computed that; else 0.
   std::uint64_t common_bits = 0, all_bits = 0;
 
   bool empty() const { return pointers.empty() && ranges.empty(); }
   std::size_t size() const { return pointers.size() + ranges.size(); }
-  /// Below size().
+  /// `i` is below size().
   UsedRange operator[](std::size_t i) const {
     if (i >= pointers.size()) return ranges[i - pointers.size()];
     return {pointers[i].address(), 0, pointers[i].evidence()};
@@ -70,66 +71,68 @@ struct UsedMemory {
 /// A piece of work that uses memory.
 struct Use {
   Position position = 0;                  ///< on its stream
-  Origin origin;                          ///< the call that queued it
+  Origin origin;                          ///< the call that queued the work
   const char* what = "";                  ///< "kernel", "copy", ...; lives for ever
-  const std::string* function = nullptr;  ///< of a kernel, null unknown; lives for ever
-  std::uint64_t action = 0;               ///< which of its stream's actions it was
-  std::uint64_t event = 0;                ///< recorded behind it, 0 none
-  /// Whether its place among the other work of its stream is known: no two threads queued at once.
+  const std::string* function = nullptr;  ///< for a kernel, null unknown; lives for ever
+  std::uint64_t action = 0;               ///< the number of the work among its stream's actions
+  std::uint64_t event = 0;                ///< an event that is recorded behind the work, 0 none
+  /// Whether the place of the work among the other work of its stream is known, because no two
+  /// threads queued at once.
   bool sure = true;
-  /// The host may know that it is over as soon as it is: an event behind it may be late, and says
-  /// nothing.
+  /// A call of the host may wait for this work, so that the host learns of its end at once. cuvmm
+  /// records no event of its own behind such work, because the event would come later.
   bool waited = false;
-  bool given_outside = false, given_structs = false;  ///< as UsedMemory has them
+  bool given_outside = false, given_structs = false;  ///< as in UsedMemory
 };
 
-/// Memory that ends where other memory begins: an address may mean the end of the one or the
-/// beginning of the other.
+/// The memory in front of an address where other memory begins. A kernel that receives this address
+/// may mean the end of the memory in front, or the beginning of the memory there.
 struct MemoryBefore {
-  Address from = 0;   ///< where it begins, or its reservation; 0: there is none
-  bool ends = false;  ///< it is known to reach as far as that; else only its reservation does
+  Address from = 0;   ///< where that memory begins, or its reservation; 0: no memory is in front
+  bool ends = false;  ///< it is known to reach the address; false: only its reservation does
 };
 
-/// Memory that is asked for: [base, base + size). A kernel that is given an address of what lies
-/// before it, and `base`, may have been given the end of that.
+/// The memory that a caller asks about: [base, base + size). A kernel that receives `base` and an
+/// address of the memory in front may mean the end of the memory in front.
 struct AskedMemory {
   Address base = 0;
   Size size = 0;
   MemoryBefore before = {};
-  /// The call since which no memory begins where this ends, nor may: work of later calls that is
-  /// given the end is given this memory. kNever: it may be given what lies behind.
+  /// Since this call, no memory begins where [base, base + size) ends, and none can. Work of later
+  /// calls that receives the end address therefore receives this memory. kNever: the end address
+  /// may mean memory that begins there.
   std::uint64_t end_since = kNever;
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
-  /// Whether this may be the end of what lies before.
+  /// Whether `range` may be the end of the memory in front.
   bool may_be_end(const UsedRange& range) const {
     return range.size == 0 && range.base == base && before.from != 0;
   }
-  /// Whether this is the end of the memory itself.
+  /// Whether `range` is the end of the asked memory itself.
   bool is_end(const UsedRange& range) const { return range.size == 0 && range.base - base == size; }
 };
 
 class Uses {
  public:
-  /// Ranges that several uses share: those of a graph.
+  /// Ranges that several uses share: the ranges of a graph.
   using Shared = std::shared_ptr<const std::vector<UsedRange>>;
-  /// Of one stream; more of either, and the oldest use is dropped.
+  /// Most uses of one stream. With more uses, or more ranges, the oldest use is dropped.
   static constexpr std::size_t kMostUses = 4096;
-  static constexpr std::size_t kMostRanges = 32768;  ///< and as many pointers
+  static constexpr std::size_t kMostRanges = 32768;  ///< and most pointers
 
-  /// Behind all other uses of that stream. Of more than kMostRanges the rest is left out.
-  /// `dropped(use)` for one that makes room. Gives the use as it is kept, until the next call: its
-  /// caller may complete it.
+  /// Adds a use behind all other uses of the stream. Ranges beyond kMostRanges are left out. Calls
+  /// dropped(use) for each use that is dropped to make space. Returns the stored use, which the
+  /// caller may complete; the reference is valid until the next call.
   template <class Dropped>
   [[gnu::hot]] Use& add(StreamId stream, const Use& use, const UsedMemory& memory,
                         Dropped&& dropped);
   template <class Dropped>
   Use& add(StreamId stream, const Use& use, Shared ranges, Dropped&& dropped);
 
-  /// Drops what is over: `over(use)` says so; the order of a stream is kept.
+  /// Drops the oldest uses of the stream as long as over(use) is true of them.
   template <class Over>
   void drop_while(StreamId stream, Over&& over);
-  /// Drops all of a stream; `dropped(use)` for each.
+  /// Drops all uses of a stream, and calls dropped(use) for each.
   template <class Dropped>
   void forget(StreamId stream, Dropped&& dropped) {
     drop_while(stream, [&](const Use& use) { return dropped(use), true; });
@@ -137,23 +140,24 @@ class Uses {
   }
   void clear() { logs_.clear(); }
 
-  /// visit(stream, use, range) for each use of the memory, with the surest of its ranges there.
+  /// Calls visit(stream, use, range) for each use of the memory. `range` is the use's range there
+  /// with the best evidence.
   template <class Visit>
   void find(const AskedMemory& memory, Visit&& visit) const;
-  /// The use at this place, or null.
+  /// The use with this number on the stream, or null.
   const Use* at(StreamId stream, Position position) const;
   bool empty() const;
 
  private:
-  /// Those of one use among those of all.
+  /// Which of the log's pointers, or ranges, belong to one use.
   struct Part {
-    std::uint64_t first = 0;  ///< counted since the log began
+    std::uint64_t first = 0;  ///< counted from the first that the log ever had
     std::uint32_t count = 0;
   };
   template <class T>
   struct Elements {
     Ring<T> ring;
-    std::uint64_t gone = 0;  ///< that were dropped
+    std::uint64_t gone = 0;  ///< how many were dropped
 
     [[gnu::hot]] Part append(std::span<const T> more) {
       const Part part{gone + ring.size(), static_cast<std::uint32_t>(more.size())};
@@ -177,7 +181,8 @@ class Uses {
     Ring<Entry> entries;
     Elements<GivenWord> pointers;
     Elements<UsedRange> ranges;
-    // Around all that was used since the log was empty; further out where pointers were.
+    // Lowest and highest address used since the log was empty. With pointers they are bounds, which
+    // may lie further apart.
     Address low = ~Address{0};
     Address last = 0;
 
@@ -185,9 +190,9 @@ class Uses {
     [[gnu::hot]] bool has_room(const UsedMemory& more) const;
     void drop_first();
     std::optional<UsedRange> find(const Entry& entry, const AskedMemory& memory) const;
-    /// Whether it is given the end of the memory, and so that memory.
+    /// Whether the use receives the end address of the memory, and so means that memory.
     static bool means_by_end(const Entry& entry, const UsedRange& range, const AskedMemory& memory);
-    /// Whether visit(range) is true of one of its ranges.
+    /// Whether visit(range) is true for some range of the use.
     template <class Visit>
     bool any_range(const Entry& entry, Visit&& visit) const;
   };
@@ -203,8 +208,8 @@ inline void Uses::Log::widen(const UsedMemory& more) {
   const bool first = entries.empty();
   Address lowest = first ? ~Address{0} : low;
   Address highest = first ? 0 : last;
-  // Two words at a time: no processor of ours finds their lowest and highest as fast as these,
-  // which are not further inside.
+  // `and` and `or` of all pointers give bounds that may be wider than their minimum and maximum,
+  // but the compiler computes these bounds for two words at a time.
   Address common = more.common_bits, any = more.all_bits;
   if (any == 0) {
     common = ~Address{0};
@@ -276,7 +281,7 @@ template <class Visit>
 void Uses::find(const AskedMemory& memory, Visit&& visit) const {
   if (memory.size == 0) return;
   for (const auto& [stream, log] : logs_) {
-    // (Memory may end where addresses do.)
+    // Written as a difference, because memory may end at the highest address.
     const bool near =
         memory.base <= log.last && (log.low <= memory.base || log.low - memory.base <= memory.size);
     if (!near) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The journal of uses against a deliberately naive twin: one list of all uses, each with its ranges
-// copied.
+// The journal of uses against a deliberately simple twin: one list of all uses, each with a copy of
+// its ranges.
 #include "rulebook/order/uses.h"
 
 #include <gtest/gtest.h>
@@ -23,8 +23,8 @@ struct Known {
   std::vector<UsedRange> ranges;
 };
 
-// Small numbers, so that ranges meet, touch and miss each other; some reach the end of memory, and
-// pointers the last address that a word can be.
+// Small numbers, so that ranges meet, touch and miss each other. Some ranges reach the end of
+// memory, and some pointers hold the last address that a word can hold.
 UsedRange any_range() {
   const auto base = *rc::gen::inRange<Address>(0, 24);
   const auto size = *rc::gen::inRange<Size>(0, 6);
@@ -34,7 +34,7 @@ UsedRange any_range() {
              : UsedRange{base, size};
 }
 
-// Byte by byte. A pointer stands for the one byte that it points to.
+// Compares byte by byte. A pointer stands for the one byte that it points to.
 bool meets(const UsedRange& range, Address base, Size size) {
   const Size length = range.size == 0 ? 1 : range.size;
   for (Size i = 0; i < length; ++i) {

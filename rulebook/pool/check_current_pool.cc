@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pool serves a device, or another place and type of memory.
+// The pool that serves a device, or another place and type of memory.
 #include "api/newer/pools.h"
 #include "rulebook/pool/check_pool.h"
 
@@ -13,7 +13,8 @@ struct LocationRules {
   PlaceRules place;
 };
 
-// Where, and of which type of memory. Whether a pool can be held against that.
+// Checks the place and the type of memory. True if both are valid, so that a pool can be compared
+// with them.
 template <class CallStruct>
 bool check_where(Collector& out, const Model& model, const CallStruct& call,
                  const LocationRules& rules) {

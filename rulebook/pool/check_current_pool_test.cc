@@ -40,7 +40,7 @@ Violations current(World& w, int ordinal, CUmemoryPool* out = &pool_out) {
 
 enum class Which { kDefault, kCurrent, kSet };
 
-/// The same question of each of the three calls with a location.
+/// Asks each of the three calls with a location the same question.
 template <Which which>
 Violations at(World& w, CUmemLocation place, CUmemAllocationType type = kPinned, bool null = false,
               CUmemoryPool* out = &pool_out) {
@@ -61,7 +61,7 @@ Violations set(World& w, CUmemLocation place, CUmemoryPool pool = kPool,
   return check(w.model, calls::MemSetMemPool{.location = &place, .type = type, .pool = pool});
 }
 
-/// `name` is the beginning of the rules' names. The two domains are those of each device.
+/// `name` is the beginning of the rules' names. Each device has the two domains.
 #define CUVMM_PLACE_CASES(name, which)                                                             \
   {Rule::k##name##Location,                                                                        \
    [](World& w, bool broken) { return at<which>(w, device(0), kPinned, broken); }},                \
@@ -218,7 +218,7 @@ TEST(CurrentPool, APoolThatTheDriverDescribesIsKnown) {
   EXPECT_EQ(rules_of(v), std::vector{Rule::kPoolSetLocal});
   EXPECT_TRUE(check_exit(w.model, [](const Export&) { return false; }).empty())
       << "it is another's to destroy";
-  // What its maker did with it, nobody saw.
+  // cuvmm did not see what the pool's maker did with it.
   CUdeviceptr memory = kBase;
   w.accept(calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 64, .pool = kOther});
   CUmemPoolPtrExportData data{};

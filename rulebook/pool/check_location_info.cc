@@ -7,7 +7,7 @@ using namespace detail;
 
 namespace {
 
-// Known memory that is neither managed nor plain memory of the host.
+// A name for known memory that is neither managed nor plain memory of the host.
 const char* other_memory(const Model& model, std::uint64_t address) {
   if (model.mapping_at(address)) return "mapped by cuMemMap";
   if (model.reservation_at(address)) return "reserved by cuMemAddressReserve";

@@ -69,7 +69,8 @@ bool detail::check_place(Collector& out, const Model& model, const CUmemLocation
 
 namespace {
 
-// One descriptor of cuMemPoolSetAccess. `pool`: null for a default one, and what nobody made.
+// Checks one descriptor of cuMemPoolSetAccess. `pool` is null for a default pool, and for a pool
+// that cuvmm did not see being made.
 void check_pool_access(Collector& out, const Model& model, const Pool* pool,
                        const CUmemAccessDesc& desc, const std::string& which, const Facts& facts) {
   const auto flags = static_cast<unsigned>(desc.flags);
@@ -83,7 +84,7 @@ void check_pool_access(Collector& out, const Model& model, const Pool* pool,
   if (!is_device(desc.location) || unknown_type) {
     const bool of_host = pool && is_host(desc.location) && !none;
     if (of_host && (pool->on_host() || pool->managed)) return;
-    // Where an imported pool lies may be unknown.
+    // The place of an imported pool may be unknown.
     out.add(Rule::kPoolAccessLocationType, which + location(desc.location) + " is not a device",
             !of_host || pool->placed());
     return;
@@ -103,7 +104,8 @@ void check_pool_access(Collector& out, const Model& model, const Pool* pool,
   if (pool) v.objects.push_back(ref(*pool));
 }
 
-// What is demanded of a pool of managed memory alone; documented, and never measured.
+// Checks the demands on pools of managed memory alone. They are documented, and nobody measured
+// them.
 void check_managed(Collector& out, const Platform& platform, std::size_t most, unsigned usage) {
   if (most != 0) {
     out.add(Rule::kPoolCreateManagedMax,
@@ -275,7 +277,8 @@ Violations check(const Model& model, const calls::MemPoolImportFromShareableHand
     out.add(Rule::kPoolImportType, "handleType is " + std::to_string(type));
     return out.take();
   }
-  // Another driver may tell a descriptor from a pointer: say so only when this one refused.
+  // Another driver may tell a descriptor of 0 from a NULL pointer, so this needs the driver's
+  // refusal.
   if (!call.handle) {
     out.add(Rule::kPoolImportNonzero, "handle is 0, which the driver takes for a NULL pointer",
             false);
@@ -310,7 +313,8 @@ Violations check(const Model& model, const calls::MemPoolExportPointer& call, co
   if (!call.shareData_out) out.add(Rule::kPoolPointerOutNonnull, "shareData_out is NULL");
   const PoolMemory* memory = model.pools().memory_at(call.ptr);
   if (!memory) {
-    // A live address is in one place at a time: what was freed may be another pool's by now.
+    // An address belongs to one live object at a time, and another pool may have the freed address
+    // by now.
     const auto gone = model.tombstones().find(ObjectRef::Kind::kPoolMemory, call.ptr);
     Violation& v = out.add(Rule::kPoolPointerValid,
                            hex_text(call.ptr) + (gone ? " was freed" : " is not memory of a pool"),
@@ -414,7 +418,7 @@ Violations check(const Model& model, const calls::DeviceSetMemPool& call, const 
 
 namespace {
 
-// Memory that is left of pools which the program destroyed: one finding for each pool and maker.
+// Reports memory that is left of destroyed pools: one finding for each pool and maker.
 void check_memory_left(Collector& out, const Model& model) {
   struct Left {
     const PoolMemory* first = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pool does: attributes, trimming, access.
+// Attributes of pools, trimming, and access.
 #include "api/newer/pools.h"
 #include "rulebook/pool/check_pool.h"
 
@@ -12,7 +12,7 @@ struct AttributeRules {
   Rule known, value, aligned;
 };
 
-// The attribute, and where its value lies.
+// Checks the attribute, and the pointer to its value.
 template <class CallStruct>
 void check_attribute(Collector& out, const Model& model, const CallStruct& call,
                      const AttributeRules& rules) {
@@ -23,7 +23,7 @@ void check_attribute(Collector& out, const Model& model, const CallStruct& call,
                                                                 : 11020;
   const std::size_t bytes = pool_attribute_bytes(call.attr);
   if (bytes == 0) {
-    // A driver that is newer than we are may have more.
+    // A newer driver may know more attributes.
     out.add(rules.known, "attr is " + std::to_string(attribute),
             attribute <= 0 || model.platform().complete);
   } else if (driver != 0 && driver < since) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools and their memory that go to other processes and come from them.
+// Pools and memory of pools that other processes import from here, or that come from them.
 #include <gtest/gtest.h>
 
 #include "rulebook/testing/pool_world.h"

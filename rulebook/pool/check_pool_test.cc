@@ -26,7 +26,7 @@ void set_byte(CUmemPoolProps& p, std::size_t at, unsigned char value) {
 Violations create(World& w, const CUmemPoolProps& p) {
   return check(w.model, calls::MemPoolCreate{.pool = &pool_out, .poolProps = &p});
 }
-/// With the properties as `change` leaves them where it is broken.
+/// A create whose properties `change` alters if `broken`.
 template <class Change>
 Violations create(World& w, bool broken, Change change) {
   CUmemPoolProps p = props();
@@ -141,7 +141,7 @@ std::vector<RuleCase> cases() {
        [](World& w, bool broken) {
          return create(w, true, [=](auto& p) { set_byte(p, 32, broken ? 4 : 2); });
        }},
-      {Rule::kPoolCreateLocationType,  // of pools that others made
+      {Rule::kPoolCreateLocationType,  // pools that others made
        [](World& w, bool broken) {
          return create(w, broken, [](auto& p) {
            p.location = make_location(kLocationInvisible, kDeviceInvalid);

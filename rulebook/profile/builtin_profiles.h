@@ -10,7 +10,7 @@ namespace cuvmm {
 struct BuiltinProfile {
   const char* name;
   const char* text;
-  bool platform;  ///< of rulebook/profiles/platforms
+  bool platform;  ///< it is in rulebook/profiles/platforms
 };
 
 /// Drivers before platforms, the default first. See rulebook/CMakeLists.txt for the list.

@@ -49,7 +49,8 @@ TEST(Profile, DocumentedRefusesWhatTheDocumentationForbids) {
   const Profile profile = load_profile("documented").profile;
   for (const RuleInfo& rule : rules()) {
     const CUresult answer = profile.answer(rule.entry, {{rule.rule, true, "", {}}});
-    // No channel is no misuse, hence advice; documented it is all the same.
+    // These codes are documented, although the rules are advice because a missing channel is no
+    // misuse.
     const bool environment =
         rule.rule == Rule::kCreateFabricChannel || rule.rule == Rule::kPoolCreateFabric;
     const bool forbidden = rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined;
@@ -152,7 +153,7 @@ TEST(Profile, AttributesOfSeveralReplaceThoseOfOne) {
   }
 }
 
-// The TOML reader's stack ends at some depth: 300,000 parts killed the process.
+// toml++ recurses for each part of a key; a key of 300,000 parts killed the process.
 TEST(Profile, KeysOfManyPartsAreRefused) {
   const auto error_of = [](int parts) {
     std::string key = "a";
@@ -201,8 +202,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"[order]\ncuMemMapp = []\n", "expected ENTRY_POINT"},
         BadText{"[order]\ncuMemMap = [\"x\"]\n", "no such rule"}));
 
-// An error whose code is inferred, and which a real driver does not even mind, has a reason beside
-// the driver (CUVMM_FORBIDDEN in rulebook/rules/), or is advice.
+// An error whose code is inferred, and which a real driver accepts, has a reason (CUVMM_FORBIDDEN
+// in rulebook/rules/), or is advice.
 TEST(Accepted, WhatADriverAcceptsOnAnInferredCodeIsDecided) {
   std::vector<Profile> recorded;
   for (const std::string& name : builtin_profiles()) {

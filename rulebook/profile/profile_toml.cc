@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles as TOML: reading with positions in errors, and writing what reads back the same.
+// Profiles as TOML: the reader, whose errors give the position, and the writer, whose texts read
+// back the same.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -49,11 +50,11 @@ constexpr SizeField kSizes[] = {
     {"numa_nodes", [](Profile& p) { return &p.platform.numa_nodes; }},
 };
 
-// What the documentation implies for a rule that a profile does not name.
+// The verdict that the documentation implies, for a rule that a profile does not name.
 Verdict documented_verdict(const RuleInfo& rule) {
   const bool refused =
       (rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined) && !rule.uncheckable;
-  // Undefined without a code: no single process can tell that it happens.
+  // Undefined behaviour without a code: no single process can notice it.
   if (!refused || rule.code == CUDA_SUCCESS) return {Verdict::Kind::kAccepts, CUDA_SUCCESS};
   return {Verdict::Kind::kCode, rule.code};
 }
@@ -101,13 +102,14 @@ class Reader {
  private:
   static std::size_t index(Rule rule) { return static_cast<std::size_t>(rule); }
 
-  // The first problem is the one reported.
+  // Reports the first problem only.
   void fail(const toml::node& node, const std::string& what) {
     if (!error_.empty()) return;
     error_ = toml_mistake(origin_, node.source(), what);
   }
 
-  // What the file leaves out is as in the base. Only a built-in one, so that no file names itself.
+  // Fields that the file omits come from the base. A base must be a built-in profile, so no file
+  // can name itself.
   void read_base() {
     const toml::node_view<const toml::node> base = root_["profile"]["base"];
     if (!base) return;
@@ -132,7 +134,7 @@ class Reader {
         if (auto text = node.value_exact<std::string>(); !text)
           fail(node, std::string(k) + ": expected a string");
         else if (std::ranges::any_of(*text, [](char c) { return (c & 0x80) != 0; }))
-          fail(node, std::string(k) + ": expected ASCII");  // as the file itself has to be
+          fail(node, std::string(k) + ": expected ASCII");  // the file itself must be ASCII, too
         else
           profile_.*field.field = *text;
       }
@@ -267,7 +269,7 @@ class Reader {
         fail(node, "expected ENTRY_POINT = [\"rule\", ...]");
         continue;
       }
-      profile_.order.erase(*entry);  // of the base
+      profile_.order.erase(*entry);  // the order of the base
       for (const toml::node& id : *ids) {
         const auto text = id.value_exact<std::string>();
         const auto rule = text ? find_rule(*text) : std::nullopt;
@@ -297,7 +299,7 @@ namespace {
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {  // TOML has them as numbers only
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {  // TOML writes these as numbers only
       char number[8];
       std::snprintf(number, sizeof number, "\\u%04X", static_cast<unsigned>(c));
       out += number;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a driver does beyond the rules: it is not documented, and no rule is broken. Quirks were
-// found by running generated programs on drivers (docs/fuzzing.md). A profile names those of its
-// driver.
+// Behaviour of a driver that is not documented and breaks no rule. Quirks come from generated
+// programs that were run on drivers (docs/fuzzing.md). A profile names the quirks of its driver.
 #pragma once
 
 #include <cuda.h>
@@ -34,7 +33,7 @@ enum class Quirk : std::uint8_t {
 
 struct QuirkInfo {
   const char* id;    ///< as profiles write it
-  CUresult code;     ///< what the driver answers; SUCCESS where it only does something else
+  CUresult code;     ///< the driver's answer; SUCCESS where the quirk changes no answer
   const char* what;  ///< one sentence
 };
 

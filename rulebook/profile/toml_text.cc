@@ -19,8 +19,8 @@ std::string toml_mistake(const std::string& origin, const toml::source_region& r
 }
 
 TomlResult read_toml(std::string_view text, const std::string& origin) {
-  // The TOML reader is not safe with other characters where a key should be, and takes a stack
-  // frame for each part of a key.
+  // toml++ is not safe if a key contains other characters, and uses a stack frame for each part of
+  // a key.
   constexpr std::uint32_t kLongest = 4096;
   std::uint32_t line = 1, column = 1;
   for (const char c : text) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// TOML texts of users, read by toml++ without its exceptions. All of cuvmm includes it from here,
-// as its settings have to be the same everywhere.
+// TOML texts of users, read by toml++ without exceptions. All of cuvmm includes toml++ through this
+// header, because the settings of toml++ must be the same everywhere.
 #pragma once
 
 #define TOML_EXCEPTIONS 0
-// Its assertions fail on malformed texts such as "[+", which it then refuses as it should.
+// toml++'s assertions fail on malformed texts such as "[+"; without them it refuses such a text.
 #define TOML_ASSERT(condition) static_cast<void>(0)
 #include <toml++/toml.h>
 

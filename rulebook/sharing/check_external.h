@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks of external memory and of external semaphores share. Internal to rulebook/.
+// Functions that several checks of external memory and of external semaphores use. Internal to
+// rulebook/.
 #pragma once
 
 #include <algorithm>
@@ -10,19 +11,19 @@
 
 namespace cuvmm::detail {
 
-/// The value behind a driver object.
+/// The handle of a driver object as a number.
 template <class Object>
 std::uint64_t object_number(Object object) {
   return reinterpret_cast<std::uintptr_t>(object);
 }
 
-/// Rules for the ways in which such an object can be wrong.
+/// The rules that an external object can break.
 struct ObjectRules {
   Rule nonnull, valid, alive;
 };
 
-/// The table's entry for `value`; null when nothing is known of it, with a violation that is
-/// certain when it is null or was ended.
+/// The table's entry for `value`. Null if nothing is known about it; then it adds a violation,
+/// which is certain if the value is null or its object has ended.
 template <class Table>
 const typename Table::mapped_type* check_external_object(Collector& out, const Model& model,
                                                          const Table& table, std::uint64_t value,
@@ -43,7 +44,7 @@ const typename Table::mapped_type* check_external_object(Collector& out, const M
   return nullptr;
 }
 
-/// All words of a reserved array are 0.
+/// Checks that all words of a reserved array are 0.
 template <class Array>
 void check_reserved(Collector& out, const Array& reserved, Rule rule) {
   const auto set = std::find_if(std::begin(reserved), std::end(reserved),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuImportExternalMemory and what is mapped of it.
+// cuImportExternalMemory, and mappings of external memory.
 #include <algorithm>
 #include <climits>
 
@@ -48,7 +48,7 @@ void check_external_exit(Collector& out, const Model& model) {
 
 }  // namespace detail
 
-// Open, the number is some later file's, and whose that is nobody knows.
+// If the number is open, it belongs to a later file, and nobody knows whose file that is.
 Violations check_close(const Model& model, int fd, bool open) {
   Collector out;
   check_given(out, model, fd, open ? Facts::Answer::kYes : Facts::Answer::kNo,
@@ -73,12 +73,12 @@ Violations check_close(const Model& model, int fd, bool open) {
 
 namespace {
 
-/// Rules for the ways in which an external memory can be wrong.
+/// The rules that an external memory can break.
 struct MemoryRules {
   Rule nonnull, valid, alive;
 };
 
-// Null, with a violation unless it is merely unknown, when nothing is known of the memory.
+// Null if nothing is known about the memory, with a violation unless the memory is merely unknown.
 const ExternalMemory* check_memory(Collector& out, const Model& model, CUexternalMemory object,
                                    const MemoryRules& rules) {
   const auto& memories = model.external().memories();
@@ -95,7 +95,7 @@ const char* type_name(unsigned type) {
   return kNames[type];
 }
 
-// Whether the flags suit the type: a driver asks that before it says that there is no such type.
+// Checks that the flags suit the type. A driver checks this before it refuses an unknown type.
 bool check_dedicated(Collector& out, unsigned type, unsigned flags) {
   const bool dedicated = flags & CUDA_EXTERNAL_MEMORY_DEDICATED;
   const bool resource =
@@ -138,7 +138,7 @@ Violations check(const Model& model, const calls::ImportExternalMemory& call, co
   if (!known) {
     out.add(Rule::kExtImportTypeKnown, "type is " + std::to_string(type));
   } else if (check_dedicated(out, type, desc.flags) && type != external_type::kOpaqueFd) {
-    // NvSciBuf and dma-buf exist on machines that nobody has shown us.
+    // NvSciBuf and dma-buf exist on some machines, but on no recorded one.
     const bool windows = type < external_type::kNvSciBuf;
     out.add(Rule::kExtImportTypeSupported,
             "type is " + std::string(type_name(type)) + ", which this system lacks", windows);
@@ -196,7 +196,7 @@ Violations check(const Model& model, const calls::ExternalMemoryGetMappedBuffer&
   for (const auto& [base, buffer] : model.external().buffers()) {
     if (buffer.memory_ended || buffer.memory != memory->handle) continue;
     if (!overlap(buffer.offset, buffer.size, desc.offset, desc.size)) continue;
-    // Drivers take it, and may refuse it since CUDA 13.5.
+    // Drivers accept this, and may refuse it since CUDA 13.5.
     Violation& v = out.add(Rule::kExtBufferMapped,
                            what + " overlap the buffer at " + hex_text(base) + ", which shows " +
                                size_text(buffer.size) + " at offset " + size_text(buffer.offset),

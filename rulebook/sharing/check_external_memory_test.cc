@@ -44,7 +44,7 @@ Violations import(World& w, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC& desc, Facts 
   return check(w.model, calls::ImportExternalMemory{.extMem_out = out, .memHandleDesc = &desc},
                facts);
 }
-/// What else there is to say of a type that Linux lacks.
+/// The violations except the one about a type that Linux lacks.
 Violations but_type(const Violations& all) {
   Violations out;
   for (const Violation& v : all) {
@@ -52,7 +52,7 @@ Violations but_type(const Violations& all) {
   }
   return out;
 }
-/// A successful import: the descriptor is the driver's from here on.
+/// A successful import, which hands the descriptor over to the driver.
 CUexternalMemory imported(World& w, int fd = 7, std::uint64_t size = 2 * kGranule,
                           std::uint64_t object_size = 0, unsigned type = 1, unsigned flags = 0) {
   CUexternalMemory out = object(kMemory);
@@ -368,7 +368,7 @@ TEST(ExternalMemory, ADescriptorThatTheDriverHasIsNotClosed) {
   ASSERT_EQ(wrong.size(), 1u);
   EXPECT_EQ(wrong.front().rule, Rule::kExtImportFdOwned);
   EXPECT_EQ(wrong.front().message.rfind("close(7): descriptor 7 belongs to the driver", 0), 0u);
-  // Some later file has the number, or it was never given away.
+  // A later file has the number, or the program never handed it over.
   EXPECT_TRUE(check_close(w.model, 7, true).empty());
   EXPECT_TRUE(check_close(w.model, 8, false).empty());
   w.model.closed(7);
@@ -390,7 +390,7 @@ TEST(ExternalMemory, ADescriptorOfMemoryIsClosedOnce) {
   EXPECT_TRUE(check_close(w.model, 7, true).empty()) << "some later file has the number";
   w.model.closed(7);
   EXPECT_TRUE(check_close(w.model, 7, false).empty());
-  // The number comes back with another export.
+  // Another export gets the number again.
   w.model.closed(7, known);
   w.export_fd(h, 7);
   EXPECT_TRUE(check_close(w.model, 7, false).empty());

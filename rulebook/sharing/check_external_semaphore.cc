@@ -16,13 +16,14 @@ const ExternalSemaphore* check_semaphore(Collector& out, const Model& model,
                                ObjectRef::Kind::kExternalSemaphore, "external semaphore", rules);
 }
 
-/// Rules of a call that works on an array of semaphores.
+/// The rules of a call that takes an array of semaphores.
 struct ArrayRules {
   Rule array, params, flags;
   ObjectRules object;
 };
 
-/// What signals and waits have in common; each(semaphore, parameters) for those that are known.
+/// The common part of signals and waits; calls each(semaphore, parameters) for the known
+/// semaphores.
 template <class CallStruct, class Each>
 void check_array(Collector& out, const Model& model, const CallStruct& call,
                  const ArrayRules& rules, Each each) {

@@ -21,7 +21,7 @@ bool uniform(const IpcBytes& bytes) {
                      [&](unsigned char byte) { return byte == bytes[0]; });
 }
 
-// Which memory legacy IPC cannot name, as far as this process knows.
+// Reports memory that legacy IPC cannot name, as far as this process knows.
 void check_exportable(Collector& out, const Model& model, Address dptr, const Facts& facts) {
   if (model.reservation_at(dptr) || model.mapping_at(dptr)) {
     attach_history(out.add(Rule::kIpcGetNotVmm,
@@ -46,7 +46,7 @@ void check_exportable(Collector& out, const Model& model, Address dptr, const Fa
             facts.ipc.capable == kNo && model.platform().complete);
     return;
   }
-  // A driver may not tell the base of another device's memory.
+  // A driver may not give the base of another device's memory.
   const PlainMemory* known = model.memory().at(dptr);
   const Address base = facts.ipc.base ? facts.ipc.base : known ? known->base : 0;
   if (base && base != dptr) {
@@ -56,7 +56,8 @@ void check_exportable(Collector& out, const Model& model, Address dptr, const Fa
   }
 }
 
-// The one thing that is wrong with a handle's bytes. `own`: made here, as far as we saw.
+// Reports one mistake in a handle's bytes. `own`: this process made the handle, as far as cuvmm
+// saw.
 void check_token(Collector& out, const IpcBytes& bytes, bool own, const Facts& facts) {
   using Token = Facts::Token;
   if (own || facts.ipc.token == Token::kOwn) {
@@ -82,8 +83,8 @@ void check_token(Collector& out, const IpcBytes& bytes, bool own, const Facts& f
       out.add(Rule::kIpcOpenExporterAlive, "the process that made the handle has ended");
       return;
     case Token::kUnknown:
-      // The driver's answer alone tells which; the nearest to its code is reported.
-      // Of bytes that look like a handle, freed memory is the likelier trouble.
+      // Only the driver's answer distinguishes these rules; cuvmm reports the one whose code is
+      // nearest. If the bytes look like a handle, freed memory is the likely mistake.
       out.add(
           Rule::kIpcOpenAlive,
           "the handle names no memory that another process exports: it was freed, or its process "
@@ -222,7 +223,8 @@ namespace detail {
 void check_free_of_opened(Collector& out, const Model& model, Address address) {
   const IpcOpen* open = model.ipc().open_of(address);
   if (!open) return;
-  // Uncertain in the shim: a context may have ended, and the address may be cuMemAlloc's again.
+  // Uncertain in the shim, because a context may have ended, and cuMemAlloc may have the address by
+  // now.
   out.add(Rule::kIpcFreeInstead, hex_text(address) + " is memory of another process, opened here",
           model.platform().complete)
       .objects.push_back(ref(*open));

@@ -27,7 +27,7 @@ const MulticastObject* check_multicast_handle(Collector& out, const Model& model
                                      facts);
   if (!a) return nullptr;
   if (const MulticastObject* object = model.multicast(handle)) return object;
-  // An import says of itself what it is only to the driver.
+  // Only the driver knows whether an import is memory or a multicast object.
   const bool memory = !a->imported && a->creation_seen;
   out.add(Rule::kMcHandleKind,
           handle_text(handle) + " is a handle of memory, not of a multicast object",
@@ -38,7 +38,7 @@ const MulticastObject* check_multicast_handle(Collector& out, const Model& model
 
 void check_all_added(Collector& out, const MulticastObject& object, const Facts& facts) {
   if (object.team == 0) {
-    // An import: only the driver knows how many are missing.
+    // For an import, only the driver knows how many devices are missing.
     out.add(Rule::kMcAllAdded,
             "other processes may not have added their devices to " + handle_text(object.handle),
             false)
@@ -61,7 +61,7 @@ void check_one_clique(Collector& out, const Model& model, const MulticastObject&
   const int first = std::countr_zero(added);
   const auto other = outside_clique(model, added, first, CU_CLIQUE_TYPE_MULTICAST_POINTER);
   if (!other) return;
-  // The call may fail, and need not.
+  // The call may fail, but need not.
   out.add(Rule::kMcClique,
           "devices " + std::to_string(first) + " and " + std::to_string(*other) +
               " of the team are in no clique together",
@@ -114,7 +114,8 @@ bool check_multicast_touch(Collector& out, const Model& model, const Mapping& ma
     return false;
   }
   if (object->shared) {
-    // What other processes bound is not known here; who sees them all looks when it writes.
+    // The bindings of other processes are unknown here. The emulator sees all processes, and checks
+    // when it writes.
     if (model.platform().complete) return true;
     out.add(Rule::kMcAllBound,
             parameter + ": another process may have bound nothing at offset " + size_text(offset) +
@@ -153,7 +154,7 @@ bool check_multicast_touch(Collector& out, const Model& model, const Mapping& ma
 
 namespace {
 
-// Calls add(rule of cuMulticastCreate, message) for what is wrong whatever the size is.
+// Calls add(rule of cuMulticastCreate, message) for mistakes that do not depend on the size.
 template <class Add>
 void check_object_prop(const CUmulticastObjectProp& prop, Add add) {
   if (prop.numDevices == 0 || prop.numDevices == ~0u) {
@@ -213,7 +214,7 @@ Violations check(const Model& model, const calls::MulticastAddDevice& call, cons
   if (!object) return out.take();
   const std::uint64_t added = added_devices(*object, facts);
   const bool again = in_team(added, call.dev);
-  // Another process may have added it, under another number perhaps.
+  // Another process may have added the device, maybe under another number.
   if (again) {
     out.add(Rule::kMcAddUnique, "device " + std::to_string(call.dev) + " was added already")
         .objects.push_back(ref(*object));
@@ -226,7 +227,7 @@ Violations check(const Model& model, const calls::MulticastAddDevice& call, cons
             "device " + std::to_string(call.dev) + " may have been added by another process", false)
         .objects.push_back(ref(*object));
   }
-  // The call may fail, and need not.
+  // The call may fail, but need not.
   if (const auto other = outside_clique(model, added, call.dev, CU_CLIQUE_TYPE_MULTICAST_POINTER)) {
     out.add(Rule::kMcAddClique,
             "device " + std::to_string(call.dev) + " is in no clique with device " +
@@ -271,7 +272,7 @@ Violations check(const Model& model, const calls::MulticastUnbind& call, const F
   if (!exists || !member || call.size == 0) return out.take();
   const MulticastBinding* inside = nullptr;  // a binding that holds the offset
   for (const MulticastBinding& b : object->bindings) {
-    if (b.device < 0) return out.take();  // it may be this one
+    if (b.device < 0) return out.take();  // this binding may be of the device
     if (b.device != call.dev || !overlap(b.offset, b.size, call.mcOffset, call.size)) continue;
     if (b.offset == call.mcOffset && b.size == call.size) return out.take();
     inside = &b;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks of multicast calls share, and what the checks of other areas need to know of
+// Functions that several checks of multicast calls use, and that the checks of other areas need for
 // multicast objects. Internal to rulebook/.
 #pragma once
 
@@ -7,16 +7,16 @@
 
 namespace cuvmm::detail {
 
-/// The handle of a multicast call; null (with a violation unless the handle is merely unknown) when
-/// nothing is known of the object.
+/// The object of a multicast call's handle. Null if nothing is known about the object, with a
+/// violation unless the handle is merely unknown.
 const MulticastObject* check_multicast_handle(Collector& out, const Model& model, Handle handle,
                                               const Facts& facts);
 
-/// Devices that were added, as far as is known.
+/// Mask of the devices that were added, as far as is known.
 inline std::uint64_t added_devices(const MulticastObject& object, const Facts& facts) {
   return facts.multicast.team.value_or(object.added);
 }
-/// Whether no other process can have changed what is known of the team.
+/// Whether the known team is complete: no other process can have added a device unseen.
 inline bool team_certain(const MulticastObject& object, const Facts& facts) {
   return facts.multicast.team.has_value() || !object.shared;
 }
@@ -35,7 +35,8 @@ void check_all_added(Collector& out, const MulticastObject& object, const Facts&
 void check_one_clique(Collector& out, const Model& model, const MulticastObject& object,
                       const Facts& facts);
 
-/// What addresses and sizes in a mapping of `a` must be multiples of, in bytes; 0 unknown.
+/// The number of bytes of which addresses and sizes in a mapping of `a` must be multiples; 0
+/// unknown.
 inline Size mapping_granularity(const Model& model, const Allocation* a) {
   if (a && !model.multicasts().empty()) {
     const MulticastObject* object = model.multicast(a->handle);
@@ -51,7 +52,8 @@ void check_multicast_map(Collector& out, const Model& model, const MulticastObje
 /// Checks that memory which is about to end is not bound to any multicast object.
 void check_unbound(Collector& out, const Model& model, const Allocation& ends);
 
-/// A copy or fill that runs from `offset` of a multicast object; false when it was found wrong.
+/// Checks a copy or fill of [offset, offset + size) of a multicast object; false if it found a
+/// mistake.
 bool check_multicast_touch(Collector& out, const Model& model, const Mapping& mapping,
                            const std::string& parameter, bool write, Size offset, Size size);
 

@@ -10,7 +10,7 @@ using namespace detail;
 
 namespace {
 
-// What is bound. Null when nothing is known of it.
+// The memory that is bound; null if nothing is known about it.
 const Allocation* check_memory(Collector& out, const Model& model, const MulticastBind& bind,
                                const Facts& facts) {
   if (!bind.by_address) {
@@ -34,8 +34,8 @@ const Allocation* check_memory(Collector& out, const Model& model, const Multica
   return nullptr;
 }
 
-// Whether memory that begins in the middle of a granule may be bound: by the device that holds it,
-// or by some device where that is unknown.
+// Whether memory that begins in the middle of a granule may be bound: by the device that holds the
+// memory, or by any device if that device is unknown.
 bool binds_unaligned(const Model& model, const MulticastBind& bind, Size memory_at) {
   const std::uint64_t able = model.platform().unaligned_binds;
   const int device = model.device_of(bind);
@@ -43,8 +43,8 @@ bool binds_unaligned(const Model& model, const MulticastBind& bind, Size memory_
   return can && memory_at % kUnalignedBind == 0;
 }
 
-// What is kept free behind memory that begins in the middle of a granule. Where it must not begin
-// there, nothing is.
+// The bytes that stay free behind memory that begins in the middle of a granule; 0 where memory
+// must not begin there.
 Size kept_behind(const Model& model, const MulticastBind& bind, Size memory_at, Size granularity) {
   const bool middle = granularity != 0 && memory_at % granularity != 0;
   return middle && binds_unaligned(model, bind, memory_at) ? granularity : 0;
@@ -78,7 +78,7 @@ void check_sizes(Collector& out, const Model& model, const MulticastBind& bind,
                 : off("memOffset", memory_at));
     aligned = false;
   } else if (middle && !model.platform().complete) {
-    // How many there are, only a refusal tells.
+    // Only a refusal shows how many such bindings are possible.
     out.add(Rule::kMcBindUnalignedFew,
             "the memory begins in the middle of a granule, and the hardware may have no place left "
             "for that",
@@ -102,7 +102,7 @@ void check_sizes(Collector& out, const Model& model, const MulticastBind& bind,
   }
   if (!memory) return;
   const Mapping* m = bind.by_address ? model.mapping_at(bind.address) : nullptr;
-  // By address, what is mapped there is the memory; neighbours are other allocations.
+  // A bind by address names the mapping there; mappings beside it show other allocations.
   const Size total = m ? m->size : memory->size;
   const Size at = m ? bind.address - m->base : bind.memory_offset;
   if (total != 0 && (at > total || bind.size > total - at)) {
@@ -113,7 +113,7 @@ void check_sizes(Collector& out, const Model& model, const MulticastBind& bind,
   }
 }
 
-// Whose memory it is, and whether that device is in the team.
+// Checks which device holds the memory, and whether that device is in the team.
 void check_device(Collector& out, const Model& model, const MulticastBind& bind,
                   const MulticastObject* object, const Allocation* memory, const Facts& facts) {
   const bool known = memory && memory->prop_known;
@@ -198,7 +198,7 @@ Violations check_bind(const Model& model, const MulticastBind& bind, const Facts
         .objects = {ref(*memory), ref(*object)};
   }
   if (object && bind.size != 0) check_vacant(out, model, bind, *object);
-  // Last: a driver that waits for the team has looked at the arguments before.
+  // Checked last, because a driver that waits for the team has checked the arguments before.
   if (object) check_all_added(out, *object, facts);
   if (object) check_one_clique(out, model, *object, facts);
   return out.take();

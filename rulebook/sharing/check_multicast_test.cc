@@ -56,7 +56,7 @@ Violations map(World& w, std::uint64_t offset, std::uint64_t granules) {
                    .ptr = kBase, .size = granules * kGranule, .offset = offset, .handle = kObject});
 }
 
-// With devices 0 and 1; its granularity is known, as that of one that was made here is.
+// An object for devices 0 and 1. Its granularity is known, because this process made it.
 void created_object(World& w) {
   Handle out = kObject;
   CUmulticastObjectProp prop = object_prop();
@@ -187,7 +187,7 @@ std::vector<RuleCase> cases() {
       {Rule::kMcGranularityPropValid,
        [](World& w, bool broken) {
          return granularity(w, [&](auto& p) {
-           p.size = 24576;  // it need not be rounded
+           p.size = 24576;  // the size need not be rounded
            p.flags = broken;
          });
        }},
@@ -303,7 +303,7 @@ TEST(MulticastCertainty, ATeamThatOthersMayCompleteIsUncertain) {
   EXPECT_FALSE(certain(check(w.model, bind_call()), Rule::kMcAllAdded));
   EXPECT_FALSE(certain(add(w, kObject, 1), Rule::kMcAddUnique));
   EXPECT_TRUE(certain(add(w, kObject, 0), Rule::kMcAddUnique)) << "this process added it";
-  Facts facts;  // who sees all processes knows
+  Facts facts;  // the driver sees all processes, so it knows
   facts.multicast.team = 0b11;
   EXPECT_THAT(check(w.model, bind_call(), facts), IsEmpty());
   facts.multicast.team = 0b01;
@@ -315,7 +315,7 @@ TEST(MulticastCertainty, AnImportMayBeAnything) {
   w.model.platform().complete = false;
   w.import(kObject, 4);
   EXPECT_FALSE(certain(add(w, kObject, 0), Rule::kMcHandleKind));
-  w.add(kObject, 0);  // the driver took it: it is a multicast object
+  w.add(kObject, 0);  // the driver accepted it, so it is a multicast object
   w.create(kMemory, 2, device_prop(0, 1));
   EXPECT_FALSE(certain(check(w.model, bind_call()), Rule::kMcAllAdded));
   calls::MulticastUnbind nothing = unbind_call();

@@ -73,7 +73,8 @@ Violations check(const Model& model, const calls::MemImportFromShareableHandle& 
     return out.take();
   }
   if (type != kFabric && !call.osHandle) {
-    // Another driver may tell a descriptor from a pointer: say so only when this one refused.
+    // Another driver may tell a descriptor of 0 from a NULL pointer, so this needs the driver's
+    // refusal.
     out.add(Rule::kImportDescriptorNonzero,
             "osHandle is 0, which the driver takes for a NULL pointer", false);
   }

@@ -26,15 +26,15 @@ ArrayObject made(std::uint64_t handle, const CUDA_ARRAY3D_DESCRIPTOR& shape, con
 
 }  // namespace
 
-// A value that the driver gives out anew is another array's from now on. A level's is given out as
-// often as somebody asks for it.
+// If the driver gives a known handle out anew, the handle stands for another array from now on. The
+// handle of a level comes back with each query for the level.
 void ArrayState::add(ArrayObject&& array, Origin at, const Surroundings& around) {
   around.tombstones.forget(kArray, array.handle);
   array.made = at;
   arrays_.insert_or_assign(array.handle, std::move(array));
 }
 
-// --- Before the driver is asked
+// --- Before the call goes to the driver
 
 void ArrayState::take_out(std::uint64_t handle, const Surroundings& around, Retired& retired) {
   around.ends.note(kArray, handle);
@@ -43,7 +43,7 @@ void ArrayState::take_out(std::uint64_t handle, const Surroundings& around, Reti
   auto& arrays = retired.more().arrays;
   arrays.push_back(std::move(found->second));
   arrays_.erase(found);
-  // The levels go with it. The list may move while it grows: it is read by its place.
+  // The levels end with the array. Read by index, because the list may move while it grows.
   const std::size_t whole = arrays.size() - 1;
   for (std::size_t i = 0; i < arrays[whole].level_arrays.size(); ++i) {
     found = arrays_.find(arrays[whole].level_arrays[i]);
@@ -70,7 +70,7 @@ void ArrayState::begin(const Ending& ending, Origin, const Surroundings&, Retire
            [&](const ArrayObject& array) { return ending.ends(array.context, array.device); });
 }
 
-// --- The driver accepted
+// --- After the driver accepted the call
 
 void ArrayState::confirm(const calls::ArrayCreate& call, const Facts& facts, Origin at,
                          const Surroundings& around) {
@@ -101,7 +101,7 @@ void ArrayState::confirm(const calls::MipmappedArrayGetLevel& call, const Facts&
   const std::uint64_t handle = handle_of(*call.pLevelArray);
   const auto whole = arrays_.find(handle_of(call.hMipmappedArray));
   if (whole == arrays_.end()) {
-    // Of a level of an unknown array as little is known, whatever had the value before.
+    // A level of an unknown array is unknown, too, whatever had the handle before.
     around.tombstones.forget(kArray, handle);
     arrays_.erase(handle);
     return;
@@ -138,7 +138,7 @@ void ArrayState::confirm(const RarelyRetired& taken, Origin at, const Surroundin
   }
 }
 
-// --- The driver refused
+// --- After the driver refused the call
 
 void ArrayState::undo(const RarelyRetired& taken, Origin, const Surroundings& around) {
   for (const ArrayObject& array : taken.arrays) arrays_.try_emplace(array.handle, array);

@@ -12,10 +12,10 @@
 namespace cuvmm {
 
 /// The verbs are those of UnicastState. Arrays that others make (graphics, texture references,
-/// planes) are not here: nothing is said of them.
+/// planes) are not here, and no check reports them.
 class ArrayState {
  public:
-  /// By handle; null: nothing is known of it.
+  /// The array with this handle; null: unknown.
   const ArrayObject* find(std::uint64_t handle) const {
     const auto found = arrays_.find(handle);
     return found == arrays_.end() ? nullptr : &found->second;

@@ -38,7 +38,7 @@ Endpoint& EndpointState::known(std::uint32_t id, Origin at) {
   return it->second;
 }
 
-// --- Before the driver is asked
+// --- Before the call goes to the driver
 
 void EndpointState::begin(const calls::LogicalEndpointIdRelease& call, Origin at,
                           const Surroundings& around, Retired& retired) {
@@ -87,7 +87,7 @@ void EndpointState::begin(const calls::LogicalEndpointUnbind& call, Origin, cons
   });
 }
 
-// --- The driver accepted
+// --- After the driver accepted the call
 
 void EndpointState::confirm(const calls::LogicalEndpointIdReserve& call, const Facts&, Origin at,
                             const Surroundings& around) {
@@ -165,11 +165,11 @@ void EndpointState::confirm(const calls::LogicalEndpointQuery& call, const Facts
   }
 }
 
-// --- The driver refused
+// --- After the driver refused the call
 
 void EndpointState::undo(const RarelyRetired& taken, Origin, const Surroundings& around) {
   for (const EndpointIds& whole : taken.endpoints.ids) {
-    // What was left of it goes into the whole again.
+    // The remaining parts become part of the whole range again.
     std::erase_if(ids_,
                   [&](const auto& entry) { return entry.second.base - whole.base < whole.count; });
     ids_[whole.base] = whole;

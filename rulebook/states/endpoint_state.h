@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the model knows of logical endpoints: the ids that this process reserved, and what it made
-// of them.
+// What the model knows about logical endpoints: the ids that this process reserved, and the
+// endpoints that it made with them.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace cuvmm {
 
-/// The memory that a bind names: its handle and the offset there; handle 0 when it is unknown.
+/// The memory that a bind names: its handle and the offset there; handle 0 when unknown.
 std::pair<Handle, Size> memory_of(const EndpointBind& bind, const UnicastState& vmm);
 
 /// The verbs are those of UnicastState.
 ///
-/// A binding outlives the handles of its memory: whether the memory lives is asked of the
-/// allocations when it matters, so that a release costs nothing for programs without endpoints.
+/// A binding outlives the handles of its memory. The checks ask the table of allocations whether
+/// the memory is alive, so that a release costs nothing for programs without endpoints.
 class EndpointState {
  public:
   const std::map<std::uint32_t, EndpointIds>& ids() const { return ids_; }  ///< by base
@@ -60,7 +60,8 @@ class EndpointState {
 
  private:
   void bind(const EndpointBind& bind, Origin at, const UnicastState& vmm);
-  // The endpoint of an id that a call accepted: so it is one, however it was made.
+  // The endpoint of an id that a call accepted. Makes the endpoint if the model does not know it,
+  // because the driver accepts only ids of endpoints.
   Endpoint& known(std::uint32_t id, Origin at);
 
   std::map<std::uint32_t, EndpointIds> ids_;

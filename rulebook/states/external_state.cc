@@ -15,7 +15,7 @@ std::uint64_t number(Object object) {
   return reinterpret_cast<std::uintptr_t>(object);
 }
 
-/// Takes what `key` names out of the table, into what `taken` of the retired is.
+/// Moves the object with this key from the table to the member `taken` of retired.external.
 template <class Table, class Key, class Taken>
 void take_out(Table& table, Key key, Retired& retired, Taken ExternalRetired::*taken) {
   const auto found = table.find(key);
@@ -26,7 +26,7 @@ void take_out(Table& table, Key key, Retired& retired, Taken ExternalRetired::*t
 
 }  // namespace
 
-// --- Before the driver is asked
+// --- Before the call goes to the driver
 
 void ExternalState::begin(const calls::DestroyExternalMemory& call, Origin,
                           const Surroundings& around, Retired& retired) {
@@ -58,7 +58,7 @@ void ExternalState::begin(const Ending& ending, Origin, const Surroundings&, Ret
   move_out(semaphores_, taken.semaphores, ends);
 }
 
-// --- The driver accepted
+// --- After the driver accepted the call
 
 void ExternalState::confirm(const calls::ImportExternalMemory& call, const Facts& facts, Origin at,
                             const Surroundings& around) {
@@ -89,7 +89,8 @@ void ExternalState::confirm(const calls::ExternalMemoryGetMappedBuffer& call, co
   }
   buffer.made = at;
   around.tombstones.forget(Kind::kExternalBuffer, buffer.base);
-  // An overlap means that the old buffer ended by a route we did not see: with its context, say.
+  // Two buffers overlap if the old one ended by a route that cuvmm did not see: with its context,
+  // say.
   auto it = buffers_.upper_bound(buffer.base);
   if (it != buffers_.begin()) --it;
   while (it != buffers_.end() && it->first < buffer.base + buffer.size) {
@@ -142,7 +143,7 @@ void ExternalState::confirm(const RarelyRetired& taken, Origin at, const Surroun
   }
 }
 
-// --- The driver refused
+// --- After the driver refused the call
 
 void ExternalState::undo(const RarelyRetired& taken, Origin, const Surroundings& around) {
   const ExternalRetired& one = taken.external;

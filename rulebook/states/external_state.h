@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// External memory, what is mapped of it, and external semaphores, as one process knows them.
+// External memory, the buffers that show it, and external semaphores, as one process knows them.
 #pragma once
 
 #include <cstdint>

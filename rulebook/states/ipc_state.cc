@@ -23,7 +23,7 @@ const IpcOpen* IpcState::open_at(std::uint64_t address) const {
   return inside ? &found->second : nullptr;
 }
 
-// --- Before the driver is asked
+// --- Before the call goes to the driver
 
 void IpcState::begin(const calls::MemFree& call, Origin, const Surroundings&, Retired& retired) {
   const auto found = exports_.find(call.dptr);
@@ -43,20 +43,20 @@ void IpcState::begin(const calls::IpcCloseMemHandle& call, Origin, const Surroun
 
 void IpcState::begin(const Ending& ending, Origin, const Surroundings&, Retired& retired) {
   EndedContext& taken = retired.more().context;
-  // Of which context the memory behind an exported handle is, was not asked.
+  // All exports, because cuvmm does not know the context of the memory behind an exported handle.
   move_out(exports_, taken.ipc_exports, [](const IpcExport&) { return true; });
   move_out(opens_, taken.ipc_opens,
            [&](const IpcOpen& o) { return ending.ends(o.context, o.device); });
 }
 
-// --- The driver accepted
+// --- After the driver accepted the call
 
 void IpcState::confirm(const calls::IpcGetMemHandle& call, const Facts& facts, Origin at,
                        const Surroundings&) {
   const std::uint64_t base = facts.ipc.base ? facts.ipc.base : call.dptr;
   IpcExport made{.bytes = ipc_bytes(*call.pHandle), .base = base, .made = at};
   auto [it, inserted] = exports_.try_emplace(base, made);
-  // Other bytes for the same address: the memory ended by a route we did not see.
+  // Other bytes for the same address: the old memory ended by a route that cuvmm did not see.
   if (!inserted && it->second.bytes != made.bytes) it->second = made;
 }
 
@@ -67,7 +67,7 @@ void IpcState::confirm(const calls::IpcOpenMemHandle& call, const Facts& facts, 
   IpcOpen& open = opens_[pointer];
   const IpcBytes bytes = ipc_bytes(call.handle);
   if (open.count == 0 || open.bytes != bytes) {
-    // New, or the address is in use again after an end that we did not see.
+    // A new pointer, or the address is in use again after an end that cuvmm did not see.
     open = IpcOpen{};
     open.pointer = pointer;
     open.size = facts.ipc.size;
@@ -94,7 +94,7 @@ void IpcState::confirm(const RarelyRetired& taken, Origin at, const Surroundings
   }
 }
 
-// --- The driver refused
+// --- After the driver refused the call
 
 void IpcState::undo(const RarelyRetired& taken, Origin, const Surroundings& around) {
   for (const IpcExport& e : taken.ipc_exports) exports_.try_emplace(e.base, e);
@@ -117,7 +117,7 @@ void IpcState::restore(const EndedContext& taken, const EndsMeanwhile& ends) {
     if (ends.contains(ObjectRef::Kind::kIpcMemory, before.pointer)) continue;
     const auto [it, inserted] = opens_.try_emplace(before.pointer, before);
     if (inserted || it->second.bytes != before.bytes) continue;
-    // It was opened once more meanwhile.
+    // Another thread opened it once more meanwhile.
     it->second.count += before.count;
     it->second.opens += before.opens;
     it->second.reopened = it->second.made;

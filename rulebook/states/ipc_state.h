@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one process knows of legacy IPC: the handles it made, and the memory it opened.
+// What one process knows about legacy IPC: the handles that it made, and the memory that it opened.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class IpcState {
   const IpcExport* exported(const IpcBytes& bytes) const;
   /// The opened memory at exactly this pointer, or null.
   const IpcOpen* open_of(std::uint64_t pointer) const;
-  /// The opened memory that is known to hold this address, or null.
+  /// The opened memory that certainly holds this address, or null.
   const IpcOpen* open_at(std::uint64_t address) const;
 
   void begin(const calls::MemFree& call, Origin at, const Surroundings& around, Retired& retired);
@@ -27,7 +27,7 @@ class IpcState {
              Retired& retired);
   void begin(const Ending& ending, Origin at, const Surroundings& around, Retired& retired);
 
-  /// `facts` name the allocation (its base, its size) and the context, where they are known.
+  /// `facts` name the allocation (its base, its size) and the context, where known.
   void confirm(const calls::IpcGetMemHandle& call, const Facts& facts, Origin at,
                const Surroundings& around);
   void confirm(const calls::IpcOpenMemHandle& call, const Facts& facts, Origin at,

@@ -44,7 +44,7 @@ const PlainMemory* MemoryState::first_in(std::uint64_t base, std::uint64_t size)
 }
 
 bool MemoryState::consistent() const {
-  if (memory_.size() > 64) return true;  // it would make each call slow
+  if (memory_.size() > 64) return true;  // larger states would make each call slow
   const PlainMemory* before = nullptr;
   for (const auto& [base, one] : memory_) {
     if (base != one.base || one.size == 0) return false;
@@ -57,7 +57,7 @@ bool MemoryState::consistent() const {
 void MemoryState::add(std::uint64_t base, std::uint64_t size, Kind kind, const Facts& facts,
                       Origin at) {
   if (base == 0 || size == 0) return;
-  // What is still here of this place has ended by a route that was not seen.
+  // Memory that is still recorded at this place has ended by a route that cuvmm did not see.
   while (const PlainMemory* stale = first_in(base, size)) memory_.erase(stale->base);
   memory_[base] = {.base = base,
                    .size = size,
@@ -71,7 +71,7 @@ void MemoryState::put_back(const PlainMemory& memory) {
   if (!first_in(memory.base, memory.size)) memory_.try_emplace(memory.base, memory);
 }
 
-// --- Before the driver is asked
+// --- Before the call goes to the driver
 
 template <class Ends>
 void MemoryState::take(std::uint64_t base, const Surroundings& around, Retired& retired,
@@ -116,7 +116,7 @@ void MemoryState::begin(const Ending& ending, Origin, const Surroundings&, Retir
            [&](const PlainMemory& m) { return ending.ends(m.context, m.device); });
 }
 
-// --- The driver accepted
+// --- After the driver accepted the call
 
 void MemoryState::confirm(const calls::MemAlloc& call, const Facts& facts, Origin at,
                           const Surroundings&) {
@@ -125,7 +125,7 @@ void MemoryState::confirm(const calls::MemAlloc& call, const Facts& facts, Origi
 
 void MemoryState::confirm(const calls::MemAllocPitch& call, const Facts& facts, Origin at,
                           const Surroundings&) {
-  // What is padded behind the last row is the driver's affair.
+  // The driver alone decides about padding behind the last row.
   add(*call.dptr, *call.pPitch * call.Height, Kind::kPitched, facts, at);
 }
 
@@ -167,7 +167,7 @@ void MemoryState::confirm(const RarelyRetired& taken, Origin at, const Surroundi
   }
 }
 
-// --- The driver refused
+// --- After the driver refused the call
 
 void MemoryState::undo(const RarelyRetired& taken, Origin, const Surroundings& around) {
   for (const PlainMemory& m : taken.memory) put_back(m);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one process knows of its plain memory, and of the streams that it destroyed.
+// What one process knows about its plain memory, and about the streams that it destroyed.
 //
-// Memory that was there before the first call was seen, memory of graphs and of modules, and what
-// another library allocated by a route of its own, is not here: unknown, not wrong.
+// The model lacks memory from before the first call that cuvmm saw, memory of graphs and of
+// modules, and memory that another library allocated by a route of its own. Such memory is unknown,
+// not wrong.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +16,15 @@
 
 namespace cuvmm {
 
-/// The verbs are those of UnicastState. Streams are known only once they are gone, as tombstones:
-/// calls that make them are not followed, and a driver gives their handles out again.
+/// The verbs are those of UnicastState. Streams are known only as tombstones, after their end,
+/// because the model does not follow the calls that make streams, and a driver reuses their
+/// handles.
 class MemoryState {
  public:
   const std::map<std::uint64_t, PlainMemory>& all() const { return memory_; }  ///< by base
   /// The live memory that holds this address, or null.
   const PlainMemory* at(std::uint64_t address) const;
-  /// The live memory that shares a byte with the range, of several the first; null for none.
+  /// The first live memory that shares a byte with the range, or null.
   const PlainMemory* first_in(std::uint64_t base, std::uint64_t size) const;
 
   void begin(const calls::MemFree& call, Origin at, const Surroundings& around, Retired& retired);
@@ -36,7 +38,7 @@ class MemoryState {
              Retired& retired);
   void begin(const Ending& ending, Origin at, const Surroundings& around, Retired& retired);
 
-  /// `facts` name the context and its device, where they are known.
+  /// `facts` name the context and its device, where known.
   void confirm(const calls::MemAlloc& call, const Facts& facts, Origin at,
                const Surroundings& around);
   void confirm(const calls::MemAllocPitch& call, const Facts& facts, Origin at,
@@ -53,16 +55,18 @@ class MemoryState {
 
   void undo(const RarelyRetired& taken, Origin at, const Surroundings& around);
 
-  /// Memory that the program never freed: it went with its context. By kind and the maker's stack.
+  /// Memory that the program never freed and that ended with its context, added up by kind and by
+  /// the stack that made it.
   struct Together {
     std::uint64_t count = 0;
     std::uint64_t size = 0;  ///< bytes
-    Origin first;            ///< who made the first of it
+    Origin first;            ///< the call that made the first of it
   };
   using EndedWithContext = std::map<std::pair<PlainMemory::Kind, std::uint32_t>, Together>;
   const EndedWithContext& ended_with_context() const { return ended_with_context_; }
 
-  /// The invariant: no two of them share a byte, and each is found by its base. For assertions.
+  /// The invariant, for assertions: no two pieces of memory share a byte, and each is found by its
+  /// base.
   bool consistent() const;
 
  private:

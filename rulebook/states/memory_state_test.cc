@@ -60,7 +60,7 @@ TEST(MemoryState, CountsWhatOnlyTheEndOfAContextFreed) {
   m.allocate(kAt + kSome);
   m.allocate(kAt + 2 * kSome, kSome, in_context(8));
   m.accept(calls::MemFree{.dptr = kAt});
-  m.enroll(kAt + 3 * kSome);  // the program's own: it stays
+  m.enroll(kAt + 3 * kSome);  // registered memory stays, because it is the program's own
   m.accept(calls::CtxDestroy{.ctx = context(7)});
   const auto& ended = m.model.memory().ended_with_context();
   ASSERT_EQ(ended.size(), 1u);
@@ -154,9 +154,10 @@ TEST(MemoryState, MemoryEndsWithItsContext) {
   EXPECT_EQ(m.live(kAt), nullptr);
   EXPECT_TRUE(m.buried(kAt));
   EXPECT_NE(m.live(kAt + 0x10000), nullptr);
-  EXPECT_EQ(m.live(kAt + 0x20000), nullptr);  // it may have been that context's
+  // The context that ended may have been that of the memory.
+  EXPECT_EQ(m.live(kAt + 0x20000), nullptr);
   EXPECT_TRUE(m.buried(kAt + 0x30000));
-  // What becomes of registered memory is not documented: unknown.
+  // The documentation does not say what happens to registered memory, so it is unknown.
   EXPECT_EQ(m.live(kAt + 0x40000), nullptr);
   EXPECT_FALSE(m.buried(kAt + 0x40000));
 }

@@ -38,7 +38,7 @@ MulticastObject& MulticastState::known(Handle handle, Origin at) {
   return it->second;
 }
 
-// --- Before the driver is asked
+// --- Before the call goes to the driver
 
 void MulticastState::begin(const calls::MulticastUnbind& call, Origin, const Surroundings&,
                            Retired& retired) {
@@ -72,7 +72,7 @@ void MulticastState::end(Handle handle, Retired& retired) {
   }
 }
 
-// --- The driver accepted
+// --- After the driver accepted the call
 
 void MulticastState::confirm(const calls::MemExportToShareableHandle& call, const Facts&, Origin,
                              const Surroundings&) {
@@ -119,7 +119,7 @@ void MulticastState::imported(MulticastObject known, Origin at) {
   objects_[known.handle] = std::move(known);
 }
 
-// --- The driver refused
+// --- After the driver refused the call
 
 void MulticastState::undo(const RarelyRetired& taken, Origin, const Surroundings&) {
   for (const MulticastObject& object : taken.multicast.objects) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the model knows of multicast objects: their team, and what this process bound.
+// What the model knows about multicast objects: their teams, and the bindings of this process.
 #pragma once
 
 #include <cuda.h>
@@ -14,7 +14,7 @@
 
 namespace cuvmm {
 
-/// The memory that a bind names: its handle and the offset there; handle 0 when it is unknown.
+/// The memory that a bind names: its handle and the offset there; handle 0 when unknown.
 std::pair<Handle, Size> memory_of(const MulticastBind& bind, const UnicastState& vmm);
 /// The device whose memory a bind names, -1 unknown.
 int device_of(const MulticastBind& bind, const UnicastState& vmm);
@@ -31,7 +31,7 @@ class MulticastState {
 
   void begin(const calls::MulticastUnbind& call, Origin at, const Surroundings& around,
              Retired& retired);
-  // Allocations that ended take with them what they have to do with multicast.
+  // An allocation that ends takes its multicast object and its bindings with it.
   void begin(const calls::MemRelease&, Origin, const Surroundings& around, Retired& retired) {
     if (!objects_.empty()) [[unlikely]]
       end_dead(around.vmm, retired);
@@ -41,7 +41,8 @@ class MulticastState {
       end_dead(around.vmm, retired);
   }
 
-  // A handle value that the driver gave out anew: the object ended by a route we did not see.
+  // The driver gave a handle value out anew: the old object ended by a route that cuvmm did not
+  // see.
   void confirm(const calls::MemCreate& call, const Facts&, Origin, const Surroundings&) {
     if (!objects_.empty()) [[unlikely]]
       objects_.erase(*call.handle);
@@ -61,14 +62,15 @@ class MulticastState {
   void confirm(const CallStruct& call, const Facts&, Origin at, const Surroundings& around) {
     bind(bind_of(call), at, around.vmm);
   }
-  /// An import turned out to be a multicast object; `known` is what is known of it.
+  /// The driver showed that an import is a multicast object; `known` has the facts about it.
   void imported(MulticastObject known, Origin at);
 
   void undo(const RarelyRetired& taken, Origin at, const Surroundings& around);
 
  private:
   void bind(const MulticastBind& bind, Origin at, const UnicastState& vmm);
-  // The object of a handle that a multicast call accepted: so it is one, however it was made.
+  // The object of a handle that a multicast call accepted. Makes the object if the model does not
+  // know it, because the driver accepts only handles of multicast objects.
   MulticastObject& known(Handle handle, Origin at);
   [[gnu::cold]] void end_dead(const UnicastState& vmm, Retired& retired);
   void end(Handle handle, Retired& retired);

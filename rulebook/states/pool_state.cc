@@ -15,7 +15,7 @@ constexpr std::uint64_t kAnyDevice = ~std::uint64_t{0};
 
 std::uint64_t value(CUmemoryPool pool) { return reinterpret_cast<std::uintptr_t>(pool); }
 
-/// Whether there are devices that may not touch memory at this place.
+/// Whether some device may not touch memory at this place.
 bool is_bounded(const CUmemLocation& place, const Platform& platform) {
   if (is_host(place)) return true;
   return is_device(place) && platform.device_count != 1;
@@ -90,7 +90,8 @@ void PoolState::count(const PoolMemory& one, int change) {
 void PoolState::add(const PoolMemory& taken_memory) {
   PoolMemory added = taken_memory;
   if (const auto before = memory_.find(added.base); before != memory_.end()) {
-    // Imported again it is the same pointer; else its end is one that we did not see.
+    // A second import gives the same pointer. In any other case the old memory ended by a route
+    // that cuvmm did not see.
     if (added.imported && before->second.imported) {
       const PoolMemory& old = before->second;
       for (const std::uint64_t handle : old.also) added.also.push_back(handle);
@@ -115,7 +116,7 @@ void PoolState::remove(std::uint64_t base) {
 }
 
 bool PoolState::consistent() const {
-  if (memory_.size() > 64) return true;  // it would make each call slow
+  if (memory_.size() > 64) return true;  // larger states would make each call slow
   std::size_t bounded = 0, counted = 0, pieces = 0;
   for (const auto& [base, piece] : memory_) {
     if (base != piece.base) return false;
@@ -126,7 +127,7 @@ bool PoolState::consistent() const {
   return bounded == bounded_ && counted == pieces;
 }
 
-// --- Before the driver is asked
+// --- Before the call goes to the driver
 
 void PoolState::take_memory(std::uint64_t base, const Surroundings& around, Retired& retired) {
   around.ends.note(Kind::kPoolMemory, base);
@@ -152,7 +153,7 @@ void PoolState::begin(const calls::MemPoolDestroy& call, Origin, const Surroundi
   const auto found = pools_.find(value(call.pool));
   if (found == pools_.end()) return;
   retired.more().pools.push_back(found->second);
-  // What devices may do with memory that is left stays as it was.
+  // Devices can still use memory that is left of the pool as before.
   for (auto& [base, left] : memory_) {
     if (left.pool == found->first) left.access = found->second.access;
   }
@@ -168,7 +169,8 @@ void PoolState::begin(const Ending& ending, Origin, const Surroundings&, Retired
   };
   const auto ends = [&](const Pool& p) { return !p.is_default && !elsewhere(p.location); };
   move_out(pools_, taken.pools, ends);
-  // Whether a default pool forgets who was given access is not known: nobody is called wrong.
+  // It is not known whether a default pool forgets its access settings, so any device counts as
+  // allowed.
   for (auto& [handle, pool] : pools_) {
     if (pool.is_default && pool.access != 0 && !elsewhere(pool.location)) pool.access = kAnyDevice;
   }
@@ -188,13 +190,13 @@ void PoolState::begin(const Ending& ending, Origin, const Surroundings&, Retired
   }
 }
 
-// --- The driver accepted
+// --- After the driver accepted the call
 
 void PoolState::confirm(const calls::MemPoolCreate& call, const Facts&, Origin at,
                         const Surroundings& around) {
   const std::uint64_t handle = value(*call.pool);
   around.tombstones.forget(Kind::kPool, handle);
-  // Managed memory is everyone's: the pool says only where it prefers to be.
+  // Every device can use managed memory: the pool only says where the memory prefers to be.
   const CUmemPoolProps& props = *call.poolProps;
   Pool made;
   made.handle = handle;
@@ -244,9 +246,9 @@ void PoolState::confirm(const calls::MemPoolExportToShareableHandle& call, const
 
 void PoolState::allocated(std::uint64_t base, std::uint64_t size, std::uint64_t pool,
                           const Facts& facts, Origin at, const Surroundings& around) {
-  if (size == 0) return;  // a driver may accept that; there is no memory
+  if (size == 0) return;  // a driver may accept size 0, and makes no memory
   around.tombstones.forget(Kind::kPoolMemory, base);
-  if (facts.pool.captured) return;  // it comes and goes with each launch of a graph
+  if (facts.pool.captured) return;  // each launch of the graph makes and ends the memory
   CUmemLocation place{};
   const Pool* const known = find(pool);
   if (known) {
@@ -275,7 +277,8 @@ void PoolState::confirm(const calls::MemAllocFromPoolAsync& call, const Facts& f
 
 void PoolState::confirm(const calls::MemAllocAsync& call, const Facts& facts, Origin at,
                         const Surroundings& around) {
-  // Nobody asks a driver for the device of each allocation. Of one device it is known.
+  // The shim does not ask the driver for the device of each allocation. On a machine with one
+  // device it is known.
   const bool single = around.platform.device_count == 1;
   const int device = single ? 0 : facts.place.device;
   const std::uint64_t current = facts.pool.current ? facts.pool.current : current_of(device);
@@ -286,7 +289,7 @@ void PoolState::confirm(const calls::MemPoolImportPointer& call, const Facts& fa
                         const Surroundings& around) {
   around.tombstones.forget(Kind::kPoolMemory, *call.ptr_out);
   const auto pool = pools_.find(value(call.pool));
-  // What the memory shows of a pool that was imported.
+  // The driver's answer about the memory also gives the place of an imported pool.
   if (pool != pools_.end() && facts.pool.location) pool->second.location = *facts.pool.location;
   const CUmemLocation place =
       pool != pools_.end() ? pool->second.location : facts.pool.location.value_or(CUmemLocation{});
@@ -340,7 +343,7 @@ void PoolState::note_current(std::uint64_t handle, const CUmemLocation& asked,
   (found.managed ? found.prefers : found.location) = *facts.pool.location;
   found.handle_types = *facts.pool.handle_types;
   found.foreign = true;
-  found.exported = true;  // whoever made it may have done that, and let any device in
+  found.exported = true;  // its maker may have exported it, and given access to any device
   found.access = kAnyDevice;
   found.made = at;
   pools_[handle] = found;
@@ -376,7 +379,7 @@ void PoolState::confirm(const calls::MemSetMemPool& call, const Facts&, Origin,
 void PoolState::confirm(const RarelyRetired& taken, Origin at, const Surroundings& around) {
   for (const Pool& pool : taken.pools) {
     around.tombstones.add({Kind::kPool, pool.handle, 0, pool.made, at});
-    // Its devices go back to their default pools.
+    // The devices of a destroyed current pool use their default pools again.
     std::erase_if(current_, [&](const auto& set) { return set.second == pool.handle; });
   }
   for (const PoolMemory& memory : taken.pool_memory) {
@@ -384,7 +387,7 @@ void PoolState::confirm(const RarelyRetired& taken, Origin at, const Surrounding
   }
 }
 
-// --- The driver refused
+// --- After the driver refused the call
 
 void PoolState::undo(const RarelyRetired& taken, Origin, const Surroundings& around) {
   for (const Pool& pool : taken.pools) {

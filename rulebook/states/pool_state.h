@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one process knows of stream-ordered pools and the memory it took from them.
+// What one process knows about stream-ordered pools and their memory.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,25 @@ class PoolState {
  public:
   const std::unordered_map<std::uint64_t, Pool>& pools() const { return pools_; }  ///< by handle
   const std::map<std::uint64_t, PoolMemory>& memory() const { return memory_; }    ///< by base
-  /// The pools that were set, or seen, to be current.
+  /// The pools that the program set as current, or that the driver named as current.
   const std::map<PoolPlace, std::uint64_t>& current() const { return current_; }
-  /// The current pool of a place, whether or not it is known itself; 0 unknown.
+  /// The current pool of a place; 0 unknown. pools() may lack the pool.
   std::uint64_t current_at(const PoolPlace& place) const;
   /// The pool that cuMemAllocAsync takes memory from on a device; 0 unknown.
   std::uint64_t current_of(int device) const;
-  /// Whether the driver said that it is some place's pool, even if nothing else is known of it.
+  /// Whether the driver named the pool as some place's pool, even if nothing else is known about
+  /// it.
   bool serves_a_place(CUmemoryPool pool) const;
-  /// How many pieces of live memory are of a pool.
+  /// How many pieces of live memory come from the pool.
   std::size_t taken_from(std::uint64_t pool) const;
 
   const Pool* find(std::uint64_t handle) const;
   const Pool* find(CUmemoryPool pool) const { return find(reinterpret_cast<std::uintptr_t>(pool)); }
-  /// The live memory that holds this address, or null; imported memory is known by its base only.
+  /// The live memory that holds this address, or null. Imported memory is found by its base only.
   const PoolMemory* memory_at(std::uint64_t address) const;
-  /// The same, and null for memory that every device may touch.
+  /// The same, but null for memory that every device may touch.
   const PoolMemory* bounded_memory_at(std::uint64_t address) const;
-  /// Devices that were given access to the memory, beside its own, as a mask.
+  /// Mask of the devices that have access to the memory, beside the memory's own device.
   std::uint64_t access_to(const PoolMemory& one) const;
 
   void begin(const calls::MemFree& call, Origin at, const Surroundings& around, Retired& retired);
@@ -46,20 +47,21 @@ class PoolState {
 
   void confirm(const calls::MemPoolCreate& call, const Facts& facts, Origin at,
                const Surroundings& around);
-  /// `facts` say where the pool's memory lies and how large that of the pointer is, where known.
+  /// `facts` say where the pool's memory lies and how large the pointer's memory is, where known.
   void confirm(const calls::MemPoolImportFromShareableHandle& call, const Facts& facts, Origin at,
                const Surroundings& around);
   void confirm(const calls::MemPoolSetAccess& call, const Facts& facts, Origin at,
                const Surroundings& around);
   void confirm(const calls::MemPoolExportToShareableHandle& call, const Facts& facts, Origin at,
                const Surroundings& around);
-  // They change nothing here. Others want to know who made them.
+  // These calls change nothing here. The overloads make kMakes true for them, so that the shim
+  // notes who made the call.
   void confirm(const calls::MemPoolExportPointer&, const Facts&, Origin, const Surroundings&) {}
   void confirm(const calls::MemPoolTrimTo&, const Facts&, Origin, const Surroundings&) {}
   void confirm(const calls::MemPoolSetAttribute&, const Facts&, Origin, const Surroundings&) {}
   void confirm(const calls::MemAllocFromPoolAsync& call, const Facts& facts, Origin at,
                const Surroundings& around);
-  /// `facts` name the pool, where it is known. Memory of an unknown one is known to be a pool's.
+  /// `facts` name the pool, if known. Memory of an unknown pool is recorded as memory of some pool.
   void confirm(const calls::MemAllocAsync& call, const Facts& facts, Origin at,
                const Surroundings& around);
   void confirm(const calls::MemPoolImportPointer& call, const Facts& facts, Origin at,
@@ -72,7 +74,7 @@ class PoolState {
                const Surroundings& around);
   void confirm(const calls::MemGetDefaultMemPool& call, const Facts& facts, Origin at,
                const Surroundings& around);
-  /// `facts` say what the pool is, where the driver was asked.
+  /// `facts` describe the pool, if the driver was asked.
   void confirm(const calls::MemGetMemPool& call, const Facts& facts, Origin at,
                const Surroundings& around);
   void confirm(const calls::MemSetMemPool& call, const Facts& facts, Origin at,
@@ -81,11 +83,11 @@ class PoolState {
 
   void undo(const RarelyRetired& taken, Origin at, const Surroundings& around);
 
-  /// Puts in what somebody else knew of the same process.
+  /// Puts in memory that another view of this process knew.
   void restore(const PoolMemory& known) { add(known); }
 
-  /// The invariants: each piece of memory is counted once for every pool that it is of. For
-  /// assertions.
+  /// The invariant, for assertions: each piece of memory is counted once for every pool that it
+  /// comes from.
   bool consistent() const;
 
  private:
@@ -106,8 +108,10 @@ class PoolState {
   std::map<PoolPlace, std::uint64_t> current_;
   std::map<PoolPlace, std::uint64_t> defaults_;
   std::map<std::uint64_t, std::uint32_t> taken_;  ///< pieces of live memory by pool
-  std::size_t bounded_ = 0;                       ///< pieces of live memory that are
-  /// Devices that cuMemPoolSetAccess gave READWRITE to a default pool, by the pool's device.
+  /// Pieces of live memory with PoolMemory::bounded.
+  std::size_t bounded_ = 0;
+  /// Masks of the devices that cuMemPoolSetAccess gave READWRITE to a default pool, by the pool's
+  /// device.
   std::map<int, std::uint64_t> default_access_;
 };
 

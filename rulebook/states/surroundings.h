@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a state of the model may look at and write beside its own objects.
+// Objects outside of a state that the state may read and write.
 #pragma once
 
 #include "rulebook/base/platform.h"
@@ -10,11 +10,12 @@
 
 namespace cuvmm {
 
-/// Lent to the verbs of a state for one call.
+/// The verbs of a state get this for one call.
 struct Surroundings {
-  Tombstones& tombstones;   ///< objects that have ended
-  EndsMeanwhile& ends;      ///< what ended while a context was ending
-  const UnicastState& vmm;  ///< is asked first, so it shows what the call does to allocations
+  Tombstones& tombstones;  ///< objects that have ended
+  EndsMeanwhile& ends;     ///< objects that other calls ended while a call was ending a context
+  /// Its verbs run first, so it already shows the call's effect on allocations.
+  const UnicastState& vmm;
   const Platform& platform;
 };
 

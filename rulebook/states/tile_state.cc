@@ -52,7 +52,7 @@ void TileState::confirm(const calls::MemMapArrayAsync& call, const Facts& facts,
   }
 }
 
-// Keys begin with the array.
+// The array is the first number of each key.
 void TileState::take_out(std::uint64_t array, Retired& retired) {
   const auto first = tiles_.lower_bound(Key{array});
   auto last = first;

@@ -16,10 +16,10 @@
 
 namespace cuvmm {
 
-/// What cuMemMapArrayAsync mapped, by array and region, until it is unmapped or the array is
-/// destroyed or ends with its context. Of an array that the model did not see being made, nobody
-/// knows the context: it keeps its tiles then. That is the safe side: memory behind them is never
-/// taken for unused.
+/// The mappings of cuMemMapArrayAsync, by array and region. A mapping is there until it is
+/// unmapped, or until its array is destroyed or ends with its context. If the model did not see the
+/// array being made, the context is unknown, and the mapping stays. So a check never takes memory
+/// for unused that an array may still show.
 class TileState {
  public:
   using Tiles = cuvmm::Tiles;
@@ -28,7 +28,7 @@ class TileState {
   static Key key(const CUarrayMapInfo& info);
   void confirm(const calls::MemMapArrayAsync& call, const Facts& facts, Origin at,
                const Surroundings& around);
-  // A handle value that the driver gave out anew has no tiles.
+  // The driver gave a handle value out anew: the new memory has no tiles.
   void confirm(const calls::MemCreate& call, const Facts&, Origin, const Surroundings&) {
     forget(*call.handle);
   }
@@ -43,7 +43,7 @@ class TileState {
              Retired& retired) {
     take_out(reinterpret_cast<std::uintptr_t>(call.hMipmappedArray), retired);
   }
-  /// Of the arrays that ArrayState has just taken out.
+  /// Takes out the tiles of the arrays that ArrayState has just taken out.
   void begin(const Ending&, Origin, const Surroundings&, Retired& retired) {
     if (tiles_.empty() || !retired.rare) return;
     for (const ArrayObject& array : retired.rare->context.arrays) {
@@ -51,7 +51,8 @@ class TileState {
     }
   }
   void undo(const RarelyRetired& taken, Origin, const Surroundings& around) {
-    const bool meanwhile = taken.context.ending;  // an array may have been destroyed
+    // Only then can another call have destroyed an array.
+    const bool meanwhile = taken.context.ending;
     for (const auto& [region, tiles] : taken.tiles) {
       if (meanwhile && around.ends.contains(ObjectRef::Kind::kArray, region[0])) continue;
       tiles_.try_emplace(region, tiles);
@@ -59,12 +60,12 @@ class TileState {
   }
 
   const std::map<Key, Tiles>& all() const { return tiles_; }
-  /// What the region of this entry shows; null: nothing.
+  /// The memory behind the region of this entry; null: none.
   const Tiles* find(const CUarrayMapInfo& info) const {
     const auto found = tiles_.find(key(info));
     return found == tiles_.end() ? nullptr : &found->second;
   }
-  /// What the last call that was accepted ended, with its array.
+  /// The tiles that the last accepted call ended, with their arrays.
   const std::vector<std::pair<std::uint64_t, Tiles>>& ended() const { return ended_; }
   /// Whether some array still shows this memory.
   bool shows(CUmemGenericAllocationHandle memory) const;

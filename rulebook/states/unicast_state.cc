@@ -20,7 +20,7 @@ ObjectRef gone(const Allocation& a, Origin at) {
   return {ObjectRef::Kind::kAllocation, a.handle, a.size, a.made, at};
 }
 
-// Whether nothing keeps the allocation any more.
+// Whether neither references nor mappings hold the allocation.
 bool ended(const Allocation& a) { return a.references == 0 && a.mappings == 0; }
 
 std::uint64_t location_bit(const CUmemLocation& location) {
@@ -76,11 +76,11 @@ bool UnicastState::holds_mapping(const Reservation& r) const {
 Reservation* UnicastState::own_reservation(Address address) {
   const auto it = last_reservation_.first_after(reservations_, address);
   if (it == reservations_.end() || it->second.base > address) return nullptr;
-  // Erasing nothing turns the const iterator into one that may write.
+  // erase(it, it) erases nothing and turns the const iterator into one that may write.
   return &reservations_.erase(it, it)->second;
 }
 
-// --- Before the driver is asked
+// --- Before the call goes to the driver
 
 void UnicastState::end_allocation(Handle handle) {
   last_allocation_.forget();
@@ -116,7 +116,7 @@ void UnicastState::begin(const calls::MemUnmap& call, Origin at, Tombstones& his
        ++it) {
     const Mapping& m = it->second;
     const bool whole = m.base >= call.ptr && m.size <= call.size - (m.base - call.ptr);
-    // A cut mapping makes a driver refuse the whole call: nothing is given up.
+    // If the range cuts a mapping, a driver refuses the whole call, so the call gives nothing up.
     if (!whole) [[unlikely]]
       return;
     ++count;
@@ -165,7 +165,7 @@ void UnicastState::forget_mappings(Address base, Size size, Tombstones& history)
 void UnicastState::put(const calls::MemMap& call, Origin at, Tombstones& history) {
   if (Allocation* const a = own(call.handle)) {
     ++a->mappings;
-    // Drivers map an allocation as a whole or not at all: this is the size of an import.
+    // Drivers only map whole allocations, so the call tells the size of an import.
     if (a->size == 0 && !a->multicast) a->size = call.size;
   }
   auto first = first_mapping_after(call.ptr);
@@ -195,8 +195,8 @@ void UnicastState::begin(const calls::MemMap& call, Origin at, Tombstones& histo
 
 void UnicastState::begin(const calls::MemSetAccess& call, Origin, Tombstones&, Recorded& recorded) {
   const auto first = first_mapping_after(call.ptr);
-  const auto it = mappings_.erase(first, first);  // the place, to write
-  // A call on several mappings is recorded once it succeeded.
+  const auto it = mappings_.erase(first, first);  // an iterator that may write
+  // A grant to several mappings is recorded after the driver's success.
   if (it == mappings_.end() ||
       !reaches_end(it->second.base, it->second.size, call.ptr, call.size)) {
     return;
@@ -206,7 +206,7 @@ void UnicastState::begin(const calls::MemSetAccess& call, Origin, Tombstones&, R
   grant(call, it->second.access);
 }
 
-// --- The driver accepted
+// --- After the driver accepted the call
 
 void UnicastState::confirm(const calls::MemAddressReserve& call, const Facts&, Origin at,
                            Tombstones& history) {
@@ -215,7 +215,7 @@ void UnicastState::confirm(const calls::MemAddressReserve& call, const Facts&, O
   while (first != reservations_.end() &&
          overlap(first->second.base, first->second.size, base, call.size))
     [[unlikely]] {
-      // It ended by a route we did not see, and what was mapped there before.
+      // The old reservation, and the mappings in it, ended by a route that cuvmm did not see.
       forget_mappings(first->second.base, first->second.size, history);
       first = reservations_.erase(first);
     }
@@ -300,7 +300,7 @@ void UnicastState::confirm(const calls::MemMap& call, const Facts&, Origin at,
 
 void UnicastState::confirm(const calls::MemSetAccess& call, const Facts&, Origin, Tombstones&) {
   const auto first = first_mapping_after(call.ptr);
-  // Erasing nothing turns the const iterator into one that may write.
+  // erase(it, it) erases nothing and turns the const iterator into one that may write.
   for (auto it = mappings_.erase(first, first);
        it != mappings_.end() && overlap(it->second.base, it->second.size, call.ptr, call.size);
        ++it) {
@@ -309,7 +309,7 @@ void UnicastState::confirm(const calls::MemSetAccess& call, const Facts&, Origin
   }
 }
 
-// --- The driver refused
+// --- After the driver refused the call
 
 void UnicastState::undo(Retired& retired, Origin at, Tombstones& history) {
   for (const Reservation& r : retired.reservations) {
@@ -322,12 +322,12 @@ void UnicastState::undo(Retired& retired, Origin at, Tombstones& history) {
     if (r && r->unmapped.call == at.call) r->unmapped = {};
     mappings_.emplace(m.base, m);
   }
-  // Counts are given back one by one, since other threads may have changed them meanwhile.
+  // Gives the counts back one by one, because other threads may have changed them meanwhile.
   for (const Allocation& before : retired.allocations) {
     history.retract(gone(before, at));
     auto [it, inserted] = allocations_.try_emplace(before.handle, before);
     Allocation& a = it->second;
-    // It ended meanwhile: what is given back here is all that keeps it.
+    // The allocation ended meanwhile: only the counts that are given back here hold it.
     if (inserted) a.references = a.mappings = 0;
     if (a.released.call == at.call) a.released = before.released;
     if (a.unmapped.call == at.call) a.unmapped = before.unmapped;
@@ -343,7 +343,7 @@ void UnicastState::undo(const calls::MemMap& call, Origin at, Tombstones& histor
   Allocation* const a = own(call.handle);
   if (!a || a->mappings == 0) return;
   --a->mappings;
-  if (!ended(*a)) return;  // it was released meanwhile
+  if (!ended(*a)) return;  // another thread released it meanwhile
   const ObjectRef last = gone(*a, a->released);
   end_allocation(call.handle);
   history.add(last);
@@ -363,16 +363,16 @@ void UnicastState::undo(const calls::MemSetAccess& call, Origin, Tombstones&,
 }
 
 void UnicastState::note_refused(const calls::MemAddressFree& call, Origin at) {
-  // With another size, too: the program took the address for given back.
+  // Also if the size was wrong, because the program took the address for freed.
   const auto it = reservations_.find(call.ptr);
-  // A newer one at the same address is somebody else's.
+  // A newer reservation at the same address belongs to another call.
   if (it == reservations_.end() || it->second.made.call > at.call) return;
   it->second.free_refused = at;
 }
 
 namespace {
 
-// Ranges by base, none of which reaches into the next.
+// Whether no range, in the order of their bases, reaches into the next.
 template <class Ranges>
 bool disjoint(const Ranges& ranges) {
   const typename Ranges::mapped_type* before = nullptr;
@@ -386,7 +386,7 @@ bool disjoint(const Ranges& ranges) {
 
 }  // namespace
 
-// Of an allocation whose earlier mappings were not seen there may be more mappings than it counts.
+// An allocation may have more mappings than it counts, if the model did not see the earlier ones.
 bool UnicastState::counts_mappings() const {
   std::size_t counted = 0;
   for (const auto& [handle, allocation] : allocations_) counted += allocation.mappings;
@@ -394,7 +394,7 @@ bool UnicastState::counts_mappings() const {
 }
 
 bool UnicastState::consistent() const {
-  constexpr std::size_t kMost = 64;  // more would make each call slow
+  constexpr std::size_t kMost = 64;  // larger states would make each call slow
   if (mappings_.size() > kMost || reservations_.size() > kMost || allocations_.size() > kMost) {
     return true;
   }

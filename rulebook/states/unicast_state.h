@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reservations, allocations and mappings, and how calls change them.
 //
-// No I/O, no locks. Each verb is for one kind of moment:
-//   begin    before the driver is asked: takes what the call gives up, so that a name the driver
-//            gives out again at once is never confused; records what it makes under a name that the
-//            program chose.
-//   confirm  the driver accepted: records what it made; reads its out-parameters.
-//   undo     the driver refused: all is as it was.
-// Calls that have nothing to do in a moment have no overload. The calls of a block's life are as
-// cheap as they can be, so what they give up becomes history at begin() already.
+// No I/O, no locks. Each verb belongs to one moment of a call:
+//   begin    before the call goes to the driver: takes out the objects that the call gives up, so
+//            that the model never confuses them with new objects if the driver gives their names
+//            out again at once; records the objects whose names the program chose.
+//   confirm  the driver accepted the call: records the new objects; reads the out-parameters.
+//   undo     the driver refused the call: restores the state from before begin().
+// A call that has nothing to do in a moment has no overload. The calls of a block's life are as
+// cheap as possible, so the objects that these calls give up become history in begin() already.
 #pragma once
 
 #include <map>
@@ -45,7 +45,7 @@ class UnicastState {
     return last && last->handle == handle ? last : search(handle);
   }
 
-  // --- Before the driver is asked
+  // --- Before the call goes to the driver
   [[gnu::hot]] void begin(const calls::MemRelease& call, Origin at, Tombstones& history,
                           Retired& retired);
   [[gnu::hot]] void begin(const calls::MemUnmap& call, Origin at, Tombstones& history,
@@ -57,7 +57,7 @@ class UnicastState {
   [[gnu::hot]] void begin(const calls::MemSetAccess& call, Origin at, Tombstones& history,
                           Recorded& recorded);
 
-  // --- The driver accepted
+  // --- After the driver accepted the call
   [[gnu::hot]] void confirm(const calls::MemAddressReserve& call, const Facts& facts, Origin at,
                             Tombstones& history);
   [[gnu::hot]] void confirm(const calls::MemCreate& call, const Facts& facts, Origin at,
@@ -69,51 +69,53 @@ class UnicastState {
   /// A multicast object is a handle like any other.
   void confirm(const calls::MulticastCreate& call, const Facts& facts, Origin at,
                Tombstones& history);
-  /// A call about multicast accepted the handle, so it is one of such an object.
+  /// A call about multicast accepted the handle, so it is the handle of a multicast object.
   void mark_multicast(Handle handle);
-  /// Of a call that begin() did not record.
+  /// For a call that begin() did not record.
   void confirm(const calls::MemMap& call, const Facts& facts, Origin at, Tombstones& history);
   void confirm(const calls::MemSetAccess& call, const Facts& facts, Origin at, Tombstones& history);
 
-  // --- The driver refused
+  // --- After the driver refused the call
   [[gnu::cold]] void undo(Retired& retired, Origin at, Tombstones& history);
   [[gnu::cold]] void undo(const calls::MemMap& call, Origin at, Tombstones& history,
                           const Recorded& recorded);
   [[gnu::cold]] void undo(const calls::MemSetAccess& call, Origin at, Tombstones& history,
                           const Recorded& recorded);
-  /// The program has given the reservation up, whatever the driver says.
+  /// The program has given the reservation up, although the driver refused the free.
   [[gnu::cold]] void note_refused(const calls::MemAddressFree& call, Origin at);
 
-  /// Objects as somebody else knew them; each is new here.
+  /// Puts in an object that another view of this process knew; each is new here.
   void restore(const Reservation& known) { reservations_.insert_or_assign(known.base, known); }
   void restore(const Mapping& known) { mappings_.insert_or_assign(known.base, known); }
   void restore(const Allocation& known) { allocations_.insert_or_assign(known.handle, known); }
 
   void clear();
-  /// The invariants of a small state: ranges of a kind are disjoint, each is found by its base,
-  /// what nothing keeps is not there, and no allocation counts a mapping that is not. For
-  /// assertions.
+  /// The invariants, for assertions in small states: ranges of a kind are disjoint, each is found
+  /// by its base, every object that is present is held by something, and no allocation counts a
+  /// mapping that does not exist.
   bool consistent() const;
 
  private:
-  // One reference or mapping of it less: `before` in its count, and its end if that was the last.
+  // Subtracts one from `count` of the allocation. Saves the state from before in `retired`, and
+  // ends the allocation if that was its last reference or mapping.
   [[gnu::hot]] void lose(Allocation& a, std::uint32_t Allocation::*count, Origin Allocation::*when,
                          Origin at, Tombstones& history, Retired& retired);
-  // The allocation has neither references nor mappings any more.
+  // Ends an allocation that has neither references nor mappings.
   [[gnu::hot]] void end_allocation(Handle handle);
-  // Makes the mapping of a map, whatever was there before.
+  // Makes the mapping of a map call, and takes out any mapping that was there.
   [[gnu::hot]] void put(const calls::MemMap& call, Origin at, Tombstones& history);
-  // What is mapped there ended by a route that nobody saw, and with it what it kept alone.
+  // The mappings there ended by a route that cuvmm did not see. Takes them out, and the allocations
+  // that only they held.
   [[gnu::cold, gnu::noinline]] void forget_mappings(Address base, Size size, Tombstones& history);
   bool counts_mappings() const;
-  // The reservation that holds the address, to write.
+  // The reservation that holds the address, for changes.
   Reservation* own_reservation(Address address);
   [[gnu::hot]] const Allocation* search(Handle handle) const;
   Allocation* own(Handle handle) { return const_cast<Allocation*>(allocation(handle)); }
 
-  // What the seven calls of a block's life look at lies together: a driver call leaves cold caches.
-  // The first three remember where const searches ended: readers need the owner's lock as writers
-  // do.
+  // The members that the seven calls of a block's life read lie side by side, because a driver call
+  // leaves the caches cold. The first three remember where const searches ended, so a reader needs
+  // the owner's lock as a writer does.
   mutable LastPlace<std::map<Address, Mapping>> last_mapping_;
   mutable LastPlace<std::map<Address, Reservation>> last_reservation_;
   mutable LastFound<Allocation> last_allocation_;

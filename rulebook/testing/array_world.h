@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays for tests: of 512 x 512 elements of 4 bytes, sparse, with the tiles that an H100 has.
+// Sparse arrays for tests: 512 x 512 elements of 4 bytes, with the tiles of an H100.
 #pragma once
 
 #include "rulebook/testing/world.h"
@@ -48,7 +48,7 @@ inline CUarray make_array(World& w, std::uintptr_t handle,
   return array;
 }
 
-/// Its levels of 512, 256 and 128 have tiles; the rest, if there are more, are a tail of one tile.
+/// The levels of 512, 256 and 128 have tiles; any further levels form a tail of one tile.
 inline CUmipmappedArray make_mipmap(World& w, std::uintptr_t handle, unsigned levels = 3,
                                     const CUDA_ARRAY3D_DESCRIPTOR& shape = flat_shape(),
                                     unsigned flags = 0) {

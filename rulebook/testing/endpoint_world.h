@@ -58,7 +58,8 @@ inline void import_endpoint(World& w, CUlogicalEndpointId id, unsigned type) {
       facts);
 }
 
-/// Two endpoints that are ready, of device 0 and of both devices; and memory of device 0 to bind.
+/// Two endpoints that are ready, one of device 0 and one of both devices, and memory of device 0 to
+/// bind.
 inline void endpoints(World& w, unsigned handle_types = 0, unsigned memory_types = 0) {
   reserve_ids(w);
   create_endpoint(w, kUnicast, unicast_prop(0, handle_types));

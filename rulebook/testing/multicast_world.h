@@ -9,7 +9,7 @@ namespace cuvmm::testing {
 inline constexpr Handle kObject = 0x900;
 inline constexpr Handle kMemory = 0x100;
 
-/// An object whose team of devices 0 and 1 is complete, and memory of device 0 to bind.
+/// An object with a complete team of devices 0 and 1, and memory of device 0 to bind.
 inline void ready(World& w, unsigned long long types = 0, unsigned memory_types = 0) {
   w.multicast(kObject, 2, 4, types);
   w.add(kObject, 0);

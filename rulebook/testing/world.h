@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process in miniature for tests: performs calls on a Model as a driver would have accepted them.
+// A small process for tests: performs calls on a Model as if a driver had accepted them.
 #pragma once
 
 #include <algorithm>
@@ -35,8 +35,9 @@ inline CUmemAccessDesc access_desc(unsigned flags = 3, int device = 0, int type 
   return desc;
 }
 
-/// Two devices, of which 0 reaches 1 but not the other way round; one NUMA node; descriptors only.
-/// Complete by default: what the model does not know does not exist.
+/// Two devices: device 0 can access memory of device 1, but device 1 cannot access memory of device
+/// 0. One NUMA node; descriptors are the only handle type. Complete by default: an object that the
+/// model does not know does not exist.
 struct World {
   World() : model(platform()) {}
 
@@ -109,7 +110,7 @@ struct World {
     call.handleType = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     accept(call);
   }
-  /// A mapping of `granules` at `base`, with read-write access of device 0.
+  /// A mapping of `granules` at `base`, with read-write access for device 0.
   Handle mapped(Address base, std::uint64_t granules, Handle handle = 0x100) {
     reserve(base, granules);
     create(handle, granules);
@@ -189,17 +190,17 @@ Violations check_data(const World& world, const CallStruct& call, Facts facts = 
   return check_touches(world.model, CallStruct::kEntryPoint, touched, count, facts);
 }
 
-/// One rule, provoked and barely not: run(world, true) breaks it, run(world, false) does everything
-/// the same but for the one thing that breaks it.
+/// One rule: run(world, true) breaks it; run(world, false) does the same except the one thing that
+/// breaks the rule.
 struct RuleCase {
   Rule rule;
   Violations (*run)(World& world, bool broken);
 };
-/// For the names of tests, where GoogleTest would print its bytes.
+/// Names the case in test names. GoogleTest would print its bytes.
 inline void PrintTo(const RuleCase& one, std::ostream* out) { *out << info(one.rule).id; }
 
-/// The cases of a file: `const ListedCases kListed(cases);` puts them among those that
-/// check_test.cc runs. All together cover every rule that a program can check.
+/// The cases of a file: `const ListedCases kListed(cases);` adds them to the cases that
+/// check_test.cc runs. All files together cover every rule that a program can check.
 class ListedCases {
  public:
   using Cases = std::vector<RuleCase> (*)();
@@ -210,7 +211,7 @@ class ListedCases {
       const std::vector<RuleCase> cases = one->cases_();
       all.insert(all.end(), cases.begin(), cases.end());
     }
-    // The files are in the linker's order.
+    // Sorted, because the linker chooses the order of the files.
     std::stable_sort(all.begin(), all.end(),
                      [](const RuleCase& a, const RuleCase& b) { return a.rule < b.rule; });
     return all;

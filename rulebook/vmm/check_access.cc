@@ -15,7 +15,7 @@ bool exists(const Platform& platform, int id) {
 
 std::string at_index(std::size_t i) { return "desc[" + std::to_string(i) + "]"; }
 
-// What can be said of a descriptor without looking at the memory.
+// Checks a descriptor without regard to the memory.
 void check_descriptor(Collector& out, const Platform& platform, const CUmemAccessDesc& desc,
                       std::size_t i) {
   const auto flags = static_cast<unsigned>(desc.flags);
@@ -39,12 +39,12 @@ void check_descriptor(Collector& out, const Platform& platform, const CUmemAcces
   }
 }
 
-// Whether every location of the descriptors may reach a multicast object.
+// Checks that every location of the descriptors may access a multicast object.
 void check_team(Collector& out, const MulticastObject& object, const calls::MemSetAccess& call,
                 const Facts& facts) {
   for (std::size_t i = 0; i < call.count; ++i) {
     const CUmemAccessDesc& desc = call.desc[i];
-    if (static_cast<unsigned>(desc.flags) == 0) continue;  // nothing is asked for
+    if (static_cast<unsigned>(desc.flags) == 0) continue;  // the descriptor asks for no access
     if (is_host(desc.location)) {
       out.add(Rule::kAccessHostLocation,
               at_index(i) + " names " + location(desc.location) + " for a multicast object")
@@ -61,7 +61,7 @@ void check_team(Collector& out, const MulticastObject& object, const calls::MemS
   }
 }
 
-// Whether every location of the descriptors can reach the memory behind one mapping.
+// Checks that every location of the descriptors can reach the memory behind one mapping.
 void check_reach(Collector& out, const Model& model, const calls::MemSetAccess& call,
                  const Mapping& m, const Facts& facts) {
   if (const MulticastObject* object = model.multicast(m.handle)) {
@@ -122,7 +122,7 @@ void check_access_range(Collector& out, const Model& model, const calls::MemSetA
                    model, c.hole);
   }
   if (!call.desc) return;
-  // Behind a hole nobody looks: a driver was seen to accept there what it refuses before.
+  // Stops at a hole, because a driver accepted behind a hole what it refuses before one.
   Address next = call.ptr;
   for (auto it = model.first_mapping_after(call.ptr);
        it != model.mappings().end() &&
@@ -131,12 +131,12 @@ void check_access_range(Collector& out, const Model& model, const calls::MemSetA
     next = it->first + it->second.size;
     const bool before = out.empty();
     check_reach(out, model, call, it->second, facts);
-    if (before && !out.empty()) break;  // one mapping that shows it is enough
+    if (before && !out.empty()) break;  // one mapping is enough to show the mistake
     if (reaches_end(it->second.base, it->second.size, call.ptr, call.size)) break;
   }
 }
 
-// Whether a place has access to some of the memory that the call does not leave it.
+// Whether a place loses access to some memory by this call.
 bool takes_away(const Model& model, const calls::MemSetAccess& call, const CUmemAccessDesc& desc) {
   constexpr unsigned kRead = 1, kReadWrite = 3;
   const auto flags = static_cast<unsigned>(desc.flags);
@@ -202,7 +202,7 @@ Violations check(const Model& model, const calls::MemSetAccess& call, const Fact
                                           size_text(granularity));
     aligned = false;
   }
-  // A range that is not aligned cuts a mapping by necessity: said once.
+  // An unaligned range always cuts a mapping, so that second mistake is not reported.
   if (aligned) check_access_range(out, model, call, facts);
   return out.take();
 }
@@ -228,7 +228,7 @@ Violations check(const Model& model, const calls::MemGetAccess& call, const Fact
         before && !ours
             ? out.add(Rule::kGetAccessPastEnd, hex_text(call.ptr) + " is the end of the mapping " +
                                                    range(before->base, before->size))
-            // Memory of cuMemAlloc may lie where a reservation was, and may be asked about.
+            // Memory of cuMemAlloc may lie where a reservation was, and a program may ask about it.
             : out.add(Rule::kGetAccessMapped, "nothing is mapped at " + hex_text(call.ptr),
                       ours || model.platform().complete);
     attach_history(v, model, before && !ours ? call.ptr - 1 : call.ptr);

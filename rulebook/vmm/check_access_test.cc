@@ -21,7 +21,7 @@ Violations get(World& w, Address ptr, int device = 0) {
   return check(w.model, calls::MemGetAccess{.flags = &flags, .location = &location, .ptr = ptr});
 }
 
-// Granules 0 and 2 of three mapped; 1 as well unless there shall be a hole.
+// Maps granules 0 and 2 of three, and granule 1 as well unless `hole`.
 void three(World& w, bool hole) {
   w.reserve(kBase, 3);
   for (unsigned i = 0; i < 3; ++i) {

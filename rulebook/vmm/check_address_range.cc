@@ -7,10 +7,12 @@ using namespace detail;
 
 namespace {
 constexpr std::uint64_t kTwoMiB = std::uint64_t{2} << 20;
-// User space of x86-64 and aarch64 with four-level tables ends at 2^47; what H200 refused is above.
+// User space of x86-64 and aarch64 with four-level tables ends at 2^47; the H200's driver refused
+// higher addresses only.
 constexpr std::uint64_t kUserSpaceEnd = std::uint64_t{1} << 47;
 constexpr std::uint64_t kAlignmentLimit = std::uint64_t{1} << 46;
-// H200 answers OUT_OF_MEMORY at 2^48 and INVALID_VALUE at 2^62; between them nothing was measured.
+// The H200's driver answers OUT_OF_MEMORY at 2^48 and INVALID_VALUE at 2^62; nothing between them
+// was measured.
 constexpr std::uint64_t kUnaddressable = std::uint64_t{1} << 62;
 }  // namespace
 
@@ -99,7 +101,7 @@ Violations check(const Model& model, const calls::MemAddressFree& call, const Fa
             range(call.ptr, call.size) + " is not the whole reservation " + range(r->base, r->size))
         .objects.push_back(ref(*r));
   }
-  // Of the reservation, not of what was passed: that is what the driver looks at.
+  // The size of the reservation, not the passed size, because the driver looks at the reservation.
   auto mapped = model.first_mapping_after(r->base);
   if (r->base == call.ptr && mapped != model.mappings().end() &&
       overlap(mapped->second.base, mapped->second.size, r->base, r->size)) {

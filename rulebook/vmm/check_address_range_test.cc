@@ -12,7 +12,7 @@ Violations reserve(World& w, calls::MemAddressReserve call) {
   return check(w.model, call);
 }
 
-// Reserved, mapped, unmapped, released, and not freed.
+// A range that was reserved, mapped, unmapped and released, but not freed.
 void used_up(World& w, Address base, Handle handle) {
   w.mapped(base, 1, handle);
   w.unmap(base, 1);

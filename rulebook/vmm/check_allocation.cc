@@ -87,11 +87,11 @@ Violations check(const Model& model, const calls::MemGetAllocationGranularity& c
     out.add(Rule::kGranularityPropNonnull, "prop is NULL");
     return out.take();
   }
-  // One finding however many fields are wrong, and only for what is wrong for sure.
+  // One finding for any number of wrong fields, and only for certain mistakes.
   std::string problems;
   check_prop(model, *call.prop, [&](Rule rule, const std::string& message, bool certain) {
     if (!certain || info(rule).kind == RuleKind::kAdvice) return;
-    // What the machine lacks, an IMEX channel say, is no mistake in the properties.
+    // A lack of the machine, such as a missing IMEX channel, is no mistake in the properties.
     if (rule == Rule::kCreateFabricChannel || rule == Rule::kCreateLocalizedRdma) return;
     problems += (problems.empty() ? "" : "; ") + message;
   });

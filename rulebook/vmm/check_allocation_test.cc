@@ -327,7 +327,7 @@ std::vector<RuleCase> cases() {
 }
 const ListedCases kListed(cases);
 
-// What a driver of 13.4 takes, and what an older program never writes.
+// The bits that a driver of 13.4 accepts, and that an older program never sets.
 TEST(Localized, NothingIsSaidOfWhatIsNotKnown) {
   World w;
   CUmemAllocationProp prop = device_prop();

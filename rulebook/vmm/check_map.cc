@@ -10,7 +10,7 @@ using namespace detail;
 
 namespace {
 
-// Where a range lies with respect to the reservation that holds its first byte.
+// Checks where a range lies in the reservation that holds its first byte.
 void check_map_place(Collector& out, const Model& model, const calls::MemMap& call) {
   if (call.ptr == 0) {
     out.add(Rule::kMapPtrNonnull, "ptr is 0");
@@ -26,7 +26,7 @@ void check_map_place(Collector& out, const Model& model, const calls::MemMap& ca
                            range(call.ptr, call.size) + " runs past the end of the reservation " +
                                range(r->base, r->size));
     v.objects.push_back(ref(*r));
-    // What the tail runs into is what will break, somewhere else.
+    // The neighbour behind the reservation, because the tail of the range damages it.
     if (const Reservation* next = model.reservation_at(r->base + r->size))
       v.objects.push_back(ref(*next));
   }
@@ -76,7 +76,7 @@ void check_map_size(Collector& out, const Model& model, const calls::MemMap& cal
         .objects.push_back(ref(*a));
     return;
   }
-  // size > total - offset instead of a sum, which could wrap.
+  // Compares with total - offset, because a sum could wrap.
   if (call.offset > a->size || call.size > a->size - call.offset) {
     out.add(Rule::kMapBounds, size_text(call.size) + " at offset " + size_text(call.offset) +
                                   " go past the end of the allocation, which has " +
@@ -91,7 +91,8 @@ void check_map_size(Collector& out, const Model& model, const calls::MemMap& cal
   }
 }
 
-// Memory whose last mappings lie in the range, with no reference left: it ends, and is unbound.
+// Checks memory that this call ends, because its last mappings lie in the range and no reference is
+// left: it must not be bound.
 void check_ends(Collector& out, const Model& model, const calls::MemUnmap& call) {
   if (model.multicasts().empty()) [[likely]]
     return;
@@ -161,7 +162,7 @@ Violations check(const Model& model, const calls::MemUnmap& call, const Facts& f
   }
   const Reservation* r = model.reservation_at(call.ptr);
   if (!r) {
-    // The tail of a mapping that ran past its reservation may be unmapped as a whole.
+    // A program may unmap the whole tail of a mapping that ran past its reservation.
     if (c.first) return out.take();
     Violation& v =
         out.add(Rule::kUnmapPtrReserved, hex_text(call.ptr) + " is in no live reservation",

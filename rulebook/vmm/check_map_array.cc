@@ -14,8 +14,8 @@ namespace {
 
 constexpr unsigned kTilePool = CU_MEM_CREATE_USAGE_TILE_POOL;
 
-// Arrays for deferred mapping ignore the subresource. Of one whose making was not seen, nobody
-// knows whether it is such a one.
+// The driver ignores the subresource of arrays for deferred mapping. If the model did not see the
+// array being made, it does not know whether the array is one of them.
 void check_subresource(Collector& out, const CUarrayMapInfo& info, const ArrayObject* array) {
   if (array && array->deferred()) return;
   const bool sure = array != nullptr;
@@ -35,7 +35,7 @@ void check_subresource(Collector& out, const CUarrayMapInfo& info, const ArrayOb
   const auto& level = info.subresource.sparseLevel;
   if (info.resourceType == CU_RESOURCE_TYPE_ARRAY && level.level != 0) {
     out.add(Rule::kArrayLevelZero, "level is " + std::to_string(level.level), sure);
-    array = nullptr;  // what it is relative to is not known
+    array = nullptr;  // the array that the subresource belongs to is unknown
   }
   if (level.extentWidth == 0 || level.extentHeight == 0 || level.extentDepth == 0) {
     out.add(Rule::kArrayExtentNonzero,
@@ -91,7 +91,7 @@ void check_memory(Collector& out, const Model& model, const CUarrayMapInfo& info
   }
   const std::uint64_t size = array ? region_size(*array, info) : 0;
   if (a->size != 0 && size > a->size - info.offset) {
-    // That it has to have room, nobody wrote down: sure is only a driver that refuses.
+    // The documentation does not say that the region must fit, so this needs the driver's refusal.
     out.add(Rule::kArrayMemoryRoom,
             "the region needs " + size_text(size) + " from offset " + size_text(info.offset) +
                 " on, in memory of " + size_text(a->size),

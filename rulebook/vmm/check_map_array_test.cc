@@ -29,7 +29,7 @@ Violations run(World& w, CUarrayMapInfo info, int stream_device = 0) {
 }
 Handle memory(World& w, int device = 0) { return w.create(0x100, 1, tile_pool(device)); }
 
-/// A case that sets one field of a legal mapping wrong.
+/// A case that sets one field of a legal mapping to a wrong value.
 template <auto kSet>
 Violations with(World& w, bool broken) {
   CUarrayMapInfo info = mapping(memory(w));
@@ -152,7 +152,7 @@ TEST(MapArray, WhatACallEndedIsKnownUntilTheNextOne) {
   EXPECT_EQ(first->number, 0u);
   EXPECT_EQ(second->number, 1u);
   const Origin made = second->made;
-  // One is covered by other memory, the other one unmapped.
+  // The second call maps other memory over one of the regions, and unmaps the other one.
   infos[0].offset = 0;
   infos[1].memOperationType = CU_MEM_OPERATION_TYPE_UNMAP;
   infos[1].memHandle.memHandle = 0;
@@ -186,7 +186,7 @@ TEST(MapArray, AnArrayThatIsDestroyedShowsNothing) {
   w.accept(calls::ArrayDestroy{infos[1].resource.array});
   EXPECT_EQ(w.model.tiles().find(infos[1]), nullptr);
   EXPECT_TRUE(w.model.tiles().shows(0x100));
-  // Its memory is no longer used, and a leak is one.
+  // The array no longer uses the memory, so the memory is now a leak.
   w.accept(calls::ArrayDestroy{infos[0].resource.array});
   EXPECT_FALSE(w.model.tiles().shows(0x100));
 }

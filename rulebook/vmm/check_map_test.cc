@@ -14,7 +14,7 @@ Violations unmap(World& w, Address ptr, std::uint64_t size) {
   return check(w.model, calls::MemUnmap{.ptr = ptr, .size = size});
 }
 
-// A reservation of `granules` and an allocation 0x100 of as many.
+// A reservation of `granules`, and an allocation 0x100 of the same size.
 void ready(World& w, std::uint64_t granules) {
   w.reserve(kBase, granules);
   w.create(0x100, granules);

@@ -12,12 +12,13 @@ using namespace detail;
 
 namespace {
 
-// Two domains of a device may count as one device: that is not said.
+// Two domains of a device may count as one device: the documentation does not say.
 bool same_device(const CUmemLocation& a, const CUmemLocation& b) {
   return same_place(a, b) || (is_device(a) && is_device(b) && device_of(a) == device_of(b));
 }
 
-// What is said of pools is plain; of memory of cuMemCreate, that the way over PCIe is chosen here.
+// The documentation is plain about pools. For memory of cuMemCreate it only says that this flag
+// chooses the way over PCIe.
 void check_localized(Collector& out, const Model& model,
                      const calls::MemGetHandleForAddressRange& call) {
   if (call.flags & kRangePcie) return;
@@ -57,8 +58,8 @@ Violations check(const Model& model, const calls::MemGetHandleForAddressRange& c
     return out.take();
   }
   check_localized(out, model, call);
-  // A range outside every reservation is not VMM memory: cuMemAlloc's and host memory are legal
-  // here.
+  // A range outside of every reservation is no VMM memory: memory of cuMemAlloc and of the host is
+  // legal here.
   if (!model.reservation_at(call.dptr) && !model.mapping_at(call.dptr)) return out.take();
   const Coverage c = coverage(model, call.dptr, call.size);
   if (c.has_hole) {
@@ -79,7 +80,7 @@ Violations check(const Model& model, const calls::MemGetHandleForAddressRange& c
     const auto& q = a->prop;
     if (!host && !is_device(q.location)) host = a;
     if (!compressed && q.allocFlags.compressionType) compressed = a;
-    // An import does not know the handle types of its creation.
+    // An import does not tell the handle types of its creation.
     const bool types =
         first->imported || a->imported || p.requestedHandleTypes == q.requestedHandleTypes;
     const bool same = types && same_device(p.location, q.location) &&
@@ -94,7 +95,7 @@ Violations check(const Model& model, const calls::MemGetHandleForAddressRange& c
     v.objects.push_back(ref(*first));
     v.objects.push_back(ref(*a));
   }
-  if (call.flags != 0) return out.take();  // whether there is a PCIe mapping is asked first
+  if (call.flags != 0) return out.take();  // the driver first checks for a PCIe mapping
   const std::string behind = "the memory behind " + range(call.dptr, call.size);
   if (host) {
     out.add(Rule::kRangeHost, behind + " lies on " + location(host->prop.location), false)
@@ -122,8 +123,8 @@ Violations check_left(const Model& model, const DmaBuf& open) {
     const auto gone = model.tombstones().find_covering(kind, open.base);
     if (gone && gone->made.call >= memory) ended = gone;
   }
-  // What has ended with a context that may be there is unknown; an address is given out anew only
-  // once its memory has gone.
+  // Memory that ended with a context is unknown and may be still there. But a driver reuses an
+  // address only after its memory has ended, so newer memory proves the end.
   if (!ended && now < memory) return {};
   const bool known = ended && ended->made.call == memory;
   Collector out;

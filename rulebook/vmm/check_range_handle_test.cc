@@ -28,7 +28,7 @@ Violations mapped(World& w, const CUmemAllocationProp& prop, unsigned long long 
   w.map(kBase, 1, 0x100);
   return range(w, kBase, kG, 1, flags);
 }
-/// Memory of a pool in a domain of a device that has two, at kBase.
+/// Memory of a pool at kBase, in a domain of a device with two domains.
 void have_localized_pool(World& w, bool rdma) {
   Platform& platform = w.model.platform();
   platform.locality_domains = {2, 2};
@@ -91,7 +91,7 @@ std::vector<RuleCase> cases() {
        [](World& w, bool broken) {
          CUmemAllocationProp prop = device_prop();
          prop.allocFlags.compressionType = 1;
-         return mapped(w, prop, broken ? 0 : 1);  // the PCIe mapping is another question
+         return mapped(w, prop, broken ? 0 : 1);  // another rule is about the PCIe mapping
        }},
       {Rule::kRangeLocalized,
        [](World& w, bool broken) {
@@ -119,7 +119,8 @@ std::vector<RuleCase> cases() {
          w.accept(calls::MemFree{.dptr = broken ? memory : other});
          return check_left(w.model, open);
        }},
-      {Rule::kRangeFdLeak,  // its memory was the first of two that lay there
+      // Two pieces of memory lay there in turn; the descriptor belongs to the first.
+      {Rule::kRangeFdLeak,
        [](World& w, bool broken) {
          CUdeviceptr memory = kBase;
          w.accept(calls::MemAlloc{.dptr = &memory, .bytesize = kG});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors of dma-bufs that a program keeps.
+// Descriptors of dma-bufs that are open when the program ends.
 #pragma once
 
 #include "rulebook/model/model.h"
@@ -9,17 +9,17 @@ namespace cuvmm {
 /// A descriptor from cuMemGetHandleForAddressRange.
 struct DmaBuf {
   int fd = -1;
-  Address base = 0;  ///< of the range that it was made of
+  Address base = 0;  ///< start of the range that it was made from
   Size size = 0;
   Origin made;
-  Origin memory;  ///< who made the memory there; its call is 0 where that is not known
+  Origin memory;  ///< the call that made the memory there; 0 unknown
 };
 
-/// Who made the memory, plain or of a pool, that lies there. Of mapped memory nothing is said:
-/// whether a handle keeps it once it is unmapped is another question.
+/// The call that made the plain or pool memory at the address. Empty for mapped memory, because it
+/// is not known whether a handle keeps such memory after its unmap.
 Origin memory_behind(const Model& model, Address base);
 
-/// What is wrong with a dma-buf that is open when the process ends: its memory was freed.
+/// Reports a dma-buf that is open when the process ends although its memory was freed.
 Violations check_left(const Model& model, const DmaBuf& open);
 
 }  // namespace cuvmm
