@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The area of an entry point, as entry_points.def has it.
+// The area of an entry point, from entry_points.def.
 #pragma once
 
 #include <string_view>

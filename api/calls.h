@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One plain struct per entry point, its fields the C parameters in order, and Call, which holds
-// any.
+// One plain struct per entry point, whose fields are the C parameters in order; and Call, which
+// holds any of them.
 //
-// calls::MemMap{.ptr = p, .size = n, .handle = h} is a call of cuMemMap. Pointers are the caller's:
-// an out-parameter is a place to write to, and may be read only after the call succeeded.
+// calls::MemMap{.ptr = p, .size = n, .handle = h} is a call of cuMemMap. The caller owns the
+// pointers: an out-parameter is a place to write to, and may be read only after the call succeeded.
 #pragma once
 
 #include <cuda.h>
@@ -29,7 +29,7 @@ enum class EntryPoint {
 
 namespace calls {
 
-// Each struct says its entry point, whether the shim intercepts it, how to call it through a
+// Each struct has its entry point, whether the shim intercepts it, how to call it through a
 // function pointer, and how to visit its fields: visit(f) calls f(kind, "name", field) in order.
 #define CUVMM_TYPE(kind, type, name) , type
 #define CUVMM_FIELD(kind, type, name) type name{};
@@ -71,23 +71,23 @@ struct Signature {
 
 }  // namespace calls
 
-/// Any call of the vocabulary, for storage. A std::variant of 250 structs would cost each source
-/// that sees it a second of the compiler's time.
+/// Any call, for storage. Not a std::variant, because 250 structs would cost each source that sees
+/// the variant a second of the compiler's time.
 class Call {
  public:
   Call() = default;
   template <class CallStruct>
   requires requires { CallStruct::kEntryPoint; }
-  // NOLINTNEXTLINE(google-explicit-constructor): whatever takes a Call takes any call
+  // NOLINTNEXTLINE(google-explicit-constructor): a function that takes a Call takes any call
   Call(const CallStruct& call) : entry_(CallStruct::kEntryPoint) {
     static_assert(std::is_trivially_copyable_v<CallStruct>);
     static_assert(sizeof(CallStruct) <= sizeof bytes_ && alignof(CallStruct) <= alignof(Call));
     new (bytes_) CallStruct(call);
   }
 
-  /// EntryPoint::kCount: it holds none.
+  /// EntryPoint::kCount: the object holds no call.
   EntryPoint entry_point() const { return entry_; }
-  /// The call as what it is, or nullptr when it is another.
+  /// The call as its own struct, or nullptr if it is another call.
   template <class CallStruct>
   const CallStruct* as() const {
     if (entry_ != CallStruct::kEntryPoint) return nullptr;
@@ -102,7 +102,7 @@ class Call {
 /// "cuMemMap" for EntryPoint::kMemMap.
 const char* name(EntryPoint entry);
 
-/// Whether the shim intercepts it; the others are only called.
+/// Whether the shim intercepts it; cuvmm only calls the others.
 bool intercepted(EntryPoint entry);
 
 }  // namespace cuvmm

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that refuse the legacy default stream. Under the names for per-thread default streams
-// (_ptsz) NULL is another stream, which they take.
+// (_ptsz) NULL is another stream, which these calls accept.
 #pragma once
 
 #include "api/calls.h"
 
 namespace cuvmm {
 
-/// Whether a call must not be given the legacy default stream.
+/// Whether a program must not pass the legacy default stream to the call.
 template <class CallStruct>
 inline constexpr bool kRefusesLegacyStream = false;
 
@@ -30,7 +30,7 @@ inline bool is_legacy_stream(CUstream stream, bool per_thread) {
   return stream == CU_STREAM_LEGACY || (!stream && !per_thread);
 }
 
-/// The call as it is under a name for per-thread default streams.
+/// The call as a program makes it under a name for per-thread default streams.
 template <class CallStruct>
 CallStruct on_per_thread_stream(CallStruct call) {
   if constexpr (kRefusesLegacyStream<CallStruct>) {

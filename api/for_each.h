@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUVMM_FOR_EACH(M, (a), (b)...): M(a) M(b)... for up to 342 parenthesised items.
-// The one piece of macro machinery behind entry_points.def; __VA_OPT__ makes the empty list work.
+// CUVMM_FOR_EACH(M, (a), (b)...): M(a) M(b)... for up to 342 parenthesised items. entry_points.def
+// needs no other macro machinery; __VA_OPT__ makes the empty list work.
 #pragma once
 
 #define CUVMM_EXPAND(...) CUVMM_EXPAND4(CUVMM_EXPAND4(CUVMM_EXPAND4(CUVMM_EXPAND4(__VA_ARGS__))))

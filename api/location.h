@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kinds of memory locations as numbers, because older headers lack some of the enumerators, and
-// what a location's id means.
+// Kinds of memory locations as numbers, because older headers lack some of the enumerators; and the
+// meaning of a location's id.
 #pragma once
 
 #include <cuda.h>
@@ -9,7 +9,7 @@
 
 namespace cuvmm {
 
-inline constexpr int kLocationNone = 0;  ///< managed memory that prefers to be nowhere
+inline constexpr int kLocationNone = 0;  ///< managed memory that prefers no place
 inline constexpr int kLocationDevice = 1;
 inline constexpr int kLocationHost = 2;
 inline constexpr int kLocationHostNuma = 3;
@@ -27,13 +27,13 @@ inline CUmemLocation make_location(int type, int id) {
   return location;
 }
 
-/// One locality domain: where the bytes of a location's id say it.
+/// One locality domain: the place of its parts in the bytes of a location's id.
 struct LocalityDomain {
   int device = 0;
   int domain = 0;
 };
 
-/// Of a location of type kLocationDomain. The other two bytes of its id mean nothing.
+/// The domain of a location of type kLocationDomain. The other two bytes of the id mean nothing.
 inline LocalityDomain locality_domain(const CUmemLocation& location) {
   unsigned char bytes[2];
   std::memcpy(bytes, &location.id, sizeof bytes);
@@ -52,25 +52,26 @@ inline bool is_domain(const CUmemLocation& location) {
   return static_cast<int>(location.type) == kLocationDomain;
 }
 
-/// Memory of a device, or of one of its locality domains.
+/// Whether memory lies on a device, or in one of its locality domains.
 inline bool is_device(const CUmemLocation& location) {
   return static_cast<int>(location.type) == kLocationDevice || is_domain(location);
 }
 
-/// The device of such memory, as the program wrote it; kNoDevice for any other place.
+/// The device of a location for which is_device() holds, as the program wrote it; kNoDevice for any
+/// other location.
 inline int device_of(const CUmemLocation& location) {
   if (static_cast<int>(location.type) == kLocationDevice) [[likely]]
     return location.id;
   return is_domain(location) ? locality_domain(location).device : kNoDevice;
 }
 
-/// Memory of the host: HOST, HOST_NUMA.
+/// Whether memory lies on the host: HOST, HOST_NUMA.
 inline bool is_host(const CUmemLocation& location) {
   const int type = static_cast<int>(location.type);
   return type == kLocationHost || type == kLocationHostNuma;
 }
 
-/// Whether two locations are one place; an id that means nothing is not compared.
+/// Whether two locations are the same place. Ignores an id that means nothing.
 inline bool same_place(const CUmemLocation& a, const CUmemLocation& b) {
   const int type = static_cast<int>(a.type);
   if (a.type != b.type) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gate of multicast: which functions can make or use a multicast team. On a real driver such a
-// call can put GPUs that others share out of service, so none reaches one unless that was asked
-// for. Everything that may have a real driver below it asks here, by call type or by name.
+// The gate of multicast: the functions that can make or use a multicast team. On a real driver such
+// a call can put GPUs that others share out of service, so none may reach one unless the user asked
+// for it. All code that may have a real driver below it asks here, by call type or by name.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@
 namespace cuvmm {
 
 namespace detail {
-// The leading empty texts keep an array from being empty.
+// The leading empty texts keep the array from having no elements.
 inline constexpr std::string_view kMulticastMarks[] = {
     {},
 #define CUVMM_MULTICAST(Name) "cu" #Name,
@@ -32,7 +32,7 @@ constexpr bool marked(std::string_view function) {
 }
 }  // namespace detail
 
-/// The name without what tells its ABIs apart: "cuMemcpyHtoD" of "cuMemcpyHtoD_v2_ptds".
+/// The name without the suffixes of its ABIs: "cuMemcpyHtoD" of "cuMemcpyHtoD_v2_ptds".
 constexpr std::string_view without_abi(std::string_view name) {
   for (const std::string_view suffix : {"_ptsz", "_ptds"}) {
     if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
@@ -44,8 +44,9 @@ constexpr std::string_view without_abi(std::string_view name) {
 }
 
 /// Whether the function of this name can make or use a multicast team. The name is an exported
-/// symbol, one to ask cuGetProcAddress for, or a function of the program text; all ABIs of a marked
-/// function count, and so does every function that nobody knows and whose name tells as much.
+/// symbol, a name for cuGetProcAddress, or a function of the program text. True for all ABIs of a
+/// marked function, and for any other function whose name begins with a multicast family or
+/// contains "Multicast".
 constexpr bool can_multicast(std::string_view name) {
   const std::string_view function = without_abi(name);
   for (const std::string_view mark : detail::kMulticastMarks) {
@@ -75,7 +76,7 @@ constexpr bool can_multicast(EntryPoint entry) {
   return entry < EntryPoint::kCount && detail::kCanMulticast[static_cast<std::size_t>(entry)];
 }
 
-/// The same of a call struct: can_multicast<calls::MulticastCreate>.
+/// The same for a call struct: can_multicast<calls::MulticastCreate>.
 template <class CallStruct>
 inline constexpr bool can_multicast_call = can_multicast(CallStruct::kEntryPoint);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a parameter of an entry point means; drives printers, the program text and the fuzzer.
+// The meaning of an entry point's parameter. Printers, the program text and the fuzzer depend on
+// it.
 #pragma once
 
 namespace cuvmm {
@@ -32,15 +33,16 @@ enum class ParameterKind {
   kInProp,       ///< const CUmemAllocationProp*
   kInAccess,     ///< const CUmemAccessDesc*, `count` of them
   kInLocation,   ///< CUmemLocation*, read, or one by value
-  kInPoolValue,  ///< void* to the value of a pool's attribute, read: as long as that attribute's
+  kInPoolValue,  ///< void* to the value of a pool's attribute, read; the attribute gives its length
   kInShareable,  ///< the OS handle of an import: an fd by value, or a pointer to a fabric handle
   kInRecord,     ///< pointer to one structure of record_fields.h
-  kInRecords,    ///< array of them, as many as the call's count says
+  kInRecords,    ///< array of such structures, as many as the call's count says
   kInObjects,    ///< array of objects, as many as the call's count says
   kInAddresses,  ///< array of device addresses, as many as the call's count says
   kInSizes,      ///< array of sizes, as many as the call's count says
-  kInIndices,    ///< array: from which element on each of the call's attributes or locations holds
-  kInLocations,  ///< array of CUmemLocation, as long as that of the indices
+  /// Array: the first element to which each of the call's attributes or locations applies.
+  kInIndices,
+  kInLocations,  ///< array of CUmemLocation, as long as the array of kInIndices
   kBlob,         ///< 64 opaque bytes by value: a legacy IPC handle
   kInBlob,       ///< pointer to 64 opaque bytes: a pool pointer's export data
   kObject,       ///< pointer-sized object of the driver: event, pool, external memory, semaphore

@@ -59,7 +59,7 @@ bool may_be_omitted(ParameterKind kind, EntryPoint entry) {
 }
 
 namespace {
-// A signed int inside a wider unsigned: ids of locations and devices.
+// Ids of locations and devices are signed ints, which negative values extend to 64 bits.
 std::uint64_t extended(int value) {
   return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
 }
@@ -75,7 +75,8 @@ void append(std::string& text, std::string_view key, std::string_view value) {
 std::string address_text(const ValueNames* names, ParameterKind kind, std::uint64_t value) {
   std::string text = names ? names->text(kind, value) : std::string();
   if (!text.empty()) return text;
-  // What is no size and too large for a small number is an address as drivers hand them out.
+  // A value that is too large for a size, and not a small negative number, is an address as drivers
+  // give out.
   constexpr std::uint64_t kLowestAddress = std::uint64_t{1} << 32, kNegative = ~std::uint64_t{4095};
   const bool like_one = kind == ParameterKind::kAddress && value >= kLowestAddress;
   return like_one && value < kNegative ? hex_text(value) : number_text(value);
@@ -103,7 +104,7 @@ std::string record_text(const Record& record, const ValueNames* names) {
   visit_record(record, [&]<class T>(const RecordField& field, const T& member) {
     std::string value;
     if constexpr (std::is_same_v<T, CUmemLocation>) {
-      // Hints are mostly not given.
+      // Most calls have no hint, so an empty hint is not printed.
       const bool hint = std::string_view(field.key) != "location";
       if (hint && static_cast<int>(member.type) == 0 && member.id == 0) return;
       value = location_text(member);
@@ -199,7 +200,7 @@ void CallPrinter::add(const char* name, std::string text, Style style) {
   styles_.push_back(style);
 }
 
-// As the 64 bytes that the parser takes back, or the name of the buffer that they came from.
+// Prints 64 bytes as the parser reads them back, or the name of the buffer that they came from.
 void CallPrinter::blob(const char* name, const void* value, std::size_t size) {
   const std::string_view bytes(static_cast<const char*>(value), size);
   std::string text;
@@ -219,7 +220,7 @@ void CallPrinter::blob(const char* name, const void* value, std::size_t size) {
 void CallPrinter::number(ParameterKind kind, const char* name, std::uint64_t value) {
   const bool optional = may_be_omitted(kind, entry_);
   Style style{.omitted = optional && value == 0, .keyed = optional};
-  // The text's descriptors say how many they are, unless the call says otherwise.
+  // The list of descriptors in the text gives the count, unless the call has another one.
   if (optional && kind == ParameterKind::kCount) {
     const bool has_list = !arguments_.empty() && arguments_.back().text != "null";
     style.omitted = has_list && value == count_ && value <= 64;
@@ -250,7 +251,8 @@ void CallPrinter::list(ParameterKind kind, const char* name, const void* numbers
 }
 
 void CallPrinter::pointer(ParameterKind kind, const char* name, const void* value) {
-  // Two calls write a pointer to host memory: what copies write is memory that is there.
+  // For two calls this parameter receives a pointer to host memory. For copies it is memory that
+  // exists.
   const bool host_pointer =
       kind == ParameterKind::kHostOut &&
       (entry_ == EntryPoint::kMemAllocHost || entry_ == EntryPoint::kMemHostAlloc);
@@ -296,7 +298,7 @@ void CallPrinter::pointer(ParameterKind kind, const char* name, const void* valu
     case ParameterKind::kInBlob:
       return blob(name, value, kBlobBytes);
     case ParameterKind::kInPoolValue: {
-      // Of an attribute that nobody knows it is not read: its length is not known either.
+      // The value of an unknown attribute is not read, because its length is unknown, too.
       std::uint64_t number = bits;
       if (value_bytes_ == sizeof(int)) {
         int read = 0;

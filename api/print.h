@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any call as program text, and as name/value pairs. Used by reports and by the trace writer.
+// Any call as program text, and as name/value pairs. Reports and the trace writer use it.
 #pragma once
 
 #include <cuda.h>
@@ -14,7 +14,7 @@
 namespace cuvmm {
 
 /// Gives values their names in a program ("r0+2M" for an address in the range of r0). The default
-/// knows none, so that numbers are printed.
+/// names nothing, so that numbers are printed.
 class ValueNames {
  public:
   virtual ~ValueNames() = default;
@@ -34,12 +34,13 @@ struct ArgumentText {
 /// "cuMemUnmap(ptr=0x600000000000, size=2M)".
 std::string call_text(EntryPoint entry, const std::vector<ArgumentText>& arguments);
 
-/// How many elements of an array are printed: a wild count must not make a report read wild memory.
+/// The number of an array's elements that are printed at most. A wrong count must not make a report
+/// read memory behind the array.
 inline constexpr std::size_t kMostElements = 64;
 
-/// Whether a kind is an out-parameter: not written in the program text, unless it is NULL.
+/// Whether a kind is an out-parameter. The program text has no out-parameter, unless it is NULL.
 bool is_output(ParameterKind kind);
-/// Whether a parameter may be omitted, and is 0 then.
+/// Whether the program text may omit a parameter, which then is 0.
 bool may_be_omitted(ParameterKind kind, EntryPoint entry);
 
 /// "{type=opaque_fd, fd=7, size=2M}": the fields of a structure that are not 0.
@@ -49,16 +50,18 @@ std::string record_text(const Record& record, const ValueNames* names);
 /// "device0", "host", "host_numa1", "location(99, 0)".
 std::string location_text(const CUmemLocation& location);
 
-/// Appends one argument at a time; the type-erased half of the templates below.
+/// Appends one argument at a time. The templates below share this class, so that the code is not
+/// repeated for each type.
 class CallPrinter {
  public:
   explicit CallPrinter(EntryPoint entry, const ValueNames* names = nullptr);
 
-  /// Set before arrays are visited: how many elements the call says they have.
+  /// The number of elements of the arrays that follow, by the call's count. Call it before the
+  /// arrays.
   void set_count(std::size_t count) { count_ = count; }
-  /// The same of attributes or locations, each of which holds for several elements.
+  /// The same for attributes or locations, each of which applies to several elements.
   void set_parts(std::size_t parts) { parts_ = parts; }
-  /// Host memory is printed as a buffer of this many bytes, in place.
+  /// Host memory is printed as a buffer of this many bytes, with its content.
   void set_host_bytes(std::size_t bytes) { host_bytes_ = bytes; }
 
   template <class T>
@@ -95,27 +98,28 @@ class CallPrinter {
   void blob(const char* name, const void* value, std::size_t size);
   void number(ParameterKind kind, const char* name, std::uint64_t value);
   void pointer(ParameterKind kind, const char* name, const void* value);
-  /// As many numbers of 64 bits each.
+  /// Appends an array of `count` numbers of 64 bits.
   void list(ParameterKind kind, const char* name, const void* numbers, std::size_t count);
   void add(const char* name, std::string text, Style style);
 
   EntryPoint entry_;
   const ValueNames* names_;
   std::size_t count_ = 0;
-  std::size_t value_bytes_ = 0;  ///< of the attribute's value that follows, 0 unknown
+  std::size_t value_bytes_ = 0;  ///< of the attribute's value that comes next, 0 unknown
   std::size_t parts_ = 0;
   std::size_t host_bytes_ = 0;
   std::vector<ArgumentText> arguments_;
   std::vector<Style> styles_;
 };
 
-/// "device=0, handle_types=posix_fd": only what differs from a pinned allocation's zeroes.
+/// "device=0, handle_types=posix_fd": only the fields that differ from a pinned allocation's
+/// zeroes.
 std::string prop_text(const CUmemAllocationProp& prop);
 /// "[device0:rw, host:none]", "null" for a null pointer.
 std::string access_text(const CUmemAccessDesc* descriptors, std::size_t count);
 
 namespace detail {
-// What the printer needs to know before it visits: the number of descriptors, the bytes of a copy.
+// Tells the printer the number of descriptors and the bytes of a copy, and then visits the call.
 template <class CallStruct>
 CallPrinter visited(const CallStruct& call, const ValueNames* names) {
   CallPrinter printer(CallStruct::kEntryPoint, names);
@@ -131,15 +135,16 @@ CallPrinter visited(const CallStruct& call, const ValueNames* names) {
 }
 }  // namespace detail
 
-/// All arguments, each by its C name; an out-parameter with storage reads "out".
-/// Reads the structures that in-parameters point to: call it while they are the caller's to read.
+/// All arguments, each by its C name; an out-parameter with storage reads "out". Reads the
+/// structures that in-parameters point to, so call it while the caller may read them.
 template <class CallStruct>
 std::vector<ArgumentText> argument_texts(const CallStruct& call,
                                          const ValueNames* names = nullptr) {
   return detail::visited(call, names).arguments();
 }
 
-/// The call as one statement without result and comment. Reads as argument_texts() does.
+/// The call as one statement, without result and comment. Reads the same structures as
+/// argument_texts().
 template <class CallStruct>
 std::string call_text(const CallStruct& call, const ValueNames* names = nullptr) {
   return detail::visited(call, names).call();

@@ -66,7 +66,7 @@ TEST(Print, ValuesOfAPoolsAttributes) {
   EXPECT_EQ(
       call_text(calls::MemPoolSetAttribute{pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold}),
       "cuMemPoolSetAttribute(0x600000000000, release_threshold, 2M)");
-  int off[2] = {-1, 7};  // an int is read, and no more
+  int off[2] = {-1, 7};  // the printer reads one int, and no more
   EXPECT_EQ(
       call_text(calls::MemPoolSetAttribute{pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, off}),
       "cuMemPoolSetAttribute(0x600000000000, reuse_opportunistic, -1)");

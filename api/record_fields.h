@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of the structures that calls take by pointer, as one list each: printer, executor and
-// C writer visit them.
+// The fields of the structures that calls take by pointer, as one list for each structure. Printer,
+// executor and C writer visit them.
 #pragma once
 
 #include <cuda.h>
@@ -14,7 +14,7 @@
 
 namespace cuvmm {
 
-/// One field: its key in the program text, its place in C, the words for its values.
+/// One field: its key in the program text, its place in C, and the words for its values.
 struct RecordField {
   const char* key;
   const char* path;
@@ -62,8 +62,8 @@ struct RecordField {
   CUVMM_FIELD(side##LOD)         \
   CUVMM_FIELD(side##Height)
 
-// One overload per structure, for it and for its const form. Of a reserved array only the first
-// element is a field: none of it may be anything but 0.
+// One overload per structure, for the structure and for its const form. Only the first element of a
+// reserved array is a field, because all elements must be 0.
 #define CUVMM_RECORD(Type)                                                                 \
   template <class Record, class Visitor>                                                   \
   requires(std::is_same_v<std::remove_const_t<Record>, Type>) void visit_record(Record& d, \
@@ -83,7 +83,8 @@ CUVMM_RECORD(CUmulticastObjectProp){CUVMM_FIELD(numDevices) CUVMM_FIELD(size)
                                         CUVMM_FIELD_WORDS(handleTypes, handle_type_words())
                                             CUVMM_FIELD(flags)}
 
-// `fd` is the low half of `handle`: a text gives one of them, and a printer the one of its type.
+// `fd` is the low half of `handle`. A program text gives one of the two; a printer prints the one
+// that belongs to the type.
 CUVMM_RECORD(CUDA_EXTERNAL_MEMORY_HANDLE_DESC) {
   CUVMM_FIELD_WORDS(type, external_memory_type_words())
   const bool by_descriptor = d.type == CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD ||
@@ -173,9 +174,9 @@ CUVMM_RECORD(CUmemPoolProps) {
   CUVMM_FIELD_WORDS(handleTypes, handle_type_words())
   CUVMM_FIELD(location)
   CUVMM_FIELD_AT(win32_security, win32SecurityAttributes)
-  // Not in every header that we build with.
+  // Some headers that cuvmm builds with lack maxSize.
   if constexpr (requires { d.maxSize; }) CUVMM_FIELD(maxSize)
-  // Else they are where they lie in the newer structure.
+  // Older headers lack these fields, so they are read where they lie in the newer structure.
   if constexpr (requires { d.gpuDirectRDMACapable; }) {
     CUVMM_FIELD(usage)
     CUVMM_FIELD_AT(rdma, gpuDirectRDMACapable)
@@ -209,7 +210,7 @@ CUVMM_RECORD(CUmemcpyAttributes) {
     CUVMM_FIELD_AT(side##LayerHeight, side.op.ptr.layerHeight) \
     CUVMM_FIELD_AT(side##LocHint, side.op.ptr.locHint)         \
   }
-// A type comes before what depends on it.
+// The type comes before the fields that depend on it.
 CUVMM_RECORD(CUDA_MEMCPY3D_BATCH_OP){
     CUVMM_OPERAND(src) CUVMM_OPERAND(dst) CUVMM_FIELD_AT(width, extent.width)
         CUVMM_FIELD_AT(height, extent.height) CUVMM_FIELD_AT(depth, extent.depth)
@@ -220,7 +221,7 @@ CUVMM_RECORD(CUmemDecompressParams){CUVMM_FIELD(srcNumBytes) CUVMM_FIELD(dstNumB
                                         CUVMM_FIELD(dstActBytes) CUVMM_FIELD(src) CUVMM_FIELD(dst)
                                             CUVMM_FIELD(algo) CUVMM_FIELD_AT(padding0, padding[0])}
 
-// The operation comes before what depends on it.
+// The operation comes before the fields that depend on it.
 CUVMM_RECORD(CUstreamBatchMemOpParams) {
   CUVMM_FIELD(operation)
   const int operation = static_cast<int>(d.operation);
@@ -241,7 +242,8 @@ CUVMM_RECORD(CUstreamBatchMemOpParams) {
   }
 }
 
-// A text gives the member of the union that it means, and a printer the one of its type.
+// A program text gives the union's member that it means; a printer prints the one that belongs to
+// the type.
 CUVMM_RECORD(CUlogicalEndpointProp) {
   CUVMM_FIELD_WORDS(type, endpoint_type_words())
   const bool team = d.type == CU_LOGICAL_ENDPOINT_TYPE_MULTICAST;
@@ -262,7 +264,7 @@ CUVMM_RECORD(CUlogicalEndpointProp) {
   if (const bool pointer = d.side.type != CU_FABRIC_COPY_OPERAND_TYPE_LOGICAL_ENDPOINT;  \
       pointer || !std::is_const_v<Record>) {                                             \
     CUVMM_FIELD_AT(side, side.op.ptr.ptr)                                                \
-    /* Most have no hint. */                                                             \
+    /* Most operands have no hint. */                                                    \
     if (!std::is_const_v<Record> || static_cast<int>(d.side.op.ptr.locHint.type) != 0)   \
       CUVMM_FIELD_AT(side##Hint, side.op.ptr.locHint)                                    \
   }
@@ -286,7 +288,7 @@ template <class T>
 inline constexpr bool kIsRecord = requires(T& record) {
   visit_record(record, [](const RecordField&, auto&) {});
 };
-// A reference to void is an error of its own to clang, not a requirement that is not met.
+// clang reports a reference to void as an error, not as an unmet requirement.
 template <>
 inline constexpr bool kIsRecord<void> = false;
 template <>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a stored call to its own type. Apart from api/calls.h, because it names every type.
+// Turns a stored call into its own type. A file beside api/calls.h, because it names every type.
 #pragma once
 
 #include "api/calls.h"
 
 namespace cuvmm {
 
-/// function(typed call), as a Result; Result{} for a call of no entry point.
+/// Returns function(typed call) as a Result; Result{} for a Call that holds no call.
 template <class Result, class Function>
 Result visit_call(const Call& call, Function&& function) {
   switch (call.entry_point()) {

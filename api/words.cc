@@ -9,7 +9,7 @@
 namespace cuvmm {
 
 namespace {
-// Values as numbers where CUDA 12.4's header lacks the enumerator.
+// Numbers where CUDA 12.4's header lacks the enumerator.
 constexpr Word kHandleTypes[] = {
     {"none", 0, "CU_MEM_HANDLE_TYPE_NONE"},
     {"posix_fd", 1, "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR"},
@@ -147,7 +147,7 @@ constexpr Word kExternalSemaphoreTypes[] = {
     {"timeline_fd", 9, "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD"},
     {"timeline_win32", 10, "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32"},
 };
-// Without names in C: a written file builds with older headers too.
+// Without names in C, so that a written C file also builds with older headers.
 constexpr Word kEndpointTypes[] = {{"invalid", 0, ""}, {"unicast", 1, ""}, {"multicast", 2, ""}};
 constexpr Word kEndpointHandleTypes[] = {{"none", 0, ""}, {"fabric", 1, ""}};
 constexpr Word kEndpointFlags[] = {{"counted_ops", 1, ""}};
@@ -271,7 +271,8 @@ constexpr struct {
 }  // namespace
 
 std::string size_text(std::uint64_t size) {
-  // No address space holds so much: a negative number, or a code that was taken for a size.
+  // No address space is so large, so this is a negative number, or a result code that a program
+  // took for a size.
   if (const auto below_0 = static_cast<std::int64_t>(size); below_0 < 0) {
     constexpr std::int64_t kSmall = -(std::int64_t{1} << 40);
     return hex_text(size) + (below_0 > kSmall ? " (" + std::to_string(below_0) + ")" : "");

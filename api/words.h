@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words that the program text uses for numbers: enumerators, bits, attributes.
+// The words by which the program text names numbers: enumerators, bits, attributes.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Word {
   std::string_view c_name;
 };
 
-/// The vocabularies. Bit words may be joined with `|`; the other ones stand alone.
+/// The vocabularies. `|` may join words for bits; words of other vocabularies stand alone.
 std::span<const Word> handle_type_words();
 std::span<const Word> allocation_type_words();
 std::span<const Word> location_type_words();  ///< without locality domains: `domain(0, 1)`
@@ -45,11 +45,11 @@ std::span<const Word> fabric_operand_words();
 std::span<const Word> words_of(ParameterKind kind);
 
 std::optional<std::uint64_t> find_word(std::span<const Word> words, std::string_view word);
-/// The word of a value; "" when none has it.
+/// The word for a value; "" if no word has it.
 std::string_view find_value(std::span<const Word> words, std::uint64_t value);
-/// A bit set as `posix_fd|fabric|0x10`; the word of 0, or "0".
+/// A bit set as `posix_fd|fabric|0x10`; for 0 the vocabulary's word, or "0".
 std::string bits_text(std::span<const Word> words, std::uint64_t value);
-/// The word of a value, or the number.
+/// The word for a value, or the number.
 std::string word_text(std::span<const Word> words, std::uint64_t value);
 
 /// 2M, 4096 as 4K, 0x600000000000: the shortest form that reads well; parses to the same value.
@@ -57,10 +57,10 @@ std::string number_text(std::uint64_t value);
 
 /// "0x7f0000200000".
 [[gnu::cold]] std::string hex_text(std::uint64_t value);
-/// "4 MiB", "2 MiB + 4 KiB", "17 B": what a person would say of a size in bytes; and of one that is
-/// none, "0xffffffffffffffff (-1)".
+/// "4 MiB", "2 MiB + 4 KiB", "17 B": a size in bytes as people say it. A number that is no size
+/// reads "0xffffffffffffffff (-1)".
 [[gnu::cold]] std::string size_text(std::uint64_t bytes);
-/// "139.8 GiB", "24 MiB": to one decimal, where no exact number is needed.
+/// "139.8 GiB", "24 MiB": with one decimal, for texts that need no exact number.
 [[gnu::cold]] std::string rough_size_text(std::uint64_t bytes);
 /// "1 call", "2 calls".
 [[gnu::cold]] std::string count_text(std::uint64_t count, std::string_view noun);

@@ -19,8 +19,9 @@ constexpr Row kRows[] = {
 #include "api/documented_results/documented_results.def"
 };
 
-// From what runs out or is missing, which no program can rule out, to what speaks of the arguments.
-// What says that the driver is not there (NOT_INITIALIZED, DEINITIALIZED) comes last.
+// First the codes for something that is used up or missing, which no program can prevent; then the
+// codes about the arguments; last the codes that say that the driver is not there (NOT_INITIALIZED,
+// DEINITIALIZED).
 constexpr std::string_view kLikeliest[] = {
     "OUT_OF_MEMORY",  "NOT_SUPPORTED",    "NOT_PERMITTED",   "SYSTEM_NOT_READY",
     "MAP_FAILED",     "TOO_MANY_PEERS",   "EXTERNAL_DEVICE", "LAUNCH_OUT_OF_RESOURCES",

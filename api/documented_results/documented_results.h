@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which result codes are documented for a function, and which of them a correct program may meet.
+// The result codes that are documented for a function, and which of them a correct program may get.
 #pragma once
 
 #include <optional>
@@ -13,16 +13,16 @@ namespace cuvmm {
 /// The codes of the function's list in cuda.h, in its order; empty where it has no list.
 std::vector<CUresult> documented_results(EntryPoint entry);
 
-/// Whether that list has the code.
+/// Whether the function's list has the code.
 bool is_documented(EntryPoint entry, CUresult code);
 
-/// The code that a failure has if none is named: of the documented ones the first that a correct
-/// program may meet, such as OUT_OF_MEMORY, else one that speaks of the arguments. Nothing where no
-/// code is documented.
+/// The code for a made failure if the user names none: the first documented code that a correct
+/// program may get, such as OUT_OF_MEMORY, else a code about the arguments. Nothing if no code is
+/// documented.
 std::optional<CUresult> usual_failure(EntryPoint entry);
 
 /// Whether the function ends something that the program has: free, release, unmap, destroy, close.
-/// Where such a call fails, a leak is not the program's mistake.
+/// If such a call fails, a leak is not the program's mistake.
 bool gives_up(EntryPoint entry);
 
 /// "INVALID_VALUE, OUT_OF_MEMORY", for messages.

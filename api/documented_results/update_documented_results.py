@@ -11,7 +11,7 @@ import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# What the description of a function names, and its list does not.
+# Codes that a function's description names, but not its list.
 BESIDE = {"cuLogicalEndpointAddDevice": ["INVALID_DEVICE"], "cuMemPoolImportFromShareableHandle": ["NOT_PERMITTED"]}
 ENTRIES = os.path.join(HERE, "..", "entry_points.def")
 
@@ -42,7 +42,7 @@ def main():
         "// clang-format off",
     ]
     for name in names:
-        # A later ABI of a function stands in the header under its plain name.
+        # The header documents a later ABI of a function under the function's plain name.
         codes = known.get("cu" + name) or known.get("cu" + re.sub(r"(_v\d+|WithFlags)$", "", name))
         if codes:
             codes += [code for code in BESIDE.get("cu" + name, []) if code not in codes]

@@ -14,7 +14,7 @@ namespace cuvmm {
 namespace {
 constexpr std::size_t kEntryCount = static_cast<std::size_t>(EntryPoint::kCount);
 
-// The newest ABI with the legacy stream: what <cuda.h>'s #define of the plain name expands to.
+// The newest ABI with the legacy stream, to which <cuda.h>'s #define of the plain name expands.
 constexpr std::array<Symbol, kEntryCount> primary_symbols() {
   std::array<Symbol, kEntryCount> primary{};
   std::array<int, kEntryCount> version{};
@@ -31,10 +31,11 @@ constexpr std::array<Symbol, kEntryCount> primary_symbols() {
   return primary;
 }
 
-// The C calling convention lets a function ignore arguments it was passed.
+// May stand for any function, because the C calling convention lets a function ignore its
+// arguments.
 CUresult not_supported() { return CUDA_ERROR_NOT_SUPPORTED; }
 
-// A driver's function, behind one of ours that keeps managed memory from it.
+// The driver's own function, behind one of the functions below, which refuse managed memory.
 template <class CallStruct>
 typename CallStruct::Function unguarded = nullptr;
 
@@ -62,7 +63,7 @@ void guard(Driver& driver, typename CallStruct::Function instead) {
   if (unguarded<CallStruct>) driver.set(symbol, reinterpret_cast<Driver::AnyFunction>(instead));
 }
 
-// On some machines managed memory of ours is not to be made.
+// cuvmm must not make managed memory on a real driver: on some machines that does harm.
 void keep_managed_away(Driver& driver) {
   guard<calls::MemPoolCreate>(driver, &pool_create);
   guard<calls::MemGetDefaultMemPool>(driver, &default_pool);
@@ -84,8 +85,8 @@ std::string resolved_path(void* library, const std::string& fallback) {
 }  // namespace
 
 Symbol Driver::primary_symbol(EntryPoint entry) {
-  // A constant: one that is made at the first call stays half made in a child that is forked
-  // meanwhile, which then waits for it for ever.
+  // A constant, because a local variable that a thread initialises while another thread forks stays
+  // half made in the child, and the child then waits for it for ever.
   static constexpr std::array<Symbol, kEntryCount> kPrimary = primary_symbols();
   return kPrimary[static_cast<std::size_t>(entry)];
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libcuda as a table of function pointers: loaded from a file, or filled by a mock.
+// A libcuda as a table of function pointers. load_driver() fills it from a file, or a mock fills
+// it.
 #pragma once
 
 #include <array>
@@ -27,8 +28,8 @@ struct EntryCall;
 template <EntryPoint entry>
 using CallOf = typename detail::EntryCall<entry>::type;
 
-/// Function pointers of one libcuda, by symbol. A null entry means this driver does not export it.
-/// Copyable, no ownership: whoever loaded the library keeps it loaded.
+/// Function pointers of one libcuda, by symbol. A null entry means that this driver does not export
+/// the symbol. Copyable, without ownership: the code that loaded the library keeps it loaded.
 class Driver {
  public:
   using AnyFunction = void (*)();
@@ -45,7 +46,8 @@ class Driver {
         get(primary_symbol(CallStruct::kEntryPoint)));
   }
 
-  /// Performs the call through the primary symbol; CUDA_ERROR_NOT_FOUND when the driver lacks it.
+  /// Performs the call through the primary symbol. CUDA_ERROR_NOT_FOUND if the driver lacks the
+  /// symbol.
   template <class CallStruct>
   CUresult operator()(const CallStruct& call) const {
     auto fn = function<CallStruct>();
@@ -60,25 +62,27 @@ class Driver {
   std::array<AnyFunction, static_cast<std::size_t>(Symbol::kCount)> table_{};
 };
 
-/// Outcome of load_driver: `error` is empty on success.
+/// The result of load_driver: `error` is empty on success.
 struct LoadedDriver {
   Driver driver;
   void* library = nullptr;  ///< dlopen handle; never closed (libcuda does not support unloading)
   std::string path;         ///< as the loader resolved it
-  bool multicast = false;   ///< what can make or use a multicast team reaches it
+  bool multicast = false;   ///< functions that can make or use a multicast team reach the driver
   bool emulated = false;    ///< it is cuvmm's emulator (it exports cuvmmEmulatorVersion)
-  std::string error;        ///< the loader's sentence, when it could not be loaded
+  std::string error;        ///< the loader's message, if the library could not be loaded
 };
 
 /// Opens the libcuda at `path` (a file, or "libcuda.so.1" for the loader's search order) and fills
-/// the table by dlsym. Symbols the library lacks stay null.
-/// What can make or use a multicast team (api/multicast.h) answers CUDA_ERROR_NOT_SUPPORTED unless
-/// `allow_multicast`, on a driver that is neither our emulator nor our shim, which decides for
-/// itself: it can put GPUs that others share out of service. There, what makes managed memory or a
-/// pool of it answers the same.
+/// the table by dlsym. Symbols that the library lacks stay null.
+///
+/// Functions that can make or use a multicast team (api/multicast.h) answer
+/// CUDA_ERROR_NOT_SUPPORTED unless `allow_multicast`, because they can put GPUs that others share
+/// out of service. Calls that make managed memory, or a pool of it, then answer the same. Neither
+/// holds for cuvmm's emulator, nor for cuvmm's shim, which decides for itself.
 LoadedDriver load_driver(const std::string& path, bool allow_multicast = false);
 
-/// "CUDA_ERROR_INVALID_VALUE" without asking a driver; "CUresult(1234)" for a code we do not know.
+/// "CUDA_ERROR_INVALID_VALUE" without a question to the driver; "CUresult(1234)" for an unknown
+/// code.
 std::string result_name(CUresult result);
 
 /// The code for a name, with or without "CUDA_"; nothing when unknown.

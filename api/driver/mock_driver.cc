@@ -8,8 +8,8 @@ namespace cuvmm {
 
 MockDriver* MockDriver::current_ = nullptr;
 
-// What MOCK_METHOD would write, with the MockDriver as the owner: NiceMock and StrictMock know its
-// address.
+// The members that MOCK_METHOD would write. Their owner is the MockDriver, because NiceMock and
+// StrictMock know its address.
 struct MockDriver::Methods {
 #define CUVMM_ENTRY(Name, area, ...) ::testing::FunctionMocker<MockDriver::Name##Type> Name;
 #define CUVMM_BASE(Name, ...) CUVMM_ENTRY(Name, base)
@@ -19,7 +19,7 @@ struct MockDriver::Methods {
 #define CUVMM_MOCK_MATCHER(kind, type, name) , const ::testing::Matcher<type>& name
 #define CUVMM_MOCK_NAME(kind, type, name) , name
 #define CUVMM_MOCK_ANY(kind, type, name) , ::testing::A<type>()
-// Drops the leading void that absorbs a comma, and parenthesises.
+// Drops the leading void, which absorbs a comma, and adds parentheses.
 #define CUVMM_MOCK_LIST(...) CUVMM_MOCK_LIST_OF(__VA_ARGS__)
 #define CUVMM_MOCK_LIST_OF(first, ...) (__VA_ARGS__)
 #define CUVMM_ENTRY(Name, area, ...)                                                               \
@@ -35,8 +35,8 @@ struct MockDriver::Methods {
 #define CUVMM_BASE(Name, ...) CUVMM_ENTRY(Name, base __VA_OPT__(, ) __VA_ARGS__)
 #include "api/entry_points.def"
 
-// A static function per entry point with the C signature; the address of a template member of the
-// mock method deduces the parameters.
+// One static function per entry point, with the C signature. The compiler deduces the parameters
+// from the address of the mock method.
 struct MockTrampolines {
 #define CUVMM_ENTRY(Name, area, ...)                                 \
   template <class... Args>                                           \
@@ -56,7 +56,7 @@ struct MockTrampolines {
 };
 
 MockDriver::MockDriver() : methods_(std::make_unique<Methods>()) {
-  if (current_) std::abort();  // two at a time would answer each other's calls
+  if (current_) std::abort();  // two mocks would answer each other's calls
   current_ = this;
   for (const SymbolInfo& info : symbols()) {
     if (info.entry != EntryPoint::kCount) driver_.set(info.symbol, trampoline(info.entry));

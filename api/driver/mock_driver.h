@@ -5,11 +5,12 @@
 //   EXPECT_CALL(mock, MemRelease(7)).WillOnce(Return(CUDA_SUCCESS));
 //   mock.driver()(calls::MemRelease{.handle = 7});
 //
-// Methods carry no "cu", as in entry_points.def. Every symbol of an entry point leads to its one
-// method, so a per-thread variant is seen too. One MockDriver may live at a time.
+// Methods have no "cu" in front, as in entry_points.def. Every symbol of an entry point leads to
+// one method, so the mock also sees calls of a per-thread variant. Only one MockDriver may live at
+// a time.
 //
-// A mocker per entry point takes long to compile. They are in mock_driver.cc, compiled once; here
-// are only their declarations, and a test pays for those that it names.
+// The mock methods take long to compile. mock_driver.cc defines them, so that they are compiled
+// once; a test that includes this header only pays for the methods that it names.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -30,10 +31,10 @@ class MockDriver {
 
   /// The table whose functions call this mock's methods.
   const Driver& driver() const { return driver_; }
-  /// The function that a symbol's dlsym would give.
+  /// The function that dlsym() would give for a symbol of the entry point.
   static Driver::AnyFunction trampoline(EntryPoint entry);
 
-// What EXPECT_CALL and ON_CALL ask for: with a matcher for each argument, and without any.
+// EXPECT_CALL and ON_CALL need two forms: with a matcher for each argument, and without any.
 #define CUVMM_MOCK_TYPE(kind, type, name) , type
 #define CUVMM_MOCK_MATCHER(kind, type, name) , const ::testing::Matcher<type>& name
 #define CUVMM_ENTRY(Name, area, ...)                                                              \
@@ -43,7 +44,7 @@ class MockDriver {
   ::testing::MockSpec<Name##Type> gmock_##Name(const ::testing::internal::WithoutMatchers&,       \
                                                std::nullptr_t);
 #define CUVMM_BASE(Name, ...) CUVMM_ENTRY(Name, base __VA_OPT__(, ) __VA_ARGS__)
-// Drops the leading void that absorbs a comma, and parenthesises.
+// Drops the leading void, which absorbs a comma, and adds parentheses.
 #define CUVMM_MOCK_LIST(...) CUVMM_MOCK_LIST_OF(__VA_ARGS__)
 #define CUVMM_MOCK_LIST_OF(first, ...) (__VA_ARGS__)
 #include "api/entry_points.def"

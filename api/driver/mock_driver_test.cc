@@ -26,7 +26,8 @@ TEST(MockDriver, EverySymbolOfAnEntryPointLeadsToItsMethod) {
     auto fn = reinterpret_cast<calls::MemsetD8::Function>(mock.driver().get(symbol));
     EXPECT_EQ(fn(0x1000, 7, 16), CUDA_SUCCESS);
   }
-  // The 32-bit ABI of before CUDA 3.2 is no entry point: a mock of it would be called wrongly.
+  // The 32-bit ABI from before CUDA 3.2 is no entry point: callers would pass a mock the wrong
+  // arguments.
   EXPECT_EQ(mock.driver().get(Symbol::k_cuMemsetD8), nullptr);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of result codes, as numbers: a code that the included cuda.h is too old for has one
+// The names of result codes, by number, so that codes that the included cuda.h lacks have names,
 // too.
 #include <algorithm>
 #include <iterator>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What copies with attributes, batches of them, decompression, stream memory operations and tensor
-// maps take, and what the headers at hand may lack of it. A type stands here under NVIDIA's name,
-// in our words; a value that only newer headers have is a constant of ours. copies_test.cc holds
-// both to the same numbers.
+// Types and values for copies with attributes, batches of them, decompression, stream memory
+// operations and tensor maps, for headers that lack them. A type has NVIDIA's name, and a
+// description of ours; a value that only newer headers have is a constant of ours. copies_test.cc
+// compares both with the headers that have them.
 #pragma once
 
 #include <cuda.h>
@@ -77,8 +77,8 @@ enum CUmemDecompressAlgorithm {
 
 struct CUmemDecompressParams {
   std::size_t srcNumBytes;
-  std::size_t dstNumBytes;  ///< what will be written, or 0
-  cuuint32_t* dstActBytes;  ///< in device memory: what was written
+  std::size_t dstNumBytes;  ///< bytes that the operation will write, or 0
+  cuuint32_t* dstActBytes;  ///< in device memory: bytes that it wrote
   const void* src;
   void* dst;
   CUmemDecompressAlgorithm algo;
@@ -93,16 +93,16 @@ enum CUtensorMapIm2ColWideMode {
 
 namespace cuvmm {
 
-/// Usage bit of cuMemCreate, since 12.8: memory for the engine that unpacks.
+/// Usage bit of cuMemCreate, since 12.8: memory for the decompression engine.
 inline constexpr unsigned kUsageDecompress = 2;
-/// The same of cuMemPoolCreate.
+/// The same bit of cuMemPoolCreate.
 inline constexpr unsigned kPoolUsageDecompress = 2;
 
-/// A stream memory operation since 13.1: a word is combined with a value.
-/// A number, because no value of the older enum is so large.
+/// A stream memory operation since 13.1, which combines a word with a value. A plain number,
+/// because no value of the older enum is so large.
 inline constexpr int kStreamMemOpAtomicReduction = 8;
 
-/// Its parameters, as they lie in CUstreamBatchMemOpParams.
+/// The parameters of that operation, as they lie in CUstreamBatchMemOpParams.
 struct StreamAtomicReduction {
   int operation;
   unsigned int flags;
@@ -118,7 +118,7 @@ inline constexpr unsigned kReductionOr = 6;
 inline constexpr unsigned kReduction32 = 14;
 inline constexpr unsigned kReduction64 = 22;
 
-/// The reduction that an operation of that type is.
+/// The parameters of an operation of that type.
 inline const StreamAtomicReduction& reduction_of(const CUstreamBatchMemOpParams& operation) {
   return reinterpret_cast<const StreamAtomicReduction&>(operation);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our declarations, where the headers lack them, and NVIDIA's are the same bytes.
+// Our declarations for headers that lack them must have the same bytes as NVIDIA's.
 #include "api/newer/copies.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Logical endpoints (CUDA 13.3), cliques of a fabric (13.4) and fabric copies (13.5), for headers
-// that lack them. What is declared here has NVIDIA's names and its layout; endpoint_test.cc holds
-// both to the same numbers.
+// that lack them. The declarations have NVIDIA's names and layout; endpoint_test.cc compares both.
 #pragma once
 
 #include <cuda.h>
@@ -87,7 +86,7 @@ namespace cuvmm {
 /// CUDA_ERROR_MULTICAST_RESOURCE_FULL, CUDA 13.4.
 inline constexpr auto kErrorMulticastResourceFull = static_cast<CUresult>(47);
 
-// Device attributes by number: no older header has them.
+// Device attributes by number, because no older header has them.
 inline constexpr int kAttributeDmaBufMmap = 152;              ///< CUDA 13.3
 inline constexpr int kAttributeEndpointUnicast = 153;         ///< CUDA 13.3
 inline constexpr int kAttributeEndpointMulticast = 154;       ///< CUDA 13.3

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of what CUDA 13.3 to 13.5 added: of our declarations where the headers are older, and
-// of NVIDIA's where they are not.
+// The layout of the types that CUDA 13.3 to 13.5 added: of our declarations if the headers are
+// older, else of NVIDIA's.
 #include "api/newer/endpoint.h"
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What newer CUDA versions added for pools and for memory in locality domains, for the headers that
-// lack it.
+// Types and values for pools and for memory in locality domains that newer CUDA versions added, for
+// headers that lack them.
 #pragma once
 
 #include <cuda.h>
@@ -15,9 +15,9 @@ inline constexpr auto kManagedMemory = static_cast<CUmemAllocationType>(2);  ///
 inline constexpr unsigned kUsageTilePool = 1;
 inline constexpr unsigned kUsageHwDecompress = 2;    ///< CUDA 12.8
 inline constexpr unsigned kUsageRdmaOverPcie = 4;    ///< CUDA 13.4; not of pools
-inline constexpr unsigned long long kRangePcie = 1;  ///< CUDA 12.8: a dma-buf that goes by PCIe
+inline constexpr unsigned long long kRangePcie = 1;  ///< CUDA 12.8: a dma-buf by way of PCIe
 
-/// Attributes of a pool since CUDA 13.2, and the last since 13.4.
+/// Attributes of a pool since CUDA 13.2; the last one since 13.4.
 inline constexpr auto kPoolAttributeAllocationType = static_cast<CUmemPool_attribute>(9);
 inline constexpr auto kPoolAttributeHandleTypes = static_cast<CUmemPool_attribute>(10);
 inline constexpr auto kPoolAttributeLocationId = static_cast<CUmemPool_attribute>(11);
@@ -34,7 +34,7 @@ inline constexpr auto kDeviceLocalizedRdma = static_cast<CUdevice_attribute>(161
 
 inline constexpr auto kPointerLocalityDomain = static_cast<CUpointer_attribute>(22);  ///< 13.4
 
-/// Bytes of a pool attribute's value; 0 of an attribute that no CUDA version has.
+/// Bytes of a pool attribute's value; 0 for an attribute that no CUDA version has.
 inline std::size_t pool_attribute_bytes(CUmemPool_attribute attribute) {
   switch (static_cast<int>(attribute)) {
     case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
@@ -49,7 +49,7 @@ inline std::size_t pool_attribute_bytes(CUmemPool_attribute attribute) {
   }
 }
 
-/// What CUmemPoolProps holds behind maxSize, whatever the headers call it.
+/// The fields of CUmemPoolProps behind maxSize, whatever names the headers give them.
 struct PoolPropsTail {
   unsigned short usage;                ///< CUDA 12.6; reserved before
   unsigned char gpuDirectRDMACapable;  ///< CUDA 13.4; reserved before

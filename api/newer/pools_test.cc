@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What api/newer/pools.h and api/location.h say by numbers, held to the headers that have the
-// names.
+// Compares the numbers in api/newer/pools.h and api/location.h with the headers that have names for
+// them.
 #include "api/newer/pools.h"
 
 #include <gtest/gtest.h>

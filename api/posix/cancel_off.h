@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// No thread is cancelled inside our code: pthread_cancel unwinds the stack, and would stop at our
-// noexcept functions, which ends the program.
+// Keeps pthread_cancel out of cuvmm's code. pthread_cancel unwinds the stack, and the first
+// noexcept function on the stack would then end the program.
 #pragma once
 
 #include <pthread.h>
 
 namespace cuvmm {
 
-/// Holds back a pthread_cancel of the calling thread for its scope; it acts at the program's next
-/// cancellation point. For slow paths, which open files or ask the driver. Asynchronous
-/// cancellation (PTHREAD_CANCEL_ASYNCHRONOUS) may come before the first line of the scope.
+/// Delays a pthread_cancel of the calling thread while this object lives; the cancel then acts at
+/// the program's next cancellation point. For slow code, which opens files or asks the driver.
+/// Asynchronous cancellation (PTHREAD_CANCEL_ASYNCHRONOUS) may act before the first line of the
+/// scope.
 class CancelOff {
  public:
   CancelOff() noexcept { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }

@@ -30,7 +30,7 @@ Guarded* find(const void* begin) {
 }
 
 void on_bus_error(int signal, siginfo_t* info, void*) {
-  // The access comes again, and ends the process.
+  // The thread repeats the access, which now ends the process.
   if (!replace_lost_pages(info->si_addr)) ::signal(signal, SIG_DFL);
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kBytes = 16 * 4096;
 
-// A file of one byte value, mapped, without a name.
+// A mapped file without a name, all of whose bytes have one value.
 class Mapped {
  public:
   Mapped() : fd_(::memfd_create("lost-pages", MFD_CLOEXEC)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A descriptor goes to another process beside bytes, by SCM_RIGHTS.
+// Sends a descriptor to another process together with bytes, by SCM_RIGHTS.
 #pragma once
 
 #include <sys/types.h>
@@ -9,12 +9,11 @@
 
 namespace cuvmm {
 
-/// sendmsg() on a connected socket, with `fd` unless that is -1. Goes on after signals, and raises
-/// no SIGPIPE.
+/// sendmsg() on a connected socket, with `fd` unless that is -1. Repeats the call after a signal,
+/// and raises no SIGPIPE.
 ssize_t send_with_descriptor(int socket, std::span<iovec> parts, int fd);
 
-/// recvmsg() that goes on after signals. `fd` becomes the descriptor that came, close-on-exec, or
-/// -1.
+/// recvmsg(), repeated after a signal. `fd` becomes the received descriptor, close-on-exec, or -1.
 ssize_t receive_with_descriptor(int socket, std::span<iovec> parts, int& fd);
 
 }  // namespace cuvmm

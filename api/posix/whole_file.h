@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All bytes of a file. A header alone, because the preloaded objects read no files this way.
+// All bytes of a file. This is a header only, because the preloaded objects read no files this way.
 #pragma once
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@ namespace cuvmm {
 
 struct WholeFile {
   std::string text;
-  std::string error;  ///< "" or, in the system's words, why it cannot be read: "Is a directory"
+  std::string error;  ///< "" or the system's reason why it cannot be read: "Is a directory"
 };
 
 inline WholeFile whole_file(const std::string& path) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that runs one thing at a time while its caller waits: so there is one order of events.
+// A thread that does one piece of work at a time while its caller waits, so that events have one
+// order.
 #pragma once
 
 #include <functional>
@@ -12,8 +13,9 @@ class Worker {
  public:
   enum class Place {
     kAnywhere,
-    /// On the core of its caller: only one of the two has anything to do, and to wake a thread on
-    /// another core takes longer than most calls. Threads that the work starts inherit it.
+    /// On the core of its caller. Only one of the two threads has anything to do, and waking a
+    /// thread on another core takes longer than most calls. Threads that the work starts inherit
+    /// the core.
     kBesideCaller,
   };
   explicit Worker(Place place = Place::kAnywhere);
@@ -25,9 +27,9 @@ class Worker {
   void run(const std::function<void()>& work);
 
  private:
-  // Not a condition variable: its mutex would wake each of the two twice.
+  // Semaphores, because the mutex of a condition variable would wake each of the two threads twice.
   std::binary_semaphore asked_{0}, done_{0};
-  const std::function<void()>* work_ = nullptr;  ///< null: the end
+  const std::function<void()>* work_ = nullptr;  ///< null: the thread ends
   const Place place_;
   int core_ = -1;
   std::thread thread_;

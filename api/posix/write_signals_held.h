@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A write of ours must not end the program that we are in.
+// Keeps a write of cuvmm from ending the program that cuvmm is loaded into.
 #pragma once
 
 #include <signal.h>
@@ -13,9 +13,9 @@
 
 namespace cuvmm {
 
-/// Holds SIGPIPE (nobody reads) and SIGXFSZ (RLIMIT_FSIZE) back from the calling thread for its
-/// scope, and takes away one that a write in it raised. One that was pending before is the
-/// program's and stays. Async-signal-safe, and no cancellation point.
+/// Blocks SIGPIPE (the pipe has no reader) and SIGXFSZ (RLIMIT_FSIZE) for the calling thread while
+/// this object lives, and removes such a signal that a write in between raised. A signal that was
+/// pending before belongs to the program and stays. Async-signal-safe, and no cancellation point.
 class WriteSignalsHeld {
  public:
   WriteSignalsHeld() noexcept {
@@ -32,7 +32,7 @@ class WriteSignalsHeld {
   WriteSignalsHeld(const WriteSignalsHeld&) = delete;
   WriteSignalsHeld& operator=(const WriteSignalsHeld&) = delete;
   ~WriteSignalsHeld() {
-    // The system call itself: the C library's function is a cancellation point.
+    // The system call itself, because the C library's function is a cancellation point.
     const timespec now{};
     while (::syscall(SYS_rt_sigtimedwait, &ours_, nullptr, &now, kKernelSetSize) > 0 ||
            errno == EINTR) {

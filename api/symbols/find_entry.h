@@ -9,7 +9,7 @@
 
 namespace cuvmm {
 
-/// kMemMap for "cuMemMap"; nothing for what is no function of entry_points.def.
+/// kMemMap for "cuMemMap"; nothing for a name that is no function of entry_points.def.
 inline std::optional<EntryPoint> find_entry(std::string_view function) {
   for (int i = 0; i < static_cast<int>(EntryPoint::kCount); ++i) {
     if (function == name(static_cast<EntryPoint>(i))) return static_cast<EntryPoint>(i);

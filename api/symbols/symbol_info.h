@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a symbol of api/entry_points.def is.
+// The description of a symbol of api/entry_points.def.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 
 namespace cuvmm {
 
-/// One CUVMM_SYMBOL line whose ABI is one of ours, in the order of entry_points.def.
+/// One enumerator per CUVMM_SYMBOL line, in the order of entry_points.def.
 enum class Symbol : std::uint16_t {
 #define CUVMM_SYMBOL(Name, symbol, query, version, flags) k_##symbol,
 #include "api/entry_points.def"
   kCount
 };
 
-/// What one (query, version, flags) triple of cuGetProcAddress stands for.
+/// The meaning of one (query, version, flags) triple of cuGetProcAddress.
 struct SymbolInfo {
   Symbol symbol;
   const char* name;   ///< exported name, e.g. "cuMemcpyHtoD_v2_ptds"
   const char* query;  ///< name to ask cuGetProcAddress for, e.g. "cuMemcpyHtoD"
   int version;        ///< CUDA version that introduced this ABI, e.g. 3020
   unsigned flags;     ///< 0, or 2 for the per-thread default stream
-  EntryPoint entry;   ///< EntryPoint::kCount when the ABI is not one of our entry points
+  EntryPoint entry;   ///< EntryPoint::kCount if the ABI belongs to no entry point
 };
 
 }  // namespace cuvmm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The symbols of api/entry_points.def as a constant. Everybody else asks symbols().
+// The symbols of api/entry_points.def as a constant. Other code asks symbols().
 #pragma once
 
 #include "api/symbols/symbol_info.h"
@@ -7,7 +7,7 @@
 namespace cuvmm {
 
 namespace detail {
-// `Other` in entry_points.def: a known ABI that is not an entry point's.
+// `Other` in entry_points.def: a known ABI that belongs to no entry point.
 inline constexpr EntryPoint entry_of_kOther = EntryPoint::kCount;
 #define CUVMM_ENTRY(Name, area, ...) \
   inline constexpr EntryPoint entry_of_k##Name = EntryPoint::k##Name;

@@ -34,8 +34,8 @@ constexpr bool is_intercepted(EntryPoint entry) {
   }
 }
 
-// Whether the table has the triple, and with the ABI of this type. `Other` is another ABI than that
-// of what is intercepted under the name.
+// Whether the table has the triple, with the ABI of this type. `Other` stands for an ABI that
+// differs from the intercepted function of that name.
 template <class Function>
 constexpr bool fits(std::string_view query, int version, unsigned flags) {
   for (const SymbolInfo& info : kSymbolTable) {
@@ -64,8 +64,8 @@ std::optional<Symbol> resolve(std::string_view query, int version, std::uint64_t
   if (version > kNewestKnownVersion) return std::nullopt;
   constexpr unsigned kPerThread = 2;
   const SymbolInfo* best = nullptr;
-  // A driver hands out the newest ABI that is not newer than asked; the per-thread variant wins
-  // where it is asked for and exists.
+  // A driver hands out the newest ABI that is not newer than the version asked for. If the caller
+  // asks for the per-thread variant and it exists, the driver hands that out.
   for (const SymbolInfo& info : kSymbolTable) {
     if (info.version > version || query != info.query) continue;
     if (info.flags == kPerThread && !(flags & kPerThread)) continue;

@@ -13,7 +13,7 @@
 namespace cuvmm {
 namespace {
 
-// Every symbol that a libcuda is known to export, up to the newest CUDA.
+// Every symbol that a libcuda exports, up to the newest CUDA.
 std::set<std::string> driver_symbols() {
   std::ifstream file(CUVMM_DRIVER_SYMBOLS);
   std::set<std::string> out;
@@ -33,7 +33,7 @@ TEST(Multicast, EveryMarkNamesAFunctionOfTheDriver) {
   EXPECT_GE(marks, 8);
 }
 
-// The mark, and nothing else, tells the functions that are known.
+// For functions of entry_points.def, the mark alone decides.
 TEST(Multicast, TheGateIsWiderThanTheNamesItWasMadeFor) {
   for (const std::string& symbol : driver_symbols()) {
     const bool wanted = symbol.starts_with("cuMulticast") ||
@@ -69,7 +69,8 @@ TEST(Multicast, CallTypeAndNameAgree) {
   }
 }
 
-// One line of emulator/entry/proc_addresses.txt: what a driver hands out, in any CUDA up to 13.5.
+// One line of emulator/entry/proc_addresses.txt: a symbol that a driver of some CUDA up to 13.5
+// hands out.
 struct Triple {
   std::string symbol, query;
   int version = 0;
@@ -128,7 +129,8 @@ TEST(Triples, OfOurFunctionsAreAllInTheTable) {
   EXPECT_EQ(ours, static_cast<int>(symbols().size()));
 }
 
-// The second ABI of the binds came without a #define, under the name of the first.
+// The second ABI of the binds has no #define; cuGetProcAddress knows it under the name of the
+// first.
 TEST(Triples, AnEntryPointIsAskedForByTheNameThatDriversKnow) {
   EXPECT_EQ(resolve("cuMulticastBindMem", 13000, 0), Symbol::k_cuMulticastBindMem);
   EXPECT_EQ(resolve("cuMulticastBindMem", 13010, 0), Symbol::k_cuMulticastBindMem_v2);

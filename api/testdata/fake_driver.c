@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libcuda that is neither our emulator nor our shim: everything it has succeeds. It counts the
-// calls that can make or use a multicast team, and with FOREIGN_DRIVER_LOG=FILE names each in it.
+// A libcuda that is neither cuvmm's emulator nor cuvmm's shim: all its functions succeed. It counts
+// the calls that can make or use a multicast team. With FOREIGN_DRIVER_LOG=FILE it writes the name
+// of each of these calls to FILE.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,15 +21,14 @@ static int multicast(const char* name) {
   return 0;
 }
 
-// Under their symbols: the C names of these functions would need their parameters, which do not
-// matter here, because the C calling convention lets a function ignore them.
+// Declared under their symbols, because the C names of these functions would need their parameters.
+// The parameters do not matter here: the C calling convention lets a function ignore them.
 #define CUVMM_MULTICAST(Name)                   \
   int foreign_##Name(void) __asm__("cu" #Name); \
   int foreign_##Name(void) { return multicast("cu" #Name); }
 #include "api/entry_points.def"
 
-// What a later CUDA may have.
-// The other name of a marked function.
+// Another name of a marked function, and a function that a later CUDA may have.
 int cuFabricCpyBatchAsync_ptsz(void) { return multicast("cuFabricCpyBatchAsync_ptsz"); }
 int cuMulticastOfTomorrow(void) { return multicast("cuMulticastOfTomorrow"); }
 
@@ -46,7 +46,7 @@ int cuDeviceGetName(char* name, int size, int device) {
 }
 int cuMemRelease(unsigned long long handle) { return (int)(handle & 0); }
 
-// What can make managed memory.
+// Functions that can make managed memory.
 int pool_calls = 0;
 int cuMemPoolCreate(void) { return 0 * ++pool_calls; }
 int cuMemGetDefaultMemPool(void) { return 0 * ++pool_calls; }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program can tell cuvmm, and ask it, while it runs under the shim (docs/testing/README.md).
+ * Functions by which a program talks to cuvmm while it runs under the shim
+ * (docs/testing/README.md).
  *
- * There is no library to link. Each function looks for the shim in its own process; without it, it
- * does nothing and returns 0. C89 and newer, and C++. Thread-safe, but not for signal handlers.
- * errno stays as it was.
+ * There is no library to link. Each function looks for the shim in its own process; without the
+ * shim, the function does nothing and returns 0. C89 and newer, and C++. Thread-safe, but not for
+ * signal handlers. errno stays as it was.
  *
- * What is told holds for the whole process, all its threads, and for children of fork. A negative
+ * A setting holds for the whole process, all its threads, and for children of fork. A negative
  * result is one of the CUVMM_ERROR_ codes below.
  */
 #ifndef CUVMM_CUVMM_H_
@@ -22,28 +23,26 @@ extern "C" {
 
 #define CUVMM_ERROR_ARGUMENT (-1L) /* an argument is NULL, empty, negative or an unknown flag */
 #define CUVMM_ERROR_RULE (-2L)     /* no rule has this id, or an id that matches this pattern */
-#define CUVMM_ERROR_TOKEN (-3L)    /* not open: never opened, or closed already */
+#define CUVMM_ERROR_TOKEN (-3L)    /* nothing open has this token: never opened, or closed */
 #define CUVMM_ERROR_FAILED (-4L)   /* out of memory, or the shim is off in this process */
 
 /* Flags of cuvmm_scope_open. */
-#define CUVMM_SCOPE_KEEPS                                                                        \
-  1u                         /* what is made in it may outlive a mark: cuvmm_leaks leaves it out \
-                              */
-#define CUVMM_SCOPE_QUIET 2u /* findings are not printed on stderr: the caller shows them */
+#define CUVMM_SCOPE_KEEPS 1u /* objects made in the scope may stay: cuvmm_leaks leaves them out */
+#define CUVMM_SCOPE_QUIET 2u /* the caller shows the findings: the shim prints none on stderr */
 
 /* Flags of cuvmm_leaks. */
-#define CUVMM_LEAKS_ALIVE 1u /* also what is still in use: all memory and reservations */
-#define CUVMM_LEAKS_PEEK 2u  /* only count: they do not become findings yet */
-#define CUVMM_LEAKS_KEPT 4u  /* also what was made in scopes that keep */
+#define CUVMM_LEAKS_ALIVE 1u /* also objects still in use: all memory and reservations */
+#define CUVMM_LEAKS_PEEK 2u  /* only count the leaks: they do not become findings yet */
+#define CUVMM_LEAKS_KEPT 4u  /* also objects made in scopes with CUVMM_SCOPE_KEEPS */
 
 /* Flags of cuvmm_fork_point. */
 #define CUVMM_FORK_THREADS 1u /* the process may be forked although other threads would be lost */
 
-/* How many occurrences cuvmm_expect takes: any number, but at least one is wanted. */
+/* As `count` of cuvmm_expect: any number of occurrences, but at least one. */
 #define CUVMM_ANY_COUNT 0L
 
-/* The table that the shim hands out. Members are only ever added, at the end; `size` says how far
-   it reaches. Use the functions below, which look there. */
+/* The shim's table of functions. New members are only added at its end; `size` says how long the
+   shim's table is. Use the functions below, which check `size`. */
 typedef struct cuvmm_api {
   unsigned version;
   unsigned size; /* bytes */
@@ -65,7 +64,8 @@ typedef struct cuvmm_api {
   long (*fork_point)(unsigned flags);
 } cuvmm_api;
 
-/* What the shim exports: the table of this version, or NULL if it has none. */
+/* The shim exports this function as cuvmmGetApi. It returns the table of this version, or NULL if
+   the shim does not have that version. */
 typedef const cuvmm_api* (*cuvmm_get_api)(unsigned version);
 
 #if defined(__GNUC__)
@@ -74,12 +74,12 @@ typedef const cuvmm_api* (*cuvmm_get_api)(unsigned version);
 #define CUVMM_UNUSED
 #endif
 
-/* dlsym(), under a name of ours, as <dlfcn.h> has what we need behind a feature macro. Weak: where
-   the C library is older than 2.34 and the program does not link libdl, it comes with the shim or
-   not at all. */
+/* dlsym() under another name, because <dlfcn.h> declares RTLD_DEFAULT only under a feature macro.
+   Weak, because the symbol may be missing: if the C library is older than 2.34 and the program does
+   not link libdl, only the shim brings it. */
 extern void* cuvmm_dlsym_(void* handle, const char* name) __asm__("dlsym") __attribute__((weak));
 
-/* The shim's table, or one without functions. */
+/* The shim's table, or a table without functions. */
 static CUVMM_UNUSED const cuvmm_api* cuvmm_table_(void) {
   static const cuvmm_api none = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   static const cuvmm_api* known = 0;
@@ -99,25 +99,27 @@ static CUVMM_UNUSED const cuvmm_api* cuvmm_table_(void) {
 #define CUVMM_HAS_(table, member) \
   (offsetof(cuvmm_api, member) + sizeof((table)->member) <= (table)->size && (table)->member)
 
-/* 1 where the shim is in this process and speaks this version; else 0. */
+/* 1 if the shim is in this process and has this version of the table; else 0. */
 static CUVMM_UNUSED int cuvmm_active(void) { return cuvmm_table_()->size != 0; }
 
-/* Findings and leaks name what lies in [address, address + size) so. An empty name, or NULL, takes
-   the names there away. It holds until the reservation or the memory that the address is in ends.
-   Memory of cuMemCreate that is mapped there now gets the name as well. */
+/* Gives the memory in [address, address + size) a name, which findings and leaks then use. `size`
+   is in bytes. An empty name, or NULL, removes the names there. The name holds until the
+   reservation or the memory at the address ends. Memory of cuMemCreate that is mapped there now
+   gets the name as well. */
 static CUVMM_UNUSED long cuvmm_name_range(const void* address, size_t size, const char* name) {
   const cuvmm_api* const table = cuvmm_table_();
   return CUVMM_HAS_(table, name_range) ? table->name_range(address, size, name) : 0;
 }
 
-/* The same for memory of cuMemCreate, by its handle, mapped or not. */
+/* The same for memory of cuMemCreate, by its handle, whether or not it is mapped. */
 static CUVMM_UNUSED long cuvmm_name_handle(unsigned long handle, const char* name) {
   const cuvmm_api* const table = cuvmm_table_();
   return CUVMM_HAS_(table, name_handle) ? table->name_handle(handle, name) : 0;
 }
 
-/* Opens a scope, such as a test. Findings and objects that come until its end carry its name; those
-   of a scope inside of another carry both, as "outer > inner". A token for cuvmm_scope_close. */
+/* Opens a scope, such as a test. Findings and new objects carry the name of the scope until it is
+   closed; in a scope inside of another they carry both names, as "outer > inner". Returns a token
+   for cuvmm_scope_close. */
 static CUVMM_UNUSED long cuvmm_scope_open(const char* name, unsigned flags) {
   const cuvmm_api* const table = cuvmm_table_();
   return CUVMM_HAS_(table, scope_open) ? table->scope_open(name, flags) : 0;
@@ -127,9 +129,10 @@ static CUVMM_UNUSED long cuvmm_scope_close(long scope) {
   return CUVMM_HAS_(table, scope_close) ? table->scope_close(scope) : 0;
 }
 
-/* From here on, `count` occurrences of this rule are expected: they are no findings. More of them
-   are. CUVMM_ANY_COUNT takes all. In the id, * stands for any letters. A token for
-   cuvmm_expect_end, which returns how many did not come (of any: 1 if none did). */
+/* Expects `count` occurrences of the rule with the id `rule` from now on. These are no findings;
+   any more of them are. CUVMM_ANY_COUNT expects any number. In the id, * stands for any letters.
+   Returns a token for cuvmm_expect_end, which returns how many occurrences are missing (for
+   CUVMM_ANY_COUNT: 1 if there was none). */
 static CUVMM_UNUSED long cuvmm_expect(const char* rule, long count) {
   const cuvmm_api* const table = cuvmm_table_();
   return CUVMM_HAS_(table, expect) ? table->expect(rule, count) : 0;
@@ -139,22 +142,24 @@ static CUVMM_UNUSED long cuvmm_expect_end(long expectation) {
   return CUVMM_HAS_(table, expect_end) ? table->expect_end(expectation) : 0;
 }
 
-/* This moment, for the functions below. 0 is the beginning, or the last reset. */
+/* Returns a mark for this moment, for the functions below. The mark 0 stands for the start of the
+   process, or for the last cuvmm_reset. */
 static CUVMM_UNUSED long cuvmm_mark(void) {
   const cuvmm_api* const table = cuvmm_table_();
   return CUVMM_HAS_(table, mark) ? table->mark() : 0;
 }
 
-/* How many findings came since a mark, repeats included: of one rule, or (NULL) all errors,
-   undefined behaviour and leaks. */
+/* Returns the number of findings since a mark, repeats included: of one rule, or (NULL) of all
+   errors, undefined behaviour and leaks. */
 static CUVMM_UNUSED long cuvmm_count(long mark, const char* rule) {
   const cuvmm_api* const table = cuvmm_table_();
   return CUVMM_HAS_(table, count) ? table->count(mark, rule) : 0;
 }
 
-/* The findings since a mark as a JSON array: as in the report (docs/report.md), each with a member
-   "text" for people. As snprintf: writes what fits, always ends it with 0 where size is not 0, and
-   returns the length of the whole. So ask with (mark, NULL, 0) first. */
+/* Writes the findings since a mark as a JSON array: as in the report (docs/report.md), each with a
+   member "text" for people. Works like snprintf: writes at most `size` bytes, always ends them with
+   a 0 byte if `size` is not 0, and returns the length of the whole array. So call it with
+   (mark, NULL, 0) first. */
 static CUVMM_UNUSED long cuvmm_findings(long mark, char* buffer, size_t size) {
   const cuvmm_api* const table = cuvmm_table_();
   if (CUVMM_HAS_(table, findings)) return table->findings(mark, buffer, size);
@@ -166,39 +171,40 @@ static CUVMM_UNUSED long cuvmm_findings(long mark, char* buffer, size_t size) {
   return 2;
 }
 
-/* Looks for leaks among what was made since a mark: what the program has given up and still pins,
-   as at exit (docs/findings.md). They become findings, once each. How many these are. */
+/* Looks for leaks among the objects made since a mark: objects that the program no longer uses and
+   has not ended, as at exit (docs/findings.md). Each leak becomes a finding once. Returns the
+   number of leaks. */
 static CUVMM_UNUSED long cuvmm_leaks(long mark, unsigned flags) {
   const cuvmm_api* const table = cuvmm_table_();
   return CUVMM_HAS_(table, leaks) ? table->leaks(mark, flags) : 0;
 }
 
-/* Closes all scopes, ends all expectations, takes all names away; mark 0 is now. The report at the
-   end of the process still has all findings. */
+/* Closes all scopes, ends all expectations and removes all names; the mark 0 stands for this moment
+   from now on. The report at the end of the process still has all findings. */
 static CUVMM_UNUSED long cuvmm_reset(void) {
   const cuvmm_api* const table = cuvmm_table_();
   return CUVMM_HAS_(table, reset) ? table->reset() : 0;
 }
 
-/* From here on, calls of the driver's functions fail as `spec` says, such as "cuMemCreate@3" or
-   "each@2=OUT_OF_MEMORY" (docs/testing/fail.md); the counts in it begin now. A call that is made to
-   fail is not made. NULL or "": none fails, but calls are counted. In this process alone, not in
-   children of fork. A token for the functions below; CUVMM_ERROR_ARGUMENT where spec is wrong, and
-   stderr says what. */
+/* Makes calls of the driver's functions fail as `spec` says, such as "cuMemCreate@3" or
+   "each@2=OUT_OF_MEMORY" (docs/testing/fail.md). The counts in `spec` begin now. The driver does
+   not get a call that cuvmm makes fail. With NULL or "", no call fails, but calls are counted.
+   Holds in this process only, not in children of fork. Returns a token for the functions below, or
+   CUVMM_ERROR_ARGUMENT if `spec` is wrong; then stderr has the reason. */
 static CUVMM_UNUSED long cuvmm_fail(const char* spec) {
   const cuvmm_api* const table = cuvmm_table_();
   return CUVMM_HAS_(table, fail) ? table->fail(spec) : 0;
 }
 
-/* No more of it. How many calls were made to fail. */
+/* Ends a cuvmm_fail. Returns the number of calls that cuvmm made fail. */
 static CUVMM_UNUSED long cuvmm_fail_end(long token) {
   const cuvmm_api* const table = cuvmm_table_();
   return CUVMM_HAS_(table, fail_end) ? table->fail_end(token) : 0;
 }
 
-/* {"calls":N,"failures":N,"failed":[{"call","number","result"}]}: how many calls came since, of
-   those that can fail and give nothing up, and the first ones that were made to fail. As
-   cuvmm_findings; "" without the shim. */
+/* Writes {"calls":N,"failures":N,"failed":[{"call","number","result"}]}: the number of calls since
+   cuvmm_fail, among those that can fail and give nothing up; the number of calls that cuvmm made
+   fail; and the first of these. Works like cuvmm_findings; writes "" without the shim. */
 static CUVMM_UNUSED long cuvmm_fail_told(long token, char* buffer, size_t size) {
   const cuvmm_api* const table = cuvmm_table_();
   if (CUVMM_HAS_(table, fail_told)) return table->fail_told(token, buffer, size);
@@ -206,12 +212,13 @@ static CUVMM_UNUSED long cuvmm_fail_told(long token, char* buffer, size_t size) 
   return 0;
 }
 
-/* Here the program may be forked. `cuvmm fail --each --fork-server` starts it once and lets each
-   run go on from the first call of this function, or from the first cuInit where that comes
-   earlier. So call it behind what takes long to load and before any use of CUDA, in the main
-   thread. 1 in such a run; else 0. Handlers of pthread_atfork run, but none of Python. Other
-   threads do not survive a fork; a program that has some is started anew for each run, unless the
-   flag says that it can do without them. */
+/* Marks a place where cuvmm may fork the program. `cuvmm fail --each --fork-server` starts the
+   program once, and each run continues from the first call of this function, or from the first
+   cuInit if that comes earlier. So call the function in the main thread, after everything that
+   takes long to load and before any use of CUDA. Returns 1 in such a run, else 0. Handlers of
+   pthread_atfork run, but Python's do not. Other threads do not survive a fork, so cuvmm starts a
+   program with other threads anew for each run, unless the flag CUVMM_FORK_THREADS says that the
+   program can do without them. */
 static CUVMM_UNUSED long cuvmm_fork_point(unsigned flags) {
   const cuvmm_api* const table = cuvmm_table_();
   return CUVMM_HAS_(table, fork_point) ? table->fork_point(flags) : 0;

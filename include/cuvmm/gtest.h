@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// GoogleTest under cuvmm: findings and leaks fail the test that made them (docs/testing/README.md).
+// GoogleTest under cuvmm: findings and leaks fail the test that caused them
+// (docs/testing/README.md).
 //
 //   #include <cuvmm/gtest.h>
 //   CUVMM_LISTEN_TO_TESTS;   // once, in any source of the test program
 //
-// Without the shim in the process it does nothing. C++11 and newer.
+// Does nothing if the shim is not in the process. C++11 and newer.
 #ifndef CUVMM_GTEST_H_
 #define CUVMM_GTEST_H_
 
@@ -19,15 +20,16 @@
 
 namespace cuvmm {
 
-/// Fails a test for what cuvmm found while it ran, with the text of each finding.
+/// Fails a test that caused findings of cuvmm, with the text of each finding.
 class TestListener : public ::testing::EmptyTestEventListener {
  public:
-  /// `leak_flags`: CUVMM_LEAKS_ALIVE finds all that a test made and left behind.
+  /// `leak_flags` are those of cuvmm_leaks: CUVMM_LEAKS_ALIVE also finds objects in use that a test
+  /// left behind.
   explicit TestListener(unsigned leak_flags = 0) : leak_flags_(leak_flags) {}
 
   void OnTestStart(const ::testing::TestInfo& test) override {
     const std::string name = std::string(test.test_suite_name()) + "." + test.name();
-    // Quiet: the failure has the text.
+    // Quiet, because the failure has the text.
     scope_ = cuvmm_scope_open(name.c_str(), CUVMM_SCOPE_QUIET);
     mark_ = cuvmm_mark();
   }
@@ -53,8 +55,8 @@ class TestListener : public ::testing::EmptyTestEventListener {
     return texts_of(json.data());
   }
 
-  /// The values of the members "text", which are the last of each finding: the shim's own JSON is
-  /// all that is read here.
+  /// The values of the members "text", joined by newlines. Each finding's last member is "text",
+  /// and only the shim's own JSON comes here.
   static std::string texts_of(const std::string& json) {
     static const char kKey[] = "\"text\":\"";
     std::string all;
@@ -66,7 +68,7 @@ class TestListener : public ::testing::EmptyTestEventListener {
     return all;
   }
 
-  /// The letter at `at`, which moves behind it.
+  /// The letter at `at`. Moves `at` behind it.
   static char next_letter(const std::string& json, std::size_t& at) {
     if (json[at] != '\\' || at + 1 >= json.size()) return json[at++];
     const char kind = json[at + 1];
@@ -75,8 +77,7 @@ class TestListener : public ::testing::EmptyTestEventListener {
     if (kind != 'u' || at + 4 > json.size()) return kind;
     const unsigned long code = std::strtoul(json.substr(at, 4).c_str(), nullptr, 16);
     at += 4;
-    return code < 0x80 ? static_cast<char>(code)
-                       : '?';  // the shim escapes control characters alone
+    return code < 0x80 ? static_cast<char>(code) : '?';  // the shim escapes control characters only
   }
 
   const unsigned leak_flags_;
@@ -84,7 +85,7 @@ class TestListener : public ::testing::EmptyTestEventListener {
   long mark_ = 0;
 };
 
-/// Adds a listener to this program's tests; GoogleTest owns it. Before RUN_ALL_TESTS().
+/// Adds a listener to this program's tests; GoogleTest owns it. Call it before RUN_ALL_TESTS().
 inline bool listen_to_tests(unsigned leak_flags = 0) {
   ::testing::UnitTest::GetInstance()->listeners().Append(new TestListener(leak_flags));
   return true;

@@ -36,7 +36,7 @@ static CUmemGenericAllocationHandle create(void) {
   return handle;
 }
 
-/* One finding of UNMAPPED for each `times`, all from one place. */
+/* Causes `times` findings of UNMAPPED, all from one place in the code. */
 static void misuse(CUdeviceptr base, int times) {
   int i;
   for (i = 0; i < times; ++i) (void)cuMemUnmap(base, BYTES);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forked at its own fork point by `cuvmm fail --each --fork-server`, by fork_point_test.py.
-   Usage: fork_point_client FILE [point|thread|thread-may-go|none]. Appends "start" to FILE,
-   and "run" once it is behind the fork point. Like PyTorch, it refuses to use CUDA in a child of a
-   process that was just about to use it. */
+/* A program that `cuvmm fail --each --fork-server` forks at the program's fork point, for
+   fork_point_test.py. Usage: fork_point_client FILE [point|thread|thread-may-go|none]. Appends
+   "start" to FILE, and "run" after the fork point. Like PyTorch, it refuses to use CUDA in a child
+   if its parent was about to use CUDA. */
 #include <cuda.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static void note(const char* path, const char* what) {
   fclose(file);
 }
 
-/* An error path that is in order: what was made is given back. */
+/* Its error paths are correct: they free everything that the function made. */
 static int use_memory(void) {
   const size_t bytes = (size_t)2 << 20;
   CUdeviceptr base = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that pass, but for what cuvmm finds in two of them; gtest_client_test.py runs them.
+// Tests that pass, except for two in which cuvmm finds misuse; gtest_client_test.py runs them.
 #include <cuda.h>
 #include <gtest/gtest.h>
 

@@ -50,7 +50,7 @@ class Clock {
     for (const Reached& each : other.reached_) raise(each.stream, each.position);
   }
 
-  /// Takes out what somebody else's clock has as well.
+  /// Removes each stream with its position for which has(reached) is true.
   template <class Has>
   void forget_if(const Has& has) {
     std::erase_if(reached_, has);
