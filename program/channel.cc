@@ -17,7 +17,7 @@ struct Header {
   std::uint32_t kind;
   std::uint64_t number;
 };
-// Buffers cross up to 64 KiB; outcomes are short.
+// Room for buffers of up to 64 KiB; outcomes are shorter.
 constexpr std::size_t kMaxText = 64 << 10;
 }  // namespace
 
@@ -45,7 +45,7 @@ std::optional<Message> Channel::receive(std::chrono::milliseconds timeout) {
     return std::nullopt;
   }
   Header header{};
-  char text[kMaxText];  // not initialised: that would cost more than the message
+  char text[kMaxText];  // not initialised, because that would cost more than the message
   iovec parts[2] = {{&header, sizeof header}, {text, sizeof text}};
   Message message;
   const ssize_t got = receive_with_descriptor(socket_, parts, message.fd);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole messages between two processes over a socket, with a descriptor where there is one.
+// Whole messages between two processes over a socket, with a descriptor if the message has one.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ struct Message {
   int fd = -1;               ///< owned by the receiver; -1 for none
 };
 
-/// One end of a socket pair; closes it.
+/// One end of a socket pair. The destructor closes it.
 class Channel {
  public:
   explicit Channel(int socket) : socket_(socket) {}
@@ -26,9 +26,9 @@ class Channel {
   Channel(Channel&& other) noexcept : socket_(other.socket_) { other.socket_ = -1; }
   Channel& operator=(Channel&&) = delete;
 
-  /// False when the other end is gone.
+  /// False if the other end is closed.
   bool send(const Message& message);
-  /// Nothing when the other end is gone, or when `timeout` has passed (then timed_out()).
+  /// Nothing if the other end is closed, or if `timeout` has passed (then timed_out() is true).
   std::optional<Message> receive(std::chrono::milliseconds timeout);
   bool timed_out() const { return timed_out_; }
   void close_now();

@@ -15,7 +15,7 @@ constexpr std::string_view kSignal = "signal:";
 constexpr std::string_view kExit = "exit:";
 constexpr std::string_view kNotRun = "not-run: ";
 
-// "SIGSEGV"; sigabbrev_np is newer than the oldest glibc that counts.
+// "SIGSEGV". Not by sigabbrev_np(), which the oldest supported glibc lacks.
 std::string signal_name(int signal) {
   constexpr struct {
     int number;

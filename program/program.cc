@@ -48,7 +48,8 @@ std::string sum_text(const std::vector<Argument>& parts) {
   return text;
 }
 
-// A number of its own: number_text() may write a minus, which would read back as a sum.
+// Another function than number_text(), which may write a minus; the parser would read that as a
+// sum.
 std::string plain_number(std::uint64_t number) {
   std::string text = number_text(number);
   if (text.front() != '-') return text;

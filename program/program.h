@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program text as a tree: what the parser makes, and what the executor and the C writer walk.
-// The language is described in docs/program-text.md.
+// The program text as a tree: the parser makes it, the executor and the C writer walk it.
+// docs/program-text.md describes the language.
 #pragma once
 
 #include <cuda.h>
@@ -15,7 +15,7 @@ namespace cuvmm::program {
 
 struct Argument;
 
-/// One value of an argument. Names and words are not told apart here: the parameter decides.
+/// One value of an argument. The parameter decides whether a kName is a bound name or a word.
 struct Value {
   enum class Kind : std::uint8_t {
     kNull,
@@ -23,7 +23,7 @@ struct Value {
     kName,    ///< text: a bound name or a word of a vocabulary
     kString,  ///< text, without its quotes
     kCall,    ///< text(parts), as in location(99, 0) and host(64)
-    kSum,     ///< parts, the key "-" for those that are subtracted
+    kSum,     ///< parts; subtracted parts have the key "-"
     kAny,     ///< parts joined with |
     kPair,    ///< parts[0]:parts[1]
     kList,    ///< [parts]
@@ -37,7 +37,7 @@ struct Value {
 };
 
 struct Argument {
-  std::string key;  ///< "" when positional
+  std::string key;  ///< "" for a positional argument
   Value value;
 };
 
@@ -48,11 +48,11 @@ bool operator==(const Argument& a, const Argument& b);
 struct Statement {
   int process = 0;
   int thread = 0;
-  std::string result;    ///< the name it binds, "" for none
+  std::string result;    ///< the name that the statement binds, "" for none
   std::string function;  ///< "cuMemMap", "init"
   std::vector<Argument> arguments;
-  std::optional<CUresult> expected;  ///< what it must answer
-  std::string expected_value;        ///< the outcome's value, "" when none is expected
+  std::optional<CUresult> expected;  ///< the code that the call must answer
+  std::string expected_value;        ///< the outcome's value, "" if the text expects none
   std::vector<std::string> breaks;   ///< ids of the rules that it breaks
   std::string note;                  ///< the rest of the comment
   int line = 0;                      ///< 1-based, 0 unknown; not part of equality
@@ -72,7 +72,7 @@ inline constexpr int kProgramVersion = 1;
 std::string print(const Value& value);
 std::string print(const std::vector<Argument>& arguments);
 std::string print(const Statement& statement);
-/// The statement alone, without the comment that says what to expect.
+/// The statement alone, without the comment about the expected answer.
 std::string call_text(const Statement& statement);
 std::string print(const Program& program);
 
@@ -86,7 +86,8 @@ struct ParseError {
 /// "FILE:LINE:COLUMN: message"
 std::string format_error(const ParseError& error, std::string_view file);
 
-/// What could be read, and every mistake: unknown functions, parameters and names among them.
+/// All statements that could be read, and every mistake, such as unknown functions, parameters and
+/// names.
 struct ParsedProgram {
   Program program;
   std::vector<ParseError> errors;
@@ -94,13 +95,13 @@ struct ParsedProgram {
 
 ParsedProgram parse_program(std::string_view text);
 
-/// Reads one line. Nothing for a line without a statement, and for one with a mistake, which is
-/// appended to `errors`. Only the grammar is checked; check_program() does the rest.
+/// Reads one line. Nothing for a line without a statement, and for a line with a mistake, which it
+/// appends to `errors`. Checks the grammar only; check_program() does the rest.
 std::optional<Statement> parse_statement(std::string_view line, int number,
                                          std::vector<ParseError>& errors);
 
-/// Appends what is wrong beyond the grammar: functions, parameters, missing arguments, unbound
-/// names.
+/// Appends mistakes beyond the grammar: unknown functions and parameters, missing arguments,
+/// unbound names.
 void check_program(const Program& program, std::vector<ParseError>& errors);
 
 }  // namespace cuvmm::program

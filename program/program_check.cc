@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with a program beyond its grammar: a run of the resolver without a driver.
+// Finds a program's mistakes beyond its grammar, by a run of the resolver without a driver.
 #include <set>
 
 #include "program/kernel/kernels.h"
@@ -10,7 +10,7 @@ namespace cuvmm::program {
 
 namespace {
 
-/// Every name bound so far has a value; the value does not matter here.
+/// Every name that is bound so far has a value; the checker does not need the value itself.
 class BoundNames : public NameSource {
  public:
   void bind(const std::string& name) { names_.insert(name); }

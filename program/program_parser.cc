@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recursive-descent parser of one line at a time: a mistake costs its line and no other.
+// A recursive-descent parser of one line at a time, so that a mistake spoils its own line only.
 #include <cctype>
 #include <utility>
 
@@ -46,7 +46,7 @@ class LineParser {
   }
 
  private:
-  // A value nests at most this deep: a hostile text must not overflow the stack.
+  // A value nests at most this deep, so that a malicious text cannot overflow the stack.
   static constexpr int kMaxDepth = 64;
 
   char peek() const { return at_ < line_.size() ? line_[at_] : '\0'; }
@@ -149,7 +149,7 @@ class LineParser {
     return result;
   }
 
-  // words [":" words], sum {"|" sum}: a chain of one is its element.
+  // words [":" words], sum {"|" sum}. A chain of one element is that element.
   Value chain(Value::Kind kind, char separator, std::size_t most) {
     const int column = static_cast<int>(at_) + 1;
     Value first =
@@ -310,7 +310,7 @@ bool blank(std::string_view line) {
 
 constexpr std::string_view kHeader = "cuvmm-program";
 
-// True when the line is the header, right or wrong.
+// True if the line is the header, correct or not.
 bool header(std::string_view line, int number, std::vector<ParseError>& errors) {
   if (!line.starts_with(kHeader)) return false;
   std::string_view version = line.substr(kHeader.size());

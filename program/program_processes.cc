@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kForever{-1};
 
-// Names in a value, in order.
+// Collects the names in a value, in order.
 void collect_names(const Value& value, std::set<std::string>& names) {
   if (value.kind == Value::Kind::kName) names.insert(value.text);
   for (const Argument& part : value.parts) collect_names(part.value, names);
@@ -39,7 +39,7 @@ Message fetched(const Session& session, const std::string& name) {
   return reply;
 }
 
-// A buffer's bytes follow the name and a zero.
+// The message has the name, a zero byte, and a buffer's bytes.
 void bind_carried(Session& session, const Message& message) {
   Binding binding{static_cast<Binding::Kind>(message.kind), message.number, 0};
   const std::size_t end = message.text.find('\0');
@@ -54,7 +54,8 @@ void bind_carried(Session& session, const Message& message) {
   session.bind(message.text.substr(0, end), binding);
 }
 
-/// What a forked process does: executes what it is told, until its channel ends.
+/// The main loop of a forked process: executes the statements that it receives, until its channel
+/// ends.
 [[noreturn]] void serve(Channel channel, const Driver& driver, Program program,
                         const ProcessReuse& reuse, bool normal_exit) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -81,8 +82,9 @@ void bind_carried(Session& session, const Message& message) {
         bind_carried(*session, *message);
         continue;
       case Message::Type::kTidy:
-        // Before the session: its buffers may be those of a copy that still runs. Descriptors that
-        // the program left open stay: their numbers are new, and no outcome shows them.
+        // Tidies before the session ends, because a running copy may still use the session's
+        // buffers. Descriptors that the program left open stay open: later descriptors get other
+        // numbers, and no outcome shows them.
         if (!reuse.tidy()) leave();
         session = std::make_unique<Session>(table);
         reply.type = Message::Type::kDone;
@@ -102,7 +104,8 @@ void bind_carried(Session& session, const Message& message) {
 }  // namespace
 
 ProgramProcesses::~ProgramProcesses() {
-  // All channels first: a process holds copies of those that were open when it was forked.
+  // Ends all channels before it waits, because a process holds copies of the channels that were
+  // open when it was forked.
   for (auto& [number, process] : processes_) {
     if (process.alive) process.channel.send({});
   }
@@ -181,7 +184,7 @@ Outcome ProgramProcesses::execute(std::size_t index) {
   return meant ? Outcome{Outcome::Status::kDone, CUDA_SUCCESS, "", ""} : outcome;
 }
 
-// Brings a name that another process bound last to `to`, unless it has it already.
+// Brings a name that another process bound last to the process `to`, unless that has it already.
 void ProgramProcesses::carry(const std::string& name, int to) {
   const auto found = holders_.find(name);
   if (found == holders_.end() || found->second.contains(to)) return;
@@ -189,7 +192,7 @@ void ProgramProcesses::carry(const std::string& name, int to) {
   for (int holder : found->second) {
     if (Process& process = processes_.at(holder); process.alive) living = &process;
   }
-  if (!living) return;  // the statement will say that nothing binds it
+  if (!living) return;  // the statement will report that nothing binds the name
   Process& from = *living;
   Message fetch;
   fetch.type = Message::Type::kFetch;
@@ -203,7 +206,7 @@ void ProgramProcesses::carry(const std::string& name, int to) {
   found->second.insert(to);
 }
 
-// From the last process to the first: who imported lets go before who exported.
+// From the last process to the first, so that importers free memory before its exporters.
 void ProgramProcesses::tidy() {
   for (auto each = processes_.rbegin(); each != processes_.rend(); ++each) {
     Process& process = each->second;
@@ -215,7 +218,7 @@ void ProgramProcesses::tidy() {
   }
 }
 
-// Waits for the end of a process, but not for ever: its exit handlers may hang.
+// Waits for the end of a process, but not for ever, because its exit handlers may hang.
 int ProgramProcesses::reap(Process& process) {
   process.alive = false;
   int status = 0;

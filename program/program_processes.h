@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes of a program, each executing what it is told: one that crashes or hangs is an
-// outcome.
+// The processes of a program, each of which executes the statements that it receives. A process
+// that crashes or hangs is an outcome.
 #pragma once
 
 #include <sys/types.h>
@@ -18,20 +18,21 @@
 
 namespace cuvmm::program {
 
-/// How one process can serve several programs, one after the other. Called in that process.
+/// Lets one process serve several programs in turn. The functions are called in that process.
 struct ProcessReuse {
-  /// The table to call through instead of the driver's; once.
+  /// Gives the table to call through in place of the driver's; called once.
   Driver (*prepare)(const Driver&) = nullptr;
-  /// Ends what the program before left behind; false when the process cannot serve another.
+  /// Ends the objects that the program before left; false if the process cannot serve another
+  /// program.
   bool (*tidy)() = nullptr;
 };
 
-/// Forks a process for each number that a program names when it is first needed, and again after
-/// its end; they live as long as this object. The driver is used in them only, so this process
-/// should not have called cuInit itself.
+/// Forks a process for each number that a program names, when the program first needs it, and again
+/// after the process ended. The processes live as long as this object. Only they use the driver, so
+/// this process should not have called cuInit itself.
 class ProgramProcesses {
  public:
-  /// `driver` and the options must outlive this object. Without `reuse`, run() is called once.
+  /// `driver` and the options must outlive this object. Without `reuse`, call run() only once.
   ProgramProcesses(const Driver& driver, const RunOptions& options, ProcessReuse reuse = {})
       : driver_(driver), options_(options), reuse_(reuse) {}
   ~ProgramProcesses();
@@ -46,7 +47,7 @@ class ProgramProcesses {
     Channel channel;
     pid_t pid;
     bool alive = true;
-    std::string gone;  ///< why it is not alive
+    std::string gone;  ///< why the process is no longer alive
   };
 
   void start(int number);
@@ -62,7 +63,7 @@ class ProgramProcesses {
   const ProcessReuse reuse_;
   const Program* program_ = nullptr;  ///< only during run()
   std::map<int, Process> processes_;
-  std::map<std::string, std::set<int>> holders_;  ///< which processes know a name's last binding
+  std::map<std::string, std::set<int>> holders_;  ///< the processes that know a name's last binding
 };
 
 }  // namespace cuvmm::program

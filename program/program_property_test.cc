@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs made at random: what is printed reads back the same.
+// Random programs: the printed text reads back the same.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -33,7 +33,7 @@ std::vector<Argument> any_parts(int depth, bool keys, int least, int most) {
   return parts;
 }
 
-// What may stand inside a sum: numbers, names, calls.
+// The values that may stand inside a sum: numbers, names, calls.
 Value any_term(int depth) {
   switch (*rc::gen::inRange(0, depth > 0 ? 4 : 3)) {
     case 0:

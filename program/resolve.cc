@@ -175,7 +175,7 @@ CUmemAllocationProp Resolver::properties(const std::vector<const Argument*>& pro
     } else if (key == "usage") {
       prop.allocFlags.usage = static_cast<unsigned short>(number(value, usage_words()));
     } else if (key == "win32_metadata") {
-      // Some readable address: a driver that looks at it must not fault for our sake.
+      // A readable address, so that a driver that reads there does not crash.
       static char metadata[64];
       prop.win32HandleMetaData = number(value) ? metadata : nullptr;
     } else {
@@ -215,7 +215,7 @@ Record Resolver::record(const Value& value) {
 std::array<unsigned char, kBlobBytes> Resolver::blob(const Value& value) {
   std::array<unsigned char, kBlobBytes> bytes{};
   if (value.kind == Value::Kind::kName) {
-    number(value);  // says when nothing binds it
+    number(value);  // reports a name that nothing binds
     const auto known = names_.bytes(value.text);
     std::copy_n(known.begin(), std::min(known.size(), bytes.size()), bytes.begin());
     return bytes;
@@ -269,7 +269,7 @@ std::vector<CUmemLocation> Resolver::locations(const Value& list) {
 
 namespace {
 
-// Fills one parameter, told by its kind and its C type.
+// Fills one parameter, by its kind and its C type.
 class Filler {
  public:
   Filler(Resolver& resolver, const BoundArguments& bound, CallStorage& storage)
@@ -277,7 +277,7 @@ class Filler {
 
   template <class T>
   void operator()(ParameterKind kind, const char*, const T& constant) {
-    // The struct itself is no constant; visit() only shows it as one.
+    // The struct itself is not constant; visit() only shows its fields as constants.
     T& field = const_cast<T&>(constant);
     const std::size_t at = next_++;
     const Value* value = bound_.values[at];
@@ -296,7 +296,7 @@ class Filler {
       storage_.access = resolver_.access(*value);
       storage_.listed = storage_.access.size();
       field = storage_.access.data();
-      if (storage_.access.empty()) field = &kNoDescriptor;  // an empty array is not a null pointer
+      if (storage_.access.empty()) field = &kNoDescriptor;  // an empty array is no null pointer
     } else if constexpr (std::is_same_v<T, const CUmemLocation*> ||
                          std::is_same_v<T, CUmemLocation*>) {
       if constexpr (std::is_same_v<T, CUmemLocation*>) {
@@ -308,7 +308,7 @@ class Filler {
       if (kind == ParameterKind::kInLocation) {
         storage_.location = resolver_.location(*value);
         field = &storage_.location;
-      } else {  // a buffer for several
+      } else {  // a buffer for several locations
         field = reinterpret_cast<T>(resolver_.number(*value));
       }
     } else if constexpr (kIsRecord<std::remove_pointer_t<T>>) {
@@ -353,7 +353,7 @@ class Filler {
  private:
   static constexpr CUmemAccessDesc kNoDescriptor{};
 
-  // The first element of what lives as long as the storage.
+  // The first element of a copy that lives as long as the storage.
   template <class T>
   T* keep(std::vector<T> values) {
     auto kept = std::make_shared<std::vector<T>>(std::move(values));
@@ -369,14 +369,14 @@ class Filler {
       for (const Argument& part : list.parts) all.push_back(resolver_.record<Record>(part.value));
     }
     storage_.listed = all.size();
-    all.emplace_back();  // an empty array is not a null pointer
+    all.emplace_back();  // an empty array is no null pointer
     return keep(std::move(all));
   }
 
   template <class T>
   T output(ParameterKind kind, std::size_t at) {
     CallStorage::Out& out = storage_.outs[at];
-    // Attributes are shorter than their slot: start from zero, so that the slot reads as a number.
+    // An attribute may be shorter than its slot, so the slot starts at zero and reads as a number.
     const bool zeroed = kind == ParameterKind::kOpaque || kind == ParameterKind::kHostOut ||
                         kind == ParameterKind::kOutPoolValue;
     out.bytes.fill(zeroed ? 0 : CallStorage::kUntouched);

@@ -158,7 +158,7 @@ TEST(RunProgram, NamesCrossProcesses) {
     *static_cast<int*>(out) = fd;
     return CUDA_SUCCESS;
   });
-  // The "handle" is the size of the file behind the descriptor: it proves which file arrived.
+  // The "handle" is the size of the file behind the descriptor, which proves which file arrived.
   ON_CALL(mock, MemImportFromShareableHandle).WillByDefault([](auto* handle, void* fd, auto) {
     struct stat status;
     if (fstat(static_cast<int>(reinterpret_cast<std::uintptr_t>(fd)), &status) != 0)

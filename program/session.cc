@@ -29,11 +29,11 @@ const Binding* Session::binding(std::string_view name) const {
 void Session::bind(const std::string& name, Binding binding) { bindings_[name] = binding; }
 
 void* Session::buffer(std::size_t size, unsigned char fill) {
-  // A program is not trusted with the machine's memory.
+  // A program text may not use up the machine's memory.
   constexpr std::size_t kMost = std::size_t{1} << 32;
   if (size > kMost) return nullptr;
   std::vector<unsigned char>& made = buffers_.emplace_back();
-  made.reserve(std::max<std::size_t>(size, 1));  // an empty one has an address as well
+  made.reserve(std::max<std::size_t>(size, 1));  // an empty buffer needs an address as well
   made.assign(size, fill);
   return made.data();
 }
@@ -75,7 +75,7 @@ Outcome Session::run(const Statement& statement) {
 
 Outcome Session::run_call(const Statement& statement, const BoundArguments& bound) {
   Outcome outcome;
-  // Kept alive: an asynchronous call may still read or write through it.
+  // The binding keeps the storage alive, because an asynchronous call may still read or write it.
   auto storage = std::make_shared<CallStorage>();
   Resolver resolver(*this);
   const Call call = resolver.call(bound, *storage);
@@ -180,7 +180,7 @@ void Session::take_outputs(const Statement& statement, const FunctionSignature& 
         break;
     }
     if (outcome.value.empty() && is_comparable(signature.entry)) outcome.value = value;
-    // An address or handle that a failed call wrote is worth a word, though not its value.
+    // An outcome shows that a failed call wrote an address or a handle, but not the value.
     const bool zeroed = parameter.kind == ParameterKind::kOpaque ||
                         parameter.kind == ParameterKind::kHostOut ||
                         parameter.kind == ParameterKind::kOutPoolValue;

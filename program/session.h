@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executes statements in this process, on this thread or on the threads that they name.
+// Executes statements in this process, on this thread or on the threads that the statements name.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@
 
 namespace cuvmm::program {
 
-/// What a name stands for.
+/// The value of a name.
 struct Binding {
   enum class Kind : std::uint8_t { kNone, kNumber, kDescriptor, kBuffer };
   Kind kind = Kind::kNone;   ///< kNone: the statement that should have bound it failed
@@ -24,8 +24,8 @@ struct Binding {
   std::size_t size = 0;      ///< bytes of the buffer
 };
 
-/// One process's side of a program. Names, buffers and threads live as long as it does. Descriptors
-/// stay open: a program closes what it wants closed.
+/// One process's part of a program. Names, buffers and threads live as long as the session.
+/// Descriptors stay open until the program closes them.
 class Session : private NameSource {
  public:
   /// `driver` is copied; the library it came from must stay loaded.
@@ -34,11 +34,11 @@ class Session : private NameSource {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Runs one statement to its end; `exit()` ends the process from here. Statements of other
-  /// threads run there, while the caller waits: there is one order of events.
+  /// Runs one statement to its end; `exit()` ends the process from here. A statement of another
+  /// thread runs on that thread while the caller waits, so that events have one order.
   Outcome execute(const Statement& statement);
 
-  /// For names of other processes.
+  /// Gives bindings to other processes.
   const Binding* binding(std::string_view name) const;
   void bind(const std::string& name, Binding binding);
   /// A buffer that lives as long as the session, zeroed or filled.
@@ -48,17 +48,18 @@ class Session : private NameSource {
   std::optional<std::uint64_t> lookup(std::string_view name) override;
   std::span<const unsigned char> bytes(std::string_view name) const override;
   std::string missing(std::string_view name) const override;
-  /// Bytes from `address` to the end of the host buffer that `value`, which gave it, speaks of;
-  /// nothing when it speaks of none.
+  /// Bytes from `address` to the end of the host buffer that `value` names; `value` gave the
+  /// address. Nothing if `value` names no host buffer.
   std::optional<std::uint64_t> room(const Value& value, std::uint64_t address) const;
 
   Outcome run(const Statement& statement);
   Outcome run_call(const Statement& statement, const BoundArguments& bound);
   Outcome run_pseudo(const Statement& statement, const BoundArguments& bound);
-  /// The work of a pseudo-call with these two numbers, or this path; what its name stands for.
+  /// Does the work of a pseudo-call with these two numbers, or with this path. Returns the binding
+  /// for the statement's name.
   Binding perform(const BoundArguments& bound, const std::uint64_t* values, const std::string& path,
                   Outcome& outcome);
-  /// Whether two buffers hold the same bytes, or two numbers are one.
+  /// Whether two buffers hold equal bytes, or two numbers are equal.
   bool same(const BoundArguments& bound, const std::uint64_t* values) const;
   CUresult make_current(int device, CUcontext* context);
   void take_outputs(const Statement& statement, const FunctionSignature& signature, CUresult result,
@@ -70,7 +71,7 @@ class Session : private NameSource {
   std::map<int, std::unique_ptr<Worker>> workers_;
 };
 
-/// Runs every statement in this process, whatever process it names. The outcomes, in order.
+/// Runs every statement in this process, even if it names another. Returns the outcomes in order.
 std::vector<Outcome> run_here(const Driver& driver, const Program& program);
 
 }  // namespace cuvmm::program

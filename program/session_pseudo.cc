@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pseudo-calls: what a program needs around the driver's functions.
+// The pseudo-calls: operations that a program needs beside the driver's functions.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ std::string descriptor_state(int fd) {
   return flags & FD_CLOEXEC ? "3" : "1";
 }
 
-// What bytes() and peek() show at most.
+// The most bytes that bytes() and peek() show.
 constexpr std::size_t kMostShown = 4096;
 
 }  // namespace
@@ -55,7 +55,7 @@ std::optional<std::uint64_t> Session::room(const Value& value, std::uint64_t add
   if (value.kind == Value::Kind::kName) {
     buffer = bytes(value.text);
   } else if (value.kind == Value::Kind::kCall && !buffers_.empty()) {
-    buffer = buffers_.back();  // host(size): made for this statement
+    buffer = buffers_.back();  // host(size): the buffer made for this statement
   } else if (value.kind == Value::Kind::kSum) {
     for (const Argument& part : value.parts) {
       if (const auto found = room(part.value, address)) return found;
@@ -165,7 +165,7 @@ Outcome Session::run_pseudo(const Statement& statement, const BoundArguments& bo
   }
   const bool looks = pseudo == Pseudo::kBytes || pseudo == Pseudo::kPeek;
   if (looks || pseudo == Pseudo::kPoke) {
-    // Memory of a device may be anything; a buffer of ours ends where it was said to.
+    // Only buffers of the session have a known end; device memory is not checked here.
     const std::uint64_t touched = looks ? std::min<std::uint64_t>(values[1], kMostShown) : 1;
     const auto left = room(*bound.values[0], values[0]);
     if (left && touched > *left) {

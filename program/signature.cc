@@ -10,7 +10,7 @@ namespace cuvmm::program {
 
 namespace {
 
-// Written by the call although their kinds do not say so: untyped or host storage.
+// Parameters that the call writes although their kinds do not say so: untyped or host storage.
 bool writes(ParameterKind kind, EntryPoint entry, std::string_view name) {
   return is_output(kind) || (entry == EntryPoint::kPointerGetAttribute && name == "data") ||
          (entry == EntryPoint::kMemAllocHost && name == "pp") ||
@@ -35,14 +35,14 @@ std::vector<FunctionSignature> make_functions() {
       parameter.output = writes(parameter.kind, function.entry, parameter.name);
       parameter.optional = !parameter.output && may_be_omitted(parameter.kind, function.entry);
     }
-    // All of a reservation's parameters but its size are options; its hint is an address.
+    // All parameters of a reservation except the size may be omitted; the hint is an address.
     if (function.entry == EntryPoint::kMemAddressReserve) {
       for (Parameter& parameter : function.parameters) {
         if (parameter.name == "addr") parameter.optional = true;
       }
     }
   }
-  // A kernel may need no arguments, and has them in one of two forms.
+  // A kernel may need no arguments, and takes them in one of two forms.
   for (FunctionSignature& function : all) {
     for (Parameter& parameter : function.parameters) {
       parameter.optional |= parameter.name == "kernelParams" || parameter.name == "extra";

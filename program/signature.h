@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a function of the program text takes: an entry point's parameters, or a pseudo-call's.
+// The parameters of a function of the program text: of an entry point, or of a pseudo-call.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace cuvmm::program {
 
-/// The functions that are no entry points.
+/// The functions that are not entry points.
 enum class Pseudo {
   kInit,
   kContext,
@@ -30,14 +30,14 @@ enum class Pseudo {
   kReceive,
   kKernel,
   kExit,
-  kNone,  ///< an entry point
+  kNone,  ///< none: the function is an entry point
 };
 
 struct Parameter {
   ParameterKind kind;
   std::string_view name;
-  bool output = false;    ///< written by the call: not an argument, unless it is `name=null`
-  bool optional = false;  ///< may be omitted, and is always written with its key
+  bool output = false;    ///< the call writes it, so it is no argument, except as `name=null`
+  bool optional = false;  ///< may be omitted; if it is written, it has its key
 };
 
 struct FunctionSignature {
@@ -49,7 +49,7 @@ struct FunctionSignature {
 
 /// Null for a name that the vocabulary lacks.
 const FunctionSignature* find_function(std::string_view name);
-/// All of them, entry points first.
+/// All functions, entry points first.
 std::span<const FunctionSignature> functions();
 
 /// Arguments sorted by parameter; views into the statement.
@@ -59,16 +59,17 @@ struct BoundArguments {
   std::vector<const Argument*> properties;  ///< the flattened CUmemAllocationProp
 };
 
-/// The words that a pseudo-call's argument may be, besides a number.
+/// The words that a pseudo-call's argument may have in place of a number.
 std::span<const Word> words_of(Pseudo pseudo, std::size_t argument);
 
-/// A mistake inside a statement; the column is 0 where no value is at fault.
+/// A mistake inside a statement; the column is 0 if no single value is wrong.
 struct ArgumentError {
   int column = 0;
   std::string message;
 };
 
-/// Sorts a statement's arguments; what does not fit is appended to `errors`.
+/// Sorts a statement's arguments by parameter, and appends a mistake to `errors` for each that fits
+/// none.
 BoundArguments bind_arguments(const FunctionSignature& signature,
                               const std::vector<Argument>& arguments,
                               std::vector<ArgumentError>& errors);

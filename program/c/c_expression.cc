@@ -18,7 +18,7 @@ std::string c_expression(const Value& value, std::span<const Word> words, std::s
     case Value::Kind::kName:
       for (const Word& word : words) {
         if (word.word != value.text) continue;
-        // An enumerator that the headers of this build lack has no name here, only a number.
+        // An enumerator that the headers of this build lack is written as a number.
         return word.c_name.empty() ? c_number(word.value)
                                    : fmt::format("(uint64_t){}", word.c_name);
       }

@@ -10,14 +10,14 @@
 
 namespace cuvmm::program {
 
-/// The C variable of a name.
+/// The C variable for a name.
 inline std::string c_variable(const std::string& name) { return "v_" + name; }
 
-/// "2097152u" and the like, wide enough for its value.
+/// A C number such as "2097152u", with a type that is wide enough.
 std::string c_number(std::uint64_t number);
 
 /// An expression of an integer type; words of `words` become the enumerators of <cuda.h>. Sets
-/// `error` when the value has no such form.
+/// `error` if the value has no such form.
 std::string c_expression(const Value& value, std::span<const Word> words, std::string& error);
 
 /// A string literal.

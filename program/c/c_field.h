@@ -14,11 +14,11 @@ struct CField {
   std::string key;        ///< "fd"
   std::string path;       ///< "handle.fd"
   std::string cast;       ///< "(void*)(uintptr_t)" before a pointer's value, else ""
-  bool location = false;  ///< it is a CUmemLocation
+  bool location = false;  ///< the field is a CUmemLocation
   std::span<const Word> words;
 };
 
-/// The field of a structure, "CUmulticastObjectProp", or null.
+/// The field with this key of a structure such as "CUmulticastObjectProp", or null.
 const CField* c_field(std::string_view structure, std::string_view key);
 
 }  // namespace cuvmm::program

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The helpers that a written C file may need; each is written only where it is used.
+// The helpers that a written C file may need. The writer adds only those that the file uses.
 #pragma once
 
 namespace cuvmm::program {
@@ -22,7 +22,7 @@ inline constexpr const char* kCIncludes = R"c(#define _GNU_SOURCE
 static int different;
 )c";
 
-// In an order in which each one needs only those before it.
+// Each helper needs only helpers before it.
 inline constexpr CHelper kCHelpers[] = {
     {"check", R"c(
 /* expected < 0: any answer will do. */

@@ -34,7 +34,7 @@ const std::vector<std::string>& parameter_types(EntryPoint entry) {
   return types[static_cast<std::size_t>(entry)];
 }
 
-// Structures are written as numbers; a name in one would need a value that exists only at run time.
+// Structures are written as numbers, because the value of a name exists only at run time.
 class NoNames : public NameSource {
  public:
   std::optional<std::uint64_t> lookup(std::string_view) override { return {}; }
@@ -44,7 +44,7 @@ class NoNames : public NameSource {
   }
 };
 
-// Without the lines that are comments: these quote program text, which looks like calls.
+// The text without its comment lines, because these quote program text, which looks like calls.
 std::string without_comments(const std::string& text) {
   std::istringstream lines(text);
   std::string result;
@@ -54,7 +54,7 @@ std::string without_comments(const std::string& text) {
   return result;
 }
 
-// The kernels that kernel() names, and how they are loaded.
+// The C text of the kernels that kernel() names, and of the functions that load them.
 std::string kernel_source() {
   std::string text = "\nstatic const char kernels[] =\n";
   std::istringstream lines(kernel_text());
@@ -72,8 +72,8 @@ static CUresult load_kernel(const char* name, uint64_t* made) {
 )c";
 }
 
-// Whether `text` calls the function: its name and a bracket, and nothing of a longer name before
-// it.
+// Whether `text` calls the function: the text has its name and a bracket, and the name does not end
+// a longer name.
 bool calls_function(const std::string& text, const std::string& name) {
   const std::string call = name + "(";
   for (std::size_t at = text.find(call); at != text.npos; at = text.find(call, at + 1)) {
@@ -83,7 +83,7 @@ bool calls_function(const std::string& text, const std::string& name) {
   return false;
 }
 
-// Functions that some headers lack, or have with other parameters under the same name.
+// Whether some headers lack the function, or have it with other parameters under the same name.
 bool not_everywhere(std::string_view function, EntryPoint entry) {
   constexpr int kOldestHeaders = 12040;
   constexpr std::string_view kChanged[] = {"cuMemPrefetchAsync", "cuMemAdvise"};  // in 13.0
@@ -94,7 +94,7 @@ bool not_everywhere(std::string_view function, EntryPoint entry) {
 
 class Writer {
  public:
-  // Statements up to the end of main(); names come out as variables.
+  // Writes the statement into main(); names become variables.
   void write(const Statement& statement) {
     line_ = statement.line;
     if (statement.process != 0 || statement.thread != 0) {
@@ -127,7 +127,7 @@ class Writer {
     const std::string code = without_comments(main);
     std::string helpers;
     if (calls_function(code, "load_kernel")) helpers = kernel_source();
-    // From the last to the first, so that what a helper needs is known when its turn comes.
+    // From the last helper to the first, because a helper may need helpers before it.
     for (std::size_t i = std::size(kCHelpers); i-- > 0;) {
       if (calls_function(code + helpers, kCHelpers[i].name)) {
         helpers = kCHelpers[i].text + helpers;
@@ -169,7 +169,7 @@ class Writer {
     add(fmt::format("check({}, \"{}\", {}, {});", line_, statement.function, result, expected));
   }
 
-  // One parameter of an entry point: declares what it needs, returns the C argument.
+  // Declares what one parameter of an entry point needs, and returns the C argument.
   std::string parameter(const BoundArguments& bound, std::size_t at, const std::string& type) {
     const Parameter& it = bound.signature->parameters[at];
     const Value* value = bound.values[at];
@@ -218,7 +218,7 @@ class Writer {
       bound_value_ = bound_value_.empty() ? fmt::format("low_bytes({}, 8)", name) : bound_value_;
       return name;
     }
-    // Opaque bytes are bound by their place, which therefore outlives the block.
+    // A name is bound to the address of opaque bytes, so the bytes must outlive the block.
     const bool blob = target == "CUipcMemHandle" || target == "CUipcEventHandle" ||
                       target == "CUmemPoolPtrExportData";
     add(fmt::format("{}{} {};", blob ? "static " : "", target, name));
@@ -293,7 +293,7 @@ class Writer {
     add(fmt::format("{}.id = {};", target, static_cast<int>(where.id)));
   }
 
-  // A launch's arguments, one after the other: by pointers to each, or packed in one buffer.
+  // A launch's arguments in order: a pointer to each, or all packed in one buffer.
   std::string launch_arguments(const Value& list, const std::string& name) {
     if (list.kind != Value::Kind::kList) fail("expected a list of arguments");
     std::string words, pointers;
@@ -362,7 +362,7 @@ class Writer {
     return name;
   }
 
-  // 64 opaque bytes: those of another call's result, or the digits of a string.
+  // 64 opaque bytes: from another call's result, or from a string of digits.
   std::string blob(const Value& value, const std::string& name, const std::string& type) {
     add(fmt::format("{} {};", type, name));
     add(fmt::format("memset(&{0}, 0, sizeof {0});", name));
@@ -390,7 +390,7 @@ class Writer {
     }
     add(fmt::format("const CUresult result = {}({});", statement.function, arguments));
     if (!statement.result.empty() && !bound_value_.empty()) {
-      // A descriptor is an int in the first bytes of its untyped place.
+      // A descriptor is an int in the first bytes of its untyped storage.
       const std::string from =
           statement.function == "cuMemExportToShareableHandle" ||
                   statement.function == "cuMemPoolExportToShareableHandle" ||
@@ -476,8 +476,8 @@ class Writer {
   std::string errors_;
   std::set<std::string> names_;
   int line_ = 0;
-  std::size_t descriptors_ = 0;  // of the access list of the call at hand
-  std::string bound_value_;      // what a name bound by the call at hand gets
+  std::size_t descriptors_ = 0;  // in the access list of the current call
+  std::string bound_value_;      // the value for a name that the current call binds
 };
 
 }  // namespace

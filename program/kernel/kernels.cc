@@ -12,7 +12,7 @@ namespace {
 constexpr Word kWords[] = {
     {"nothing", 0, ""}, {"fill", 1, ""}, {"copy", 2, ""}, {"fill_struct", 3, ""}};
 
-// `nothing` touches no memory. The others do, a word of each thread.
+// The kernel `nothing` touches no memory. In the other kernels, each thread touches one word.
 constexpr const char* kText = R"(.version 7.0
 .target sm_70
 .address_size 64

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that a program text can name, and how a driver is given them.
+// The kernels that a program text can name, and their way into a driver.
 #pragma once
 
 #include <cuda.h>
@@ -11,16 +11,18 @@
 
 namespace cuvmm::program {
 
-/// Their names, numbered from 0.
+/// The names of the kernels, numbered from 0.
 std::span<const Word> kernel_words();
-/// The kernel of this number; null for a number that is none.
+/// The kernel with this number; null if there is none.
 const char* kernel_name(std::uint64_t number);
-/// All of them, as PTX that drivers of CUDA 11 compile as well. Each parameter is a word of eight
-/// bytes, or a structure of such words. What is an address says so (`.ptr`), but in the structure.
+/// All kernels as PTX that drivers of CUDA 11 also compile. Each parameter is a word of eight
+/// bytes, or a structure of such words. A parameter that is an address is declared so (`.ptr`),
+/// except in the structure.
 const char* kernel_text();
 
-/// Loads them in the current context, and finds one. The function for that is not in the driver's
-/// table: it is looked for in the library that its cuInit is of. NOT_FOUND where it is not there.
+/// Loads the kernels in the current context, and finds one. The driver's table lacks the functions
+/// for this, so load_kernel() looks for them in the library of the table's cuInit. NOT_FOUND if
+/// that library lacks them.
 CUresult load_kernel(const Driver& driver, const char* name, CUfunction* out);
 
 }  // namespace cuvmm::program

@@ -21,7 +21,7 @@ void** LaunchArguments::pointer(std::string_view parameter) {
                  &packed_bytes_, CU_LAUNCH_PARAM_END};
   } else {
     for (LaunchArgument& each : arguments_) pointers_.push_back(each.data());
-    pointers_.push_back(nullptr);  // an empty list is not a null pointer
+    pointers_.push_back(nullptr);  // an empty list is no null pointer
   }
   return pointers_.data();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch is given, as the text lists it: words of eight bytes, and structures of such words.
+// The arguments of a launch, as the program text lists them: words of eight bytes, and structures
+// of such words.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,8 @@ class LaunchArguments {
   LaunchArguments(const LaunchArguments&) = delete;
   LaunchArguments& operator=(const LaunchArguments&) = delete;
 
-  /// For the parameter of this name: kernelParams, or extra with all of it in one packed buffer.
+  /// The pointer for the parameter of this name: kernelParams, or extra with all arguments in one
+  /// packed buffer.
   void** pointer(std::string_view parameter);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a driver gets of a launch that a text writes. The kernels themselves run in
+// The arguments that a driver gets from a launch in a program text. The kernels themselves run in
 // conformance/late/kernels.cuvmm and in the programs of fuzz/corpus/flight.
 #include <gmock/gmock.h>
 
@@ -19,7 +19,7 @@ using testing::NiceMock;
 
 class LaunchText : public testing::Test {
  protected:
-  /// Runs it, and returns the words that the launch was given, in the form of `packed` or not.
+  /// Runs the text, and returns the words that the launch received, packed or not.
   std::vector<std::uint64_t> given(const std::string& text, std::size_t words, bool packed) {
     std::vector<std::uint64_t> out(words);
     EXPECT_CALL(mock_, LaunchKernel(_, 1, 1, 1, 32, 1, 1, 0, _, _, _))
