@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the text of shim/fail's and the command's specifications.
+// Reads the specifications of `cuvmm fail` and of shim/fail.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -217,7 +217,8 @@ class Reader {
     clause.undocumented = take('!');
   }
 
-  // Of a pattern, at least one function must be able to fail so.
+  // If the name is a pattern, at least one function that matches must be able to fail with the
+  // code.
   void check_code(const Clause& clause, std::size_t function_at) {
     std::string documented;
     for (int i = 0; i < static_cast<int>(EntryPoint::kCount); ++i) {

@@ -20,7 +20,7 @@ constexpr bool kIntercepted[] = {
 
 }  // namespace
 
-// The usual way: the last star takes one character more when the rest does not fit.
+// The usual algorithm: if the rest does not match, the last star takes one more character.
 bool matches(std::string_view pattern, std::string_view text) {
   std::size_t p = 0, t = 0, star = std::string_view::npos, after = 0;
   while (t < text.size()) {
@@ -43,7 +43,7 @@ bool matches(std::string_view pattern, std::string_view text) {
 
 bool struck(double chance, std::uint64_t seed, std::uint64_t count) {
   if (chance >= 1) return true;
-  // splitmix64: one well mixed number for each pair.
+  // splitmix64: gives one well mixed number for each pair of seed and count.
   std::uint64_t x = seed * 0x9e3779b97f4a7c15 + count * 0xd1342543de82ef95 + 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls are to fail, as text: `--fail` and CUVMM_FAIL (docs/testing/fail.md).
+// The calls that are to fail, as text: `--fail` and CUVMM_FAIL (docs/testing/fail.md).
 //
 //   cuMemCreate@3=OUT_OF_MEMORY          the third call, once
 //   each@3                               the third call of all that give nothing up
@@ -7,7 +7,7 @@
 //   cuMem*[size=64M..,device=1]          each such call
 //   cuMemMap[in=grow]@1..2=INVALID_VALUE the first two calls below a function whose name has "grow"
 //   cuMemSetAccess[chance=0.1,seed=7]    each call with this chance
-//   cuMemMap=CUDA_ERROR_UNKNOWN!         a code that is not documented for it
+//   cuMemMap=CUDA_ERROR_UNKNOWN!         a code that is not documented for the function
 #pragma once
 
 #include <cstdint>
@@ -22,23 +22,24 @@ namespace cuvmm::injected_failures {
 
 inline constexpr std::uint64_t kNoLimit = UINT64_MAX;
 
-/// A name for all functions that can fail and give nothing up: what `cuvmm fail --each` makes fail.
+/// A name for all functions that can fail and give nothing up: `cuvmm fail --each` makes these
+/// fail.
 inline constexpr std::string_view kEachFunction = "each";
 
-/// What is known of a call before it is made.
+/// The facts about a call that are known before the driver gets it.
 struct CallFacts {
-  std::uint64_t size =
-      kNoLimit;     ///< in bytes, of the first parameter that is a size; else kNoLimit
-  int device = -1;  ///< of the properties that it is given; -1: it names none
+  std::uint64_t size = kNoLimit;  ///< bytes, of the first parameter that is a size; else kNoLimit
+  int device = -1;                ///< of the properties that the call names; -1: it names no device
 };
 
-/// Some calls that are to fail.
+/// Some calls that are to fail, and their answer.
 struct Clause {
-  /// "cuMemCreate"; `*` stands for any characters, and "each" for all that give nothing up.
+  /// "cuMemCreate"; `*` stands for any characters, "each" for all functions that give nothing up.
   std::string function;
-  std::uint64_t first = 1, last = kNoLimit;  ///< which of the calls that all else is true of
+  /// Numbers among the calls that meet all other conditions.
+  std::uint64_t first = 1, last = kNoLimit;
   std::uint64_t size_low = 0, size_high = kNoLimit;
-  bool sized = false;                 ///< the size counts
+  bool sized = false;                 ///< the clause has a condition about the size
   int device = -1;                    ///< -1: any
   std::string in;                     ///< a function of the stack has this in its name; "" any
   std::string file;                   ///< a frame of the stack is in this file ...
@@ -46,29 +47,29 @@ struct Clause {
   std::optional<std::uint64_t> site;  ///< the number that `cuvmm fail --each` gives a call site
   double chance = 1;
   std::uint64_t seed = 0;
-  std::optional<CUresult> code;  ///< nothing: the usual one of each function
+  std::optional<CUresult> code;  ///< nothing: each function's usual code
   bool undocumented = false;     ///< `!`: the code need not be documented
 
-  /// Whether its pattern has this function's name.
+  /// Whether `function` matches the name of this entry point.
   bool names(EntryPoint entry) const;
-  /// What a call of this function is answered; nothing where it cannot fail so.
+  /// The answer for a call of this function; nothing if the function cannot fail with the code.
   std::optional<CUresult> answer(EntryPoint entry) const;
-  /// Whether its conditions about size and device are true of a call.
+  /// Whether the call meets the conditions about size and device.
   bool fits(const CallFacts& facts) const;
-  /// Whether the `count`-th call that all else is true of fails.
+  /// Whether the clause makes the `count`-th call that meets all other conditions fail.
   bool strikes(std::uint64_t count) const;
-  /// Whether it says anything about the call's stack but its site.
+  /// Whether the clause has a condition about the call's stack other than `site`.
   bool asks_for_frames() const { return !in.empty() || !file.empty(); }
 };
 
-/// What is wrong with a text, and where.
+/// A mistake in a text, and its place.
 struct SpecError {
   std::size_t column = 1;  ///< 1-based
   std::string message;     ///< what was expected
-  std::string word;        ///< a name that is not known; "" where that is not the problem
+  std::string word;        ///< an unknown name; "" if the mistake is another
 };
 
-/// One or several clauses with commas between them. Nothing in `clauses` if there is an error.
+/// One clause, or several with commas between them. `clauses` is empty if there is an error.
 struct Spec {
   std::vector<Clause> clauses;
   std::optional<SpecError> error;
@@ -78,10 +79,10 @@ Spec parse_spec(std::string_view text);
 /// `*` in the pattern stands for any characters.
 bool matches(std::string_view pattern, std::string_view text);
 
-/// Whether chance lets the `count`-th call fail: the same for the same seed.
+/// Whether chance makes the `count`-th call fail. The answer depends on the arguments only.
 bool struck(double chance, std::uint64_t seed, std::uint64_t count);
 
-/// Names of all functions that can be made to fail.
+/// Names of all functions that cuvmm can make fail.
 std::vector<std::string> fallible_functions();
 
 }  // namespace cuvmm::injected_failures

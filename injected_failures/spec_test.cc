@@ -52,7 +52,7 @@ TEST(Spec, ReadsSizes) {
   EXPECT_EQ(only("cuMemCreate[size=64M]").size_high, 64u << 20);
   EXPECT_EQ(only("cuMemCreate[size=..1G]").size_low, 0u);
   EXPECT_EQ(only("cuMemCreate[size=2M..4M]").size_high, 4u << 20);
-  // A call without a size is no call of many bytes.
+  // A call without a size does not match a lower bound for the size.
   EXPECT_LT(only("cuMemCreate[size=2M..]").size_high, kNoLimit);
 }
 
@@ -68,7 +68,7 @@ TEST(Spec, APatternNamesSeveralFunctions) {
   EXPECT_TRUE(clause.names(EntryPoint::kMemCreate));
   EXPECT_TRUE(clause.names(EntryPoint::kMemSetAccess));
   EXPECT_FALSE(clause.names(EntryPoint::kEventRecord));
-  // What cannot fail so is left alone.
+  // A function that cannot fail with the code does not fail.
   EXPECT_EQ(clause.answer(EntryPoint::kMemCreate), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(clause.answer(EntryPoint::kMemSetAccess), std::nullopt);
 }
