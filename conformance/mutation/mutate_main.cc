@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuvmm-mutate: measures the suite by mistakes put into the emulator.
+// cuvmm-mutate: puts mistakes into the emulator, and counts how many of them the suite notices.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
     std::ofstream(arguments.markdown)
         << cuvmm::conformance::score_markdown(score, explained.reasons);
   }
-  // One rule says nothing of the explanations of the others.
+  // With only one rule, the explanations of the other rules are not checked.
   return arguments.score.only.empty() ? report(cuvmm::conformance::judge(score, explained.reasons))
                                       : 0;
 }

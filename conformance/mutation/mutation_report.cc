@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of a mutation score: a verdict, and a page.
+// The results of a mutation score: a verdict, and a page.
 #include <set>
 #include <sstream>
 
@@ -23,7 +23,7 @@ std::string escape(const std::string& text) {
 }
 
 std::string percent(std::size_t part, std::size_t whole) {
-  // Rounded down: 100 % is all of them.
+  // Rounded down, so that only a full score reads 100 %.
   const std::size_t tenths = whole ? part * 1000 / whole : 0;
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
 }

@@ -19,7 +19,7 @@ namespace {
 
 using Answers = std::map<std::string, std::vector<std::string>>;
 
-// What the documentation allows as an answer to a statement.
+// Whether the documentation allows this answer to the statement.
 bool allowed(const Statement& statement, const std::string& outcome) {
   const std::string code = outcome.substr(0, outcome.find(" ="));
   bool only_advice = !statement.breaks.empty();
@@ -28,7 +28,7 @@ bool allowed(const Statement& statement, const std::string& outcome) {
     only_advice = only_advice && rule && info(*rule).kind == RuleKind::kAdvice;
   }
   if (only_advice) {
-    // Not forbidden, but known to fail: success, or the code that was seen.
+    // Advice does not forbid the call, so the call may succeed, or fail with the code of the rule.
     return code == "CUDA_SUCCESS" ||
            std::any_of(statement.breaks.begin(), statement.breaks.end(),
                        [&](const std::string& id) {
@@ -47,7 +47,7 @@ class Scorer {
   Score run(const std::vector<Mutant>& mutants) {
     Score score;
     setenv("CUVMM_PROFILE", "documented", 1);
-    setenv("CUVMM_MULTICAST_TIMEOUT_MS", "50", 1);  // nobody is going to come
+    setenv("CUVMM_MULTICAST_TIMEOUT_MS", "50", 1);  // no other process will join the team
     unsetenv("CUVMM_MUTATION");
     std::vector<const Case*> all;
     for (const Case& each : cases_) all.push_back(&each);
@@ -63,7 +63,7 @@ class Scorer {
   }
 
  private:
-  // Every case on a machine with as many devices as it needs.
+  // Runs every case on a machine with as many devices as the case needs.
   Answers answers(const std::vector<const Case*>& chosen, std::string& error) const {
     RecordOptions record;
     record.share = true;
@@ -91,8 +91,8 @@ class Scorer {
     return out;
   }
 
-  // Which rules decide in which case. Until a mistaken rule decides, the emulator does what the
-  // unchanged one does: a case in which it never does cannot notice.
+  // Finds the rules that decide in each case. Until a rule with a mistake decides, the mutant does
+  // the same as the unchanged emulator, so a case in which the rule never decides cannot notice.
   void watch(const std::vector<const Case*>& all, std::string& error) {
     std::string file = std::filesystem::temp_directory_path() / "cuvmm-mutate-XXXXXX";
     const int descriptor = mkstemp(file.data());
@@ -102,7 +102,7 @@ class Scorer {
     }
     close(descriptor);
     setenv("CUVMM_MUTATION", ("watch " + file).c_str(), 1);
-    RecordOptions record;  // processes of its own for each case: a process tells the case
+    RecordOptions record;  // each case has processes of its own, so a process id tells the case
     record.process_ids = true;
     const Recording watched = run_on_machines(all, record, error);
     unsetenv("CUVMM_MUTATION");
@@ -120,7 +120,7 @@ class Scorer {
       for (const int process : processes)
         decide_[name].insert(by_process[process].begin(), by_process[process].end());
     }
-    // What a case's processes have forked may belong to any case.
+    // A process that a case's process forked may belong to any case.
     for (const auto& [process, rules] : by_process) {
       if (!known.contains(process)) everywhere_.insert(rules.begin(), rules.end());
     }
@@ -184,7 +184,7 @@ class Scorer {
   const std::vector<Case>& cases_;
   const ScoreOptions& options_;
   Answers unchanged_;
-  std::map<std::string, std::set<std::string>> decide_;  // by case
+  std::map<std::string, std::set<std::string>> decide_;  // rule ids by case
   std::set<std::string> everywhere_;
 };
 
@@ -205,7 +205,7 @@ std::vector<Mutant> all_mutants(const Profile& documented) {
     const Verdict& verdict = documented.verdict(rule.entry, rule.rule);
     const bool accepts = verdict.kind == Verdict::Kind::kAccepts;
     if (!accepts) mutants.push_back({rule.rule, Mutant::Kind::kRemove, CUDA_SUCCESS});
-    // A likely mistake, not an odd number: another code that the same functions do answer.
+    // A likely mistake: a code that functions with this rule also answer.
     const auto usual = [&](CUresult code) {
       return code != rule.code && (accepts || code != verdict.code);
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mutation score: does the suite notice when the emulator forgets a rule, or answers it with
-// the wrong code? Each rule in turn, by CUVMM_MUTATION of emulator/base/mutation.h.
+// The mutation score: does the suite notice if the emulator forgets a rule, or answers it with the
+// wrong code? Tries each rule in turn, by CUVMM_MUTATION of emulator/base/mutation.h.
 #pragma once
 
 #include <map>
@@ -14,27 +14,28 @@
 
 namespace cuvmm::conformance {
 
-/// One mistake.
+/// One mistake that is put into the emulator.
 struct Mutant {
   enum class Kind : std::uint8_t { kRemove, kCode };
   Rule rule{};
   Kind kind = Kind::kRemove;
-  CUresult code = CUDA_SUCCESS;  ///< for kCode: the wrong one
+  CUresult code = CUDA_SUCCESS;  ///< for kCode: the wrong code
 };
 
-/// "remove" or "code", as the survivors' file names it.
+/// "remove" or "code", as the survivors' file writes it.
 const char* name(Mutant::Kind kind);
 /// The value of CUVMM_MUTATION.
 std::string mutation_text(const Mutant& mutant);
-/// Both mistakes of every rule that a program can check, leaks aside (they are the shim's). No
-/// removal where `documented` accepts what breaks the rule: nothing would change.
+/// Both mistakes for every rule that a program can check, except leaks, which the shim checks. A
+/// rule has no removal if the profile `documented` accepts the call that breaks it, because nothing
+/// would change.
 std::vector<Mutant> all_mutants(const Profile& documented);
 
 struct MutantResult {
   Mutant mutant;
-  std::string noticed_by;  ///< the first case that notices; empty: the mutant survives
-  std::string expected;    ///< what the unchanged emulator answers there
-  std::string answer;      ///< what the mutant answers
+  std::string noticed_by;  ///< the first case that notices the mistake; empty: the mutant survives
+  std::string expected;    ///< the unchanged emulator's answer there
+  std::string answer;      ///< the mutant's answer
 };
 
 /// Reasons by rule id and kind.
@@ -53,17 +54,17 @@ struct ScoreOptions {
 };
 struct Score {
   std::vector<MutantResult> results;
-  std::string error;  ///< why there is none
+  std::string error;  ///< why there is no score
 };
-/// Runs the suite on the unchanged emulator, then on each mutant those cases that say they break
-/// the rule; where these notice nothing, all that make its call; then all. Cases in which the rule
-/// decides nothing are left out: they cannot notice. A case notices when one of its outcomes is
-/// neither the unchanged emulator's nor what the documentation allows.
+/// Runs the suite on the unchanged emulator. Then runs on each mutant the cases that say they break
+/// the rule; if these notice nothing, all cases that make its call; then all cases. Leaves out
+/// cases in which the rule decides nothing, because they cannot notice. A case notices if the
+/// mutant gives an outcome that neither the unchanged emulator gives nor the documentation allows.
 Score mutation_score(const std::vector<Case>& cases, const std::vector<Mutant>& mutants,
                      const ScoreOptions& options);
 
-/// Survivors without a reason, and reasons whose mutant is noticed after all or does not exist. One
-/// sentence each.
+/// The survivors without a reason, and the reasons whose mutant does not exist or does not survive.
+/// One sentence each.
 std::vector<std::string> judge(const Score& score, const Explanations& reasons);
 /// The report as Markdown.
 std::string score_markdown(const Score& score, const Explanations& reasons);

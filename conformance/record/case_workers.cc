@@ -33,7 +33,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A case may wait for the timeout of a call, and again for that of an exit.
+// A case may wait for the timeout of a call, and once more for the timeout of an exit.
 constexpr int kTimeoutsPerCase = 3;
 
 std::vector<std::string> split(const std::string& line, char separator) {
@@ -48,10 +48,10 @@ std::vector<std::string> split(const std::string& line, char separator) {
   return parts;
 }
 
-// Whether a case may run in processes that others have used: each of its processes starts with a
-// plain init(), it makes and ends no context, asks for nothing that others change, and leaves no
-// graph, which would keep the addresses of what it allocates. Calls with a destroyed pool are
-// alone: an H200's driver writes to where it was, and dies later.
+// Whether a case may run in processes that other cases have used. Each of its processes must start
+// with a plain init(). The case must not make or end a context, nor read state that other cases
+// change, nor leave a graph, which would keep the addresses of its memory. A case that calls with a
+// destroyed pool runs alone, because an H200's driver then writes to freed memory and dies later.
 bool may_share_processes(const Case& test_case) {
   const Program& program = test_case.program;
   const auto wild = [](const std::string& rule) { return rule.ends_with("-pool-alive"); };
@@ -74,7 +74,7 @@ bool may_share_processes(const Case& test_case) {
   });
 }
 
-// What a worker does with its share: one line "ID ID...\tOUTCOME\t..." per case.
+// Runs a worker's share of the cases, and writes one line "ID ID...\tOUTCOME\t..." per case.
 [[noreturn]] void work(int out, const Driver& driver, const std::vector<const Case*>& share,
                        std::size_t first, const RecordOptions& options) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -98,7 +98,7 @@ bool may_share_processes(const Case& test_case) {
   std::_Exit(0);
 }
 
-/// The parent's view of one worker, and of the cases that are its share.
+/// The parent's view of one worker, and of its share of the cases.
 class Worker {
  public:
   Worker(const Driver& driver, const RecordOptions& options, Recording& recording)
@@ -136,7 +136,7 @@ class Worker {
     }
   }
 
-  /// Its worker has ended, or is to: whatever case it was at takes the blame.
+  /// Handles a worker that has ended, or that hangs: its current case gets that outcome.
   void end(bool too_late) {
     if (too_late) kill(pid_, SIGKILL);
     close(pipe_);
@@ -174,7 +174,7 @@ class Worker {
   const RecordOptions& options_;
   Recording& recording_;
   std::vector<const Case*> share_;
-  std::size_t next_ = 0;  ///< in the share: the case that the worker is at
+  std::size_t next_ = 0;  ///< index in the share of the worker's current case
   pid_t pid_ = -1;
   int pipe_ = -1;
   std::string pending_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs cases in several worker processes at a time, and survives the death of any of them.
+// Runs cases in several worker processes at a time, and continues if any of them dies.
 #pragma once
 
 #include <vector>
@@ -11,9 +11,10 @@
 
 namespace cuvmm::conformance {
 
-/// Runs each case once, at most `jobs` at a time, and puts the answers into `recording`. A worker
-/// that dies or says nothing for long (RunOptions::timeout bounds one call, not what forks and
-/// reaps around it) is an outcome of the case that it was at; another takes over the rest.
+/// Runs each case once, at most `jobs` at a time, and puts the answers into `recording`. If a
+/// worker dies or is silent for too long, that is the outcome of its current case, and another
+/// worker takes over the rest. (RunOptions::timeout bounds one call only, not the forks and waits
+/// around it.)
 void run_in_workers(const Driver& driver, const std::vector<const Case*>& cases, int jobs,
                     const RecordOptions& options, Recording& recording);
 

@@ -11,7 +11,7 @@ namespace cuvmm::conformance {
 using program::parse_program;
 namespace {
 
-// A driver that is fatal to whoever waits for the process that calls it.
+// A driver that kills the process that waits for the calling process.
 CUresult kill_the_worker(int*) {
   kill(getppid(), SIGKILL);
   pause();
@@ -68,7 +68,7 @@ TEST(CaseWorkers, ACaseThatKillsItsWorkerIsAResultAndTheRestRuns) {
                      {"after", {"CUDA_SUCCESS =1"}}}));
 }
 
-// Regression: on an H200 a run without an end said nothing at all.
+// Regression: on an H200 a run that did not end reported nothing at all.
 TEST(CaseWorkers, ACaseThatStopsItsWorkerIsATimeoutAndTheRestRuns) {
   EXPECT_EQ(run(driver_with(one_device, stop_the_worker), 1).cases,
             (Answers{{"before", {"CUDA_SUCCESS =1"}},

@@ -23,7 +23,7 @@ std::optional<Verdict> verdict_of(const std::string& last) {
   return Verdict{Verdict::Kind::kCode, *result};
 }
 
-// How the last call of a case ended; nothing when the case was skipped or did not get that far.
+// The outcome of a case's last call; nothing if the case was skipped or did not reach it.
 std::optional<Verdict> verdict_of(const Recording& recording, const std::string& name) {
   const auto it = recording.cases.find(name);
   if (it == recording.cases.end() || it->second.empty()) return std::nullopt;
@@ -37,7 +37,8 @@ bool same(const Verdict& a, const Verdict& b) {
 // For one entry point: before[a] holds the rules that are checked after a.
 using Graph = std::map<Rule, std::set<Rule>>;
 
-// The rules of the graph, each before those that it precedes; ties in the order of the catalogue.
+// The rules of the graph, sorted so that each comes before the rules that are checked after it;
+// ties in the order of the catalogue.
 std::vector<Rule> sort(Graph graph, std::vector<std::string>& notes) {
   std::vector<Rule> order;
   std::set<Rule> left;
@@ -86,7 +87,7 @@ class Deriver {
   }
 
  private:
-  // Whether the legal call succeeds. Where it does not, the others of its family show nothing.
+  // Whether the legal call succeeds. If it does not, the other cases of its family show nothing.
   bool shows_something(const Family& family) const {
     const auto legal = verdict_of(recording_, family.name + "/legal");
     return !legal || legal->kind == Verdict::Kind::kAccepts;
@@ -120,7 +121,7 @@ class Deriver {
     }
   }
 
-  // A crash is recorded; the code that stands for it in the emulator is the documented one.
+  // A crash is recorded with the documented code, which the emulator answers in place of a crash.
   static Verdict complete(Rule rule, Verdict verdict) {
     if (verdict.kind == Verdict::Kind::kCrashes) {
       const CUresult documented = info(rule).code;
@@ -129,7 +130,7 @@ class Deriver {
     return verdict;
   }
 
-  /// The one call of a hand-written case that breaks rules, and what it got.
+  /// The one call of a hand-written case that breaks rules, and its answer.
   struct Broken {
     EntryPoint entry = EntryPoint::kCount;
     std::vector<Rule> rules;
@@ -152,7 +153,7 @@ class Deriver {
     return broken;
   }
 
-  // What no family can say, such as a call before cuInit.
+  // Reads a case that no family can express, such as a call before cuInit.
   void read_case(const Case& each) {
     const auto broken = broken_by(each);
     if (!broken || broken->rules.size() != 1) return;
@@ -164,8 +165,9 @@ class Deriver {
     }
   }
 
-  // A call that cannot but break several rules. An answer that is none of the known ones is that of
-  // the only rule that is not known; whose answer it is, is checked before the others.
+  // Reads a call that always breaks several rules. An answer that fits no known verdict belongs to
+  // the only rule whose verdict is unknown. The rule that an answer belongs to is checked before
+  // the others.
   void read_case_of_several(const Case& each) {
     const auto broken = broken_by(each);
     if (!broken || broken->rules.size() < 2) return;
@@ -192,7 +194,7 @@ class Deriver {
     }
   }
 
-  // The verdict that most entry points give is the rule's; the others get verdicts of their own.
+  // The rule gets the verdict of most entry points; the others get verdicts of their own.
   void settle_every_entry_point() {
     for (const auto& [rule, verdicts] : by_entry_) {
       const Verdict* usual = nullptr;
@@ -212,7 +214,7 @@ class Deriver {
     }
   }
 
-  // Two rules whose answers differ: the answer to both tells which is checked first.
+  // If two rules have different answers, the answer to both shows which rule is checked first.
   void read_pairs(const Family& family) {
     if (!shows_something(family)) return;
     for (const FamilyCase& each : pairs(family)) {
@@ -231,7 +233,8 @@ class Deriver {
       // A rule that the driver does not check has no place in the order.
       if (a->second.kind == Verdict::Kind::kAccepts || b->second.kind == Verdict::Kind::kAccepts)
         continue;
-      // Not the rules' entry point: the data rules belong to every one.
+      // The entry point of the call, not that of the rules, because the data rules belong to every
+      // one.
       Graph& graph = graphs_[find_entry(family.call.function).value_or(EntryPoint::kCount)];
       graph[is_a ? each.rules[0] : each.rules[1]].insert(is_a ? each.rules[1] : each.rules[0]);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A driver profile from a recording: what the driver does with a call that breaks each rule, and in
-// which order it checks, read off the families' singles and pairs.
+// Derives a driver profile from a recording: the driver's answer to a call that breaks each rule,
+// and the order of its checks, from the families' singles and pairs.
 #pragma once
 
 #include <string>
@@ -15,15 +15,15 @@ namespace cuvmm::conformance {
 
 struct DerivedProfile {
   Profile profile;
-  /// What the recording does not settle: rules without a case, variants of one rule that got
+  /// The questions that the recording leaves open: rules without a case, variants of one rule with
   /// different answers, orders that contradict each other. One sentence each.
   std::vector<std::string> notes;
 };
 
-/// `base` gives what no case measures (limits, attributes, name); verdicts and order are replaced
-/// for every rule that a family provokes. Rules that none does are read off the hand-written
-/// `cases` that break just one rule in just one statement. A rule of every entry point gets a
-/// verdict of its own where an entry point answers it otherwise than most.
+/// `base` gives the values that no case measures (limits, attributes, name). Verdicts and order are
+/// replaced for every rule that a family breaks. The other rules get their verdicts from the
+/// hand-written `cases` that break just one rule in just one statement. If an entry point answers a
+/// rule of every entry point differently than most, it gets a verdict of its own.
 DerivedProfile derive_profile(const Profile& base, const std::vector<Family>& families,
                               const std::vector<Case>& cases, const Recording& recording);
 

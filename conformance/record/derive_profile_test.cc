@@ -62,7 +62,7 @@ TEST_F(DeriveProfile, OrdersRulesByPairs) {
   const DerivedProfile derived = derive();
   EXPECT_THAT(derived.profile.order.at(EntryPoint::kMemMap),
               ElementsAre(Rule::kMapSizeNonzero, Rule::kMapPtrReserved, Rule::kMapOffsetZero));
-  // And the profile answers so.
+  // The derived profile gives this answer, too.
   EXPECT_EQ(derived.profile.answer(EntryPoint::kMemMap, {{Rule::kMapPtrReserved, true, "", {}},
                                                          {Rule::kMapSizeNonzero, true, "", {}}}),
             CUDA_ERROR_OUT_OF_MEMORY);

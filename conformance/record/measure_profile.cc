@@ -17,7 +17,7 @@ using program::run_program;
 
 namespace {
 
-// Asks one question at a time: the last statement's outcome.
+// Asks one question at a time. The last statement's outcome is the answer.
 class Questions {
  public:
   explicit Questions(const Driver& driver) : driver_(driver) {}
@@ -25,7 +25,7 @@ class Questions {
   std::vector<Outcome> run(const std::string& text) const {
     return run_program(driver_, parse_program("init()\n" + text).program, {});
   }
-  /// The number that the last statement shows; nothing when it failed.
+  /// The number that the last statement shows; nothing if the statement failed.
   std::optional<std::uint64_t> number(const std::string& text) const {
     const auto outcomes = run(text);
     if (outcomes.empty() || outcomes.back().status != Outcome::Status::kDone ||
@@ -43,7 +43,7 @@ bool succeeded(const Outcome& outcome) {
 }
 
 void measure_attributes(const Questions& ask, Profile& profile) {
-  // Those that the base names, and all that programs have a word for.
+  // The attributes that the base names, and all attributes for which programs have a word.
   for (const Word& word : device_attribute_words())
     profile.attributes.try_emplace(static_cast<int>(word.value), 0);
   std::string text;
@@ -77,7 +77,7 @@ void measure_granularities(const Questions& ask, Profile& profile) {
   }
 }
 
-// The places of the statements that succeeded.
+// For each statement whether it succeeded.
 std::vector<bool> successes(const std::vector<Outcome>& outcomes) {
   std::vector<bool> good;
   for (std::size_t i = 1; i < outcomes.size(); ++i) good.push_back(succeeded(outcomes[i]));
@@ -116,7 +116,8 @@ void measure_numa_nodes(const Questions& ask, const Profile& profile, Platform& 
   if (nodes > 0) platform.numa_nodes = nodes;
 }
 
-// Not shown by programs, for most of what cuMemGetInfo says changes from run to run; 0 on failure.
+// Asks the driver itself, because programs do not show the answer of cuMemGetInfo, most of which
+// changes from run to run. 0 on failure.
 std::uint64_t total_memory(const Driver& driver) {
   int ends[2];
   if (pipe(ends) != 0) return 0;
@@ -139,7 +140,7 @@ std::uint64_t total_memory(const Driver& driver) {
   return total;
 }
 
-// CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_*_SUPPORTED and the bit that each stands for.
+// CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_*_SUPPORTED, and the bit of each.
 constexpr struct {
   int attribute;
   std::uint32_t bit;
@@ -150,7 +151,7 @@ constexpr struct {
 Profile measure_profile(const Driver& driver, const Recording& recording, const Profile& base,
                         const std::string& name) {
   Profile profile = base;
-  profile.attributes_of_several.clear();  // what is measured here holds for this many devices
+  profile.attributes_of_several.clear();  // the measured values hold for this number of devices
   profile.name = name;
   profile.gpu = recording.gpu;
   profile.driver = recording.driver_version;

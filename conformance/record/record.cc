@@ -46,7 +46,7 @@ std::string from_hex(const std::string& hex) {
   return text;
 }
 
-// Asked by a program of its own: this process must stay without CUDA.
+// A program of its own asks the driver, because this process must not initialise CUDA.
 std::string describe(const Driver& driver, const RunOptions& options, Recording& recording) {
   const Program questions = parse_program(
                                 "init(context=no)\n"
@@ -70,7 +70,8 @@ std::string describe(const Driver& driver, const RunOptions& options, Recording&
   return {};
 }
 
-// A shim decides for itself whether multicast may reach its driver: this call does only if it may.
+// Whether a shim refuses multicast: the shim decides whether multicast may reach its driver, and
+// this call reaches the driver only if so.
 bool shim_refuses_multicast(const LoadedDriver& loaded, const RunOptions& options) {
   if (loaded.emulated) return false;
   const Program question =
@@ -92,7 +93,7 @@ bool fabric_channel() {
   return false;
 }
 
-// Looks at what all processes of the machine share: runs when nothing else does.
+// Whether the case reads state that all processes of the machine share, so that it must run alone.
 bool must_run_alone(const Case* test_case) {
   const auto& statements = test_case->program.statements;
   return std::any_of(statements.begin(), statements.end(),
@@ -119,7 +120,7 @@ RecordResult record_cases(const std::string& driver_path, const std::vector<Case
   Recording& recording = result.recording;
   recording.driver = loaded.path;
   recording.emulated = loaded.emulated;
-  // Asking is no part of a case: its process leaves no report.
+  // The questions about the machine belong to no case, so their process leaves no report.
   RunOptions quiet = options.run;
   quiet.normal_exit = false;
   result.error = describe(loaded.driver, quiet, recording);
@@ -139,7 +140,7 @@ RecordResult record_cases(const std::string& driver_path, const std::vector<Case
       chosen.push_back(&test_case);
     }
   }
-  // Cases that may see only some of the devices run in processes to which the others are hidden.
+  // A case that may see only some devices runs in processes from which the others are hidden.
   for (const int shown : shown_numbers(chosen, machine)) {
     const VisibleDevices fewer(shown);
     std::vector<const Case*> some;

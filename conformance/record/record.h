@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs cases on a driver and writes down what it answered.
+// Runs cases on a driver and writes down the answers.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace cuvmm::conformance {
 
 struct RecordResult {
   Recording recording;
-  std::string error;  ///< why nothing could be recorded
+  std::string error;  ///< why nothing was recorded
 };
 
 /// Runs the cases on the libcuda at `driver_path`. This process must not have initialised CUDA.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuvmm-record: runs the conformance cases on a libcuda and writes what it answered. Needs nothing
-// but libc, so that it can be copied to a GPU machine.
+// cuvmm-record: runs the conformance cases on a libcuda and writes down the answers. Needs only
+// libc, so that it can be copied to a GPU machine.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -90,7 +90,8 @@ bool parse(int argc, char** argv, Arguments& arguments) {
 
 int main(int argc, char** argv) {
   Arguments arguments;
-  // Under a preloaded checker the processes must end normally, so that it writes its report.
+  // If a checker is preloaded, the processes must end normally, so that the checker writes its
+  // report.
   arguments.record.run.normal_exit = true;
   if (!parse(argc, argv, arguments)) {
     std::fputs(kUsage, stderr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How cases are run to write down what a driver answers.
+// Options for a run of cases that is written down.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ using program::RunOptions;
 
 struct RecordOptions {
   RunOptions run;
-  /// Cases that may do so share processes: faster by far where making a context is slow. False:
-  /// each case has processes of its own.
+  /// Cases that may do so share processes, which is much faster where it takes long to make a
+  /// context. False: each case has processes of its own.
   bool share = false;
   int jobs = 8;             ///< cases at a time, each in processes of its own
   std::string name_filter;  ///< only cases whose name contains it, or equals it when `exact`
   bool exact = false;
-  bool allow_multicast = false;  ///< let multicast reach a driver that is not our emulator
+  bool allow_multicast = false;  ///< multicast may reach a driver that is not cuvmm's emulator
   bool process_ids = false;      ///< fill Recording::processes
 };
 

@@ -17,7 +17,7 @@ std::string format_recording(const Recording& recording) {
                {"date", recording.date},
                {"skipped", recording.skipped}};
   if (!recording.processes.empty()) head["processes"] = recording.processes;
-  // One line per case: a change of one case is a change of one line.
+  // One line per case, so that a change of one case changes one line.
   std::string text = head.dump();
   text.pop_back();
   text += ",\n\"cases\": {";

@@ -14,7 +14,7 @@ struct Recorder {
   Driver driver;
   Model model;
   std::multiset<CUdeviceptr> opened;  ///< from cuIpcOpenMemHandle
-  std::set<CUdevice> pool_set;        ///< devices that have another current pool
+  std::set<CUdevice> pool_set;        ///< devices whose current pool was changed
 };
 
 Recorder& recorder() {
@@ -22,7 +22,7 @@ Recorder& recorder() {
   return instance;
 }
 
-// What a call that succeeded made or ended.
+// Records the objects that a successful call made or ended.
 template <class CallStruct>
 void record(Recorder& r, const CallStruct& call) {
   ChangeOf<CallStruct> change;
@@ -106,8 +106,8 @@ bool tidy_up() {
   if (r.driver(calls::DevicePrimaryCtxRetain{.ctx = &context, .dev = 0}) == CUDA_SUCCESS) {
     r.driver(calls::CtxSetCurrent{.ctx = context});
   }
-  // Fills and copies may still run: unmapping under them would break the context for all that
-  // follow. One that is broken answers nothing but that from now on.
+  // Fills and copies may still run, and unmapping their memory would break the context for all
+  // later cases. A broken context answers every call with an error.
   if (r.driver(calls::CtxSynchronize{}) != CUDA_SUCCESS) return false;
   for (const auto& [handle, array] : r.model.arrays().all()) {
     if (array.parent != 0) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fewer devices for the processes that are started while one lives: for cases that need exactly so
-// many.
+// Hides devices from the processes that start while a VisibleDevices lives, for cases that need an
+// exact number of them.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,9 @@ namespace cuvmm::conformance {
 /// The first `count` entries of a CUDA_VISIBLE_DEVICES list; "0,1,..." where there is no list.
 std::string first_devices(const char* visible, int count);
 
-/// While it lives, a driver that a forked process initialises finds `count` devices: NVIDIA's by
-/// CUDA_VISIBLE_DEVICES, the emulator by CUVMM_DEVICES. The caller has one thread.
+/// While this object lives, a driver that a forked process initialises finds `count` devices:
+/// NVIDIA's driver by CUDA_VISIBLE_DEVICES, the emulator by CUVMM_DEVICES. Only for a caller with
+/// one thread.
 class VisibleDevices {
  public:
   explicit VisibleDevices(int count);

@@ -45,11 +45,11 @@ std::vector<CUresult> allowed(const Statement& statement) {
   const bool only_advice = !broken.empty() && std::all_of(broken.begin(), broken.end(), is_advice);
   for (Rule rule : broken) {
     const RuleInfo& row = info(rule);
-    // Advice: legal, but a code that the documentation lists for it is no surprise.
+    // Advice: the call is legal, but may fail with a code that the documentation lists for it.
     if (only_advice && row.basis != CodeBasis::kDocumented && row.basis != CodeBasis::kListed)
       continue;
     if (row.code == CUDA_SUCCESS) continue;
-    // A pair: the documentation leaves open which of the two rules answers.
+    // A pair: the documentation does not say which of the two rules answers.
     if (only_advice || (!statement.expected && !is_advice(rule))) add(codes, row.code);
   }
   if (only_advice) add(codes, CUDA_SUCCESS);
@@ -75,7 +75,7 @@ bool fits(const Statement& statement, const Outcome& outcome) {
   return !value_counts || outcome.value == statement.expected_value;
 }
 
-// Whether the driver's recorded profile foresees the outcome.
+// Whether the driver's recorded profile predicts the outcome.
 bool foreseen(const Profile* profile, const Statement& statement, const Outcome& outcome) {
   if (!profile) return false;
   const EntryPoint entry = find_entry(statement.function).value_or(EntryPoint::kCount);
@@ -107,7 +107,7 @@ CaseStatus status_of(const Statement& statement, const Outcome& outcome) {
   return statement.breaks.empty() || wrong_value ? CaseStatus::kFail : CaseStatus::kDeviation;
 }
 
-// The statement that gives the case its status: the worst, and of those the first.
+// The statement with the greatest gravity gives the case its status; of several, the first.
 int gravity(CaseStatus status) {
   switch (status) {
     case CaseStatus::kCrash:
@@ -140,7 +140,7 @@ CaseResult judge(const Case& test_case, const std::vector<std::string>& answers,
         {call_text(statement), expected_text(statement), observed, statement.breaks, good});
     broken_before |= !statement.breaks.empty();
     if (good) continue;
-    // No deviation in the code: the call wrote to its out-parameter though it was refused.
+    // A failure although the code is right, because the refused call wrote to its out-parameter.
     const CaseStatus status = stale ? CaseStatus::kFail : status_of(statement, outcome);
     const std::string fact =
         input.facts ? input.facts->reason(test_case.name, i, observed) : std::string();
@@ -157,7 +157,7 @@ CaseResult judge(const Case& test_case, const std::vector<std::string>& answers,
       result.known = false;
     }
   }
-  // What is known of a driver is no news, and no failure.
+  // A known answer of the driver is a deviation, not a failure.
   if (result.status == CaseStatus::kFail && all_foreseen) result.status = CaseStatus::kDeviation;
   return result;
 }
@@ -197,10 +197,10 @@ std::string CaseWaivers::reason(const std::string& name) const {
 
 namespace {
 
-// By construction a family's cases mean something only if its legal call succeeds.
+// The cases of a family mean something only if its legal call succeeds.
 class LegalCalls {
  public:
-  // Says of a family's case, of which the legal one comes first, what the legal call makes of it.
+  // Changes the result of a family's case if the legal call failed. The legal case comes first.
   void apply(const Case& each, CaseResult& result) {
     if (!each.file.empty()) return;
     const std::string group = each.name.substr(0, each.name.find('/'));
@@ -226,7 +226,7 @@ class LegalCalls {
  private:
   struct Failed {
     std::string reason;
-    bool lacks = false;  ///< the device cannot do this, and need not
+    bool lacks = false;  ///< the device cannot do this, and the family allows that
   };
 
   static bool optional(const Case& each) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a driver's answers mean: a status per case, with the evidence.
+// Judges a driver's answers: a status per case, with the evidence.
 #pragma once
 
 #include <map>
@@ -16,20 +16,20 @@ namespace cuvmm::conformance {
 
 enum class CaseStatus : std::uint8_t {
   kPass,  ///< every statement answers as documented
-  /// A call that breaks a rule answers otherwise than documented, or anything does what is a known
-  /// fact of this driver.
+  /// A call that breaks a rule answers differently than documented, or any call shows a known fact
+  /// of this driver.
   kDeviation,
-  kNotSupported,  ///< not run: the machine lacks what the case needs
+  kNotSupported,  ///< not run: the machine does not meet the case's needs
   kCrash,         ///< a call ended the process
   kTimeout,       ///< a call did not come back
-  kFail,          ///< a legal call, or a value, is wrong; or the case shows nothing
-  kWaived,        ///< would be a deviation, crash, timeout or failure, and is waived with a reason
+  kFail,          ///< a legal call, or a value, is wrong; or the family's legal call fails
+  kWaived,        ///< would be a deviation, crash, timeout or failure, but a waiver gives a reason
   kCount
 };
 /// "pass", "deviation", "not-supported", "crash", "timeout", "fail", "waived".
 const char* name(CaseStatus status);
 
-/// One statement, as the evidence shows it.
+/// One statement, with its expected and observed answers.
 struct StatementResult {
   std::string call;      ///< program text, without its comment
   std::string expected;  ///< "CUDA_SUCCESS =3"; several allowed answers joined by " or "
@@ -42,11 +42,11 @@ struct CaseResult {
   const Case* test_case = nullptr;
   CaseStatus status = CaseStatus::kPass;
   std::string reason;  ///< one sentence; "" for a pass
-  /// A recorded driver profile, or a fact of this driver, says that it answers so.
+  /// A recorded driver profile, or a fact of this driver, predicts this answer.
   bool known = false;
-  /// The case breaks no rule up to the statement at fault: nothing excuses the driver.
+  /// The case breaks no rule up to the wrong statement, so nothing excuses the driver.
   bool legal = false;
-  std::string waiver;  ///< why it is waived; also set for a pass that a waiver did not foresee
+  std::string waiver;  ///< the waiver's reason; also set for a pass although the case has a waiver
   bool unexpected_pass = false;
   std::vector<StatementResult> statements;
 };
@@ -54,9 +54,9 @@ struct CaseResult {
 /// "NAME REASON" per line, NAME may hold * and ?; # starts a comment.
 class CaseWaivers {
  public:
-  /// What is wrong with the text, "FILE:LINE:COLUMN: expected ..."; "" when nothing is.
+  /// The first mistake in the text, "FILE:LINE:COLUMN: expected ..."; "" if there is none.
   std::string parse(const std::string& text, const std::string& file);
-  /// The reason of the first waiver that names the case; "" when none does.
+  /// The reason of the first waiver that names the case; "" if there is none.
   std::string reason(const std::string& name) const;
 
  private:
@@ -66,15 +66,15 @@ class CaseWaivers {
 struct ConformInput {
   const std::vector<Case>* cases = nullptr;
   const Recording* recording = nullptr;
-  const Profile* known = nullptr;  ///< the recorded profile of this driver; null when there is none
+  const Profile* known = nullptr;  ///< the recorded profile of this driver; null if there is none
   const CaseWaivers* waivers = nullptr;
   const KnownFacts* facts = nullptr;  ///< of this driver; may be null
 };
 
-/// One result per case that the recording holds or skipped, in the order of the cases.
+/// One result per case that the recording has or skipped, in the order of the cases.
 std::vector<CaseResult> judge_cases(const ConformInput& input);
 
-/// How many of each status.
+/// The number of results of each status.
 std::array<int, static_cast<std::size_t>(CaseStatus::kCount)> count(
     const std::vector<CaseResult>& results);
 

@@ -83,7 +83,7 @@ std::string conform_json(const Recording& recording, const std::vector<CaseResul
                       {"ok", row.as_expected}});
     }
     one["statements"] = std::move(rows);
-    // One line per case: two runs can be compared with diff.
+    // One line per case, so that diff can compare two runs.
     text += separator + one.dump(-1, ' ', false, Json::error_handler_t::replace);
     separator = ",\n";
   }

@@ -13,8 +13,9 @@ namespace cuvmm::conformance {
 /// reason, rules, program, statements:[{call, expected, observed, breaks, ok}]}]}
 std::string conform_json(const Recording& recording, const std::vector<CaseResult>& results);
 
-/// One test suite per group of names. Deviations, crashes and timeouts are failures when `strict`,
-/// else passed tests that say so in system-out; what was not run and what is waived is skipped.
+/// One test suite per group of names. Deviations, crashes and timeouts are failures if `strict`,
+/// else passed tests that mention them in system-out. A case that was not run, or that is waived,
+/// is skipped.
 std::string conform_junit(const Recording& recording, const std::vector<CaseResult>& results,
                           bool strict);
 

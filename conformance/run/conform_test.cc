@@ -162,9 +162,9 @@ TEST(Suite, IsTheFolder) {
   }
 }
 
-// Every rule in scope is broken by a family, or by a case where no family can do it. A rule that
-// neither can break is among the survivors of the mutation test, with the reason: a wrong code for
-// it would not be noticed.
+// A family breaks every rule in scope, or a case if no family can. A rule that neither can break is
+// among the survivors of the mutation test, with the reason, because the suite would not notice a
+// wrong code for it.
 TEST(Suite, BreaksEveryRule) {
   std::set<Rule> broken;
   const Suite suite = load_suite("", false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The emulator against the corpus: strict with the profile `documented`, and like the recorded GPU
-// with the GPU's profile.
+// Compares the emulator with the corpus: strictly with the profile `documented`, and with the
+// recorded GPU's answers with the GPU's profile.
 #include <fstream>
 #include <sstream>
 
@@ -14,11 +14,12 @@ using testing_support::code_of;
 using testing_support::corpus;
 using testing_support::only_advice;
 
-// What the documentation allows as an answer to a statement.
+// Whether the documentation allows this answer to the statement.
 bool allowed(const Statement& statement, const std::string& outcome) {
   const std::string code = code_of(outcome);
   if (only_advice(statement)) {
-    // Not forbidden, but known to fail: success, the observed code, or being out of resources.
+    // Advice does not forbid the call, so the call may succeed, fail with the code of the rule, or
+    // run out of memory.
     if (code == "CUDA_SUCCESS" || code == "CUDA_ERROR_OUT_OF_MEMORY") return true;
     for (const std::string& id : statement.breaks) {
       if (code == result_name(info(*find_rule(id)).code)) return true;
@@ -70,8 +71,8 @@ class LikeTheGpu : public ::testing::TestWithParam<Case> {
   static inline std::map<std::string, std::vector<std::string>> recorded_;
 };
 
-// A real driver dies where the emulator answers the documented code; what the process would have
-// done afterwards is not known.
+// A real driver crashes where the emulator answers the documented code. The recording does not show
+// what the process would have done after that.
 bool died(const std::string& outcome) {
   return outcome.starts_with("signal:") || outcome == "timeout" || outcome.starts_with("exit:");
 }
@@ -87,7 +88,7 @@ TEST_P(LikeTheGpu, AnswersAsRecorded) {
   ASSERT_EQ(recorded->second.size(), statements.size())
       << "the case has changed since it was recorded";
   for (std::size_t i = 0; i < statements.size(); ++i) {
-    // Which device files there are is the machine's, not the driver's.
+    // The machine decides which device files exist, not the driver.
     if (statements[i].function == "open") continue;
     const std::string& real = recorded->second[i];
     const bool crash = died(real);

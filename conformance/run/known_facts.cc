@@ -24,7 +24,7 @@ std::vector<std::string> columns(const std::string& line) {
   return found;
 }
 
-// The number behind "CASE:", counted from 0; nothing behind a colon, or no number, is -1.
+// The number behind "CASE:", counted from 0; -1 if there is no number.
 int statement_of(const std::string& place) {
   const std::size_t colon = place.rfind(':');
   if (colon == std::string::npos || colon == 0) return -1;

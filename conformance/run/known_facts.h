@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What recorded drivers answer although no rule says so. Each such fact has its reason.
+// Answers of recorded drivers that no rule explains. Each such fact has its reason.
 #pragma once
 
 #include <map>
@@ -15,9 +15,9 @@ namespace cuvmm::conformance {
 /// The facts of one driver. "CASE:STATEMENT | ANSWER | REASON" per line; # starts a comment.
 class KnownFacts {
  public:
-  /// What is wrong with the text, "FILE:LINE:COLUMN: expected ..."; "" when nothing is.
+  /// The first mistake in the text, "FILE:LINE:COLUMN: expected ..."; "" if there is none.
   std::string parse(const std::string& text, const std::string& file);
-  /// The reason why the driver gives this answer to the case's statement (the first is 0); "" when
+  /// The reason why the driver gives this answer to the case's statement (the first is 0); "" if
   /// none is known.
   std::string reason(const std::string& test_case, std::size_t statement,
                      const std::string& answer) const;
@@ -33,11 +33,11 @@ class KnownFacts {
   Facts facts_;
 };
 
-/// The recorded profile of the driver that ran, and that the emulator ran as: nothing where there
-/// is none.
+/// The recorded profile of the driver that ran, or that the emulator ran as; nothing if there is
+/// none.
 std::optional<Profile> known_profile(const Recording& recording);
 
-/// The built-in facts of the driver with this profile; none where it has no file.
+/// The built-in facts of the driver with this profile; none if it has no file.
 KnownFacts known_facts(const std::string& profile);
 
 }  // namespace cuvmm::conformance

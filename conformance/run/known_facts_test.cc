@@ -58,7 +58,7 @@ TEST(KnownFacts, MakeAFailureAKnownDeviationAndNothingElseOne) {
   EXPECT_EQ(judged("CUDA_SUCCESS =7", "CUDA_SUCCESS =1").status, CaseStatus::kFail);
 }
 
-// Neither a fact that nobody saw, nor a failure that nobody explained.
+// Every fact is in the recordings, and no recorded answer is a failure that no fact explains.
 TEST(KnownFacts, AreWhatTheRecordingsHoldNoMoreAndNoLess) {
   const Suite suite = load_suite("", false);
   const KnownFacts facts = known_facts(kDriver);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cases of conformance/late: what a driver answers when memory is taken away under work that a
-// stream still has, on the emulator with late streams; and that the shim names what is wrong. A
-// recording of a GPU has to have the same answers, but for those that have a reason beside it.
+// The cases of conformance/late: the answers of a driver when a call takes memory away from work
+// that a stream still has, on the emulator with late streams; and the shim must name the misuse. A
+// recording of a GPU must have equal answers, except where a reason stands beside the answer.
 #include <stdlib.h>
 
 #include <cstdio>
@@ -51,7 +51,7 @@ Recording record(Environment environment, const std::string& driver) {
   return recording.value_or(Recording{});
 }
 
-// A driver may answer otherwise where `known` has the reason.
+// A driver may answer differently where `known` has the reason.
 void expect_answers(const Case& test_case, const Recording& answers,
                     const KnownFacts* known = nullptr) {
   const auto found = answers.cases.find(test_case.name);
@@ -83,7 +83,7 @@ TEST_P(Late, ARecordedGpuAnsweredAsExpected) {
   expect_answers(GetParam(), *recording, &facts);
 }
 
-// Rules by process, from every report of the folder. Reports are named PID-UNIQUE.json.
+// Rule ids by process, from every report of the folder. Reports are named PID-UNIQUE.json.
 std::map<int, std::set<std::string>> rules_of_reports(const fs::path& folder) {
   std::map<int, std::set<std::string>> rules;
   for (const auto& entry : fs::directory_iterator(folder)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs of the suite on the emulator, pairs included: like the recorded GPU, and the same
-// again with the profile that a run writes.
+// Whole runs of the suite on the emulator, pairs included: with the recorded GPU's profile, and
+// once more with the profile that the run writes.
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -28,7 +28,7 @@ std::string read(const std::string& path) {
 
 Recording run(const std::string& profile, int devices) {
   setenv("CUVMM_PROFILE", profile.c_str(), 1);
-  setenv("CUVMM_MULTICAST_TIMEOUT_MS", "50", 1);  // nobody is going to come
+  setenv("CUVMM_MULTICAST_TIMEOUT_MS", "50", 1);  // no other process will join the team
   setenv("CUVMM_DEVICES", std::to_string(devices).c_str(), 1);
   RecordOptions options;
   options.share = true;
@@ -42,8 +42,8 @@ bool died(const std::string& outcome) {
   return outcome.starts_with("signal:") || outcome.starts_with("exit:") || outcome == "timeout";
 }
 
-// "NAME: statement: answers A, recorded B" of the first statement that differs; "" for none. After
-// a death the recording says no more; the emulator answers the documented code there.
+// "NAME: statement: answers A, recorded B" for the first statement that differs; "" for none. After
+// a crash the recording has no more answers; the emulator answers the documented code there.
 std::string difference(const Case& each, const std::vector<std::string>& now,
                        const std::vector<std::string>& then) {
   const auto& statements = each.program.statements;
@@ -95,7 +95,7 @@ TEST_P(WrittenProfile, GivesTheSameAnswersAgain) {
   const Profile measured = measure_profile(loaded.driver, first, base, "again");
   DerivedProfile derived = derive_profile(measured, suite().families, suite().cases, first);
   const Profile original = load_profile(GetParam()).profile;
-  derived.profile.quirks = original.quirks;  // found by fuzzing; no case of the suite asks for them
+  derived.profile.quirks = original.quirks;  // found by fuzzing; no case of the suite shows them
   const std::string path = ::testing::TempDir() + "/again-" + GetParam() + ".toml";
   std::ofstream(path) << format_profile(derived.profile);
   EXPECT_EQ(measured.total_memory, original.total_memory);
@@ -108,7 +108,7 @@ TEST_P(WrittenProfile, GivesTheSameAnswersAgain) {
   for (const Case& each : suite().cases) {
     const auto answers = again.cases.find(each.name);
     if (answers == again.cases.end()) continue;
-    // The profile is of the whole machine, and says nothing of one with fewer devices.
+    // The profile describes the whole machine, not one with fewer devices.
     if (devices_to_show(each, Machine{.devices = first.devices}) != 0) continue;
     EXPECT_EQ(difference(each, answers->second, first.cases.at(each.name)), "");
   }

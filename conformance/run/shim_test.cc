@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shim over the emulator against the corpus: each case yields the rules that it breaks and no
-// other; and with enforcement the documented code comes back.
+// Runs the corpus on the shim over the emulator: each case yields the rules that it breaks and no
+// other rules. With enforcement the documented code comes back.
 #include <stdlib.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ testing_support::Environment shim_environment(const std::string& folder) {
           {"CUVMM_PROFILE", "h200-580.159.04"},
           {"CUVMM_QUIET", "1"},
           {"CUVMM_LEAK_CHECK", "no"},
-          // A report names rules here, not lines: symbols would take most of the time.
+          // The tests read rules from a report, not lines, and symbols would take most of the time.
           {"CUVMM_NO_SYMBOLS", "1"}};
 }
 
@@ -33,15 +33,16 @@ bool needs(const Case& test_case, Need::What what) {
   return std::ranges::any_of(test_case.needs, [&](const Need& need) { return need.what == what; });
 }
 
-// Managed memory is made on the emulator alone, and the recorder does not know what is behind a
-// shim.
+// Cases without managed memory, because only the emulator may make managed memory, and the recorder
+// does not know which driver is behind a shim.
 std::vector<Case> cases_of_shims() {
   std::vector<Case> cases = corpus();
   std::erase_if(cases, [](const Case& each) { return needs(each, Need::What::kManaged); });
   return cases;
 }
 
-// The corpus on the recorded driver, and on a documented one what needs a newer driver than that.
+// Runs the corpus on the recorded driver; the cases that need a newer driver run on a documented
+// one.
 Recording run_under_shim(testing_support::Environment environment) {
   Recording recorded = testing_support::run_corpus(environment, "libcuda.so.1");
   environment["CUVMM_PROFILE"] = "documented";
@@ -54,7 +55,7 @@ Recording run_under_shim(testing_support::Environment environment) {
   return recorded;
 }
 
-// Rules by process id, from every report of a folder. Reports are named PID-UNIQUE.json.
+// Rule ids by process id, from every report of a folder. Reports are named PID-UNIQUE.json.
 std::map<int, std::set<std::string>> read_reports(const fs::path& folder) {
   std::map<int, std::set<std::string>> rules;
   for (const auto& entry : fs::directory_iterator(folder)) {

@@ -52,8 +52,8 @@ Recording run_corpus(const Environment& environment, const std::string& driver) 
   for (const char* devices : {"1", "2"}) {
     Environment with_devices = environment;
     with_devices["CUVMM_DEVICES"] = devices;
-    with_devices["CUVMM_MULTICAST_TIMEOUT_MS"] = "50";  // nobody is going to come
-    // Sockets and a second case on the same core cost nothing: most of a case is waiting.
+    with_devices["CUVMM_MULTICAST_TIMEOUT_MS"] = "50";  // no other process will join the team
+    // A second case on one core costs nothing, because a case mostly waits.
     const auto recording = parse_recording(run_recorder(
         with_devices, "--process-ids --jobs 4 --driver '" + driver + "' " CUVMM_CASES));
     if (!recording) {

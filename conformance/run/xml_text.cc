@@ -14,7 +14,8 @@ struct Character {
   bool allowed;
 };
 
-// The character that `rest` begins with, a byte above 0x7f; a byte that begins none is one.
+// The character that `rest` begins with, whose first byte is above 0x7f. A byte that begins no
+// character counts as one that is not allowed.
 Character character(std::string_view rest) {
   const auto lead = static_cast<unsigned char>(rest[0]);
   const std::size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
@@ -53,7 +54,7 @@ std::string xml_text(std::string_view text) {
       case '\n':
       case '\t':
       case '\r':
-        // As they are, an attribute would give them back as spaces.
+        // Escaped, because an XML reader turns these characters into spaces in an attribute.
         out += "&#" + std::to_string(static_cast<int>(c)) + ";";
         break;
       default:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text inside of XML: everything here that writes JUnit files uses it.
+// Text inside of XML, for all code of cuvmm that writes JUnit files.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace cuvmm {
 
-/// `text` as XML 1.0 may hold it, in an element or in an attribute in double quotes. What it has no
-/// way to write (most control characters, U+FFFE and U+FFFF, bytes that are no UTF-8) becomes
-/// U+FFFD.
+/// `text` as XML 1.0 may hold it, in an element or in an attribute in double quotes. A character
+/// that XML cannot hold (most control characters, U+FFFE and U+FFFF, bytes that are no UTF-8)
+/// becomes U+FFFD.
 std::string xml_text(std::string_view text);
 
 }  // namespace cuvmm

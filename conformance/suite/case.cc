@@ -30,7 +30,7 @@ int number_of(const Need& need, const Machine& machine) {
   }
 }
 
-// A type of memory that is not certainly another one than MANAGED (2).
+// Whether a type of memory may be MANAGED (2).
 bool may_be_managed(const program::Value& type) {
   using Kind = program::Value::Kind;
   if (type.kind == Kind::kName) return type.text != "pinned" && type.text != "invalid";
@@ -64,7 +64,7 @@ bool lacks(const Machine& machine, const std::string& name) {
   return machine.driver->get(Driver::primary_symbol(function->entry)) == nullptr;
 }
 
-// Whether the machine has more devices than the case may see: the others can be hidden from it.
+// Whether the machine has more devices than the case may see, so that the others must be hidden.
 bool hides_devices(const Need& need, const Machine& machine) {
   return need.what == Need::What::kDevices && !need.at_least && need.number > 0 &&
          need.number < machine.devices;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A conformance case: a short program, the rules that it breaks, and what it needs of the machine.
-// The format is described in docs/cases.md.
+// A conformance case: a short program, the rules that it breaks, and its needs of the machine.
+// docs/cases.md describes the format.
 #pragma once
 
 #include <string>
@@ -14,14 +14,15 @@ namespace cuvmm::conformance {
 using program::Program;
 using program::Statement;
 
-/// What a case may ask of a machine.
+/// The properties of a machine that a case may need.
 struct Machine {
   int devices = 0;
-  bool fabric_channel = false;  ///< an IMEX channel is there
-  bool multicast = false;       ///< what can make or use a multicast team reaches the driver
-  bool managed = false;         ///< so does what makes managed memory: it is the emulator
-  int cuda = kAnyCuda;          ///< what cuDriverGetVersion answers
-  /// What functions it has; null: all of them. It outlives this.
+  bool fabric_channel = false;  ///< an IMEX channel exists
+  bool multicast = false;       ///< calls that can make or use a multicast team reach the driver
+  /// Calls that make managed memory reach the driver, which is the emulator.
+  bool managed = false;
+  int cuda = kAnyCuda;  ///< what cuDriverGetVersion answers
+  /// The driver's functions; null: it has all. The driver outlives this object.
   const Driver* driver = nullptr;
   static constexpr int kAnyCuda = 1 << 20;
 };
@@ -33,7 +34,7 @@ struct Need {
     kMulticast,
     kManaged,
     kCuda,
-    kSupport  ///< by the driver, of the family's legal call; its answer tells, not the machine
+    kSupport  ///< of the driver, for the family's legal call; its answer decides, not the machine
   };
   What what = What::kDevices;
   bool at_least = false;  ///< `>=` instead of `=`
@@ -50,19 +51,19 @@ struct Case {
   int line = 0;  ///< of the `case` line
 };
 
-/// Adds what the case's calls need of a machine without saying so: `multicast` for those of
-/// api/multicast.h, `managed` for those that make managed memory or a pool of it.
+/// Adds the needs that follow from the case's calls: `multicast` for calls of api/multicast.h,
+/// `managed` for calls that make managed memory or a pool of it.
 void add_implied_needs(Case& test_case);
 
-/// Why the machine cannot run the case: "needs devices>=2, there is 1"; "" when it can. A driver
-/// that is older than a function that the case calls cannot. A case that needs exactly so many
-/// devices can be run where there are more: see devices_to_show().
+/// Why the machine cannot run the case: "needs devices>=2, there is 1"; "" if it can. A driver that
+/// lacks a function of the case cannot run it. A case that needs an exact number of devices can run
+/// on a machine with more: see devices_to_show().
 std::string unmet_need(const Case& test_case, const Machine& machine);
 
-/// How many of the machine's devices the case may see where it needs exactly so many; 0: all.
+/// How many of the machine's devices a case with an exact need may see; 0: all.
 int devices_to_show(const Case& test_case, const Machine& machine);
 
-/// What the statement must answer: its comment's code, or SUCCESS where it states none.
+/// The code that the statement must answer: its comment's code, or SUCCESS if the comment has none.
 CUresult expected_result(const Statement& statement);
 
 struct ParsedCases {
@@ -70,9 +71,9 @@ struct ParsedCases {
   std::vector<std::string> errors;  ///< "FILE:LINE:COLUMN: expected ..., found ..."
 };
 
-/// Reads the text of one file; every mistake is reported, and the rest is read all the same.
+/// Reads the text of one file. Reports every mistake, and still reads the rest.
 ParsedCases parse_cases(std::string_view text, const std::string& file);
-/// Reads files, and all *.cuvmm of folders, in the order of their names.
+/// Reads files, and all *.cuvmm in folders, in the order of their names.
 ParsedCases load_cases(const std::vector<std::string>& paths);
 
 }  // namespace cuvmm::conformance

@@ -103,8 +103,8 @@ class FileParser {
     for (const ParseError& one : errors) parsed_.errors.push_back(format_error(one, file_));
   }
 
-  // What only a whole case shows: unbound names, and rules that its header and its lines disagree
-  // on.
+  // Checks what only a whole case shows: unbound names, and rules that its header names but no
+  // line, or the reverse.
   void finish() {
     if (parsed_.cases.empty()) return;
     add_implied_needs(current());
@@ -157,7 +157,7 @@ ParsedCases load_cases(const std::vector<std::string>& paths) {
          !failed && at != end; at.increment(failed)) {
       if (at->path().extension() == ".cuvmm") found.push_back(at->path());
     }
-    // By name, so that the order of the cases does not hang on the folder that a file lies in.
+    // Sorted by name, so that the order of the cases does not depend on the folder of a file.
     std::sort(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) {
       return std::tuple(a.filename(), a) < std::tuple(b.filename(), b);
     });

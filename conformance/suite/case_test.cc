@@ -36,7 +36,7 @@ TEST(ParseCases, ReadsHeaderAndStatements) {
             "needs fabric_channel=0, there is 1");
 }
 
-// The suite's cases with a call that the gate of api/multicast.h keeps from real drivers.
+// The suite's cases with a call that the gate in api/multicast.h keeps from real drivers.
 std::vector<Case> gated_cases(std::set<std::string>& functions) {
   std::vector<Case> cases = testing_support::corpus();
   const LoadedFamilies families = load_families({CUVMM_FAMILIES});
@@ -54,7 +54,7 @@ std::vector<Case> gated_cases(std::set<std::string>& functions) {
   return cases;
 }
 
-// What the recorder makes of them on a driver that is neither the emulator nor our shim.
+// Records these cases on a driver that is neither the emulator nor cuvmm's shim.
 TEST(Record, NoMarkedCallReachesAForeignDriver) {
   const std::string log = testing::TempDir() + "cuvmm-gate-" + std::to_string(getpid());
   setenv("FOREIGN_DRIVER_LOG", log.c_str(), 1);
@@ -72,7 +72,8 @@ TEST(Record, NoMarkedCallReachesAForeignDriver) {
   EXPECT_EQ(careful.recording.skipped.size(), cases.size());
   EXPECT_TRUE(careful.recording.cases.empty());
   EXPECT_FALSE(std::ifstream(log).is_open()) << "a call reached the driver";
-  // The driver would have noticed: with the option, one of each function.
+  // Shows that the driver would have noticed: with the option, one call of each function reaches
+  // it.
   std::set<std::string> wanted = functions;
   std::vector<Case> few;
   for (const Case& test_case : cases) {
@@ -91,7 +92,8 @@ TEST(Record, NoMarkedCallReachesAForeignDriver) {
   unsetenv("FOREIGN_DRIVER_LOG");
 }
 
-// It cannot be forgotten: a case that calls what the gate keeps is skipped unless that is allowed.
+// Nobody can forget the need: a case with a call that the gate stops is skipped unless the user
+// allows multicast.
 TEST(ParseCases, MulticastIsNeededByWhoeverCallsIt) {
   const ParsedCases parsed = parse_cases(
       "case a\ninit()\nm0 = cuMulticastCreate({numDevices=1, size=2M})\n"
@@ -107,7 +109,7 @@ TEST(ParseCases, MulticastIsNeededByWhoeverCallsIt) {
   EXPECT_EQ(unmet_need(parsed.cases[2], {.devices = 8}), "");
 }
 
-// No managed memory is made on a real GPU: whoever asks for it needs the emulator.
+// The suite makes no managed memory on a real GPU, so such a case needs the emulator.
 TEST(ParseCases, ManagedMemoryIsNeededByWhoeverMakesIt) {
   const ParsedCases parsed = parse_cases(
       "case pool\ninit()\no0 = cuMemPoolCreate({allocType=managed})\n"
@@ -159,7 +161,7 @@ TEST(Corpus, NamesRulesOfTheCatalogue) {
   }
 }
 
-// The first of the rules that a statement breaks decides its code; advice alone decides none.
+// The first rule that a statement breaks decides its code; advice alone decides none.
 TEST(Corpus, ExpectsTheCodesOfTheCatalogue) {
   for (const Case& test_case : testing_support::corpus()) {
     for (const Statement& statement : test_case.program.statements) {

@@ -43,7 +43,7 @@ FamilyCase build(const Family& family, const std::vector<const Break*>& breaks, 
 
 bool combine(const Break& a, const Break& b) {
   if (a.rule == b.rule || a.instead || b.instead) return false;
-  // Two statements put before could undo each other; one with arguments cannot.
+  // Two statements in front of the call could undo each other; a statement and arguments cannot.
   if (!a.before.empty() && !b.before.empty()) return false;
   return std::none_of(a.replacements.begin(), a.replacements.end(), [&](const Argument& x) {
     return std::any_of(b.replacements.begin(), b.replacements.end(),

@@ -3,7 +3,7 @@
 // it.
 //
 //   family cuMemMap                       # names the file's cases: cuMemMap/offset-zero
-//   needs devices=2                       # optional; or cuda>=13040, a driver of at least so new;
+//   needs devices=2                       # optional; or cuda>=13040, a driver at least that new;
 //                                         # or support: the legal call may answer NOT_SUPPORTED
 //   given
 //     init()
@@ -14,10 +14,10 @@
 //   break cuMemMap-handle-alive: before cuMemRelease(h0)
 //
 // The call as written is legal and must succeed: it is the near miss of every rule. A `break`
-// replaces arguments of the call by key, or puts a statement before it, or both; `;` separates
-// them. `instead CALL` replaces the call as a whole, where keys cannot say it (prop=null); it makes
-// no pairs. Two breaks that replace different arguments make a pair, which shows what a driver
-// checks first.
+// replaces arguments of the call by key, or puts a statement before the call, or both; `;`
+// separates them. `instead CALL` replaces the whole call, where keys are not enough (prop=null); it
+// makes no pairs. Two breaks that replace different arguments make a pair, which shows what a
+// driver checks first.
 #pragma once
 
 #include <optional>
@@ -38,7 +38,8 @@ using program::Statement;
 /// One way to break the call.
 struct Break {
   Rule rule;
-  std::string variant;                 ///< tells several breaks of one rule apart, "" for the first
+  /// Distinguishes several breaks of one rule, "" for the first.
+  std::string variant;
   std::vector<Argument> replacements;  ///< by key
   std::vector<Statement> before;
   std::optional<Statement> instead;
@@ -46,23 +47,23 @@ struct Break {
 
 struct Family {
   std::string name;
-  int devices = 1;  ///< how many it needs
-  int cuda = 0;     ///< and of which CUDA version the driver is at least; 0: of any
-  /// Not every device can do this: NOT_SUPPORTED to the legal call says that this one cannot.
+  int devices = 1;  ///< how many devices the family needs
+  int cuda = 0;     ///< the oldest CUDA version whose driver can run it; 0: any
+  /// Some devices cannot do this: such a device answers NOT_SUPPORTED to the legal call.
   bool optional = false;
   std::vector<Statement> given;
   Statement call;
   std::vector<Break> breaks;
 };
 
-/// What a family expands to: a program whose last statement is the call in question.
+/// One of the programs that a family expands to; its last statement is the call in question.
 struct FamilyCase {
   std::string
       name;  ///< "cuMemMap/legal", "cuMemMap/offset-zero", "cuMemMap/flags-zero+offset-zero"
   int devices = 1;
   int cuda = 0;
   bool optional = false;
-  std::vector<Rule> rules;  ///< that the call breaks: none, one, or two
+  std::vector<Rule> rules;  ///< the rules that the call breaks: none, one, or two
   Program program;
 };
 
@@ -71,7 +72,7 @@ struct ParsedFamilies {
   std::vector<ParseError> errors;
 };
 
-/// Reads any number of families; all mistakes are collected, with line and column.
+/// Reads any number of families, and collects all mistakes with line and column.
 ParsedFamilies parse_families(std::string_view text);
 
 /// The legal call and every single break.

@@ -10,7 +10,7 @@ namespace cuvmm::conformance {
 
 namespace {
 
-// What the documentation makes of a call that breaks the rule.
+// The documented answer to a call that breaks the rule.
 CUresult documented_answer(Rule rule) {
   const RuleKind kind = info(rule).kind;
   return kind == RuleKind::kError || kind == RuleKind::kUndefined ? info(rule).code : CUDA_SUCCESS;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading families: line by line, every mistake with its place.
+// Reads families line by line; every mistake comes with its place.
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -148,7 +148,7 @@ class Parser {
       out.instead = parse(text);
       return;
     }
-    // The language's own parser reads the arguments, of a call that is thrown away.
+    // The language's own parser reads the arguments, as those of a call that is then discarded.
     auto statement = parse("x(" + std::string(text) + ")");
     if (!statement) return;
     if (statement->arguments.empty())
@@ -173,9 +173,10 @@ class Parser {
     break_lines_.clear();
   }
 
-  // Whether each statement can be made: one that cannot would be left out, and be missed by nobody.
+  // Checks that each statement is a valid call, because the expansion would leave out an invalid
+  // one, and nothing else would show that.
   void check_calls() {
-    const std::vector<FamilyCase> cases = singles(family_);  // the legal one, then break by break
+    const std::vector<FamilyCase> cases = singles(family_);  // the legal case, then one per break
     for (std::size_t i = 0; i < cases.size(); ++i) {
       std::vector<ParseError> mistakes;
       check_program(cases[i].program, mistakes);
@@ -184,7 +185,8 @@ class Parser {
           return e.line == mistake.line && e.message == mistake.message;
         };
         if (std::any_of(errors_.begin(), errors_.end(), same)) continue;
-        // What is wrong in the call of a break alone is what that replaced.
+        // A mistake in the call that only the case of a break has comes from the arguments of that
+        // break.
         if (i != 0 && mistake.line == family_.call.line)
           mistake = {break_lines_[i - 1], 1, mistake.message};
         errors_.push_back(std::move(mistake));

@@ -34,7 +34,7 @@ TEST(ParseFamilies, ExpandsToTheLegalCallAndItsBreaks) {
   EXPECT_EQ(pairs(parsed.families[0]).size(), 1u);
 }
 
-// A statement that cannot be made would be left out of the programs: nothing else would tell.
+// The expansion would leave out such a statement, and nothing else would show that.
 TEST(ParseFamilies, NamesAStatementThatCannotBeMade) {
   EXPECT_THAT(mistakes("family a\n"
                        "given\n"

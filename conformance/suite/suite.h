@@ -11,7 +11,7 @@
 
 namespace cuvmm::conformance {
 
-/// A file of conformance/cases, families or known, as it was when the binary was built.
+/// A file of conformance/cases, families or known, from the time when the binary was built.
 struct SuiteFile {
   const char* name;  ///< "map.cuvmm", "map.family", "h200-580.159.04.known"
   const char* text;
@@ -19,14 +19,14 @@ struct SuiteFile {
 std::span<const SuiteFile> suite_files();
 
 struct Suite {
-  std::vector<Case> cases;  ///< hand-written, then singles, then pairs where asked for
+  std::vector<Case> cases;  ///< hand-written cases, then singles, then pairs if asked for
   std::vector<Family> families;
   std::vector<std::string> errors;  ///< "FILE:LINE:COLUMN: message"
 };
 
-/// The built-in suite, or that of `folder`: the *.cuvmm files of its folder cases, or if it has
-/// none of its own, those in all folders below included; its *.family files and those of its folder
-/// families. A name that two cases share is an error.
+/// The built-in suite, or the suite of `folder`: the *.cuvmm files in its folder cases (if it has
+/// no such files, those in all folders below it, too), the *.family files in `folder`, and those in
+/// its folder families. Two cases with one name are an error.
 Suite load_suite(const std::string& folder, bool with_pairs);
 
 }  // namespace cuvmm::conformance
