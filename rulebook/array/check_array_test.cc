@@ -119,13 +119,13 @@ TEST(Array, OneThatIsNotDestroyedAfterAllIsKnownAsBefore) {
 
 TEST(Array, MoreLevelsThanThereCanBeAreNotThere) {
   World w;
-  make_mipmap(w, 0x7000, 99);  // of 512 x 512
+  make_mipmap(w, 0x7000, 99);  // 512 x 512 elements
   EXPECT_EQ(w.model.arrays().find(0x7000)->levels, 10u);
 }
 
 TEST(Array, OneOfExternalMemoryIsALeakAndNoOther) {
   World w;
-  make_mipmap(w, 0x8000);  // nobody but the program has it
+  make_mipmap(w, 0x8000);  // an array without external memory is no leak
   EXPECT_TRUE(check_exit(w.model, never_open).empty());
   map_external(w, 0x7000);
   EXPECT_EQ(check_exit(w.model, never_open).size(), 1u);

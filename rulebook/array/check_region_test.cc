@@ -45,7 +45,7 @@ std::vector<RuleCase> cases() {
          auto* const array = make_array(w, 0x7000, flat_shape(broken ? 0 : CUDA_ARRAY3D_SPARSE));
          return run(w, mapping(array, pool(w)));
        }},
-      {Rule::kArraySparse,  // of one dimension
+      {Rule::kArraySparse,  // an array of one dimension
        [](World& w, bool broken) {
          CUDA_ARRAY3D_DESCRIPTOR shape = flat_shape(CUDA_ARRAY3D_DEFERRED_MAPPING);
          if (broken) shape.Height = 0;

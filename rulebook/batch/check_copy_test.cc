@@ -170,7 +170,7 @@ std::vector<RuleCase> cases() {
            if (broken) b.call.count = 0;
          });
        }},
-      {Rule::kCopyArrays,  // attributes are arrays too
+      {Rule::kCopyArrays,  // the attributes are an array, too
        [](World& w, bool broken) {
          return batch(w, [&](Batch& b) {
            if (broken) b.call.attrs = nullptr;
@@ -199,11 +199,11 @@ std::vector<RuleCase> cases() {
        [](World& w, bool broken) {
          return older_batch(w, [&](Batch& b) { b.first[1] = broken ? 0 : 1; });
        }},
-      {Rule::kCopyIndices,  // the last is no copy's
+      {Rule::kCopyIndices,  // the last index is behind the last copy
        [](World& w, bool broken) {
          return batch(w, [&](Batch& b) { b.first[1] = broken ? 2 : 1; });
        }},
-      {Rule::kCopyIndices,  // more of them than copies
+      {Rule::kCopyIndices,  // more indices than copies
        [](World& w, bool broken) {
          return batch(w, [&](Batch& b) { b.call.numAttrs = broken ? 3 : 2; });
        }},
@@ -259,7 +259,7 @@ std::vector<RuleCase> cases() {
            if (broken) b.call.hStream = CU_STREAM_LEGACY;
          });
        }},
-      {Rule::kCopyBatchStream,  // NULL is another stream under a name for per-thread ones
+      {Rule::kCopyBatchStream,  // under a per-thread name, NULL is another stream
        [](World& w, bool broken) {
          mapped(w, 2);
          Batch one;
@@ -335,7 +335,7 @@ std::vector<RuleCase> cases() {
          return decompress(
              w, kBase, [&](calls::MemBatchDecompressAsync& call) { call.flags = broken ? 1 : 0; });
        }},
-      {Rule::kDataMapped,  // where the size is written
+      {Rule::kDataMapped,  // the place for the written size
        [](World& w, bool broken) {
          map_usage(w, 2);
          return decompress(w, kBase, [&](calls::MemBatchDecompressAsync& call) {

@@ -57,7 +57,7 @@ std::vector<RuleCase> cases() {
                       calls::MemPrefetchAsync_v2{
                           .devPtr = broken ? kBase : kElsewhere, .count = 4096, .location = at(1)});
        }},
-      {Rule::kManagedOnly,  // with nothing mapped
+      {Rule::kManagedOnly,  // address space without a mapping
        [](World& w, bool broken) {
          w.reserve(kBase, 1);
          return check(w.model, calls::MemPrefetchAsync{.devPtr = broken ? kBase : kElsewhere,
@@ -111,7 +111,8 @@ std::vector<RuleCase> cases() {
                                                    .count = 64,
                                                    .advice = CU_MEM_ADVISE_SET_READ_MOSTLY});
        }},
-      {Rule::kManagedOnly,  // pages that are locked are the system's, unless they were made so
+      // Registered memory stays memory of the system; memory of cuMemAllocHost is not.
+      {Rule::kManagedOnly,
        [](World& w, bool broken) {
          auto* const host = reinterpret_cast<void*>(kElsewhere);
          if (broken) {
@@ -147,7 +148,7 @@ std::vector<RuleCase> cases() {
                                                    .advice = CU_MEM_ADVISE_SET_PREFERRED_LOCATION,
                                                    .location = at(broken ? 6 : 3)});
        }},
-      {Rule::kManagedLocation,  // who accesses it is no NUMA node
+      {Rule::kManagedLocation,  // SET_ACCESSED_BY takes no NUMA node
        [](World& w, bool broken) {
          return check(w.model, calls::MemAdvise_v2{.devPtr = kElsewhere,
                                                    .count = 4096,

@@ -96,7 +96,7 @@ std::vector<RuleCase> cases() {
          if (!broken) w.access(kBase, 1);
          return check(w.model, calls::StreamWriteValue32{.addr = kBase}, on_device());
        }},
-      {Rule::kDataMapped,  // one of a batch
+      {Rule::kDataMapped,  // one operation of a batch
        [](World& w, bool broken) {
          return batch(w, [&](calls::StreamBatchMemOp& call) {
            reduction_of(call.paramArray[1]).address = kBase + (broken ? kG : 0);

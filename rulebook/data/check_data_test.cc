@@ -98,7 +98,7 @@ std::vector<RuleCase> cases() {
          return check_data(
              w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kPoolMemory + 64, .ByteCount = 8});
        }},
-      {Rule::kDataPoolOnHost,  // where any address will do
+      {Rule::kDataPoolOnHost,  // cuMemcpy takes any unified address, so memory on the host is legal
        [](World& w, bool broken) {
          data_pool(w, CU_MEM_LOCATION_TYPE_HOST_NUMA);
          if (broken)
@@ -116,14 +116,14 @@ std::vector<RuleCase> cases() {
          w.accept(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1}, facts);
          return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, facts);
        }},
-      {Rule::kDataPoolAccess,  // of another device, which copies as well; its own needs nothing
+      {Rule::kDataPoolAccess,  // a copy by another device; the pool's own device needs no access
        [](World& w, bool broken) {
          data_pool(w, CU_MEM_LOCATION_TYPE_DEVICE);
          return check_data(
              w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kPoolMemory, .ByteCount = 4},
              on_device(broken ? 1 : 0));
        }},
-      {Rule::kDataPoolAccess,  // that was given before the pool was destroyed
+      {Rule::kDataPoolAccess,  // access from before the pool was destroyed still counts
        [](World& w, bool broken) {
          data_pool(w, CU_MEM_LOCATION_TYPE_DEVICE);
          const CUmemAccessDesc desc = access_desc(3, broken ? 0 : 1);
@@ -131,7 +131,7 @@ std::vector<RuleCase> cases() {
          w.accept(calls::MemPoolDestroy{.pool = kDataPool});
          return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
        }},
-      {Rule::kDataPoolAccess,  // that is given after a destruction failed
+      {Rule::kDataPoolAccess,  // access given after a failed destruction counts
        [](World& w, bool broken) {
          data_pool(w, CU_MEM_LOCATION_TYPE_DEVICE);
          w.refuse(calls::MemPoolDestroy{.pool = kDataPool});
@@ -139,7 +139,7 @@ std::vector<RuleCase> cases() {
          w.accept(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1});
          return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
        }},
-      {Rule::kDataPoolAccess,  // of a default pool, which nobody made
+      {Rule::kDataPoolAccess,  // a default pool, which no call made
        [](World& w, bool broken) {
          Facts facts;
          facts.pool.is_default = Facts::Answer::kYes;
@@ -152,7 +152,7 @@ std::vector<RuleCase> cases() {
          w.accept(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1}, facts);
          return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
        }},
-      {Rule::kDataFillDevice,  // of opened memory
+      {Rule::kDataFillDevice,  // memory opened by legacy IPC
        [](World& w, bool broken) {
          CUdeviceptr pointer = kPoolMemory;
          Facts facts = on_device(0);
@@ -161,7 +161,7 @@ std::vector<RuleCase> cases() {
          return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory + 64, .N = 4},
                            on_device(broken ? 1 : 0));
        }},
-      {Rule::kDataFillDevice,  // and copies, which any device makes
+      {Rule::kDataFillDevice,  // the same memory may be copied by any device
        [](World& w, bool broken) {
          CUdeviceptr pointer = kPoolMemory;
          w.accept(calls::IpcOpenMemHandle{.pdptr = &pointer, .handle = {}, .Flags = 1},
@@ -193,19 +193,20 @@ std::vector<RuleCase> cases() {
          w.access(kBase, 1, broken ? 1 : 3);
          return check_data(w, calls::MemsetD32{.dstDevice = kBase, .N = 4});
        }},
-      {Rule::kDataWritable,  // the device's access counts, whatever the host's
+      {Rule::kDataWritable,  // the host's access does not replace the device's
        [](World& w, bool broken) {
          host_mapped(w, 3, broken ? 1 : 3);
          return check_data(w,
                            calls::MemcpyHtoD{.dstDevice = kBase, .srcHost = host, .ByteCount = 1});
        }},
-      {Rule::kDataWritable,  // the CPU copies where the host has access
+      // The device has no access, so the CPU copies, and the host needs write access.
+      {Rule::kDataWritable,
        [](World& w, bool broken) {
          host_mapped(w, broken ? 1 : 0, 3);
          return check_data(w,
                            calls::MemcpyHtoD{.dstDevice = kBase, .srcHost = host, .ByteCount = 1});
        }},
-      {Rule::kDataWritable,  // from other memory of the host, or where the device may not
+      {Rule::kDataWritable,  // a copy between two places on the host is made by the CPU
        [](World& w, bool broken) {
          host_mapped(w, 1, 3);
          if (!broken) w.mapped(kBase + 16 * kG, 1, 0x200);
@@ -214,12 +215,12 @@ std::vector<RuleCase> cases() {
                                              .srcDevice = broken ? kBase + kG / 2 : kBase + 16 * kG,
                                              .ByteCount = 1});
        }},
-      {Rule::kDataWritable,  // but fills nothing
+      {Rule::kDataWritable,  // the CPU makes no fills
        [](World& w, bool broken) {
          host_mapped(w, 3, broken ? 0 : 3);
          return check_data(w, calls::MemsetD32{.dstDevice = kBase, .N = 4});
        }},
-      {Rule::kDataReadable,  // and nobody copies what nobody may read
+      {Rule::kDataReadable,  // neither the device nor the host may read
        [](World& w, bool broken) {
          host_mapped(w, broken ? 0 : 1, 0);
          return check_data(w,

@@ -64,7 +64,7 @@ std::vector<RuleCase> cases() {
          if (!broken) query(w, kUnicast);
          return check(w.model, endpoint_bind());
        }},
-      {Rule::kEpBindReady,  // it was asked, and was not
+      {Rule::kEpBindReady,  // a query answered that the endpoint is not ready
        [](World& w, bool broken) {
          reserve_ids(w);
          create_endpoint(w, kUnicast, unicast_prop());
@@ -171,7 +171,7 @@ std::vector<RuleCase> cases() {
          call.memHandle = 0x200;
          return check(w.model, call);
        }},
-      {Rule::kEpBindDevice,  // not added
+      {Rule::kEpBindDevice,  // a device that was not added
        [](World& w, bool broken) {
          reserve_ids(w);
          create_endpoint(w, kTeam, team_prop(1));
@@ -196,7 +196,7 @@ std::vector<RuleCase> cases() {
          endpoints(w, 1, broken ? 0 : 1);
          return check(w.model, endpoint_bind(kTeam));
        }},
-      {Rule::kEpBindShareable,  // of a pool
+      {Rule::kEpBindShareable,  // memory of a pool
        [](World& w, bool broken) {
          endpoints(w, 1, 1);
          pool_memory(w, 0, broken ? 0 : 1);
@@ -224,18 +224,18 @@ std::vector<RuleCase> cases() {
            c.size = kGranule;
          });
        }},
-      {Rule::kEpUnbindBound,  // twice
+      {Rule::kEpUnbindBound,  // a second unbind
        [](World& w, bool broken) {
          endpoints(w);
          w.accept(endpoint_bind(kUnicast, 2));
          if (broken) w.accept(unbind_call());
          return check(w.model, unbind_call());
        }},
-      {Rule::kEpUnbindExact,  // past the last one
+      {Rule::kEpUnbindExact,  // a range that ends behind the last binding
        [](World& w, bool broken) {
          return unbind_from(w, broken, [](auto& c) { c.size = 3 * kGranule; });
        }},
-      {Rule::kEpUnbindExact,  // in the middle of one
+      {Rule::kEpUnbindExact,  // a range that ends in the middle of a binding
        [](World& w, bool broken) {
          endpoints(w);
          w.accept(endpoint_bind(kUnicast, 2));

@@ -90,7 +90,7 @@ std::vector<RuleCase> cases() {
                                                    .prop = &prop},
                       endpoint_limits());
        }},
-      {Rule::kEpIdReserved,  // released since
+      {Rule::kEpIdReserved,  // an id that was released
        [](World& w, bool broken) {
          reserve_ids(w);
          if (broken) w.accept(calls::LogicalEndpointIdRelease{.baseLeId = kNew, .count = 1});
@@ -111,13 +111,13 @@ std::vector<RuleCase> cases() {
          endpoints(w);
          return check(w.model, calls::LogicalEndpointDestroy{.leId = broken ? kNew : kTeam});
        }},
-      {Rule::kEpExists,  // destroyed since
+      {Rule::kEpExists,  // an endpoint that was destroyed
        [](World& w, bool broken) {
          endpoints(w, CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_FABRIC);
          if (broken) w.accept(calls::LogicalEndpointDestroy{.leId = kTeam});
          return export_of(w, kTeam);
        }},
-      {Rule::kEpExists,  // the last of a queried range
+      {Rule::kEpExists,  // the last id of a queried range
        [](World& w, bool broken) {
          endpoints(w);
          return check(w.model,
@@ -152,7 +152,7 @@ std::vector<RuleCase> cases() {
          return check(w.model, calls::LogicalEndpointIdRelease{
                                    .baseLeId = kIds, .count = kIdCount + (broken ? 1 : 0)});
        }},
-      {Rule::kEpReleaseReserved,  // twice
+      {Rule::kEpReleaseReserved,  // a second release
        [](World& w, bool broken) {
          reserve_ids(w);
          const calls::LogicalEndpointIdRelease half{.baseLeId = kIds, .count = kIdCount / 2};

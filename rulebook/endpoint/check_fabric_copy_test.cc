@@ -92,12 +92,12 @@ std::vector<RuleCase> cases() {
          machine(w);
          return made(w, {legal()}, 0, broken ? nullptr : kStream);
        }},
-      {Rule::kFcStream,  // by its other name
+      {Rule::kFcStream,  // the legacy stream by its other name
        [](World& w, bool broken) {
          machine(w);
          return made(w, {legal()}, 0, broken ? CU_STREAM_LEGACY : CU_STREAM_PER_THREAD);
        }},
-      {Rule::kFcStream,  // where a 0 is the thread's own stream
+      {Rule::kFcStream,  // under a per-thread name, where NULL is the thread's stream
        [](World& w, bool broken) {
          machine(w);
          return made(w, {legal()}, 0, broken ? CU_STREAM_LEGACY : nullptr, true);
@@ -147,7 +147,7 @@ std::vector<RuleCase> cases() {
          const std::uint64_t last = 2 * kGranule - 4096 + (broken ? 1 : 0);
          return made(w, {copy(pointer(kBase), endpoint(kFar, last))});
        }},
-      {Rule::kFcEndpointBound,  // of one device only
+      {Rule::kFcEndpointBound,  // one device of the team has no binding
        [](World& w, bool broken) {
          machine(w);
          if (broken) {
@@ -169,20 +169,20 @@ std::vector<RuleCase> cases() {
          machine(w);
          return made(w, {copy(pointer(kBase + (broken ? 2 * kGranule : 0)), endpoint(kTeam))});
        }},
-      {Rule::kFcLocal,  // of two pointers one is enough
+      {Rule::kFcLocal,  // with two pointers, one must be local
        [](World& w, bool broken) {
          machine(w);
          const Address far = kBase + 2 * kGranule;
          return made(w, {copy(pointer(broken ? far : kBase), pointer(far + 8192))});
        }},
-      {Rule::kFcIndependent,  // one reads what the other writes
+      {Rule::kFcIndependent,  // one copy reads bytes that the other writes
        [](World& w, bool broken) {
          machine(w);
          return made(w,
                      {copy(pointer(kBase), pointer(kBase + 8192)),
                       copy(pointer(kBase + (broken ? 8192 + 4095 : 8192 + 4096)), endpoint(kFar))});
        }},
-      {Rule::kFcIndependent,  // two write the same bytes of an endpoint
+      {Rule::kFcIndependent,  // both copies write the same bytes of an endpoint
        [](World& w, bool broken) {
          machine(w);
          return made(w, {copy(pointer(kBase), endpoint(kFar)),

@@ -157,7 +157,7 @@ TEST(AtExit, OtherCodesReservationsSayNothingOfOnes) {
   for (unsigned i = 0; i < 6; ++i) {
     CUdeviceptr base = kBase + 4 * i * kGranule;
     Origin at = w.at();
-    at.stack = 1 + i % 3;  // two of each place
+    at.stack = 1 + i % 3;  // each of three places makes two
     w.accept(calls::MemAddressReserve{.ptr = &base, .size = kGranule}, {}, at);
     const Handle handle = w.create(0x100 + i, 1);
     w.map(base, 1, handle);

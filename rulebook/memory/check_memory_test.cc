@@ -65,7 +65,7 @@ std::vector<RuleCase> allocating_cases() {
        }},
       {Rule::kMemoryContext, [](World& w, bool broken) { return look(w, pitched(), !broken); }},
       {Rule::kMemoryContext, [](World& w, bool broken) { return look(w, managed(), !broken); }},
-      {Rule::kMemoryContext,  // a stream that was made has a context of its own
+      {Rule::kMemoryContext,  // a created stream has a context of its own
        [](World& w, bool broken) {
          return look(
              w,
@@ -85,7 +85,7 @@ std::vector<RuleCase> allocating_cases() {
        [](World& w, bool broken) {
          return look(w, calls::MemHostRegister{.p = host(kHost), .bytesize = 1}, !broken);
        }},
-      {Rule::kMemoryContext,  // asked for neither, it says yes
+      {Rule::kMemoryContext,  // a query for neither value needs no context
        [](World& w, bool broken) {
          return look(
              w, calls::MemGetAddressRange{.base = broken ? &outs.address : nullptr, .dptr = kPlain},
@@ -165,11 +165,11 @@ std::vector<RuleCase> freeing_cases() {
          w.plain(kPlain);
          return look(w, calls::MemFree{.dptr = broken ? kPlain + kPlainSize : kPlain});
        }},
-      {Rule::kFreeKnown,  // 0 is nothing
+      {Rule::kFreeKnown,  // a free of 0 is legal
        [](World& w, bool broken) {
          return look(w, calls::MemFreeHost{.p = host(broken ? kHost : 0)});
        }},
-      {Rule::kFreeKnown,  // inside what is gone
+      {Rule::kFreeKnown,  // an address inside of freed memory
        [](World& w, bool broken) {
          w.plain(kPlain);
          if (broken) w.accept(calls::MemFree{.dptr = kPlain});
@@ -179,10 +179,10 @@ std::vector<RuleCase> freeing_cases() {
        [](World& w, bool broken) {
          w.plain(kPlain);
          w.accept(calls::MemFree{.dptr = kPlain});
-         if (!broken) w.plain(kPlain);  // given out again
+         if (!broken) w.plain(kPlain);  // the driver gives the address out again
          return look(w, calls::MemFree{.dptr = kPlain});
        }},
-      {Rule::kFreeOnce,  // by the other function
+      {Rule::kFreeOnce,  // a second free by another function
        [](World& w, bool broken) {
          pooled(w, kPlain);
          if (broken) w.accept(calls::MemFree{.dptr = kPlain});
@@ -194,7 +194,7 @@ std::vector<RuleCase> freeing_cases() {
          if (broken) w.accept(calls::MemFreeHost{.p = host(kHost)});
          return look(w, calls::MemFreeHost{.p = host(kHost)});
        }},
-      {Rule::kFreeOnce,  // it ended with its context; memory of a pool has none
+      {Rule::kFreeOnce,  // plain memory ends with its context; memory of a pool does not
        [](World& w, bool broken) {
          broken ? w.plain(kPlain) : pooled(w, kPlain);
          w.accept(calls::CtxDestroy{.ctx = reinterpret_cast<CUcontext>(std::uintptr_t{7})});
@@ -227,7 +227,7 @@ std::vector<RuleCase> freeing_cases() {
          w.plain(kPlain);
          return look(w, calls::MemFreeHost{.p = host(broken ? kPlain : kHost)});
        }},
-      {Rule::kFreeFunction,  // a pool's memory is device memory
+      {Rule::kFreeFunction,  // memory of a pool is device memory
        [](World& w, bool broken) {
          pooled(w, kPlain);
          return broken ? look(w, calls::MemFreeHost{.p = host(kPlain)})
@@ -287,7 +287,7 @@ std::vector<RuleCase> host_cases() {
          const Address at = broken ? kHost + kPlainSize - 1 : kHost + kPlainSize;
          return look(w, calls::MemHostRegister{.p = host(at), .bytesize = 64});
        }},
-      {Rule::kRegisterOnce,  // around it
+      {Rule::kRegisterOnce,  // a range that begins in front of registered memory
        [](World& w, bool broken) {
          enroll(w, kHost);
          return look(w,
@@ -393,7 +393,7 @@ std::vector<RuleCase> left_cases() {
          if (!broken) w.accept(calls::MemHostUnregister{.p = host(kHost)});
          return memory_left(w.model);
        }},
-      {Rule::kMemoryLeft,  // what is mapped has rules of its own
+      {Rule::kMemoryLeft,  // mapped memory has rules of its own
        [](World& w, bool broken) {
          w.mapped(kBase, 1);
          if (broken) host_memory(w, kHost);

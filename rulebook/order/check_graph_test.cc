@@ -35,13 +35,13 @@ GraphOrder chain() {
 
 std::vector<RuleCase> cases() {
   return {
-      {Rule::kGraphMemoryOrdered,  // before the free
+      {Rule::kGraphMemoryOrdered,  // nothing orders the use before the free
        [](World& w, bool broken) {
          GraphOrder graph = chain();
          if (broken) graph.edges = {{0, 1}, {0, 2}};
          return check_graph(w.model, graph);
        }},
-      {Rule::kGraphMemoryOrdered,  // behind the allocation
+      {Rule::kGraphMemoryOrdered,  // nothing orders the use behind the allocation
        [](World& w, bool broken) {
          GraphOrder graph = chain();
          if (broken) graph.edges = {{0, 2}, {1, 2}};

@@ -141,7 +141,7 @@ std::vector<RuleCase> cases() {
          have(w, domain_location(0, 1));
          return set(w, domain_location(0, broken ? 0 : 1));
        }},
-      {Rule::kPlaceSetMatches,  // of a device with one domain, that is the device
+      {Rule::kPlaceSetMatches,  // the only domain of a device is the device
        [](World& w, bool broken) {
          w.model.platform().locality_domains = {broken ? 2 : 1, 2};
          have(w, domain_location(0, 0));
@@ -208,7 +208,7 @@ TEST(CurrentPool, APoolThatTheDriverDescribesIsKnown) {
   w.model.platform().complete = false;
   CUmemoryPool out = kOther;
   const calls::DeviceGetMemPool call{.pool = &out, .dev = 1};
-  w.accept(call);  // an older driver says nothing but that it is a pool
+  w.accept(call);  // an older driver does not tell the pool's place
   EXPECT_TRUE(check(w.model, calls::DeviceSetMemPool{.dev = 0, .pool = kOther}).empty());
   Facts facts;
   facts.pool.location = device(1);

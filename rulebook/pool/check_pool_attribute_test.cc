@@ -155,7 +155,7 @@ std::vector<RuleCase> cases() {
          have(w);
          return seen(w, make_location(kLocationDevice, broken ? 2 : 1));
        }},
-      {Rule::kPoolSeenLocationDevice,  // a domain's device
+      {Rule::kPoolSeenLocationDevice,  // the device of a domain
        [](World& w, bool broken) {
          have(w);
          return seen(w, domain_location(broken ? 2 : 1, 1));

@@ -129,7 +129,7 @@ std::vector<RuleCase> cases() {
          if (!broken) w.accept(calls::MemFree{.dptr = kMemory});
          return destroy_check(w, kImported);
        }},
-      {Rule::kPoolDestroyImported,  // by another import of the pool
+      {Rule::kPoolDestroyImported,  // another import of the pool holds memory
        [](World& w, bool broken) {
          have_imported(w);
          return destroy_check(w, kImported, Answer::kNo, broken ? Answer::kYes : Answer::kNo);

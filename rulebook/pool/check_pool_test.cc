@@ -90,27 +90,27 @@ std::vector<RuleCase> cases() {
          p.location.type = static_cast<CUmemLocationType>(2);
          return create(w, p);
        }},
-      {Rule::kPoolCreateLocationType,  // nowhere is a place for managed memory only
+      {Rule::kPoolCreateLocationType,  // only managed memory may have the location type NONE
        [](World& w, bool broken) {
          CUmemPoolProps p = props(0);
          p.allocType = static_cast<CUmemAllocationType>(broken ? 1 : 2);
          p.location.type = static_cast<CUmemLocationType>(0);
          return create(w, p);
        }},
-      {Rule::kPoolCreateHostHandleTypes,  // wherever managed memory prefers to be
+      {Rule::kPoolCreateHostHandleTypes,  // legal for managed memory, whatever place it prefers
        [](World& w, bool broken) {
          CUmemPoolProps p = props(broken ? 1 : 0);
          p.allocType = static_cast<CUmemAllocationType>(2);
          return create(w, p);
        }},
-      {Rule::kPoolSetLocal,  // a managed pool is no device's, wherever it prefers to be
+      {Rule::kPoolSetLocal,  // a managed pool belongs to no device, whatever place it prefers
        [](World& w, bool broken) {
          CUmemPoolProps p = props(0);
          p.allocType = static_cast<CUmemAllocationType>(broken ? 2 : 1);
          made(w, p);
          return set_pool(w, kPool);
        }},
-      {Rule::kPoolAccessOwn,  // and no device's own
+      {Rule::kPoolAccessOwn,  // no device owns a managed pool
        [](World& w, bool broken) {
          CUmemPoolProps p = props(0);
          p.allocType = static_cast<CUmemAllocationType>(broken ? 1 : 2);
@@ -132,7 +132,7 @@ std::vector<RuleCase> cases() {
        [](World& w, bool broken) {
          return create(w, broken, [](auto& p) { *(std::end(p.reserved) - 1) = 1; });
        }},
-      {Rule::kPoolCreateReserved,  // what became gpuDirectRDMACapable later
+      {Rule::kPoolCreateReserved,  // the byte that became gpuDirectRDMACapable in CUDA 13.4
        [](World& w, bool broken) {
          w.model.platform().driver_version = broken ? 13030 : 13040;
          return create(w, true, [](auto& p) { set_byte(p, 34, 1); });
@@ -141,7 +141,7 @@ std::vector<RuleCase> cases() {
        [](World& w, bool broken) {
          return create(w, true, [=](auto& p) { set_byte(p, 32, broken ? 4 : 2); });
        }},
-      {Rule::kPoolCreateLocationType,  // pools that others made
+      {Rule::kPoolCreateLocationType,  // a location that only pools of other processes have
        [](World& w, bool broken) {
          return create(w, broken, [](auto& p) {
            p.location = make_location(kLocationInvisible, kDeviceInvalid);
@@ -189,7 +189,7 @@ std::vector<RuleCase> cases() {
          p.location = make_location(kLocationHostNuma, 0);
          return create(w, p);
        }},
-      {Rule::kPoolAccessOwn,  // of a domain's device
+      {Rule::kPoolAccessOwn,  // the device of the pool's domain
        [](World& w, bool broken) {
          CUmemPoolProps p = props(0);
          p.location = domain_location(1, 1);
@@ -211,7 +211,7 @@ std::vector<RuleCase> cases() {
          if (!broken) w.accept(calls::MemFreeAsync{.dptr = kMemory});
          return at_exit(w);
        }},
-      {Rule::kPoolMemoryLeak,  // a pool that is there has an owner for its memory
+      {Rule::kPoolMemoryLeak,  // while the pool is alive, its memory is no leak
        [](World& w, bool broken) {
          have(w);
          allocate(w);
@@ -282,7 +282,7 @@ std::vector<RuleCase> cases() {
          have(w);
          return set_access(w, kPool, access_desc(0, broken ? 0 : 1));
        }},
-      {Rule::kPoolAccessOwn,  // of a default pool
+      {Rule::kPoolAccessOwn,  // a default pool's device
        [](World& w, bool broken) {
          Facts facts;
          facts.pool.is_default = Answer::kYes;
@@ -291,7 +291,7 @@ std::vector<RuleCase> cases() {
          return check(w.model, calls::MemPoolSetAccess{.pool = kPool, .map = &desc, .count = 1},
                       facts);
        }},
-      {Rule::kPoolAccessLocationType,  // the host's own memory
+      {Rule::kPoolAccessLocationType,  // the host's access to memory on the host
        [](World& w, bool broken) {
          CUmemPoolProps p = props(0);
          p.location.type = CU_MEM_LOCATION_TYPE_HOST;

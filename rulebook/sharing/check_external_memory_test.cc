@@ -122,7 +122,8 @@ std::vector<RuleCase> cases() {
        [](World& w, bool broken) {
          return import(w, import_desc(broken ? -1 : 7), broken ? Facts{} : good_fd());
        }},
-      {Rule::kExtImportFdOwned,  // closed by the driver, and given to it again
+      // The driver has closed the descriptor, and the program passes it again.
+      {Rule::kExtImportFdOwned,
        [](World& w, bool broken) {
          imported(w, 7);
          Facts facts = good_fd();
@@ -160,7 +161,7 @@ std::vector<RuleCase> cases() {
          desc.flags = broken ? 0 : CUDA_EXTERNAL_MEMORY_DEDICATED;
          return but_type(import(w, desc));
        }},
-      {Rule::kExtImportDedicated,  // the other way round
+      {Rule::kExtImportDedicated,  // the flag, with a type that forbids it
        [](World& w, bool broken) {
          auto desc = import_desc();
          desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF;
@@ -259,7 +260,7 @@ std::vector<RuleCase> cases() {
          if (!broken) w.accept(calls::MemFree{.dptr = kBase});
          return at_exit(w);
        }},
-      {Rule::kDataFillDevice,  // of a buffer
+      {Rule::kDataFillDevice,  // a fill of a buffer
        [](World& w, bool broken) {
          Facts facts = good_fd();
          facts.place.device = 1;

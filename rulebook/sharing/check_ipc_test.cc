@@ -116,7 +116,7 @@ std::vector<RuleCase> cases() {
        [](World& w, bool broken) { return get(w, kPlain, broken ? unexportable() : facts()); }},
       {Rule::kIpcGetBase,
        [](World& w, bool broken) { return get(w, broken ? kPlain + 512 : kPlain); }},
-      {Rule::kIpcGetBase,  // of another device's memory, whose base the driver does not tell
+      {Rule::kIpcGetBase,  // another device's memory, whose base the driver does not give
        [](World& w, bool broken) {
          CUdeviceptr made = kPlain;
          w.accept(calls::MemAlloc{.dptr = &made, .bytesize = kGranule}, facts());
@@ -135,9 +135,9 @@ std::vector<RuleCase> cases() {
        [](World& w, bool broken) { return open(w, facts(), broken ? 2 : 1); }},
       {Rule::kIpcOpenFlagsOnly,
        [](World& w, bool broken) { return open(w, facts(), broken ? 3 : 1); }},
-      {Rule::kIpcOpenOtherProcess,  // as the emulator knows it
+      {Rule::kIpcOpenOtherProcess,  // the emulator tells the token
        [](World& w, bool broken) { return open(w, facts(broken ? Token::kOwn : Token::kValid)); }},
-      {Rule::kIpcOpenOtherProcess,  // as the shim knows it
+      {Rule::kIpcOpenOtherProcess,  // the shim knows the exported bytes
        [](World& w, bool broken) {
          exported(w, blob(broken ? 7 : 8));
          return open(w);
@@ -161,7 +161,8 @@ std::vector<RuleCase> cases() {
       {Rule::kIpcOpenReach,
        [](World& w, bool broken) {
          Facts f = facts();
-         f.place.device = broken ? 1 : 0;  // 0 reaches 1, not the other way round
+         // Device 0 can access device 1, but device 1 cannot access device 0.
+         f.place.device = broken ? 1 : 0;
          f.place.peer_device = broken ? 0 : 1;
          return open(w, f);
        }},

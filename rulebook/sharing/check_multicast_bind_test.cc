@@ -78,12 +78,13 @@ std::vector<RuleCase> cases() {
          if (!broken) w.map(kBase, 2, kMemory);
          return bind_address(w, kBase);
        }},
-      {Rule::kMcBindMemoryAligned,  // where 256 bytes are enough
+      {Rule::kMcBindMemoryAligned,  // a device that needs only 256 bytes of alignment
        [](World& w, bool broken) {
          w.model.platform().unaligned_binds = 0b01;
          return bind(w, broken, [](auto& c) { c.memOffset = 128; });
        }},
-      {Rule::kMcBindMemoryAligned,  // they are for that device alone
+      // Another device needs only 256 bytes, but the memory is not its own.
+      {Rule::kMcBindMemoryAligned,
        [](World& w, bool broken) {
          w.model.platform().unaligned_binds = broken ? 0b10 : 0b01;
          ready(w);
@@ -91,7 +92,7 @@ std::vector<RuleCase> cases() {
          call.memOffset = 256;
          return check(w.model, call);
        }},
-      {Rule::kMcBindInsideObject,  // with the granule behind
+      {Rule::kMcBindInsideObject,  // the granule behind the binding is outside
        [](World& w, bool broken) {
          w.model.platform().unaligned_binds = 0b11;
          ready(w);
@@ -100,7 +101,7 @@ std::vector<RuleCase> cases() {
          call.mcOffset = (broken ? 3 : 2) * kGranule;
          return check(w.model, call);
        }},
-      {Rule::kMcBindVacant,  // the granule behind a binding of before
+      {Rule::kMcBindVacant,  // the granule behind an earlier binding
        [](World& w, bool broken) {
          w.model.platform().unaligned_binds = 0b11;
          ready(w);
@@ -111,7 +112,7 @@ std::vector<RuleCase> cases() {
          call.mcOffset = (broken ? 1 : 2) * kGranule;
          return check(w.model, call);
        }},
-      {Rule::kMcBindVacant,  // the granule behind this one
+      {Rule::kMcBindVacant,  // the granule behind the new binding
        [](World& w, bool broken) {
          w.model.platform().unaligned_binds = 0b11;
          ready(w);
@@ -136,7 +137,7 @@ std::vector<RuleCase> cases() {
          ready(w);
          return check(w.model, bind_call());
        }},
-      {Rule::kMcClique,  // when it is mapped
+      {Rule::kMcClique,  // the check of a mapping
        [](World& w, bool broken) {
          w.model.platform().cliques = {{{CU_CLIQUE_TYPE_MULTICAST_POINTER, 1}},
                                        {{CU_CLIQUE_TYPE_MULTICAST_POINTER, broken ? 2u : 1u}}};
@@ -188,7 +189,7 @@ std::vector<RuleCase> cases() {
          if (!broken) w.accept(unbind_call());
          return check(w.model, calls::MemRelease{.handle = kMemory});
        }},
-      {Rule::kMcBoundMemoryEnds,  // with its last mapping
+      {Rule::kMcBoundMemoryEnds,  // the memory ends with its last mapping
        [](World& w, bool broken) {
          ready(w);
          w.reserve(kBase, 2);
@@ -200,7 +201,7 @@ std::vector<RuleCase> cases() {
 
       {Rule::kMcUnbindDevice,
        [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.dev = 2; }); }},
-      {Rule::kMcUnbindDevice,  // it exists, and is in no team
+      {Rule::kMcUnbindDevice,  // a device that exists, but is in no team
        [](World& w, bool broken) {
          w.multicast(kObject, 1);
          w.add(kObject, 0);
@@ -220,7 +221,7 @@ std::vector<RuleCase> cases() {
        }},
       {Rule::kMcUnbindBound,
        [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.dev = 1; }); }},
-      {Rule::kMcUnbindBound,  // twice
+      {Rule::kMcUnbindBound,  // a second unbind
        [](World& w, bool broken) {
          ready(w);
          w.bind(kObject, 0, kMemory, 2);

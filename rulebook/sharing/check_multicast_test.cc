@@ -169,7 +169,7 @@ std::vector<RuleCase> cases() {
          w.create(kMemory, 1);
          return check(w.model, bind_call());
        }},
-      {Rule::kMcAllAdded,  // by a mapping
+      {Rule::kMcAllAdded,  // the check of a mapping
        [](World& w, bool broken) {
          w.multicast(kObject, broken ? 2 : 1);
          w.add(kObject, 0);
@@ -209,7 +209,7 @@ std::vector<RuleCase> cases() {
          ready(w);
          return map(w, 0, broken ? 5 : 4);
        }},
-      {Rule::kMapPtrAligned,  // by the object's granularity, where that of reservations is unknown
+      {Rule::kMapPtrAligned,  // the object's granularity counts if that of reservations is unknown
        [](World& w, bool broken) {
          w.model.platform().reserve_granularity = 0;
          created_object(w);
@@ -250,7 +250,7 @@ std::vector<RuleCase> cases() {
          return check(w.model, calls::MemSetAccess{
                                    .ptr = kBase, .size = 4 * kGranule, .desc = &desc, .count = 1});
        }},
-      {Rule::kAccessHostLocation,  // to take away what nobody has is nothing
+      {Rule::kAccessHostLocation,  // taking away access that the host does not have is legal
        [](World& w, bool broken) {
          mapped_object(w);
          const CUmemAccessDesc desc = access_desc(broken ? 3 : 0, 0, 2);

@@ -77,7 +77,7 @@ std::vector<RuleCase> cases() {
          return broken ? check_exit(w.model, [](const Export&) { return true; })
                        : check_exit(w.model, [](const Export&) { return false; });
        }},
-      {Rule::kExportFdLeak,  // the process has the memory, so the descriptor is not what keeps it
+      {Rule::kExportFdLeak,  // no leak while a mapping keeps the memory alive
        [](World& w, bool broken) {
          w.export_fd(exportable(w), 7);
          w.reserve(kBase, 1);
@@ -86,7 +86,7 @@ std::vector<RuleCase> cases() {
          if (broken) w.unmap(kBase, 1);
          return check_exit(w.model, [](const Export&) { return true; });
        }},
-      {Rule::kExportFdLeak,  // a driver gives the handle out again
+      {Rule::kExportFdLeak,  // the driver has reused the handle
        [](World& w, bool broken) {
          w.export_fd(exportable(w), 7);
          if (broken) w.release(0x100);
@@ -115,7 +115,7 @@ std::vector<RuleCase> cases() {
          return import(w, fd(5), 1, valid, &handle_out,
                        broken ? Facts::Answer::kNo : Facts::Answer::kUnknown);
        }},
-      {Rule::kImportDescriptorValid,  // the address of the descriptor
+      {Rule::kImportDescriptorValid,  // the address of a descriptor in place of its value
        [](World& w, bool broken) {
          return import(w, broken ? static_cast<void*>(&fd_out) : fd(5));
        }},

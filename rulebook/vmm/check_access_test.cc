@@ -102,7 +102,7 @@ std::vector<RuleCase> cases() {
          if (broken) w.unmap(kBase, 1);
          return access(w, kBase, kG);
        }},
-      {Rule::kAccessMapped,  // the tail is not
+      {Rule::kAccessMapped,  // the end of the range is not mapped
        [](World& w, bool broken) {
          w.reserve(kBase, 2);
          w.create(0x100, 1);

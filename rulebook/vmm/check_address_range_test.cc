@@ -51,7 +51,7 @@ std::vector<RuleCase> cases() {
        [](World& w, bool broken) {
          return reserve(w, {.addr = broken ? 0x8000'0000'0000 : 0x8000'0000'0000 - kGranule});
        }},
-      {Rule::kReserveAddrUser,  // its end
+      {Rule::kReserveAddrUser,  // the end of the range is too high
        [](World& w, bool broken) {
          return reserve(
              w, {.size = (broken ? 5 : 4) * kGranule, .addr = 0x8000'0000'0000 - 4 * kGranule});
@@ -74,7 +74,7 @@ std::vector<RuleCase> cases() {
        }},
       {Rule::kReserveFlagsZero,
        [](World& w, bool broken) { return reserve(w, {.flags = broken ? 1u : 0u}); }},
-      {Rule::kReserveLeak,  // one after the other; the near miss maps into one of them again
+      {Rule::kReserveLeak,  // ranges used in turn; the near miss maps into one of them again
        [](World& w, bool broken) {
          for (unsigned i = 0; i < 3; ++i) used_up(w, kBase + 4 * i * kGranule, 0x100 + i);
          if (!broken) {
@@ -85,13 +85,13 @@ std::vector<RuleCase> cases() {
          }
          return check_exit(w.model, [](const Export&) { return false; });
        }},
-      {Rule::kReserveLeak,  // the near miss has two: those may be put to sleep in turn
+      {Rule::kReserveLeak,  // the near miss has two ranges, which a program may use in turn
        [](World& w, bool broken) {
          const unsigned count = broken ? 3 : 2;
          for (unsigned i = 0; i < count; ++i) used_up(w, kBase + 4 * i * kGranule, 0x100 + i);
          return check_exit(w.model, [](const Export&) { return false; });
        }},
-      {Rule::kReserveLeak,  // its free failed
+      {Rule::kReserveLeak,  // the free failed
        [](World& w, bool broken) {
          w.reserve(kBase, 2);
          const calls::MemAddressFree wrong{.ptr = kBase, .size = kGranule};
@@ -111,13 +111,13 @@ std::vector<RuleCase> cases() {
          return check(w.model,
                       calls::MemAddressFree{.ptr = kBase, .size = (broken ? 1 : 2) * kGranule});
        }},
-      {Rule::kFreeExact,  // twice
+      {Rule::kFreeExact,  // a second free
        [](World& w, bool broken) {
          w.reserve(kBase, 2);
          if (broken) w.free(kBase, 2);
          return check(w.model, calls::MemAddressFree{.ptr = kBase, .size = 2 * kGranule});
        }},
-      {Rule::kFreeExact,  // from the middle
+      {Rule::kFreeExact,  // an address in the middle
        [](World& w, bool broken) {
          w.reserve(kBase, 2);
          return check(w.model, calls::MemAddressFree{.ptr = broken ? kBase + kGranule : kBase,

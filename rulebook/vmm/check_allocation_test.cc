@@ -92,7 +92,7 @@ std::vector<RuleCase> cases() {
        [](World& w, bool broken) { return create(w, device_prop(broken ? 2 : 1)); }},
       {Rule::kCreateLocationDevice,
        [](World& w, bool broken) { return create(w, device_prop(broken ? -1 : 0)); }},
-      {Rule::kCreateLocationType,  // of pools that others made
+      {Rule::kCreateLocationType,  // a location that only pools of other processes have
        [](World& w, bool broken) {
          return create(w, broken ? at(kLocationInvisible, kDeviceInvalid) : at(1, 0));
        }},
@@ -131,14 +131,14 @@ std::vector<RuleCase> cases() {
          prop.allocFlags.usage = broken ? 0 : kUsageRdmaOverPcie;
          return create(w, prop);
        }},
-      {Rule::kCreateLocalizedRdma,  // where RDMA reaches it
+      {Rule::kCreateLocalizedRdma,  // legal if RDMA reaches memory in domains of this device
        [](World& w, bool broken) {
          CUmemAllocationProp prop = localized(w);
          prop.allocFlags.gpuDirectRDMACapable = 1;
          w.model.platform().localized_rdma = broken ? 0b01 : 0b10;
          return create(w, prop);
        }},
-      {Rule::kCreateLocalizedRdma,  // the only domain of a device is all of it
+      {Rule::kCreateLocalizedRdma,  // legal if the device has one domain, which is the whole device
        [](World& w, bool broken) {
          CUmemAllocationProp prop = localized(w, 0);
          prop.allocFlags.gpuDirectRDMACapable = 1;
@@ -239,7 +239,7 @@ std::vector<RuleCase> cases() {
          w.release(h);
          return check(w.model, calls::MemRelease{.handle = h});
        }},
-      {Rule::kReleasePairing,  // while a mapping keeps the memory
+      {Rule::kReleasePairing,  // a second release while a mapping keeps the memory alive
        [](World& w, bool broken) {
          const Handle h = w.mapped(kBase, 1);
          if (broken) w.release(h);

@@ -57,7 +57,7 @@ std::vector<RuleCase> cases() {
       field<[](CUarrayMapInfo& i) { i.subresource.sparseLevel.level = 1; }>(Rule::kArrayLevelZero),
       field<[](CUarrayMapInfo& i) { i.subresource.sparseLevel.extentDepth = 0; }>(
           Rule::kArrayExtentNonzero),
-      {Rule::kArrayExtentNonzero,  // of a mip tail
+      {Rule::kArrayExtentNonzero,  // the size of a mip tail
        [](World& w, bool broken) {
          CUarrayMapInfo info = mapping(memory(w));
          info.resourceType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;

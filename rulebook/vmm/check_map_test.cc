@@ -161,7 +161,7 @@ std::vector<RuleCase> cases() {
          w.mapped(kBase, 2);
          return unmap(w, kBase, (broken ? 1 : 2) * kG);
        }},
-      {Rule::kUnmapWhole,  // one and a half
+      {Rule::kUnmapWhole,  // one whole mapping, and a half
        [](World& w, bool broken) {
          w.reserve(kBase, 3);
          w.create(0x100, 1);
@@ -170,7 +170,7 @@ std::vector<RuleCase> cases() {
          w.map(kBase + kG, 2, 0x200);
          return unmap(w, kBase, (broken ? 2 : 3) * kG);
        }},
-      {Rule::kUnmapMapped,  // nothing at all
+      {Rule::kUnmapMapped,  // nothing is mapped in the range
        [](World& w, bool broken) {
          w.mapped(kBase, 1);
          if (broken) w.unmap(kBase, 1);
