@@ -147,7 +147,7 @@ constexpr Word kExternalSemaphoreTypes[] = {
     {"timeline_fd", 9, "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD"},
     {"timeline_win32", 10, "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32"},
 };
-// Without names in C, so that a written C file also builds with older headers.
+// These words have no names in C, so that a written C file also builds with older headers.
 constexpr Word kEndpointTypes[] = {{"invalid", 0, ""}, {"unicast", 1, ""}, {"multicast", 2, ""}};
 constexpr Word kEndpointHandleTypes[] = {{"none", 0, ""}, {"fabric", 1, ""}};
 constexpr Word kEndpointFlags[] = {{"counted_ops", 1, ""}};

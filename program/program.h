@@ -44,7 +44,7 @@ struct Argument {
 bool operator==(const Value& a, const Value& b);
 bool operator==(const Argument& a, const Argument& b);
 
-/// One line.
+/// One line of a program text.
 struct Statement {
   int process = 0;
   int thread = 0;

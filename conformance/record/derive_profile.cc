@@ -243,7 +243,7 @@ class Deriver {
   const Recording& recording_;
   DerivedProfile out_;
   std::map<Rule, Verdict> verdicts_;
-  /// For rules of every entry point.
+  /// The verdicts by entry point, for rules of every entry point.
   std::map<Rule, std::map<EntryPoint, Verdict>> by_entry_;
   std::map<EntryPoint, Graph> graphs_;
 };

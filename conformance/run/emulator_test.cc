@@ -56,7 +56,7 @@ class LikeTheGpu : public ::testing::TestWithParam<Case> {
  protected:
   static void SetUpTestSuite() {
     answers_ = testing_support::run_corpus({{"CUVMM_PROFILE", "h200-580.159.04"}}, CUVMM_EMULATOR);
-    // One file for the cases of one GPU, one for those of two; either may be missing.
+    // One file has the cases of one GPU, another those of two GPUs; either may be missing.
     for (const char* name : {"h200-580.159.04.json", "h200-580.159.04-x2.json"}) {
       std::ifstream in(std::string(CUVMM_RECORDED) + "/" + name);
       std::ostringstream text;

@@ -14,9 +14,9 @@ namespace cuvmm {
 /// not know the attribute.
 using AskAttribute = std::function<std::optional<int>(int attribute, int device)>;
 
-/// Reads what the rules about newer kinds of memory need: localities, RDMA, managed memory. A value
-/// stays unknown where the driver is older than the attribute and refuses it. Asks nothing for 0
-/// devices, or for more than kMaxDevices.
+/// Reads the attributes for the rules about newer kinds of memory: localities, RDMA, managed
+/// memory. A value stays unknown where the driver is older than the attribute and refuses it. Asks
+/// nothing for 0 devices, or for more than kMaxDevices.
 void describe_devices(int devices, const AskAttribute& ask, Platform& platform);
 
 /// The same for logical endpoints (CUDA 13.3), and for bindings that need not be aligned (13.4).

@@ -104,7 +104,7 @@ inline bool unreachable_by_rdma(const CUmemLocation& place, const Platform& plat
          at.device < 64 && !(platform.localized_rdma >> at.device & 1);
 }
 
-/// What is known about imported memory.
+/// The known properties of imported memory.
 struct ImportedMemory {
   std::uint64_t size = 0;         ///< bytes, 0 unknown
   std::uint64_t granularity = 0;  ///< MINIMUM granularity for its properties, bytes, 0 unknown
@@ -116,7 +116,7 @@ struct ImportedMemory {
 /// FactFinder fills each area's part, in the emulator add_facts().
 struct Facts {
   enum class Answer : std::uint8_t { kUnknown, kNo, kYes };
-  /// What the 64 bytes of an IPC handle, or of an exported pool pointer, stand for.
+  /// The meaning of the 64 bytes of an IPC handle, or of an exported pool pointer.
   enum class Token : std::uint8_t {
     kUnknown,
     kValid,
@@ -150,7 +150,7 @@ struct Facts {
     /// but for the devices that this process added.
     std::optional<std::uint64_t> team;
   };
-  /// For a call about a logical endpoint.
+  /// Facts for a call about a logical endpoint.
   struct Endpoint {
     std::uint64_t alignment = 0;  ///< bindAlignment for the call's prop, bytes, 0 unknown
     std::uint64_t max_size = 0;   ///< bytes, 0 unknown
@@ -162,7 +162,7 @@ struct Facts {
     unsigned devices = 0;    ///< for a multicast endpoint, 0 unknown
     std::uint64_t size = 0;  ///< bytes, 0 unknown
   };
-  /// For a call that imports through a descriptor.
+  /// Facts for a call that imports through a descriptor.
   struct Sharing {
     /// The descriptor is open and refers to an exported object.
     Answer descriptor_valid = Answer::kUnknown;

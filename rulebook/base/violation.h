@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a check finds: the broken rule, a sentence with the values, and the objects involved.
+// The result of a check: the broken rule, a sentence with the values, and the objects involved.
 #pragma once
 
 #include <cstddef>
@@ -67,13 +67,13 @@ struct ObjectRef {
   std::uint64_t value = 0;  ///< address, handle, descriptor number or offset
   std::uint64_t size = 0;   ///< bytes, 0 unknown
   Origin made;
-  Origin ended;                ///< ended.call != 0: the object is gone, and this call ended it
+  Origin ended;                ///< ended.call != 0: the object has ended, and this call ended it
   const Work* work = nullptr;  ///< for kWork
 };
 /// "reservation", "allocation", "mapping", "export", "multicast binding", "ipc-memory", "pool",
 /// "pool-memory", "external memory", ...
 const char* name(ObjectRef::Kind kind);
-/// What the call in `made` did: "made", "queued", "retained" or "put into capture".
+/// The action of the call in `made`: "made", "queued", "retained" or "put into capture".
 const char* how(const ObjectRef& object);
 
 struct Violation {
@@ -82,7 +82,7 @@ struct Violation {
   /// were seen to have but that is not documented. Then the shim reports it if the driver refuses
   /// the call, and the emulator does as its profile says.
   bool certain = true;
-  std::string message;  ///< one sentence: the values, and what they should be
+  std::string message;  ///< one sentence: the values, and the values that the rule demands
   std::vector<ObjectRef> objects;
   std::uint64_t count = 1;  ///< how many objects it stands for; `objects` has the first of them
 };

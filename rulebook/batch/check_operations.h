@@ -29,8 +29,8 @@ Violations check_operations(const Model& model, const CallStruct& call, const Fa
   return all;
 }
 
-/// For a batch whose parts each apply from one operation on: the first part must begin at the first
-/// operation, and the others must ascend.
+/// Checks the indices of a batch whose parts each apply from one operation on: the first part must
+/// begin at the first operation, and the others must ascend.
 void check_indices(Collector& out, const char* parameter, const void* parts,
                    const std::size_t* first, std::size_t number, std::size_t count);
 

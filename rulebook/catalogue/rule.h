@@ -15,7 +15,7 @@
 
 namespace cuvmm {
 
-/// What it means if a call breaks the rule.
+/// The meaning of a call that breaks the rule.
 enum class RuleKind : std::uint8_t {
   kError,      ///< the documentation forbids it and names, or implies, a code
   kUndefined,  ///< the documentation leaves the behaviour undefined; drivers were seen to crash
@@ -27,7 +27,7 @@ enum class RuleKind : std::uint8_t {
 /// How firmly the code belongs to the rule.
 enum class CodeBasis : std::uint8_t {
   kDocumented,  ///< the documentation ties this code to this violation
-  kListed,      ///< the code is in the function's list; we assigned it to the rule
+  kListed,      ///< the code is in the function's list; cuvmm's authors assigned it to the rule
   kObserved,    ///< not documented; a recorded driver answered it
   kNone,        ///< no code belongs to it (leaks, undefined behaviour)
 };

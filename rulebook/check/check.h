@@ -105,8 +105,8 @@ struct StillRunning {
   bool works_with(Origin last) const;
 
   std::span<const std::uint32_t> threads;
-  /// A thread that ends the process in a signal handler, 0 none. The signal interrupted what the
-  /// thread began with its calls from number `since` on.
+  /// A thread that ends the process in a signal handler, 0 none. The signal interrupted the work
+  /// that the thread began with its calls from number `since` on.
   std::uint32_t interrupted = 0;
   std::uint64_t since = 0;
 };

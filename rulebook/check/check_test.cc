@@ -82,7 +82,8 @@ TEST(RuleCases, AndTheSuiteCoverEveryRuleThatCanBeChecked) {
   covered.insert(Rule::kStreamCapture);
   covered.insert(Rule::kStreamCaptureLegacy);
   covered.insert(Rule::kGraphMemoryFreed);
-  // No call of the driver breaks this rule: rulebook/sharing/check_external_memory_test.cc.
+  // No call of the driver breaks this rule; rulebook/sharing/check_external_memory_test.cc has its
+  // cases.
   covered.insert(Rule::kExportFdClosedOnce);
   for (const RuleInfo& rule : rules()) {
     EXPECT_TRUE(rule.uncheckable || covered.contains(rule.rule) || broken.contains(rule.id))

@@ -27,7 +27,7 @@ bool on_host(const Model& model, Address address) {
   return m && on_host(model, *m);
 }
 
-// For bytes that begin in a reservation and run over its end.
+// The message for bytes that begin in a reservation and run over its end.
 std::string past_end(const Reservation& r, Address base, Size size) {
   return ", which runs " + size_text(size - (r.size - (base - r.base))) +
          " past the end of reservation " + hex_text(r.base) + " (" + size_text(r.size) + ")";
@@ -196,7 +196,7 @@ Violations check_free(const Model& model, Address address, Rule rule, const Fact
   return out.take();
 }
 
-// For memory of a pool that the model knows to be alive.
+// The violations of a free while work uses the memory, for memory that the model knows to be alive.
 Violations still_used(Address address, const Facts::Order& order, const Violations& others) {
   Collector out;
   add_work(out, order, Rule::kMemFreeInFlight, Rule::kMemFreeOrdered,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about the addresses of a copy that a driver refused (check_refused_touches()).
+// Facts about the addresses of a copy that a driver refused (check_refused_touches()).
 #pragma once
 
 #include "rulebook/check/touch.h"

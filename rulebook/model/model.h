@@ -98,7 +98,7 @@ inline constexpr bool kMakes =
     detail::makes_any<Call, MulticastState, EndpointState, DescriptorState, IpcState, PoolState,
                       ExternalState, ArrayState, TileState, MemoryState>;
 
-/// What Model::begin() did for a call of this kind.
+/// The change that Model::begin() makes for a call of this kind.
 template <class Call>
 using ChangeOf = std::conditional_t<RecordsAtOnce<Call>, Recorded,
                                     std::conditional_t<kGivesUp<Call>, Retired, NoChange>>;

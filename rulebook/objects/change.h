@@ -97,13 +97,13 @@ struct Retired {
   }
 };
 
-/// For a call whose object has a name that the program chose, so that begin() recorded it.
+/// The change of a call whose object has a name that the program chose: begin() records the object.
 struct Recorded {
   bool done = false;
   AccessMask access;  ///< of the one mapping, before the call
 };
 
-/// For a call whose effect is known only after its success.
+/// The change of a call whose effect is known only after its success.
 struct NoChange {};
 
 }  // namespace cuvmm

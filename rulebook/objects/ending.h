@@ -25,7 +25,7 @@ struct Ending {
   int device = -1;
   bool any = false;  ///< it is not known which context ends
 
-  /// Whether it names no context: a driver refuses the call.
+  /// Whether this names no context; a driver refuses such a call.
   bool empty() const { return context == 0 && device < 0 && !any; }
   /// Whether an object ends that belongs to the context `in` (0 unknown) and the device `on` (-1
   /// unknown).

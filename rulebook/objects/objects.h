@@ -18,8 +18,8 @@ using Size = std::uint64_t;
 inline bool overlap(Address a, Size a_size, Address b, Size b_size) {
   return a < b ? b - a < a_size : a - b < b_size;
 }
-/// For two ranges that overlap: whether [base, base + size) ends inside of [at, at + at_size) or at
-/// its end. A loop over ranges stops at such a range, because the step behind the last entry of a
+/// Whether [base, base + size) ends inside of [at, at + at_size) or at its end. The two ranges must
+/// overlap. A loop over ranges stops at such a range, because the step behind the last entry of a
 /// large map costs as much as a search.
 inline bool reaches_end(Address at, Size at_size, Address base, Size size) {
   return at < base ? at_size - (base - at) >= size : at_size >= size - (at - base);

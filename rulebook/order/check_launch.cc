@@ -91,17 +91,17 @@ class Meaning {
           int device)
       : model_(model), all_(all), one_(one), device_(device) {}
 
-  /// For an address in a reservation, where no page is mapped or the device has no access: the
-  /// argument may be the start of an arena that has only some of its pages, the end of a part of an
-  /// arena, or one element before memory.
+  /// Whether an argument that points into a reservation, where no page is mapped or the device has
+  /// no access, may be the start of an arena that has only some of its pages, the end of a part of
+  /// an arena, or one element before memory.
   bool of_an_arena(const Reservation& r) const {
     if (one_.touched) return false;
     if (usable_behind(model_, r, one_.value, device_)) return true;
     if (model_.holds_mapping(r) && is_given(r.base, one_.value)) return true;
     return is_just_before_memory(model_, one_.value);
   }
-  /// For an address outside of all memory: the argument may be the end of an arena whose last pages
-  /// are not mapped.
+  /// Whether an address outside of all memory may be the end of an arena whose last pages are not
+  /// mapped.
   bool of_an_arenas_end() const {
     const Reservation* const r = model_.reservation_at(one_.value - 1);
     return r && !one_.touched && model_.holds_mapping(*r) && is_given(r->base, one_.value);
@@ -109,9 +109,9 @@ class Meaning {
   bool of_an_element_before() const {
     return !one_.touched && is_just_before_memory(model_, one_.value);
   }
-  /// For the start of a mapping to which the device has no access: the argument may be the end of
-  /// the memory in front. If the device may use that memory, the end alone is enough, because some
-  /// kernels walk backwards.
+  /// Whether the start of a mapping to which the device has no access may be the end of the memory
+  /// in front. If the device may use that memory, the end alone is enough, because some kernels
+  /// walk backwards.
   bool of_an_end() const {
     if (one_.touched) return false;
     const Mapping* const ends = model_.mapping_at(one_.value - 1);

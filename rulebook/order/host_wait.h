@@ -15,7 +15,7 @@
 
 namespace cuvmm {
 
-/// Where one side of a copy or fill lies.
+/// The place of one side of a copy or fill.
 enum class Place : std::uint8_t {
   kDevice,    ///< a device's memory, CUDA arrays included
   kPinned,    ///< page-locked memory of the host, registered memory included
@@ -193,7 +193,8 @@ inline constexpr CallLine kCallLines[] = {
 
 }  // namespace host_waits
 
-/// What the host knows when a copy or fill has returned CUDA_SUCCESS. `from` is ignored for fills.
+/// The host's knowledge after a copy or fill has returned CUDA_SUCCESS. `from` is ignored for
+/// fills.
 constexpr HostWait host_wait(TransferForm form, Place from, Place to) {
   for (const host_waits::TransferLine& line : host_waits::kTransferLines) {
     const bool fits = line.form == form && (line.from & host_waits::at(from)) != 0 &&
@@ -211,7 +212,7 @@ constexpr HostWait host_wait_with_sync_memops(TransferForm form, Place from, Pla
   return host_wait(form, from, to);
 }
 
-/// What the host knows when any other call has returned CUDA_SUCCESS.
+/// The host's knowledge after any other call has returned CUDA_SUCCESS.
 constexpr HostWait host_wait(EntryPoint call) {
   for (const host_waits::CallLine& line : host_waits::kCallLines) {
     if (line.call == call) return line.wait;

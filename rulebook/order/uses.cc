@@ -15,9 +15,9 @@ void Uses::Log::drop_first() {
 
 namespace {
 
-// Of the ranges by which one piece of work uses some memory, the range with the best evidence. Of
-// two such ranges, a range that does not begin where the memory begins is better; then a range that
-// does not begin where the memory ends.
+// The range with the best evidence, of those by which one piece of work uses some memory. If two
+// have equal evidence, a range that does not begin where the memory begins is better; then a range
+// that does not begin where the memory ends.
 class Surest {
  public:
   explicit Surest(const AskedMemory& memory) : memory_(memory) {}

@@ -157,7 +157,7 @@ class Uses {
   template <class T>
   struct Elements {
     Ring<T> ring;
-    std::uint64_t gone = 0;  ///< how many were dropped
+    std::uint64_t gone = 0;  ///< how many elements were dropped
 
     [[gnu::hot]] Part append(std::span<const T> more) {
       const Part part{gone + ring.size(), static_cast<std::uint32_t>(more.size())};

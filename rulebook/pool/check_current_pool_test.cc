@@ -218,7 +218,7 @@ TEST(CurrentPool, APoolThatTheDriverDescribesIsKnown) {
   EXPECT_EQ(rules_of(v), std::vector{Rule::kPoolSetLocal});
   EXPECT_TRUE(check_exit(w.model, [](const Export&) { return false; }).empty())
       << "it is another's to destroy";
-  // cuvmm did not see what the pool's maker did with it.
+  // cuvmm did not see which settings the pool's maker made.
   CUdeviceptr memory = kBase;
   w.accept(calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 64, .pool = kOther});
   CUmemPoolPtrExportData data{};

@@ -17,7 +17,7 @@
 
 namespace cuvmm {
 
-/// What a driver does with a call that breaks one rule.
+/// A driver's behaviour for a call that breaks one rule.
 struct Verdict {
   enum class Kind : std::uint8_t { kCode, kAccepts, kCrashes };
   Kind kind = Kind::kCode;

@@ -48,7 +48,7 @@ void check_external_exit(Collector& out, const Model& model) {
 
 }  // namespace detail
 
-// If the number is open, it belongs to a later file, and nobody knows whose file that is.
+// If the number is open, it belongs to a later file, whose owner is unknown.
 Violations check_close(const Model& model, int fd, bool open) {
   Collector out;
   check_given(out, model, fd, open ? Facts::Answer::kYes : Facts::Answer::kNo,

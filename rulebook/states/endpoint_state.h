@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the model knows about logical endpoints: the ids that this process reserved, and the
-// endpoints that it made with them.
+// The model's logical endpoints: the ids that this process reserved, and the endpoints that it made
+// with them.
 #pragma once
 
 #include <cstdint>

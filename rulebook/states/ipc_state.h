@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one process knows about legacy IPC: the handles that it made, and the memory that it opened.
+// Legacy IPC as one process knows it: the handles that it made, and the memory that it opened.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one process knows about its plain memory, and about the streams that it destroyed.
+// The plain memory of one process, and the streams that the process destroyed.
 //
 // The model lacks memory from before the first call that cuvmm saw, memory of graphs and of
 // modules, and memory that another library allocated by a route of its own. Such memory is unknown,
+// not wrong.
 // not wrong.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the model knows about multicast objects: their teams, and the bindings of this process.
+// The model's multicast objects: their teams, and the bindings of this process.
 #pragma once
 
 #include <cuda.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one process knows about stream-ordered pools and their memory.
+// The stream-ordered pools and their memory, as one process knows them.
 #pragma once
 
 #include <cstdint>

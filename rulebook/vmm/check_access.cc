@@ -122,7 +122,8 @@ void check_access_range(Collector& out, const Model& model, const calls::MemSetA
                    model, c.hole);
   }
   if (!call.desc) return;
-  // Stops at a hole, because a driver accepted behind a hole what it refuses before one.
+  // Stops at a hole, because a driver accepted mistakes behind a hole that it refuses in front of
+  // one.
   Address next = call.ptr;
   for (auto it = model.first_mapping_after(call.ptr);
        it != model.mappings().end() &&
