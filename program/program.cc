@@ -48,8 +48,8 @@ std::string sum_text(const std::vector<Argument>& parts) {
   return text;
 }
 
-// Another function than number_text(), which may write a minus; the parser would read that as a
-// sum.
+// The text of a number that never begins with a minus, because the parser would read
+// number_text()'s minus as a sum.
 std::string plain_number(std::uint64_t number) {
   std::string text = number_text(number);
   if (text.front() != '-') return text;

@@ -339,7 +339,7 @@ class Filler {
         storage_.lists.push_back(resolver_.list(*value));
         storage_.listed = storage_.lists.back().size();
         field = reinterpret_cast<T>(storage_.lists.back().data());
-      } else if (kind == ParameterKind::kInPoolValue) {  // its low bytes come first
+      } else if (kind == ParameterKind::kInPoolValue) {  // the value's low bytes come first
         storage_.lists.push_back({resolver_.number(*value)});
         field = reinterpret_cast<T>(storage_.lists.back().data());
       } else {

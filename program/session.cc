@@ -75,7 +75,7 @@ Outcome Session::run(const Statement& statement) {
 
 Outcome Session::run_call(const Statement& statement, const BoundArguments& bound) {
   Outcome outcome;
-  // The binding keeps the storage alive, because an asynchronous call may still read or write it.
+  // The storage must outlive the call, because the call holds addresses into it.
   auto storage = std::make_shared<CallStorage>();
   Resolver resolver(*this);
   const Call call = resolver.call(bound, *storage);

@@ -63,7 +63,7 @@ void guard(Driver& driver, typename CallStruct::Function instead) {
   if (unguarded<CallStruct>) driver.set(symbol, reinterpret_cast<Driver::AnyFunction>(instead));
 }
 
-// cuvmm must not make managed memory on a real driver: on some machines that does harm.
+// On some machines cuvmm must not make managed memory, so such calls do not reach the driver.
 void keep_managed_away(Driver& driver) {
   guard<calls::MemPoolCreate>(driver, &pool_create);
   guard<calls::MemGetDefaultMemPool>(driver, &default_pool);

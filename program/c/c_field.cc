@@ -27,7 +27,7 @@ std::map<std::string, Fields, std::less<>> make_table() {
 #define CUVMM_FIELDS_OF(Type) add_fields(Type{}, table[#Type]);
   CUVMM_RECORD_TYPES(CUVMM_FIELDS_OF)
 #undef CUVMM_FIELDS_OF
-  CUarrayMapInfo tail{};  // the other half of its union
+  CUarrayMapInfo tail{};  // shows the other member of the structure's union
   tail.subresourceType = CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL;
   add_fields(tail, table["CUarrayMapInfo"]);
   return table;

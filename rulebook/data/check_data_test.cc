@@ -73,7 +73,7 @@ std::vector<RuleCase> cases() {
                                              .Width = 16,
                                              .Height = static_cast<std::size_t>(broken ? 3 : 2)});
        }},
-      {Rule::kDataMapped,  // the host's end of a copy of an array
+      {Rule::kDataMapped,  // the host side of a copy from an array
        [](World& w, bool broken) {
          w.mapped(kBase, 1);
          return check_data(w, calls::MemcpyAtoH{.dstHost = reinterpret_cast<void*>(kBase + kG - 8),
@@ -179,7 +179,7 @@ std::vector<RuleCase> cases() {
          return check_data(w,
                            calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
        }},
-      {Rule::kDataReadable,  // by a peer without access
+      {Rule::kDataReadable,  // a copy by a peer device without access
        [](World& w, bool broken) {
          w.mapped(kBase, 1);
          Facts facts;

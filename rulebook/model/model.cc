@@ -16,7 +16,7 @@ void Model::begin(const Ending& ending, Origin at, Retired& retired) {
   pools_.begin(ending, at, around(), retired);
   memory_.begin(ending, at, around(), retired);
   arrays_.begin(ending, at, around(), retired);
-  tiles_.begin(ending, at, around(), retired);  // those of the arrays that end
+  tiles_.begin(ending, at, around(), retired);  // the tiles of the arrays that end
 }
 
 void Model::confirm_rare(const RarelyRetired& taken, Origin at) {

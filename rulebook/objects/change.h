@@ -35,7 +35,8 @@ struct EndedContext {
   std::vector<Pool> pools;
   std::vector<PoolMemory> pool_memory;
   std::vector<std::pair<PoolPlace, std::uint64_t>> current_pools;  ///< of the device
-  std::optional<std::uint64_t> default_access;                     ///< to the device's default pool
+  /// Pool::access of the device's default pool.
+  std::optional<std::uint64_t> default_access;
   std::vector<ExternalMemory> memories;
   std::vector<ExternalBuffer> buffers;
   std::vector<ExternalSemaphore> semaphores;

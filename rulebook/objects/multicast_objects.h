@@ -53,7 +53,7 @@ struct MulticastBind {
   std::uint64_t memory_offset = 0;          ///< unless by_address
   std::uint64_t size = 0;
   unsigned long long flags = 0;
-  std::optional<int> device;  ///< the forms of CUDA 13.1 name one
+  std::optional<int> device;  ///< the forms since CUDA 13.1 name a device
 };
 
 template <class CallStruct>

@@ -69,7 +69,7 @@ struct PoolMemory {
   /// Further pools through which it was imported; it has one base.
   std::vector<std::uint64_t> also;
   bool imported = false;
-  CUmemLocation location{};  ///< its pool's; type 0 unknown, or managed
+  CUmemLocation location{};  ///< the place of its pool; type 0: unknown, or managed memory
   bool managed = false;
   bool rdma = false;  ///< its pool's
   /// Some device may not touch the memory, because the memory lies on the host, or because another

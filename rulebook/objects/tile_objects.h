@@ -17,7 +17,7 @@ struct Tiles {
   std::uint64_t offset = 0;  ///< in the memory
   std::uint64_t size = 0;    ///< bytes; 0 unknown
   int device = -1;           ///< of the memory; -1 unknown
-  std::uint16_t number = 0;  ///< of its entry in the call
+  std::uint16_t number = 0;  ///< index of its entry in the call's list
   Origin made;
 };
 

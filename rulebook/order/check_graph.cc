@@ -170,8 +170,8 @@ std::vector<Verdict> judge(const std::vector<GraphOrder::Use>& uses, const Order
         const bool freed = lifetime.ends && reach.begun(*lifetime.ends, i);
         const bool late = freed && !reach.to_end(use.node, i);
         verdict.fits = !early && !late;
-        // A use that comes too late is the better explanation, so that lifetime replaces an earlier
-        // one.
+        // A use that comes too late is the better explanation, so such a lifetime replaces the one
+        // that was found before.
         if (verdict.fits || (verdict.wrong && early)) continue;
         verdict.wrong = &lifetime;
         verdict.early = early;

@@ -49,7 +49,7 @@ struct HostWait {
 /// The sources of one line.
 struct HostWaitSource {
   const char* documented = "";  ///< the place in the documentation, or its statement in our words
-  const char* seen = "";        ///< what a recorded GPU did (driver 580.159.04)
+  const char* seen = "";        ///< the behaviour of a recorded GPU (driver 580.159.04)
 };
 
 /// How a transfer is called: without a stream, or with one.
@@ -173,7 +173,7 @@ inline constexpr CallLine kCallLines[] = {
     {EntryPoint::kStreamBatchMemOp, kTellsBefore, {"cuda.h", kNotAsked}},
     {EntryPoint::kSignalExternalSemaphoresAsync, kTellsItself, {"cuda.h", kNotAsked}},
 
-    // These do not wait.
+    // Calls that do not wait.
     {EntryPoint::kStreamDestroy,
      kNothing,
      {"cuda.h: it returns at once", "H100: it does not wait"}},

@@ -208,8 +208,9 @@ inline void Uses::Log::widen(const UsedMemory& more) {
   const bool first = entries.empty();
   Address lowest = first ? ~Address{0} : low;
   Address highest = first ? 0 : last;
-  // `and` and `or` of all pointers give bounds that may be wider than their minimum and maximum,
-  // but the compiler computes these bounds for two words at a time.
+  // `and` and `or` of all pointers give bounds that may be wider than minimum and maximum. They are
+  // used because they work on two words at a time, which was faster on every processor that we
+  // measured.
   Address common = more.common_bits, any = more.all_bits;
   if (any == 0) {
     common = ~Address{0};

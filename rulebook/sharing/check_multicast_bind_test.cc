@@ -161,7 +161,7 @@ std::vector<RuleCase> cases() {
                                                           .memHandle = kMemory,
                                                           .size = kGranule});
        }},
-      {Rule::kMcBindDevice,  // by address, and a device that does not exist
+      {Rule::kMcBindDevice,  // a bind by address, with a device that does not exist
        [](World& w, bool broken) {
          ready(w);
          w.reserve(kBase, 2);
