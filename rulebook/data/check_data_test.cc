@@ -29,7 +29,7 @@ Facts on_device(int device) {
 const auto kDataPool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x9000});
 constexpr std::uint64_t kPoolMemory = 0x500000000000;
 
-// 4 KiB of a pool at kBase; a pool on a device is on device 0.
+// 4 KiB of a pool at kPoolMemory; a pool on a device is on device 0.
 void data_pool(World& w, CUmemLocationType type) {
   CUmemPoolProps props{};
   props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;

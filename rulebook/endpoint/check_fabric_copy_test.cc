@@ -230,7 +230,8 @@ TEST(FabricCopy, ManyMayReadTheSame) {
 TEST(FabricCopy, ACopyMayLieBetweenTwoOthers) {
   World w;
   machine(w);
-  // The wide write covers both copies behind it; the narrow copy between them must not hide it.
+  // Copy 2 reads in the middle of the range that copy 0 writes. Copy 1 writes right behind that
+  // range, and must not hide the collision.
   const Violations found = made(w, {copy(pointer(kBase + kGranule), pointer(kBase), 65536),
                                     copy(pointer(kBase + kGranule), pointer(kBase + 65536), 16),
                                     copy(pointer(kBase + 32768), endpoint(kFar), 16)});
