@@ -33,8 +33,8 @@ Violations check(const Model& model, const calls::MipmappedArrayGetLevel& call,
   const ArrayObject* const array =
       model.arrays().find(reinterpret_cast<std::uintptr_t>(call.hMipmappedArray));
   if (array && array->mipmapped && call.level >= array->levels) {
-    // By its wording, the documentation allows a level equal to the number of levels, so the finding
-    // needs the driver's refusal.
+    // By its wording, the documentation allows a level equal to the number of levels, so the
+    // finding needs the driver's refusal.
     out.add(Rule::kLevelExists,
             "level is " + std::to_string(call.level) + ", of an array of " +
                 std::to_string(array->levels) + " levels",
