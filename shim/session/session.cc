@@ -52,7 +52,7 @@ void Session::find_devices(const Touched& touched, CUstream stream, Facts::Place
   }
 }
 
-void Session::ask_about(CUmemGenericAllocationHandle stranger, Facts& facts) {
+void Session::ask_about(CUmemGenericAllocationHandle unknown, Facts& facts) {
   const Unlocked unlocked(mutex_);
   facts.unicast.handle_readable = facts_.handle_readable(unknown);
 }
