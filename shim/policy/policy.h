@@ -10,7 +10,7 @@
 //   kPlatformOnly   its check() reads nothing of the model but the platform
 //   Kept            what the hooks keep of one call
 //   ask             without the lock, before the check: what only the driver or the kernel knows
-//   unknown_pool    with the lock: a pool that the model does not know (policy/strangers.h)
+//   unknown_pool    with the lock: a pool that the model does not know (policy/unknown_handles.h)
 //   look            with the lock, before the check: what the history say of the arguments
 //   ended_nothing   the driver accepted; true if nothing ended all the same
 //   made            the driver accepted, without the lock: reads the out-parameters
