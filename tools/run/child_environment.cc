@@ -21,7 +21,7 @@ constexpr const char* kMultiarch = "aarch64-linux-gnu";
 constexpr const char* kMultiarch = "x86_64-linux-gnu";
 #endif
 
-// Runtimes of sanitizers insist on coming before everything else.
+// A sanitizer's runtime refuses to start unless it is the first library of LD_PRELOAD.
 bool sanitizer_runtime(const std::string& library) {
   const std::string name = std::filesystem::path(library).filename();
   for (const char* prefix :
@@ -31,7 +31,8 @@ bool sanitizer_runtime(const std::string& library) {
   return false;
 }
 
-// Whether it is one of the libraries, by the name that this cuvmm or an outer one gave it.
+// Whether `word` names a library of cuvmm, by the path that this `cuvmm run` or an outer one wrote
+// into LD_PRELOAD.
 bool is_ours(const std::string& word, const Layout& layout) {
   const auto is = [&](const std::string& library) {
     if (library.empty()) return false;
@@ -41,7 +42,7 @@ bool is_ours(const std::string& word, const Layout& layout) {
   return is(layout.shim) || is(layout.other_libc) || std::ranges::any_of(layout.runtimes, is);
 }
 
-// Where the loader finds a word of LD_PRELOAD; "" where nobody knows.
+// The path at which the loader finds a word of LD_PRELOAD; "" if no searched folder has it.
 std::string found_library(const std::string& word, const std::string& search) {
   if (word.find('/') != std::string::npos) return word;
   std::istringstream folders(search + ":/lib/" + kMultiarch + ":/usr/lib/" + kMultiarch +
@@ -54,9 +55,10 @@ std::string found_library(const std::string& word, const std::string& search) {
   return "";
 }
 
-// The shim first, and what else of ours is wanted behind it: `wanted`. Of the rest, whatever an
-// outer cuvmm put there goes. Before the shim stays what stands between the program and the driver:
-// the program calls it as without cuvmm, and it finds the shim where it looks for the driver.
+// The value of LD_PRELOAD: the shim, the libraries of `wanted` behind it, then the words of
+// `existing`, without the libraries that an outer cuvmm put there. A library that stands between
+// the program and the driver stays before the shim: the program calls that library as it does
+// without cuvmm, and the library finds the shim where it looks for the driver.
 std::string preload(const std::string& existing, const Layout& layout,
                     const std::vector<std::string>& wanted, const std::string& search) {
   std::string first, rest, word;
@@ -73,19 +75,21 @@ std::string preload(const std::string& existing, const Layout& layout,
   }
   std::string ours = preload_word(layout, layout.shim);
   for (const std::string& library : wanted) ours += ":" + preload_word(layout, library);
-  // By its own path, which every loader knows. Without the others' it has nothing to say.
+  // other_libc is named by its absolute path, because the loader of any C library understands that.
+  // Without layout.preload, such a loader refuses to start the program behind the shim, so the
+  // library could report nothing.
   if (!layout.preload.empty() && !layout.other_libc.empty()) ours += ":" + layout.other_libc;
   return (first.empty() ? "" : first.substr(1) + ":") + ours + rest;
 }
 
 std::string search_path(const std::string& existing, const std::string& folder) {
-  // An empty element would mean the current folder: keep those that are there, add none.
+  // An empty element means the current folder. Those that the user wrote stay; none is added.
   if (existing.empty() || existing == folder) return folder;
   if (existing.rfind(folder + ":", 0) == 0) return existing;
   return folder + ":" + existing;
 }
 
-// Settings that stand in the user's own value win: the runtime takes the last one.
+// The user's settings come last, because the runtime uses the last value of a setting.
 std::string sanitizer_options(const std::string& existing) {
   const std::string ours = "verify_asan_link_order=0:protect_shadow_gap=0";
   return existing.empty() ? ours : ours + ":" + existing;
@@ -97,7 +101,7 @@ std::string with_commas(const std::vector<std::string>& words) {
   return text;
 }
 
-// A member of RunSettings as its variable holds it; "" where the option was not given.
+// The text of a member of RunSettings in its variable; "" if the option was not given.
 template <auto member>
 std::string text_of(const RunSettings& options) {
   const auto& value = options.*member;
@@ -118,8 +122,8 @@ std::string text_of_limit(const RunSettings& options) {
 }
 
 // The options of `cuvmm run`, each with the variable that the shim or the emulator reads
-// (docs/environment.md). Without a function: the option reaches the program in another way, but
-// the variable answers the same question.
+// (docs/environment.md). `text` is null if the option reaches the program in another way, while the
+// variable still sets the same thing.
 struct RunVariable {
   std::string_view option;
   const char* variable;
@@ -128,12 +132,12 @@ struct RunVariable {
 constexpr RunVariable kRunVariables[] = {
     {"allow-multicast", "CUVMM_ALLOW_MULTICAST", text_of<&RunSettings::allow_multicast>},
     {"async", "CUVMM_ASYNC", text_of<&RunSettings::async>},
-    {"blame", "CUVMM_BLAME", nullptr},  // the command judges by it
+    {"blame", "CUVMM_BLAME", nullptr},  // only the command uses it
     {"color", "CUVMM_COLOR", text_of<&RunSettings::color>},
     {"debuginfod", "CUVMM_DEBUGINFOD", text_of<&RunSettings::debuginfod>},
     {"devices", "CUVMM_DEVICES", text_of<&RunSettings::devices>},
     {"driver", "CUVMM_DRIVER", nullptr},   // with --emulate, the emulator's libcuda
-    {"emulate", "CUVMM_DRIVER", nullptr},  // it says which libcuda, as --driver does
+    {"emulate", "CUVMM_DRIVER", nullptr},  // chooses a libcuda, as --driver does
     {"enforce", "CUVMM_ENFORCE", text_of<&RunSettings::enforce>},
     {"fail", "CUVMM_FAIL", text_of<&RunSettings::fail>},
     {"guard", "CUVMM_GUARD", text_of<&RunSettings::guard>},
@@ -159,15 +163,15 @@ constexpr RunVariable kRunVariables[] = {
     {"verbose", "CUVMM_VERBOSE", text_of<&RunSettings::verbose>},
 };
 
-// Copies of NVTX in the program ask the library that this variable names. Another tool, which named
-// itself before, is asked by the shim.
+// Each copy of NVTX in the program loads the library that NVTX_INJECTION64_PATH names. If that
+// variable already names another tool, CUVMM_NVTX_NEXT passes its name to the shim, which loads it.
 void add_nvtx(Environment& environment, const RunSettings& options, const Layout& layout) {
   constexpr const char* kTool = "NVTX_INJECTION64_PATH";
   constexpr const char* kNext = "CUVMM_NVTX_NEXT";
   const auto tool = environment.find(kTool);
   if (options.no_nvtx) {
     if (tool == environment.end() || tool->second != layout.shim) return;
-    // An outer cuvmm put it there: what it found goes back.
+    // An outer cuvmm set the variable, so the value that it replaced is restored.
     const std::string next = environment[kNext];
     environment.erase(kNext);
     environment.erase(kTool);
@@ -204,8 +208,9 @@ Environment child_environment(Environment environment, const RunSettings& option
   const auto set = [&](const char* name, const std::string& value) {
     if (!value.empty()) environment[name] = value;
   };
-  // NVIDIA's libcudart needs a real driver; the emulator has its own. It has to be preloaded: a
-  // program with DT_RPATH (every wheel of PyTorch's) looks there before LD_LIBRARY_PATH.
+  // The emulator has its own libcudart, because NVIDIA's needs a real driver. That library is
+  // preloaded, because the loader searches the DT_RPATH of a program (every wheel of PyTorch has
+  // one) before LD_LIBRARY_PATH.
   environment["LD_PRELOAD"] =
       preload(environment["LD_PRELOAD"], layout,
               options.emulate ? layout.runtimes : std::vector<std::string>{},
@@ -223,13 +228,14 @@ Environment child_environment(Environment environment, const RunSettings& option
   // behind a preloaded library and whose shadow gap lies where the driver maps memory.
   environment["ASAN_OPTIONS"] = sanitizer_options(environment["ASAN_OPTIONS"]);
 
-  // The processes report into the folder; the runner writes the files and decides on exit codes.
+  // The processes write their reports into `report_folder`; `cuvmm run` writes the files that the
+  // user named and decides on the exit code.
   environment.erase("CUVMM_REPORT");
   environment.erase("CUVMM_ERROR_EXITCODE");
   environment["CUVMM_REPORT_DIR"] = report_folder;
   environment.erase("CUVMM_TIMELINE");
   if (options.timeline) environment["CUVMM_TIMELINE"] = report_folder;
-  environment["CUVMM_NO_SUMMARY"] = "1";  // it sums up, for all processes
+  environment["CUVMM_NO_SUMMARY"] = "1";  // `cuvmm run` prints one for all processes
 
   if (options.emulate) {
     environment["CUVMM_DRIVER"] = layout.emulator;

@@ -42,7 +42,7 @@ TEST(ChildEnvironment, LoadersOfOtherCLibrariesDoNotFindTheShim) {
   EXPECT_EQ(once.at("LD_PRELOAD"),
             "/lib/preload/$LIB/shim.so:/lib/preload/$LIB/libcudart.so.13:"
             "/lib/preload/$LIB/libcudart.so.12:/lib/other.so:a.so");
-  // As in a run in which another wheel's cuvmm runs.
+  // The paths of an outer run of cuvmm that another wheel installed.
   layout.preload = "/tmp/x/preload";
   EXPECT_EQ(child_environment(once, {}, layout, "/reports").at("LD_PRELOAD"),
             "/tmp/x/preload/$LIB/shim.so:/lib/other.so:a.so");

@@ -14,7 +14,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-// Runs `ask` in a child and gives the text it returns; "!" and a sentence when the child died.
+// Runs `ask` in a child process and returns its text; "!" and a sentence if the child died.
 std::string in_child(const std::function<std::string()>& ask) {
   int channel[2];
   if (pipe2(channel, O_CLOEXEC) != 0) return "!no pipe";

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which libcuda a program is going to meet.
+// The choice of the libcuda that a program uses.
 #pragma once
 
 #include <string>
 
 namespace cuvmm::tools {
 
-/// The libcuda.so.1 that the loader finds, as a path; "" when there is none. Asked in a child
-/// process, because a driver cannot be unloaded again and may start threads.
+/// The path of the libcuda.so.1 that the loader finds; "" if it finds none. A child process loads
+/// the library, because a driver cannot be unloaded again and may start threads.
 std::string find_driver();
 
-/// "" when `path` is a library that can be opened and exports cuInit; else why not. Also in a
-/// child.
+/// "" if `path` is a library that can be opened and exports cuInit; else the reason why not. A
+/// child process opens the library.
 std::string cannot_use_driver(const std::string& path);
 
 }  // namespace cuvmm::tools

@@ -14,7 +14,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-constexpr std::uint64_t kLargestTable = 64 << 20;  // bytes; a larger string table is not believed
+constexpr std::uint64_t kLargestTable = 64 << 20;  // bytes; a file with a larger table is refused
 
 class File {
  public:
@@ -94,7 +94,7 @@ bool read_dynamic(const File& file, const std::vector<typename Format::Segment>&
   return true;
 }
 
-// Of the symbols that the file defines for others.
+// Looks only at functions that the file exports.
 bool defines_cuda_function(const File& file) {
   Elf64_Ehdr header;
   std::vector<Elf64_Shdr> sections;
@@ -149,7 +149,7 @@ std::optional<ElfFile> read_elf(const std::string& path) {
   const File file(path);
   unsigned char ident[EI_NIDENT];
   if (!file.read(0, ident, sizeof(ident)) || memcmp(ident, ELFMAG, SELFMAG) != 0) return {};
-  // Foreign byte order: nothing here runs it, and nothing here reads its numbers.
+  // A big-endian file: this machine cannot run it, and this function cannot read its numbers.
   if (ident[EI_DATA] != ELFDATA2LSB) return {};
   ElfFile elf;
   elf.bits = ident[EI_CLASS] == ELFCLASS64 ? 64 : 32;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an ELF file's headers say about how the loader will start it.
+// The headers of an ELF file that decide how the loader starts it.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ struct ElfFile {
 /// dynamic section only; every offset in the file is checked.
 std::optional<ElfFile> read_elf(const std::string& path);
 
-/// Whether the library has a function of the driver's or the runtime's names (cuMemAlloc,
-/// cudaMalloc), and is neither of them itself.
+/// Whether the library exports a function that is named like one of the driver or the runtime
+/// (cuMemAlloc, cudaMalloc), and is neither the driver nor the runtime.
 bool between_program_and_driver(const std::string& path);
 
-/// "x86-64", "AArch64", "machine 21"; and "32-bit x86" for the 32-bit ones we know.
+/// "x86-64", "AArch64" or "machine 21" (EM_ number); "32-bit x86" for a 32-bit machine with a name.
 std::string machine_name(const ElfFile& elf);
 
 }  // namespace cuvmm::tools

@@ -18,7 +18,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-constexpr int kScriptDepth = 4;  // Linux follows interpreters of interpreters this far
+constexpr int kScriptDepth = 4;  // Linux follows a chain of interpreters this far
 
 FoundProgram check(const std::string& path) {
   struct stat status;
@@ -67,7 +67,8 @@ std::string obstacle_of(const std::string& path, const ElfFile& elf) {
   if (elf.bits != ours.bits || elf.machine != ours.machine) {
     return "it is built for " + machine_name(elf) + ", and cuvmm for " + machine_name(ours);
   }
-  // The loader itself, started by name to run something else, has no interpreter and preloads.
+  // A user may start the loader itself, with the program as its argument. The loader has no
+  // interpreter, and yet obeys LD_PRELOAD.
   const bool loader = elf.soname.rfind("ld-", 0) == 0;
   if (elf.interpreter.empty() && !loader) {
     return "it is statically linked, and the loader that preloads libraries never runs";

@@ -25,7 +25,7 @@ struct Reach {
   bool address_sanitizer = false;  ///< built with AddressSanitizer
 };
 
-/// Looks at the file, and at the interpreter when it is a script (`#!/usr/bin/env python3` too).
+/// Looks at the file; if it is a script, at its interpreter (also with `#!/usr/bin/env python3`).
 Reach inspect_reach(const std::string& program, const std::string& path);
 
 }  // namespace cuvmm::tools

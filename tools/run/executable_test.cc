@@ -79,7 +79,7 @@ TEST_F(ExecutableTest, AProgramWithoutInterpreterIsStatic) {
     }
   });
   EXPECT_THAT(inspect_reach(path, "/bin").obstacle, HasSubstr("statically linked"));
-  // A script is as reachable as what interprets it.
+  // A script is as reachable as its interpreter.
   const std::string script = write("script", "#!" + path + " -x\n");
   EXPECT_THAT(inspect_reach(script, "/bin").obstacle, HasSubstr("statically linked"));
   const std::string env = write("env-script", "#!/usr/bin/env -S A=b static\n");

@@ -13,10 +13,12 @@ namespace cuvmm::tools {
 namespace {
 
 constexpr const char* kLateStreams = "late-streams";
-// Scattered ranges that never come back would use up any address space.
+// These two exclude each other, because scattered ranges whose addresses are never used again would
+// use up any address space.
 constexpr const char* kNewAddresses = "new-addresses";
 constexpr const char* kScatteredAddresses = "scattered-addresses";
-// Few programs do the same under these: only where they are asked for. The last of hostile_kinds().
+// No seed chooses these two, because few programs behave as before under them. They are the last of
+// hostile_kinds().
 constexpr const char* kRefusals = "refusals";
 constexpr const char* kLeftContexts = "left-contexts";
 constexpr std::size_t kOnRequest = 2;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kinds of hostile luck a seed brings (docs/testing/fail.md).
+// The kinds of `--hostile`: each makes the emulator do something rare that a driver is allowed to
+// do (docs/testing/fail.md). A seed chooses some of them.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +12,19 @@ namespace cuvmm::tools {
 /// All kinds: those of the emulator's CUVMM_HOSTILE, and "late-streams".
 const std::vector<std::string>& hostile_kinds();
 
-/// Those of a seed: about half of them, always the same, never two that exclude each other.
+/// The kinds that `seed` chooses: about half of hostile_kinds(), without those that must be named.
+/// A seed always gives the same kinds, at least one, and never two that exclude each other.
 std::vector<std::string> kinds_of_seed(std::uint64_t seed);
 
-/// "poison,no-hints". Throws UsageError, which begins with `option`.
+/// Reads a list such as "poison,no-hints". Throws UsageError, whose text begins with `option`.
 std::vector<std::string> read_kinds(const std::string& option, const std::string& text);
 
-/// Those of a seed, and `more`: of two that exclude each other, the one that was asked for stays.
+/// The kinds that `seed` chooses, and those of `more`. If a kind of `more` excludes a chosen kind,
+/// the chosen kind is dropped.
 std::vector<std::string> kinds_of_seed_with(std::uint64_t seed,
                                             const std::vector<std::string>& more);
 
-/// What `--hostile` asks for.
+/// The value of `--hostile`.
 struct Hostile {
   std::string emulator;  ///< for CUVMM_HOSTILE
   std::string streams;   ///< for CUVMM_STREAMS; "" as without

@@ -23,7 +23,7 @@ TEST(HostileWords, OneSeedHasOneSetOfKinds) {
                       std::ranges::count(kinds, "scattered-addresses") != 0;
     EXPECT_FALSE(both) << seed;
   }
-  // All but those that must be asked for.
+  // All kinds but the two that must be named.
   EXPECT_EQ(seen.size(), hostile_kinds().size() - 2);
   for (const std::string kind : {"refusals", "left-contexts"}) {
     EXPECT_EQ(seen.count(kind), 0u);
@@ -42,7 +42,7 @@ TEST(HostileWords, ASeedTakesKindsBesideItsOwn) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     auto own = kinds_of_seed(seed);
     EXPECT_EQ(kinds_of_seed_with(seed, {}), own);
-    // Nothing twice, and no two that exclude each other: what was asked for stays.
+    // No kind appears twice, and no two that exclude each other do: the named kind stays.
     EXPECT_EQ(kinds_of_seed_with(seed, own), own);
     for (const auto& [asked, other] : {std::pair{"new-addresses", "scattered-addresses"},
                                        std::pair{"scattered-addresses", "new-addresses"}}) {

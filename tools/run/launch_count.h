@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the emulator did not do for the processes of a run: kernels, and runtimes in their files.
+// The launches that the emulator skipped in the processes of a run, and the files that hold a CUDA
+// runtime of NVIDIA's.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +11,13 @@
 
 namespace cuvmm::tools {
 
-/// A file that the emulator's processes write, whatever ends them: eight bytes that they map and
-/// add to, and lines behind them.
+/// A file that the processes under the emulator write. Its first eight bytes are a counter, which
+/// the processes map, so that no way to end a process loses a count. Lines follow it.
 class LaunchCount {
  public:
   LaunchCount();
-  /// Of CUVMM_LAUNCH_COUNT; "" when there is none: launches are then skipped uncounted.
+  /// The value of CUVMM_LAUNCH_COUNT; "" if the file could not be made: then nobody counts skipped
+  /// launches.
   const std::string& path() const { return path_; }
   std::uint64_t read() const;
   /// The files that need a real driver, because a CUDA runtime of NVIDIA's is in them; each once.

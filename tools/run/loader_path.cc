@@ -11,8 +11,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Whether the loader of this process finds what is preloaded by $LIB. It speaks for the system's C
-// library, which may have a folder that kLoaderFolders does not know.
+// Whether the loader of this process finds the libraries whose path has $LIB. This process is tried
+// because it uses the system's C library, whose $LIB may be a folder that kLoaderFolders lacks.
 bool loader_finds(const Layout& layout) {
   void* const library = dlopen(preload_word(layout, layout.other_libc).c_str(), RTLD_LAZY);
   if (library) dlclose(library);
@@ -88,7 +88,8 @@ bool LoaderPath::make_links() {
   return true;
 }
 
-// Without it programs of other C libraries do not start, and all others run as they should.
+// Without layout_.preload, programs of other C libraries do not start; all others run as they
+// should.
 void LoaderPath::find_preload() {
   if (layout_.other_libc.empty()) {
     layout_.preload.clear();

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 class LoaderPathTest : public testing::Test {
  protected:
-  // A layout in a folder of that name.
+  // A layout in a folder called `name`.
   Layout make(const std::string& name) {
     const std::string root = folder_.path() + "/" + name;
     fs::create_directories(root + "/links");

@@ -55,7 +55,8 @@ std::string value_of(const Environment& environment, const char* name) {
   return found == environment.end() ? "" : found->second;
 }
 
-// Falls back to the emulator where no driver is; returns why a chosen driver cannot be used.
+// Falls back to the emulator on a machine without a driver. Returns the reason why a driver that
+// the user chose cannot be used; "" if it can.
 std::string choose_driver(RunSettings& options, const Environment& environment) {
   if (options.emulate) return "";
   if (!options.driver.empty()) {
@@ -116,7 +117,7 @@ std::uint64_t work_sum(const std::vector<ProcessReport>& reports, const char* me
   return sum;
 }
 
-// What could have kept findings out of the report.
+// The circumstances that may have kept findings out of the report, one sentence each.
 std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
                               const std::vector<ProcessReport>& reports, bool eager,
                               const std::string& folder) {
@@ -142,7 +143,7 @@ std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
         "some processes were still running when the report was written; later findings of theirs "
         "are missing");
   }
-  // A process leaves a report from its first call of the driver on.
+  // A process that called the driver at least once leaves a report.
   const bool own = std::any_of(reports.begin(), reports.end(),
                                [&](const ProcessReport& report) { return report.pid == tree.pid; });
   if (tree.signal && !own && reach.obstacle.empty()) {
@@ -153,7 +154,8 @@ std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
   return notes;
 }
 
-// The merged report in each of the files, as its name asks for; the files that have it.
+// Writes the merged report into each file, in the format of the file's suffix. Returns the files
+// that were written.
 std::vector<std::string> write_reports(const std::vector<std::string>& files, const Json& report) {
   std::vector<std::string> written;
   for (const std::string& file : files) {
@@ -167,7 +169,7 @@ std::vector<std::string> write_reports(const std::vector<std::string>& files, co
   return written;
 }
 
-// The signals that are blocked now, and again when this ends.
+// Remembers the blocked signals; the destructor blocks exactly these again.
 class SignalMask {
  public:
   SignalMask() { sigprocmask(SIG_SETMASK, nullptr, &mask_); }
@@ -179,23 +181,25 @@ class SignalMask {
   sigset_t mask_;
 };
 
-// Whether the program was ended by somebody who wanted that, and not by a mistake of its own.
+// Whether a person or another process ended the program, instead of a mistake of its own.
 bool ended_on_request(const TreeResult& tree) {
   return tree.signal == SIGINT || tree.signal == SIGTERM || tree.signal == SIGHUP;
 }
 
-// Whether --error-exitcode does not take a run without findings for a success.
+// Whether --error-exitcode makes a run without findings fail, because the run was not checked
+// whole.
 bool is_gap(const RunSettings& options, const MergedReport& merged, const NotEmulated& missing) {
   if (!options.error_exitcode || options.allow_unchecked) return false;
   return (missing.skipped_launches > 0 && options.skipped_exitcode < 0) ||
          !gap_sentences(merged, missing).empty();
 }
 
-// The exit code of the command, once the report is written, and why it is no other.
+// The exit code of the command, if all reports could be written.
 struct RunVerdict {
   int code = 0;
-  const char* because = nullptr;  // of a code that nothing else explains
-  bool unchecked = false;         // not all was checked
+  const char* because =
+      nullptr;             // the reason for `code`, where nothing else that is printed has it
+  bool unchecked = false;  // `code` says that a part of the run was not checked
 };
 
 RunVerdict verdict_of(const RunSettings& options, const TreeResult& tree,
@@ -218,7 +222,8 @@ RunVerdict verdict_of(const RunSettings& options, const TreeResult& tree,
   return {};
 }
 
-// A process tells its own findings; these nobody has told.
+// Prints the findings between processes. Each process has printed its own findings; these appear
+// only when the reports are merged.
 void tell_between(const RunSettings& options, const Json& findings) {
   constexpr int kOnTerminal = 10;
   const int asked = options.limit >= 0 ? options.limit : ::isatty(STDERR_FILENO) ? kOnTerminal : 0;
@@ -231,7 +236,8 @@ void tell_between(const RunSettings& options, const Json& findings) {
   }
 }
 
-// Reads, merges, writes and sums up what the processes left; returns the exit code of the command.
+// Merges the reports of the processes, writes the result and prints the summary. Returns the exit
+// code of the command.
 int conclude(const RunSettings& options, const TreeResult& tree, const Reach& reach,
              std::vector<ProcessReport> reports, TemporaryFolder& folder,
              const NotEmulated& missing, const DriverWatch& drivers, bool eager) {
@@ -250,10 +256,10 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
     for (std::string& note : add_timelines(merged.value, folder.path(), reports))
       merged.notes.push_back(std::move(note));
   }
-  // The last lines on stderr, too.
+  // The report also has the sentences that the summary ends with on stderr.
   for (const std::string& gap : gap_sentences(merged, missing))
     merged.value["notes"].push_back(gap);
-  // Evidence that could not be read is not thrown away.
+  // The folder stays if a report could not be read, so that a user can look at the files.
   const bool odd = std::any_of(reports.begin(), reports.end(), [](const ProcessReport& report) {
     return !report.error.empty() || !report.problems.empty();
   });
@@ -273,8 +279,8 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
   return failed(verdict.code, std::string("--error-exitcode: ") + verdict.because);
 }
 
-// Where the processes keep their last calls: in the folder that the user named, or in one that goes
-// unless a process crashes.
+// The folder into which the processes write their last calls: the folder that the user named, or a
+// temporary one that is deleted unless a process crashes.
 class Rings {
  public:
   Rings(RunSettings& options, const Environment& environment) : all_(!options.ring.empty()) {
@@ -291,7 +297,8 @@ class Rings {
   }
   const std::string& problem() const { return problem_; }
   void add_to(Environment& environment) const {
-    // The processes cannot tell which of them crash: their files are looked at here.
+    // All files stay. Otherwise conclude() keeps the files of processes that crashed, because a
+    // process cannot know beforehand whether it will crash.
     if (all_) environment["CUVMM_RING_KEEP"] = "1";
   }
   void conclude(const RunSettings& options, const TreeResult& tree) {
@@ -314,7 +321,7 @@ class Rings {
   std::string folder_, problem_;
 };
 
-// Which signals ended which processes, for whoever judges the run.
+// Writes for each process that a signal ended a line "PID SIGNAL". `cuvmm fail` reads the file.
 void write_signals(const std::string& file, const TreeResult& tree) {
   std::string text;
   if (tree.signal != 0) text += fmt::format("{} {}\n", tree.pid, tree.signal);
@@ -326,8 +333,9 @@ void write_signals(const std::string& file, const TreeResult& tree) {
   }
 }
 
-// Where the processes show what they hold. The problem in words; only of a folder that was asked
-// for.
+// Chooses the folder in which the processes show the memory that they hold, and makes it. Returns
+// the problem if a folder that the user named cannot be made. If the default folder cannot be made,
+// the run goes on with `--live off`.
 std::string choose_live(RunSettings& options, const Environment& environment) {
   const bool asked = !options.live.empty();
   if (options.live == "off" || (!asked && !value_of(environment, "CUVMM_LIVE").empty())) return {};
@@ -339,7 +347,7 @@ std::string choose_live(RunSettings& options, const Environment& environment) {
   return {};
 }
 
-// Where the processes left what they held, and what to leave out of it.
+// The folders in which the processes left the memory that they held, and the user's suppressions.
 LastStates left_by_processes(const Environment& environment) {
   const auto folder = [&](const char* name) {
     const std::string value = value_of(environment, name);
@@ -351,7 +359,7 @@ LastStates left_by_processes(const Environment& environment) {
   return states;
 }
 
-// 0, or the exit code where a file of the run cannot be written, or has no known format.
+// 0, or the exit code if a file that the run writes cannot be written or has no known suffix.
 int check_outputs(RunSettings& options) {
   for (const std::string& report : options.reports) {
     const ReportFormat format = format_of(report);
@@ -413,7 +421,8 @@ int run(RunSettings options, int* ended_by) {
   if (options.emulate && !launches.path().empty()) {
     environment["CUVMM_LAUNCH_COUNT"] = launches.path();
   }
-  const SignalMask mask;  // until the report is written, those that run_tree() holds stay away
+  const SignalMask
+      mask;  // run_tree() blocks signals; they stay blocked until the report is written
   const LastStates states = left_by_processes(environment);
   EndWatch watch(states.live_folder);
   DriverWatch drivers(layout.layout.shim);

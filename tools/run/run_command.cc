@@ -42,7 +42,7 @@ constexpr const char* kExamples =
     "are findings, 122 when with --error-exitcode something was not checked, 126 or 127 when the "
     "program cannot be started, 125 when cuvmm itself failed.\n";
 
-// CLI11 knows nothing of the program that follows the options.
+// Writes the program into the usage line, because CLI11 does not know that one follows the options.
 class RunFormatter : public HelpFormatter {
  public:
   std::string make_usage(const CLI::App* app, std::string) const override {
@@ -54,7 +54,7 @@ std::string absolute(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
 }
 
-// A list in the environment, as that of PATH.
+// The words of a variable that is a list like PATH.
 std::vector<std::string> words_of(const char* variable) {
   const char* const value = std::getenv(variable);
   std::vector<std::string> words;
@@ -65,7 +65,7 @@ std::vector<std::string> words_of(const char* variable) {
   return words;
 }
 
-// All clauses in one text; a mistake is told with its column in the text that was given.
+// Joins all values of --fail. Throws UsageError, which names a mistake's column in its value.
 std::string checked_spec(const std::vector<std::string>& specs) {
   std::string all;
   for (const std::string& text : specs) {
@@ -99,8 +99,8 @@ CLI::Validator when_streams_work() {
       "");
 }
 
-// The shim leaves out a line that it does not understand. What the user wanted by it is not done
-// then, so it is said before the program runs.
+// Throws UsageError if the file has a line that the shim cannot understand. The shim would skip
+// such a line, so the user must learn of the mistake before the program runs.
 void check_suppressions(const char* from, const std::string& file) {
   if (file.empty()) return;
   const WholeFile read = whole_file(file);
@@ -117,11 +117,11 @@ void take_command(RunSettings& options, const CLI::App& app, const CommandLine& 
     throw UsageError{unexpected(app)};
   }
   if (!options.command.empty() && line.separator) {
-    // `run --emulate h200 -- ./app`: the word was meant for the option before it.
+    // `run --emulate h200 -- ./app`: the user meant `h200` as the value of --emulate.
     const std::string& word = options.command[0];
     if (const std::string meant = profile_meant(word); app.count("--emulate") > 0 && !meant.empty())
       throw UsageError{"unexpected argument " + word + "; did you mean --emulate=" + meant + "?"};
-    options.command.push_back("--");  // it was the program's own
+    options.command.push_back("--");  // the separator belongs to the program's arguments
   }
   options.command.insert(options.command.end(), line.after_separator.begin(),
                          line.after_separator.end());
@@ -131,7 +131,7 @@ void take_command(RunSettings& options, const CLI::App& app, const CommandLine& 
   }
 }
 
-// What the program runs on, and what its calls are answered.
+// Options for the driver below the program, and for its answers.
 void add_driver_options(CLI::App& app, RunSettings& options, std::string& emulate) {
   add_emulate(app, emulate, "Use the emulator; PROFILE is a built-in profile or a TOML file");
   app.add_option("--devices", options.devices,
@@ -200,7 +200,7 @@ void add_driver_options(CLI::App& app, RunSettings& options, std::string& emulat
                "Fill new memory with a pattern, and memory that ends with another");
 }
 
-// What is looked for, and what of the run is kept.
+// Options for the mistakes that cuvmm looks for, and for the records of the run.
 void add_search_options(CLI::App& app, RunSettings& options) {
   app.add_option("--suppressions", options.suppressions,
                  "Leave out the findings that this file names")
@@ -258,7 +258,7 @@ void add_search_options(CLI::App& app, RunSettings& options) {
       ->type_name("DIR|off");
 }
 
-// What is printed, and how.
+// Options for the printed text.
 void add_text_options(CLI::App& app, RunSettings& options) {
   app.add_flag("--no-python-frames", options.no_python_frames,
                "Stacks show the interpreter of a Python program, not the program's functions");
@@ -316,7 +316,8 @@ const std::vector<Heading>& headings() {
   return all;
 }
 
-// Other commands that run programs have options of their own, which their help describes.
+// Other commands that run programs put all options of `cuvmm run` under one heading, because the
+// help of those commands describes their own options first.
 void put_under_headings(CLI::App& app) {
   const bool is_run = app.get_name() == "run";
   for (const Heading& heading : headings()) {

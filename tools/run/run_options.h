@@ -10,11 +10,12 @@
 
 namespace cuvmm::tools {
 
-/// Adds all of them. Both objects outlive the parsing.
+/// Adds all options to `app`. `options` and `emulate` must outlive the parsing, because the parser
+/// writes the values into them.
 void add_run_options(CLI::App& app, RunSettings& options, std::string& emulate);
 
-/// After the parsing: what follows from the options and from the program behind them. Throws
-/// UsageError.
+/// Called after the parsing: completes `options` by the values that follow from the options and
+/// from the program behind them. Throws UsageError.
 void take_run_options(RunSettings& options, const CLI::App& app, const std::string& emulate,
                       const CommandLine& line);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line of `cuvmm run` asks for.
+// The values of the options of `cuvmm run`.
 #pragma once
 
 #include <string>
@@ -12,43 +12,44 @@ struct RunSettings {
   std::string profile;  ///< name or absolute path; "" for the emulator's default
   int devices = 0;      ///< of the emulator; 0: its default
   std::string streams;  ///< "eager", "late" or "late:SEED"; "" for the emulator's default
-  std::string hostile;  ///< for CUVMM_HOSTILE; "" for no hostile luck
+  std::string hostile;  ///< for CUVMM_HOSTILE; "" for no hostile kinds
   std::string driver;   ///< absolute path of the libcuda to use; "" for the loader's choice
   std::vector<std::string> reports;
   int error_exitcode = 0;          ///< 0: the program's exit code is kept
-  std::vector<std::string> blame;  ///< whose findings count for it; empty: all do
-  int skipped_exitcode = -1;     ///< the same, of launches that the emulator skipped; < 0: not said
-  bool allow_unchecked = false;  ///< a run that checked nothing, or not all, is a success
+  std::vector<std::string> blame;  ///< code owners whose findings set error_exitcode; empty: all
+  int skipped_exitcode = -1;       ///< exit code if the emulator skipped launches; < 0: not given
+  bool allow_unchecked = false;    ///< a run of which a part was not checked is a success
   bool python = false;  ///< lead Python's cuda.bindings.runtime to the emulator's libcudart
   bool enforce = false;
   std::string suppressions;  ///< absolute path
   std::string leak_check;    ///< "summary", "full", "no" or "" for the shim's default
   std::string async;         ///< "off", "observed", "exact" or "" for the shim's default
-  bool unordered = false;    ///< work that happened to be over is found as well
+  bool unordered = false;    ///< unordered uses are found even if the work had ended
   std::string trace;         ///< absolute path, may hold %p
-  std::vector<std::string> trace_calls;  ///< globs: of these functions alone
-  bool trace_errors = false;             ///< of calls that did not succeed alone
+  std::vector<std::string> trace_calls;  ///< globs: the trace has only these functions
+  bool trace_errors = false;             ///< the trace has only calls that failed
   std::string ring;                      ///< absolute folder for every process's last calls
-  bool timeline = false;                 ///< what happens to memory is kept with its time
+  bool timeline = false;                 ///< the report says when memory was made and ended
   std::string live;  ///< absolute folder where processes show what they hold; or "off"
   std::vector<std::string> nvtx_include;  ///< globs: only findings in these ranges
-  bool no_nvtx = false;                   ///< ranges and names of NVTX are not looked at
-  std::string leaks_signal;               ///< at which a process tells its leaks; "" for none
-  bool no_python_frames = false;          ///< stacks are native alone
-  int stack_depth = 0;                    ///< frames that are kept of a stack; 0: the default
-  bool no_symbols = false;                ///< stacks are modules and offsets
-  bool debuginfod = false;                ///< debug information may come from servers
-  std::string color;  ///< "auto", "always", "never" or "" for the shim's default
-  int limit = -1;     ///< findings that are printed of a rule, 0: all; < 0: the default
-  std::vector<std::string> fails;  ///< as they were given
-  std::string fail;                ///< which calls are made to fail; "" for none
-  std::string fail_log;            ///< absolute folder for what is seen of calls that can fail
+  bool no_nvtx = false;                   ///< the shim reads no ranges and names of NVTX
+  std::string leaks_signal;       ///< the signal at which a process prints its leaks; "": none
+  bool no_python_frames = false;  ///< stacks have only native frames
+  int stack_depth = 0;            ///< the most frames of a stack; 0: the default
+  bool no_symbols = false;        ///< stacks are modules and offsets
+  bool debuginfod = false;        ///< debug information may come from servers
+  std::string color;              ///< "auto", "always", "never" or "" for the shim's default
+  int limit = -1;                 ///< the most findings printed of a rule; 0: all; < 0: the default
+  std::vector<std::string> fails;  ///< the values of --fail
+  std::string fail;                ///< all of `fails`, joined: the calls that cuvmm makes fail
+  std::string fail_log;            ///< absolute folder; each process logs its fallible calls there
   bool guard = false;              ///< an unmapped granule on both sides of each reservation
   int quarantine = 0;              ///< freed ranges that are not reserved again; 0: none
   bool poison = false;             ///< new memory holds a pattern
-  std::string tree_file;  ///< absolute; gets a line "PID SIGNAL" for each process ended by one
+  std::string
+      tree_file;  ///< absolute; gets a line "PID SIGNAL" for each process that a signal ended
   bool quiet = false;
-  bool verbose = false;  ///< answers and quiet advice, too
+  bool verbose = false;  ///< prints the driver's answers and quiet advice, too
   bool allow_multicast = false;
   double wait = -1;  ///< seconds to wait for processes that outlive the program; < 0: no limit
   std::vector<std::string> command;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of a run that another C library than glibc started: cuvmm's shim cannot be loaded there.
+// The programs of a run that use another C library than glibc. cuvmm's shim cannot be loaded into
+// them.
 #pragma once
 
 #include <string>
 
 namespace cuvmm::tools {
 
-/// What shim/other_libc left in the folder of the reports is named PID-NUMBER and this.
+/// shim/other_libc leaves a file in the folder of the reports, named PID-NUMBER and this suffix.
 inline constexpr const char* kOtherLibcSuffix = ".other-libc";
 
-/// A sentence that names them; "" where there was none.
+/// A sentence that names these programs; "" if there were none.
 std::string other_libc_note(const std::string& report_folder);
 
 }  // namespace cuvmm::tools
