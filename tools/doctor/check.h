@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the doctor says of one thing: it works, it does not, or nobody can tell.
+// The doctor's verdict about one thing: it works, it does not work, or the doctor cannot tell.
 #pragma once
 
 #include <span>
@@ -17,9 +17,9 @@ std::string_view status_text(Status status);
 struct Check {
   std::string id;  ///< of check_table()
   Status status = Status::kUnknown;
-  std::string detail;  ///< what was seen; where it does not work, why
-  std::string fix;     ///< what would change it; "" where it works
-  std::string source;  ///< where the requirement stands, or who met it
+  std::string detail;  ///< the observation; if the thing does not work, the reason
+  std::string fix;     ///< how to make it work; "" if it works
+  std::string source;  ///< the document that requires it, or the users who met the trouble
 };
 
 Check works(std::string id, std::string detail, std::string source);
@@ -30,17 +30,17 @@ Check unknown(std::string id, std::string detail, std::string fix, std::string s
 struct CheckInfo {
   const char* id;
   const char* section;
-  const char* what;  ///< what works when it works
+  const char* what;  ///< the thing that works if the verdict is kWorks
 };
 std::span<const CheckInfo> check_table();
 
-/// Null where there is none of that id.
+/// The check with that id; null if there is none.
 const Check* find(std::span<const Check> checks, std::string_view id);
 
-/// In the order of check_table().
+/// Sorts by the order of check_table().
 void put_in_order(std::vector<Check>& checks);
 
-/// Checks of `needed` that do not work, or that nobody can tell.
+/// The checks of `needed` that do not work, or that the doctor cannot tell.
 std::vector<const Check*> unmet(std::span<const Check> checks, std::span<const std::string> needed);
 
 }  // namespace cuvmm::doctor

@@ -26,7 +26,8 @@ namespace {
 constexpr auto kTick = std::chrono::milliseconds(5);
 constexpr auto kDying = std::chrono::seconds(1);  // a process in the kernel may outlive SIGKILL
 
-// An exception of `work` ends the child as a crash does: its step says where.
+// Runs `work` in the child. An exception of `work` ends the child with exit code 1; the parent then
+// names the last step, as after a crash.
 [[noreturn]] void live(int channel, int errors, const std::function<void(const Reporter&)>& work) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core{0, 0};
@@ -115,7 +116,7 @@ void Children::start(const std::string& name, const std::function<void(const Rep
   child.pid = fork();
   if (child.pid == 0) {
     close(ends[0]);
-    for (const Child& other : children_) {  // what is its sisters' and ours
+    for (const Child& other : children_) {  // the parent's ends of the other children
       if (other.channel >= 0) close(other.channel);
       if (other.errors >= 0) close(other.errors);
     }
@@ -181,7 +182,7 @@ std::map<std::string, Ended> Children::wait(std::chrono::milliseconds limit) {
       int status = 0;
       const pid_t ended = waitpid(child.pid, &status, WNOHANG);
       if (ended == child.pid) {
-        // One that had to be killed is said to hang, not to be killed.
+        // wait() itself killed a child whose end is kTimeout, so that end stays.
         if (child.ended.how != Ended::How::kTimeout) {
           const bool killed = WIFSIGNALED(status);
           child.ended.how = killed ? Ended::How::kKilled : Ended::How::kExited;
@@ -195,7 +196,7 @@ std::map<std::string, Ended> Children::wait(std::chrono::milliseconds limit) {
         child.ended.how = Ended::How::kTimeout;
         kill(child.pid, SIGKILL);
       } else if (age > limit + kDying) {
-        finish(child);  // it hangs in the kernel; init inherits it
+        finish(child);  // SIGKILL cannot end it while it hangs in the kernel; init inherits it
         continue;
       }
       waiting = true;

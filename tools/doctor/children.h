@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that may crash or hang: each asks one thing and says what it learns, line by line.
+// Child processes for questions that may crash or hang. Each child asks one thing, and sends the
+// facts that it learns to its parent, line by line.
 #pragma once
 
 #include <sys/types.h>
@@ -14,29 +15,29 @@
 
 namespace cuvmm::doctor {
 
-/// "device.0": what the names of a device's facts begin with.
+/// "device.0", the prefix of the names of a device's facts.
 inline std::string device_key(int device) { return "device." + std::to_string(device); }
 
-/// What a child learnt: "device.0.name" -> "NVIDIA H200".
+/// The facts of a child: "device.0.name" -> "NVIDIA H200".
 class Facts {
  public:
   void set(const std::string& key, std::string value) { values_[key] = std::move(value); }
   void set(const std::string& key, long long value) { set(key, std::to_string(value)); }
   bool has(const std::string& key) const { return values_.contains(key); }
-  std::string text(const std::string& key) const;                 ///< "" where it is not known
-  std::optional<long long> number(const std::string& key) const;  ///< nothing where it is not known
+  std::string text(const std::string& key) const;                 ///< "" if not known
+  std::optional<long long> number(const std::string& key) const;  ///< nothing if not known
 
  private:
   std::map<std::string, std::string> values_;
 };
 
-/// How a child ended, and what it said until then.
+/// The end of a child, and all that it had sent.
 struct Ended {
   enum class How { kNotStarted, kExited, kKilled, kTimeout };
   How how = How::kNotStarted;
   int code = 0;  ///< exit code, signal, or errno of fork()
   Facts facts;
-  std::string step;    ///< what it was about to do when it ended, e.g. "cuInit"
+  std::string step;    ///< the last step that it announced, e.g. "cuInit"
   std::string said;    ///< the first line that it wrote to stderr
   double seconds = 0;  ///< how long it took
 
@@ -45,11 +46,11 @@ struct Ended {
   std::string accident() const;
 };
 
-/// A child's way to say things.
+/// Sends steps and facts from a child to its parent.
 class Reporter {
  public:
   explicit Reporter(int fd) : fd_(fd) {}
-  /// What comes next, so that a crash or hang has a place.
+  /// Announces the next step, so that the parent can name the place of a crash or hang.
   void step(std::string_view what) const { line("step", what); }
   void fact(const std::string& key, std::string_view value) const { line(key, value); }
   void fact(const std::string& key, long long value) const { line(key, std::to_string(value)); }
@@ -61,11 +62,11 @@ class Reporter {
 
 class Children {
  public:
-  /// Forks. `work` runs in the child, whose stdin and stdout are /dev/null. It leaves no core.
-  /// The caller has one thread.
+  /// Forks, so the caller must have only one thread. `work` runs in the child, whose stdin and
+  /// stdout are /dev/null. A child that crashes leaves no core file.
   void start(const std::string& name, const std::function<void(const Reporter&)>& work);
 
-  /// Waits until all have ended; kills those that take longer than `limit` from their start.
+  /// Waits until all children have ended. Kills a child that runs for longer than `limit`.
   std::map<std::string, Ended> wait(std::chrono::milliseconds limit);
 
  private:

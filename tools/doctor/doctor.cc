@@ -23,8 +23,8 @@ namespace {
 // CU_MEM_HANDLE_TYPE_FABRIC, which old headers lack.
 constexpr auto kFabric = static_cast<CUmemAllocationHandleType>(8);
 
-// Two children that share memory. Each has its own end of the socket alone, so that it notices
-// when the other one dies.
+// Starts two children that share memory. Each child closes the other child's end of the socket, so
+// that its own end fails when the other child dies.
 void start_sharing(Children& children, const std::string& name, CUmemAllocationHandleType type,
                    const std::string& driver) {
   int ends[2] = {-1, -1};
@@ -39,7 +39,8 @@ void start_sharing(Children& children, const std::string& name, CUmemAllocationH
   if (ends[1] >= 0) close(ends[1]);
 }
 
-// Raises soft limits to the hard ones; "" where there is nothing to raise, else how a shell does.
+// Raises the soft limits to the hard limits. Returns the shell commands that do the same; "" if no
+// limit can be raised.
 std::string raise_limits() {
   std::string how;
   const auto raise = [&](__rlimit_resource resource, const char* option) {
@@ -57,7 +58,7 @@ std::string raise_limits() {
   return how;
 }
 
-// Whether the driver starts once the limits are higher: asked only where it did not.
+// Called if the driver did not start. Finds out whether it starts with raised limits.
 void try_raised_limits(const DoctorOptions& options, DriverAnswers& answers) {
   Children children;
   children.start("raised", [&](const Reporter& say) {
@@ -95,7 +96,7 @@ std::vector<Check> diagnose(const DoctorOptions& options) {
   start_sharing(children, "fabric", kFabric, driver);
   children.start("nvml", [&](const Reporter& say) { ask_nvml(options.nvml, say); });
 
-  // Meanwhile, what needs no driver.
+  // These checks need no driver, so they run while the children do.
   std::vector<Check> checks = check_machine(options.host);
   FileLimit files = read_file_limit();
   AddressSpace space = try_address_space(options.host);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine, container and user can do with the driver's memory APIs, and why not.
+// Says which of the driver's memory APIs this user can use on this machine and in this container,
+// and why the others do not work.
 #pragma once
 
 #include <chrono>
@@ -18,13 +19,15 @@ struct DoctorOptions {
   std::chrono::milliseconds limit{10000};  ///< for each child that asks the driver
 };
 
-/// `driver`, or where it is "" the one that CUVMM_DRIVER names, or the loader's choice.
+/// `driver`. If that is "": the driver that CUVMM_DRIVER names; without that, the loader's choice.
 std::string chosen_driver(const std::string& driver);
-/// The NVML beside a driver that was named by its path is its own; else the loader finds one.
+/// The path of the NVML in the folder of `driver`, because the two belong together. If `driver` is
+/// no path, or its folder has no NVML: a name for the loader.
 std::string nvml_beside(const std::string& driver);
 
-/// All checks, in the order of check_table(). Forks: the caller has one thread and has started no
-/// driver. Each question that a driver might crash or hang on is asked in a process of its own.
+/// All checks, in the order of check_table(). The caller must have only one thread and no started
+/// driver, because the function forks: each question on which a driver might crash or hang gets a
+/// process of its own.
 std::vector<Check> diagnose(const DoctorOptions& options);
 
 }  // namespace cuvmm::doctor

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuvmm doctor: what this machine can do with the memory APIs, and why not.
+// cuvmm doctor: says which memory APIs work on this machine, and why the others do not.
 #include <stdlib.h>
 
 #include <algorithm>

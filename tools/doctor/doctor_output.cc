@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kWidth = 80;
 constexpr std::size_t kIndent = 12;  // under the ids: "  does not  "
 
-// Words of `text`, filled to the width; `column` is where the first line already is.
+// Words of `text`, filled to the width. The first line begins at `column`.
 std::string filled(const std::string& text, std::size_t column) {
   std::istringstream words(text);
   std::string out, word;
@@ -44,7 +44,7 @@ std::string line(const Check& check) {
   const std::string start = fmt::format("  {:<8}  {}: ", status_text(check.status), check.id);
   std::string text = start + filled(check.detail, start.size()) + "\n";
   if (check.status == Status::kWorks) return text;
-  // What follows from another line is explained there.
+  // A check whose fix is "see ID" fails because of check ID, whose own lines explain that.
   const std::string there = check.fix.starts_with("see ") ? check.fix.substr(4) : "";
   const bool elsewhere = is_check(there);
   if (elsewhere && check.detail.ends_with("(" + check.fix + ")")) return text;
@@ -103,7 +103,7 @@ std::string doctor_json(std::span<const Check> checks) {
                     {"fix", check.fix},
                     {"source", check.source}});
   }
-  // Texts of a driver may be anything.
+  // A driver's text may be no valid UTF-8, at which dump() would throw.
   return Json{{"checks", list}}.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

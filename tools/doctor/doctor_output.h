@@ -9,7 +9,8 @@
 
 namespace cuvmm::doctor {
 
-/// At most 80 columns, but for words that are longer. `needed` is what must work; may be empty.
+/// Lines have at most 80 columns; only a longer word exceeds them. `needed`: ids of the checks that
+/// must work; may be empty.
 std::string doctor_text(std::span<const Check> checks, std::span<const std::string> needed);
 
 /// {"checks":[{"id","status","detail","fix","source"}]}, as docs/doctor.md has it.

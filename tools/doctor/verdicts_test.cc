@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What answers mean: of pidfd_getfd, of a driver, of NVML.
+// The verdicts about answers of pidfd_getfd, of a driver and of NVML.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -101,7 +101,7 @@ TEST(ChildrenTest, CrashAndHangHaveAPlace) {
     for (;;) pause();
   });
   char byte;
-  ASSERT_EQ(read(said[0], &byte, 1), 1);  // however long a busy machine takes to start it
+  ASSERT_EQ(read(said[0], &byte, 1), 1);  // the child runs: a busy machine may start it late
   ended = children.wait(std::chrono::milliseconds(200));
   close(said[0]);
   close(said[1]);
@@ -176,7 +176,7 @@ TEST(DriverVerdicts, MissingChannelIsTheCauseOf800) {
   EXPECT_THAT(because.detail, HasSubstr("cuMemCreate answered CUDA_ERROR_NOT_PERMITTED (800)"));
   EXPECT_THAT(because.detail, HasSubstr("(see imex-channels)"));
   EXPECT_EQ(because.fix, "mknod");
-  // With a channel the known cause is not the cause here.
+  // The machine has a channel, so the known cause (no channel) is not the cause here.
   const Check elsewhere = judged(answers, "fabric", {works("imex-channels", "channel0", "")});
   EXPECT_THAT(elsewhere.detail, HasSubstr("Not seen to be so here: imex-channels works"));
   EXPECT_THAT(elsewhere.detail, Not(HasSubstr("see imex")));
@@ -195,7 +195,8 @@ TEST(DriverVerdicts, ImporterIsToldFromExporter) {
   EXPECT_EQ(judged(answers, "fabric").status, Status::kWorks);
 }
 
-// What users met, thread by thread (docs/threads.md): the call, its code, and what is wrong there.
+// Failures that users reported (docs/threads.md), one thread per row: the call, its code, and the
+// check that shows the cause.
 TEST(KnownCause, IsTheCheckThatDoesNotWork) {
   struct {
     const char* call;
@@ -362,7 +363,7 @@ TEST(NvmlVerdicts, FabricThatIsNotReadyOrNotHealthyIsNamed) {
   EXPECT_THAT(detail("device.0.fabric.health", "1"), HasSubstr("bandwidth is degraded"));
   EXPECT_THAT(detail("device.0.fabric.health", "1024"), HasSubstr("in no partition"));
   EXPECT_EQ(judged_nvml(nvml({{"device.0.fabric.health", "426"}}), "nvlink-fabric").status,
-            Status::kWorks);  // 0x1aa: each field says that it is not so
+            Status::kWorks);  // 0x1aa: each field says "no trouble"
 }
 
 TEST(NvmlVerdicts, ModesThatTakeSomethingAwayDoNotWork) {
@@ -388,7 +389,7 @@ TEST(NvmlVerdicts, WhatNvmlDoesNotSayIsUnknown) {
   EXPECT_EQ(judged_nvml(absent, "nvlink-fabric").status, Status::kUnknown);
 }
 
-// The stand-ins: one answers as Fabric Manager before its end, the other one lacks functions.
+// fake_nvml.cc lacks functions, and answers as NVML does while Fabric Manager still sets up.
 TEST(NvmlLibrary, IsAskedForWhatItHas) {
   const auto asked = [](const std::string& library) {
     Children children;
@@ -401,7 +402,7 @@ TEST(NvmlLibrary, IsAskedForWhatItHas) {
   EXPECT_THAT(judged_nvml(ended, "nvml").detail, HasSubstr("driver 1.2.3, 2 GPUs"));
   EXPECT_THAT(judged_nvml(ended, "nvlink-fabric").detail, HasSubstr("device 1: the set-up is not"));
   EXPECT_THAT(judged_nvml(ended, "mig").detail, HasSubstr("on for device 1"));
-  EXPECT_EQ(judged_nvml(ended, "vgpu").status, Status::kUnknown);  // it has no such function
+  EXPECT_EQ(judged_nvml(ended, "vgpu").status, Status::kUnknown);  // the library lacks the function
   EXPECT_EQ(judged_nvml(ended, "confidential-computing").status, Status::kDoesNot);
   EXPECT_EQ(judged_nvml(asked("/no/such/nvml"), "nvml").status, Status::kDoesNot);
 }

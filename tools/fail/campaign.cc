@@ -22,7 +22,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-constexpr int kPlainRuns = 2;  // two, to see what differs by itself
+constexpr int kPlainRuns = 2;  // two, to see which results differ without any failure
 constexpr double kLongestPlain = 3600;
 
 int campaign_failed(const std::string& message) {
@@ -42,7 +42,7 @@ class Campaign {
   int run() {
     if (settings_.fork_server) start_server();
     if (const std::string problem = learn(); !problem.empty()) return campaign_failed(problem);
-    // A machine that is busy with such runs is slower than it was.
+    // The limit grows with at_once_, because runs beside each other slow each other down.
     timeout_s_ = settings_.timeout_s > 0 ? settings_.timeout_s
                                          : std::max(10.0, 20 * baseline_.seconds * at_once_);
     if (const std::string problem = try_all(plan(results_.sites, settings_.all));
@@ -64,11 +64,11 @@ class Campaign {
     server_.reset();
   }
 
-  // Runs the program as it is.
+  // Runs the program without failures, to learn its calls and its usual results.
   std::string learn() {
     const std::vector<Job> jobs(kPlainRuns, Job{settings_.run, {}});
     std::vector<Outcome> plain;
-    // One after the other: the first says how long it takes.
+    // One run at a time, because the time limit of all later runs follows from these.
     run_jobs(
         jobs, 1, kLongestPlain,
         [&](std::size_t, Outcome outcome) { plain.push_back(std::move(outcome)); }, server_.get());
@@ -114,12 +114,13 @@ class Campaign {
         [&](std::size_t job, const Outcome& outcome) {
           Trial& trial = results_.trials[places[job]];
           if (!outcome.trouble.empty()) {
-            // It tells nothing of the program: a campaign that is resumed tries it again.
+            // The trial is not written to known_, because trouble of cuvmm says nothing of the
+            // program: a resumed campaign tries it again.
             trouble = trial.experiment.spec + ": " + outcome.trouble;
             return;
           }
           trial.judgement = judge(baseline_, outcome);
-          // What was killed tells nothing of it.
+          // A run that was killed leaves no log, so nobody knows whether the call came.
           trial.reached = outcome.injections() != 0 || outcome.timed_out;
           trial.seconds = outcome.seconds;
           known_.add(trial);
@@ -132,14 +133,16 @@ class Campaign {
     return trouble.empty() ? known_.problem() : trouble;
   }
 
-  // Where a place is bad only if it fails for good: how often it must fail for that.
+  // For each place that is bad only if its call fails from some call on for ever: finds how many
+  // failures are enough for the same verdict.
   std::string minimise() {
     for (std::size_t site = 0; site < results_.sites.size(); ++site) {
       const Trial* const worst = worst_trial(results_, site);
       if (!worst || !is_bad(worst->judgement.verdict) || !worst->experiment.persistent) continue;
       const Verdict wanted = worst->judgement.verdict;
       Experiment one = worst->experiment;
-      // A loop without an end fails for ever: no number of failures is enough.
+      // A program that repeats the call without an end needs endless failures, so the search gives
+      // up at kMost.
       constexpr std::uint64_t kMost = 64;
       std::uint64_t low = 1, high = 2;
       for (; high <= kMost; low = high, high *= 2) {

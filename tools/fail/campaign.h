@@ -6,7 +6,7 @@
 
 namespace cuvmm::tools {
 
-/// The whole campaign; the exit code of the command.
+/// Runs the whole campaign. Returns the exit code of the command.
 int run_campaign(const CampaignSettings& settings);
 
 }  // namespace cuvmm::tools

@@ -7,7 +7,8 @@
 namespace cuvmm {
 namespace {
 
-// Another source of the same facts: what the rules say is documented for a broken one.
+// documented_results() and the rules name a call's documented codes independently. The code of each
+// documented rule must be in both.
 TEST(Documented, AgreesWithTheRules) {
   int compared = 0;
   for (const RuleInfo& rule : rules()) {

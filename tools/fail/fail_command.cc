@@ -63,7 +63,7 @@ void add_campaign_options(CLI::App& app, CampaignSettings& settings, bool& each)
                "fork it there for each run");
 }
 
-// Options of `cuvmm run` that say nothing where there are many runs.
+// Refuses options of `cuvmm run` that make sense for one run only.
 void check_each(const CLI::App& app, const CampaignSettings& settings) {
   for (const char* option : {"--fail", "--report", "--trace", "--ring", "--live", "--leaks-signal",
                              "--error-exitcode", "--skipped-exitcode", "--allow-unchecked"}) {

@@ -13,7 +13,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-// In single quotes, unless the shell takes it as it is.
+// Puts the word into single quotes, unless the shell leaves it unchanged without them.
 std::string shell_word(const std::string& word) {
   constexpr const char* kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
@@ -70,7 +70,7 @@ const Trial* worst_trial(const Results& results, std::size_t site) {
   for (const Trial& trial : results.trials) {
     if (trial.experiment.site != site) continue;
     if (!worst || trial.judgement.verdict > worst->judgement.verdict) worst = &trial;
-    // Of equals, the run whose failures are fewer.
+    // Of two trials with the same verdict, the one with fewer failures wins.
     const std::uint64_t until = trial.experiment.until, known = worst->experiment.until;
     const bool fewer = until != 0 && (known == 0 || until < known);
     if (fewer && trial.judgement.verdict == worst->judgement.verdict) worst = &trial;

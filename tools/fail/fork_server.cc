@@ -84,7 +84,8 @@ std::string ForkServer::wait_for_hello(int listening) {
 ForkServer::~ForkServer() {
   if (fd_ >= 0) ::close(fd_);
   if (server_ < 0) return;
-  // Without a command the program goes; what does not is ended.
+  // The program ends by itself when the socket is closed. SIGTERM ends a program that never came to
+  // its fork point, and kill_tree() ends a program that stays in spite of both.
   if (!problem_.empty()) ::kill(server_, SIGTERM);
   constexpr int kPatience = 100;
   for (int i = 0; i < kPatience; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that was started once and makes a child of itself for each run
+// A program that `cuvmm fail` starts once, and that forks a child for each run
 // (shim/cuvmm_api/fork_point.h).
 #pragma once
 
@@ -17,20 +17,20 @@ namespace cuvmm::tools {
 
 class ForkServer {
  public:
-  /// Starts the program and waits until it is at its fork point.
+  /// Starts the program and waits until it reaches its fork point.
   explicit ForkServer(Job job);
   ForkServer(const ForkServer&) = delete;
   ForkServer& operator=(const ForkServer&) = delete;
   ~ForkServer();
 
-  /// Why there are no such runs, in words; "" where there are.
+  /// The reason why the program cannot serve runs, for the user; "" if it can.
   const std::string& problem() const { return problem_; }
-  /// A run that writes into `folder`, in which these calls fail. Its process; -1: there is none,
-  /// and errno says why.
+  /// Starts a run that writes into `folder` and in which the calls of `spec` fail. Returns the pid
+  /// of its process; -1 if no run was started, and then errno says why.
   pid_t start(const std::string& folder, const std::string& spec);
-  /// One that has ended, with its status as of waitpid(). Does not wait.
+  /// The pid of a run that has ended, and its status as waitpid() gives it. Does not wait.
   std::optional<std::pair<pid_t, int>> ended();
-  /// The program is gone, and with it all its runs.
+  /// Whether the program has ended, and all its runs with it.
   bool lost() const { return lost_; }
 
  private:

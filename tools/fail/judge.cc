@@ -29,7 +29,7 @@ std::map<std::string, Tally> all_leaks(const Outcome& outcome) {
   return all;
 }
 
-// The first of `found` of which there are more than the plain run has; "" for none.
+// The text of the first of `found` that the plain run has less often, or not at all; "" for none.
 std::string more_than(const std::map<std::string, Tally>& found,
                       const std::map<std::string, Tally>& plain) {
   for (const auto& [key, tally] : found) {
@@ -44,7 +44,8 @@ const ProcessLog* log_of(const Outcome& outcome, std::int64_t pid) {
   return found == outcome.logs.end() ? nullptr : &*found;
 }
 
-// What the program has given up or lost, and what it still has though it cleaned up.
+// A leak of the run: something that the program lost, or still held at its end although it went on
+// after the failure. "" if there is none.
 std::string leak_in(const Baseline& baseline, const Outcome& outcome) {
   std::map<std::string, Tally> leaks;
   for (const auto& [pid, found] : outcome.leaks) {
@@ -57,10 +58,10 @@ std::string leak_in(const Baseline& baseline, const Outcome& outcome) {
   }
   if (std::string text = more_than(leaks, baseline.leaks); !text.empty()) return text;
   for (const ProcessLog& log : outcome.logs) {
-    // A process that met no failure has its own reasons.
+    // A process in which no call failed holds its memory for other reasons than the failure.
     if (log.injections == 0 || log.ended_at_once() || log.gave_up) continue;
     for (const auto& [key, tally] : log.left) {
-      // A program that leaves some of a kind to its end anyway may leave others as well.
+      // A program that holds objects of a kind at its end without failures may hold more of them.
       const std::string kind = key.substr(0, key.find('\n'));
       const bool usual = std::ranges::any_of(
           baseline.kinds, [&](const auto& known) { return known.first == kind; });

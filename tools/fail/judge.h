@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run with a failure shows, beside the plain run.
+// Judges a run with a failure by comparing it with the plain runs.
 #pragma once
 
 #include "tools/fail/outcome.h"
@@ -7,16 +7,16 @@
 
 namespace cuvmm::tools {
 
-/// The plain runs, joined: what one of them has is not the failure's.
+/// The plain runs, joined. A result that one of them has is no effect of a failure.
 struct Baseline {
   int exit_code = 0;
-  int signal = 0;             ///< that ends one of its processes anyway
-  double seconds = 0;         ///< the longest
-  bool output_known = false;  ///< they all wrote the same
+  int signal = 0;             ///< a crash of a plain run
+  double seconds = 0;         ///< of the longest plain run
+  bool output_known = false;  ///< all plain runs wrote the same text to stdout
   std::string output;
   std::map<std::string, Tally> findings;
   std::map<std::string, Tally> leaks;
-  std::map<std::string, std::uint64_t> kinds;  ///< what they had at their end, by kind
+  std::map<std::string, std::uint64_t> kinds;  ///< objects that they held at their end, by kind
 
   void add(const Outcome& plain);
   int runs = 0;

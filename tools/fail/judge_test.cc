@@ -45,7 +45,7 @@ Outcome outcome(int exit_code, const Json& findings, const Json& log, const char
   Outcome made;
   made.exit_code = exit_code;
   made.output = output;
-  // As they are read: a number of a file is unsigned.
+  // Parsed from text, because numbers that are read from a file are unsigned.
   add_report(made, Json::parse(Json{{"findings", findings}}.dump()));
   add_log(made, Json::parse(log.dump()));
   return made;
@@ -137,7 +137,7 @@ TEST_F(JudgeTest, AProgramThatNeverCleansUpLeavesOtherThings) {
   EXPECT_EQ(judged(1, none_, log).verdict, Verdict::kHandled);
 }
 
-// exit(1) behind a failed call leaves everything to the system.
+// A program that calls exit(1) right after a failed call leaves its memory to the system.
 TEST_F(JudgeTest, AnEndAtOnceIsNoLeak) {
   plain();
   const Json leak = Json::array({finding("cuMemCreate-leak", "leak", 8)});
@@ -148,7 +148,7 @@ TEST_F(JudgeTest, AnEndAtOnceIsNoLeak) {
   }
 }
 
-// What a refused release leaves is not the program's mistake.
+// An object stays if cuvmm made its release fail. That is no leak of the program.
 TEST_F(JudgeTest, ACallThatGivesUpAndFailsLeavesNoLeak) {
   plain();
   Json log = log_with(1, 5, true);

@@ -46,7 +46,7 @@ KnownTrials::KnownTrials(std::string path, const std::vector<std::string>& comma
   }
   while (std::getline(file, line)) {
     const Json one = Json::parse(line, nullptr, false);
-    if (!one.is_object()) continue;  // the last line of one that was cut off
+    if (!one.is_object()) continue;  // an interrupted campaign may leave half a line
     const auto verdict = verdict_of(one.value("verdict", ""));
     if (!verdict) continue;
     Trial trial;

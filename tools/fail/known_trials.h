@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an earlier campaign that was cut off has found out (--resume): one JSON object on each line.
+// The file of --resume: the trials that an interrupted campaign had made. Each line is a JSON
+// object.
 #pragma once
 
 #include <map>
@@ -12,13 +13,14 @@ namespace cuvmm::tools {
 
 class KnownTrials {
  public:
-  /// Reads the file if it is there. Throws UsageError if it is of another program, or no such file.
+  /// Reads the file if it exists. Throws UsageError if the file belongs to another program, or is
+  /// no file of --resume.
   KnownTrials(std::string path, const std::vector<std::string>& command);
-  /// What is known of this specification, or null.
+  /// The trial with this specification; null if the file has none.
   const Trial* find(const std::string& spec) const;
-  /// Appends it at once, so that nothing is lost however we end.
+  /// Appends the trial to the file at once, so that no end of `cuvmm fail` loses it.
   void add(const Trial& trial);
-  /// Why it could not be written; "" while it could.
+  /// The reason why the file could not be written; "" if it could.
   const std::string& problem() const { return problem_; }
 
  private:

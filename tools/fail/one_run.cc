@@ -38,12 +38,14 @@ void redirect(int to, const std::string& path, int flags) {
   if (fd >= 0) ::dup2(fd, to);
 }
 
-// Only what ends a process by its own doing is a crash: parents end their children by others.
+// Whether the signal is one that a process brings upon itself. Other signals are no crash, because
+// parents end their children by them.
 bool is_crash(int signal) {
   return std::find(std::begin(kCrashes), std::end(kCrashes), signal) != std::end(kCrashes);
 }
 
-// "PID SIGNAL" of each process that a signal ended.
+// `tree` has a line "PID SIGNAL" for each process that a signal ended. Returns the first signal
+// that is a crash; 0 if none is.
 int crash_signal(const std::string& tree) {
   std::istringstream lines(tree);
   long pid = 0;
@@ -54,7 +56,7 @@ int crash_signal(const std::string& tree) {
   return 0;
 }
 
-// What both kinds of runs leave.
+// Reads the files that both kinds of runs leave.
 Outcome collect(const std::string& folder, const RunEnd& end) {
   Outcome outcome;
   outcome.timed_out = end.timed_out;
@@ -69,7 +71,8 @@ Outcome collect(const std::string& folder, const RunEnd& end) {
   return outcome;
 }
 
-// A process that died may have been ended by another one.
+// Counts a process whose log says that it died as crashed, if no other signal is known: the logs
+// know more processes than the file of signals.
 void note_deaths(Outcome& outcome) {
   for (const ProcessLog& log : outcome.logs) {
     if (log.died && outcome.signal == 0 && !outcome.timed_out) outcome.signal = SIGABRT;
@@ -80,12 +83,13 @@ void note_deaths(Outcome& outcome) {
 
 [[noreturn]] void be_the_run(Job job, const std::string& folder) {
   ::setpgid(0, 0);
-  // Ctrl-C is for us alone; `cuvmm run` hands on what comes then.
+  // The run has a group of its own, so Ctrl-C reaches only `cuvmm fail`. When `cuvmm fail` ends,
+  // the run gets SIGTERM, which `cuvmm run` passes on to the program.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
   redirect(STDOUT_FILENO, folder + "/stdout", O_WRONLY | O_CREAT | O_TRUNC);
   redirect(STDERR_FILENO, folder + "/stderr", O_WRONLY | O_CREAT | O_TRUNC);
-  // Nobody looks at a run's last calls, or at what it holds meanwhile.
+  // The run writes no ring and no live file, because nobody reads them.
   ::setenv("CUVMM_RING", "off", 0);
   for (const auto& [name, value] : job.environment) ::setenv(name.c_str(), value.c_str(), 1);
   job.run.live = "off";
@@ -109,7 +113,7 @@ Outcome collect_run(const std::string& folder, const RunEnd& end) {
   if (report.is_object()) {
     add_report(outcome, report);
   } else if (!end.timed_out) {
-    // A run that could not be made has said why.
+    // If the run could not be started, `cuvmm run` wrote the reason to stderr.
     std::string why = read_text(folder + "/stderr");
     while (!why.empty() && why.back() == '\n') why.pop_back();
     outcome.trouble = why.empty() || WIFSIGNALED(end.status) ? "there is no report" : why;

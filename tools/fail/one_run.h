@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of a campaign: how it is made, and what it leaves in its folder.
+// One run of a campaign: starts it, and reads the files that it leaves in its folder.
 #pragma once
 
 #include <sys/types.h>
@@ -11,22 +11,22 @@
 
 namespace cuvmm::tools {
 
-/// In a child of fork: never returns.
+/// Makes the calling process, a child of fork(), the run. Never returns.
 [[noreturn]] void be_the_run(Job job, const std::string& folder);
 
-/// How a run ended that was given up, or not.
+/// The end of a run. `timed_out`: the campaign ended it.
 struct RunEnd {
   int status = 0;  ///< as of waitpid()
   double seconds = 0;
   bool timed_out = false;
 };
 
-/// What be_the_run() left in the folder.
+/// Reads the files that be_the_run() left in `folder`.
 Outcome collect_run(const std::string& folder, const RunEnd& end);
-/// What process `pid` of a fork server left there.
+/// Reads the files that process `pid` of a fork server left in `folder`.
 Outcome collect_forked(const std::string& folder, pid_t pid, const RunEnd& end);
 
-/// Ends a process and its descendants, whatever groups they have made.
+/// Kills a process and its descendants, whichever process groups they are in.
 void kill_tree(pid_t pid);
 
 }  // namespace cuvmm::tools

@@ -46,13 +46,14 @@ std::string line_of(const Json& frame) {
   return fmt::format("{}:{}", file_of(member_text(frame, "file")), member_number(frame, "line"));
 }
 
-// "grow at cache.py:41", of the innermost line of Python; "" where there is none.
+// "grow at cache.py:41", from the innermost Python frame; "" if there is none.
 std::string python_place(const Json& stack) {
   const auto found = std::find_if(stack.begin(), stack.end(), is_python);
   return found == stack.end() ? "" : member_text(*found, "function") + " at " + line_of(*found);
 }
 
-// The same in every run, wherever the modules are loaded.
+// A text that names the place. It is the same in every run, because it has offsets in modules
+// instead of addresses.
 std::string place_key(const Json& stack) {
   std::string key;
   for (const Json& frame : stack) {
@@ -85,7 +86,8 @@ std::string place_text(const Json& stack) {
     whole.module = module;
     whole.file = file;
     if (frames::of_cuda_runtime(whole)) continue;
-    // A binding's own code, of which no line is known, says nothing.
+    // A native frame without a known line, between Python and CUDA, is code of a binding. The
+    // user's Python line says more.
     if (!python.empty() && (file.empty() || is_python(frame))) return python;
     std::string text = function.empty()
                            ? fmt::format("{}+{:#x}", module, member_number(frame, "offset"))

@@ -28,7 +28,7 @@ std::vector<CallSite> call_sites(const std::vector<Outcome>& plain,
   std::map<std::pair<std::string, std::string>, CallSite> sites;
   for (const Outcome& outcome : plain) {
     for (const ProcessLog& log : outcome.logs) {
-      // Each process counts for itself. One place may have several stacks there.
+      // Calls are counted in each process alone. One place may have several stacks in a log.
       std::map<std::pair<std::string, std::string>, std::uint64_t> calls;
       for (const Json& one : log.sites) {
         const std::string result = one.value("result", "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which runs a campaign makes.
+// The plan of a campaign: the list of its runs.
 #pragma once
 
 #include "tools/fail/outcome.h"
@@ -7,15 +7,16 @@
 
 namespace cuvmm::tools {
 
-/// The places that the plain runs came by, in the order of their functions and places. `patterns`:
-/// of which functions; empty for all that can fail in a correct program.
+/// The places from which the plain runs called functions, sorted by function and place. `patterns`:
+/// patterns of function names; empty: all functions that can fail in a correct program.
 std::vector<CallSite> call_sites(const std::vector<Outcome>& plain,
                                  const std::vector<std::string>& patterns);
 
-/// For each place, or each call of it: that it fails once, and that it fails from then on.
+/// Two runs for each place (`all`: for each call of a place): in one the call fails once, in the
+/// other it fails from then on.
 std::vector<Experiment> plan(const std::vector<CallSite>& sites, bool all);
 
-/// The text for --fail.
+/// The experiment as a value of --fail.
 std::string spec_of(const CallSite& site, const Experiment& experiment);
 
 }  // namespace cuvmm::tools

@@ -44,7 +44,7 @@ TEST(Plan, TakesEachPlaceOnceAndLeavesOutWhatGivesUp) {
 }
 
 TEST(Plan, CountsTheCallsOfAPlaceInEachProcess) {
-  // Stacks that differ in what no number is made of are one place.
+  // The log lists two stacks with the same site number, so their calls are calls of one place.
   const Json sites = Json::array({site("cuMemMap", "0b", 3, "CUDA_ERROR_OUT_OF_MEMORY"),
                                   site("cuMemMap", "0b", 2, "CUDA_ERROR_OUT_OF_MEMORY")});
   const auto found = call_sites({seen(sites), seen(kSites)}, {});

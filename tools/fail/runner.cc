@@ -38,7 +38,8 @@ class Runner {
  public:
   Runner(const std::vector<Job>& jobs, double timeout_s, ForkServer* server)
       : jobs_(jobs), timeout_s_(timeout_s), server_(server) {
-    // What a run leaves behind when it is killed comes to us.
+    // The processes that a killed run leaves behind become children of this process, so that look()
+    // can wait for them.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   }
 
@@ -58,15 +59,16 @@ class Runner {
 
   std::size_t count() const { return running_.size(); }
 
-  // Takes what has ended, and ends what takes too long.
+  // Hands the outcome of each ended run to `done`, and ends runs that take too long.
   void look(const std::function<void(std::size_t, Outcome)>& done) {
     while (const auto ended = next_ended()) {
       const auto [pid, status] = *ended;
       const auto found = running_.find(pid);
-      if (found == running_.end()) continue;  // what a killed run had left
+      if (found == running_.end()) continue;  // a process that a killed run left behind
       const Running run = std::move(found->second);
       running_.erase(found);
-      // `cuvmm run` clears up behind a program that it was asked to end; nobody does behind a fork.
+      // After a SIGTERM, `cuvmm run` ends the processes of its program. A run of a fork server has
+      // no `cuvmm run` above it, so its group is killed here.
       if (run.killed || (server_ && run.asked)) ::kill(-pid, SIGKILL);
       done(run.job, outcome_of(run, pid, status));
     }
@@ -75,7 +77,7 @@ class Runner {
       const auto limit = std::chrono::duration<double>(timeout_s_);
       if (took < limit) continue;
       if (!running.asked) {
-        // `cuvmm run` hands it to the program, and then clears up.
+        // `cuvmm run` passes the signal on to the program, and then ends its other processes.
         running.asked = true;
         ::kill(pid, SIGTERM);
       } else if (!running.killed && took > limit + kGrace) {
@@ -107,12 +109,12 @@ class Runner {
     return pid;
   }
 
-  // One that has ended, and its status. Does not wait.
+  // The pid of a run that has ended, and its status. Does not wait.
   std::optional<std::pair<pid_t, int>> next_ended() {
     int status = 0;
     if (server_) {
       const auto ended = server_->ended();
-      // Its runs end with it.
+      // The runs of a lost server have ended with it.
       if (!ended && server_->lost() && !running_.empty())
         return std::pair{running_.begin()->first, 0};
       return ended;

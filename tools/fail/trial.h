@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a campaign of `cuvmm fail --each` is asked for, and what it is made of.
+// The settings of a campaign of `cuvmm fail --each`, and its parts.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@
 namespace cuvmm::tools {
 
 struct CampaignSettings {
-  RunSettings run;                 ///< how each run is made; its program
-  bool all = false;                ///< each call, and not each place
-  int jobs = 0;                    ///< at a time; 0: one for each core
-  double timeout_s = 0;            ///< of one run; 0: by the plain run
-  int plain_exit = 0;              ///< exit code of the program where nothing fails
-  std::vector<std::string> calls;  ///< patterns of functions; empty: all but those that give up
-  std::string json, junit;         ///< files, "" none
-  std::string resume;              ///< file that keeps what is known, "" none
+  RunSettings run;                 ///< the program, and the options of each run
+  bool all = false;                ///< tries each call of a place, not only the first
+  int jobs = 0;                    ///< runs at a time; 0: one for each core
+  double timeout_s = 0;            ///< seconds for one run; 0: follows from the plain runs
+  int plain_exit = 0;              ///< exit code of the program without failures
+  std::vector<std::string> calls;  ///< patterns of functions; empty: all but those that end objects
+  std::string json, junit;         ///< paths of files; "": none
+  std::string resume;              ///< file that keeps the trials made so far; "": none
   bool minimise = false;
   bool fork_server = false;  ///< the program starts once, and forks for each run
 };
 
-/// One run that is wanted.
+/// One run to make.
 struct Job {
-  RunSettings run;  ///< where it writes is the runner's choice
-  std::vector<std::pair<std::string, std::string>> environment;  ///< that it gets beside ours
+  RunSettings run;  ///< without output files, which the runner chooses
+  std::vector<std::pair<std::string, std::string>> environment;  ///< variables to add
 };
 
-/// From the harmless to the harmful.
+/// Sorted from the most harmless to the most harmful.
 enum class Verdict { kClean, kHandled, kWrongExit, kLeak, kFinding, kHang, kCrash };
 /// "clean", "handled", "wrong-exit", "leak", "finding", "hang", "crash".
 inline const char* verdict_name(Verdict verdict) {
@@ -43,7 +43,7 @@ inline bool is_bad(Verdict verdict) { return verdict > Verdict::kHandled; }
 
 struct Judgement {
   Verdict verdict = Verdict::kClean;
-  std::string what;  ///< of a bad one: one sentence
+  std::string what;  ///< one sentence that explains a bad verdict
 };
 
 /// A place in the program from which a function is called.
@@ -53,19 +53,19 @@ struct CallSite {
   Json stack = Json::array();
 };
 
-/// One run that is to be made.
+/// One run of the plan: a place, and which of its calls fail.
 struct Experiment {
   std::size_t site = 0;      ///< index of its place
   std::uint64_t number = 1;  ///< which call of the place
-  bool persistent = false;   ///< and all later ones
-  std::uint64_t until = 0;   ///< the last one that fails, where that is limited; 0: not
+  bool persistent = false;   ///< all later calls fail, too
+  std::uint64_t until = 0;   ///< number of the last call that fails; 0: no limit
   std::string spec;          ///< for --fail
 };
 
 struct Trial {
   Experiment experiment;
   Judgement judgement;
-  bool reached = true;  ///< the call came, and failed
+  bool reached = true;  ///< the program made the call, and it failed
   double seconds = 0;
 };
 

@@ -21,13 +21,13 @@ struct Cause {
   const char* because;
   const char* fix;
   const char* source;
-  const char* checks[5];  ///< the first that does not work is the cause
-  /// Or, if none of them: what the detail of one that works says where it is the cause all the
-  /// same.
+  const char* checks[5];  ///< ids; the first of these checks that does not work is the cause
+  /// If all these checks work: a check whose detail holds one of these texts is the cause.
   const char* signs[2] = {};
 };
 
-// The first row that fits is taken: rows of one call come before those of any.
+// find_cause() takes the first row that fits, so the rows of one call stand before rows of any
+// call.
 constexpr Cause kCauses[] = {
     {"cuInit",
      kAnyType,
@@ -234,7 +234,7 @@ bool shows(const Cause& cause, const Check& check) {
   });
 }
 
-// The fix of a check; of the one that it refers to where it says "see ID".
+// The fix of `check`. Where the fix is "see ID", the fix of the check with that id.
 std::string root_fix(const Check& check, std::span<const Check> seen) {
   const Check* at = &check;
   for (int steps = 0; steps < 3 && at->fix.starts_with("see "); ++steps) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a driver answers a code, as far as documents and threads tell, held against what the other
-// checks saw here.
+// The known causes of a driver's answer, from documents and from threads of users. A cause counts
+// only if another check saw it on this machine.
 #pragma once
 
 #include <cuda.h>
@@ -14,24 +14,24 @@
 
 namespace cuvmm::doctor {
 
-/// CUmemAllocationHandleType; old headers lack the second.
+/// Values of CUmemAllocationHandleType. Numbers, because old headers lack the fabric handle.
 inline constexpr int kDescriptor = 1, kFabric = 8;
 
-/// A "does not" for `id`: `call` answered `code` (where: " on device 1" or so). The known causes
-/// of that answer are looked up among `seen`: one of them that does not work is named, and its fix
-/// is the fix; where all of them work, the cause is said to be unknown.
-/// `handle_type` is that of the trial, 0 where there is none.
+/// A "does not" for `id`: `call` answered `code`. `where` is text such as " on device 1", or "". If
+/// one of `seen` shows a known cause of that answer, the result names that check and takes its fix.
+/// If all checks of the known causes work, the result names them, and says that they work here.
+/// `handle_type`: handle type of the trial; 0: none.
 Check refused(std::string_view id, std::string_view call, CUresult code, int handle_type,
               std::string_view where, std::span<const Check> seen);
 
-/// Why `call` answered `code`, by what the other checks saw.
+/// The reason why `call` answered `code`, and the check that shows it.
 struct KnownCause {
   std::string because;
   std::string check;  ///< the one of `seen` that does not work
   std::string fix;
   std::string source;
 };
-/// Nothing where no cause is known, or where none of `seen` shows it.
+/// Nothing if no cause is known, or if none of `seen` shows a known cause.
 std::optional<KnownCause> known_cause(std::string_view call, CUresult code, int handle_type,
                                       std::span<const Check> seen);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the children that asked a driver said.
+// The answers of the child processes that called a driver.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace cuvmm::doctor {
 
-/// The facts of each are in driver_trials.h.
+/// driver_trials.h lists the facts of each child.
 struct DriverAnswers {
   Ended facts, mapping, dma_buf, fd_export, fd_import, fabric_export, fabric_import;
-  /// The limits that were raised for a second try, and whether the driver starts with them;
-  /// "" where there was none.
+  /// The shell commands that raise the limits as a second try did; "" if there was no second try.
+  /// `raised_works`: the driver started with the raised limits.
   std::string raised;
   bool raised_works = false;
 };

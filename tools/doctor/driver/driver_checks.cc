@@ -48,11 +48,12 @@ Check not_loaded(const std::string& error, std::span<const Check> seen, bool in_
                   kSource);
 }
 
-// Of a cuInit that answered NO_DEVICE: what CUDA_VISIBLE_DEVICES has to do with it.
+// Called when cuInit answered NO_DEVICE. Names CUDA_VISIBLE_DEVICES as the cause if the variable
+// hides every GPU, and shows its value otherwise.
 void blame_visible_devices(Check& check, std::span<const Check> seen) {
   const auto visible = variable("CUDA_VISIBLE_DEVICES");
   if (!visible) return;
-  // The first entry that names no device ends the list.
+  // An entry that names no device hides the devices of all entries behind it.
   const bool hides_all = visible->empty() || visible->starts_with('-');
   if (hides_all) {
     check.detail = answer_text("cuInit", CUDA_ERROR_NO_DEVICE) +

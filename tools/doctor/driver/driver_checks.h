@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the answers of a driver mean.
+// Judges the answers of a driver.
 #pragma once
 
 #include <span>
@@ -10,9 +10,9 @@
 
 namespace cuvmm::doctor {
 
-/// driver, devices, compute-mode, granularity, reserve, vmm, peer, multicast, fd, fabric and
-/// dma-buf. `seen` are the checks of the machine, its limits and NVML, where causes are looked for;
-/// `nvml_devices` is how many GPUs NVML sees, -1 where it cannot say.
+/// Returns the checks driver, devices, compute-mode, granularity, reserve, vmm, peer, multicast,
+/// fd, fabric and dma-buf. `seen`: the checks of the machine, its limits and NVML; the function
+/// looks for causes among them. `nvml_devices`: the number of GPUs that NVML sees; -1: unknown.
 std::vector<Check> judge_driver(const DriverAnswers& answers, std::span<const Check> seen,
                                 int nvml_devices, bool in_container);
 

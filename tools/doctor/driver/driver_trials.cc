@@ -21,7 +21,7 @@ constexpr CUmemAllocationHandleType kNoHandle = CU_MEM_HANDLE_TYPE_NONE;
 
 std::size_t open_descriptors() { return Host().names("/proc/self/fd").size(); }
 
-// "GPU-6375766d-6d00-8000-0000-000000000000", as NVML and CUDA_VISIBLE_DEVICES have it.
+// "GPU-6375766d-6d00-8000-0000-000000000000", the form that NVML and CUDA_VISIBLE_DEVICES use.
 std::string uuid_text(const CUuuid& uuid) {
   std::string text = "GPU";
   for (int i = 0; i < 16; ++i) {
@@ -31,7 +31,8 @@ std::string uuid_text(const CUuuid& uuid) {
   return text;
 }
 
-// Its memory in bytes; 0 where the driver does not say.
+// Reports the facts of a device. Returns the size of its memory in bytes; 0 if the driver gives no
+// size.
 std::uint64_t ask_device(TrialDriver& driver, int ordinal, const Reporter& say) {
   struct Question {
     const char* name;
@@ -87,8 +88,8 @@ std::uint64_t ask_device(TrialDriver& driver, int ordinal, const Reporter& say) 
   return memory;
 }
 
-// Reserves what the devices' memory and usual programs need, then doubles a few times; halves where
-// that is refused. Each range goes back at once.
+// Reserves as much address space as the devices' memory and usual programs need. After a success
+// the size is doubled a few times, after a refusal it is halved. Each range is freed at once.
 void try_reservations(TrialDriver& driver, const Reporter& say, std::uint64_t memory) {
   constexpr std::uint64_t kUnit = 2ull << 20;
   const std::uint64_t need = (std::max(memory, kUsualReservation) + kUnit - 1) / kUnit * kUnit;

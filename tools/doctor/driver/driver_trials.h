@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What expendable children do with a libcuda: each function runs in a process of its own, and says
-// what it learns. One granule per device, given back at once; no context unless a call needs one.
-// No multicast and no managed memory.
+// Trials of a libcuda. Each function runs in a child process of its own, because the driver might
+// crash or hang, and reports facts through `say`. A trial uses one granule per device and frees it
+// at once; it makes a context only if a call needs one. No trial uses multicast or managed memory.
 #pragma once
 
 #include <cuda.h>
@@ -12,21 +12,21 @@
 
 namespace cuvmm::doctor {
 
-/// Facts: load_error; path, emulated, init, version; count,
+/// Reports these facts: load_error; path, emulated, init, version; count,
 /// device.N.{name,uuid,memory,compute-mode,
 /// vmm,posix,fabric,dma-buf,multicast,granularity,recommended,peers}, reserved (bytes), reserve
 /// (the code that ended it), descriptors (that a started driver holds).
 void ask_driver(const std::string& driver, const Reporter& say);
 
-/// Facts: load_error or init; count; device.N (a code) with device.N.call (what answered it);
-/// peer.N.M and peer.N.M.call of pairs that can reach each other.
+/// Reports these facts: load_error or init; count; device.N (a code) with device.N.call (the call
+/// that answered it); peer.N.M and peer.N.M.call of pairs of devices that can reach each other.
 void try_mapping(const std::string& driver, const Reporter& say);
 
-/// The same keys.
+/// Reports load_error or init, count, device.N and device.N.call, as try_mapping() does.
 void try_dma_buf(const std::string& driver, const Reporter& say);
 
-/// Both ends of one trial of a handle type, over a connected socket of kind SOCK_SEQPACKET. Facts
-/// of each: load_error or init; device.N and device.N.call.
+/// The two ends of a trial of one handle type. Both use a connected socket of kind SOCK_SEQPACKET.
+/// Each reports these facts: load_error or init; device.N and device.N.call.
 void try_export(const std::string& driver, CUmemAllocationHandleType type, int socket,
                 const Reporter& say);
 void try_import(const std::string& driver, CUmemAllocationHandleType type, int socket,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of one process in another, by descriptor over SCM_RIGHTS or by the bytes of a fabric
-// handle: as libraries do it.
+// One process exports memory and another process maps it. The handle travels as libraries send it:
+// a descriptor over SCM_RIGHTS, or the bytes of a fabric handle.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -70,7 +70,8 @@ void try_export(const std::string& path, CUmemAllocationHandleType type, int soc
     if (code == CUDA_SUCCESS) {
       say.step("sendmsg");
       char done = 0;
-      // The memory stays until the other process has had it: a fabric handle does not hold it.
+      // The exporter frees the memory only after the importer has mapped it, because a fabric
+      // handle does not hold the memory.
       if (!send_parcel(socket, parcel, fd) || read(socket, &done, 1) != 1) {
         say.fact(key + ".lost", 1);
       }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kNoType = 0;
 
-// One child's part of a trial: its name in sentences, and what it learnt.
+// The result of one child of a trial; `who` names the child in sentences.
 struct Part {
   const char* who;
   const Ended& ended;
@@ -31,7 +31,7 @@ Check accident(const char* id, const Part& part, const char* source) {
                   source);
 }
 
-// Nothing where the part is fine, or says nothing of this device.
+// The first trouble that the part met; nothing if it met none.
 std::optional<Check> trouble(const char* id, int type, const Part& part, int count,
                              std::span<const Check> seen, const char* source) {
   const Facts& facts = part.ended.facts;

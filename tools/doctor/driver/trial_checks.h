@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the trials of mapping and sharing mean.
+// Judges the trials of mapping and sharing.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace cuvmm::doctor {
 
-/// vmm, peer, fd, fabric and dma-buf, of `count` devices, at least one.
+/// Returns the checks vmm, peer, fd, fabric and dma-buf. `count`: number of devices, at least 1.
 std::vector<Check> judge_trials(const DriverAnswers& answers, std::span<const Check> seen,
                                 int count);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A started driver in an expendable child, which says each call before it makes it.
+// A driver in a child process. Each call is reported before it is made, so that the parent can name
+// the call in which the child crashed or hung.
 #pragma once
 
 #include <cuda.h>
@@ -14,14 +15,14 @@ namespace cuvmm::doctor {
 
 class TrialDriver {
  public:
-  /// Loads and starts it, and says what went wrong.
+  /// Loads and starts the driver, and reports a failure.
   TrialDriver(const std::string& path, const Reporter& say);
 
   bool started() const { return started_; }
   int devices() const { return devices_; }
   const LoadedDriver& loaded() const { return loaded_; }
 
-  /// Says the call's name, then makes it.
+  /// Reports the call's name, then makes the call.
   template <class CallStruct>
   CUresult operator()(const CallStruct& call) {
     say_.step(CallStruct::kName);
@@ -29,8 +30,9 @@ class TrialDriver {
     if (code != CUDA_SUCCESS && !failed_) failed_ = CallStruct::kName;
     return code;
   }
-  /// A code under "KEY" and, if it is no success, the call that answered it under "KEY.call": the
-  /// first that failed since the last report. What was given back meanwhile does not count.
+  /// Reports `code` under "KEY". If `code` is no success, also reports under "KEY.call" the first
+  /// call that failed since the last report; later failures, such as those of the clean-up, are not
+  /// named.
   void report(const std::string& key, CUresult code) {
     if (code != CUDA_SUCCESS) say_.fact(key + ".call", failed_ ? failed_ : "");
     say_.fact(key, static_cast<int>(code));
@@ -51,7 +53,7 @@ class TrialDriver {
 CUmemAllocationProp device_memory(CUdevice device, CUmemAllocationHandleType type);
 
 /// One granule of memory in a range of its own. Each function stops at the first call that fails
-/// and gives its code; the destructor gives everything back.
+/// and returns that call's code. The destructor unmaps and frees everything.
 class Granule {
  public:
   explicit Granule(TrialDriver& driver) : driver_(driver) {}
@@ -60,14 +62,15 @@ class Granule {
   ~Granule();
 
   CUresult create(CUdevice device, CUmemAllocationHandleType type);
-  /// Takes over what was imported.
+  /// Takes over an imported handle; the destructor releases it.
   void adopt(CUmemGenericAllocationHandle handle, std::size_t size) {
     handle_ = handle;
     size_ = size;
   }
   CUresult map();
   CUresult allow(CUdevice device);
-  /// What the destructor does, with the first code that is no success.
+  /// Unmaps and frees everything, as the destructor does. Returns the first code that is no
+  /// success.
   CUresult give_back();
 
   std::size_t size() const { return size_; }

@@ -88,7 +88,8 @@ std::string Host::container() const {
   for (const char* name : {"kubepods", "docker", "libpod", "lxc"}) {
     if (groups.find(name) != std::string::npos) return name;
   }
-  // Whoever starts a container may name itself there; "oci" is every one of them.
+  // A container's runtime may write its name into $container. "oci" names no runtime, because all
+  // runtimes of the OCI standard may use it.
   const std::string name = first_line(variable("container").value_or(""));
   return name == "oci" ? "a container" : name;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of this machine, or of a folder that stands for one in a test.
+// The files of this machine, or of a folder that stands for a machine in a test.
 #pragma once
 
 #include <optional>
@@ -15,12 +15,12 @@ class Host {
   explicit Host(std::string root = "") : root_(std::move(root)) {}
 
   std::string path(std::string_view absolute) const { return root_ + std::string(absolute); }
-  /// At most 64 KiB of a file; nothing where it cannot be read.
+  /// At most 64 KiB of a file; nothing if it cannot be read.
   std::optional<std::string> read(std::string_view absolute) const;
   bool exists(std::string_view absolute) const;
-  /// Opens and closes it: 0, or the errno.
+  /// Opens the file and closes it. Returns 0 or the errno.
   int try_open(std::string_view absolute, int flags) const;
-  /// Names in a folder, sorted; empty where there is none.
+  /// The names in a folder, sorted; empty if there is no such folder.
   std::vector<std::string> names(std::string_view absolute) const;
 
   bool wsl() const;               ///< Windows Subsystem for Linux
@@ -31,7 +31,7 @@ class Host {
   std::string root_;
 };
 
-/// The value of an environment variable; nothing where it is unset.
+/// The value of an environment variable; nothing if it is unset.
 std::optional<std::string> variable(const char* name);
 
 /// The value after "Key:" in the form of /proc/self/status, without blanks around it; "" if none.

@@ -45,7 +45,7 @@ std::string how_to_make(const Host& host, unsigned number) {
       kFolder, make);
 }
 
-// "" for a channel that opens; else why not.
+// "" if the channel opens; else the reason why not.
 std::string trouble(const Host& host, const std::string& file, unsigned number) {
   struct stat status {};
   if (stat(host.path(file).c_str(), &status) != 0) return std::strerror(errno);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fabric handles need of the machine: IMEX channels, and between machines the IMEX daemon.
+// Fabric handles need an IMEX channel on the machine. Between machines they also need the IMEX
+// daemon.
 #pragma once
 
 #include "tools/doctor/check.h"
@@ -7,7 +8,7 @@
 
 namespace cuvmm::doctor {
 
-/// Opens each channel for a moment.
+/// Opens each channel, and closes it at once.
 Check check_imex_channels(const Host& host, bool module_loaded);
 
 Check check_imex_daemon(const Host& host);

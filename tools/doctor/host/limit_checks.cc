@@ -86,7 +86,7 @@ AddressSpace try_address_space(const Host& host) {
   const std::string pages = host.read("/proc/self/statm").value_or("");
   space.used =
       std::strtoull(pages.c_str(), nullptr, 10) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  constexpr std::uint64_t kStep = 1 << 20;             // as exact as anyone needs it
+  constexpr std::uint64_t kStep = 1 << 20;             // bytes; a finer answer helps nobody
   std::uint64_t low = 0, high = (1ull << 48) / kStep;  // the answer is in [low, high)
   while (low + 1 < high) {
     const std::uint64_t middle = low + (high - low) / 2;

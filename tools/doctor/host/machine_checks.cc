@@ -143,7 +143,7 @@ Check check_nodes(const Host& host, bool module) {
   for (const char* node : {kControl, "/dev/nvidia-uvm"}) {
     if (const int error = host.try_open(node, O_RDWR); error != 0) return cannot_open(node, error);
   }
-  // Not opened: that would start a GPU which nobody else uses.
+  // access() instead of open(), because opening a node starts a GPU that no other process uses.
   for (const std::string& node : nodes) {
     if (access(host.path(node).c_str(), R_OK | W_OK) != 0) return cannot_open(node, errno);
   }
@@ -161,7 +161,7 @@ Check check_mps(const Host& host) {
   const std::string folder = chosen && !chosen->empty() ? *chosen : "/tmp/nvidia-mps";
   const std::string control = folder + "/control";
   if (!host.exists(control)) return works(kId, "no MPS daemon: no " + control, kSource);
-  // A pipe that nobody reads cannot be opened for writing; nothing is written.
+  // Opening the pipe for writing fails unless a daemon reads it. Nothing is written.
   switch (const int error = host.try_open(control, O_WRONLY | O_NONBLOCK)) {
     case 0:
       return works(kId, "processes here are clients of the MPS daemon at " + folder, kSource);

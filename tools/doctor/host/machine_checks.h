@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What files of the machine say: modules, device nodes, IMEX channels, daemons.
+// Checks of the machine's files: modules, device nodes, IMEX channels, daemons.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace cuvmm::doctor {
 
-/// platform, kernel-module, device-nodes, imex-channels, imex-daemon and mps. Opens /dev/nvidiactl,
-/// /dev/nvidia-uvm and the IMEX channels, and asks nothing of them.
+/// Returns the checks platform, kernel-module, device-nodes, imex-channels, imex-daemon and mps.
+/// Opens /dev/nvidiactl, /dev/nvidia-uvm and the IMEX channels, and closes them without any ioctl.
 std::vector<Check> check_machine(const Host& host);
 
 }  // namespace cuvmm::doctor

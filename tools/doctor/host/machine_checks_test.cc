@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders that stand for machines.
+// Tests of the machine's checks, on temporary folders that stand for the root of a machine.
 #include "tools/doctor/host/machine_checks.h"
 
 #include <fcntl.h>

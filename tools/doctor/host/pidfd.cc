@@ -38,7 +38,7 @@ int take_from(pid_t target, int& open_error) {
   return error;
 }
 
-// Says "ready" by closing the pipe, then waits to be killed.
+// Starts a child that waits to be killed. The child closes its end of the pipe when it is ready.
 pid_t start_target(bool allow_anyone) {
   int ready[2];
   if (pipe(ready) != 0) return -1;
@@ -46,7 +46,7 @@ pid_t start_target(bool allow_anyone) {
   const pid_t pid = fork();
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(0);  // it died before we could ask for its end
+    if (getppid() != parent) _exit(0);  // the parent died before prctl() took effect
     if (allow_anyone) prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     close(ready[0]);
     close(ready[1]);
@@ -177,8 +177,8 @@ Check judge_pidfd(const PidfdFacts& facts) {
   if (facts.sibling == 0) {
     return works(kId, "a sibling's descriptor was taken; " + state_text(facts), kSource);
   }
-  // The kernel answers EBADF to a descriptor that is none; a filter does not look at it.
-  // And pidfd_open never answers EPERM by itself.
+  // The kernel answers EBADF to descriptor -1, while a seccomp filter answers without a look at the
+  // descriptor. The kernel's pidfd_open never answers EPERM.
   const bool filtered = facts.seccomp && (facts.reach != EBADF || facts.open == EPERM);
   if (filtered) {
     return does_not(kId,

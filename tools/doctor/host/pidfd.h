@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether one process may take a descriptor out of another, as PyTorch and TensorRT-LLM pass
-// exported memory between ranks.
+// Checks whether one process may take a descriptor from another one by pidfd_getfd, because PyTorch
+// and TensorRT-LLM pass exported memory between ranks that way.
 #pragma once
 
 #include <optional>
@@ -10,23 +10,24 @@
 
 namespace cuvmm::doctor {
 
-/// What was tried, and what the machine says of it. Numbers are errnos; 0 is success.
+/// The results of try_pidfd(), and the settings of the machine that explain them. Numbers are
+/// errnos; 0 is success.
 struct PidfdFacts {
-  int reach = 0;      ///< of pidfd_getfd(-1, ...); EBADF where the call reaches the kernel
+  int reach = 0;      ///< of pidfd_getfd(-1, ...); EBADF if the call reaches the kernel
   int open = 0;       ///< of pidfd_open on a sibling
-  int sibling = 0;    ///< of pidfd_getfd from a sibling that did nothing for it
-  int allowed = 0;    ///< from one that said PR_SET_PTRACER_ANY
-  int child = 0;      ///< by a parent from its own child
-  bool tried = true;  ///< false: no process could be started for it
-  std::optional<int> ptrace_scope = {};  ///< of Yama; nothing without Yama
+  int sibling = 0;    ///< of pidfd_getfd from a sibling that gave no permission
+  int allowed = 0;    ///< of the same from a sibling that set PR_SET_PTRACER_ANY
+  int child = 0;      ///< of the same by a parent from its own child
+  bool tried = true;  ///< false: no process could be started for the trial
+  std::optional<int> ptrace_scope = {};  ///< Yama's setting; nothing on a kernel without Yama
   bool ptrace_capability = false;        ///< CAP_SYS_PTRACE in the effective set
   bool seccomp = false;                  ///< a filter of system calls is installed
   bool dumpable = true;                  ///< other processes of the user may look into this one
-  bool user_namespace = false;           ///< not the machine's first one
+  bool user_namespace = false;           ///< this process is not in the initial user namespace
   std::string security_module = {};      ///< profile of AppArmor or SELinux; "" if none confines
 };
 
-/// Starts three processes for an instant.
+/// Starts three processes, and kills them before it returns.
 PidfdFacts try_pidfd(const Host& host);
 
 Check judge_pidfd(const PidfdFacts& facts);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An NVML of two GPUs for tests: of the second one the fabric's set-up is not finished and MIG is
-// on; confidential computing is on. It knows the older nvmlDeviceGetGpuFabricInfo alone, and has no
-// nvmlDeviceGetVirtualizationMode.
+// A stand-in for NVML in tests. It shows two GPUs. On the second GPU the fabric is not set up yet
+// and MIG is on; confidential computing is on. The library exports only the older
+// nvmlDeviceGetGpuFabricInfo, and no nvmlDeviceGetVirtualizationMode.
 #include <cstdint>
 #include <cstdio>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVML's answers mean.
+// Judges NVML's answers.
 #include <fmt/core.h>
 
 #include <set>
@@ -62,8 +62,8 @@ Check judge_start(const Ended& answers) {
                kSource);
 }
 
-// NVML_GPU_FABRIC_HEALTH_MASK_*: fields of two bits, where 1 says that it is so, and one of four
-// bits.
+// `mask` has the fields of NVML_GPU_FABRIC_HEALTH_MASK_*: fields of two bits, where 1 means that
+// the trouble is there, and a field of four bits, which is a number.
 std::string health_trouble(long long mask) {
   constexpr struct {
     int shift;
@@ -100,7 +100,7 @@ std::string health_trouble(long long mask) {
   return text;
 }
 
-// Nothing for a device whose fabric is set up.
+// The trouble of the device's fabric; nothing if the fabric is set up.
 std::optional<Check> fabric_trouble(const Facts& facts, int device) {
   constexpr const char* kId = "nvlink-fabric";
   constexpr int kUnsupported = 0, kNotStarted = 1, kInProgress = 2, kCompleted = 3;
@@ -162,7 +162,7 @@ Check judge_fabric(const Facts& facts, int count) {
   return works("nvlink-fabric", text, kFabricSource);
 }
 
-// A mode of each device that is off (`fine`) or takes something away.
+// A mode of a device. It is fine if off; if on, it disables a part of CUDA.
 struct Mode {
   const char* id;
   const char* part;   // "mig"

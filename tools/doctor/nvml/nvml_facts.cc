@@ -10,8 +10,8 @@ namespace cuvmm::doctor {
 
 namespace {
 
-// NVML's functions and structures in our words; names and layouts are its ABI ("NVML API
-// reference").
+// NVML's functions and structures, written anew for cuvmm. Function names, structure layouts and
+// numbers are NVML's ABI ("NVML API reference").
 using Device = void*;
 constexpr int kSuccess = 0;
 constexpr int kVersionMismatch = 25;  // NVML_ERROR_ARGUMENT_VERSION_MISMATCH

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVML says of the fabric and of modes that take things away. Asked in an expendable child.
+// NVML's facts about the NVLink fabric, and about modes that disable a part of CUDA. A child
+// process asks NVML, because the library might crash or hang.
 #pragma once
 
 #include <string>
@@ -10,16 +11,16 @@
 
 namespace cuvmm::doctor {
 
-/// Facts: load_error; init; version; count; device.N.{fabric,mig,virtualization} are NVML's codes
-/// or "missing" for a function that the library lacks;
+/// Reports these facts: load_error; init; version; count; device.N.{fabric,mig,virtualization},
+/// each NVML's code, or "missing" if the library lacks the function;
 /// device.N.fabric.{state,status,clique,cluster,health}, device.N.mig.current,
 /// device.N.virtualization.mode; confidential (a code or "missing"), confidential.feature.
 void ask_nvml(const std::string& library, const Reporter& say);
 
-/// How many GPUs NVML sees; -1 where it cannot say.
+/// The number of GPUs that NVML sees; -1 if NVML gave no answer.
 int nvml_devices(const Ended& answers);
 
-/// nvml, nvlink-fabric, mig, vgpu and confidential-computing.
+/// Returns the checks nvml, nvlink-fabric, mig, vgpu and confidential-computing.
 std::vector<Check> judge_nvml(const Ended& answers);
 
 }  // namespace cuvmm::doctor
