@@ -23,7 +23,7 @@ struct Use {
   std::uint64_t call = 0, from = 0, ended_by = 0, until = 0;
   bool pool = false;
   const Json* value = nullptr;   // the use in its process's report
-  const Json* report = nullptr;  // that report: it has the stacks
+  const Json* report = nullptr;  // that report, which has the stacks
 };
 
 std::uint64_t number(const Json& object, const char* key, bool& good) {
@@ -46,7 +46,7 @@ std::optional<Use> use_of(const Json& value, const ProcessReport& report) {
   return good ? std::optional(use) : std::nullopt;
 }
 
-// The stack whose number is a member of the use; an empty one where its process left none.
+// The stack whose number is a member of the use; empty if the process's report has no such stack.
 Json stack_of(const Use& use, const char* member) {
   bool good = true;
   const std::uint64_t id = number(*use.value, member, good);
@@ -112,12 +112,13 @@ Json finding(const Use& freed, const Use& open, std::size_t count) {
           {"count", count}};
 }
 
-// What was freed and what was opened under one handle.
+// The uses of one handle: memory that was freed, and memory that was open.
 struct Uses {
   std::vector<Use> freed, open;
 };
 
-// Goes through time and keeps what is open, by process, the one that is closed last behind.
+// The uses that are open at a time, by process and sorted by the time at which they are closed. The
+// time only goes forward.
 class OpenNow {
  public:
   explicit OpenNow(std::vector<Use>& uses) : uses_(uses) {
@@ -125,7 +126,8 @@ class OpenNow {
               [](const Use& a, const Use& b) { return a.from < b.from; });
   }
 
-  // Open for sure before `time` had come, and after.
+  // Goes on to `time`. A use counts as open then if it was opened at or before that time, and
+  // closed after it.
   void advance(std::uint64_t time) {
     for (; next_ < uses_.size() && uses_[next_].from <= time; ++next_) {
       const Use& use = uses_[next_];
@@ -139,7 +141,7 @@ class OpenNow {
     }
   }
 
-  using End = std::pair<std::uint64_t, const Use*>;  // until, and what
+  using End = std::pair<std::uint64_t, const Use*>;  // time of closing, and the use
   const std::map<std::int64_t, std::set<End>>& by_process() const { return by_process_; }
 
  private:
@@ -154,7 +156,7 @@ void judge(Uses& uses, IpcFindings& result) {
   std::vector<Use>& freed = uses.freed;
   std::sort(freed.begin(), freed.end(),
             [&](const Use& a, const Use& b) { return key(a) < key(b); });
-  // One call frees a memory once, whatever a process writes.
+  // A call frees a memory once, even if a process reports that twice.
   freed.erase(std::unique(freed.begin(), freed.end(),
                           [&](const Use& a, const Use& b) { return key(a) == key(b); }),
               freed.end());

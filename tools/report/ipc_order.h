@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings of legacy IPC that no single process can make: memory freed while another had it open.
+// Findings of legacy IPC that need the reports of several processes: one process freed memory while
+// another had it open.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +12,15 @@ namespace cuvmm::tools {
 
 struct IpcFindings {
   std::vector<Json> findings;  ///< kMostIpcFindings at most
-  std::size_t left_out = 0;    ///< how many more there would be, as far as they were counted
+  std::size_t left_out = 0;    ///< number of further findings; a lower bound
 };
 
 inline constexpr std::size_t kMostIpcFindings = 1000;
 
-/// Findings of the rules cuIpcGetMemHandle-freed-after-close and
-/// cuMemPoolExportPointer-freed-after-import, each for the process that freed, from the
-/// "ipc" lists of the reports: one for each process that had the memory open. Lists that are not as
-/// docs/report.md says are passed over. O(n log n) in the length of the lists.
+/// Judges the "ipc" lists of the reports by the rules cuIpcGetMemHandle-freed-after-close and
+/// cuMemPoolExportPointer-freed-after-import. Makes one finding for each process that had the
+/// memory open; the finding belongs to the process that freed. Lists that are not as docs/report.md
+/// says are ignored. O(n log n) in the length of the lists.
 IpcFindings ipc_order_findings(const std::vector<ProcessReport>& reports);
 
 }  // namespace cuvmm::tools

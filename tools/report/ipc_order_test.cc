@@ -48,7 +48,7 @@ TEST(IpcOrder, AFreeOfAPoolsMemoryWhileAnotherHasItImportedIsFound) {
   EXPECT_EQ(found[0]["rule"], "cuMemPoolExportPointer-freed-after-import");
   EXPECT_EQ(found[0]["call"], "cuMemFreeAsync");
   EXPECT_THAT(found[0]["message"].get<std::string>(), HasSubstr("freed it 2 us later"));
-  importer["until"] = 40u;  // it was freed there first
+  importer["until"] = 40u;  // the importer freed it first
   EXPECT_THAT(judged(exporter, importer), IsEmpty());
 }
 
@@ -65,7 +65,7 @@ TEST(IpcOrder, NamesTheCallsOfBothProcesses) {
   ProcessReport exporter = report(1, Json::array({freed})),
                 importer = report(2, Json::array({opened}));
   exporter.value["stacks"] = {{"3", stack("give")}};
-  importer.value["stacks"] = {{"3", stack("open_it")}};  // the last one was not kept
+  importer.value["stacks"] = {{"3", stack("open_it")}};  // stack 5 is missing on purpose
   const auto found = ipc_order_findings({exporter, importer}).findings;
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0]["arguments"], (Json{{"dptr", "0x1000"}}));
@@ -120,7 +120,7 @@ TEST(IpcOrder, AProcessThatOpenedItMoreThanOnceIsOneFinding) {
   EXPECT_THAT(found.findings[1]["message"].get<std::string>(), HasSubstr("process 3 had open"));
 }
 
-// Every pair of these would be 1.4 million findings.
+// A finding for every pair of these would make 1.4 million findings.
 TEST(IpcOrder, LongListsCostNoSquare) {
   constexpr std::uint64_t kMany = 1200;
   std::vector<ProcessReport> reports;

@@ -48,7 +48,7 @@ class Scanner {
     levels_.push_back({'}', 1});
   }
 
-  // What was begun will not be completed.
+  // Gives up the document that was begun, because it is incomplete.
   void abandon() {
     levels_.clear();
     in_string_ = escaped_ = false;
@@ -124,7 +124,7 @@ class Scanner {
   JsonLimits limits_;
   std::size_t at_ = 0, begin_ = 0;
   std::vector<Level> levels_;  // empty between documents
-  std::size_t too_deep_ = 0;   // levels beyond the limit, which are not remembered one by one
+  std::size_t too_deep_ = 0;   // number of levels beyond the limit; levels_ has no entries for them
   std::size_t values_ = 0;
   bool in_string_ = false, escaped_ = false;
   std::string excess_;

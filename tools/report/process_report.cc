@@ -31,12 +31,12 @@ Json parsed(std::string_view text) {
   return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
-// The last report in a file that the process may have continued behind a torn one.
+// The last report in a file. The process may have appended it behind an incomplete one.
 struct LastReport {
   Json value = Json(Json::value_t::discarded);
-  bool torn = false;  // there is something else in the file
+  bool torn = false;  // the file also holds something that is no whole report
   std::size_t values = 0;
-  std::string excess;  // why the last one is not read
+  std::string excess;  // the limit that the last report exceeds, so that it is not read
 };
 
 LastReport last_report(std::string_view text) {
@@ -100,7 +100,7 @@ ProcessReport read_process_report(const std::string& path) {
   const auto refused = [&](const std::string& why) {
     return ProcessReport{.pid = pid_of({}, path), .error = path + ": " + why};
   };
-  // No links, pipes or devices: the folder's content is written by programs that are not trusted.
+  // Refuses links, pipes and devices, because untrusted programs write into the folder.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return refused(std::strerror(errno));
   struct stat status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report that one process left: read, and checked against the contract in docs/report.md.
+// Reads the report of one process, and checks it against the contract in docs/report.md.
 #pragma once
 
 #include <cstdint>
@@ -17,33 +17,34 @@ inline constexpr std::uint64_t kLargestReport = std::uint64_t{256} << 20;
 
 struct ProcessReport {
   std::int64_t pid = 0;    ///< from the report, else from the file's name "<pid>-<unique>.json"
-  Json value = nullptr;    ///< an object that holds to the contract
+  Json value = nullptr;    ///< an object that fulfils the contract
   std::string error = {};  ///< "FILE: why it is no report"; empty on success
-  /// With an error: the file was begun, so the process used a driver, and nothing of it is whole.
+  /// True only with an error: the process began the file, so it used a driver, but the file has no
+  /// whole report.
   bool lost = false;
-  /// Whether somebody looked for what the process leaks.
+  /// Tells who looked for leaks of the process.
   enum class Leaks {
-    kTold,    ///< the process itself, or nobody asked
-    kJudged,  ///< `cuvmm run`, in what the process left when it ended
-    kUnknown
+    kTold,    ///< the process itself; or leaks were not to be looked for
+    kJudged,  ///< `cuvmm run`, in the files that the process left when it ended
+    kUnknown  ///< nobody
   };
   Leaks leaks = Leaks::kTold;
-  std::string why_unknown = {};  ///< "" where nobody knows
-  bool exited = false;           ///< it ended by itself, though its report is not its last
-  Json judged = Json::array();   ///< findings that the process itself could not tell
-  std::vector<std::string> in_flight = {};  ///< sentences: what is no leak, as far as is known
-  std::size_t values = 0;  ///< JSON values in it, for who adds up what reports take
-  /// What was left out of it: "FILE: what is wrong".
+  std::string why_unknown = {};  ///< reason of kUnknown; "": not known
+  bool exited = false;           ///< the process ended by itself, but wrote no last report
+  Json judged = Json::array();   ///< findings of `cuvmm run` about the process's last state
+  std::vector<std::string> in_flight = {};  ///< sentences about memory that may be no leak
+  std::size_t values = 0;  ///< JSON values in the report; read_reports() limits their sum
+  /// The parts that were left out of `value`: "FILE: what is wrong".
   std::vector<std::string> problems = {};
   std::string image = {};       ///< of the process (api/posix/image_name.h), from the file's name
-  bool calls_known = true;      ///< false: it was killed, and nobody knows which calls it made
-  bool became_another = false;  ///< by exec, for all that is known
+  bool calls_known = true;      ///< false: the process was killed, and its calls are unknown
+  bool became_another = false;  ///< the process probably became another program through exec
 };
 
 /// Reads a file of one or more JSON objects, one after another; the last whole one is the report.
 ProcessReport read_process_report(const std::string& path);
 
-/// The same from text; `path` names it in errors and gives the pid.
+/// The same from text. Errors name `path`, whose file name gives the pid if the text has none.
 ProcessReport parse_process_report(const std::string& text, const std::string& path,
                                    ReportOf of = ReportOf::kProcess);
 

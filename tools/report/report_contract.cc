@@ -19,7 +19,7 @@ struct Member {
   const char* key;
   Test good;
   const char* expected;
-  const char* otherwise = nullptr;  // JSON that stands for one that is missing or not good
+  const char* otherwise = nullptr;  // JSON that replaces a missing or wrong member
 };
 
 bool is_string(const Json& value) { return value.is_string(); }
@@ -98,7 +98,7 @@ bool is_relative(const Json& value) {
 }
 bool is_related(const Json& value) { return value.is_array() && all(value, is_relative); }
 
-// A rule's id is shown as a command to type.
+// Only such ids stay, because the summary prints them in a command that the user may type.
 bool is_rule_id(const Json& value) {
   if (!value.is_string()) return false;
   const std::string& id = value.get_ref<const std::string&>();

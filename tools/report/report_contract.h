@@ -9,12 +9,12 @@
 
 namespace cuvmm::tools {
 
-/// Who wrote a report: a process, or the runner, which has more to say.
+/// The writer of a report: a process, or `cuvmm run`, whose reports have more members.
 enum class ReportOf { kProcess, kRun };
 
-/// Takes what is not as documented out of `report`, an object, so that all that is left has the
-/// documented types. Returns a clause for each thing taken out: what, and what was expected. Of a
-/// long list of them, the first few and how many more there are.
+/// Removes from `report`, an object, every member that is not as documented, so that all remaining
+/// members have the documented types. Returns a clause for each removal, with the expected type. If
+/// there are many, returns the first few and then their number.
 std::vector<std::string> enforce_contract(Json& report, ReportOf of = ReportOf::kProcess);
 
 }  // namespace cuvmm::tools

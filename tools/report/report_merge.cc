@@ -28,7 +28,7 @@ void add_counts(Counts& to, const Json& report, const char* key) {
   }
 }
 
-// A list without repetitions, however long it gets.
+// A list without repetitions. Adding to a long list stays fast, because a set knows the members.
 class Union {
  public:
   void add(const Json& list) {
@@ -53,7 +53,7 @@ bool has_driver(const Json& report) {
 
 void count(Totals& totals, const Json& finding) {
   const std::string kind = finding["kind"];
-  if (kind == "answer") return;  // nobody's mistake
+  if (kind == "answer") return;  // no mistake
   std::uint64_t& total = kind == "error"       ? totals.errors
                          : kind == "undefined" ? totals.undefined
                          : kind == "leak"      ? totals.leaks
@@ -63,10 +63,10 @@ void count(Totals& totals, const Json& finding) {
   total = saturating_sum(total, all - std::min(handled, all));
 }
 
-// Leaks of different processes that keep one memory alive name each other: none of them is the
-// whole reason.
+// Adds to each leak the leaks of other processes that hold the same memory, because the memory is
+// freed only when all of them let go.
 void relate(Json& findings) {
-  constexpr std::size_t kMostNamed = 16;  // of one finding; a thousand importers say no more
+  constexpr std::size_t kMostNamed = 16;  // in one finding; more names would not help
   std::map<std::string, std::vector<Json*>> by_memory;
   for (Json& finding : findings) {
     const auto memory = finding.find("memory");
@@ -76,7 +76,7 @@ void relate(Json& findings) {
     std::vector<Json> related;
     for (const Json* keeper : keepers) {
       Json one = {{"pid", (*keeper)["pid"]}, {"rule", (*keeper)["rule"]}};
-      const std::size_t enough = kMostNamed + 1;  // and one that is the keeper's own
+      const std::size_t enough = kMostNamed + 1;  // one of them may be of the finding's own process
       if (related.size() < enough &&
           std::find(related.begin(), related.end(), one) == related.end())
         related.push_back(std::move(one));
@@ -97,7 +97,7 @@ constexpr const char* kContract[] = {
     "undecided",    "leaks_judged", "blame",   "in_use",     "ended_with_context",
     "in_use_listed"};
 
-// What processes have not given back, by kind.
+// Sums up the memory that processes had not given back, by kind.
 class Sums {
  public:
   void add(const Json& report, const char* key) {
@@ -112,7 +112,7 @@ class Sums {
       there = saturating_sum(there, one["made_there"].get<std::uint64_t>());
     }
   }
-  /// The most bytes first.
+  /// The sums, largest number of bytes first.
   Json list() const {
     std::vector<std::pair<std::string, Sum>> sums(all_.begin(), all_.end());
     std::ranges::stable_sort(
@@ -137,7 +137,8 @@ class Sums {
   std::map<std::string, Sum> all_;
 };
 
-// What this version does not know: lists are united, of anything else the first one stays.
+// Members of reports that this version does not know. Lists are united; of other values the first
+// stays.
 class Unknown {
  public:
   void add(const Json& report) {
@@ -160,7 +161,7 @@ class Unknown {
   std::map<std::string, Union> lists_;
 };
 
-// Of a process whose last report was not its end.
+// A clause about a process that ended after its last report.
 std::string cut_short(const ProcessReport& report, const Endings& endings) {
   const bool judged = report.leaks == ProcessReport::Leaks::kJudged;
   const std::string looked = judged ? "; `cuvmm run` looked for them in what it held then"
@@ -280,7 +281,7 @@ class Merger {
     if (!faults_.empty()) result_.value["faults"] = std::move(faults_);
     if (!work_.empty()) result_.value["work"] = work_;
     if (expected_ != 0) result_.value["expected"] = expected_;
-    // What one process had no use for, another one may have used.
+    // A suppression counts as unused only if no process used it.
     for (const auto& [text, processes] : unused_) {
       if (processes == result_.processes) result_.value["unused_suppressions"].push_back(text);
     }
@@ -349,10 +350,10 @@ MergedReport merge_reports(const std::vector<ProcessReport>& reports,
 
 namespace {
 
-// JSON values of all reports. Some 2 GB where each is a member of an object.
+// JSON values of all reports together. They take about 2 GB if each is a member of an object.
 constexpr std::size_t kMostValuesTogether = 20'000'000;
 
-// "X.json" of "X.json.<pid>.<time>.tmp", which a process writes before it renames it to that.
+// "X.json" for "X.json.<pid>.<time>.tmp": a process writes the temporary file, and then renames it.
 std::string target_of(const std::string& temporary) {
   const std::size_t end = temporary.rfind(".json.");
   return end == std::string::npos ? "" : temporary.substr(0, end + 5);
@@ -366,14 +367,14 @@ std::vector<ProcessReport> read_reports(const std::string& folder, std::int64_t 
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
        at.increment(error)) {
     const std::string file = at->path().string();
-    // tools/timeline/ and tools/run/preload/other_libc.h read those.
+    // tools/timeline/ and tools/run/preload/other_libc.h read files with these endings.
     if (!file.ends_with(".timeline") && !file.ends_with(".other-libc")) files.insert(file);
   }
   std::vector<ProcessReport> reports;
   std::size_t values = 0;
   for (const std::string& file : files) {
     const bool unfinished = !file.ends_with(".json");
-    // The one that it was to replace is there, and says that it is not the process's last word.
+    // The file that the unfinished one should replace is there, and says that the process ran on.
     if (unfinished && files.contains(target_of(file))) continue;
     if (values > kMostValuesTogether) {
       reports.push_back(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One report for a process tree, from those that its processes left.
+// Merges the reports of the processes of a tree into one.
 #pragma once
 
 #include <map>
@@ -23,38 +23,39 @@ struct MergedReport {
   Json value;     ///< the whole report, as docs/report.md describes it
   Totals totals;  ///< occurrences, folded repeats included
   std::size_t processes = 0;
-  std::vector<std::int64_t> unjudged;  ///< processes whose leaks nobody could look for
-  bool calls_known = true;  ///< false: of some process that was killed, nobody knows them
-  std::size_t unread = 0;   ///< reports that are lost, or are none
+  std::vector<std::int64_t> unjudged;  ///< pids of processes whose leaks nobody could look for
+  bool calls_known = true;             ///< false: a process was killed, and its calls are unknown
+  std::size_t unread = 0;              ///< reports that are lost or unreadable
   std::vector<std::string> without_shim;  ///< "71 (app)": processes that used a driver without it
-  std::string first_rule;                 ///< of the first finding that is not advice, "" when none
-  std::vector<std::string> notes;         ///< what is missing and why; also in value["notes"]
-  /// Those of the findings that no process has told: that only several processes together show, or
-  /// that are judged from what an ended process left.
+  std::string first_rule;                 ///< of the first finding that is not advice; "": none
+  std::vector<std::string>
+      notes;  ///< gaps of the report, and their reasons; also in value["notes"]
+  /// The findings that no process has printed: those that need the reports of several processes,
+  /// and those that `cuvmm run` judged from the files of an ended process.
   Json between = Json::array();
 };
 
-/// What the runner knows of how processes ended.
+/// The ends of processes, as far as `cuvmm run` saw them.
 struct Endings {
   std::map<std::int64_t, int> signals;  ///< by process: the signal that ended it
-  bool left_running = false;            ///< some had not ended when the reports were read
+  bool left_running = false;            ///< some processes still ran when the reports were read
 };
 
-/// Counts come from other processes: at most 2^64 - 1, and never less than either.
+/// a + b, or 2^64 - 1 if the sum is larger. Counts from a process's file may be any number.
 std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b);
 
 /// "signal 9 (SIGKILL)".
 std::string signal_text(int signal);
 
-/// Sums counts, joins findings (each with its "pid") and lists; the driver is that of the first
-/// process that has one. What could not be read, or never got into a report, becomes a note behind
-/// `notes`. Order: as given.
+/// Sums the counts, and joins the findings (each with its "pid") and the lists, in the order of
+/// `reports`. The driver is that of the first process that has one. The result's notes are `notes`,
+/// and then a note for each thing that could not be read or that a report lacks.
 MergedReport merge_reports(const std::vector<ProcessReport>& reports,
                            std::vector<std::string> notes = {}, const Endings& endings = {});
 
-/// Every report in `folder`, that of process `first` before the others, these by pid. Of a file
-/// that was still being written (its name does not end in ".json") what is whole counts, unless the
-/// process left another one in its place.
+/// Reads every report in `folder`. The report of process `first` comes first, the others follow by
+/// pid. A file whose name does not end in ".json" is one that a process had not finished writing:
+/// the last whole object in it is the report, unless the file that it should replace is there.
 std::vector<ProcessReport> read_reports(const std::string& folder, std::int64_t first);
 
 }  // namespace cuvmm::tools

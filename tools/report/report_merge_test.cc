@@ -24,7 +24,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-// --- Reading one
+// --- Reading one report
 
 TEST(ParseProcessReport, TakesThePidFromTheReportOrElseTheFile) {
   EXPECT_EQ(parsed(report()).pid, 7);
@@ -106,7 +106,7 @@ TEST_P(OddMember, IsLeftOutByNameAndTheRestCounts) {
   for (const Json& one : merged.value["findings"]) {
     for (const char* key :
          {"arguments", "documented", "result", "call_index", "stack", "objects"}) {
-      EXPECT_TRUE(one.contains(key)) << key;  // the merged report holds to its schema
+      EXPECT_TRUE(one.contains(key)) << key;  // the merged report fulfils its schema
     }
   }
 }
@@ -162,7 +162,7 @@ TEST(ParseProcessReport, ALongListOfOddThingsIsCutShort) {
   EXPECT_THAT(result.problems.back(), HasSubstr("4992 more things"));
 }
 
-// --- Several documents in one file: where nothing can be renamed, they are appended.
+// --- Several documents in one file: a process that cannot rename files appends its reports.
 
 std::string ended(const char* how, Json findings = Json::array()) {
   Json value = report(std::move(findings));

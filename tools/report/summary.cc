@@ -24,7 +24,7 @@ std::string driver_text(const Json& report) {
   return ours ? " (emulator)" : "";
 }
 
-// What a process wrote may hold anything, commands for a terminal too.
+// Replaces control characters by '?'. A text that a process wrote may hold commands for a terminal.
 std::string printable(const std::string& text) {
   std::string result = text;
   for (char& c : result) {

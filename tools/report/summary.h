@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last lines of `cuvmm run` on stderr.
+// The summary of `cuvmm run`: its last lines on stderr.
 #pragma once
 
 #include <string>
@@ -10,9 +10,10 @@
 
 namespace cuvmm::tools {
 
-/// What was found, what may be missing, and the next command to type; then, as the last lines, what
-/// was not checked, and that the exit code of the command, if not 0, comes from that. Every line
-/// starts with "cuvmm: ". `blame`: the line that follows the counts, "" none.
+/// The summary: counts of the findings, possible gaps, and the next command to type. The last lines
+/// name the parts that were not checked; if `unchecked_exitcode` is not 0, they say that the exit
+/// code comes from that. Every line starts with "cuvmm: ". `blame`: the line behind the counts; "":
+/// none.
 std::string summary_text(const MergedReport& report, const std::vector<std::string>& files,
                          const NotEmulated& missing = {}, int unchecked_exitcode = 0,
                          const std::string& blame = {});

@@ -62,7 +62,7 @@ TEST(SummaryText, CountsWhatIsInUseOfAllProcessesInOneLine) {
   EXPECT_THAT(text(), HasSubstr(wanted + "; --leak-check=full lists them\n"));
   one["in_use_listed"] = true;
   EXPECT_THAT(text(), HasSubstr(wanted + "\n"));
-  one["in_use"] = Json::array({{{"what", 7}}});  // what a process wrote may be anything
+  one["in_use"] = Json::array({{{"what", 7}}});  // a process may write values of wrong types
   EXPECT_THAT(text(), HasSubstr("in use at the end: 1 piece of cuMemAlloc (1 MiB)"));
 }
 
@@ -83,7 +83,7 @@ TEST(SummaryText, NamesThePlaceThatMadeManyOfOneKind) {
   other["in_use"] = Json::array({made("event", 8, "f() at a.cc:1", 8)});
   EXPECT_THAT(summary_text(merge_reports({parsed(one), parsed(other)}), {}),
               HasSubstr("18 events, 17 of them made in f() at a.cc:1 without a cuEventDestroy"));
-  other["in_use"][0]["made_at"] = 7;  // what a process wrote may be anything
+  other["in_use"][0]["made_at"] = 7;  // a process may write values of wrong types
   EXPECT_THAT(summary_text(merge_reports({parsed(one), parsed(other)}), {}),
               HasSubstr("10 events, 9 of them made in f() at a.cc:1"));
 }

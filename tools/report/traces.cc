@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// By it the shim knows what to write.
+// The shim chooses the format of a trace by this ending.
 constexpr std::string_view kJsonLines = ".jsonl";
 
 std::string_view ending_of(std::string_view file) {
@@ -26,7 +26,7 @@ std::string_view ending_of(std::string_view file) {
 bool has_calls(const fs::path& path) {
   std::ifstream file(path);
   std::string line;
-  // Before the first call there is a line that says what it is, and in program text init().
+  // The first line names the format; in program text, a line init() follows before the first call.
   const int before = ending_of(path.string()).empty() ? 2 : 1;
   for (int i = 0; i < before; ++i) std::getline(file, line);
   return static_cast<bool>(std::getline(file, line));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One trace per process: each process of a tree records into a file of its own.
+// The traces of a process tree. Each process records into a file of its own.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace cuvmm::tools {
 
-/// The name to record under so that no process overwrites another's trace: `file` itself when it
-/// holds %p, else a name beside it that no earlier run used.
+/// A name with %p, so that no process overwrites another's trace: `file` itself if it holds %p,
+/// else a name in the same folder that no earlier run used.
 std::string trace_pattern(const std::string& file);
 
-/// After the run: drops traces without calls; a single one that is left becomes `file`, several
-/// become `file`.PID, or NAME.PID.jsonl. Returns the files, in order of their names. `pattern` is
+/// Called after the run. Deletes traces without calls. A single remaining trace becomes `file`;
+/// several become `file`.PID, or NAME.PID.jsonl. Returns the files, sorted by name. `pattern` is
 /// trace_pattern(file).
 std::vector<std::string> collect_traces(const std::string& file, const std::string& pattern);
 

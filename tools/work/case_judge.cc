@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kSkipped = "not-supported";
 
-// The emulator's stamp has the profile's name where a driver's has its version.
+// The profile of the driver. In a recording of the emulator, driver_version is the profile's name.
 std::optional<Profile> profile_of(const Recording& recording) {
   if (!recording.emulated) return conformance::known_profile(recording);
   ProfileResult loaded = load_profile(recording.driver_version);

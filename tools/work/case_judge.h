@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the answers to conformance cases mean. Status and finding follow from the answers alone, so
-// that a result can be judged again by whoever gets it.
+// Judges the answers to conformance cases. Status and finding follow from the answers alone, so
+// that the receiver of a result can judge it again.
 #pragma once
 
 #include <map>
@@ -17,19 +17,19 @@ namespace cuvmm::tools {
 
 class CaseJudge {
  public:
-  /// The cases of the job.
+  /// Knows the cases of the job.
   explicit CaseJudge(const Job& job);
 
-  /// Those with these names, in the suite's order; a name that the suite does not have is left out.
+  /// The cases with these names, in the suite's order. A name that the suite lacks is ignored.
   std::vector<conformance::Case> cases(const std::vector<std::string>& names) const;
 
-  /// What a driver answered, as results; `known` is its recorded profile. Results of cases that
-  /// were skipped say why.
+  /// Makes results of a driver's answers. `known`: the driver's recorded profile. The result of a
+  /// skipped case has the reason.
   std::vector<UnitResult> judge(const conformance::Recording& recording,
                                 const std::vector<std::string>& names,
                                 const std::optional<Profile>& known) const;
 
-  /// What is wrong with the status or the finding of these results; "" when both follow.
+  /// How the status or the finding of a result contradicts its answers; "" if none does.
   std::string contradiction(const ShardResult& result) const;
 
  private:

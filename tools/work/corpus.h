@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs that the searches of a fleet kept, as one corpus.
+// Writes the programs that the searches of a fleet kept into one corpus.
 #pragma once
 
 #include <set>
@@ -10,13 +10,14 @@
 namespace cuvmm::tools {
 
 struct CorpusEnd {
-  std::size_t programs = 0;  ///< in the folder
-  std::string note;          ///< why they are not as few as can be; "" they are
+  std::size_t programs = 0;  ///< number of files in the folder
+  std::string note;          ///< the reason why the corpus could not be reduced; "": it was reduced
   std::string error;
 };
 
-/// Writes the few of the programs that show, on the emulator, all that all of them show. Where that
-/// cannot be found out here, writes all. The folder is made, and must be empty.
+/// Reduces the programs to a few that show all that the whole set shows on the emulator, and writes
+/// these. If they cannot be reduced here, writes all of them. Makes the folder, which must be
+/// empty.
 CorpusEnd write_corpus(const std::set<std::string>& programs, const WorkTarget& target,
                        const std::string& folder);
 

@@ -11,7 +11,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-// A whole number without sign, and nothing behind it.
+// Reads a whole number without sign; nothing if the text has anything else.
 std::optional<long> whole(std::string_view text) {
   long value = 0;
   if (text.empty()) return {};

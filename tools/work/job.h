@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fleet has to do: a list of units, and the part of it that one shard is.
+// A fleet's job is a list of units; a shard is a part of that list.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@ namespace cuvmm::tools {
 
 enum class WorkKind { kConformance, kPairs, kFuzz, kRecordings, kDoctor, kBench };
 
-/// Everything that the units follow from. Two machines with the same job have the same units.
+/// The list of units follows from these members alone, so two machines with an equal job have equal
+/// units.
 struct Job {
   WorkKind kind = WorkKind::kConformance;
   long fuzz_seconds = 0;  ///< of all seeds together
@@ -21,26 +22,27 @@ struct Job {
   long first_seed = 1;  ///< of a search
 
   /// "conformance", "pairs", "fuzz-3600s-10s", "fuzz-3600s-10s-from-361", "recordings-100",
-  /// "doctor", "bench": names files.
+  /// "doctor", "bench". Names of files have the label.
   std::string label() const;
-  /// The job of a label; nothing for any other text.
+  /// The job with that label; nothing if no job has it.
   static std::optional<Job> of_label(std::string_view label);
 };
 
-/// The names of all units, in the order in which shards take turns to get them. A doctor or a bench
-/// is done once by each shard: the list has one unit.
+/// The names of all units. Unit i belongs to shard i modulo count (see units_of()). For a doctor or
+/// a bench, the list has one unit, which every shard does.
 std::vector<std::string> units(const Job& job);
 
-/// The index-th of `count` parts, from 1.
+/// The part number `index` of `count` parts; 1 <= index <= count <= kMostShards.
 struct Shard {
   long index = 1;
   long count = 1;
 };
 inline constexpr long kMostShards = 100'000'000;
-/// "3/100"; nothing for any other text.
+/// Reads "3/100"; nothing for any other text.
 std::optional<Shard> parse_shard(std::string_view text);
 
-/// Every count-th unit: neighbours, which take about as long, go to different shards.
+/// Every count-th unit. Neighbours in the list take about equally long, so they go to different
+/// shards.
 std::vector<std::string> units_of(const Job& job, const Shard& shard);
 
 /// "seed-17" is 17.

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// As content_hash, without the digits.
+// The number whose digits content_hash() would give.
 std::uint64_t hash_of(const UnitResult& result) {
   std::string text = result.status;
   for (const std::string& each : result.answers) text += '\n' + each;
@@ -70,7 +70,7 @@ void Merger::add(const std::string& path, const std::string& name, const std::st
 }
 
 void Merger::find(const ShardResult& result, const UnitResult& unit) {
-  // Any seed may meet the same mistake.
+  // Different seeds may find one mistake, so the fingerprint leaves out the seed.
   const WorkKind kind = result.job.kind;
   const bool by_seed = kind == WorkKind::kFuzz || kind == WorkKind::kRecordings;
   const std::string about = by_seed ? (kind == WorkKind::kFuzz ? "fuzz" : "recordings")
@@ -90,7 +90,7 @@ void Merger::find(const ShardResult& result, const UnitResult& unit) {
   finding.nodes.insert(result.stamp.node);
 }
 
-// The same machine's same answer to the same unit counts once.
+// Counts equal answers of one machine to one unit once.
 void Merger::drop_repeated() {
   const auto key = [](const Row& row) {
     return std::tie(row.unit, row.group, row.node, row.answers);
@@ -104,8 +104,8 @@ void Merger::drop_repeated() {
   merged_.results = rows_.size();
 }
 
-// [first, end) is one unit of one group. Where no answer is that of more than half, nobody can say
-// who is wrong.
+// [first, end) are the rows of one unit and one group. If no answer has more than half of the rows,
+// nobody can tell which machines are wrong, and none is an outlier.
 void Merger::compare(const Row* first, const Row* end, OddOnes& odd) {
   std::map<std::uint64_t, std::pair<std::size_t, Row>> answers;
   for (const Row* row = first; row != end; ++row) {

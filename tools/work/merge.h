@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All results of a folder as one: what was found, by whom, and what is missing.
+// Merges all results of a folder: the findings, the machines that have them, and missing shards.
 #pragma once
 
 #include <cstdint>
@@ -13,33 +13,34 @@
 
 namespace cuvmm::tools {
 
-/// The same mistake, wherever it was seen.
+/// One mistake, with all machines that found it.
 struct MergedFinding {
-  std::string fingerprint;  ///< 16 digits: of the job, the unit and what is wrong
+  std::string fingerprint;  ///< 16 digits: a hash of the job, the unit and `what`
   std::string unit;
   std::string what;
-  std::string program;  ///< the shortest that shows it; "" none
+  std::string program;  ///< the shortest program that shows it; "": none
   std::set<std::string> groups, nodes;
   std::size_t count = 0;
 };
 
-/// A machine that answers otherwise than most of its peers: same driver, GPU and number of them. Or
-/// one that takes less than half, or more than twice the time of its peers' median for a call,
-/// where there are three of them and the difference is more than kLeastDifferenceNs.
+/// A machine whose answers differ from those of most of its peers (machines with an equal driver,
+/// GPU and number of GPUs). For a measured call: a machine that takes less than half or more than
+/// twice its peers' median, if there are at least three of them and the difference is more than
+/// kLeastDifferenceNs.
 struct Outlier {
   std::string node, group;
   struct Difference {
     std::string unit;
     std::vector<std::string> answers, peers;
-    std::size_t agreeing = 0;  ///< how many peers answer alike
+    std::size_t agreeing = 0;  ///< number of peers that gave the answer `peers`
   };
   std::vector<Difference> differences;  ///< at most kMostShown
-  std::size_t count = 0;                ///< of all of them
+  std::size_t count = 0;                ///< number of all differences
   static constexpr std::size_t kMostShown = 20;
   static constexpr double kLeastDifferenceNs = 100;
 };
 
-/// A file that is no result, or not a whole one.
+/// A file that is no result, or is damaged.
 struct Refused {
   std::string file, why;
 };
@@ -55,15 +56,16 @@ struct Merged {
   std::set<std::string> corpus;  ///< the programs that searches kept, each once
 };
 
-/// Takes file after file. What it keeps of a result is 24 bytes, and of each unit its name.
+/// Merges file after file. The merger stores 24 bytes per result and each unit's name once, so that
+/// it can merge many files.
 class Merger {
  public:
-  /// With `corpus` it also keeps the programs of searches.
+  /// `corpus`: also collect the programs of searches.
   explicit Merger(bool corpus = false) : corpus_(corpus) {}
-  /// A file's text; `name` is without folders, `path` for messages.
+  /// Adds a file. `text`: its content; `name`: its name without folders; `path`: used in messages.
   void add(const std::string& path, const std::string& name, const std::string& text);
   void refuse(const std::string& path, const std::string& why);
-  /// Reads files again where answers must be shown.
+  /// Returns the merged results. Reads files of outliers again, to show their answers.
   Merged finish();
 
  private:
@@ -82,7 +84,7 @@ class Merger {
     std::vector<const std::string*> texts_;
   };
 
-  /// What one machine answers otherwise than its peers.
+  /// The answers of one machine that differ from its peers'.
   struct Odd {
     struct Pair {
       Row mine, theirs;
@@ -110,7 +112,7 @@ class Merger {
   std::map<std::pair<std::string, long>, std::set<long>> shards_;  ///< by job and count
 };
 
-/// Every *.json below the folder, in the order of their names.
+/// Merges every *.json below the folder, sorted by name.
 Merged merge_folder(const std::string& folder, bool corpus = false);
 
 /// {"cases", "results", "files", "repeated", "statuses", "groups", "missing", "findings",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a merge found, as JSON and for people.
+// The result of a merge as JSON, and as text for people.
 #include <fmt/core.h>
 
 #include "tools/work/merge.h"

@@ -11,7 +11,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-constexpr const char* kCalls = "20000";  // some seconds of an H200
+constexpr const char* kCalls = "20000";  // an H200 takes some seconds for them
 
 // cuvmm-fuzz-record prints "COUNT x KIND" for each kind of difference, and behind it either
 // "  permitted: REASON" or a program that shows it.
@@ -30,7 +30,7 @@ UnitResult judge(const std::string& unit, const std::string& output) {
       kind.clear();
     }
   }
-  // Their order follows from the counts.
+  // cuvmm-fuzz-record sorts them by count, which differs from run to run.
   std::sort(result.answers.begin(), result.answers.end());
   return result;
 }
@@ -54,7 +54,7 @@ std::string run_recordings(const WorkTarget& target, const std::vector<std::stri
     if (recorded.code != 0) return "cuvmm-fuzz-record: " + recorded.output;
     const ChildEnd compared = run_child(
         {program, "--driver", target.emulator, "--compare", file, "--permitted", permitted},
-        {"CUVMM_MUTATION="});  // what a test spoils is the driver
+        {"CUVMM_MUTATION="});  // a test's mutation is for the driver only
     constexpr int kDiffers = 1;
     if (compared.code != 0 && compared.code != kDiffers)
       return "cuvmm-fuzz-record: " + compared.output;

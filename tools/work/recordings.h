@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this driver answers to programs of a seed, and whether the emulator foresaw it.
+// Records a driver's answers to random programs, and compares them with the emulator's.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace cuvmm::tools {
 
 /// A unit is a recording of some thousand calls. Its result names each kind of difference that has
-/// no known reason. Returns "" or why no more could be done.
+/// no known reason. Returns "", or the reason why the work stopped.
 std::string run_recordings(const WorkTarget& target, const std::vector<std::string>& units,
                            const Done& done);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kSchema = 1;
 
-// "line 3, column 7" of a byte of the text, from 0.
+// "line 3, column 7": the place of a byte. `byte` counts from 0.
 std::string place(const std::string& text, std::size_t byte) {
   byte = std::min(byte, text.size());
   const auto begin = text.begin(), here = begin + static_cast<std::ptrdiff_t>(byte);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one shard found, as a file: the same results give the same bytes and the same name.
+// The file with the results of one shard. Equal results give equal bytes and an equal name.
 #pragma once
 
 #include <optional>
@@ -12,16 +12,16 @@
 
 namespace cuvmm::tools {
 
-/// What the results were found on. No host name and no serial number: `node` is a pseudonym, or
-/// what the user called the machine.
+/// The machine and driver of the results. The stamp has no host name and no serial number: `node`
+/// is a pseudonym, or the name that the user gave to the machine.
 struct Stamp {
   std::string cuvmm;   ///< version
-  std::string driver;  ///< version, "" where the kernel module is not there; the emulator's profile
-  int cuda = 0;        ///< what cuDriverGetVersion answers
+  std::string driver;  ///< version; "" without a kernel module; for the emulator, its profile
+  int cuda = 0;        ///< answer of cuDriverGetVersion
   std::string gpu;     ///< name of device 0
   int devices = 0;
   bool emulated = false;
-  std::string image;               ///< what the user calls the container; "" none
+  std::string image;               ///< the user's name of the container; "": none
   std::string node;                ///< "node-1a2b3c4d"
   std::vector<std::string> lacks;  ///< the doctor's checks that do not work here
 
@@ -30,14 +30,14 @@ struct Stamp {
   bool operator==(const Stamp&) const = default;
 };
 
-/// One unit.
+/// The result of one unit.
 struct UnitResult {
   std::string unit;
   std::string status;                 ///< "pass", "deviation", "agreed", "found", "works", ...
-  std::string finding;                ///< what is wrong, in one line; "" nothing
-  std::vector<std::string> answers;   ///< what was observed; what peers are compared by
-  std::string program;                ///< program text that shows the finding; "" none
-  std::vector<std::string> corpus{};  ///< program texts worth keeping, of a search
+  std::string finding;                ///< the trouble, in one line; "": none
+  std::vector<std::string> answers;   ///< the observations; a merge compares them between machines
+  std::string program;                ///< program text that shows the finding; "": none
+  std::vector<std::string> corpus{};  ///< program texts that a search kept for the corpus
 };
 
 struct ShardResult {
@@ -47,36 +47,40 @@ struct ShardResult {
   std::vector<UnitResult> results;
 };
 
-/// One result as one line of JSON, and back. Throws nlohmann::json::exception.
+/// result_json() makes one line of JSON of a result, and parse_unit() reads it back; parse_unit()
+/// throws nlohmann::json::exception.
 Json result_json(const UnitResult& result);
 UnitResult parse_unit(const Json& json);
 Json stamp_json(const Stamp& stamp);
 Stamp parse_stamp(const Json& json);
 
 std::string format_result(const ShardResult& result);
-/// 64 bits of FNV-1a, as 16 digits: tells damage, not malice (see `cuvmm work check`).
+/// 64 bits of FNV-1a, as 16 digits. The hash reveals damage, but not malice (see `cuvmm work
+/// check`).
 std::string content_hash(std::string_view text);
 
-/// "conformance-0003-of-0100" and, with the text's hash behind it, the file's name.
+/// shard_name(): "conformance-0003-of-0100". result_name(): the name of the file, which is the
+/// shard's name and the hash of the text.
 std::string shard_name(const Job& job, const Shard& shard);
 std::string result_name(const ShardResult& result, std::string_view text);
-/// The folder in the results' folder where that shard's file lies, so that none gets too full.
+/// The folder of the shard's file, below the folder of results. Shards have different folders, so
+/// that no folder gets too full.
 std::string shard_folder(const Job& job, const Shard& shard);
 
-/// Every *.json below the folder, in the order of their names.
+/// Every *.json below the folder, sorted by name.
 std::vector<std::string> result_paths(const std::string& folder);
 
-/// Of "580.0 ns", the answer of a unit that was measured. Nothing for any other.
+/// 580.0 if the unit's answer is "580.0 ns", as for a measurement. Nothing for any other unit.
 std::optional<double> measured_ns(const UnitResult& result);
-/// Of at least one value; the upper one of the two in the middle.
+/// `values` has at least one value. For an even number of values: the larger of the middle two.
 double median(std::vector<double> values);
 
 struct ReadResult {
   ShardResult result;
   std::string
-      error;  ///< "expected ..." with line and column, or what the file's name says otherwise
+      error;  ///< "expected ..." with line and column, or how the file's name contradicts the text
 };
-/// `name` is the file's, without folders.
+/// `name`: the file's name without folders.
 ReadResult parse_result(const std::string& text, const std::string& name);
 
 }  // namespace cuvmm::tools

@@ -24,9 +24,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kFew = 32;  // cases between two looks at the clock
+constexpr std::size_t kFew = 32;  // cases between two calls of `done`, which looks at the clock
 
-// The line that begins so, without that; "" where there is none.
+// The rest of the first line that begins with `beginning`; "" if there is none.
 std::string line_behind(const std::string& output, const std::string& beginning) {
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);) {
@@ -76,8 +76,8 @@ UnitResult fuzz_result(const std::string& unit, const ChildEnd& end, const fs::p
   return result;
 }
 
-// What looks for a seed's programs. On the emulator the seeds take turns with everything that
-// fuzz/run searches with; a real driver gets programs of one process, and never multicast.
+// The command that searches with a seed. On the emulator, the seed chooses one of the searches of
+// fuzz/run. A real driver gets only programs of one process, and never a multicast call.
 std::vector<std::string> search_of(const WorkTarget& target, std::uint64_t seed) {
   static const std::vector<std::string> kSearches[] = {
       {"cuvmm-fuzz", "--multicast", "yes"},
@@ -117,7 +117,8 @@ std::string run_doctor(const WorkTarget& target, const Done& done) {
   options.driver = target.driver;
   options.nvml = doctor::nvml_beside(target.driver);
   std::vector<UnitResult> results;
-  // Its words name devices and paths of this machine: only the verdicts leave it.
+  // Results have only the doctor's verdicts, because its sentences name devices and paths of this
+  // machine.
   for (const doctor::Check& each : doctor::diagnose(options))
     results.push_back({"doctor/" + each.id,
                        std::string(doctor::status_text(each.status)),
@@ -151,7 +152,7 @@ std::string run_bench(const WorkTarget& target, const Done& done) {
 }  // namespace
 
 std::string pseudonym() {
-  // Several simulated nodes on one machine differ in what Slurm calls them.
+  // Slurm may simulate several nodes on one machine. They differ only in the name that Slurm gives.
   const char* given = std::getenv("SLURMD_NODENAME");
   char host[256] = {};
   if (given && *given) return "node-" + content_hash(given).substr(0, 8);

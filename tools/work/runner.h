@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does units of a job on one libcuda.
+// Runs units of a job on one libcuda.
 #pragma once
 
 #include <string>
@@ -10,18 +10,19 @@
 
 namespace cuvmm::tools {
 
-/// Who the machine is, and whether it is fit. Starts no driver in this process.
+/// The machine's stamp, and whether work can be done on it. examine() starts no driver in this
+/// process.
 struct Fitness {
   Stamp stamp;
-  std::string unfit;  ///< why nothing can be done here; "" it is fit
+  std::string unfit;  ///< the reason why no work can be done here; "": it can
 };
 Fitness examine(const WorkTarget& target, const std::string& node, const std::string& image);
 
-/// What a machine is called where nobody named it: "node-" and a hash of the host's name.
+/// The name of a machine that the user did not name: "node-" and a hash of the host's name.
 std::string pseudonym();
 
-/// Does these units, a few at a time. Returns "" or why no more could be done, which is no finding:
-/// the machine or the installation is to blame.
+/// Runs the units, a few at a time. Returns "", or the reason why the work stopped. Such a reason
+/// is a fault of the machine or the installation, and no finding.
 std::string run_units(const WorkTarget& target, const Job& job,
                       const std::vector<std::string>& units, const Done& done);
 

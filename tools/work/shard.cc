@@ -27,10 +27,11 @@ std::size_t findings(const std::vector<UnitResult>& results) {
                     [](const UnitResult& each) { return !each.finding.empty(); }));
 }
 
-// What is done so far: a line with the stamp, then a line per unit, each written at once.
+// The file with the units done so far: a line with the stamp, then a line per unit. Each line is
+// written as soon as its unit is done.
 class Journal {
  public:
-  /// Opens it, and reads what an earlier try left. Another stamp's results are thrown away.
+  /// Opens the file, and reads the units of an earlier try. Units with another stamp are dropped.
   std::string open(const std::string& path, const Stamp& stamp) {
     path_ = path;
     fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -41,7 +42,7 @@ class Journal {
     const std::string text = whole_file(path).text;
     std::size_t whole = 0;
     if (text.rfind(head, 0) == 0) whole = read(text, head.size());
-    // A line that was cut off goes, and so does what another driver answered.
+    // Cuts off an incomplete last line; if the stamp is another driver's, cuts off everything.
     if (::ftruncate(fd_, static_cast<off_t>(whole)) != 0 || ::lseek(fd_, 0, SEEK_END) < 0)
       return path + ": " + std::strerror(errno);
     return whole == 0 ? append(head) : "";
@@ -67,7 +68,7 @@ class Journal {
  private:
   static constexpr auto kReplace = Json::error_handler_t::replace;
 
-  // Returns where the last whole line ends.
+  // Reads units from `at` on. Returns the end of the last whole line.
   std::size_t read(const std::string& text, std::size_t at) {
     for (std::size_t end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
       const Json json = Json::parse(text.substr(at, end - at), nullptr, false);
@@ -94,7 +95,7 @@ class Journal {
   std::map<std::string, UnitResult> done_;
 };
 
-// The file of this shard that has this stamp, if it is there.
+// Looks for the finished file of this shard with this stamp.
 bool find_finished(const ShardOrder& order, const fs::path& folder, const Stamp& stamp,
                    ShardEnd& end) {
   const std::string prefix = shard_name(order.job, order.shard) + "-";
@@ -113,8 +114,8 @@ bool find_finished(const ShardOrder& order, const fs::path& folder, const Stamp&
   return false;
 }
 
-// One that is left to a shard that had no doctor or bench results yet is the unit itself: its
-// results have names of their own.
+// Whether the shard has done the unit. The single unit of a doctor or a bench is done if there are
+// any results, because its results have names of their own.
 bool finished(const Job& job, const std::map<std::string, UnitResult>& done,
               const std::string& unit) {
   return job.kind == WorkKind::kDoctor || job.kind == WorkKind::kBench ? !done.empty()
@@ -137,7 +138,7 @@ ShardEnd run_shard(const WorkTarget& target, const ShardOrder& order, const Stam
   Journal journal;
   const std::string name = shard_name(order.job, order.shard);
   end.error = journal.open((folder / (name + "-" + stamp.node + ".part")).string(), stamp);
-  // Who had it before may have finished it since.
+  // The process that held the journal before may have finished the shard meanwhile.
   if (!end.error.empty() || find_finished(order, folder, stamp, end)) return end;
 
   std::vector<std::string> left;

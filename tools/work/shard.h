@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One shard, from its first unit to its file: can be stopped at any moment, and goes on from there.
+// Runs one shard, from its first unit to its file. The work can be stopped at any moment; the next
+// call goes on from there.
 #pragma once
 
 #include <string>
@@ -12,21 +13,21 @@ namespace cuvmm::tools {
 struct ShardOrder {
   Job job;
   Shard shard;
-  std::string folder;       ///< of all results
-  double time_limit_s = 0;  ///< no unit begins after that; 0 without
+  std::string folder;       ///< the folder of all results
+  double time_limit_s = 0;  ///< no unit begins after so many seconds; 0: no limit
 };
 
 struct ShardEnd {
-  std::string file;       ///< what it is now, or was already; "" it is not finished
-  bool already = false;   ///< it was finished before
-  std::size_t done = 0;   ///< units in all, earlier tries counted
+  std::string file;       ///< path of the shard's finished file; "": the shard is not finished
+  bool already = false;   ///< the shard was finished before this call
+  std::size_t done = 0;   ///< units that are done, those of earlier tries included
   std::size_t units = 0;  ///< of the shard
   std::size_t findings = 0;
-  std::string error;  ///< why it cannot go on; what is done stays
+  std::string error;  ///< the reason why the shard cannot go on; units that are done stay
 };
 
-/// Does what is missing of the shard. Each unit is written down when it is done. Two processes
-/// never do the same shard of one node: the second one gets an error.
+/// Runs the units of the shard that are not done yet. Each unit's result is written at once. If
+/// another process of the node runs the shard, the call returns an error.
 ShardEnd run_shard(const WorkTarget& target, const ShardOrder& order, const Stamp& stamp);
 
 }  // namespace cuvmm::tools

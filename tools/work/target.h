@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What work is done on, and who gets its results.
+// The libcuda that units of work run on, and the receiver of their results.
 #pragma once
 
 #include <functional>
@@ -10,16 +10,17 @@
 
 namespace cuvmm::tools {
 
-/// The libcuda, and what belongs to it. The emulator's settings are in the environment.
+/// A libcuda, and the files that the work needs beside it. The emulator reads its settings from the
+/// environment.
 struct WorkTarget {
   std::string driver;  ///< path, or a name for the loader
   bool emulate = false;
-  std::string shim;      ///< what bench measures; "" nothing
-  std::string emulator;  ///< what recordings are compared with; "" there is none
-  std::string programs;  ///< folder of cuvmm-fuzz and others: where cuvmm itself is
+  std::string shim;      ///< path of the shim that bench measures; "": none
+  std::string emulator;  ///< path of the emulator that recordings are compared with; "": none
+  std::string programs;  ///< folder of cuvmm, cuvmm-fuzz and other programs
 };
 
-/// Gets the results of a few units, and stops the work by false.
+/// Receives the results of a few units. Returns false to stop the work.
 using Done = std::function<bool(const std::vector<UnitResult>&)>;
 
 }  // namespace cuvmm::tools

@@ -55,7 +55,7 @@ Job job_of(const WorkSettings& s) {
   return {s.pairs ? WorkKind::kPairs : WorkKind::kConformance};
 }
 
-// The options that say what to do, as they were typed.
+// The options that describe the job, as the user would type them.
 std::string job_options(const WorkSettings& s) {
   if (s.fuzz > 0) {
     return fmt::format("--fuzz {} --seed-seconds {}", s.fuzz, s.seed_seconds) +
@@ -85,7 +85,7 @@ int plan(const WorkSettings& s) {
   return 0;
 }
 
-// What lies where cuvmm itself does.
+// The target with the shim, the emulator and the programs of this installation.
 WorkTarget own_target() {
   WorkTarget target;
   target.programs = own_folder();
@@ -97,7 +97,8 @@ WorkTarget own_target() {
   return target;
 }
 
-// Chooses the driver; `libraries` keeps the path to ours while the work is done.
+// Chooses the driver. `libraries` holds the links to the emulator; the caller keeps it until the
+// work is done.
 std::string find_target(const WorkSettings& s, WorkTarget& target,
                         std::unique_ptr<LoaderPath>& libraries) {
   target = own_target();
@@ -168,11 +169,12 @@ int merge(const WorkSettings& s) {
       return failed(problem);
   }
   if (!merged.findings.empty() || !merged.outliers.empty()) return kExitFinding;
-  // What is missing or could not be read may hold findings.
+  // Missing and unreadable files may hold findings, so the merge is no success.
   return merged.files > 0 && merged.missing.empty() && merged.refused.empty() ? 0 : kExitUnfinished;
 }
 
-// Reads results as somebody who did not make them: whole, and their verdicts follow.
+// Checks results of another machine: the file must be whole, and its verdicts must follow from its
+// answers.
 int check(const WorkSettings& s) {
   std::size_t bad = 0;
   for (const std::string& path : s.files) {

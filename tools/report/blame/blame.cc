@@ -15,7 +15,9 @@ namespace cuvmm::tools {
 
 namespace {
 
-// A package says more than the system's library that called it, such as that of threads.
+// The outermost frame of a package; without one, of a library of NVIDIA's; else of the system. A
+// package comes first, because the system's library that called it (such as the one that starts
+// threads) says less.
 std::optional<std::size_t> outermost_library(const std::vector<frames::Frame>& frames) {
   for (const Owner wanted : {Owner::kPackage, Owner::kNvidia, Owner::kSystem}) {
     for (std::size_t i = frames.size(); i-- > 0;) {
@@ -25,8 +27,9 @@ std::optional<std::size_t> outermost_library(const std::vector<frames::Frame>& f
   return std::nullopt;
 }
 
-// Whose stack it is about. A leak is its maker's. Of a reference that was not released, the maker
-// is who retained.
+// The object whose "stack" decides the blame: the finding, whose stack is for a leak that of the
+// object's maker. For a retained handle that was not released: the object with the call that
+// retained it.
 const Json* owner_of_stack(const Json* finding) {
   static const std::string kRetain = info(Rule::kRetainLeak).id;
   if (text_in(*finding, "rule") != kRetain) return finding;
@@ -57,7 +60,7 @@ std::optional<Blamed> blame(const std::vector<frames::Frame>& frames, const OwnC
     if (frames[i].python()) behind_python = i + 1;
   }
   const bool cut = python_was_cut(frames);
-  bool unread = false;  // functions of Python ran, and nobody read which
+  bool unread = false;  // Python functions ran, and the stack lacks their names
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const frames::Frame& frame = frames[i];
     if (behind_python == 0 && runs_python(frame)) unread = true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose finding it is: the code outside of libraries that is nearest to the call.
+// Finds the code that is to blame for a finding: the code outside of libraries that is nearest to
+// the call.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +16,23 @@
 namespace cuvmm::tools {
 
 struct Blamed {
-  std::size_t frame;  ///< which of the stack's
-  bool library;       ///< no frame is outside of libraries: it is the outermost library's
+  std::size_t frame;  ///< index in the stack
+  bool library;       ///< all frames are in libraries; `frame` is in the outermost one
 };
 
-/// Which frame of a stack, innermost first, is to blame. Nothing if that is not known: there is no
-/// stack, or frames are missing that might be it. What is the user's own is no library's.
+/// The frame of a stack, innermost first, that is to blame. Nothing if nobody can tell: the stack
+/// is empty, or lacks frames that might be to blame. Code in `own` counts as outside of libraries.
 std::optional<Blamed> blame(const std::vector<frames::Frame>& frames, const OwnCode& own);
 
-/// What --blame made of a report's errors, undefined behaviour and leaks, repeats included.
+/// The numbers of errors, undefined behaviour and leaks that count under --blame, repeats included.
 struct BlameTally {
   std::uint64_t counted = 0;
   std::uint64_t left_out = 0;
-  std::map<std::string, std::uint64_t> by_code;  ///< those left out, by the name of whose they are
+  std::map<std::string, std::uint64_t> by_code;  ///< those left out, by name of their code
 };
 
-/// Adds "blamed" to each finding of a merged report, and, where `own` names code, "blame" to the
-/// report. Without such code every finding counts, and one whose blame is not known always does.
+/// Adds "blamed" to each finding of a merged report. If `own` is not empty, also adds "blame" to
+/// the report, and counts only findings that own code is to blame for, or whose blame is unknown.
 BlameTally blame_findings(Json& report, const OwnCode& own);
 
 /// The line of the summary about findings that do not count; "" for none.

@@ -13,7 +13,7 @@ using Frames = std::vector<frames::Frame>;
 
 constexpr int kUnknown = -1;
 
-// The frame that is to blame, kUnknown if that is not known.
+// The index of the frame that is to blame; kUnknown if blame() cannot tell.
 int blamed(const Frames& frames, const OwnCode& own = {}) {
   const auto found = blame(frames, own);
   return found ? static_cast<int>(found->frame) : kUnknown;
@@ -32,13 +32,14 @@ TEST(Blame, TheNearestCodeOutsideOfLibraries) {
 }
 
 TEST(Blame, WithoutSuchCodeTheOutermostLibrary) {
-  // A thread of PyTorch's: those of C++ and C outside of it say nothing.
+  // A thread that PyTorch started. The frames of libstdc++ and libc, outside of PyTorch's, say
+  // nothing.
   const frames::Frame nvrtc = native("/x/libnvrtc.so.13"), thread = native("/lib/libstdc++.so.6");
   const Frames frames = {nvrtc, kTorchCuda, kTorchCuda, thread, native("/lib/libc.so.6", "clone3")};
   EXPECT_EQ(blamed(frames), 2);
   EXPECT_TRUE(is_librarys(frames));
   EXPECT_EQ(blamed({nvrtc, thread, native("/lib/libc.so.6", "clone3")}), 0);
-  // At the end of a program written in C++, which does nothing there.
+  // A call in exit(): of the program itself, only its start is on the stack.
   EXPECT_EQ(
       blamed({kTorchCuda, native("/lib/libc.so.6", "exit"), native("/home/me/app", "_start")}), 0);
 }
@@ -68,17 +69,17 @@ TEST(Blame, WhatTheUserNamesIsNoLibrarys) {
 TEST(Blame, OfTextThatIsRunTheOutermostAloneIsTheProgram) {
   const frames::Frame text = python("<string>", "<module>"), helper = python("<string>");
   EXPECT_EQ(blamed({kTorchCuda, helper, text, kLoop, kLibc, kStart}), 2) << "python -c";
-  // exec('...') in a library, which a program calls.
+  // A program calls a library, which runs exec('...').
   const frames::Frame app = python("/home/me/train.py", "<module>");
   EXPECT_EQ(blamed({kTorchCuda, text, kTorchPython, app, kLoop, kLibc, kStart}), 3);
-  // The same in a thread of the library's own, or of a program that is a library (python -m).
+  // The same in a thread that the library started, or if the program is a library (python -m).
   const frames::Frame thread = python("/usr/lib/python3.12/threading.py", "Thread._bootstrap");
   const Frames inside = {kTorchCuda, text, kTorchPython, thread, kLoop, kLibc, kStart};
   EXPECT_EQ(blamed(inside), 2);
   EXPECT_TRUE(is_librarys(inside));
   const frames::Frame runpy = python("<frozen runpy>", "_run_module_as_main");
   EXPECT_TRUE(is_librarys({kTorchCuda, text, kTorchPython, runpy, kLoop, kLibc, kStart}));
-  // What multiprocessing starts its workers with.
+  // The text with which multiprocessing starts its workers.
   const frames::Frame spawn = python("/usr/lib/python3.12/multiprocessing/spawn.py", "spawn_main");
   EXPECT_TRUE(is_librarys({kTorchCuda, kTorchPython, spawn, text, kLoop, kLibc, kStart}));
   EXPECT_EQ(blamed({kTorchCuda, app, spawn, text, kLoop, kLibc, kStart}), 1);

@@ -25,7 +25,7 @@ bool lies_within(const fs::path& path, const fs::path& place) {
   return std::mismatch(place.begin(), place.end(), path.begin(), path.end()).first == place.end();
 }
 
-// Without the '/' at the end, behind which lies one more, empty, component.
+// The path without a '/' at its end, because std::filesystem sees an empty component behind it.
 fs::path as_place(const std::string& word) {
   const fs::path path = fs::path(word).lexically_normal();
   return path.has_filename() ? path : path.parent_path();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the user calls his own code: --blame.
+// The code that the user names as his own by --blame.
 #pragma once
 
 #include <filesystem>
@@ -11,16 +11,16 @@
 
 namespace cuvmm::tools {
 
-/// Folders, files, and objects by their name.
+/// A set of folders, source files and objects.
 class OwnCode {
  public:
   OwnCode() = default;
-  /// A word with a '/' is a path, absolute; any other is the name of an object or source file:
-  /// "libmine.so" (which "libmine.so.2" is as well), "train.py".
+  /// A word with a '/' is an absolute path. Any other word is the name of an object or source file:
+  /// "libmine.so" (which also means "libmine.so.2") or "train.py".
   explicit OwnCode(const std::vector<std::string>& words);
 
   bool empty() const { return words_.empty(); }
-  /// Whether the frame's source file or object is one of them, or lies in one.
+  /// Whether the frame's source file or object is in the set, or lies in a folder of the set.
   bool holds(const frames::Frame& frame) const;
   const std::vector<std::string>& words() const { return words_; }
 
@@ -29,13 +29,14 @@ class OwnCode {
   bool look(const std::string& path) const;
 
   std::vector<std::string> words_;
-  std::vector<std::filesystem::path> places_;  ///< as they were given, and without links
+  std::vector<std::filesystem::path> places_;  ///< each with and without symbolic links
   std::vector<std::string> names_;
-  mutable std::unordered_map<std::string, bool> known_;  ///< a report names few files, often
+  mutable std::unordered_map<std::string, bool>
+      known_;  ///< results by path: a report repeats few paths
 };
 
-/// What --blame WORD means for a program: absolute paths, names. Throws UsageError for what cannot
-/// be there: a mistyped word would leave out every finding.
+/// Turns the words of --blame into absolute paths and names for OwnCode. Throws UsageError for a
+/// word that fits nothing, because with a mistyped word no finding would count.
 std::vector<std::string> checked_own_code(const std::vector<std::string>& words,
                                           const std::string& program);
 

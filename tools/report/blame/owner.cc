@@ -15,8 +15,8 @@ namespace cuvmm::tools {
 
 namespace {
 
-// Before the first '.' of a library's file name, or before the '-' and the hash that wheels put
-// there ("libcudart-1b2c3d4e.so.13").
+// Names of libraries. A file name fits if the name stands before its first '.', or before a '-' and
+// the hash that wheels put there ("libcudart-1b2c3d4e.so.13").
 constexpr std::string_view kNvidia[] = {
     "libcuda",        "libcudart",       "libcublas",     "libcublasLt",     "libcudnn",
     "libcufft",       "libcufftw",       "libcufile",     "libcurand",       "libcusolver",
@@ -28,16 +28,17 @@ constexpr std::string_view kNvidia[] = {
     "libnppif",       "libnppig",        "libnppim",      "libnppist",       "libnppisu",
     "libnppitc",      "libnpps",         "libcuvmm-shim",
 };
-// These families have many members.
+// Prefixes of families with many libraries.
 constexpr std::string_view kNvidiaFamilies[] = {"libnvidia-", "libcudnn_",   "libnvrtc-builtins",
                                                 "libcufile_", "libnvinfer_", "libnvperf_",
                                                 "libcudss_",  "libnvshmem_"};
-// PyTorch is also unpacked elsewhere, for programs in C++.
+// PyTorch's libraries have a list, because programs in C++ use PyTorch outside of site-packages.
 constexpr std::string_view kTorch[] = {
     "libtorch", "libtorch_cpu", "libtorch_cuda",        "libtorch_cuda_linalg", "libtorch_python",
     "libc10",   "libc10_cuda",  "libtorch_global_deps", "libtorch_nvshmem",     "libshm",
 };
-// Of the C and C++ runtimes: also where an environment (conda's, say) brings its own.
+// C and C++ runtimes. They have a list, because an environment such as conda's brings its own
+// copies outside of the system's folders.
 constexpr std::string_view kRuntimes[] = {"libc",   "libpthread", "libm",     "libdl",
                                           "librt",  "libstdc++",  "libc++",   "libgomp",
                                           "libomp", "libiomp5",   "libgcc_s", "libffi"};
@@ -56,7 +57,7 @@ bool has_beginning(std::span<const std::string_view> beginnings, std::string_vie
       beginnings, [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
-// What follows the component in the path; npos: it is not there.
+// The position behind the component in the path; npos: the path lacks the component.
 std::size_t after_component(std::string_view path, std::string_view component) {
   for (std::size_t at = 0; (at = path.find(component, at)) != std::string_view::npos; ++at) {
     const std::size_t end = at + component.size();
@@ -81,7 +82,8 @@ bool in_standard_library(std::string_view path) {
   return false;
 }
 
-// Caches of compiled code (Triton's) have folders that are named by a hash.
+// Whether the file lies in a folder that is named by a hash, as in caches of compiled code
+// (Triton's).
 bool in_hashed_folder(std::string_view path) {
   constexpr std::size_t kHash = 40;
   const std::size_t file = path.rfind('/');
@@ -119,7 +121,8 @@ bool of_c_library(const frames::Frame& frame) {
   return name == "libc" || name == "libpthread" || name.starts_with("libc-");
 }
 
-// A thread's or a process's first function. Libraries without symbols have no names for them.
+// Whether the frame is the first function of a thread or process. A library without symbols has no
+// name for that function.
 bool begins_stack(const frames::Frame& frame) {
   constexpr std::string_view kStarts[] = {"_start", "start_thread", "clone",       "__clone",
                                           "clone3", "__clone3",     "thread_start"};
@@ -149,7 +152,8 @@ Owner owner_of(const frames::Frame& frame) {
   if (is_among(kRuntimes, name) || has_beginning(kSystemFolders, module) ||
       in_standard_library(module) || module.starts_with("linux-vdso") || module.front() == '[')
     return Owner::kSystem;
-  // A function of a header is compiled into whoever calls it, and the caller comes next.
+  // A function of a header says nothing of its owner, because the compiler puts it into the
+  // caller's object; the caller is the next frame.
   const bool header = has_beginning(kHeaderFolders, frame.file) || in_packages(frame.file) ||
                       frame.file.find("/include/c++/") != std::string::npos;
   return header ? Owner::kNobody : Owner::kProgram;
@@ -166,7 +170,7 @@ bool reaches_start(const std::vector<frames::Frame>& frames) {
 }
 
 bool python_was_cut(const std::vector<frames::Frame>& frames) {
-  constexpr std::size_t kFew = 16;  // 32 are kept, of which some are not shown
+  constexpr std::size_t kFew = 16;  // the shim records 32 frames, and some of them are not shown
   const auto python = std::ranges::count_if(frames, &frames::Frame::python);
   if (static_cast<std::size_t>(python) < kFew) return false;
   const auto outermost = std::find_if(frames.rbegin(), frames.rend(),
@@ -183,7 +187,8 @@ bool is_typed_program(const std::vector<frames::Frame>& frames, std::size_t at) 
   const auto outermost = frames.begin() + static_cast<std::ptrdiff_t>(at);
   if (std::any_of(std::next(outermost), frames.end(), std::mem_fn(&frames::Frame::python)))
     return false;
-  // `python -c 'from multiprocessing.spawn import spawn_main; ...'` is Python's own text.
+  // The text of `python -c 'from multiprocessing.spawn import spawn_main; ...'` is Python's, not
+  // the user's.
   const auto called = std::find_if(std::make_reverse_iterator(outermost), frames.rend(),
                                    std::mem_fn(&frames::Frame::python));
   return called == frames.rend() ||

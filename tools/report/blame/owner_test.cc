@@ -14,8 +14,8 @@ TEST(Owner, OfObjects) {
       {"/usr/bin/app", Owner::kProgram},
       {"/usr/local/cudamine/app", Owner::kProgram},
       {"/ci/0123456789012345678901234567890123456789/app", Owner::kProgram},
-      {"/home/me/libcudautils.so", Owner::kProgram},   // begins as one of NVIDIA's
-      {"/home/me/libtorch_mine.so", Owner::kProgram},  // begins as one of PyTorch's
+      {"/home/me/libcudautils.so", Owner::kProgram},   // begins like a library of NVIDIA's
+      {"/home/me/libtorch_mine.so", Owner::kProgram},  // begins like a library of PyTorch's
       {"/home/me/my-site-packages/a.so", Owner::kProgram},
       {"/home/me/liberty/lib/python/a.so", Owner::kProgram},
       {"/opt/libtorch/lib/libtorch_cuda.so", Owner::kPackage},

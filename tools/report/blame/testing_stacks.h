@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of well-known places, for tests.
+// Frames of stacks, for tests.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::seconds kLimit{5};
 
-// Codes that speak of the machine, the container or the user as often as of the call.
+// Codes whose cause may be the machine, the container or the user as well as the call.
 constexpr int kCodes[] = {CUDA_ERROR_OUT_OF_MEMORY,    CUDA_ERROR_DEVICE_UNAVAILABLE,
                           CUDA_ERROR_INVALID_DEVICE,   CUDA_ERROR_OPERATING_SYSTEM,
                           CUDA_ERROR_INVALID_HANDLE,   CUDA_ERROR_ILLEGAL_STATE,
@@ -44,7 +44,8 @@ std::optional<Suspect> suspect(Json& entry) {
       kCodes, [&](int each) { return result_name(static_cast<CUresult>(each)) == result; });
   if (code == std::end(kCodes)) return {};
   const Json& facts = entry.value("facts", Json::object());
-  if (facts.contains("held")) return {};  // memory that the device does not have
+  if (facts.contains("held"))
+    return {};  // the device's memory was used up, which explains the code
   return Suspect{&entry, entry.value("call", ""), static_cast<CUresult>(*code),
                  handle_type_of(entry.value("arguments", Json::object()))};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether it is the machine that makes a driver refuse calls.
+// Finds out whether the machine is the reason why a driver refused calls.
 #pragma once
 
 #include <string>
@@ -10,12 +10,13 @@
 
 namespace cuvmm::tools {
 
-/// Where the driver refused calls that nothing in the program explains, asks `driver` (a path, or
-/// "" for the loader's choice) and the machine as `cuvmm doctor` does. What is the cause becomes
-/// the member "machine" of the refusal, or of the advice, in `report`. Returns a sentence for each
-/// cause. Asks nothing where no such call was refused. Forks: the caller has one thread.
+/// If the driver refused calls and nothing in the program explains that, examines `driver` (a path,
+/// or "" for the loader's choice) and the machine as `cuvmm doctor` does. A cause becomes the
+/// member "machine" of the refusal, or of the advice, in `report`. Returns a sentence for each
+/// cause. The caller must have only one thread, because the function forks. Without such a refused
+/// call, the function does nothing.
 std::vector<std::string> explain_by_machine(Json& report, const std::string& driver);
-/// The same of another machine, for tests.
+/// The same for a given machine, in tests.
 std::vector<std::string> explain_by_machine(Json& report, const doctor::DoctorOptions& machine);
 
 }  // namespace cuvmm::tools

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refused calls on machines that lack something: folders stand for their files, a library of ours
-// for NVML, and the emulator for the driver where one is needed.
+// Refused calls on machines that lack something. A folder stands for the machine's files,
+// tools/doctor/nvml/fake_nvml.cc for NVML, and the emulator for the driver if a test needs one.
 #include "tools/report/machine/machine_causes.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ class MachineCauses : public testing::Test {
     root_ = name;
     file("/proc/version", "Linux version 6.1.0\n");
     machine_.host = doctor::Host(root_);
-    machine_.driver = root_ + "/libcuda.so.1";  // there is none
+    machine_.driver = root_ + "/libcuda.so.1";  // no such file
     machine_.nvml = root_ + "/libnvidia-ml.so.1";
     machine_.limit = std::chrono::minutes(1);
   }
@@ -36,7 +36,7 @@ class MachineCauses : public testing::Test {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
     std::ofstream(root_ + path) << text;
   }
-  /// The check that is the cause of one refused call; "" where none is known.
+  /// The id of the check that is the cause of one refused call; "" if none is known.
   std::string cause(const char* call, const char* result, const char* handle_types = "none",
                     const char* list = "refusals") {
     Json entry = {{"call", call}, {"result", result}, {"count", 1}, {"kind", "advice"}};
@@ -85,7 +85,7 @@ TEST_F(MachineCauses, OutOfMemoryForAddressesIsThePlatform) {
   EXPECT_THAT(because_, HasSubstr("address space is short, not memory"));
 }
 
-// Of NVML's two GPUs one has a fabric that is still being set up, and is cut into MIG instances.
+// One of NVML's two GPUs has a fabric that is not set up yet, and is divided into MIG instances.
 TEST_F(MachineCauses, FabricThatIsNotReadyIsNamedWithItsCodes) {
   machine_.nvml = CUVMM_FAKE_NVML;
   EXPECT_EQ(cause("cuMemCreate", "CUDA_ERROR_ILLEGAL_STATE", "fabric"), "nvlink-fabric");

@@ -40,7 +40,7 @@ std::string stack_text(const Json& object, const char* key) {
   return frames::stack_text(frames_in(object, key), "      ");
 }
 
-// "cudaIpcOpenMemHandle (cuIpcOpenMemHandle)", or the driver's function alone.
+// "cudaIpcOpenMemHandle (cuIpcOpenMemHandle)", or only the driver's function.
 std::string function_text(const Json& finding) {
   const std::string function = text_in(finding, "call"), runtime = text_in(finding, "runtime");
   return runtime.empty() ? function : runtime + " (" + function + ")";
@@ -89,14 +89,14 @@ std::string answer_text(const Json& finding, const RuleInfo* rule) {
   if (finding.value("enforced", Json()) == true)
     return "answered " + result + " without asking the driver (enforce)";
   const Json& objects = list_in(finding, "objects");
-  // A rule of a newer cuvmm is not known here.
+  // A newer cuvmm may have written the report, with a rule that this version lacks.
   if (!rule) return "the driver answered " + result;
   return cuvmm::answer_text(*rule, result, !objects.empty() && objects.front().contains("stream"));
 }
 
 void add_text(Fnv1a& hash, std::string_view text) {
   hash.add(text);
-  hash.add(std::uint64_t{0xff});  // no byte of UTF-8
+  hash.add(std::uint64_t{0xff});  // ends the text, because UTF-8 has no such byte
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ const Json& list_in(const Json& object, const char* key) {
 std::uint64_t number_in(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number_integer()) return 0;
-  // A report that was not read from a file has signed ones too.
+  // Numbers read from a file are unsigned unless negative; a Json made in memory may be signed.
   const bool negative = !found->is_number_unsigned() && found->get<std::int64_t>() < 0;
   return negative ? 0 : found->get<std::uint64_t>();
 }
@@ -171,7 +171,7 @@ std::vector<frames::Frame> frames_in(const Json& object, const char* key) {
 const Json* site_of(const Json& stack) {
   if (!stack.is_array() || stack.empty()) return nullptr;
   for (const Json& frame : stack) {
-    // Debug information of Python itself, or of a CUDA runtime, is no place of the program's.
+    // A source line of Python's interpreter or of a CUDA runtime is no place in the program.
     const frames::Frame one = frame_of(frame);
     if (!one.file.empty() && !frames::of_interpreter(one) && !frames::of_cuda_runtime(one))
       return &frame;
@@ -197,7 +197,7 @@ std::string fingerprint(const Json& finding) {
   constexpr std::size_t kFrames = 12;
   std::size_t taken = 0;
   const Json* stack = &list_in(finding, "stack");
-  // What is found at exit has no stack: who made the object tells it from others.
+  // A finding at exit has no stack of its own, so the stack that made its object stands for it.
   if (stack->empty()) {
     const Json& objects = list_in(finding, "objects");
     if (!objects.empty()) stack = &list_in(objects.front(), "stack");
@@ -220,7 +220,8 @@ std::string finding_text(const Json& finding) {
   text += text_in(finding, "message") + " [" + text_in(finding, "rule") + "]\n";
   const std::uint64_t call = number_in(finding, "call_index");
   if (call != 0 && !at_exit) text += fmt::format("    call {}: {}\n", call, call_text(finding));
-  // What is found at exit was called by nobody, and has its maker's stack; but close() was called.
+  // A finding at exit has no call; its stack is shown with the object that it is about. A finding
+  // about close() has a call, although it has no result.
   if (call != 0) text += stack_text(finding, "stack");
   if (const std::string within = ranges_text(finding); !within.empty() && !at_exit)
     text += "    within " + within + "\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One finding of a report in words, and what tells it from others in every run.
+// One finding of a report as text, and its fingerprint, which is equal in every run.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,22 @@ std::string finding_text(const Json& finding);
 /// "cuMemMap(ptr=0x7f..., size=2 MiB)".
 std::string call_text(const Json& finding);
 
-/// "grow(Pool&) at pool.cc:12 (libpool.so+0x12f)". Of a long name, the template arguments are
-/// left out.
+/// "grow(Pool&) at pool.cc:12 (libpool.so+0x12f)", without the template arguments of a long name.
 std::string frame_text(const Json& frame);
 
 /// The frames of a stack: a list that is a member of a finding or an object.
 std::vector<frames::Frame> frames_in(const Json& object, const char* key);
 
-/// The first frame that has a source line and is not of the Python interpreter itself, or else the
-/// first one; null: there is no stack.
+/// The first frame with a source line that is neither in Python's interpreter nor in a CUDA
+/// runtime; without such a frame, the first frame outside of CUDA runtimes; else the first frame.
+/// Null: `stack` is empty.
 const Json* site_of(const Json& stack);
 
-/// The first frame of the program's Python; null: there is none.
+/// The first frame that is a Python function; null: none is.
 const Json* python_site_of(const Json& stack);
 
-/// The same for the same mistake at the same place in any run and build: a hash of the rule, the
-/// call and the functions of the stack, 16 hexadecimal digits. Lines and offsets do not count.
+/// 16 hexadecimal digits that are equal for one mistake at one place, in any run and build: a hash
+/// of the rule, the call and the functions of the stack, without lines and offsets.
 std::string fingerprint(const Json& finding);
 
 /// The NVTX ranges of a finding or object: "step 3 / layer 12"; "" for none.
@@ -43,19 +43,19 @@ std::string ranges_text(const Json& object);
 /// none.
 std::string regions_text(const Json& object);
 
-/// A member that is a string; "" where it is none.
+/// A member that is a string; "" if there is no such string.
 std::string text_in(const Json& object, const char* key);
 
-/// A member that is a list; an empty one where it is none.
+/// A member that is a list; an empty list if there is no such list.
 const Json& list_in(const Json& object, const char* key);
 
-/// A member that is a count; 0 where it is none.
+/// A member that is a count; 0 if there is no such count.
 std::uint64_t number_in(const Json& object, const char* key);
 
-/// Control characters of a report are no commands for a terminal: they become '?'.
+/// Replaces control characters by '?', because a terminal would obey them.
 std::string harmless(std::string text);
 
-/// Whether it is a mistake: error, undefined or leak.
+/// Whether the finding is of kind error, undefined or leak.
 bool is_mistake(const Json& finding);
 
 }  // namespace cuvmm::tools

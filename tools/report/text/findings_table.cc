@@ -25,7 +25,8 @@ bool counts(const std::string& kind) {
 
 bool is_python(const Json& frame) { return frame.value("language", "") == "python"; }
 
-// A part of the interpreter, or a library that only hands calls on to C.
+// Whether the frame belongs to Python's interpreter, or to a library that only passes calls from
+// Python on to C.
 bool hands_on(const Json& frame) {
   frames::Frame native;
   native.module = frame.value("module", "");

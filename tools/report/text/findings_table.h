@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The findings of a report by rule and place, as a table for the last lines.
+// The findings of a report by rule and place, as a table for the end of the summary.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace cuvmm::tools {
 
-/// A line for each rule and place that made it, those with most occurrences first, for what counts
-/// as an error. "" where there are fewer than two: what was printed already says it. `findings` is
-/// the member of a merged report; control characters in it are shown as '?'.
+/// A line for each pair of rule and place, the most frequent first, for findings that count as
+/// errors. "" for fewer than two lines, because the finding itself was printed already. `findings`:
+/// that member of a merged report. Control characters in it are shown as '?'.
 std::string findings_table(const Json& findings);
 
 }  // namespace cuvmm::tools

@@ -8,9 +8,9 @@ namespace cuvmm::tools {
 namespace {
 
 constexpr std::size_t kLongest = 120;
-constexpr std::size_t kShort = 24;  // brackets with no more than this stay: "(anonymous namespace)"
+constexpr std::size_t kShort = 24;  // characters; shorter brackets stay: "(anonymous namespace)"
 
-// The '<' and '>' of "operator<<", "operator->" and of a trailing "->" are no brackets.
+// Whether the sign is no bracket, as in "operator<<", "operator->" and a trailing "->".
 bool is_operator_sign(std::string_view name, std::size_t at) {
   if (name[at] == '>' && at > 0 && name[at - 1] == '-') return true;
   std::size_t word = at;
@@ -23,7 +23,7 @@ bool is_operator_sign(std::string_view name, std::size_t at) {
                          name[before - 1] != '_');
 }
 
-// Where the bracket that opens at `at` closes; npos: it does not.
+// The position at which the bracket that opens at `at` closes; npos: nowhere.
 std::size_t closing(std::string_view name, std::size_t at) {
   std::string open;  // brackets that are not closed yet
   for (std::size_t i = at; i < name.size(); ++i) {
@@ -31,7 +31,7 @@ std::size_t closing(std::string_view name, std::size_t at) {
     if ((c == '<' || c == '>') && is_operator_sign(name, i)) continue;
     if (c == '<' || c == '(') open += c;
     if (c == ')') {
-      // "a < b" in an argument opens nothing.
+      // A '<' without its '>' was a comparison, as in an argument "a < b".
       while (!open.empty() && open.back() == '<') open.pop_back();
       if (open.empty()) return std::string_view::npos;
       open.pop_back();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of functions that fit into a line of a viewer.
+// Shortens names of functions, so that they fit into a line of a viewer.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace cuvmm::tools {
 
-/// A name of at most 120 characters stays. Of a longer one, template arguments become "<...>", and
-/// if that is not enough, parameters become "(...)".
+/// A name of at most 120 characters stays unchanged. In a longer name, template arguments become
+/// "<...>"; if the name is then still too long, parameters become "(...)".
 std::string brief_function(std::string_view name);
 
 }  // namespace cuvmm::tools

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a run was not checked. A run without findings is a success only of what was checked.
+// The gaps of a run: the parts of it that cuvmm did not check. A run without findings says nothing
+// about these parts.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +11,24 @@
 
 namespace cuvmm::tools {
 
-/// What the emulator did not do for the program.
+/// The work that the emulator did not do for the program.
 struct NotEmulated {
   std::uint64_t skipped_launches = 0;
-  std::vector<std::string> need_driver = {};  ///< files: a CUDA runtime of NVIDIA's is in them
+  std::vector<std::string> need_driver = {};  ///< files that contain a CUDA runtime of NVIDIA's
 };
 
-/// The calls of all processes that cuvmm checked.
+/// The number of calls of all processes that cuvmm checked.
 std::uint64_t checked_calls(const MergedReport& report);
 
-/// Whether no call was checked. Of a process that was killed, or whose report is lost, nobody
-/// knows.
+/// Whether no call was checked. False if a process was killed or its report is lost, because then
+/// nobody knows its calls.
 bool nothing_checked(const MergedReport& report);
 
-/// One sentence for each gap but skipped launches; that nothing was checked is the last.
+/// One sentence for each gap except skipped launches. If nothing was checked, the last sentence
+/// says so.
 std::vector<std::string> gap_sentences(const MergedReport& report, const NotEmulated& missing);
 
-/// The sentence about launches that the emulator skipped; "" where there were none.
+/// The sentence about launches that the emulator skipped; "" if it skipped none.
 std::string skipped_sentence(const NotEmulated& missing);
 
 }  // namespace cuvmm::tools

@@ -20,7 +20,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-// The signals that wait for the process, bit N - 1 for signal N.
+// The pending signals of the process; bit N - 1 stands for signal N.
 std::uint64_t pending(pid_t pid) {
   constexpr std::string_view kLine = "\nShdPnd:";
   const std::string text = proc_text("/proc/" + std::to_string(pid) + "/status");
@@ -30,8 +30,9 @@ std::uint64_t pending(pid_t pid) {
 
 [[noreturn]] void wait_for_nothing(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(0);  // it has ended before that
-  // Whoever reads what this command writes shall not wait for it.
+  if (::getppid() != parent) ::_exit(0);  // the parent ended before prctl() took effect
+  // Closes all descriptors: a process that reads this command's output through a pipe would
+  // otherwise wait until the witness ends.
   ::syscall(SYS_close_range, 0, UINT_MAX, 0);
   for (;;) ::pause();
 }
@@ -40,7 +41,7 @@ std::uint64_t pending(pid_t pid) {
 
 void GroupWitness::start() {
   const pid_t parent = ::getpid();
-  // As fork(), but its end is told to nobody.
+  // Like fork(), but the kernel sends no SIGCHLD when the child ends.
   pid_ = static_cast<pid_t>(::syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr));
   if (pid_ == 0) wait_for_nothing(parent);
 }
@@ -54,7 +55,7 @@ void GroupWitness::end() {
 bool GroupWitness::has_it_too(int signal) {
   if (pid_ <= 0) return false;
   constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 1'000'000};
-  constexpr int kNaps = 10;  // the kernel sends it to one after the other
+  constexpr int kNaps = 10;  // the kernel signals the processes of a group one after the other
   const std::uint64_t mask = std::uint64_t{1} << (signal - 1);
   bool has = (pending(pid_) & mask) != 0;
   for (int i = 0; i < kNaps && !has; ++i) {

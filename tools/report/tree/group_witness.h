@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a signal was sent to this process alone, or to its whole process group.
+// Finds out whether a signal was sent to this process only, or to its whole process group.
 #pragma once
 
 #include <sys/types.h>
 
 namespace cuvmm::tools {
 
-/// A process in the group of this one that does nothing: signals stay pending there. Only who waits
-/// with __WCLONE sees it among the children.
+/// A child process in the group of this process. The child does nothing, so a signal to the group
+/// stays pending in it. waitpid() reports the child only if __WCLONE is set.
 class GroupWitness {
  public:
-  /// The signals that are blocked now are those that it can tell of.
+  /// The witness works for signals that are blocked at this moment.
   GroupWitness() { start(); }
   ~GroupWitness() { end(); }
   GroupWitness(const GroupWitness&) = delete;
   GroupWitness& operator=(const GroupWitness&) = delete;
 
-  /// Whether this signal, which has just come, came to the group. Takes some milliseconds.
+  /// Whether `signal`, which this process has just received, was sent to the group. Takes up to 10
+  /// ms.
   bool has_it_too(int signal);
 
  private:

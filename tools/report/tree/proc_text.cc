@@ -6,7 +6,7 @@
 
 namespace cuvmm::tools {
 
-// Not a stream, which throws where the process ends between open() and read().
+// Uses read() instead of a stream, because a stream throws if the process ends after open().
 std::string proc_text(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return {};

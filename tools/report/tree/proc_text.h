@@ -5,7 +5,7 @@
 
 namespace cuvmm::tools {
 
-/// What a file of /proc says; "" where its process is gone, or is not this user's to look at.
+/// The content of a file in /proc; "" if its process has ended, or this user may not read it.
 std::string proc_text(const std::string& path);
 
 }  // namespace cuvmm::tools

@@ -18,7 +18,7 @@ std::uint64_t monotonic_ns() {
 void ThreadLooks::look(const std::string& folder, std::uint64_t ns, bool asleep) {
   std::istringstream words(proc_text(folder + "/schedstat"));
   std::uint64_t ran = 0, waited = 0;
-  // All are 0 where the kernel does not count.
+  // A kernel that does not count these times writes 0.
   if (!(words >> ran >> waited) || ran == 0) return;
   if (looks_.size() == kMost) {
     looks_.erase(looks_.begin());

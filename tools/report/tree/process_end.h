@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of the end of a process.
+// Facts about the end of a process.
 #pragma once
 
 #include <cstdint>
@@ -8,32 +8,36 @@
 
 namespace cuvmm::tools {
 
-/// Now, of CLOCK_MONOTONIC.
+/// The present time of CLOCK_MONOTONIC, in nanoseconds.
 std::uint64_t monotonic_ns();
 
 /// A look at the first thread of a process.
 struct ThreadLook {
-  std::uint64_t ns = 0;         ///< when, of CLOCK_MONOTONIC
-  std::uint64_t waited_ns = 0;  ///< how long it had waited for a processor until then
+  std::uint64_t ns = 0;         ///< time of the look, of CLOCK_MONOTONIC
+  std::uint64_t waited_ns = 0;  ///< how long the thread had waited for a processor until then
 };
 
 struct ProcessEnd {
-  std::uint64_t ns = 0;         ///< not before this, of CLOCK_MONOTONIC; 0: nobody knows
-  std::uint64_t latest_ns = 0;  ///< nor after this; 0: nobody knows
-  /// Of the last seconds, the last one when it had ended; none where nobody looked, or the kernel
-  /// does not tell.
+  std::uint64_t ns = 0;  ///< the process ended at or after this time of CLOCK_MONOTONIC; 0: unknown
+  std::uint64_t latest_ns = 0;  ///< and at or before this time; 0: unknown
+  /// The looks of its last seconds; the last look was taken after the end. Empty if nobody looked,
+  /// or if the kernel does not count.
   std::vector<ThreadLook> looks = {};
-  std::uint64_t stopped_ns = 0;  ///< when it was last seen stopped (SIGSTOP, a debugger); 0: never
-  bool became_another = false;   ///< by exec: it went on as another program
+  std::uint64_t stopped_ns =
+      0;  ///< last look at which it was stopped (SIGSTOP, a debugger); 0: none
+  bool became_another = false;  ///< the process went on as another program, through exec
 };
 
-/// Looks at one thread, again and again while it runs. How long it waits is counted when it has got
-/// a processor: it is known of one that sleeps, and of one that has ended.
+/// Looks at one thread repeatedly while it runs. The kernel adds a wait to the thread's sum only
+/// when the thread gets a processor, so the sum is exact only for a thread that sleeps or has
+/// ended.
 class ThreadLooks {
  public:
-  /// `folder`: of the thread in /proc. `ns`: a moment before this call when it lived.
+  /// `folder`: the thread's folder in /proc. `ns`: a moment before this call at which it lived.
+  /// `asleep`: it sleeps.
   void look(const std::string& folder, std::uint64_t ns, bool asleep = false);
-  /// Leaves out what came after it was last seen asleep.
+  /// Drops the looks after the last one at which the thread slept, because their sums are not
+  /// exact.
   void forget_unsure();
   std::vector<ThreadLook> take();
 

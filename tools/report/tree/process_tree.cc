@@ -21,16 +21,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kNoticeAfter = std::chrono::seconds(2);
 
-// Signals blocked while the tree runs, so that none is lost between a check and a wait.
+// Blocks signals while the tree runs, so that none is lost between a check and a wait.
 class BlockedSignals {
  public:
-  /// `held`: those that would end this process stay blocked at the end.
+  /// `held`: the destructor leaves those blocked that would end this process.
   explicit BlockedSignals(bool held) : held_(held) {
     sigemptyset(&set_);
     for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD}) {
       sigaddset(&set_, signal);
     }
-    // An inherited SIG_IGN for SIGCHLD would make children vanish without a status.
+    // Under an inherited SIG_IGN for SIGCHLD, the kernel keeps no status of an ended child.
     struct sigaction fallback = {};
     fallback.sa_handler = SIG_DFL;
     sigaction(SIGCHLD, &fallback, &child_action_);
@@ -67,7 +67,8 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
   return result;
 }
 
-// Forks and executes; the error of a failed exec comes back through a pipe that exec closes.
+// Forks, and executes the program in the child. A pipe brings back the error of a failed exec; a
+// successful exec closes the pipe.
 pid_t start(const std::string& path, const std::vector<std::string>& command,
             const std::vector<std::string>& environment, const BlockedSignals& signals,
             int& error) {
@@ -81,7 +82,7 @@ pid_t start(const std::string& path, const std::vector<std::string>& command,
   const pid_t pid = fork();
   if (pid == 0) {
     signals.restore();
-    // execvpe, because it hands a script without `#!` line to /bin/sh, as shells do.
+    // execvpe starts a script without `#!` line by /bin/sh, as shells do.
     execvpe(path.c_str(), argv.data(), envp.data());
     error = errno;
     [[maybe_unused]] const ssize_t written = write(channel[1], &error, sizeof(error));
@@ -104,11 +105,12 @@ pid_t start(const std::string& path, const std::vector<std::string>& command,
 }
 
 constexpr timespec kBetweenLooks = {0, 50'000'000};
-constexpr std::uint64_t kLeastBetweenLooks = 10'000'000;  // however many children end
+constexpr std::uint64_t kLeastBetweenLooks = 10'000'000;  // also if many children end in that time
 
 std::string folder_of(pid_t pid) { return "/proc/" + std::to_string(pid); }
 
-// Takes every ended child; returns whether any child is left. `before_ns`: when that was last done.
+// Waits for every ended child. Returns whether any child is left. `before_ns`: the time of the call
+// before this one.
 bool reap(TreeResult& result, bool& main_running, ThreadLooks& looks, std::uint64_t before_ns) {
   for (;;) {
     siginfo_t ended{};
@@ -139,7 +141,7 @@ TreeResult run_tree(const std::string& path, const std::vector<std::string>& com
   TreeResult result;
   const BlockedSignals signals(options.hold_signals);
   GroupWitness witness;
-  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // best effort: without it, orphans are not waited for
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // if this fails, nobody waits for orphans
   result.pid = start(path, command, environment, signals, result.error_number);
   if (result.pid < 0) {
     result.error = std::strerror(result.error_number);
@@ -179,8 +181,8 @@ TreeResult run_tree(const std::string& path, const std::vector<std::string>& com
     const int signal = sigtimedwait(&signals.set(), &info, &kBetweenLooks);
     if (signal <= 0 || signal == SIGCHLD) continue;
     if (main_running) {
-      // From a terminal (SI_KERNEL) the whole foreground group, the program too, has it already; so
-      // it has where somebody sent it to the group.
+      // The program has the signal already if a terminal sent it (SI_KERNEL), because a terminal
+      // signals the whole foreground group, and also if another process sent it to the group.
       const bool has_it =
           info.si_code > 0 || (::getpgid(result.pid) == ::getpgrp() && witness.has_it_too(signal));
       if (!has_it) kill(result.pid, signal);

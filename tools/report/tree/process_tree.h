@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting a program and waiting for it and for every process it leaves behind.
+// Starts a program, and waits for it and for every process that it leaves behind.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +16,8 @@ namespace cuvmm::tools {
 struct TreeOptions {
   double wait_s = -1;  ///< how long to wait for processes that outlive the program; < 0: no limit
   bool quiet = false;  ///< say nothing on stderr while waiting
-  /// SIGINT, SIGTERM and SIGHUP stay blocked at the end, so that they wait for the report.
+  /// run_tree() leaves SIGINT, SIGTERM and SIGHUP blocked when it returns, so that none of them
+  /// ends the caller before it has written the report.
   bool hold_signals = false;
   std::function<void()> look = {};  ///< called some twenty times a second while processes run
 };
@@ -27,8 +28,8 @@ struct TreeResult {
   pid_t pid = 0;         ///< of the program
   int exit_code = 0;     ///< the program's own, or 128 + the signal that ended it
   int signal = 0;        ///< that ended the program, 0 none
-  std::map<pid_t, int> signals;  ///< that ended processes of the tree, as far as their parents left
-                                 ///< them to us: the program's own children answer to it alone
+  std::map<pid_t, int> signals;  ///< by pid: the signal that ended the program or an orphan of the
+                                 ///< tree; other processes report only to their own parents
   ProcessEnd end;                ///< of the program
   bool left_running = false;     ///< some processes had not ended when waiting stopped
 };
