@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuvmm: the command. One file per subcommand; this one dispatches and words the errors.
+// cuvmm: the command. Each subcommand has a file of its own; this file chooses the subcommand and
+// prints errors of the command line.
 #include <fmt/core.h>
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -37,7 +38,7 @@ struct Group {
   std::vector<void (*)(CLI::App&, CommandLine&)> commands;
 };
 
-// In the order of the help, and of the man page.
+// Adds the subcommands in the order of --help and of the manual page.
 void add_commands(CLI::App& app, CommandLine& line) {
   using namespace cuvmm::tools;
   const Group groups[] = {
@@ -56,7 +57,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_shell_page(app, line);
 }
 
-// An option that prints where a part of the installation lies.
+// Adds an option that prints the folder of a part of the installation.
 void add_installed_folder(CLI::App& app, const char* option, const char* from_bin,
                           const char* help) {
   const auto print = [option, from_bin] {
@@ -71,7 +72,7 @@ void add_installed_folder(CLI::App& app, const char* option, const char* from_bi
   app.add_flag_callback(option, print, help)->configurable(false);
 }
 
-// What follows their `--` is another program with its arguments.
+// These commands take another program with its arguments behind `--`.
 constexpr std::string_view kRunPrograms[] = {"run", "fail", "hostile"};
 
 int usage_error(const CLI::App& app, const std::string& message) {
@@ -89,7 +90,7 @@ std::vector<std::string> subcommand_names(const CLI::App& app) {
   return names;
 }
 
-// CLI11 says of a command of commands that one is required, and not which there are.
+// The message for a missing subcommand. CLI11's own message does not list the subcommands.
 std::string what_is_required(const CLI::App& app, const CLI::RequiredError& error) {
   const CLI::App* asked = &app;
   while (!asked->get_subcommands().empty()) asked = asked->get_subcommands().front();
@@ -102,13 +103,14 @@ std::string what_is_required(const CLI::App& app, const CLI::RequiredError& erro
 int parse_and_run(CLI::App& app, std::vector<std::string> arguments,
                   cuvmm::tools::CommandLine& line) {
   if (!arguments.empty() && arguments[0] == "help") {
-    // `help run` is `run --help`, and so for commands of commands.
+    // `help run` means `run --help`, and `help work plan` means `work plan --help`.
     arguments.erase(arguments.begin());
     arguments.push_back("--help");
   }
   if (!arguments.empty() &&
       std::ranges::find(kRunPrograms, arguments[0]) != std::end(kRunPrograms)) {
-    // What follows the first `--` is the program's, whatever it looks like.
+    // All words behind the first `--` belong to the program, even if they look like options of
+    // cuvmm.
     const auto separator = std::find(arguments.begin(), arguments.end(), "--");
     if (separator != arguments.end()) {
       line.separator = true;
@@ -139,11 +141,11 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments,
     return usage_error(app, "no command given; expected `cuvmm run -- PROGRAM` or another");
   }
   try {
-    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes the last one first
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes the words from the end
     app.parse(arguments);
     return line.exit_code;
   } catch (const CLI::CallForHelp&) {
-    // The innermost subcommand that was named: its help is the one that was asked for.
+    // Prints the help of the innermost subcommand on the command line.
     const CLI::App* asked = &app;
     while (!asked->get_subcommands().empty()) asked = asked->get_subcommands().front();
     const std::string name = asked == &app ? "" : asked->get_parent()->get_name();
@@ -161,18 +163,20 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments,
   }
 }
 
-// Output that nobody got is a failure, whatever the command itself has to say.
+// Makes the command fail if its output could not be written.
 int finish(int exit_code) {
   const std::string problem = cuvmm::tools::finish_output();
   if (problem.empty()) return exit_code;
-  // Somebody has seen enough, as with `| head`: nothing is said, as where SIGPIPE ends a command.
+  // The reader of the pipe has closed it, as `| head` does. cuvmm then prints nothing, and exits
+  // like a command that SIGPIPE ended.
   constexpr int kBySignal = 128;
   if (cuvmm::tools::nobody_reads_output()) return exit_code ? exit_code : kBySignal + SIGPIPE;
   cuvmm::tools::print_error("cuvmm: standard output: {}\n", problem);
   return exit_code ? exit_code : cuvmm::tools::kExitFailure;
 }
 
-// As the program did: a shell that runs a script stops at Ctrl-C only if its child died of that.
+// Ends cuvmm by the signal that ended the program, because a shell stops its script at Ctrl-C only
+// if the signal ended the shell's child.
 void die_of(int signal) {
   std::fflush(nullptr);
   std::signal(signal, SIG_DFL);

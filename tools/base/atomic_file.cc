@@ -35,24 +35,25 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-// The file that `path` leads to through links, whether it is there or not: a link is the user's,
-// and stays. "" when there is no end to them.
+// The file that `path` leads to through links; the file need not exist. The links stay, because the
+// user made them. "" if the links have no end.
 std::string target_of(const std::string& path) {
-  constexpr int kMostLinks = 40;  // as the kernel has it
+  constexpr int kMostLinks = 40;  // the kernel's limit
   namespace fs = std::filesystem;
   fs::path target = path;
   for (int i = 0; i < kMostLinks; ++i) {
     std::error_code error;
     const fs::path next = fs::read_symlink(target, error);
     if (error) return target.string();
-    target = target.parent_path() / next;  // an absolute one stands for itself
+    target = target.parent_path() / next;  // an absolute `next` replaces the path
   }
   errno = ELOOP;
   return "";
 }
 
-// Gives our new file, which is private so far, the mode and the owner of the one that it replaces:
-// what its user kept to himself stays so. A new one is as readable as any file the user writes.
+// Gives the new file `fd`, which only this user can read so far, the mode and the owner of the file
+// that it replaces, so that a private file stays private. If there is no such file, the new one
+// gets the mode of any file that the user makes.
 bool take_over_mode(int fd, const std::string& target) {
   struct stat there, ours;
   if (stat(target.c_str(), &there) != 0) {
@@ -65,7 +66,7 @@ bool take_over_mode(int fd, const std::string& target) {
   const bool foreign = there.st_uid != ours.st_uid || there.st_gid != ours.st_gid;
   if (foreign && fchown(fd, there.st_uid, there.st_gid) != 0 &&
       fchown(fd, static_cast<uid_t>(-1), there.st_gid) != 0 && there.st_gid != ours.st_gid) {
-    mode &= ~static_cast<mode_t>(S_IRWXG);  // that was meant for another group
+    mode &= ~static_cast<mode_t>(S_IRWXG);  // these rights were for another group
   }
   return fchmod(fd, mode) == 0;
 }
@@ -96,7 +97,7 @@ std::string write_whole(const std::string& path, std::string_view text) {
 }
 
 std::string replace_by(const std::string& path, const std::string& file) {
-  if (special(path)) {  // as root, a rename would do away with the device
+  if (special(path)) {  // root's rename would replace the device by a file
     const WholeFile read = whole_file(file);
     std::string error =
         read.error.empty() ? write_whole(path, read.text) : file + ": " + read.error;
@@ -126,7 +127,7 @@ std::string cannot_write(const std::string& path) {
   if (stat(folder.c_str(), &status) != 0) return "the folder " + failed(folder);
   if (!S_ISDIR(status.st_mode)) return folder + " is not a folder";
   if (access(folder.c_str(), W_OK | X_OK) != 0) return "the folder " + failed(folder);
-  // By trial: /proc and a read-only file system let root look as if it could.
+  // Tries it, because access() lets root write into /proc and read-only file systems.
   std::string trial = target + ".XXXXXX";
   const int fd = mkostemp(trial.data(), O_CLOEXEC);
   if (fd < 0) return failed(path);

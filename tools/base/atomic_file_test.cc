@@ -105,7 +105,7 @@ TEST_F(AtomicFileTest, SaysBeforehandWhyNot) {
   EXPECT_THAT(cannot_write(folder_.path() + "/no/r.json"), HasSubstr("/no: No such file"));
   EXPECT_THAT(cannot_write(folder_.path()), HasSubstr("is a folder"));
   EXPECT_THAT(cannot_write(""), HasSubstr("empty"));
-  // The folder lets root look as if it could.
+  // access() says that root can write into /proc.
   EXPECT_THAT(cannot_write("/proc/r.json"), HasSubstr("/proc"));
   write_whole(path_, "x");
   EXPECT_THAT(cannot_write(path_ + "/r.json"), HasSubstr("is not a folder"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON as the reports are read and joined: members stay in their order.
+// The JSON type of reports. Members stay in their order.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -18,8 +18,8 @@ namespace {
 
 int g_output_error = 0;  // errno of the first write to stdout that failed
 
-// Holds SIGPIPE back and takes away the one that a write of ours raised: the reader of our messages
-// may go, the program goes on.
+// Blocks SIGPIPE, and removes a SIGPIPE that a write raised meanwhile, so that cuvmm goes on when
+// the reader of its messages ends.
 class PipeSignalHeld {
  public:
   PipeSignalHeld() {
@@ -50,8 +50,8 @@ class PipeSignalHeld {
 void reserve_standard_descriptors() noexcept {
   for (const int wanted : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(wanted, F_GETFD) != -1) continue;
-    // The wrong direction: a read of stdin, a write to stdout fails as it did before. open takes
-    // the lowest free number, which is this one.
+    // The descriptor gets the wrong direction, so that reads of stdin and writes to stdout still
+    // fail. open() takes the lowest free number, which is `wanted`.
     const int mode = wanted == STDIN_FILENO ? O_WRONLY : O_RDONLY;
     if (open("/dev/null", mode | O_CLOEXEC) != wanted) return;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command says on its own streams. A closed pipe or a full disk behind one of them is no
-// reason to die, nor to lose the exit code of the program that was run: nothing here throws.
+// The command's own output. No function throws, because a closed pipe or a full disk must neither
+// end cuvmm nor hide the exit code of the program that it runs.
 #pragma once
 
 #include <fmt/core.h>
@@ -11,19 +11,20 @@
 
 namespace cuvmm::tools {
 
-/// Opens descriptors 0, 1 and 2 where they are closed, so that no file of ours gets one of these
-/// numbers and then our text. They stay useless, and closed for a program that is started.
+/// Opens those of the descriptors 0, 1 and 2 that are closed. Otherwise a file that cuvmm opens
+/// could get such a number, and cuvmm's messages would be written into it. Reads and writes of the
+/// descriptors still fail, and a program that cuvmm starts finds them closed.
 void reserve_standard_descriptors() noexcept;
 
-/// Writes to stderr. What cannot be written is dropped; a closed pipe raises no signal.
+/// Writes to stderr. Text that cannot be written is dropped; a closed pipe raises no signal.
 void write_error(std::string_view text) noexcept;
 
 /// Writes to stdout through its buffer.
 void write_output(std::string_view text) noexcept;
 
-/// Writes out what write_output buffered. "" or why some of the output was lost.
+/// Writes the text that write_output() buffered. Returns "", or the reason why output was lost.
 std::string finish_output();
-/// Whether the output is a pipe whose reader has gone.
+/// Whether the output is a pipe whose reader has closed it.
 bool nobody_reads_output();
 
 template <class... Arguments>

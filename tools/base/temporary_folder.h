@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of our own for what lasts no longer than a command. It is removed with all it holds when
-// it goes out of scope.
+// A folder for files that a command needs only while it runs. The destructor removes the folder
+// with all its files.
 #pragma once
 
 #include <string>
@@ -9,19 +9,21 @@ namespace cuvmm::tools {
 
 class TemporaryFolder {
  public:
-  /// Makes the folder, readable by this user alone: in `where`, if that is not "". Else in the
-  /// first of $TMPDIR, /tmp, /var/tmp and /dev/shm that can be written: a container whose root is
-  /// read-only may have nothing but /dev/shm. path() is "" when that failed.
+  /// Makes the folder, readable by this user only, in `where`. If `where` is "": in the first of
+  /// $TMPDIR, /tmp, /var/tmp and /dev/shm that can be written. /dev/shm is among them, because a
+  /// container with a read-only root may have nothing else. path() is "" if no folder could be
+  /// made.
   explicit TemporaryFolder(const std::string& where = "");
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   const std::string& path() const { return path_; }
-  /// Why there is none, in words, and what to do; "" where there is one.
+  /// The reason why no folder could be made, and advice for the user; "" if the folder exists.
   const std::string& problem() const { return problem_; }
-  /// Lets processes of any user make files in it, but not see those of others: a program that root
-  /// runs may start some as another user. Of anybody else's program all are that user's: nothing.
+  /// Lets processes of any user make files in the folder, but not read the files of others. Needed
+  /// because a program that root runs may start processes as another user. If this user is not
+  /// root, the function does nothing, because all processes of the program then run as this user.
   void open_to_other_users() const;
   /// Leaves the folder in place for the user to look at.
   void keep() { kept_ = true; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands. Each one adds itself to the command line; the chosen one's action sets the code.
+// The subcommands. Each add_...() adds a command to the command line; the command's action sets
+// CommandLine::exit_code.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -8,19 +9,19 @@
 
 namespace cuvmm::tools {
 
-inline constexpr int kExitUsage = 2;        ///< the command line was not understood
+inline constexpr int kExitUsage = 2;        ///< the command line has a mistake
 inline constexpr int kExitDifference = 1;   ///< replay: an expectation did not hold
-inline constexpr int kExitUnchecked = 122;  ///< run: with --error-exitcode, not all was checked
+inline constexpr int kExitUnchecked = 122;  ///< run with --error-exitcode: a part was not checked
 inline constexpr int kExitLeaksUnknown =
     123;  ///< run with --error-exitcode: a process ended, and its leaks could not be looked for
 inline constexpr int kExitFailure =
-    125;  ///< run: cuvmm itself failed, as timeout(1) and env(1) say it
+    125;  ///< run: cuvmm itself failed; timeout(1) and env(1) use this code, too
 
-/// What the process exits with, and what follows `--` on a `run` line.
+/// The exit code of the process, and the words behind `--` on a `run` line.
 struct CommandLine {
   int exit_code = 0;
-  int signal = 0;          ///< to die of in place of it; 0: none
-  bool separator = false;  ///< there was a `--`
+  int signal = 0;          ///< the signal that ends the process instead of exit_code; 0: none
+  bool separator = false;  ///< the line has a `--`
   std::vector<std::string> after_separator;
 };
 

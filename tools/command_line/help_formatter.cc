@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::size_t kNarrow = 40, kUsual = 80, kWide = 120;
 
-// Where the descriptions begin.
+// The column at which the descriptions begin.
 std::size_t column_of(std::size_t width) { return width < kUsual ? 20 : 28; }
 
-// A name, and beside it what it is.
+// A name, and its description beside it.
 std::string row(const std::string& name, const std::string& text) {
   const std::size_t width = help_width(), column = column_of(width);
   std::string line = "  " + name;
@@ -35,10 +35,10 @@ std::string row(const std::string& name, const std::string& text) {
 std::size_t indent_of(std::string_view line) {
   return std::min(line.find_first_not_of(' '), line.size());
 }
-// A remark may go on below itself.
+// Columns that a remark needs at least; its further lines stand below its first one.
 constexpr std::size_t kRemark = 8;
 
-// "  cuvmm rules     all of them" as a command and a remark.
+// Lays out an example line such as "  cuvmm rules     all of them": a command and a remark.
 std::string example_text(const std::string& line, std::size_t width) {
   if (line.size() <= width) return line + "\n";
   const std::size_t start = line.find_first_not_of(' '), gap = line.find("  ", start);
@@ -110,7 +110,7 @@ std::string filled_footer(std::string_view footer, std::size_t width) {
 
 std::string HelpFormatter::make_help(const CLI::App* app, std::string name,
                                      CLI::AppFormatMode mode) const {
-  // CLI11 puts two blank lines between headings.
+  // Makes one blank line of the two that CLI11 puts between headings.
   std::string help = CLI::Formatter::make_help(app, std::move(name), mode);
   for (std::size_t at = 0; (at = help.find("\n\n\n", at)) != std::string::npos;) help.erase(at, 1);
   return help;
@@ -122,10 +122,11 @@ std::string HelpFormatter::make_option_name(const CLI::Option* option, bool posi
 }
 
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
-  // The usage line says which arguments are required, and how many there may be.
+  // Nothing for an argument, because the usage line shows whether it is required or may be
+  // repeated.
   if (option->get_positional()) return "";
   std::string text = CLI::Formatter::make_option_opts(option);
-  // With each of these comes one value, as often as the option does.
+  // Removes the "..." of an option that the user may repeat, because each time it takes one value.
   constexpr std::string_view kMany = " ...";
   if (!option->get_allow_extra_args() && text.ends_with(kMany))
     text.resize(text.size() - kMany.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Help as it fits the terminal: each command's own options under headings.
+// Formats --help for the width of the terminal, with a command's options under headings.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -12,19 +12,20 @@
 
 namespace cuvmm::tools {
 
-/// The heading of options that a command has from `cuvmm run`: its help names them in a line.
+/// The heading of options that a command shares with `cuvmm run`. The command's help lists only
+/// their names, in one line.
 inline constexpr const char* kRunsOptions = "Options of `cuvmm run`";
 
-/// Columns of the terminal, from 40 to 120: those in COLUMNS, else those of the terminal that
-/// stdout is, else 80.
+/// Columns of the terminal, from 40 to 120: the value of COLUMNS, else the width of the terminal at
+/// stdout, else 80.
 std::size_t help_width();
 
-/// Fills `text` to `width` columns. Its first line goes on at column `begun`; each other one begins
-/// behind `indent` blanks. No line ends with a newline but those between.
+/// Fills `text` to `width` columns. The first line begins at column `begun`, every other line
+/// behind `indent` blanks. The last line has no newline.
 std::string filled(std::string_view text, std::size_t begun, std::size_t indent, std::size_t width);
 
-/// Examples keep their lines, and a remark beside one goes below it where there is no room. Other
-/// lines are filled, as one paragraph up to the next example.
+/// Lines with examples stay; a remark beside an example moves below it if the line is too long.
+/// Other lines up to the next example are filled as one paragraph.
 std::string filled_footer(std::string_view footer, std::size_t width);
 
 class HelpFormatter : public CLI::Formatter {

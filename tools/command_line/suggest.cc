@@ -16,7 +16,7 @@ std::string lower(std::string_view text) {
 
 std::size_t edit_distance(std::string_view a_text, std::string_view b_text) {
   const std::string a = lower(a_text), b = lower(b_text);
-  // Three rows of the usual table: a swap of neighbours looks two rows back.
+  // The last three rows of the usual table, because a swap of neighbours looks two rows back.
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -45,7 +45,8 @@ std::vector<std::string> nearest(std::string_view word, const std::vector<std::s
   std::vector<Candidate> candidates;
   for (const std::string& name : names) {
     const std::size_t distance = edit_distance(word, name);
-    // A part of a name ("offset-zero") is far from it in edits, and still plainly meant.
+    // A part of a name ("offset-zero") has a large edit distance, although the user means that
+    // name.
     const bool part = low.size() >= 3 && lower(name).find(low) != std::string::npos;
     if (part || distance <= tolerance) candidates.push_back({part ? 0 : distance, &name});
   }

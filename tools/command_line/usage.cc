@@ -56,13 +56,13 @@ CLI::Validator whole_number(long low, long high) {
 }
 
 CLI::Validator seconds(double low) {
-  constexpr double kMost = 1e9;  // in milliseconds it still is a number of any kind
+  constexpr double kMost = 1e9;  // in milliseconds it still fits into a long and a double
   return CLI::Validator(
       [low](std::string& word) -> std::string {
         double value = 0;
         const char* end = word.data() + word.size();
         const auto [stop, error] = std::from_chars(word.data(), end, value);
-        // Written so that nan, which compares with nothing, is refused.
+        // The comparisons are false for nan, so nan is refused.
         if (error == std::errc{} && stop == end && value >= low && value <= kMost) return "";
         return "'" + word + "' is not a number of seconds from " + (low > 0 ? "0.001" : "0") +
                " to 1000000000";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuvmm conform: runs the conformance suite on a libcuda and says where it differs from the
-// documentation.
+// cuvmm conform: runs the conformance suite on a libcuda, and prints the answers that differ from
+// the documentation.
 #include <stdlib.h>
 
 #include <memory>
@@ -84,7 +84,8 @@ bool write(const std::string& path, const std::string& text) {
   return error.empty();
 }
 
-// The driver to run on; sets the environment of the emulator. `libraries` keeps the path to ours.
+// The path of the driver to run on. For the emulator, also sets its environment; `libraries` then
+// holds the links to it, and must live until the cases have run.
 std::string driver_path(const ConformSettings& settings, std::unique_ptr<LoaderPath>& libraries,
                         std::string& error) {
   if (!settings.driver.empty()) return settings.driver;
@@ -151,7 +152,8 @@ std::string profile_name(const std::string& path) {
   return stem.substr(0, stem.rfind(".toml"));
 }
 
-// The profile needs the pairs for the order of checks, and all singles: no filter.
+// Derives a profile from a recording. The recording must have all pairs, which show the order of a
+// driver's checks, and all cases of one rule, so no filter may be set.
 std::string derived_profile(const Suite& suite, const Recording& recording,
                             const ConformSettings& settings, const std::string& path) {
   const LoadedDriver loaded = load_driver(path);
@@ -166,7 +168,7 @@ std::string derived_profile(const Suite& suite, const Recording& recording,
 }
 
 int conform(const ConformSettings& settings) {
-  // Before the cases run: they take a while.
+  // Checked before the cases run, because they take a while.
   for (const std::string* file :
        {&settings.json, &settings.junit, &settings.recording, &settings.profile}) {
     const std::string problem = file->empty() ? "" : cannot_write(*file);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuvmm hostile: one program under many kinds of bad luck.
+// cuvmm hostile: runs one program many times. In each run the emulator does other rare things that
+// a driver is allowed to do.
 #include <fmt/core.h>
 
 #include <CLI/App.hpp>
@@ -47,7 +48,7 @@ struct HostileSettings {
   std::string json;
 };
 
-// What a run shows beside the plain one; "" if nothing.
+// The difference between a run and the plain run; "" if there is none.
 std::string difference(const Baseline& plain, const Outcome& outcome) {
   const Judgement judgement = judge(plain, outcome);
   if (judgement.verdict == Verdict::kClean && plain.output_known &&
@@ -116,7 +117,7 @@ class HostileRuns {
     return problem;
   }
 
-  // Of each luck.
+  // The difference of a run with each of `lucks`, which are values of --hostile.
   std::vector<std::string> differences(const std::vector<std::string>& lucks) {
     std::vector<Job> jobs;
     for (const std::string& luck : lucks) {
@@ -134,7 +135,7 @@ class HostileRuns {
     return found;
   }
 
-  // Which of its kinds does it alone.
+  // Prints which kinds of the seed cause the difference alone.
   void explain(std::uint64_t seed, const std::string& luck, const std::string& what) {
     const std::vector<std::string> kinds = kinds_of_seed_with(seed, settings_.with);
     std::vector<std::string> alone;
@@ -180,7 +181,7 @@ class HostileRuns {
   std::string problem_;
 };
 
-// Options of `cuvmm run` that mean nothing for many runs on the emulator.
+// Options of `cuvmm run` that make no sense for many runs on the emulator.
 constexpr const char* kRefused[] = {
     "--driver", "--hostile", "--streams",      "--report",         "--trace",
     "--ring",   "--live",    "--leaks-signal", "--error-exitcode", "--allow-unchecked"};

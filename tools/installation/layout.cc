@@ -28,7 +28,7 @@ LayoutResult find_layout(const std::string& bin) {
     const fs::path root = (fs::path(bin) / relative).lexically_normal();
     const fs::path shim = root / "libcuvmm-shim.so";
     std::error_code error;
-    // A Python wheel cannot have symbolic links.
+    // The links may be missing, because a Python wheel cannot have symbolic links.
     const bool linked = fs::exists(root / "links", error);
     const fs::path links = linked ? root / "links" : "";
     const fs::path emulator = root / "emulator" / "libcuda.so.1";

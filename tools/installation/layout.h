@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where cuvmm's libraries lie: next to the command, in a build tree or installed.
+// Finds cuvmm's libraries, in a build tree or in an installation.
 #pragma once
 
 #include <optional>
@@ -8,26 +8,27 @@
 
 namespace cuvmm::tools {
 
-/// What glibc's loader may put for $LIB: its own folder of libraries, without the root.
+/// The folders that glibc's loader may put in place of $LIB.
 inline constexpr const char* kLoaderFolders[] = {"lib", "lib64", "lib/x86_64-linux-gnu",
                                                  "lib/aarch64-linux-gnu"};
 
-/// Absolute paths; each that is not empty names something that exists.
+/// Absolute paths. A path that is not empty exists.
 struct Layout {
   std::string shim;      ///< libcuvmm-shim.so
   std::string links;     ///< folder with libcuda.so and libcuda.so.1, both the shim; "": none
   std::string emulator;  ///< the emulator's libcuda.so.1
-  std::vector<std::string> runtimes = {};  ///< what to preload with the emulator
-  /// Folder with a folder for each of kLoaderFolders, which holds what is preloaded. Only glibc's
-  /// loader knows $LIB, so the loader of another C library (musl) does not find PRELOAD/$LIB/FILE
-  /// and starts the program without it, where it would refuse to start it with the shim. "": none.
+  std::vector<std::string> runtimes = {};  ///< libraries to preload with the emulator
+  /// Folder with a folder for each of kLoaderFolders, which holds the libraries to preload. Only
+  /// glibc's loader knows $LIB. So the loader of another C library (musl) does not find
+  /// PRELOAD/$LIB/FILE and starts the program without the shim; it would refuse to start the
+  /// program if it found the shim. "": none.
   std::string preload = {};
-  std::string other_libc = {};  ///< what the loaders of other C libraries preload; "": nothing
+  std::string other_libc = {};  ///< library for the loaders of other C libraries; "": none
 };
 
 struct LayoutResult {
   Layout layout;
-  std::string error;  ///< what is missing and where it was looked for; empty on success
+  std::string error;  ///< the missing file, and the folders that were searched; empty on success
 };
 
 /// Looks in `<bin>/../lib` (build tree) and in the private folder that the install rules chose
@@ -37,8 +38,9 @@ LayoutResult find_layout(const std::string& bin);
 /// The word for LD_PRELOAD that names one of the libraries.
 std::string preload_word(const Layout& layout, const std::string& library);
 
-/// A folder of the installation, e.g. kInstalledCMakeFolder, seen from `bin`; "" where it is not
-/// there, as in a build tree.
+/// A folder of the installation. `from_bin`: its path relative to `bin`, e.g.
+/// kInstalledCMakeFolder.
+/// "" if it does not exist, as in a build tree.
 std::string installed_folder(const std::string& bin, const char* from_bin);
 
 /// The folder that holds the running command, from /proc/self/exe.

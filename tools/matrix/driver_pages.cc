@@ -24,7 +24,7 @@ std::string file_name(const DriverResults& driver) {
   return name + ".md";
 }
 
-// What the doctor found on these machines. Where they do not agree, both verdicts are named.
+// The doctor's verdicts on the machines. If the machines differ in a check, all verdicts are named.
 std::string machine_text(const DriverResults& driver) {
   if (driver.doctor.empty()) return "";
   std::map<std::string, std::string> by_verdict;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A page for each GPU and driver of a folder of results, and their list.
+// Makes a page for each GPU and driver of a folder of results, and a list of the pages.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct DriverPage {
   std::string text;  ///< Markdown, for a folder below docs/
 };
 
-/// Emulators have no page. The list is "README.md".
+/// The pages, and their list as "README.md". Emulators have no page.
 std::vector<DriverPage> driver_pages(const ResultFolder& folder, const std::string& command);
 
 }  // namespace cuvmm::tools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule x driver table: what each driver was seen to answer to a call that breaks each rule.
+// The table of rules and drivers: each driver's observed answer to a call that breaks each rule.
 #pragma once
 
 #include <map>
@@ -20,8 +20,8 @@ struct MatrixCell {
     std::vector<std::string> cases;
   };
   Status status = Status::kNotRun;
-  std::vector<Answer> answers;  ///< the first is the one that most cases, or the profile, gave
-  std::string reason;           ///< why there is no answer; "" else
+  std::vector<Answer> answers;  ///< first the answer of the profile, or of most cases
+  std::string reason;           ///< the reason why there is no answer; "" if there is one
 };
 /// "Pass", "Deviation", "Crash", "NotSupported", "NotRun".
 const char* name(MatrixCell::Status status);
@@ -30,44 +30,46 @@ const char* name(MatrixCell::Status status);
 struct MatrixColumn {
   std::string title;   ///< "NVIDIA H200, driver 580.159.04"
   std::string detail;  ///< CUDA version, date, number of GPUs: a phrase
-  std::string merges;  ///< columns of the same non-empty text are one driver's
+  std::string merges;  ///< columns with equal, non-empty texts belong to one driver
   std::map<Rule, MatrixCell> cells;
-  /// What was observed in cases that are not about one rule: legal flows, above all. By case.
+  /// The observations of cases that are not about one rule (mostly legal flows), by case.
   std::map<std::string, std::vector<std::string>> flows;
 };
 
 struct Matrix {
   std::vector<Rule> rules;  ///< rows: every rule that a call can break
   std::vector<MatrixColumn> columns;
-  std::vector<std::string> inputs;  ///< the files, as they were named
+  std::vector<std::string> inputs;  ///< the files, as the user named them
 };
 
-/// What the documentation promises for a call that breaks the rule: a code, or "accepts".
+/// The documented answer to a call that breaks the rule: a code, or "accepts".
 std::string documented_answer(Rule rule);
 /// Adds one case's answer.
 void add_answer(MatrixCell& cell, const std::string& answer, const std::string& case_name);
-/// Rows for all rules; columns of one driver joined; statuses found.
+/// Makes a matrix with rows for all rules. Joins columns of one driver, and sets the statuses.
 Matrix make_matrix(std::vector<MatrixColumn> columns, std::vector<std::string> inputs);
-/// How many cells of the column have each status, over all rows.
+/// The number of cells of the column with each status, over all rows.
 std::map<MatrixCell::Status, int> count(const Matrix& matrix, const MatrixColumn& column);
-/// The cell of a column: an empty one where the column has none.
+/// The cell of a column for the rule; an empty cell if the column has none.
 const MatrixCell& cell_of(const MatrixColumn& column, Rule rule);
 
-/// How many rows of each status: "310 Pass, 20 Deviation".
+/// The numbers of rows by status: "310 Pass, 20 Deviation".
 std::string counts_text(const Matrix& matrix, const MatrixColumn& column);
 /// The answers of a cell, without the prefix that all codes share.
 std::string answers_text(const MatrixCell& cell);
-/// Text as Markdown shows it, also in a table's cell.
+/// Escapes text for Markdown, also for a table's cell.
 std::string markdown_text(std::string_view text);
-/// A link to the rule's description. `docs` is the way from the page to docs/: "" or "../".
+/// A link to the rule's description. `docs`: relative path from the page to docs/, "" or "../".
 std::string rule_link(Rule rule, std::string_view docs);
-/// The rules that one driver treats otherwise than documented, and those without an answer.
+/// Tables of the rules that the driver treats otherwise than documented, and of rules without an
+/// answer.
 std::string deviation_tables(const Matrix& matrix, const MatrixColumn& column,
                              std::string_view docs);
 
-/// A table per area. `command` is the line that writes the page, for its header.
+/// A page with a table per area. `command`: the command line that writes the page, for its header.
 std::string matrix_markdown(const Matrix& matrix, const std::string& command);
-/// Where documentation and drivers differ, rule by rule, with the cases that show it.
+/// A page of the differences between documentation and drivers, by rule, with the cases that show
+/// them.
 std::string deviations_markdown(const Matrix& matrix, const std::string& command);
 /// One self-contained page. `note` stands above the table.
 std::string matrix_html(const Matrix& matrix, const std::string& note = "");

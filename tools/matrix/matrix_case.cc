@@ -17,7 +17,7 @@ using conformance::parse_cases;
 
 namespace {
 
-// What a matrix says of an outcome's text; "" for one that is no answer ("not-run: ...").
+// The matrix's word for an outcome; "" if the outcome is no answer ("not-run: ...").
 std::string answer_of(const std::string& outcome) {
   if (outcome.rfind("signal:", 0) == 0 || outcome.rfind("exit:", 0) == 0) return "crashes";
   if (outcome.rfind("timeout", 0) == 0) return "hangs";
@@ -26,9 +26,10 @@ std::string answer_of(const std::string& outcome) {
   return code == "CUDA_SUCCESS" ? "accepts" : code;
 }
 
-// The rule of a family's single, whose name is made of it: "cuMemMap-size/size-granularity~2"
-// breaks cuMemMap-size-granularity, "cuMemsetD8/data-mapped" data-mapped. A pair ("+") shows which
-// of two rules is checked first, not what a driver does about either.
+// The rule of a family's case that breaks one rule, read from its name:
+// "cuMemMap-size/size-granularity~2" breaks cuMemMap-size-granularity, and "cuMemsetD8/data-mapped"
+// breaks data-mapped. Nothing for a case of two rules ("+"), because such a case shows only which
+// rule the driver checks first.
 std::optional<Rule> rule_of_single(const std::string& name) {
   const std::size_t slash = name.find('/');
   if (slash == std::string::npos || name.find('+') != std::string::npos) return std::nullopt;
@@ -39,7 +40,7 @@ std::optional<Rule> rule_of_single(const std::string& name) {
   return find_rule(what);
 }
 
-// The rule that the case is about; nothing for a legal flow, and for a pair of rules.
+// The rule that the case breaks; nothing for a legal flow, and for a case of two rules.
 std::optional<Rule> rule_of(const std::string& name) {
   const auto known = cases_of_one_rule().find(name);
   return known == cases_of_one_rule().end() ? rule_of_single(name)
@@ -89,7 +90,7 @@ void take_case(MatrixColumn& column, const std::string& name,
     if (known->second.statement < outcomes.size())
       take_answer(column, known->second.rule, outcomes[known->second.statement], name);
   } else if (const auto rule = rule_of_single(name)) {
-    // A process that died before the call in question leaves "not-run" there.
+    // If the process died before the call that breaks the rule, the last outcome is "not-run".
     take_answer(column, *rule, outcomes.back(), name);
   } else if (!is_pair(name)) {
     column.flows.emplace(name, outcomes);

@@ -38,8 +38,8 @@ int write_all(const std::vector<Page>& pages) {
   return 0;
 }
 
-// A page per driver, from folders of `cuvmm work` alone: other files do not say what machine it
-// was.
+// A page per driver. Only a folder of `cuvmm work` will do, because other files do not describe the
+// machine.
 std::vector<Page> pages_of_drivers(const Options& options, const std::string& command) {
   if (options.inputs.size() != 1 || !std::filesystem::is_directory(options.inputs[0]))
     throw UsageError{"--pages: expected one folder of `cuvmm work`"};
@@ -51,7 +51,7 @@ std::vector<Page> pages_of_drivers(const Options& options, const std::string& co
   return pages;
 }
 
-// Two runs of one driver are compared as well: they do not share a column here.
+// Compares two columns. They may be two runs of one driver, so they are not joined.
 MatrixDiff diff_of(std::vector<MatrixColumn> columns, const Options& options) {
   if (columns.size() != 2 || options.inputs.size() != 2) {
     std::string titles;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where two drivers differ: what `cuvmm matrix --diff A B` shows.
+// The differences between two drivers, which `cuvmm matrix --diff A B` shows.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace cuvmm::tools {
 
-/// A legal flow, and the first of its calls that the two answer otherwise.
+/// A legal flow, and the first of its calls to which the two drivers give different answers.
 struct FlowDifference {
   std::string name;
   std::size_t statement;  ///< from 1
@@ -17,21 +17,21 @@ struct FlowDifference {
 };
 
 struct MatrixDiff {
-  Matrix table;                               ///< both columns; only the rows that differ
-  std::size_t same = 0;                       ///< rules that both answer alike
-  std::vector<Rule> only_first, only_second;  ///< rules that one alone has an answer for
+  Matrix table;                               ///< both columns; only rows with different answers
+  std::size_t same = 0;                       ///< rules with equal answers
+  std::vector<Rule> only_first, only_second;  ///< rules for which only that column has an answer
   std::vector<FlowDifference> flows;
   std::size_t same_flows = 0;
 
   bool empty() const { return table.rules.empty() && flows.empty(); }
 };
 
-/// Of the columns `first` and `second`.
+/// Compares the columns with the indices `first` and `second`.
 MatrixDiff difference(const Matrix& matrix, std::size_t first, std::size_t second);
 
 /// "3 rules and 1 legal flow are answered otherwise; 390 and 210 alike."
 std::string diff_sentence(const MatrixDiff& diff);
-/// The tables of both kinds, without a heading of the page. `docs` as for rule_link.
+/// The tables of rules and of flows, without a heading. `docs`: as for rule_link().
 std::string diff_tables(const MatrixDiff& diff, std::string_view docs);
 /// The whole page.
 std::string diff_markdown(const MatrixDiff& diff, const std::string& command);

@@ -54,7 +54,7 @@ void read_results(const SortedJson& json, MatrixColumn& column) {
       continue;
     }
     const std::string reason = text_of(each, "reason");
-    // A case whose family does not even do the legal call says nothing of its rule.
+    // If even the legal call of a family fails, its cases show nothing about their rules.
     if (text_of(each, "status") == "not-supported" || reason.rfind("shows nothing", 0) == 0) {
       skip_rule(column, *rule, reason);
       continue;
@@ -78,7 +78,8 @@ MatrixColumn from_profile(const Profile& profile) {
                verdict_text(profile.verdicts[static_cast<std::size_t>(rule.rule)]),
                "profile " + profile.name);
   }
-  // A profile has lost its cases: name those of the suite that ask the same.
+  // A profile does not name the cases that it was made from. The matrix names the cases of the
+  // suite that break the same rule.
   column.detail += "; a profile names no cases: those shown are the ones that break the rule";
   for (const auto& [case_name, broken] : cases_of_one_rule()) {
     MatrixCell& cell = column.cells[broken.rule];
@@ -95,7 +96,8 @@ MatrixInput parse_matrix_json(const std::string& text, const std::string& origin
   MatrixInput input;
   const std::string expected =
       origin + ": expected the JSON of `cuvmm conform` or `cuvmm-record`, with \"cases\"";
-  // Copies and comparisons of JSON recurse. A recording has many members, but few levels.
+  // Limits only the depth, because copies and comparisons of JSON recurse. A recording may have
+  // many members.
   constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
   const std::string excess =
       find_json_documents(text, false, {.members = kAny, .values = kAny}).excess;
@@ -111,14 +113,15 @@ MatrixInput parse_matrix_json(const std::string& text, const std::string& origin
   try {
     MatrixColumn& column = input.columns.emplace_back();
     const std::string gpu = text_of(json, "gpu");
-    // `cuvmm conform` keeps what it knows of the driver in one object.
+    // The JSON of `cuvmm conform` has the facts about the driver in one object.
     const bool grouped = json.contains("driver") && json.at("driver").is_object();
     const SortedJson about = grouped ? json.at("driver") : json;
     const std::string version = text_of(about, grouped ? "version" : "driver_version");
     const std::string driver = text_of(about, grouped ? "path" : "driver");
     const int cuda_version = about.value("cuda_version", 0);
     column.title = gpu.empty() ? origin : gpu;
-    // Without a kernel module it is no NVIDIA driver: the library's path says which.
+    // Without a kernel module, the driver is not NVIDIA's; then the library's file name is its
+    // title.
     const std::string library = driver.substr(driver.rfind('/') + 1);
     if (grouped && about.value("emulated", false)) {
       column.title = "emulator as " + (gpu == "none" ? "documented" : gpu);

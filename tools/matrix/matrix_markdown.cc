@@ -13,7 +13,7 @@ namespace {
 
 using Status = MatrixCell::Status;
 
-// Without the prefix that all codes share, for narrow cells.
+// Removes the prefix that all codes share, because cells are narrow.
 std::string brief(const std::string& answer) {
   constexpr std::string_view kPrefix = "CUDA_ERROR_";
   return answer.rfind(kPrefix, 0) == 0 ? answer.substr(kPrefix.size()) : answer;
@@ -36,7 +36,7 @@ std::string header(const std::string& command) {
   return fmt::format("<!-- Written by docs/generate: `{}`; do not edit. -->\n", command);
 }
 
-// The evidence: a few names, and how many more there are.
+// The cases that show the answers: a few names, and the number of further ones.
 std::string cases_text(const MatrixCell& cell) {
   constexpr std::size_t kShown = 3;
   std::string text;
@@ -61,7 +61,7 @@ constexpr const char* kKinds[][2] = {
 std::string markdown_text(std::string_view text) {
   std::string result;
   for (char c : text) {
-    // Characters that Markdown would take for its own; `|` would end a table's cell.
+    // These characters have a meaning in Markdown; `|` would end a table's cell.
     if (c == '|' || c == '<' || c == '*' || c == '\\' || c == '[' || c == ']') result += '\\';
     result += c == '\n' ? ' ' : c;
   }

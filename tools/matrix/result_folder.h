@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of `cuvmm work`'s results, by GPU and driver.
+// Reads a folder with results of `cuvmm work`, and sorts them by GPU and driver.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ struct DriverResults {
   std::string gpu, driver;  ///< of an emulator: its profile's name
   bool emulated = false;
   MatrixColumn column;                                  ///< of the conformance cases
-  std::set<int> devices;                                ///< how many GPUs the machines had
+  std::set<int> devices;                                ///< numbers of GPUs of the machines
   std::set<std::string> nodes;                          ///< pseudonyms
   std::map<std::string, std::set<std::string>> doctor;  ///< the verdicts on each check
   std::map<std::string, std::vector<double>> bench_ns;  ///< "call/cuMemMap/live:0/bare"
@@ -24,12 +24,12 @@ struct DriverResults {
 
 struct ResultFolder {
   std::vector<DriverResults> drivers;  ///< by GPU, then by version, older ones first
-  std::string error;                   ///< "FILE: why it is no result"; "" none
+  std::string error;                   ///< "FILE: why it is no result"; "": none
 };
 
 /// Reads every *.json below the folder.
 ResultFolder read_result_folder(const std::string& path);
-/// "580.95" before "580.159.04": by the numbers in them.
+/// Whether version `one` is older. Compares the numbers: "580.95" is older than "580.159.04".
 bool older(const std::string& one, const std::string& other);
 
 }  // namespace cuvmm::tools

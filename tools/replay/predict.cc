@@ -57,7 +57,7 @@ int highest_device(const std::vector<program::Argument>& arguments) {
   return highest;
 }
 
-// Since which CUDA version it exists, 0 unknown.
+// The first CUDA version that has the function; 0: unknown.
 int version_of(EntryPoint entry) {
   int first = 0;
   for (const SymbolInfo& info : symbols()) {
@@ -70,7 +70,7 @@ bool failed(const Outcome& outcome) {
   switch (outcome.status) {
     case Outcome::Status::kDone:
       return outcome.result != CUDA_SUCCESS;
-    case Outcome::Status::kNotRun:  // what it needs was not made by a call that failed before, too
+    case Outcome::Status::kNotRun:  // it needs an object that a failed call should have made
       return false;
     case Outcome::Status::kExited:
     case Outcome::Status::kSignal:
@@ -136,7 +136,8 @@ Prediction judge(const Program& program, const std::vector<Outcome>& outcomes,
   Prediction out{profile.name, about(profile), {}, "", ""};
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const Statement& statement = program.statements[i];
-    if (statement.expected.value_or(CUDA_SUCCESS) != CUDA_SUCCESS) continue;  // failed there, too
+    // Failed in the recording, too.
+    if (statement.expected.value_or(CUDA_SUCCESS) != CUDA_SUCCESS) continue;
     const auto entry = find_entry(statement.function);
     if (!entry) continue;
     if (const int since = version_of(*entry); since > profile.cuda_version) {
@@ -157,7 +158,7 @@ Prediction judge(const Program& program, const std::vector<Outcome>& outcomes,
 int predict(const PredictOptions& options) {
   const ProgramFile file = read_program(options.file);
   if (!file.error.empty()) {
-    print_error("{}\n", file.error);  // bare FILE:LINE:COLUMN lines, as editors jump to them
+    print_error("{}\n", file.error);  // no prefix, because editors jump to FILE:LINE:COLUMN
     return kExitUsage;
   }
   const auto failed = [](const std::string& message) {
@@ -179,7 +180,7 @@ int predict(const PredictOptions& options) {
   for (const std::string& name : options.profiles) {
     const ProfileResult loaded = load_profile(name);
     if (!loaded.error.empty()) return failed(loaded.error);
-    // The emulator reads it in the processes of the program, at their cuInit.
+    // The emulator reads the variable at cuInit, in the processes of the program.
     setenv("CUVMM_PROFILE", name.c_str(), 1);
     fflush(nullptr);
     predictions.push_back(

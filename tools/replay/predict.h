@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `cuvmm predict` does: a program runs on emulated machines, to see which of its calls would
-// fail on them that succeeded where it was recorded.
+// The work of `cuvmm predict`: runs a recorded program on emulated machines, and finds the calls
+// that fail there although they succeeded on the machine of the recording.
 #pragma once
 
 #include <cstddef>
@@ -20,30 +20,30 @@ struct PredictOptions {
   std::string file;  ///< program text; "-": standard input
   std::vector<std::string>
       profiles;           ///< built-in names or TOML files; empty: all that are built in
-  int devices = 0;        ///< that the machines have; 0: as many as the program names
-  double timeout_s = 20;  ///< per statement
+  int devices = 0;        ///< devices of each machine; 0: as many as the program names
+  double timeout_s = 20;  ///< seconds per statement
   bool json = false;
 };
 
-/// What one machine does to the program.
+/// The result of the program on one machine.
 struct Prediction {
   std::string profile;
-  std::string about;  ///< what machine it is
-  /// The first statement that fails there and did not where it was recorded; nothing: none does.
+  std::string about;  ///< a description of the machine
+  /// The first statement that fails there, but succeeded in the recording; nothing: none does.
   std::optional<std::size_t> statement;
-  std::string observed;  ///< what it answers
-  std::string reason;    ///< why, as the profile says it; may be ""
+  std::string observed;  ///< the answer of that statement
+  std::string reason;    ///< the reason, from the profile; may be ""
 };
 
-/// How many devices the program needs: one more than the highest number that it names.
+/// The number of devices that the program needs: the highest device number in it, plus 1.
 int devices_of(const program::Program& program);
 
-/// Judges how the program went on the profile's machine. `outcomes` are those of its statements.
+/// Judges a run of the program on the profile's machine. `outcomes`: one for each statement.
 Prediction judge(const program::Program& program, const std::vector<program::Outcome>& outcomes,
                  const Profile& profile);
 
-/// Prints a line per machine; returns the exit code: 0, kExitDifference where a call would fail, or
-/// kExitUsage when the file cannot be read or holds mistakes.
+/// Prints a line per machine. Returns the exit code: 0; kExitDifference if a call would fail;
+/// kExitUsage if the file cannot be read or has mistakes.
 int predict(const PredictOptions& options);
 
 }  // namespace cuvmm::tools

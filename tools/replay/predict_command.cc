@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuvmm predict FILE: on which machines a recorded program would fail, and where first.
+// cuvmm predict FILE: names the machines on which a recorded program would fail, and its first call
+// that fails.
 #include <memory>
 
 #include "rulebook/base/limits.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a program text from a file, with its mistakes worded for the user.
+// Reads a program text from a file. Mistakes become messages for the user.
 #pragma once
 
 #include <string>

@@ -35,13 +35,13 @@ int failed(int code, const std::string& message) {
   return code;
 }
 
-// Where the driver is that the options ask for; the error is set when there is none. `libraries`
-// keeps the path to ours.
+// The path of the driver that the options choose. Sets `error` if there is none. `libraries` holds
+// the links to the emulator, and must live until the program has run.
 std::string driver_path(const ReplayOptions& options, std::unique_ptr<LoaderPath>& libraries,
                         std::string& error) {
   if (!options.driver.empty()) return options.driver;
   if (!options.emulate) {
-    if (!find_driver().empty()) return "libcuda.so.1";  // the shim's, when it is preloaded
+    if (!find_driver().empty()) return "libcuda.so.1";  // the shim, if it is preloaded
     if (const char* chosen = getenv("CUVMM_DRIVER"); chosen && *chosen) return chosen;
   }
   const LayoutResult layout = find_layout(own_folder());
@@ -108,7 +108,7 @@ bool went_well(const Statement& statement, const Outcome& outcome) {
 int replay(const ReplayOptions& options) {
   const ProgramFile file = read_program(options.file);
   if (!file.error.empty()) {
-    print_error("{}\n", file.error);  // bare FILE:LINE:COLUMN lines, as editors jump to them
+    print_error("{}\n", file.error);  // no prefix, because editors jump to FILE:LINE:COLUMN
     return kExitUsage;
   }
   std::string error;
@@ -121,7 +121,8 @@ int replay(const ReplayOptions& options) {
 
   RunOptions run;
   run.timeout = std::chrono::milliseconds(static_cast<long>(options.timeout_s * 1000));
-  // Under `cuvmm run` the processes have reports to write when they end.
+  // Under `cuvmm run`, the processes must end by exit(), because the shim then writes their
+  // reports.
   run.normal_exit = getenv("CUVMM_REPORT_DIR") != nullptr || getenv("CUVMM_REPORT") != nullptr;
   fflush(nullptr);
   const std::vector<Outcome> outcomes = run_program(loaded.driver, file.program, run);

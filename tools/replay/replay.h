@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `cuvmm replay` does, after its command line is understood.
+// The work of `cuvmm replay`, after its command line is parsed.
 #pragma once
 
 #include <string>
@@ -15,20 +15,21 @@ using program::Statement;
 
 struct ReplayOptions {
   std::string file;    ///< "-": standard input
-  std::string driver;  ///< path; "" for the loader's choice, or the emulator where there is none
+  std::string driver;  ///< path; "": the loader's choice, or the emulator if there is none
   bool emulate = false;
   std::string profile;    ///< of the emulator, "" for its default
-  double timeout_s = 20;  ///< per statement
+  double timeout_s = 20;  ///< seconds per statement
   bool json = false;
-  bool allow_multicast = false;  ///< let multicast reach a driver that is not our emulator
+  bool allow_multicast = false;  ///< also make multicast calls if the driver is not the emulator
 };
 
-/// Runs the program, prints a line per statement; returns the exit code: 0, kExitDifference, or
-/// kExitUsage when the file cannot be read or holds mistakes (each is printed as FILE:LINE:COLUMN).
+/// Runs the program and prints a line per statement. Returns the exit code: 0; kExitDifference if
+/// an answer is not the expected one; kExitUsage if the file cannot be read or has mistakes, each
+/// of which is printed as FILE:LINE:COLUMN.
 int replay(const ReplayOptions& options);
 
-/// Whether a statement went as it should: as its comment says; without one, it must have been run
-/// and its process must have lived on (but for `exit()`).
+/// Whether a statement's outcome is the one in its comment. A statement without a comment only has
+/// to run, and its process must live on (except after `exit()`).
 bool went_well(const Statement& statement, const Outcome& outcome);
 
 }  // namespace cuvmm::tools

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuvmm replay FILE: runs a program text and compares what it answers with what it expects.
+// cuvmm replay FILE: runs a program text, and compares the answers with the expected ones in the
+// text.
 #include <stdlib.h>
 
 #include <chrono>

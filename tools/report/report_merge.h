@@ -28,8 +28,8 @@ struct MergedReport {
   std::size_t unread = 0;              ///< reports that are lost or unreadable
   std::vector<std::string> without_shim;  ///< "71 (app)": processes that used a driver without it
   std::string first_rule;                 ///< of the first finding that is not advice; "": none
-  std::vector<std::string>
-      notes;  ///< gaps of the report, and their reasons; also in value["notes"]
+  /// Gaps of the report, and their reasons; also in value["notes"].
+  std::vector<std::string> notes;
   /// The findings that no process has printed: those that need the reports of several processes,
   /// and those that `cuvmm run` judged from the files of an ended process.
   Json between = Json::array();

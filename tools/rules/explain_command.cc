@@ -16,7 +16,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-// Where an installation has the documents; in a clone they are docs/.
+// The folder of the documents: that of the installation, or docs/ in a clone.
 std::string documents() {
   const auto installed = std::filesystem::path(own_folder()) / "../share/doc/cuvmm";
   std::error_code none;

@@ -14,7 +14,7 @@ struct Candidate {
   std::string program;
 };
 
-// The first word of `line`, and what follows it.
+// Whether `line` starts with `word`. `rest` gets the text behind it.
 bool starts_with_word(const std::string& line, const std::string& word, std::string& rest) {
   if (line.rfind(word + " ", 0) != 0) return false;
   rest = line.substr(word.size() + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Example programs by rule: the shortest of the recorded cases that breaks it.
+// The example program of a rule: the shortest recorded case that breaks it.
 #pragma once
 
 #include <span>
@@ -8,11 +8,12 @@
 
 namespace cuvmm::tools {
 
-/// The files of conformance/cases/, whole (docs/cases.md describes them). Made at build time.
+/// The contents of the files in conformance/cases/ (docs/cases.md describes them). The build embeds
+/// them.
 extern const std::span<const char* const> kCaseTexts;
 
-/// The program of the shortest case in `texts` that breaks this rule and no other, as program text;
-/// "" when there is none. Cases that need something of the machine are not taken.
+/// The program text of the shortest case in `texts` that breaks only this rule; "" if there is
+/// none. Cases that need something of the machine are ignored.
 std::string shortest_case(std::span<const char* const> texts, std::string_view rule);
 
 }  // namespace cuvmm::tools

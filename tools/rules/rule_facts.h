@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a rule beyond its line of the catalogue: how drivers behave, a program that
-// breaks it, where its page is. The texts, the pages and the JSON are all written from it.
+// Facts about a rule that its line of the catalogue lacks: the behaviour of drivers, a program that
+// breaks the rule, its page. The texts, the pages and the JSON about rules are made from these
+// facts.
 #pragma once
 
 #include <string>
@@ -10,29 +11,29 @@
 
 namespace cuvmm::tools {
 
-/// What the driver of one built-in profile does with a call that breaks a rule.
+/// The behaviour of the driver of one built-in profile at a call that breaks a rule.
 struct DriverBehaviour {
   std::string profile;
   std::string answer;  ///< "CUDA_ERROR_...", "accepts" or "crashes"
 };
 
-/// One element per built-in profile; empty for rules that no call breaks by itself (leaks, and
-/// those that cannot be checked).
+/// One element per built-in profile; empty for rules that no single call breaks (leaks and rules
+/// that cannot be checked).
 std::vector<DriverBehaviour> driver_behaviours(Rule rule);
 
 /// "cuMemMap", or "any entry point".
 std::string entry_text(const RuleInfo& info);
-/// The documented code with the firmness of its tie, as a phrase.
+/// A phrase with the documented code, and with how firmly the documentation ties it to the rule.
 std::string code_text(const RuleInfo& info);
-/// What a refusal of a question means, as a sentence; "" for other rules.
+/// For a rule of kind question: a sentence about the meaning of a refusal; "" for other rules.
 std::string question_text(const RuleInfo& info);
 /// "documented", "listed", "observed" or "none".
 const char* basis_name(CodeBasis basis);
 /// "10.2" for 10020.
 std::string version_text(int cuda_version);
-/// The stem of the page that explains it: "map" for docs/rules/map.md.
+/// The stem of the page that explains the rule: "map" for docs/rules/map.md.
 std::string area_of(Rule rule);
-/// A program in the program text whose last call breaks the rule; "" when there is none.
+/// A program text whose last call breaks the rule; "" if there is none.
 std::string example_of(Rule rule);
 
 std::vector<std::string> rule_ids();

@@ -55,7 +55,7 @@ std::string title_of(const std::string& area) {
   return area;
 }
 
-// Characters that Markdown would take for its own; `|` would end a table's cell.
+// Escapes the characters that have a meaning in Markdown; `|` would end a table's cell.
 std::string escape(std::string_view text) {
   std::string result;
   for (char c : text) {
@@ -71,7 +71,7 @@ std::string row(const char* label, const std::string& text) {
 
 std::string section(Rule rule) {
   const RuleInfo& it = info(rule);
-  // The anchor is explicit: a heading's own would be in lower case.
+  // The anchor is explicit, because Markdown's own anchor of a heading is in lower case.
   std::string text = fmt::format("\n## <a id=\"{0}\"></a>{0}\n\n**{1}**: {2}\n\n", it.id,
                                  name(it.kind), escape(it.requirement));
   text += "| | |\n|---|---|\n";
@@ -109,7 +109,7 @@ std::vector<Rule> all_rules() {
   return all;
 }
 
-// In the order of the catalogue.
+// The areas of the chosen rules, in the order of the catalogue.
 std::vector<std::string> areas_of(const std::vector<Rule>& chosen) {
   std::vector<std::string> areas;
   for (Rule rule : chosen) {

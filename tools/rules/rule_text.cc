@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kWidth = 100;  // columns
 
-// `text` broken at blanks, the lines after the first indented to stand under it.
+// Breaks `text` at blanks. All lines but the first are indented by `indent` columns.
 std::string wrap(const std::string& text, std::size_t indent) {
   std::istringstream words(text);
   std::string result;

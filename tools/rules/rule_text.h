@@ -11,8 +11,8 @@
 
 namespace cuvmm::tools {
 
-/// Everything about one rule, for `cuvmm explain`. `documents`: the folder of the documents, in
-/// place of docs/.
+/// The text of `cuvmm explain` about one rule. `documents`: path that the text names instead of
+/// docs/.
 std::string explain_text(Rule rule, const std::string& documents = "docs");
 
 /// One line per rule: kind, id, requirement; a blank line between areas.
@@ -21,11 +21,11 @@ std::string rules_text(const std::vector<Rule>& chosen);
 /// An array with one object per rule.
 nlohmann::ordered_json rules_json(const std::vector<Rule>& chosen);
 
-/// File name ("map.md", and "README.md" for the table of contents) -> page. Each rule has an anchor
-/// equal to its id, so that rule_url() leads to it.
+/// The pages by file name: "map.md", and "README.md" with the table of contents. Each rule has an
+/// anchor equal to its id, because rule_url() links to it.
 std::map<std::string, std::string> rules_pages();
 
-/// The page of each area that holds one of the rules, with these rules only, one after the other.
+/// The pages of all areas of the chosen rules, one after the other, with only these rules.
 std::string rules_markdown(const std::vector<Rule>& chosen);
 
 }  // namespace cuvmm::tools

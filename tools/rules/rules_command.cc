@@ -25,7 +25,7 @@ std::vector<Rule> chosen(const Options& options) {
   std::vector<Rule> result;
   for (const RuleInfo& it : rules()) {
     if (!options.kind.empty() && options.kind != name(it.kind)) continue;
-    // A rule of every entry point is a rule of the one that was asked for.
+    // A rule of all entry points is also a rule of the entry point in --entry.
     const bool every = it.entry == EntryPoint::kCount;
     if (!options.entry.empty() && !every && options.entry != name(it.entry)) continue;
     result.push_back(it.rule);

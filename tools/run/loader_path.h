@@ -23,9 +23,8 @@ class LoaderPath {
   explicit LoaderPath(const Layout& layout);
 
   const Layout& layout() const { return layout_; }
-  const std::string& error() const {
-    return error_;
-  }  ///< why the loader can find no layout; "" on success
+  /// Why the loader can find no layout; "" on success.
+  const std::string& error() const { return error_; }
   /// Leaves the links in place, because processes that outlive the run still use them.
   void keep();
 

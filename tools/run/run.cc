@@ -197,8 +197,8 @@ bool is_gap(const RunSettings& options, const MergedReport& merged, const NotEmu
 // The exit code of the command, if all reports could be written.
 struct RunVerdict {
   int code = 0;
-  const char* because =
-      nullptr;             // the reason for `code`, where nothing else that is printed has it
+  // The reason for `code`, where nothing else that is printed has it.
+  const char* because = nullptr;
   bool unchecked = false;  // `code` says that a part of the run was not checked
 };
 
@@ -421,8 +421,8 @@ int run(RunSettings options, int* ended_by) {
   if (options.emulate && !launches.path().empty()) {
     environment["CUVMM_LAUNCH_COUNT"] = launches.path();
   }
-  const SignalMask
-      mask;  // run_tree() blocks signals; they stay blocked until the report is written
+  // run_tree() blocks signals; they stay blocked until the report is written.
+  const SignalMask mask;
   const LastStates states = left_by_processes(environment);
   EndWatch watch(states.live_folder);
   DriverWatch drivers(layout.layout.shim);

@@ -46,8 +46,8 @@ struct RunSettings {
   bool guard = false;              ///< an unmapped granule on both sides of each reservation
   int quarantine = 0;              ///< freed ranges that are not reserved again; 0: none
   bool poison = false;             ///< new memory holds a pattern
-  std::string
-      tree_file;  ///< absolute; gets a line "PID SIGNAL" for each process that a signal ended
+  /// Absolute; gets a line "PID SIGNAL" for each process that a signal ended.
+  std::string tree_file;
   bool quiet = false;
   bool verbose = false;  ///< prints the driver's answers and quiet advice, too
   bool allow_multicast = false;

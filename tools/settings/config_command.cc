@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuvmm config [COMMAND]: which settings hold, and where they come from.
+// cuvmm config [COMMAND]: prints the settings that are in force, and their sources.
 #include <fmt/core.h>
 
 #include <CLI/App.hpp>
@@ -31,7 +31,7 @@ struct HeldSetting {
   std::string command, key;
   Json value;            // null: the default
   std::string source;    // "environment", "file" or "default"
-  std::string variable;  // that says it, or could
+  std::string variable;  // the variable that sets the value, or could set it
   const FileSetting* in_file = nullptr;
 };
 
@@ -62,7 +62,8 @@ class HeldSettings {
       if (setting.command == name && setting.key == key) holding.in_file = &setting;
     }
     const std::string variable = variable_value(name, key);
-    // (A driver that the environment names is no value of --emulate, and overrules it.)
+    // The variable of "emulate" is CUVMM_DRIVER. A driver that it names is no value of --emulate,
+    // but turns --emulate off.
     const bool overruled = key == "emulate" && !holding.in_file;
     if (!variable.empty() && !overruled) {
       holding.value = key == "emulate" ? Json(false) : Json(variable);

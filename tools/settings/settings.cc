@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kRunsPrograms[] = {"run", "fail", "hostile"};
 constexpr std::string_view kLive[] = {"top", "map", "leaks"};
 
-// What these say does not depend on a mistake in a file of settings.
+// These commands use no settings, so they work in spite of a mistake in the settings file.
 constexpr std::string_view kReaders[] = {"explain", "explain-crash", "rules"};
 
 std::string path_of(const CLI::App& command) {
@@ -29,7 +29,8 @@ std::string path_of(const CLI::App& command) {
   return inner ? parent->get_name() + " " + command.get_name() : command.get_name();
 }
 
-// On the command line, the other one of these two decides.
+// Whether the command line has --driver and the file sets "emulate", or the other way round. The
+// command line decides.
 bool overruled_by_rival(const CLI::App& command, const std::string& key) {
   const char* const rival = key == "driver" ? "--emulate" : key == "emulate" ? "--driver" : nullptr;
   return rival && option_of_key(command, rival + 2) && command.count(rival) > 0;
@@ -42,7 +43,8 @@ void fill_in(CLI::App& command, const SettingsFile& file) {
     if (setting.command != name || setting.words.empty()) continue;
     if (command.count("--" + setting.key) > 0 || overruled_by_rival(command, setting.key)) continue;
     if (!variable_value(name, setting.key).empty()) continue;
-    used.push_back(&setting);  // (until all are judged, as they count from then on)
+    // Added below, because an added option would count as given on the command line.
+    used.push_back(&setting);
   }
   for (const FileSetting* setting : used) {
     CLI::Option* const option = command.get_option("--" + setting->key);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The settings that hold: what the command line says, else the environment, else the file, else the
-// default.
+// The settings of a command. A setting comes from the command line, else from the environment, else
+// from the file, else from the default.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -10,19 +10,20 @@
 
 namespace cuvmm::tools {
 
-/// The variable that stands for `--key` of `command`; "" when there is none. `command` is "run", or
-/// "work run".
+/// The environment variable for `--key` of `command`; "" if there is none. `command` is such as
+/// "run" or "work run".
 std::string variable_of(const std::string& command, const std::string& key);
 
-/// Its value, of the variable of `key`; "" when it is not set.
+/// The value of that variable; "" if it is not set.
 std::string variable_value(const std::string& command, const std::string& key);
 
-/// Which file holds: `given` (of --config), else CUVMM_CONFIG, else what find_settings finds from
-/// the working folder. "" for none. A file that is passed over is told of on stderr.
+/// The path of the settings file: `given` (the value of --config), else CUVMM_CONFIG, else the
+/// result of find_settings() for the working folder; "": none. Names on stderr a file that is not
+/// used, because another user owns it.
 std::string settings_path(const std::string& given);
 
-/// Gives every command of `app` the option --config, and lets the file's settings fill in, before
-/// the command does its work, what its command line and the environment leave open.
+/// Gives every command of `app` the option --config. Before a command runs, the settings of the
+/// file set the options that neither the command line nor the environment sets.
 void use_settings(CLI::App& app);
 
 }  // namespace cuvmm::tools

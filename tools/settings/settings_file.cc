@@ -27,7 +27,7 @@ constexpr const char* kFileName = "cuvmm.toml";
 
 bool is_switch(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
 
-// `--emulate[=PROFILE]`: a switch that may have a value.
+// Whether the option is a switch that may have a value, as `--emulate[=PROFILE]` is.
 bool is_glued(const CLI::Option& option) {
   return option.get_name(false, true).find("{}") != std::string::npos;
 }
@@ -144,7 +144,7 @@ class SettingsReader {
     file_.settings.push_back(std::move(setting));
   }
 
-  // A value as the option takes it.
+  // Reads a value of the type that the option takes.
   Json read_one(const CLI::Option& option, const std::string& key, const toml::node& node) const {
     const std::string type = option.get_type_name();
     if (is_switch(option)) {
@@ -168,12 +168,13 @@ class SettingsReader {
     fail(node.source(), key + ": expected " + expected_by(option));
   }
 
-  // The file is used from folders below its own, too.
+  // Makes a relative file name absolute, because the settings file also counts in folders below its
+  // own.
   std::string in_the_folder(const CLI::Option& option, const std::string& text) const {
     const std::string type = option.get_type_name();
     bool file = names_a_file(option) && !has_alternative(type, text);
     if (has_alternative(type, "NAME") && text.find('/') == std::string::npos)
-      file = std::filesystem::exists(folder_ / text);  // else it is a name, of what lies anywhere
+      file = std::filesystem::exists(folder_ / text);  // else the text is a name, and no path
     if (is_glued(option)) {
       const std::vector<std::string> known = all_profiles();
       file = std::find(known.begin(), known.end(), text) == known.end() &&
@@ -188,14 +189,15 @@ class SettingsReader {
     });
   }
 
-  // `false` says nothing: another key may answer the question.
+  // Whether the file sets the key. A switch that is `false` sets nothing, so another key may
+  // decide.
   bool answers(const std::string& command, const std::string& key) const {
     return std::ranges::any_of(file_.settings, [&](const FileSetting& one) {
       return one.command == command && one.key == key && !one.words.empty();
     });
   }
 
-  // The key that answers the same question as another one does; "" where there is none.
+  // The key that excludes `key`, because both decide the same thing; "" if there is none.
   static std::string rival_of(const std::string& key) {
     constexpr std::pair<std::string_view, std::string_view> kRivals[] = {
         {"driver", "emulate"}, {"no-nvtx", "nvtx-include"}};
@@ -206,8 +208,8 @@ class SettingsReader {
     return "";
   }
 
-  // What [run] says holds where a command runs a program many times, too. Not what is for one run,
-  // nor what such a command chooses itself.
+  // Copies settings of [run] to a command that runs a program many times. Settings that make sense
+  // for one run only, and those that such a command chooses itself, are not copied.
   void inherit(const CLI::App& command, const std::string& name) {
     constexpr std::string_view kOneRun[] = {
         "allow-unchecked", "blame",    "error-exitcode", "fail",        "hostile",
@@ -217,7 +219,8 @@ class SettingsReader {
     for (const FileSetting& setting : file_.settings) {
       if (setting.command != "run" || !option_of_key(command, setting.key)) continue;
       if (std::ranges::find(kOneRun, setting.key) != std::end(kOneRun)) continue;
-      if (name == "hostile" && setting.key == "driver") continue;  // (it has the emulator)
+      // `cuvmm hostile` always runs on the emulator.
+      if (name == "hostile" && setting.key == "driver") continue;
       if (has(name, setting.key) || answers(name, rival_of(setting.key))) continue;
       inherited.push_back(setting);
       inherited.back().command = name;
@@ -249,7 +252,7 @@ SettingsFile parse_settings(const std::string& text, const std::string& path, co
   if (!toml.error.empty()) throw UsageError{toml.error};
   SettingsFile file{path, {}};
   SettingsReader(file, app).read(toml.table);
-  // TOML's tables have an order of their own; people expect that of the lines.
+  // Sorts by line, as people expect, because TOML's tables have an order of their own.
   std::ranges::stable_sort(file.settings, [](const FileSetting& a, const FileSetting& b) {
     return std::make_pair(a.line, a.column) < std::make_pair(b.line, b.column);
   });
@@ -270,7 +273,8 @@ FoundFile find_settings(const std::string& folder) {
     const std::string path = (here / kFileName).string();
     struct stat status {};
     if (::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
-      // It can name a library to load. Nobody else's file decides that for whoever works below it.
+      // A settings file can name a library to load. Only a file of this user or of root is used, so
+      // that no other user can make cuvmm load a library.
       const bool trusted = status.st_uid == ::geteuid() || status.st_uid == 0;
       (trusted ? found.path : found.stranger) = path;
       return found;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuvmm.toml: a table for each command, with the names of the command's long options as keys. The
-// command line's own table of options says which there are, and what they take.
+// cuvmm.toml has a table for each command. The keys are the names of the command's long options;
+// the CLI::App of the command line defines the options and the types of their values.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -15,33 +15,34 @@ namespace cuvmm::tools {
 
 /// One key of the file.
 struct FileSetting {
-  std::string command;                 ///< "run", or "work run"
-  std::string key;                     ///< "devices"
-  std::vector<std::string> words;      ///< as the command line would have them; none for `false`
-  Json value;                          ///< as the file has it; paths are absolute
-  std::uint32_t line = 0, column = 0;  ///< of the value
+  std::string command;  ///< "run", or "work run"
+  std::string key;      ///< "devices"
+  /// The words of a command line with this value; none for `false`.
+  std::vector<std::string> words;
+  Json value;                          ///< the value in the file; paths are absolute
+  std::uint32_t line = 0, column = 0;  ///< place of the value, from 1
 };
 
 struct SettingsFile {
-  std::string path;  ///< absolute; "" when there is no file
+  std::string path;  ///< absolute; "": no file
   std::vector<FileSetting> settings;
 
   /// "PATH:LINE:COLUMN".
   std::string place(const FileSetting& setting) const;
 };
 
-/// Reads `text`, which stands in a file at `path`. Every table and key has to be of a command in
-/// `app`, and every value of the type that its option takes; else throws UsageError with line and
-/// column. Relative names of files mean the folder of `path`.
+/// Reads `text`, the content of the file at `path`. Throws UsageError with line and column if a
+/// table is no command of `app`, a key no option of its command, or a value not of its option's
+/// type. A relative file name counts from the folder of `path`.
 SettingsFile parse_settings(const std::string& text, const std::string& path, const CLI::App& app);
 
-/// The same, of the file at `path`.
+/// Reads the file at `path` and calls parse_settings().
 SettingsFile load_settings(const std::string& path, const CLI::App& app);
 
-/// Where the settings of a folder are: cuvmm.toml there, else in the nearest folder above it.
+/// The settings file of a folder: cuvmm.toml in it, else in the nearest folder above.
 struct FoundFile {
-  std::string path;      ///< "" if there is none that may be used
-  std::string stranger;  ///< one that was passed over, as it belongs to another user
+  std::string path;      ///< "": no file that may be used
+  std::string stranger;  ///< path of a file that is not used, because another user owns it
 };
 FoundFile find_settings(const std::string& folder);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bash offers behind `cuvmm`.
+// The completion of `cuvmm` for bash.
 #include <fmt/core.h>
 
 #include "tools/shell/option_table.h"
@@ -25,7 +25,7 @@ std::string bash_offer(const ValueChoices& choices) {
   return fmt::format("mapfile -t COMPREPLY < <(compgen{} -- \"$current\")", how);
 }
 
-// Behind which options of a command what is offered.
+// A branch of a `case` for each option of the command that has a value.
 std::string bash_values(const CommandEntry& command) {
   std::string out;
   for (const OptionEntry& entry : command.options) {

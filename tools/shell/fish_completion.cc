@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fish offers behind `cuvmm`.
+// The completion of `cuvmm` for fish.
 #include <fmt/core.h>
 
 #include "tools/shell/option_table.h"

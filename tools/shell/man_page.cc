@@ -8,7 +8,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-// Text as it is: no character of it means anything to roff.
+// Escapes the characters that have a meaning in roff.
 std::string roff_text(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -43,7 +43,7 @@ std::string roff_option(const OptionEntry& entry) {
   return roff_item(head, entry.help);
 }
 
-// Examples keep their lines.
+// Text whose lines roff must not fill, such as examples.
 std::string roff_lines(const std::string& text) {
   return text.empty()
              ? ""

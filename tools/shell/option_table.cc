@@ -18,7 +18,7 @@ OptionEntry option_entry_of(const CLI::Option& option) {
   for (const std::string& name : option.get_lnames()) entry.names.push_back("--" + name);
   entry.glued = option.get_name(false, true).find("{}") != std::string::npos;
   if (entry.glued) {
-    entry.value = "PROFILE";  // of add_emulate
+    entry.value = "PROFILE";  // add_emulate() adds the only such option
   } else if (entry.names.empty()) {
     entry.value = option.get_name(true);
   } else if (option.get_items_expected_max() > 0) {
@@ -32,7 +32,8 @@ CommandEntry command_entry_of(const CLI::App& app, const std::string& parent) {
   CommandEntry command;
   command.name = parent.empty() ? "" : app.get_name();
   command.summary = app.get_description();
-  // (Of cuvmm itself --help would tell about the command that is running.)
+  // The usage line of cuvmm itself is written here, because app.help() would give that of the
+  // running command.
   if (parent.empty()) {
     command.usage = app.get_name() + " COMMAND [OPTIONS]";
   } else {
@@ -49,7 +50,7 @@ CommandEntry command_entry_of(const CLI::App& app, const std::string& parent) {
   return command;
 }
 
-// FILE stands for something; full, or USR1, is typed as it is.
+// Whether the word stands for a value, as FILE does; "full" and "USR1" are typed literally.
 bool is_placeholder(const std::string& word) {
   return std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isupper(c); });
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line knows, as --help shows it: for the manual page and the shells' completions.
+// A table of all commands and options, as --help shows them. The manual page and the shells'
+// completions are made from it.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -11,14 +12,14 @@ namespace cuvmm::tools {
 /// An option, or an argument without a name.
 struct OptionEntry {
   std::vector<std::string> names;  ///< "-h", "--help"; none for an argument
-  std::string value;               ///< what is typed behind it: "FILE", "full|no"; "" for a flag
+  std::string value;               ///< the value behind it: "FILE", "full|no"; "" for a flag
   bool glued = false;              ///< the value is optional, and follows '='
   std::string help;
 };
 
 struct CommandEntry {
   std::string name;     ///< "" for cuvmm itself
-  std::string parent;   ///< of a command of a command: the latter
+  std::string parent;   ///< "work" for `work plan`; "" for a command that has no parent
   std::string summary;  ///< its first line in --help
   std::string usage;    ///< "cuvmm run [OPTIONS] -- PROGRAM [ARGUMENTS]"
   std::vector<OptionEntry> options;
@@ -26,11 +27,11 @@ struct CommandEntry {
   std::string footer;
 };
 
-/// cuvmm itself, then its commands in the order of --help, each before its own commands. Hidden
-/// ones are left out.
+/// The entries of cuvmm itself and of its commands, in the order of --help. Subcommands follow
+/// their command. Hidden commands are left out.
 std::vector<CommandEntry> option_table(const CLI::App& app);
 
-/// What may be typed as a value: words, and what kinds of names the shell should offer.
+/// The possible values of an option: words, and kinds of names that the shell should offer.
 struct ValueChoices {
   std::vector<std::string> words;
   bool files = false;
@@ -40,9 +41,9 @@ struct ValueChoices {
 
 ValueChoices choices_of(const OptionEntry& option);
 
-/// The pages, as text. `version` is cuvmm's.
+/// The text of the manual page. `version`: version of cuvmm.
 std::string man_page(const std::vector<CommandEntry>& table, const std::string& version);
-/// (The completions leave the commands of commands out.)
+/// The texts of the completions, which have no subcommands of commands such as `work plan`.
 std::string bash_completion(const std::vector<CommandEntry>& table);
 std::string zsh_completion(const std::vector<CommandEntry>& table);
 std::string fish_completion(const std::vector<CommandEntry>& table);

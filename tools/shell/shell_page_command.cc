@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuvmm shell-page man|bash|zsh|fish: for the build, which installs what it prints. --help does not
-// show it.
+// cuvmm shell-page man|bash|zsh|fish: prints the manual page or a completion, which the build
+// installs. --help does not show this command.
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What zsh offers behind `cuvmm`.
+// The completion of `cuvmm` for zsh.
 #include <fmt/core.h>
 
 #include "tools/shell/option_table.h"
@@ -8,7 +8,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-// Text in single quotes, where _arguments gives '[', ']' and ':' a meaning.
+// Escapes text for single quotes, and the '[', ']' and ':' that have a meaning for _arguments.
 std::string zsh_quoted(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -38,7 +38,7 @@ std::string zsh_action(const ValueChoices& choices) {
 }
 
 std::string zsh_option(const OptionEntry& entry, const std::string& name) {
-  // '*': it may be given again.
+  // '*': the user may give the option several times.
   std::string out = fmt::format("'*{}{}[{}]", name,
                                 entry.value.empty() ? ""
                                 : entry.glued       ? "=-"

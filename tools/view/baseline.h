@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is new in a report, against an older one.
+// Compares a report with an older one, and marks the new findings.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 namespace cuvmm::tools {
 
 struct Against {
-  std::size_t fresh = 0;      ///< findings that the older report has not
-  std::size_t unchanged = 0;  ///< those that it has
-  std::size_t absent = 0;     ///< findings of the older one that are gone
+  std::size_t fresh = 0;      ///< findings that the older report lacks
+  std::size_t unchanged = 0;  ///< findings that both reports have
+  std::size_t absent = 0;     ///< findings that only the older report has
 };
 
-/// Gives each finding of `report` a member "baseline": "new" or "unchanged". They are told apart by
-/// their fingerprints: a line that moved does not make a finding new. Those of the older report
-/// that are gone become the member "absent" of `report`, one of each fingerprint.
+/// Gives each finding of `report` a member "baseline": "new" or "unchanged". Findings are compared
+/// by their fingerprints, so a finding whose line moved is not new. The findings that only `older`
+/// has become the member "absent" of `report`, one for each fingerprint.
 Against mark_against(Json& report, const Json& older);
 
 }  // namespace cuvmm::tools

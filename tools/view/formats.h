@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report in the format that a file's name asks for.
+// Writes a report in the format that a file's suffix names.
 #pragma once
 
 #include <string>
@@ -10,21 +10,22 @@ namespace cuvmm::tools {
 
 enum class ReportFormat { kJson, kHtml, kSarif, kJunit, kPerfetto, kSnapshot, kUnknown };
 
-/// By the name's suffix: ".json", ".html", ".sarif", ".junit.xml", ".perfetto-trace",
+/// The format of the name's suffix: ".json", ".html", ".sarif", ".junit.xml", ".perfetto-trace",
 /// ".snapshot.pickle". A name without a suffix (/dev/stdout) means JSON.
 ReportFormat format_of(const std::string& path);
 
 /// "its name must end in .json, ...", for messages.
 std::string known_suffixes();
 
-/// Whether the format shows memory over time, which a report has only when it was asked for.
+/// Whether the format shows memory over time. A report has that only after `cuvmm run --timeline`,
+/// or if `cuvmm run --report` names such a format.
 bool wants_timeline(ReportFormat format);
 
-/// The report of docs/report.md as this format has it. Throws UsageError where the report's
-/// timeline is not as documented.
+/// The report (docs/report.md) in this format. Throws UsageError if the report's timeline is not as
+/// documented.
 std::string render(const Json& report, ReportFormat format);
 
-/// JSON for people and scripts: indented, but the timeline's rows.
+/// JSON for people and scripts, indented except for the timeline's rows.
 std::string report_text(const Json& report);
 
 }  // namespace cuvmm::tools

@@ -44,7 +44,8 @@ TEST(ReportFormats, AFingerprintIsThePlaceAndTheRule) {
   EXPECT_EQ(here.size(), 16u);
   EXPECT_EQ(here, fingerprint(finding("grow", 11)));
   EXPECT_NE(here, fingerprint(finding("shrink", 10)));
-  // It stands in files that people keep: a change of it makes all their findings new.
+  // Fingerprints stand in baselines that users keep. A change of the hash would make all their
+  // findings new.
   EXPECT_EQ(here, fingerprint(Json::parse(finding("grow", 10).dump())));
   Json other = finding("grow", 10);
   other["rule"] = "cuMemMap-flags-zero";
@@ -100,7 +101,7 @@ TEST(ReportFormats, NoTextEndsTheScriptOfThePage) {
   EXPECT_EQ(page.find("<!--"), std::string::npos);
   EXPECT_EQ(page.find("@DATA@"), std::string::npos);
   EXPECT_NE(page.find("\\u003c/script>"), std::string::npos);
-  EXPECT_EQ(page.find("://"), std::string::npos);  // it names no address
+  EXPECT_EQ(page.find("://"), std::string::npos);  // the page names no web address
 }
 
 TEST(ReportFormats, XmlHasNoCharacterThatItForbids) {
@@ -141,7 +142,7 @@ TEST(ReportFormats, PickleOpcodes) {
                                                     33));
 }
 
-// One reader hands the items of a batch to one call, whose arguments must fit on its stack.
+// One reader passes the items of a batch to one call, whose arguments must fit on its stack.
 TEST(ReportFormats, PickleListsComeInBatches) {
   Pickle pickle;
   pickle.begin_list();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report as JUnit's XML, for what shows test results: each mistake is a failed test.
+// A report as JUnit's XML, for programs that show test results. Each mistake is a failed test.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuvmm memory REPORT.json: who held the memory, at the peak or at a moment; what another run holds
-// more.
+// cuvmm memory REPORT.json: prints which stacks held the memory, at the peak or at a moment, and
+// how much more another run holds.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ std::vector<ProcessTimeline> timelines_in(const std::string& path) {
   return timelines;
 }
 
-// What no mapping shows may still be in use.
+// Prints how the memory is used, because memory without a mapping may still be in use.
 void tell_use(const std::optional<MemoryUse>& use) {
   if (!use || use->all() == 0) return;
   const auto text = [](std::uint64_t bytes) { return amount(static_cast<std::int64_t>(bytes)); };

@@ -21,12 +21,14 @@ namespace {
 
 using O = timeline::Object;
 constexpr std::uint64_t kNone = PerfettoTrace::kNone;
-// Slices of one track must lie in one another, so what lives at a time lies on tracks side by side.
+// Objects that live at one time get different tracks (lanes), because slices of one track must be
+// nested.
 constexpr std::size_t kMostLanes = 256;
-// The viewer cannot show more tracks than that at a useful speed.
+// With more tracks the viewer is too slow.
 constexpr std::size_t kMostReservationTracks = 256;
 
-// The viewer shows the tracks of a process by their names, capital letters first.
+// The viewer sorts the tracks of a process by name, capital letters first, so this track is the
+// first.
 const char* const kFindings = "Findings";
 
 std::string bytes_text(std::uint64_t bytes) {
@@ -43,12 +45,12 @@ std::string stack_lines(const Json& stack) {
   return text;
 }
 
-/// Lanes of one group of objects: each new one gets the first lane that is free.
+/// The lanes of a group of objects. Each new object gets the first free lane.
 class Lanes {
  public:
   Lanes(PerfettoTrace& trace, std::string name, std::uint64_t parent)
       : trace_(trace), name_(std::move(name)), parent_(parent) {}
-  /// kNone: there are too many at that time.
+  /// The track of an object's lane; kNone: too many objects live at that time.
   std::uint64_t place(std::int64_t begin, std::int64_t end) {
     while (!busy_.empty() && busy_.top().first <= begin) {
       free_.push(busy_.top().second);
@@ -99,7 +101,7 @@ class ProcessTracks {
   std::uint64_t at(std::int64_t ns) const {
     return timeline_.start_ns + static_cast<std::uint64_t>(std::max<std::int64_t>(ns, 0));
   }
-  // Numbers that no other process of the trace has.
+  // Makes a number unique among all processes of the trace.
   std::uint64_t number(std::uint64_t of_process) const {
     return (static_cast<std::uint64_t>(timeline_.pid) << 32) + of_process;
   }
@@ -137,7 +139,7 @@ class ProcessTracks {
   static std::uint64_t of(const TimelineSample& sample, O kind) {
     return sample.sums.objects[static_cast<std::size_t>(kind)];
   }
-  // One that was 0 all the time says nothing, and takes room.
+  // Adds a counter, unless all its samples are 0.
   template <class Value>
   void counter(const char* name, Value value) {
     const auto& samples = timeline_.samples;
@@ -151,7 +153,8 @@ class ProcessTracks {
     }
   }
 
-  // Each reservation's address has a track, with its mappings below it: unless there are too many.
+  // Makes a track for the address of each reservation, with lanes for its mappings below it. Makes
+  // none if there are too many addresses.
   void reservations() {
     std::set<std::uint64_t> addresses;
     for (const Life& life : timeline_.lives) {
@@ -165,7 +168,8 @@ class ProcessTracks {
     }
   }
 
-  // What has no track of its own lies by kind.
+  // The lanes for an object without a track of its own: a mapping's are below its reservation, all
+  // others have lanes by kind.
   Lanes& lanes_of(const Life& life) {
     if (life.kind == O::kMapping) {
       auto inside = reservations_.upper_bound(life.value);
@@ -200,7 +204,7 @@ class ProcessTracks {
     trace_.add(at(0), event);
   }
 
-  // The frame that a user knows, and the one that a user of Python knows.
+  // Adds the frame of site_of(), and that of python_site_of() if it is another one.
   void place(PerfettoEvent& event, const std::string& name, const Json& stack) {
     const Json* const site = site_of(stack);
     if (site == nullptr) return;
@@ -225,7 +229,7 @@ class ProcessTracks {
     if (device >= 0) event.annotate("device", std::to_string(device));
     if (life.handle != 0) event.annotate("handle", fmt::format("{:#x}", life.handle));
     if (is_use(life.kind)) event.annotate("offset", bytes_text(life.offset));
-    // Memory and what shows it have one colour, and so have all reservations.
+    // Memory and its mappings have one colour. All reservations have one colour.
     if (memory != nullptr)
       event.correlation(
           fmt::format("memory of call {} in process {}", memory->begin_call, timeline_.pid));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report that a user names.
+// Reads a report that the user names.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace cuvmm::tools {
 
-/// The report in this file, as docs/report.md says: what is otherwise is taken out, and named on
-/// stderr. Throws UsageError where it is no report.
+/// The report in this file. Members that are not as docs/report.md says are removed, and named on
+/// stderr. Throws UsageError if the file is no report.
 Json read_report(const std::string& path);
 
 }  // namespace cuvmm::tools

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuvmm report REPORT.json [--baseline OLD.json]: a report as text; what is new fails.
-// cuvmm suppress REPORT.json: its findings as a file of suppressions.
+// cuvmm report REPORT.json [--baseline OLD.json]: prints a report as text; fails if it has mistakes
+// (with a baseline: new mistakes).
+// cuvmm suppress REPORT.json: prints its findings as a file of suppressions.
 #include <fmt/core.h>
 
 #include <map>
@@ -24,7 +25,7 @@ struct ReportOptions {
   int error_exitcode = kExitDifference;
 };
 
-// Of what an older report had and this one has not, a line each.
+// Prints a line for each finding that only the older report has.
 void print_absent(const Json& report, std::size_t limit) {
   const Json& absent = list_in(report, "absent");
   for (std::size_t i = 0; i < absent.size() && i < limit; ++i) {
@@ -67,7 +68,8 @@ int print_report(const ReportOptions& options) {
   return mistakes > 0 ? options.error_exitcode : 0;
 }
 
-// Globs have `*` and `?`, and words end at blanks.
+// The text as a glob. Characters with a meaning in a suppression, such as `*` and blanks, become
+// `?`.
 std::string as_glob(const std::string& text) {
   std::string glob;
   for (const char c : text) {
@@ -77,9 +79,9 @@ std::string as_glob(const std::string& text) {
   return glob;
 }
 
-// A line for each rule and function: the innermost one that has a source line, or a name.
+// A line for each pair of rule and function. The function is that of the finding's site_of().
 std::string suppressions_of(const Json& report) {
-  std::map<std::string, std::pair<std::string, std::uint64_t>> lines;  // with a place, and a count
+  std::map<std::string, std::pair<std::string, std::uint64_t>> lines;  // line -> place and count
   for (const Json& finding : list_in(report, "findings")) {
     if (text_in(finding, "kind") == "answer") continue;
     const Json* stack = &list_in(finding, "stack");

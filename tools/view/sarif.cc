@@ -36,7 +36,7 @@ const char* level_of(const std::string& kind) {
   return kind == "leak" ? "warning" : "note";
 }
 
-// What the program says by NVTX of an object, as properties of its place.
+// The NVTX name, ranges and regions of an object, as properties of its place.
 Json nvtx_of(const Json& object) {
   Json out = Json::object();
   if (const std::string name = text_in(object, "name"); !name.empty()) out["name"] = name;
@@ -127,7 +127,7 @@ class SarifWriter {
     rule["help"] =
         sarif_message((fix.empty() ? text : fix) + "\nTo learn more, type: cuvmm explain " + id +
                       (url.empty() ? "" : "\nSee " + url));
-    // Our own page lies beside the command, and has no address in the net.
+    // A rule's page in the installation has a file path as its URL, which is no address on the web.
     const bool in_the_net = url.starts_with("http://") || url.starts_with("https://");
     rule["helpUri"] = in_the_net ? url : kDriverManual;
     rule["defaultConfiguration"] = {{"level", level_of(text_in(finding, "kind"))}};
@@ -144,7 +144,7 @@ class SarifWriter {
     out["message"] = sarif_message(text_in(finding, "call") + ": " + text_in(finding, "message"));
     out["occurrenceCount"] = number_in(finding, "count");
     out["locations"] = Json::array();
-    // What is found at exit is placed where its object was made.
+    // A finding at exit has no stack, so its place is the call that made its object.
     const Json* const site = site_of(
         stack_of.empty() && !objects.empty() ? list_in(objects.front(), "stack") : stack_of);
     if (site) out["locations"].push_back(location(*site));

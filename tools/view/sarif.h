@@ -8,8 +8,8 @@
 
 namespace cuvmm::tools {
 
-/// Files below `root` are named from there, so that a repository's host finds them; "": the folder
-/// of this process.
+/// Paths of files below `root` become relative to it, because a host of repositories expects that.
+/// `root` "": the working folder of this process.
 std::string sarif_of(const Json& report, std::string root = "");
 
 }  // namespace cuvmm::tools

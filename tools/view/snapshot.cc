@@ -26,7 +26,7 @@ bool is_shown(O kind) {
   return kind == O::kMapping || kind == O::kDevice || kind == O::kManaged || kind == O::kPool;
 }
 
-/// A process, and what the findings say of it.
+/// A process, and the facts that findings have about its objects.
 struct Process {
   Process(const ProcessTimeline& recorded, const Json& findings)
       : timeline(recorded), told(recorded, findings) {}
@@ -34,13 +34,13 @@ struct Process {
   const Told told;
 };
 
-/// A piece of memory that lives at the end.
+/// A piece of memory that is still there at the end of the report.
 struct Held {
   const Life* life;
   const Process* process;
 };
 
-/// One begin or end.
+/// The begin or the end of a piece of memory.
 struct Event : Held {
   std::uint64_t unix_ns;
   bool begins;
@@ -96,8 +96,8 @@ class Snapshot {
     }
   }
 
-  // One process's devices keep their numbers. Of several processes each has numbers of its own:
-  // their addresses may be the same.
+  // The snapshot's index of a device. In a report of one process, that is the device's number. With
+  // several processes, each gets indices of its own, because their addresses may be equal.
   std::size_t index_of(const Process& process, std::int32_t device) {
     constexpr std::int32_t kMostDevices = 64;
     const auto own = static_cast<std::size_t>(std::min(device, kMostDevices - 1));
@@ -114,7 +114,8 @@ class Snapshot {
     return process.timeline.unix_ns + static_cast<std::uint64_t>(ns);
   }
 
-  // Mapped pieces that lie side by side are one segment, as PyTorch's expandable ones are.
+  // Writes the segments of a device. Adjacent mappings are one segment, like PyTorch's expandable
+  // segments.
   void segments(std::size_t device) {
     std::vector<Held>& all = held_[device];
     std::sort(all.begin(), all.end(), [](const Held& a, const Held& b) {
@@ -132,11 +133,12 @@ class Snapshot {
            b.life->value - a.life->value == a.life->size;
   }
 
-  // Each stack is written once: many events share one.
+  // Writes a stack. The pickle has each stack once, because many events share a stack.
   void frames(const Process& process, std::uint32_t id) {
     out_.key("frames");
     const Json& stack = list_in(process.timeline.stacks, std::to_string(id).c_str());
-    // Of an empty one the viewer says that PyTorch should have recorded it.
+    // An empty stack gets a frame that says so. Otherwise the viewer tells the user to record
+    // stacks with PyTorch.
     const bool known = !stack.empty();
     const auto [place, fresh] =
         stacks_.try_emplace({known ? &process : nullptr, known ? id : 0}, stacks_.size());
@@ -161,7 +163,7 @@ class Snapshot {
     out_.end_dict();
   }
 
-  // What the viewer shows above the stack.
+  // Writes the text that the viewer shows above the stack.
   void metadata(const Held& held, std::uint64_t call) {
     std::string text = fmt::format("call {}", call);
     if (const ToldOfLife* const told = held.process->told.of(*held.life)) {
@@ -221,7 +223,7 @@ class Snapshot {
     out_.end_dict();
   }
 
-  // A segment comes before what is allocated in it, and goes after it.
+  // Writes the events of a device. A segment begins before the block in it, and ends after it.
   void traces(const std::vector<Event>& events) {
     out_.begin_list();
     for (const Event& event : events) {

@@ -9,8 +9,8 @@
 
 namespace cuvmm::tools {
 
-/// Mapped memory, memory of cuMemAlloc and memory of pools: a segment for each run of it that lives
-/// at the end, and an event for each begin and end.
+/// Shows mapped memory, memory of cuMemAlloc and memory of pools: a segment for each contiguous
+/// piece that is there at the end, and an event for each begin and end.
 std::string snapshot_of(const Json& report);
 
 }  // namespace cuvmm::tools

@@ -31,8 +31,8 @@ class OwnCode {
   std::vector<std::string> words_;
   std::vector<std::filesystem::path> places_;  ///< each with and without symbolic links
   std::vector<std::string> names_;
-  mutable std::unordered_map<std::string, bool>
-      known_;  ///< results by path: a report repeats few paths
+  /// Results by path: a report repeats few paths.
+  mutable std::unordered_map<std::string, bool> known_;
 };
 
 /// Turns the words of --blame into absolute paths and names for OwnCode. Throws UsageError for a

@@ -44,8 +44,8 @@ std::optional<Suspect> suspect(Json& entry) {
       kCodes, [&](int each) { return result_name(static_cast<CUresult>(each)) == result; });
   if (code == std::end(kCodes)) return {};
   const Json& facts = entry.value("facts", Json::object());
-  if (facts.contains("held"))
-    return {};  // the device's memory was used up, which explains the code
+  // The device's memory was used up, which explains the code.
+  if (facts.contains("held")) return {};
   return Suspect{&entry, entry.value("call", ""), static_cast<CUresult>(*code),
                  handle_type_of(entry.value("arguments", Json::object()))};
 }

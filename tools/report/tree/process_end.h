@@ -23,8 +23,8 @@ struct ProcessEnd {
   /// The looks of its last seconds; the last look was taken after the end. Empty if nobody looked,
   /// or if the kernel does not count.
   std::vector<ThreadLook> looks = {};
-  std::uint64_t stopped_ns =
-      0;  ///< last look at which it was stopped (SIGSTOP, a debugger); 0: none
+  /// Last look at which it was stopped (SIGSTOP, a debugger); 0: none.
+  std::uint64_t stopped_ns = 0;
   bool became_another = false;  ///< the process went on as another program, through exec
 };
 

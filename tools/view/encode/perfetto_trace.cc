@@ -5,7 +5,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-// Numbers of fields, from the project's own .proto files.
+// Numbers of fields, from Perfetto's .proto files.
 namespace packet {
 constexpr unsigned kClockSnapshot = 6, kTimestamp = 8, kSequence = 10, kTrackEvent = 11,
                    kInterned = 12, kSequenceFlags = 13, kTimestampClock = 58, kTrackDescriptor = 60;
@@ -21,7 +21,7 @@ namespace annotation {
 constexpr unsigned kText = 6, kName = 10, kSharedText = 17;
 }
 constexpr std::uint64_t kSequenceNumber = 1;
-// Of the texts that later packets name by numbers.
+// Flags of a packet: it starts, or needs, the table of texts that packets name by numbers.
 constexpr std::uint64_t kStartsState = 1, kNeedsState = 2;
 constexpr std::uint64_t kRealtime = 1, kBoottime = 6, kUnitBytes = 3;
 constexpr unsigned kInternedTexts = 29;
@@ -124,7 +124,7 @@ void PerfettoTrace::annotate_shared(PerfettoEvent& event, const char* name,
   event.message_.message(event::kAnnotation, one);
 }
 
-// The number of a text, which is written with the next event.
+// The number of a text. A new text is written with the next event.
 std::uint64_t PerfettoTrace::text(const std::string& value) {
   const auto [known, fresh] = texts_.try_emplace(value, texts_.size() + 1);
   if (fresh) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets of a Perfetto trace: tracks, and what happened on them.
+// Writes the packets of a Perfetto trace: tracks and their events.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace cuvmm::tools {
 
-/// One event of a track, before it is written.
+/// One event of a track. PerfettoTrace::add() writes it.
 class PerfettoEvent {
  public:
   enum Type { kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4 };
@@ -20,9 +20,9 @@ class PerfettoEvent {
   void value(std::uint64_t value);
   /// An arrow leads from each event with this number to the next one.
   void flow(std::uint64_t number);
-  /// Events with the same words have one colour.
+  /// Events with equal words have one colour.
   void correlation(const std::string& words);
-  /// One line of the event's arguments; none for "".
+  /// Adds a line to the event's arguments. Does nothing if `value` is "".
   void annotate(const char* name, const std::string& value);
 
  private:
@@ -34,17 +34,17 @@ class PerfettoTrace {
  public:
   static constexpr std::uint64_t kNone = 0;
 
-  /// One moment on the machine's clock since boot and on the calendar's. First of all.
+  /// Ties the machine's clock since boot to calendar time. Must be the first call.
   void clock(std::uint64_t boot_ns, std::uint64_t unix_ns);
 
-  /// Numbers of new tracks.
+  /// Each makes a track and returns its number.
   std::uint64_t process(const std::string& name, std::int64_t pid);
   std::uint64_t track(const std::string& name, std::uint64_t parent);
   std::uint64_t bytes_counter(const std::string& name, std::uint64_t parent);
 
   void add(std::uint64_t boot_ns, const PerfettoEvent& event);
 
-  /// As PerfettoEvent::annotate(), for a text that many events have.
+  /// Like PerfettoEvent::annotate(), but writes a text that many events have only once.
   void annotate_shared(PerfettoEvent& event, const char* name, const std::string& value);
 
   std::string bytes() && { return std::move(bytes_); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values in Python's pickle format, version 2, with the few opcodes that any reader of it knows.
+// Writes values in Python's pickle format, version 2, with only the few opcodes that every reader
+// knows.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ class Pickle {
     bytes_ += "](";
     items_.push_back(0);
   }
-  /// Before each item of the innermost list. Readers take the items of a list in batches, and some
-  /// have no room for a large one.
+  /// Must be called before each item of the innermost list. The items are written in batches,
+  /// because readers take a whole batch at once, and some readers cannot take a large one.
   void item() {
     constexpr unsigned kBatch = 1000;
     if (++items_.back() % kBatch == 0) bytes_ += "e(";
@@ -28,7 +29,7 @@ class Pickle {
     bytes_ += 'e';
     items_.pop_back();
   }
-  /// The last value again, under this number.
+  /// Gives the last value a number, by which recall() repeats it.
   void remember(std::uint32_t number) {
     bytes_ += 'r';
     little_endian(number, 4);
@@ -47,14 +48,15 @@ class Pickle {
       bytes_ += 'J';
       return little_endian(value, 4);
     }
-    // The highest bit is a sign. More bytes than needed make it another type for some readers.
+    // The highest bit is the sign, so a number with that bit set gets a ninth byte. Other numbers
+    // get no extra byte, because some readers would take them for another type.
     const bool large = value >> 63 != 0;
     bytes_ += large ? "\x8a\x09" : "\x8a\x08";
     little_endian(value, 8);
     if (large) bytes_ += '\0';
   }
   void flag(bool value) { bytes_ += value ? '\x88' : '\x89'; }
-  /// Of the last two values.
+  /// Makes a pair of the last two values.
   void pair() { bytes_ += '\x86'; }
 
   // Members of a dict.
@@ -75,7 +77,7 @@ class Pickle {
     for (int i = 0; i < size; ++i) bytes_ += static_cast<char>(value >> (8 * i));
   }
   std::string bytes_;
-  std::vector<unsigned> items_;  // of the lists that are open
+  std::vector<unsigned> items_;  // numbers of items in the open lists
 };
 
 }  // namespace cuvmm::tools

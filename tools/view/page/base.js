@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the other parts share. All text of the report reaches the page as text nodes.
+// Functions that the other files share. All text of the report becomes text nodes of the page.
 'use strict';
 const report = JSON.parse(document.getElementById('data').textContent);
 const kLongest = 600;  // characters of one text that are shown at once
@@ -14,7 +14,7 @@ function make(tag, attributes, ...children) {
   return element;
 }
 
-// A text that may be a mebibyte long.
+// A text of any length. A long text is cut, with a button that shows the rest.
 function shown(text) {
   text = String(text ?? '');
   if (text.length <= kLongest) return document.createTextNode(text);
@@ -59,7 +59,7 @@ function stackView(stack, nothing) {
   if (frames.length === 0) return make('p', {class: 'dim'}, nothing || 'No stack is known.');
   return make('pre', {}, frames.map((frame, i) => [`#${i} `, shown(frameText(frame)), '\n']));
 }
-// The frame that a user knows: the first one with a source line, but for the interpreter's own.
+// The first frame that has a source line and is not in Python's interpreter; else the first frame.
 function siteText(stack) {
   const frames = list(stack);
   const ofInterpreter = frame => /^(python[\d.]*$|libpython|_ctypes\.|libffi\.so)/.test(String(frame.module || '').split('/').pop());
@@ -67,7 +67,7 @@ function siteText(stack) {
   return site ? frameText(site) : 'no place is known';
 }
 
-// A <details> whose content is made when it is opened first.
+// A <details> whose content is made when the user opens it for the first time.
 function opening(summary, content) {
   const details = make('details', {}, make('summary', {}, summary));
   details.addEventListener('toggle', () => {
@@ -76,7 +76,7 @@ function opening(summary, content) {
   return details;
 }
 
-// Rows by the hundred: `row(i)` makes one.
+// A table that shows `step` more rows at each click. `row(i)` makes row i.
 function longTable(caption, heads, count, row, step = 100) {
   const body = make('tbody', {});
   const note = make('caption', {});
@@ -100,10 +100,10 @@ function section(id, title, ...content) {
   document.getElementById('main').append(make('section', {id, 'aria-labelledby': id + '-title'}, make('h2', {id: id + '-title', tabindex: '-1'}, title), ...content));
 }
 
-// Colours that differ by more than hue: cycled by index.
+// Colours that differ not only in hue. The index wraps around.
 const kPalette = ['#3b78c9', '#c9703b', '#3a9a6b', '#a25bbd', '#b8972c', '#2f9aa8', '#c04f7c', '#6d7f2f'];
 const colorOf = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-// A canvas as sharp as the screen; returns its context in CSS pixels.
+// Gives a canvas the screen's resolution. Returns its context, which counts in CSS pixels.
 function sharp(canvas) {
   const ratio = window.devicePixelRatio || 1, box = canvas.getBoundingClientRect();
   const width = Math.max(1, Math.round(box.width)), height = Math.max(1, Math.round(box.height));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict, the findings by rule and place, leaks, refusals and the rest that needs no canvas.
+// The verdict, the findings by rule and place, leaks, refusals, and the other parts without a
+// canvas.
 'use strict';
 const findings = list(report.findings).map(plain);
 const kOrder = ['error', 'undefined', 'leak', 'advice', 'answer'];
@@ -22,12 +23,12 @@ function verdict() {
       shown(driver.path || 'none'), driver.emulated ? ' (the emulator)' : '', version);
 }
 
-// The NVTX ranges that a thread was in.
+// The NVTX ranges of the finding's thread.
 function withinView(ranges) {
   return list(ranges).length ? make('p', {}, 'Within ', shown(list(ranges).join(' / '))) : null;
 }
 
-// How an object's memory was used, beside mappings.
+// The uses of an object's memory other than mappings.
 function usesView(object, pid) {
   const process = processes.find(one => one.pid === pid);
   const uses = process ? process.usesOf(process.find(object)) : [];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Physical memory over time by who made it, and what crosses between processes.
+// Physical memory over time by the stack that made it, and memory that processes share.
 'use strict';
 
-// Who made most of a process's memory: rows of one stack id each, and its bytes over time.
+// The stacks that made a process's memory, the largest first: a row for each stack id, with its
+// bytes over time.
 class Creators {
   constructor(process) {
     this.process = process;
@@ -30,7 +31,7 @@ class Creators {
     this.rows = [...known.values()].sort((a, b) => b.peak - a.peak);
     this.place = new Map(this.rows.map((row, i) => [row.stack, Math.min(i, kPalette.length - 1)]));
   }
-  // For each pixel, the most that each group had in it.
+  // For each pixel, the bytes of each group at the pixel's moment with the largest sum.
   columns(width) {
     const groups = Math.min(this.rows.length, kPalette.length);
     const sums = new Float64Array(groups), columns = Array.from({length: width}, () => null);
@@ -92,7 +93,7 @@ function memoryView(process) {
     }, 20), ...usesTable(process)];
 }
 
-// What no picture of addresses shows.
+// The uses of memory that have no addresses, so that the picture cannot show them.
 function usesTable(process) {
   const uses = process.uses;
   if (uses.length === 0) return [];
@@ -116,7 +117,7 @@ function spaceSection() {
   const slider = make('input', {type: 'range', id: 'moment', min: '0', max: '1000', value: '1000', input: () => view.setCursor(slider.value / 1000 * view.process.end_ns)});
   const legend = make('ul', {class: 'legend'});
   let view = null, waits = null;
-  // Words for the moment that the slider shows.
+  // Shows the moment of the slider as text and as a table.
   function tell(ns) {
     slider.value = String(Math.round(ns / view.process.end_ns * 1000));
     slider.setAttribute('aria-valuetext', time(ns));
@@ -132,7 +133,7 @@ function spaceSection() {
   }
   function choose(index) {
     view = new SpaceView(processes[index], said, tell);
-    window.cuvmmView = view;  // for who looks at it from the console
+    window.cuvmmView = view;  // for users of the browser's console
     holder.replaceChildren(view.canvas);
     memory.replaceChildren(...memoryView(processes[index]));
     const devices = new Set();

@@ -9,7 +9,8 @@ namespace cuvmm::tools {
 
 namespace {
 
-// Inside a <script> element only `<` could end or change it; JSON may write it by its number.
+// The JSON as text for a <script> element. `<` is written by its number, because only `<` could end
+// the element or change its meaning.
 std::string embedded(const Json& json) {
   const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   std::string out;
@@ -27,7 +28,8 @@ std::string embedded(const Json& json) {
 }  // namespace
 
 std::string page_of(const Json& report) {
-  (void)timelines_of(report);  // it is as documented, or this throws: the page relies on it
+  // Throws if the timeline is not as documented, because the page relies on that.
+  (void)timelines_of(report);
   constexpr std::string_view kMark = "@DATA@";
   const std::string_view page = kReportPage;
   const std::size_t at = page.find(kMark);

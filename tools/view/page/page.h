@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report as one page that loads nothing from anywhere: tools/view/page/, made a string at build
-// time, around the report's data.
+// A report as one HTML page that loads no other file. The build embeds the files of
+// tools/view/page/ as a string, and page_of() puts the report's data into it.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace cuvmm::tools {
 
-/// Holds "@DATA@" once, where the JSON goes.
+/// Has "@DATA@" once, in place of the JSON.
 extern const char* const kReportPage;
 
 std::string page_of(const Json& report);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The address space over time: time goes right, addresses go down. Drawn anew for each view, only
-// what is in it, and of what shares a pixel only one.
+// The address space over time: time goes right, addresses go down. Each change of the view draws
+// the picture anew: only objects inside the view, and one object for each pixel.
 'use strict';
 
 const kNonePaint = kPalette.length, kEmptyPaint = kPalette.length + 1;
@@ -20,10 +20,11 @@ class SpaceView {
       const top = this.layout.y(process.value[i]), bottom = this.layout.y(process.value[i] + process.size[i]);
       this.items.push({i, top, bottom, left: process.from(i), right: process.until(i), reservation: process.kindOf(i) === 'reservation'});
     }
-    // Reservations lie below what is mapped in them; each of the two lists by address.
+    // Reservations are drawn first, so that mappings cover them. Both lists are sorted by address.
     this.reservations = this.items.filter(item => item.reservation).sort((a, b) => a.top - b.top);
     this.memory = this.items.filter(item => !item.reservation).sort((a, b) => a.top - b.top);
-    // The lowest end so far, so that a search finds where a view begins.
+    // item.lowest: the largest `bottom` of this item and all before it. It never falls, so first()
+    // can search it.
     for (const items of [this.reservations, this.memory]) {
       let lowest = -Infinity;
       for (const item of items) item.lowest = lowest = Math.max(lowest, item.bottom);
@@ -33,7 +34,8 @@ class SpaceView {
     this.reset();
     this.listen();
   }
-  // At the first object that has an address; else at an address that the call was given.
+  // The mark of a finding: at its first object with an address, else at an address among the call's
+  // arguments.
   markOf(finding) {
     const kinds = ['reservation', 'mapping', 'memory', 'pool-memory', 'ipc-memory'];
     const objects = list(finding.objects).map(plain).filter(object => kinds.includes(object.what)).map(object => Number(object.value));
@@ -45,13 +47,14 @@ class SpaceView {
   x(ns) { return (ns - this.view.left) / (this.view.right - this.view.left) * this.width; }
   y(at) { return (at - this.view.top) / (this.view.bottom - this.view.top) * this.height; }
 
-  // An index of `fills`: which device's memory, or that nobody has access.
+  // The index in `fills`: by the memory's device, or for a mapping without access.
   paintOf(i) {
     if (this.process.kindOf(i) === 'reservation') return kEmptyPaint;
     if (this.process.kindOf(i) === 'mapping' && this.access.get(i) === 'none') return kNonePaint;
     return this.process.device[i] < 0 ? 7 : this.process.device[i] % 7;
   }
-  // What a mapping may be used for, at the end of its life: the last change that covers its start.
+  // The access of each mapping at the end of its life: the last change of access that covers its
+  // start.
   get access() {
     if (this.accessOf) return this.accessOf;
     this.accessOf = new Map();
@@ -128,7 +131,8 @@ class SpaceView {
   }
   drawItems(context, items, fills) {
     const width = this.width, height = this.height, wide = Math.ceil(width), rows = Math.ceil(height);
-    // What is lower than a pixel goes into cells first: however much there is, it costs little.
+    // Objects lower than a pixel are painted into cells first, because many of them then cost
+    // little.
     const cells = new Uint8Array(wide * rows);
     let thin = false;
     const {left, right, top, bottom} = this.view, perNs = width / (right - left), perByte = height / (bottom - top);
@@ -172,7 +176,7 @@ class SpaceView {
     }
   }
 
-  // What is at this place of the picture: a finding, memory, or a reservation.
+  // The finding, memory or reservation at this place of the picture.
   at(px, py) {
     for (const mark of this.marks) {
       if (Math.abs(this.x(mark.ns) - px) < 8 && Math.abs((mark.top === null ? 8 : this.y(mark.top)) - py) < 8) return {mark};

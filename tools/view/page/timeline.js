@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline of one process in columns, and where addresses and times lie on a picture.
+// The timeline of one process as columns, and the layout of its addresses in a picture.
 'use strict';
 const timeline = plain(report.timeline);
 const kKinds = list(timeline.kinds);
 const kUnknown = -1;
 const isPhysical = kind => ['allocation', 'device memory', 'managed memory', 'pool memory'].includes(kind);
-// How memory is used that no mapping need show.
+// Kinds of uses of memory without a mapping.
 const isUse = kind => kind === 'multicast binding' || kind === 'sparse mapping';
 const hasAddresses = kind => ['reservation', 'mapping', 'device memory', 'managed memory', 'pool memory', 'ipc memory', 'external buffer'].includes(kind);
 
@@ -39,7 +39,7 @@ class Process {
   from(i) { return Math.max(0, this.begin[i]); }
   until(i) { return this.alive(i) ? this.end_ns : this.end[i]; }
   stackOf(id) { return list(plain(this.stacks)[id]); }
-  // A mapping lies where its memory does.
+  // Gives each mapping the device of its memory.
   deviceOfMappings() {
     this.memoryOf = new Map();
     const byHandle = new Map();
@@ -59,14 +59,15 @@ class Process {
     }
   }
   livesAt(i, ns) { return this.from(i) <= ns && (this.alive(i) || this.end[i] > ns); }
-  // The object of a finding, or -1.
+  // The index of a finding's object; -1 if the timeline lacks it.
   find(object) {
     const value = Number(object.value), call = object.made_by_call || 0;
     if (this.uses.length === 0 || call === 0) return -1;
     for (let i = 0; i < this.count; ++i) if (this.value[i] === value && this.beginCall[i] === call && !isUse(this.kindOf(i))) return i;
     return -1;
   }
-  // The uses of an allocation; the bindings in a multicast object; those of what a mapping shows.
+  // The uses of an allocation, the bindings in a multicast object, or the uses of a mapping's
+  // memory.
   usesOf(i) {
     const kind = this.kindOf(i);
     if (kind === 'mapping') return this.memoryOf.has(i) ? this.usesOf(this.memoryOf.get(i)).filter(use => this.from(use) <= this.until(i) && this.until(use) >= this.from(i)) : [];
@@ -84,9 +85,9 @@ class Process {
     return `${place} (${size}${device}), from ${time(this.begin[use])} (call ${this.beginCall[use]}) ${this.endText(use)}`;
   }
   endText(i) { return this.alive(i) ? 'lived to the end' : `until ${time(this.end[i])} (call ${this.endCall[i]})`; }
-  // Bytes of cuMemCreate's memory by what uses them at a moment: each allocation in the first that
-  // it is. What was made at that very moment counts as what it is used for later. Null where some
-  // objects are not known.
+  // Bytes of cuMemCreate's memory by kind of use at a moment. An allocation counts for the first
+  // kind of use that it has. An allocation made at that moment counts for its later uses. Null if
+  // the timeline lacks objects.
   useAt(ns) {
     if (this.dropped || this.left_out) return null;
     const handles = {mapping: new Set(), 'multicast binding': new Set(), 'sparse mapping': new Set()};
@@ -104,7 +105,7 @@ class Process {
     }
     return sums;
   }
-  // When a call was made, as exactly as the events around it tell.
+  // The time of a call: that of the last event at or before it.
   timeOfCall(call) {
     if (!call) return this.end_ns;
     if (!this.callTimes) {
@@ -127,8 +128,8 @@ class Process {
 }
 const processes = list(timeline.processes).map(json => new Process(plain(json)));
 
-// Addresses that were ever used, one after the other: gaps between them are left out, and what was
-// reserved but never mapped gets little room.
+// The layout of all addresses that were ever used, one after the other. Gaps between them are left
+// out, and ranges that were reserved but never mapped are small.
 class Layout {
   constructor(process) {
     const used = [], reserved = [];
