@@ -32,7 +32,7 @@ CYCLE = ("cuMemAddressReserve", "cuMemCreate", "cuMemMap", "cuMemSetAccess", "cu
 
 
 class Library:
-    """Where a shared object lies, and its functions by address."""
+    """The address range of a shared object, and its functions by address."""
 
     def __init__(self, path, maps):
         line = r"^(\w+)-(\w+) (\S+) .*/" + re.escape(path.rsplit("/", 1)[-1]) + r"[\d.]*$"
@@ -56,7 +56,7 @@ class Library:
 
 
 class Call:
-    """The lines of one call, each with the shim's instruction that touched it first."""
+    """The cache lines of one call, each with the shim's instruction that touched it first."""
 
     def __init__(self, name):
         self.name = name
@@ -72,9 +72,9 @@ def valgrind(tool, command, maps):
 
 
 def trace(command, maps, shim, emulator, bench):
-    """The calls in their order."""
+    """The calls of the trace, in their order."""
     entries, (low, high) = shim.entries(), shim.text
-    # Nothing counts before the first call: it is found without taking the lines apart.
+    # Skips the text before the first call without parsing it, because nothing there counts.
     first = {b"I  %08x,4\n" % address for address in entries}
     calls, call, ours, where, stack = [], None, False, 0, 0
     with subprocess.Popen(valgrind(["--tool=lackey", "--basic-counts=no", "--trace-mem=yes"], command, maps),
@@ -101,8 +101,8 @@ def trace(command, maps, shim, emulator, bench):
                 if ours:
                     call.add("code", address, size, where)
             elif ours:
-                # The wrapper's first store is a push. It begins a line here: where it really lies in one, the length
-                # of the environment decides.
+                # The wrapper's first store is a push. Its address counts as the start of a cache line, because its
+                # real place in a line depends on the size of the environment.
                 if not stack and kind == b"S":
                     stack = address
                 if -REACH < address - stack < REACH:
@@ -161,7 +161,7 @@ def main():
         return SKIPPED
     command = [args.bench, "--driver", args.emulator, "--shim", args.shim]
     with tempfile.TemporaryDirectory() as folder:
-        # Under valgrind everything lies in the same place every time.
+        # Under valgrind all addresses are equal in each run.
         subprocess.run(valgrind(["--tool=none"], command, f"{folder}/maps"), check=True, capture_output=True)
         with open(f"{folder}/maps", encoding="utf-8") as file:
             maps = file.read()

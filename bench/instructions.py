@@ -16,14 +16,14 @@ import tempfile
 import trend
 
 SKIPPED = 77
-FEW, MANY = 20, 220  # lives of a block; the difference leaves out what happens once
+FEW, MANY = 20, 220  # lives of a block; their difference leaves out work that is done once per process
 
 CALLS = ("cuMemAddressFree", "cuMemAddressReserve", "cuMemCreate", "cuMemGetAccess", "cuMemGetAllocationGranularity",
          "cuMemGetAllocationPropertiesFromHandle", "cuMemMap", "cuMemRelease", "cuMemRetainAllocationHandle",
          "cuMemSetAccess", "cuMemUnmap")
 TWICE_A_LIFE = ("cuMemRelease",)
-# What the shim adds to the twelve calls of a life beyond that while it writes for others: the last calls
-# (docs/crashes.md) and the live file (docs/live.md), which `cuvmm run` switches on, and the timeline of a run
+# Variables that make the shim write files. Their further cost for the twelve calls of a life is counted apart: of the last
+# calls (docs/crashes.md) and of the live file (docs/live.md), which `cuvmm run` switches on, and of the timeline of a run
 # (docs/view/README.md).
 WATCHED = ("CUVMM_RING", "CUVMM_LIVE", "CUVMM_TIMELINE")
 
@@ -39,7 +39,7 @@ def inclusive(command, lives, folder, environment):
         check=True, capture_output=True, text=True).stdout
     totals = {}
     for count, name in re.findall(r"^\s*([\d,]+) .*:(cuMem\w+)(?= |$)", text, re.MULTILINE):
-        # The shim's function and the driver's have one name: the outer one holds the inner one.
+        # The shim's function and the driver's have equal names. The shim's count includes the driver's.
         totals[name] = max(totals.get(name, 0), int(count.replace(",", "")))
     return totals
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuvmm-bench: what a libcuda's calls cost, and what the shim adds to them, side by side.
+// cuvmm-bench: measures the time of a libcuda's calls, and the time that the shim adds to them.
 #include <dlfcn.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -71,7 +71,7 @@ std::vector<int> numbers(const char* list) {
   return result;
 }
 
-// Empty `driver`: not understood.
+// Reads the command line. `driver` is empty if it has a mistake.
 Options parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i + 1 < argc; i += 2) {
@@ -137,7 +137,8 @@ void describe(const Variant& bare, const std::string& path, Results& results) {
   results.context("clock_overhead_ns", std::to_string(clock_overhead()));
 }
 
-// The libcuda that stands before `path` and evicts, from the folder lib beside this program's own.
+// The path of libcuvmm-cold.so, which evicts caches and then calls the libcuda at `path`. The
+// library is in ../lib, seen from this program.
 std::string cold_driver(const std::string& path, const std::string& kibibytes) {
   ::setenv("CUVMM_BENCH_BELOW", path.c_str(), 1);
   ::setenv("CUVMM_BENCH_COLD", kibibytes.c_str(), 1);
@@ -152,8 +153,9 @@ std::vector<std::string> parts(const std::string& list, char between) {
   return result;
 }
 
-// Shims a second time, each in a file of its own and with folders for what it writes. These go at
-// the end.
+// Variants with further copies of the shim, which write a ring, a live file or a timeline. Each
+// copy has a file of its own, so that the loader loads it anew. The destructor removes the copies
+// and their folders.
 class Watched {
  public:
   Watched(const Options& options, Variants& variants) {
@@ -170,7 +172,7 @@ class Watched {
   }
 
  private:
-  // The live file is where `cuvmm run` has it, in memory.
+  // in_memory: the folder is in memory (/dev/shm), where `cuvmm run` has live files.
   std::string make_folder(bool in_memory) {
     std::error_code error;
     const bool shared = in_memory && std::filesystem::is_directory("/dev/shm", error);
@@ -210,7 +212,7 @@ int run(const Options& options) {
   const LoadedDriver found = load_driver(options.driver);
   std::string path = found.error.empty() ? found.path : options.driver;
   if (!options.cold.empty()) path = cold_driver(path, options.cold);
-  // Before the driver is initialised here: children are started.
+  // Measured before this process initialises the driver, because the measurement starts children.
   if (options.lives == 0 && options.calls == 0 && options.wants("startup"))
     measure_startup(path, options.shim, options.startups, results);
   if (!options.shim.empty()) ::setenv("CUVMM_DRIVER", path.c_str(), 1);
@@ -270,7 +272,7 @@ int run(const Options& options) {
   return 1;
 }
 
-// What measure_startup() starts.
+// The program that measure_startup() starts.
 int initialise(const char* path) {
   void* library = ::dlopen(path, RTLD_NOW | RTLD_GLOBAL);
   if (!library) return 1;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Python frames of a stack cost: the same calls by ctypes with and without them, by turns.
+"""Measures the cost of the Python frames of a stack: equal calls by ctypes with and without these frames, by turns.
 
     bench/python_frames.py SHIM DRIVER [PYTHON]...
 

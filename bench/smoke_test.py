@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs cuvmm-bench for an instant over the emulator and makes the table of it."""
+"""Runs cuvmm-bench briefly over the emulator, and makes the table of its results."""
 
 import json
 import os

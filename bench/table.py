@@ -37,7 +37,7 @@ def load(paths):
             contexts.append(context)
         for result in data["benchmarks"]:
             name, variant = result["name"].rsplit("/", 1)
-            # The same bare driver is measured in each process, as its neighbour's yardstick.
+            # Each process measures the bare driver again, to compare its own variant with it.
             number = 2
             while variant in rows.get(name, {}):
                 variant = f"{variant.split('#')[0]}#{number}"
@@ -78,7 +78,7 @@ def cell(result):
 
 
 def added(result):
-    """What a variant adds to the bare driver: of its own process, or of the processes beside it."""
+    """The time that a variant adds to the bare driver of its own process, or of the processes beside it."""
     if "bare" not in result or result["name"].endswith("/bare") or not result["bare"]:
         return ""
     if result["time_unit"] == "calls/s":
@@ -102,7 +102,7 @@ def main(paths, apart):
         if not names:
             continue
         here = [v for v in variants if any(v in rows[name] for name in names)]
-        # A second bare column says only how steady the machine is.
+        # Leaves out further bare columns, because they only show how steady the machine is.
         here = [v for v in here if not v.startswith("bare#")]
         unit = next(iter(rows[names[0]].values()))["time_unit"]
         print(f"\n## {title}\n\n| | {' | '.join(f'{v}, {unit}' for v in here)} |")

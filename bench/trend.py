@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Budgets of what is counted (instructions, cache lines): the newest count of bench/trend.csv, and a twentieth more.
+"""Budgets of counts (instructions, cache lines): the newest count of bench/trend.csv, plus 5 percent.
 
-trend.csv has a line `date,what,count` per count that somebody recorded, the newest last; later lines are budgets too.
-A change within the budget needs no line. One that costs more than that adds lines (`--record`), and its commit says
-what the cost buys; so the file shows where the cost went over the months, and small steps do not add up unseen. The lines of 2026-11-28 are
-the limits of before, of which the counts were a tenth or less below.
+trend.csv has a line `date,what,count` for each recorded count, the newest last. A change whose counts stay within the
+budgets adds no line. A change that costs more adds lines (`--record`), and its commit says what the cost is good for.
+So the file shows how the cost grew, and small steps cannot add up unseen. The lines of 2026-11-28 are older limits; the
+counts of that day were at most a tenth below them.
 """
 import csv
 import datetime
@@ -30,7 +30,7 @@ def record(new, path=FILE):
 
 
 def judge(new, path=FILE):
-    """Prints a line for each count; whether all are within their budgets. A count that is not positive is a mistake."""
+    """Prints a line for each count. Returns whether all are within their budgets. Counts must be positive."""
     known, good = counts(path), True
     for what, count in new.items():
         history = known.get(what)

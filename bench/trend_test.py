@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The budgets of bench/trend.py: what they let pass, and that they judge every count that the scripts make."""
+"""Tests of bench/trend.py: which counts its budgets let pass, and that each count of the scripts has a budget."""
 import contextlib
 import io
 import os

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills the caches with other lines, as a call through the kernel does.
+// Fills the caches with other data and code, as a system call does.
 #pragma once
 
 #include <sys/mman.h>
@@ -10,13 +10,13 @@
 
 namespace cuvmm::bench {
 
-/// `bytes` of data that are read and written and `bytes` of code that is run, a jump in each cache
-/// line: it takes their places in the caches, the TLBs and the table of branch targets.
+/// Reads and writes `bytes` of data, and runs `bytes` of code with a jump in each cache line. They
+/// displace the program's entries in the caches, the TLBs and the table of branch targets.
 class Chill {
  public:
   explicit Chill(std::size_t bytes) : size_(bytes / kLine * kLine) {
     if (size_ == 0) return;
-    // Twice as much as is needed, so that the tests of what mmap answered are few.
+    // One mapping for data and code, so that only one result of mmap has to be tested.
     void* const both = ::mmap(nullptr, 2 * size_ + kLine, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (both == MAP_FAILED) {

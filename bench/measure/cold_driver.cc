@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcuvmm-cold.so: the libcuda of CUVMM_BENCH_BELOW, whose calls leave the caches cold as a driver
-// does that works in the kernel. Each intercepted function evicts CUVMM_BENCH_COLD KiB of data and
-// of code before it goes on, and counts the time that this took: cuvmm-bench takes it off.
+// libcuvmm-cold.so: stands in front of the libcuda in CUVMM_BENCH_BELOW. Its calls leave the caches
+// cold, like a driver that works in the kernel. Each intercepted function evicts CUVMM_BENCH_COLD
+// KiB of data and of code before it calls on, and counts the time of that, which cuvmm-bench
+// subtracts.
 #include <cstdlib>
 
 #include "api/default_stream.h"
@@ -12,11 +13,11 @@
 
 #define CUVMM_EXPORTED __attribute__((visibility("default")))
 
-/// Spent in evicting so far, on ticks()'s clock. One thread calls.
+/// The time spent on evicting so far, in ticks(). Only one thread may make calls.
 extern "C" CUVMM_EXPORTED std::uint64_t cuvmm_cold_ticks;
 std::uint64_t cuvmm_cold_ticks = 0;
 
-/// To the shim it is the emulator: handles are numbers.
+/// Makes the shim treat this library as the emulator, because its handles are numbers, too.
 extern "C" CUVMM_EXPORTED const int cuvmmEmulatorVersion;
 const int cuvmmEmulatorVersion = 0;
 

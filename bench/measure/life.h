@@ -8,10 +8,10 @@
 
 namespace cuvmm::bench {
 
-/// Performs each call through `perform(call)`. `host` is 4 KiB, copied there; null: no copy. (The
-/// first byte in a block costs the emulator a file and the faults of a page, which leave the caches
-/// cold.) Two granules are reserved and one is mapped; the first reservation is `slot` where it is
-/// not 0 (threads that share one), and then it is neither made nor freed here.
+/// Performs each call through `perform(call)`. `host`: 4 KiB that are copied into the block; null:
+/// no copy, because the first byte in a block costs the emulator a file and page faults, which
+/// leave the caches cold. Two granules are reserved and one is mapped. `slot` not 0: a reservation
+/// of the caller (threads share one), which is used instead of a new one and not freed.
 template <class Perform>
 void live_once(Perform&& perform, void* host, CUdeviceptr slot = 0) {
   const CUmemAllocationProp prop = device_memory();
@@ -37,7 +37,7 @@ void live_once(Perform&& perform, void* host, CUdeviceptr slot = 0) {
   if (!slot) perform(calls::MemAddressFree{.ptr = ptr, .size = 2 * kGranule});
 }
 
-/// Memory that goes through a descriptor and back.
+/// Exports memory as a descriptor and imports it again.
 template <class Perform>
 void share_once(Perform&& perform) {
   const CUmemAllocationProp prop = device_memory(true);
@@ -58,7 +58,7 @@ void share_once(Perform&& perform) {
   perform(calls::MemRelease{.handle = handle});
 }
 
-/// The seven calls of the budget's cycle, timed as one.
+/// The seven calls of the cycle that has a budget. They are timed together.
 inline void cycle_once(const Driver& driver) {
   const CUmemAllocationProp prop = device_memory();
   const CUmemAccessDesc access{prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};

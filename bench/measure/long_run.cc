@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// As many calls as an hour of training makes: blocks that stay, blocks of a step that come and go,
-// and now and then one that is forgotten. Measures nothing.
+// Makes as many calls as an hour of training: blocks that stay, blocks that live for one step, and
+// now and then a block that is never freed. Measures no time.
 #include "bench/measure/long_run.h"
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that makes very many calls, for what records them (bench/long_run.py).
+// Makes very many calls, for measurements of the records of long runs (bench/long_run.py).
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace cuvmm::bench {
 
-/// Makes at least `calls` calls, and says how many it made and what memory this process has.
+/// Makes at least `calls` calls. Prints their number and the memory of this process.
 void make_long_run(const Variant& variant, std::uint64_t calls);
 
 }  // namespace cuvmm::bench

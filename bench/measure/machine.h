@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libcuda under measurement, and what a program needs of it before its first VMM call.
+// Loads a libcuda to measure, and makes the calls that a program needs before its first VMM call.
 #pragma once
 
 #include <string>
@@ -20,16 +20,16 @@ struct Variant {
 void must(CUresult result, const char* what);
 
 /// Loads the libcuda at `path`, initialises it and makes device 0's primary context current. Ends
-/// the program where that fails.
+/// the program if that fails.
 Variant open_variant(std::string name, const std::string& path);
 
 /// Makes device 0's primary context current in this thread.
 void use_device(const Driver& driver);
 
-/// Properties of device memory, with POSIX descriptors where asked for.
+/// Properties of memory on device 0. `shareable`: it can be exported as a POSIX descriptor.
 CUmemAllocationProp device_memory(bool shareable = false);
 
-/// `count` mappings of one allocation in one reservation, unmapped again at the end.
+/// `count` mappings of one allocation in one reservation. The destructor unmaps them.
 class LiveMappings {
  public:
   LiveMappings(const Driver& driver, std::size_t count);
@@ -39,7 +39,7 @@ class LiveMappings {
 
   /// Lets device 0 use all of them.
   void give_access() const;
-  /// Of the first one; 0 where there is none.
+  /// The address of the first mapping; 0 if there is none.
   CUdeviceptr base() const { return base_; }
 
  private:

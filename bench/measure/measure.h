@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The measurements: each runs its variants in turn, round by round, so that what the machine does
-// meanwhile happens to all of them.
+// The measurements. Each runs its variants in turn, round by round, so that disturbances of the
+// machine hit all variants alike.
 #pragma once
 
 #include <vector>
@@ -12,9 +12,9 @@ namespace cuvmm::bench {
 
 using Variants = std::vector<Variant>;
 
-/// Every VMM entry point by itself and the cycle of seven, with `live` mappings beside them:
-/// "call/NAME/live:N/VARIANT" and "cycle/live:N/VARIANT", in ns. The mappings are made through the
-/// last variant, so that a shim knows them.
+/// Every VMM entry point by itself, and the cycle of seven calls, while `live` mappings exist:
+/// "call/NAME/live:N/VARIANT" and "cycle/live:N/VARIANT", in ns. The last variant makes the
+/// mappings, so that a shim knows them.
 void measure_calls(const Variants& variants, std::size_t live, double seconds, Results& results);
 
 /// Calls per second of `threads` threads on reservations of their own, or on slots of one:
@@ -23,14 +23,14 @@ void measure_threads(const Variants& variants, int threads, bool shared, double 
                      Results& results);
 
 /// Small copies and fills of memory that is not VMM's: "WHERE/NAME/VARIANT" in ns, and
-/// "WHERE/threads:N/VARIANT" in calls/s. Before the first reservation of the process this is a
-/// program that never touches VMM.
+/// "WHERE/threads:N/VARIANT" in calls/s. Called before the first reservation of the process, it
+/// measures a program that never uses VMM.
 void measure_copies(const Variants& variants, const std::string& where,
                     const std::vector<int>& threads, double seconds, Results& results);
 
 /// Launches of a kernel without parameters and of one with 16 pointers, which point into `live`
-/// mappings: "WHERE/NAME/VARIANT" in ns. With none before the first reservation of the process,
-/// this is a program that never touches VMM. What a shim does about it, CUVMM_ASYNC says.
+/// mappings: "WHERE/NAME/VARIANT" in ns. With `live` 0 before the first reservation of the process,
+/// it measures a program that never uses VMM. CUVMM_ASYNC decides how a shim follows launches.
 void measure_launches(const Variants& variants, const std::string& where, std::size_t live,
                       double seconds, Results& results);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kEntries = static_cast<std::size_t>(EntryPoint::kCount);
 
-// What was seen of one variant, by entry point.
+// The samples of one variant, by entry point.
 struct Seen {
   std::array<std::unique_ptr<Samples>, kEntries> calls;
   std::array<const char*, kEntries> names{};
@@ -37,7 +37,8 @@ void one_round(const Variant& variant, bool share, void* host, Seen& seen) {
     must(result, std::decay_t<decltype(call)>::kName);
     seen.add(call, elapsed);
   };
-  // The same, of what no other sequence has: these blocks hold bytes, so they die more slowly.
+  // Times only the calls that no other sequence makes. The other calls would distort their samples,
+  // because these blocks hold bytes and are freed more slowly.
   const auto timed_only = [&]<class CallStruct>(const CallStruct& call) {
     if constexpr (std::is_same_v<CallStruct, calls::MemcpyHtoD> ||
                   std::is_same_v<CallStruct, calls::MemExportToShareableHandle> ||

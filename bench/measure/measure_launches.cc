@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kPointers = 16;
 
-// Kernels that do nothing, in the virtual instructions that every driver compiles for itself.
+// Kernels that do nothing, as PTX, which every driver compiles for its GPU.
 std::string image() {
   std::string parameters;
   for (std::size_t i = 0; i < kPointers; ++i) {
@@ -38,21 +38,21 @@ void measure_launches(const Variants& variants, const std::string& where, std::s
   }
   const GetFunction get = functions<GetFunction>(variants, "cuModuleGetFunction")[0];
   const auto launch = functions<Launch>(variants, "cuLaunchKernel");
-  // Where there are no mappings, the addresses are none of ours.
+  // Without mappings, the arguments are addresses that no shim knows.
   std::array<CUdeviceptr, kPointers> values{};
   std::array<void*, kPointers> arguments{};
   for (std::size_t i = 0; i < kPointers; ++i) {
     values[i] = mappings.base() + i * (live / kPointers) * kGranule;
     arguments[i] = &values[i];
   }
-  // "moving": each launch gets other addresses of the same mappings.
+  // "moving": each launch gets different addresses inside the same mappings.
   const std::array<CUdeviceptr, kPointers> bases = values;
   std::size_t launches = 0;
   for (const std::string kernel : {"nothing", "pointers", "moving"}) {
     const bool moves = kernel == "moving";
     CUfunction function = nullptr;
     must(get(&function, module, moves ? "pointers" : kernel.c_str()), "cuModuleGetFunction");
-    // The queue never gets full, which would make a launch wait for the GPU.
+    // Keeps the queue from getting full, because a launch would then wait for the GPU.
     time_each(
         variants, seconds, 1, where + "/" + kernel + "/", results,
         [&](std::size_t v) {

@@ -8,7 +8,7 @@
 namespace cuvmm::bench {
 
 namespace {
-// Resident pages of this process, in bytes; 0 when the kernel does not tell.
+// Resident memory of this process in bytes; 0 if the kernel does not tell.
 double resident() {
   long total = 0;
   long pages = 0;

@@ -4,7 +4,8 @@
 namespace cuvmm::bench {
 
 namespace {
-// The values are names, numbers and paths: quotes and backslashes are all that can need it.
+// Escapes quotes and backslashes. Nothing else needs it, because the values are names, numbers and
+// paths.
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was measured, as JSON in the layout of Google Benchmark: its tools read it too.
+// The results as JSON in the layout of Google Benchmark, so that its tools can read them.
 #pragma once
 
 #include <cstdint>

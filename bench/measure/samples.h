@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of one thing, and what is said of them.
+// Samples of one measured time, and their quantiles.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace cuvmm::bench {
 
-/// In ticks while measuring; nanoseconds when asked. Room for kMost is made at once, so that adding
-/// is a store.
+/// Stores ticks, and returns nanoseconds. Memory for kMost samples is reserved at the start, so
+/// that adding a sample is one store.
 class Samples {
  public:
   static constexpr std::size_t kMost = 1 << 17;
@@ -35,7 +35,7 @@ class Samples {
   std::vector<std::uint32_t> ticks_;
 };
 
-/// What two ticks() in a row cost, in nanoseconds.
+/// The cost of two ticks() in a row, in nanoseconds.
 inline double clock_overhead() {
   static const double measured = [] {
     Samples samples;

@@ -15,8 +15,8 @@ namespace cuvmm::bench {
 
 namespace {
 
-// Microseconds from the start of this program with these arguments to its end; negative when it
-// failed.
+// Runs this program with the arguments. Returns its time from start to end in microseconds;
+// negative if it failed.
 double run_self(std::vector<std::string> arguments, const std::vector<std::string>& environment) {
   char self[4096];
   const ssize_t length = ::readlink("/proc/self/exe", self, sizeof self - 1);
@@ -52,7 +52,7 @@ void compare(const std::string& name, std::vector<Way> ways, int times, Results&
     for (Way& way : ways) {
       const double took = run_self(way.arguments, way.environment);
       if (took < 0) return;
-      if (time != 0) way.times.push_back(took);  // the first fills the page cache
+      if (time != 0) way.times.push_back(took);  // the first run fills the page cache
     }
   }
   for (Way& way : ways) {
@@ -72,11 +72,11 @@ void measure_startup(const std::string& driver, const std::string& shim, int tim
   if (!shim.empty()) {
     const std::vector<std::string> with{"LD_PRELOAD=" + shim, "CUVMM_DRIVER=" + driver};
     idle.push_back({"shim", {"--exit-at-once"}, with});
-    // By its name, as programs do: the preloaded shim answers to it.
+    // Loaded by name, as programs do, so that the program gets the preloaded shim.
     init.push_back({"shim", {"--init", "libcuda.so.1"}, with});
   }
   compare("exit-at-once", std::move(idle), times, results);
-  // A real driver takes a good part of a second.
+  // Fewer runs, because a real driver needs a good part of a second for each.
   compare("cuInit", std::move(init), std::max(times / 5, 2), results);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a shim costs a program that hardly runs.
+// Measures the time that a shim adds to the start of a program.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace cuvmm::bench {
 
-/// Wall time of this program started as `--exit-at-once` and as `--init PATH`, without and with
-/// the shim preloaded: "startup/exit-at-once/VARIANT", "startup/cuInit/VARIANT", in us. `shim` may
-/// be empty.
+/// Measures the wall time of this program as `--exit-at-once` and as `--init PATH`, without and
+/// with the shim preloaded: "startup/exit-at-once/VARIANT" and "startup/cuInit/VARIANT", in us.
+/// `shim` may be empty.
 void measure_startup(const std::string& driver, const std::string& shim, int times,
                      Results& results);
 

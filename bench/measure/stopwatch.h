@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times one call, without what the libcuda below it spent in evicting caches (--cold).
+// Times one call, without the time that libcuvmm-cold.so spent on evicting caches (--cold).
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,13 @@ namespace cuvmm::bench {
 class Stopwatch {
  public:
   Stopwatch() : evicted_(*evicted()), start_(ticks()) {}
-  /// On ticks()'s clock.
+  /// In ticks().
   std::uint64_t elapsed() const {
     const std::uint64_t end = ticks();
     return end - start_ - (*evicted() - evicted_);
   }
-  /// From here on: where libcuvmm-cold.so counts the time that it evicted. One thread calls.
+  /// `counter`: the counter in which libcuvmm-cold.so sums up its time. Only one thread may make
+  /// calls.
   static void set_evicted(const std::uint64_t* counter) { counter_ = counter; }
 
  private:

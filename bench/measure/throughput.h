@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls per second of several threads that do the same for a while.
+// Measures the calls per second of several threads that repeat the same work.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace cuvmm::bench {
 
-/// Runs body(thread) in each thread again and again for `seconds`; it answers how many calls it
-/// made. The sum per second.
+/// Runs body(thread) repeatedly in each thread for `seconds`. body() returns the number of its
+/// calls. Returns the calls per second of all threads together.
 template <class Body>
 double throughput(const Variant& variant, int threads, double seconds, Body body) {
   std::atomic<int> ready{0};
@@ -50,8 +50,8 @@ struct Throughputs {
   std::uint64_t turns = 0;      ///< of each variant
 };
 
-/// throughput() of each variant in turn, for some 20 ms each: a machine that others use too is
-/// rarely the same for longer.
+/// Measures throughput() of each variant in turn, for about 20 ms each, because the load of a
+/// shared machine changes after that.
 template <class Body>
 Throughputs throughputs(const std::vector<Variant>& variants, int threads, double seconds,
                         Body body) {

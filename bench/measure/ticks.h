@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A clock of a few nanoseconds' cost: the counter of the CPU, calibrated once.
+// A clock that costs a few nanoseconds: the counter of the CPU, calibrated once.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ namespace cuvmm::bench {
 inline std::uint64_t ticks() {
 #if defined(__x86_64__)
   unsigned core = 0;
-  return __rdtscp(&core);  // waits for what comes before it
+  return __rdtscp(&core);  // waits until earlier instructions are done
 #elif defined(__aarch64__)
   std::uint64_t value = 0;
   asm volatile("isb; mrs %0, cntvct_el0" : "=r"(value));

@@ -13,9 +13,9 @@
 
 namespace cuvmm::bench {
 
-/// body(variant's position) again and again for each variant in turn, timed `batch` runs at a time;
-/// ns per run, as `name` and the variant's own. between(variant's position) after every 200
-/// samples, untimed.
+/// Runs body(index of variant) repeatedly, for each variant in turn, and times `batch` runs at
+/// once. Records ns per run under `name` and the variant's name. Calls between(index of variant)
+/// after every 200 samples, without timing it.
 template <class Body, class Between>
 void time_each(const Variants& variants, double seconds, int batch, const std::string& name,
                Results& results, Body body, Between between) {
@@ -42,7 +42,7 @@ void time_each(const Variants& variants, double seconds, int batch, const std::s
   time_each(variants, seconds, batch, name, results, body, [](std::size_t) {});
 }
 
-/// The function `name` of each variant's library, by position.
+/// The function `name` of each variant's library, by index of the variant.
 template <class Function>
 std::vector<Function> functions(const Variants& variants, const char* name) {
   std::vector<Function> found;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Python program can tell cuvmm, and ask it, while it runs under `cuvmm run`.
+"""Functions by which a Python program talks to cuvmm while it runs under `cuvmm run`.
 
-The twin of include/cuvmm/cuvmm.h. Without the shim in the process everything here does nothing:
-`active()` is False, and there are no findings. docs/testing/README.md shows how to use it.
+They are the functions of include/cuvmm/cuvmm.h. Without the shim in the process, all of them do
+nothing: `active()` is False, and there are no findings. docs/testing/README.md shows how to use them.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = [
 
 
 class ExpectationError(AssertionError):
-    """What a program expected did not happen."""
+    """Raised if the findings that a program expected did not come."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Info:
-    """The driver that this process uses, and where it is in its scopes."""
+    """The driver that this process uses, the thread's open scopes, and the number of the last call."""
 
     driver: str
     emulated: bool
@@ -44,7 +44,7 @@ def active() -> bool:
 
 
 def info() -> Optional[Info]:
-    """What the shim knows of this process; None without it. Opens the driver."""
+    """The driver and the open scopes of this process; None without the shim. Opens the driver."""
     if _shim.table() is None:
         return None
     known = _shim.json_text("info")
@@ -52,21 +52,24 @@ def info() -> Optional[Info]:
 
 
 def name_range(address: int, size: int, name: str) -> None:
-    """Findings and leaks name what lies in [address, address + size) so; "" takes the names there away."""
+    """Gives the memory in [address, address + size) a name, which findings and leaks show. size: bytes.
+
+    "" removes the names there.
+    """
     _shim.call("name_range", address, size, name)
 
 
 def name_handle(handle: int, name: str) -> None:
-    """The same for memory of cuMemCreate, by its handle."""
+    """Gives the memory behind a handle of cuMemCreate a name; "" removes it."""
     _shim.call("name_handle", handle, name)
 
 
 @contextlib.contextmanager
 def scope(name: str, *, keeps: bool = False, quiet: bool = False) -> Iterator[None]:
-    """Findings and objects that come in it carry this name.
+    """A block whose findings and objects carry this name.
 
-    keeps: what is made in it may outlive a mark, and leaks() leaves it out. quiet: its findings are
-    not printed on stderr.
+    keeps: objects made in the block may outlive a mark, so leaks() leaves them out. quiet: findings
+    of the block are not printed on stderr.
     """
     flags = (_shim.SCOPE_KEEPS if keeps else 0) | (_shim.SCOPE_QUIET if quiet else 0)
     token = _shim.call("scope_open", name, flags)
@@ -79,9 +82,10 @@ def scope(name: str, *, keeps: bool = False, quiet: bool = False) -> Iterator[No
 
 @contextlib.contextmanager
 def expect(rule: str, count: Optional[int] = None) -> Iterator[None]:
-    """In it, `count` occurrences of this rule are expected, and are no findings; None: one or more.
+    """A block in which `count` occurrences of this rule are expected, and are no findings; None: one or more.
 
-    Raises ExpectationError at its end if they did not come. In the rule's id, * stands for any letters.
+    Raises ExpectationError at the end of the block if they did not come, and ValueError if count < 1.
+    In the rule's id, * stands for any characters.
     """
     if count is not None and count < 1:
         raise ValueError(f"count is {count}: expected at least 1, or None for any number")
@@ -99,12 +103,12 @@ def expect(rule: str, count: Optional[int] = None) -> Iterator[None]:
 
 
 def mark() -> int:
-    """This moment, for count(), findings() and leaks(). 0 is the beginning, or the last reset()."""
+    """A number for this moment, for count(), findings() and leaks(). 0: start of the process, or last reset()."""
     return _shim.call("mark")
 
 
 def count(rule: Optional[str] = None, *, since: int = 0) -> int:
-    """How many findings came, repeats included: of one rule, or all errors, undefined behaviour and leaks."""
+    """The number of findings of `rule` since a mark, with repeats; None: of errors, undefined behaviour and leaks."""
     return _shim.call("count", since, rule)
 
 
@@ -116,31 +120,31 @@ def findings(since: int = 0) -> list[Finding]:
 
 
 def leaks(since: int = 0, *, alive: bool = False, kept: bool = False) -> list[Finding]:
-    """Looks for leaks among what was made since the mark, and returns all leaks found since then.
+    """Looks for leaks among the objects made since the mark, and returns all leaks found since then.
 
-    alive: also what is still in use: memory of any kind, reserved addresses. kept: also what was made in scopes that
-    keep.
+    alive: objects still in use count as leaks, too: memory of any kind, reserved addresses. kept: so do objects made
+    in scopes with `keeps`.
     """
     _shim.call("leaks", since, (_shim.LEAKS_ALIVE if alive else 0) | (_shim.LEAKS_KEPT if kept else 0))
     return [one for one in findings(since) if one.kind == "leak"]
 
 
 def reset() -> None:
-    """Closes all scopes, ends all expectations, takes all names away; mark 0 is now."""
+    """Closes all scopes, ends all expectations, removes all names. From now on, mark 0 means this moment."""
     _shim.call("reset")
 
 
 def fork_point(*, threads: bool = False) -> bool:
-    """Here `cuvmm fail --each --fork-server` may fork the program: once started, each run goes on from here.
+    """The place at which `cuvmm fail --each --fork-server` forks the program, which it starts only once.
 
-    Call it in the main thread, behind the imports that take long and before any use of CUDA. True in such
-    a run, else False. What os.register_at_fork() knows is not called, so random numbers go on as they
-    were. threads: do so although native libraries have threads, which no run will have. Threads of
-    Python forbid it all the same.
+    Each run goes on from here. Call it in the main thread, behind slow imports and before any use of
+    CUDA. Returns True in such a run, else False. Handlers of os.register_at_fork() are not called, so
+    all runs get the same random numbers. threads: fork even if native libraries have threads, which
+    the runs then lack. Threads of Python always prevent the fork.
     """
     flags = _shim.FORK_THREADS if threads and threading.active_count() == 1 else 0
     return _shim.call("fork_point", flags) == 1
 
 
-# It uses the functions above.
+# Imported last, because cuvmm._failures uses the functions above.
 from cuvmm._failures import Attempt, FailedCall, Failures, FailureError, fail, fail_each  # noqa: E402

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the shims of child processes report, test by test.
+"""The findings of child processes, by test.
 
-Each process leaves its report in the folder of the run (docs/report.md), and names the scope that
-it was started in (CUVMM_SCOPE) or forked in.
+Each process leaves its report in the folder of the run (docs/report.md). The report names the scope in
+which the process was started (CUVMM_SCOPE) or forked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cuvmm._findings import Finding, finding_from_json
 
 
 def last_document(text: str) -> Optional[dict[str, Any]]:
-    """The last complete JSON object of a file that holds one or more."""
+    """The last complete JSON object of a file that has one or more."""
     decoder, at, last = json.JSONDecoder(), 0, None
     while True:
         while at < len(text) and text[at].isspace():
@@ -33,16 +33,16 @@ def belongs(scope: Optional[str], label: str) -> bool:
 
 
 class ChildReports:
-    """The findings of other processes of this run; each is given out once."""
+    """The findings of other processes of this run. take() returns each finding once."""
 
     def __init__(self, folder: Optional[str]):
         self.folder = folder
         self._known: dict[str, tuple[int, int]] = {}
         self._waiting: list[Finding] = []
-        self._read: dict[str, int] = {}  # file -> how many of its findings were read
+        self._read: dict[str, int] = {}  # file -> number of its findings that were read
 
     def take(self, label: str) -> list[Finding]:
-        """Those that came in this scope."""
+        """The new findings of this scope."""
         self._look()
         found = [one for one in self._waiting if belongs(one.scope, label)]
         self._waiting = [one for one in self._waiting if not belongs(one.scope, label)]
@@ -71,7 +71,7 @@ class ChildReports:
             self._take_new(entry.name, (report or {}).get("findings", []))
 
     def _take_new(self, name: str, findings: list[dict[str, Any]]) -> None:
-        """A process's list only grows."""
+        """Adds the findings that were not read before: the list of a process only grows."""
         for value in findings[self._read.get(name, 0):]:
             finding = finding_from_json(value)
             if finding.counts and finding.scope:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `cuvmm`, where pip installed it: the program beside this module takes this process over."""
+"""The command `cuvmm` of a wheel: replaces this process by the program beside this module."""
 
 import os
 import sys

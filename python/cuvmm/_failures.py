@@ -15,12 +15,12 @@ from cuvmm import _shim
 
 
 class FailureError(AssertionError):
-    """A block does not cope with a call that fails: what it leaks, or which rule it breaks then."""
+    """Raised if a block does not cope with a failed call. The text names its leaks and broken rules."""
 
 
 @dataclasses.dataclass(frozen=True)
 class FailedCall:
-    """A call that was made to fail: its function, which of the block's calls it was, and the answer."""
+    """A call that cuvmm made fail: its function, its number among the block's calls (from 1), and its answer."""
 
     call: str
     number: int
@@ -28,7 +28,7 @@ class FailedCall:
 
 
 class Failures:
-    """What came of a block's calls. It can be asked in the block and after it."""
+    """The calls of a block. The members can be read in the block and after it."""
 
     def __init__(self, token: int) -> None:
         self._token = token
@@ -42,12 +42,12 @@ class Failures:
 
     @property
     def calls(self) -> int:
-        """How many calls came that can fail and give nothing up."""
+        """The number of calls so far that can fail, without those that end an object."""
         return self._look()[0]
 
     @property
     def failed(self) -> list[FailedCall]:
-        """The calls that were made to fail: the first 100."""
+        """The calls that cuvmm made fail; at most the first 100."""
         return self._look()[1]
 
     def _end(self) -> None:
@@ -59,9 +59,10 @@ class Failures:
 
 @contextlib.contextmanager
 def fail(spec: str = "") -> Iterator[Failures]:
-    """In it, calls of the driver fail as `spec` says: "cuMemCreate@3", "each@2=OUT_OF_MEMORY"; "": none.
+    """A block in which calls of the driver fail as `spec` says: "cuMemCreate@3", "each@2=OUT_OF_MEMORY"; "": none.
 
-    Counts in the specification begin with the block. It holds for all threads of the process.
+    Numbers in the specification count the calls of the block. The specification holds for all threads of
+    the process. Raises CuvmmError if it has a mistake.
     """
     failures = Failures(_shim.call("fail", spec))
     try:
@@ -71,9 +72,9 @@ def fail(spec: str = "") -> Iterator[Failures]:
 
 
 class Attempt:
-    """One run of a block under fail_each(): `number` 0 is the plain one; in another, that call fails.
+    """One run of a block under fail_each(). In number 0, the plain run, no call fails; in number N, call N fails.
 
-    In a run with a failure the block may end by an exception, which is kept as text in `error`.
+    The block may end by an exception if a call failed. `error` then has the exception as text.
     """
 
     def __init__(self, number: int, spec: str) -> None:
@@ -102,11 +103,11 @@ class Attempt:
 
     @property
     def failed(self) -> list[FailedCall]:
-        """The calls that were made to fail in it."""
+        """The calls that cuvmm made fail in this run."""
         return self.failures.failed
 
     def _judge(self, plain_left: int) -> None:
-        # What an exception kept alive is gone by now, unless something else keeps it.
+        # Frees objects that only the exception of the block referred to, because they are no leaks.
         gc.collect()
         self.problems += [f"leak: {one.text or one.message}" for one in cuvmm.leaks(self._mark)]
         self.problems += [f"{one.kind}: {one.text or one.message}" for one in cuvmm.findings(self._mark)
@@ -122,16 +123,17 @@ class Attempt:
 
 
 def fail_each(calls: str = "each", *, persistent: bool = True, limit: int = 1000) -> Iterator[Attempt]:
-    """Runs a block again and again; each call of it that can fail does so once, and then for good.
+    """Runs a block repeatedly. Each call of it that can fail fails in two runs: once, and then with all later calls.
 
         for attempt in cuvmm.fail_each():
             with attempt:
                 grow(cache)
 
-    The first attempt is the plain one, and may not raise. `calls` is the name of a function, or a
-    pattern such as "cuMem*"; persistent=False: each fails only once. Raises FailureError behind the
-    last attempt if in one of them the block leaked, left something behind of which the plain run
-    leaves nothing, or broke a rule. Without the shim there is the plain attempt alone.
+    The first attempt is the plain run, which may not raise. `calls` is the name of a function, or a
+    pattern such as "cuMem*". persistent=False: only the runs in which one call fails. limit: the most
+    calls that are tried. Raises FailureError after the last attempt if in one of them the block broke
+    a rule, leaked, or left objects behind although the plain run leaves none. Without the shim, only
+    the plain attempt runs.
     """
     plain = Attempt(0, f"{calls}@{2 ** 62}")
     yield plain
@@ -151,6 +153,6 @@ def fail_each(calls: str = "each", *, persistent: bool = True, limit: int = 1000
             if attempt.problems:
                 bad.append(attempt._text())
         if not attempt.failed:
-            break  # there is no such call any more
+            break  # the block made no call with this number
     if bad:
         raise FailureError("cuvmm: " + "\n\n".join(bad))

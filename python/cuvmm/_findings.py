@@ -21,7 +21,7 @@ class Frame:
 
 @dataclasses.dataclass(frozen=True)
 class Object:
-    """An object that a finding is about, with who made it."""
+    """An object of a finding, with the call and the stack that made it."""
 
     what: str
     value: str
@@ -34,7 +34,7 @@ class Object:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """One thing that the program did wrong."""
+    """One mistake of the program."""
 
     rule: str
     kind: str  # "error", "undefined", "leak" or "advice"
@@ -49,12 +49,12 @@ class Finding:
     objects: tuple[Object, ...]
     fix: str
     url: str
-    text: str  # all of it, as it stands on stderr
+    text: str  # the whole text, as stderr shows it
     raw: Mapping[str, Any] = dataclasses.field(repr=False, compare=False, hash=False)
 
     @property
     def counts(self) -> bool:
-        """Whether it is more than advice."""
+        """Whether the finding is an error, undefined behaviour or a leak."""
         return self.kind in ("error", "undefined", "leak")
 
 
@@ -68,7 +68,7 @@ def _object(value: Mapping[str, Any]) -> Object:
 
 
 def _short(value: Mapping[str, Any]) -> str:
-    """A finding of a report, which has no text of its own."""
+    """Makes the text of a finding, because reports have none."""
     lines = [f"cuvmm: {value['kind']}: {value['call']}: {value['message']} [{value['rule']}]"]
     for number, frame in enumerate(value.get("stack", [])):
         place = f" at {frame['file']}:{frame['line']}" if "file" in frame else ""
@@ -78,7 +78,7 @@ def _short(value: Mapping[str, Any]) -> str:
 
 
 def finding_from_json(value: Mapping[str, Any]) -> Finding:
-    """A finding of the API or of a report."""
+    """Makes a Finding of the JSON of the API or of a report."""
     return Finding(
         rule=value["rule"], kind=value["kind"], call=value["call"], message=value["message"],
         result=value.get("result", ""), documented=tuple(value.get("documented", ())), count=value["count"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A test that wants other devices or another driver than the session runs in a pytest of its own."""
+"""Runs a test in a pytest process of its own, if its marker names other devices or another driver than the session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PREFIXES = ("-n", "-k", "-m", "--numprocesses", "--maxfail", "--junit", "--dist
 
 
 def own_options(arguments: Sequence[str], positional: Sequence[str]) -> list[str]:
-    """Of a command line the options that hold for a single test too."""
+    """The options of a command line that also make sense for a single test."""
     kept, skip, keep = [], False, False
     for argument in arguments:
         if skip or keep:
@@ -46,7 +46,7 @@ def _failed(item: pytest.Item, text: str) -> pytest.TestReport:
 
 
 def run(item: pytest.Item, mode: str, devices: Optional[int], leaks: str) -> list[pytest.TestReport]:
-    """The reports of the test, from a child that runs it alone."""
+    """Runs the test alone in a child process. Returns its reports."""
     config = item.config
     path = item.nodeid.split("::")[0]
     target = os.path.join(str(config.rootpath), path) + item.nodeid[len(path):]
@@ -56,7 +56,7 @@ def run(item: pytest.Item, mode: str, devices: Optional[int], leaks: str) -> lis
         command = [sys.executable, "-m", "pytest", *own_options([str(a) for a in arguments], config.args),
                    "-p", "no:cacheprovider", f"--rootdir={config.rootpath}",
                    f"--cuvmm={mode}", f"--cuvmm-leaks={leaks}", f"--cuvmm-relay={relay}", target]
-        if config.pluginmanager.hasplugin("cuvmm.pytest_plugin"):  # else it is installed
+        if config.pluginmanager.hasplugin("cuvmm.pytest_plugin"):  # without that, pytest finds the installed plugin
             command += ["-p", "cuvmm.pytest_plugin"]
         if devices is not None:
             command.append(f"--cuvmm-devices={devices}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks as text, without the frames by which pytest came to the test, and those of the import system."""
+"""Removes from the text of stacks the frames of pytest outside of the test, and those of the import system."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _MORE = re.compile(r" *(\d+) more frames?$")
 
 
 def without_pytest(text: str) -> str:
-    """The outermost frames of each stack are only counted, if they are pytest's, and so are imports anywhere in it.
+    """The text with pytest's outermost frames, and frames of imports, replaced by their number.
 
-    A stack that has no others stays.
+    A stack that has only such frames stays.
     """
     lines: list[str] = []
     stack: list[str] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts pytest anew under `cuvmm run`: the shim has to be loaded before everything else."""
+"""Starts pytest anew under `cuvmm run`, because the shim must be loaded before all other libraries."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Optional
 
-STARTED = "CUVMM_PYTEST"  # set in the pytest that was started so; its value is the environment before
-# What `cuvmm run` changes beside CUVMM_*.
+STARTED = "CUVMM_PYTEST"  # set in the new pytest; its value is the environment of the first one
+# The variables that `cuvmm run` changes, beside CUVMM_*.
 CHANGED = ("LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "ASAN_OPTIONS")
 
 
 def find_command() -> Optional[str]:
-    """The cuvmm command: $CUVMM_COMMAND, that of this Python's environment, or the first in PATH."""
+    """The path of the cuvmm command: $CUVMM_COMMAND, else that of this Python's environment, else the first in PATH."""
     chosen = os.environ.get("CUVMM_COMMAND")
     if chosen:
         return chosen
@@ -26,7 +26,7 @@ def find_command() -> Optional[str]:
 
 def run_options(mode: str, devices: Optional[int], report: Optional[str]) -> list[str]:
     """Options of `cuvmm run` for --cuvmm=MODE."""
-    # Tests without CUDA are no mistake: an error-exitcode in cuvmm.toml is for findings.
+    # A session without CUDA must succeed, also if cuvmm.toml has an error-exitcode.
     options = ["--allow-unchecked"]
     if mode == "emulate":
         options += ["--emulate", "--python"]
@@ -40,7 +40,7 @@ def run_options(mode: str, devices: Optional[int], report: Optional[str]) -> lis
 
 
 def own_program(arguments: Sequence[str]) -> Optional[list[str]]:
-    """The command line of this process; None where pytest was not what was started."""
+    """The command line of this process; None if its program is not pytest."""
     if list(arguments) != sys.argv[1:]:
         return None  # some program called pytest.main() with arguments of its own
     original = getattr(sys, "orig_argv", None)  # Python 3.10
@@ -52,13 +52,13 @@ def own_program(arguments: Sequence[str]) -> Optional[list[str]]:
 
 
 def environment_for(before: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the new pytest, which knows what was there before."""
+    """The environment of the new pytest. STARTED holds the old values, for later child processes."""
     saved = {name: before[name] for name in before if name in CHANGED or name.startswith("CUVMM_")}
     return {**before, STARTED: json.dumps(saved)}
 
 
 def environment_before() -> dict[str, str]:
-    """This environment as it was before `cuvmm run`, as far as it is known."""
+    """This environment with the values from before `cuvmm run`, as far as STARTED has them."""
     kept = {name: value for name, value in os.environ.items() if name != STARTED}
     if STARTED not in os.environ:
         return kept

@@ -13,7 +13,7 @@ _LEVELS = {"error": "error", "undefined": "error", "leak": "error", "advice": "n
 
 
 def cannot_write(path: str) -> str:
-    """Why this file cannot be written, before a long run has ended; "" if it can."""
+    """The reason why the file cannot be written; "" if it can. Checked before a long run of tests."""
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         return f"there is no folder {folder}"
@@ -32,9 +32,9 @@ def _location(frame: Frame, root: str) -> dict[str, Any]:
 
 
 def _result(finding: Finding, test: str, where: Optional[tuple[str, int]], root: str) -> dict[str, Any]:
-    # Debug information names files that are not here, such as those of the Python interpreter.
+    # Leaves out files that are not on this machine, such as the sources of the Python interpreter.
     frames = [frame for frame in finding.stack if frame.file and os.path.exists(os.path.join(root, frame.file))]
-    # The program's own line, if its files lie here; else the test's.
+    # The innermost line in a file below `root`; without one, the line of the test.
     own = [f for f in frames if not os.path.relpath(os.path.join(root, f.file or ""), root).startswith("..")]
     chosen = own[:1] or ([Frame("", "", 0, os.path.join(root, where[0]), where[1])] if where else frames[:1])
     location: dict[str, Any] = {"logicalLocations": [{"fullyQualifiedName": test or finding.call, "kind": "function"}]}
@@ -51,7 +51,7 @@ def _result(finding: Finding, test: str, where: Optional[tuple[str, int]], root:
 
 
 def document(found: Iterable[tuple[str, Optional[tuple[str, int]], Finding]], root: str) -> dict[str, Any]:
-    """The document of (test, its file and line, finding)."""
+    """The SARIF document. found: (test, its file and line, finding)."""
     found = list(found)
     rules = {finding.rule: finding for _, _, finding in found}
     return {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shim's table of functions (include/cuvmm/cuvmm.h), found in this process by ctypes."""
+"""The shim's table of functions (include/cuvmm/cuvmm.h), which ctypes looks up in this process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ERRORS = {
 
 _long, _ulong, _text, _unsigned = ctypes.c_long, ctypes.c_ulong, ctypes.c_char_p, ctypes.c_uint
 _size, _pointer = ctypes.c_size_t, ctypes.c_void_p
-# In the order of struct cuvmm_api, behind its version and its size.
+# The members of struct cuvmm_api behind its version and its size, in their order.
 _MEMBERS = (
     ("name_range", (_pointer, _size, _text)),
     ("name_handle", (_ulong, _text)),
@@ -44,7 +44,7 @@ _MEMBERS = (
 
 
 class CuvmmError(ValueError):
-    """The shim refused a request."""
+    """Raised if the shim refuses a request, such as an unknown rule."""
 
 
 class _Table(ctypes.Structure):
@@ -65,7 +65,10 @@ def table() -> Optional[_Table]:
 
 
 def call(name: str, *arguments: Any) -> int:
-    """What the function returns; 0 without the shim, or with an older one that does not have it."""
+    """Calls the function and returns its result; 0 without the shim, or if an older shim lacks the function.
+
+    Raises CuvmmError if the result is negative.
+    """
     known = table()
     if known is None or getattr(_Table, name).offset + getattr(_Table, name).size > known.size:
         return 0
@@ -79,7 +82,7 @@ def call(name: str, *arguments: Any) -> int:
 def json_text(name: str, *arguments: Any) -> Any:
     """The value of a function that writes JSON into a buffer."""
     size = 1 << 16
-    while True:  # it may grow between two calls
+    while True:  # the text may grow between two calls
         buffer = ctypes.create_string_buffer(size)
         length = call(name, *arguments, ctypes.cast(buffer, ctypes.c_void_p), size)
         if length < size:

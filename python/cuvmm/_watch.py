@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cuvmm finds while a test runs."""
+"""Collects the findings of each test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cuvmm._children import ChildReports
 from cuvmm._findings import Finding
 from cuvmm._pytest_frames import without_pytest
 
-SCOPE = "CUVMM_SCOPE"  # of processes that the test starts
+SCOPE = "CUVMM_SCOPE"  # tells processes that the test starts its scope
 LEAK_CHOICES = ("given-up", "all", "no")
 
 
@@ -34,16 +34,16 @@ _END = "the end of the session"
 
 
 class Watch:
-    """Of one process. Tests come one after the other."""
+    """Watches the tests of one process, which run one after the other."""
 
     def __init__(self) -> None:
         self.outer = os.environ.get(SCOPE, "")
         self.children = ChildReports(os.environ.get("CUVMM_REPORT_DIR"))
-        self.labels: list[str] = []  # of the tests that ran
+        self.labels: list[str] = []  # scopes of the tests that ran
 
     @contextlib.contextmanager
     def test(self, name: str, allow: Sequence[str], leaks: str) -> Iterator[list[Finding]]:
-        """The list has all that was found once this has ended."""
+        """A block that runs a test. After the block, the list has the test's findings."""
         found: list[Finding] = []
         label = f"{self.outer} > {name}" if self.outer else name
         self.labels.append(label)
@@ -68,21 +68,21 @@ class Watch:
 
     @staticmethod
     def _look_for_leaks(mark: int, leaks: str) -> None:
-        if leaks == "no":  # nor at the end of the session
+        if leaks == "no":  # expects its leaks, so that the end of the session finds none of them either
             token = _shim.call("expect", "*", 0)
             _shim.call("leaks", mark, 0)
             _shim.call("expect_end", token)
             return
         flags = _shim.LEAKS_ALIVE if leaks == "all" else 0
         if _shim.call("leaks", mark, flags | _shim.LEAKS_PEEK):
-            gc.collect()  # what nothing refers to any more releases what it holds
+            gc.collect()  # unreachable Python objects may still release their memory
             _shim.call("leaks", mark, flags)
 
     def outside(self) -> list[Finding]:
-        """What no test has: of this process before, between and after them, and of its late children."""
-        # Objects of fixtures that live longer than a test are judged now.
+        """The findings of no test: those of this process outside of tests, and those of children that ended late."""
+        # Now leaks of fixtures count, too, because no test needs them any more.
         label = f"{self.outer} > {_END}" if self.outer else _END
-        with cuvmm.scope(_END, quiet=True):  # the session's summary has them
+        with cuvmm.scope(_END, quiet=True):  # quiet, because the session's summary prints them
             cuvmm.leaks(0, kept=True)
         mine = [one for one in cuvmm.findings(0) if one.counts and (one.scope or "") in (self.outer, label)]
         late = [one for label in self.labels for one in self.children.take(label)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pytest under cuvmm: misuse of CUDA's memory APIs and leaks fail the test that made them.
+"""pytest under cuvmm: a test fails if it misuses CUDA's memory APIs or leaks memory.
 
 `pytest --cuvmm=emulate` needs no GPU. docs/testing/README.md explains options, the marker and fixtures.
 """
@@ -77,7 +77,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     run = _restart.run_options(mode, options.cuvmm_devices, reports[0] if reports else None)
     capture = early_config.pluginmanager.getplugin("capturemanager")
     if capture is not None:
-        capture.suspend_global_capture(in_=True)  # the new process writes where we were to write
+        capture.suspend_global_capture(in_=True)  # so that the new process writes to pytest's own stdout
     os.execve(command, [command, "run", *run, "--", *program], _restart.environment_for(os.environ))
 
 
@@ -94,7 +94,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @dataclasses.dataclass
 class Mark:
-    """A moment; what has happened since."""
+    """A moment, and the findings since then."""
 
     value: int
 
@@ -110,19 +110,19 @@ class Mark:
 
 @pytest.fixture
 def cuvmm_mark() -> Mark:
-    """The moment at which the test asked for it: .findings(), .count(), .leaks() since then."""
+    """The start of the test. .findings(), .count() and .leaks() tell of the time since then."""
     return Mark(cuvmm.mark())
 
 
 @pytest.fixture
 def cuvmm_expect() -> Callable[..., AbstractContextManager[None]]:
-    """`with cuvmm_expect("cuMemMap-offset-zero"): ...`: this finding must come, and is none."""
+    """`with cuvmm_expect("cuMemMap-offset-zero"): ...`: the test fails unless the block breaks this rule."""
     return cuvmm.expect
 
 
 @pytest.fixture
 def cuvmm_fail() -> Callable[..., AbstractContextManager[cuvmm.Failures]]:
-    """`with cuvmm_fail("cuMemCreate@3"): ...`: this call fails in the block."""
+    """`with cuvmm_fail("cuMemCreate@3"): ...`: the third cuMemCreate of the block fails."""
     return cuvmm.fail
 
 
@@ -134,7 +134,7 @@ def cuvmm_fail_each() -> Callable[..., Iterator[cuvmm.Attempt]]:
 
 @dataclasses.dataclass
 class _Wishes:
-    """What the markers of a test say, the nearest one first."""
+    """The settings in the markers of a test. The nearest marker wins."""
 
     allow: list[str]
     devices: Optional[int]
@@ -159,7 +159,7 @@ class _Wishes:
 
 
 class Plugin:
-    """A session whose process has the shim."""
+    """The plugin of a session whose process has the shim."""
 
     def __init__(self, config: pytest.Config):
         self.config = config
@@ -169,9 +169,9 @@ class Plugin:
         self.leaks: str = config.getoption("--cuvmm-leaks")
         self.relay: Optional[str] = config.getoption("--cuvmm-relay")
         self.watch = Watch()
-        # (test, its file and line, finding), of all workers in their controller
+        # (test, its file and line, finding); with xdist, the controller has those of all workers
         self.found: list[tuple[str, Optional[tuple[str, int]], Finding]] = []
-        self.ran: set[str] = set()  # tests, of all workers too
+        self.ran: set[str] = set()  # names of tests, those of all workers included
         self.driver = cuvmm.info()
         if self.mode == "real" and self.driver is not None and self.driver.emulated:
             raise pytest.UsageError("--cuvmm=real: there is no CUDA driver here, cuvmm uses its emulator")
@@ -183,7 +183,7 @@ class Plugin:
                     with cuvmm.expect(rule):
                         pass
                 except cuvmm.ExpectationError:
-                    pass  # it is a rule
+                    pass  # the rule exists
                 except cuvmm.CuvmmError as error:
                     raise pytest.UsageError(f"{item.nodeid}: allow={rule!r}: {error}") from None
 
@@ -204,7 +204,7 @@ class Plugin:
         if self.relay is None and self._needs_its_own(wishes):
             mode = wishes.driver or ("emulate" if self.mode == "auto" else self.mode)
             reports = _fresh.run(item, mode, wishes.devices or self.devices, wishes.leaks or self.leaks)
-            # What lives longer than a test still ends when its last one was here.
+            # Fixtures of a module or session end here, if this was their last test.
             item.session._setupstate.teardown_exact(nextitem)
         else:
             with self.watch.test(item.nodeid, wishes.allow, wishes.leaks or self.leaks) as found:
@@ -219,7 +219,7 @@ class Plugin:
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
         if fixturedef.scope == "function":
             yield
-        else:  # it outlives the test
+        else:  # the fixture outlives the test
             with cuvmm.scope(f"fixture {fixturedef.argname} ({fixturedef.scope})", keeps=True, quiet=True):
                 yield
 
@@ -279,7 +279,7 @@ class Plugin:
 
 
 def _judge(item: pytest.Item, reports: list[pytest.TestReport], found: list[Finding]) -> None:
-    """What was found fails the test, with its text."""
+    """Makes the test fail if it has findings, and adds their text to its report."""
     if not found:
         return
     report = next((one for one in reports if one.when == "call"), reports[0])
@@ -288,7 +288,7 @@ def _judge(item: pytest.Item, reports: list[pytest.TestReport], found: list[Find
     if report.outcome == "failed" or hasattr(report, "wasxfail"):
         report.sections.append(("cuvmm", text))
         if hasattr(report, "wasxfail"):
-            report.outcome = "skipped"  # it was expected to fail, and did
+            report.outcome = "skipped"  # an expected failure (xfail)
         return
     report.outcome = "failed"
     report.longrepr = text

@@ -45,14 +45,14 @@ def run_program(command, *options, shim=True):
 
 
 class Native(unittest.TestCase):
-    """C89 and C++ say the same of every function."""
+    """The programs in C89 and C++, which call every function, have equal results."""
 
     def test_under_the_shim(self):
         for program in ("cuvmm_api_c89", "cuvmm_api_cxx"):
             with self.subTest(program):
                 process, report = run_program([os.path.join(CLIENTS, program)])
                 self.assertEqual(process.returncode, 0, process.stderr)
-                # 3 + 5 were expected, and a leak; the leak that was found is not told again at the end.
+                # The program expects 3 + 5 findings. A leak that cuvmm_leaks() found is not printed again at exit.
                 self.assertEqual(report["expected"], 8)
                 leaks = [one for one in report["findings"] if one["kind"] == "leak"]
                 self.assertEqual([(one["rule"], one["count"]) for one in leaks], [("cuMemCreate-released", 1)])
@@ -60,8 +60,8 @@ class Native(unittest.TestCase):
                 scopes = {one.get("scope") for one in report["findings"]}
                 self.assertEqual(scopes, {None, "outer", "outer > inner"})
                 self.assertIn('"key "cache""', process.stderr)
-                self.assertEqual(process.stderr.count("    in: outer\n"), 2)  # of two periods
-                self.assertNotIn("outer > inner", process.stderr)  # it is quiet
+                self.assertEqual(process.stderr.count("    in: outer\n"), 2)  # in two findings
+                self.assertNotIn("outer > inner", process.stderr)  # the scope is quiet
 
     def test_without_it(self):
         for program in ("cuvmm_api_c89", "cuvmm_api_cxx"):
@@ -255,7 +255,7 @@ assert cuvmm.info().scope == ""
         self.assertEqual(report["summary"]["error"], 40)
 
     def test_children_carry_the_scope(self):
-        # The parent makes no call: a driver that was started does not work in children of fork.
+        # The parent makes no call, because a started driver does not work in children of fork.
         _, report = self.good("""
 with cuvmm.scope("a test", quiet=True):
     cuvmm.mark()

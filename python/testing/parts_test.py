@@ -36,7 +36,7 @@ class Children(unittest.TestCase):
             more = {**FINDING, "scope": "t > inner"}
             file.write_text(json.dumps({"findings": [FINDING]}) + json.dumps({"findings": [FINDING, more]}))
             self.assertEqual([one.scope for one in reports.take("t")], ["t > inner"])
-            # Its own report is no child's.
+            # The report of this process itself, which is no child.
             pathlib.Path(folder, f"{os.getpid()}-1.2.json").write_text(json.dumps({"findings": [FINDING]}))
             self.assertEqual(reports.take("t"), [])
         self.assertEqual(_children.ChildReports(None).take("t"), [])

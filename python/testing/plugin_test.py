@@ -41,7 +41,7 @@ LEAK = "import driver; driver.start(); driver.create(2 << 20)"
 
 
 class Outcome:
-    """What a run of pytest said, test by test."""
+    """The output of a run of pytest, by test."""
 
     def __init__(self, process):
         self.code, self.text, self.errors = process.returncode, process.stdout, process.stderr
@@ -182,7 +182,7 @@ class Findings(Suite):
         self.assertIn(("test_it.py::test_another_rule", "cuMemCreate-released"), found)
         place = results[0]["locations"][0]["physicalLocation"]
         self.assertEqual(place["artifactLocation"], {"uri": "test_it.py", "uriBaseId": "SRCROOT"})
-        # The innermost line of Python, in a helper of PRELUDE, and not that of the test.
+        # The place is the innermost Python line, which is in a helper of PRELUDE, and not the test's line.
         self.assertLessEqual(place["region"]["startLine"], PRELUDE.count("\n"))
         self.assertEqual(outcome.json["expected"], 4)
         self.assertNotIn("(outside of tests)", outcome.text)
@@ -213,7 +213,7 @@ class Findings(Suite):
             def test_good(pool, page): pass
             def test_bad(bad_pool): pass
             """)
-        # The leak is no test's; the session fails.
+        # No test made the leak, so the session fails.
         self.counted(outcome, passed=2)
         self.assertEqual(outcome.code, 1, outcome.text)
         self.assertIn("(outside of tests): leak: cuMemCreate-released", outcome.text)
