@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documents say what is there: rules, commands and options, files; and their lines have one width.
+"""Tests the documents: rules, commands, options and files that they name exist, and prose has one width.
 
 Usage: docs_test.py CUVMM SOURCE_FOLDER [unittest arguments].
 """
@@ -14,9 +14,9 @@ import tempfile
 import unittest
 
 CUVMM, SOURCE, EXAMPLES = None, None, None
-# Pages that a program writes have tests of their own.
+# Pages that programs write. They have tests of their own.
 GENERATED = ("docs/rules/", "docs/matrix.md", "docs/deviations.md", "docs/cuda-versions.md")
-# The examples of rules that CONTRIBUTING.md has the reader add.
+# The ids in the examples of CONTRIBUTING.md, which are no rules.
 INVENTED = {"cuMemMap-x-even", "cuMemFoo-size-nonzero"}
 
 
@@ -39,7 +39,7 @@ def output(*command):
 
 
 def subcommands(*command):
-    """Those of `cuvmm` stand under several headings."""
+    """The names under all headings of a command's help: `cuvmm` has several."""
     parts = re.findall(r"^(\S[^\n]*):\n((?:  [^\n]*\n)+)", output(CUVMM, *command, "--help"), re.M)
     listed = [lines for heading, lines in parts
               if heading == "Subcommands" or not command and heading not in ("Options", "Examples")]
@@ -54,7 +54,7 @@ class Rules(unittest.TestCase):
         platforms = os.listdir(os.path.join(SOURCE, "rulebook", "profiles", "platforms"))
         ids |= {os.path.splitext(name)[0] for name in platforms}
         areas = {rule.partition("-")[0] for rule in rules if not rule.startswith("cu")}
-        # Not the name of a case (cuMemMap-end/bounds) nor a part of a file's name.
+        # Leaves out names of cases (cuMemMap-end/bounds) and parts of file names.
         name = re.compile(r"(?<![\w/.*-])(cu[A-Z]\w*-[a-z][\w-]*)(?![\w/~*-])")
         quoted = re.compile(r"[`!]((?:%s)-[a-z][\w-]*)(?![\w/~*.-])" % "|".join(sorted(areas)))
         for page, text in pages():
@@ -73,7 +73,7 @@ class Rules(unittest.TestCase):
 class Commands(unittest.TestCase):
     """Each `cuvmm COMMAND --option` and `./dev COMMAND` of a page can be typed."""
 
-    # In code: a line of a block, or what stands in backticks.
+    # Code: a line of an indented block, or text in backticks.
     CODE = re.compile(r"^ {4,}(.*)$|`([^`\n]+)`", re.M)
 
     def code(self, text):
@@ -93,7 +93,7 @@ class Commands(unittest.TestCase):
                 for typed in re.finditer(r"(?:^|[\s/])cuvmm ([a-z][a-z-]*)(?!\w)([^|&;#]*)", code):
                     with self.subTest(page=page, code=code):
                         self.assertIn(typed.group(1), names, f"{page}: `cuvmm --help` has no such command")
-                        # What follows ` -- ` is another program's; what follows two spaces, an explanation.
+                        # Text behind ` -- ` belongs to another program; text behind two spaces is an explanation.
                         own = re.split(r" -- |  ", typed.group(2))[0]
                         for option in re.findall(r"(?<=[ \[])--[a-z][\w-]*", own):
                             self.assertIn(option, known[typed.group(1)], f"{page}: cuvmm {typed.group(1)} has no such option")
@@ -124,7 +124,7 @@ class Files(unittest.TestCase):
 
     @staticmethod
     def pattern(path):
-        """A path with what stands for other names (AREA, GPU-DRIVER, {a,b}) as a pattern of its files."""
+        """The path as a pattern: a `*` in place of placeholders (AREA, GPU-DRIVER, {a,b})."""
         return re.sub(r"\{[^}]*\}|(?<![A-Za-z])[A-Z][A-Z-]{2,}(?=[_./]|$)", "*", path)
 
     def test_each_file_that_a_page_names_exists(self):
@@ -149,7 +149,7 @@ class Files(unittest.TestCase):
         self.assertEqual(len(rows), 40)
         said = collections.Counter(row[2].strip() for row in rows)
         self.assertIn(f"{said['yes']} are explained, {said['partly']} in part, {said['no']} are not", text)
-        for row in rows:  # a claim has something that shows it
+        for row in rows:  # a claim names a file that proves it
             self.assertEqual(row[-1].startswith("`"), row[2].strip() != "no", row)
 
     def test_each_ctest_that_a_page_names_exists(self):
@@ -168,7 +168,7 @@ class Files(unittest.TestCase):
 
 
 class Wrap(unittest.TestCase):
-    """docs/wrap fills prose and leaves all else alone."""
+    """docs/wrap fills prose, and changes nothing else."""
 
     def all_wrapped(self, texts):
         with tempfile.TemporaryDirectory() as folder:
@@ -224,7 +224,7 @@ class Prose(unittest.TestCase):
 
 
 class Readme(unittest.TestCase):
-    """README.md shows what newcomers get, so it is what they get."""
+    """The output in README.md is the output that users get."""
 
     def setUp(self):
         self.text = read(os.path.join(SOURCE, "README.md"))
@@ -238,7 +238,7 @@ class Readme(unittest.TestCase):
 
     @staticmethod
     def neutral(text):
-        """Without what differs from run to run: addresses, folders, offsets in the program."""
+        """The text without addresses, folders and offsets in the program, which differ from run to run."""
         text = re.sub(r"\S*(examples/bugs/)", r"\1", text)
         return re.sub(r"0x[0-9a-f]+", "0x", text)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The includes point down and run in no circle, no folder holds too many files, each source names its licence.
+"""Tests that includes point down and form no circle, that no folder has too many files, and that each source names its licence.
 
 Usage: includes_test.py SOURCE_FOLDER [unittest arguments].
 """
@@ -12,7 +12,7 @@ import unittest
 
 SOURCE = None
 MOST_FILES = 25
-# What a folder may include beside itself.
+# Folder -> the other folders that it may include.
 BELOW = {
     "api": set(),
     "program": {"api"},
@@ -28,13 +28,13 @@ BELOW = {
     "tools": {"api", "injected_failures", "frames", "program", "recorder", "rulebook", "conformance"},
     "fuzz": {"api", "program", "rulebook", "shim", "emulator", "tools"},
     "bench": {"api"},
-    "examples": {"api", "include"},  # their stand-in for libcuda alone
+    "examples": {"api", "include"},  # only for their stand-in for libcuda
     "real-driver-tests": {"examples"},
 }
 
 
 def sources():
-    """Paths of the repository's C and C++ files, without what is built or fetched."""
+    """Paths of the repository's C and C++ files, without files that are built or fetched."""
     for folder in sorted(BELOW):
         for where, names, files in os.walk(os.path.join(SOURCE, folder)):
             names.sort()
@@ -67,7 +67,7 @@ def includes():
 
 
 def order_of_folders():
-    """layer -> its folders from the bottom up, as docs/architecture.md lists them; `.` stands for the layer's own files."""
+    """layer -> its folders from the bottom up, from the list in docs/architecture.md. `.` stands for the layer's own files."""
     with open(os.path.join(SOURCE, "docs/architecture.md"), encoding="utf-8") as file:
         part = file.read().split("\n## The order of folders\n")[1].split("\n## ")[0]
     return {layer: re.findall(r"`([^`]+?)/?`", folders)
@@ -75,7 +75,7 @@ def order_of_folders():
 
 
 def room(path):
-    """The folder below the layer in which a file lies; `.` where it lies in none."""
+    """The folder below the layer that holds the file; `.` if the file is in the layer's own folder."""
     parts = path.split("/")
     return parts[1] if len(parts) > 2 else "."
 
@@ -85,7 +85,7 @@ def is_test(path):
 
 
 def circles(graph):
-    """The strongly connected parts of more than one node, by Tarjan."""
+    """The strongly connected components with more than one node (Tarjan's algorithm)."""
     order, low, stack, out = {}, {}, [], []
 
     def visit(node):
@@ -119,7 +119,7 @@ class Includes(unittest.TestCase):
         self.assertEqual(wrong, [], "CONTRIBUTING.md says which folder may include which")
 
     def test_no_circle(self):
-        # A unit is a header with its .cc.
+        # A unit is a header together with its .cc file.
         graph = collections.defaultdict(set)
         for path, others in includes().items():
             if is_test(path):
@@ -131,7 +131,7 @@ class Includes(unittest.TestCase):
         self.assertEqual(circles(graph), [], "these units include each other in a circle")
 
     def test_kernels_have_one_interface(self):
-        # Who builds without them has kernels/absent.cc behind it.
+        # Code outside may include only kernels/kernels.h, because builds without kernels have kernels/absent.cc behind it.
         outside = [(path, other) for path, others in includes().items() for other in others
                    if other.startswith("kernels/") and not path.startswith("kernels/") and not is_test(path)]
         self.assertTrue(outside)
@@ -166,7 +166,7 @@ class Includes(unittest.TestCase):
                     continue
                 one, two = path.split("/"), other.split("/")
                 at = next((i for i, (a, b) in enumerate(zip(one, two)) if a != b), 0)
-                # Only folders side by side in one folder: a file beside a folder may stand above and below it.
+                # Compares only neighbouring folders, because a file beside a folder may include it and be included by it.
                 if len(one) > at + 1 and len(two) > at + 1:
                     graph["/".join(one[:at + 1])].add("/".join(two[:at + 1]))
         for folder in [other for others in list(graph.values()) for other in others]:
@@ -174,7 +174,8 @@ class Includes(unittest.TestCase):
         self.assertEqual(circles(graph), [], "these folders include each other in a circle")
 
     def test_a_unit_includes_its_own_header_first(self):
-        # So that the header includes what it uses. `./dev lint` compiles the others alone.
+        # A source includes its own header first, which proves that the header includes all that it uses. `./dev lint`
+        # compiles the other headers alone.
         wrong = []
         for path, others in includes().items():
             header = os.path.splitext(path)[0] + ".h"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clang-tidy reads of a unity build: several sources at once, without the tests; or the named ones, each alone.
+"""Lists the files that clang-tidy reads: several sources of a unity build at once, without tests; or named ones, alone.
 
-Usage: tidy_units.py BUILD_FOLDER [SOURCE...]. Writes BUILD_FOLDER/tidy/compile_commands.json and prints its files. Most
-of the time that clang-tidy takes is reading headers, which sources that are read together share. Tests are left out
-unless named: GoogleTest's macros take as long as all the rest and hide what is found.
+Usage: tidy_units.py BUILD_FOLDER [SOURCE...]. Writes BUILD_FOLDER/tidy/compile_commands.json and prints its files.
+Sources are read together, because clang-tidy spends most of its time on their common headers. Tests are left out unless
+named, because GoogleTest's macros take as long as all other code and hide findings.
 """
 import json
 import os
@@ -24,7 +24,7 @@ def reading(entry, file):
 
 
 def without_tests(build, entry):
-    """The entry without the tests among its sources; None if nothing that is tidied remains."""
+    """The entry without the tests among its sources; None if no source remains."""
     sources = parts(entry)
     kept = [source for source in sources
             if not source.endswith(("_test.cc", ".S")) and not source.startswith(build + os.sep)]
@@ -48,7 +48,7 @@ def main():
                 sys.exit(f"{os.path.relpath(path)}: no target of the build compiles it")
         chosen = [reading(homes[path], path) for path in named]
     else:
-        # A source of several targets is read once.
+        # Lists a source of several targets only once.
         chosen = list({entry["file"]: entry
                        for entry in filter(None, (without_tests(build, entry) for entry in entries))}.values())
     with open(os.path.join(build, "tidy", "compile_commands.json"), "w", encoding="utf-8") as file:

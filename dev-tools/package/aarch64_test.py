@@ -10,9 +10,9 @@ import re
 import subprocess
 import sys
 
-# The emulator reserves addresses; qemu 7 keeps a record of each page of them, so the space is kept small.
+# The address space is small, because the emulator reserves addresses and qemu 7 stores a record for each page of them.
 QEMU = ["qemu-aarch64-static", "-R", "128G", "-L", "/usr/aarch64-linux-gnu"]
-# Tests, as a filter of GoogleTest, and what qemu's user mode lacks for them.
+# GoogleTest filter -> the feature that the test needs and qemu's user mode lacks.
 NOT_UNDER_QEMU = {"Vmm.A64TebibyteReservationSucceedsAndTwiceThatDoesNot": "so many addresses"}
 
 

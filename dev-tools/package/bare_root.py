@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small system in a folder (mmdebstrap makes such), and commands in it by chroot, as root. What they write is gone
-afterwards: the folder itself is only read, below an overlay."""
+"""Runs commands as root in a small system in a folder (made by mmdebstrap), by chroot. An overlay takes their writes and
+is deleted afterwards, so the folder itself does not change."""
 import os
 import re
 import resource
@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-# A mount namespace of its own, with its own /proc: nothing stays behind.
+# Runs in a mount namespace of its own, with its own /proc, so that no mount stays behind.
 INSIDE = """
 set -e
 mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$2/merged"
@@ -27,13 +27,13 @@ def output(*command, status=0, **options):
 
 
 def processor_seconds():
-    """Of the programs that were started here and have ended."""
+    """The processor time of all child processes that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 class Spent:
-    """As text: the seconds since it was made, and, of use on a busy machine, those of the processor."""
+    """A text with the seconds since the object was made, and the processor seconds, which a busy machine changes less."""
 
     def __init__(self):
         self.begun, self.processor = time.monotonic(), processor_seconds()
@@ -59,10 +59,10 @@ class BareRoot:
         shutil.rmtree(self.scratch)
 
     def copy(self, source, target):
-        """A file or folder of this machine, to a path in the root."""
+        """Copies a file or folder of this machine to a path in the root."""
         place = os.path.join(self.scratch, "upper", target.lstrip("/"))
         folder = os.path.dirname(target)
-        while folder != "/":  # as it is below
+        while folder != "/":  # owner and mode as in the folder below the overlay
             there = os.path.join(self.scratch, "upper", folder.lstrip("/"))
             os.makedirs(there, exist_ok=True)
             below = os.path.join(self.root, folder.lstrip("/"))
@@ -72,7 +72,7 @@ class BareRoot:
         (shutil.copytree if os.path.isdir(source) else shutil.copy)(source, place)
 
     def run(self, status, *command, network=False, environment=()):
-        """What the command wrote; it must end with `status`. Without `network` it has none, not even by mistake."""
+        """Runs the command, which must end with `status`. Returns its output. Without `network`, it runs in an empty network namespace."""
         spaces = ["unshare", "--mount", "--pid", "--fork"] + ([] if network else ["--net"])
         variables = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C",
                      "PIP_BREAK_SYSTEM_PACKAGES": "1", "DEBIAN_FRONTEND": "noninteractive", **dict(environment)}

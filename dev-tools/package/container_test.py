@@ -26,7 +26,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 RECIPE = SOURCE / "examples/ci/Dockerfile"
 PROJECT = SOURCE / "examples/pytest_allocator"
 IMAGE = "cuvmm-recipe-test"
-# What profiles of container engines, old ones and strict ones, refuse.
+# System calls that old or strict profiles of container engines refuse.
 REFUSED = ("io_uring_setup kcmp membarrier memfd_create memfd_secret mbind get_mempolicy mincore perf_event_open pidfd_getfd pidfd_open "
            "process_vm_readv process_vm_writev ptrace rseq userfaultfd").split()
 PROFILE = "/usr/share/containers/seccomp.json"  # podman's own
@@ -34,7 +34,7 @@ CONFIGURATION = """[containers]
 default_ulimits = []
 cgroups = "disabled"
 """
-# In a mount namespace of its own. Some machines, of both cgroup versions, have none that crun takes: then this one is given.
+# Runs in a mount namespace of its own. Mounts a cgroup hierarchy if the machine has none that crun accepts, as some do.
 INSIDE = """
 [ ! -d /sys/fs/cgroup/unified ] || mount -t cgroup2 cgroup2 /sys/fs/cgroup
 exec "$@"
@@ -42,7 +42,7 @@ exec "$@"
 
 
 def missing(root):
-    """What keeps this from being tried, or ""."""
+    """The reason why this test cannot run; "" if it can."""
     if os.geteuid() != 0:
         return "it needs root"
     absent = [name for name in ("buildah", "podman", "unshare") if not shutil.which(name)]
@@ -52,7 +52,7 @@ def missing(root):
 
 
 def pip_settings(folder):
-    """A pip.conf for the image, by which pip finds there what it finds here; files that it names are put into `folder`."""
+    """A pip.conf for the image with this machine's settings of pip. Files that it names are copied into `folder`."""
     lines = output(sys.executable, "-m", "pip", "config", "list").splitlines()
     here = dict(re.fullmatch(r"(?:global|install|:env:)\.([\w-]+)='(.*)'", line).groups() for line in lines
                 if re.fullmatch(r"(?:global|install|:env:)\.[\w-]+='.*'", line))
@@ -82,7 +82,7 @@ class Engine:
         return output(*self.command(program, *words), status=status, env=self.environment)
 
     def run(self, status, *words):
-        """A container of the image, without a network: what it wrote."""
+        """Runs a container of the image without a network. Returns its output."""
         return self("podman", "run", "--rm", "--network", "none", *words, status=status)
 
     def close(self):
@@ -90,7 +90,7 @@ class Engine:
         shutil.rmtree(self.folder)
 
     def make_base(self, root):
-        """The stand-in, under the name that the recipe asks for."""
+        """Makes the stand-in image, under the name of the recipe's base image."""
         name = re.search(r"^FROM (\S+)$", RECIPE.read_text(encoding="utf-8"), re.M)[1]
         more = self.folder / "more"
         (more / "usr/bin").mkdir(parents=True)
@@ -119,7 +119,7 @@ class Engine:
 
 
 def strict_profile(engine, errno):
-    """podman's own profile without what REFUSED names."""
+    """podman's own profile without the system calls in REFUSED."""
     profile = json.loads(pathlib.Path(PROFILE).read_text(encoding="utf-8"))
     for group in profile["syscalls"]:
         group["names"] = [name for name in group["names"] if name not in REFUSED]
@@ -131,7 +131,7 @@ def strict_profile(engine, errno):
 
 
 def run_project(engine):
-    """The project's two mistakes are found and handed on, however little the container may do; mended, all is well."""
+    """cuvmm finds and reports the project's two mistakes even in a container with few rights, and none once they are repaired."""
     spec = importlib.util.spec_from_file_location("run_test", SOURCE / "examples/ci/run_test.py")
     run_test = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(run_test)
@@ -184,7 +184,7 @@ driver.release(lost); driver.unmap(base, size); driver.release(handle); driver.f
 
 
 def look_inside(engine):
-    """At a container that runs, and at its machine; and memory is there though memfd_create is refused."""
+    """Looks at a running container from inside and from its machine. Memory works even if memfd_create is refused."""
     said = engine.run(0, "--entrypoint=cuvmm", IMAGE, "doctor")
     assert re.search(r"in a container\s+\(podman\)", said), said
     program = engine.folder / "holder.py"
@@ -206,7 +206,7 @@ def look_inside(engine):
         engine("podman", "exec", "--user", "10001:10001", "holder", "timeout", "20", "sh", "-c", wait_for)
         pid = re.search(r"^ +(\d+) python", inside("10001:10001", 0, "top", "--once"), re.M)[1]
         assert "1 reference" in inside("10001:10001", 0, "map", pid)
-        # A container with the same /dev/shm, where the pid means another process or none: it leaves the file alone.
+        # A container that shares /dev/shm leaves the file alone, because the pid names another process there, or none.
         assert "No process shows" in engine.run(0, shared, "--entrypoint=cuvmm", IMAGE, "top", "--once")
         for user, hidden in (("10001:10001", False), ("10001:0", True)):
             said = inside(user, 1, "leaks", pid)

@@ -52,7 +52,7 @@ def check_contents(package):
 
 
 def find_mistake(root):
-    """By a program of Python where the system has it, and by a program text."""
+    """Finds a mistake in a program text, and in a Python program if the system has Python."""
     text = "init()\nr0 = cuMemAddressReserve(2M)\ncuMemAddressFree(r0, 4M)\n"
     program = "cuvmm run --emulate --error-exitcode 99 -- cuvmm replay /tmp/mistake.txt"
     found = root.run(99, "sh", "-c", f"printf '{text}' > /tmp/mistake.txt && {program}")
@@ -65,10 +65,10 @@ def find_mistake(root):
 
 
 def build_project(root, compilers, cmake):
-    """examples/cmake_project, and the clients of the headers, by each pair of compilers."""
+    """Builds examples/cmake_project and the clients of the headers with each pair of compilers."""
     tool = ""
     if cmake:
-        with tempfile.TemporaryDirectory() as folder:  # got here: a root knows no other certificates than its own
+        with tempfile.TemporaryDirectory() as folder:  # downloaded on this machine, because a root has only its own certificates
             output(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--dest", folder, f"cmake=={cmake}")
             root.copy(folder, "/tmp/cmake-wheel")
         root.run(0, "sh", "-c", "python3 -m pip install -q --no-index /tmp/cmake-wheel/*.whl")

@@ -18,7 +18,7 @@ sys.path.insert(0, HERE)
 import sbom  # noqa: E402
 
 CUVMM = os.path.abspath(sys.argv[1])
-# Where the number may stand: its place, and the list of what changed.
+# The files that may have the number: its own place, and the list of changes.
 PLACES = {"CMakeLists.txt", "CHANGELOG.md"}
 
 

@@ -12,7 +12,7 @@ import sys
 import uuid
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# What a header that is included tells: a part of cuvmm, the Debian package that it comes from, and its licence.
+# Pattern of an included header -> the part that is compiled into cuvmm, its Debian package, and its licence.
 COMPILED_IN = {
     "CLI/": ("CLI11", "libcli11-dev", "BSD-3-Clause"),
     "nlohmann/": ("nlohmann-json", "nlohmann-json3-dev", "MIT"),
@@ -27,13 +27,13 @@ NEEDED = {
     "elfutils/": ("libdw (the Debian package only)", "libdw1", "LGPL-3.0-or-later OR GPL-2.0-or-later"),
     "": ("glibc", "libc6", "LGPL-2.1-or-later"),
 }
-# Other headers: of the C library and C++, of the system, of CUDA; of GoogleTest only the listener for users' tests.
+# Headers that add no part: those of the C library, C++, the system and CUDA; and of GoogleTest, for the listener of users' tests.
 PLAIN = re.compile(r"[a-z_0-9]+(\.h)?|(sys|linux|asm|net|netinet|arpa|bits|vulkan)/.*|cuda\w*\.h|cxxabi\.h|gtest/gtest\.h|gmock/gmock\.h|cuvmm/.*")
 SHIPPED = ("api", "emulator", "injected_failures", "kernels", "frames", "program", "recorder", "rulebook", "shim", "tools", "conformance/run", "include")
 
 
 def headers(folders=SHIPPED):
-    """The <headers> that shipped sources include, with the folder they lie in."""
+    """The <headers> that shipped sources include, each with the folder of the source."""
     found = set()
     for folder in folders:
         for where, _, names in os.walk(os.path.join(SOURCE, folder)):
@@ -45,7 +45,7 @@ def headers(folders=SHIPPED):
 
 
 def parts():
-    """(the parts that are compiled in, what is needed at run time)"""
+    """(the parts that are compiled in, the parts that are needed at run time)"""
     seen = headers()
 
     def used(key):
@@ -56,7 +56,7 @@ def parts():
 
 
 def strangers():
-    """Libraries that the build looks for and headers that are included, of which this file knows nothing."""
+    """Libraries of the build and included headers that this file does not know."""
     known = {package for _, package, _ in [*COMPILED_IN.values(), *NEEDED.values()]}
     with open(os.path.join(SOURCE, "cmake", "Dependencies.cmake"), encoding="utf-8") as file:
         wanted = set(re.findall(r"^needs\(\S+ (\S+)\)", file.read(), re.M))
@@ -65,7 +65,7 @@ def strangers():
 
 
 def version_of(package):
-    """Of the package that is installed, or of its kin of another number (g++-13)."""
+    """The version of the installed package, or of the same package with another number (g++-13)."""
     pattern = re.sub(r"-\d+$", "-[0-9]*", package)
     listed = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Version}\n", pattern], stdout=subprocess.PIPE,
                             stderr=subprocess.DEVNULL, text=True).stdout.split("\n")
@@ -109,7 +109,7 @@ def made(epoch):
 
 
 def text_of(bom):
-    """The text; it holds to the schema of CycloneDX."""
+    """The text, which is checked against the schema of CycloneDX."""
     from cyclonedx.output.json import JsonV1Dot6
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator

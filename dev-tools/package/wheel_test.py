@@ -25,7 +25,7 @@ RULE = "[cuMemRelease-pairing]"
 
 
 def check_object(path):
-    """It needs no newer glibc, no other library, and has no debug information."""
+    """Checks that the file needs no newer glibc and no other library, and has no debug information."""
     needed = re.findall(r"NEEDED.*\[(.*)\]", output("readelf", "-dW", path))
     assert all(MAY_NEED.match(name) for name in needed), f"{path} needs {needed}"
     versions = {tuple(map(int, version.split("."))) for version in
@@ -37,7 +37,7 @@ def check_object(path):
 
 
 def check_exports(libraries):
-    """The tests of what the build's libraries export hold for those of the wheel."""
+    """Runs the tests of the build's exported symbols on the wheel's libraries."""
     source, emulator = os.path.join(HERE, "..", ".."), os.path.join(libraries, "emulator")
     tests = (
         ("shim/testing/exports_test.py", f"{libraries}/libcuvmm-shim.so", f"{source}/api/symbols/driver_symbols.txt",
@@ -54,7 +54,7 @@ def check_exports(libraries):
 
 
 def check_debug_information(wheel, objects):
-    """The archive beside the wheel, where there is one, has that of all its libraries and programs."""
+    """Checks that the archive beside the wheel, if there is one, has the debug information of all its libraries and programs."""
     archive = re.sub(r"-py3-none-.*", "-debug.tar.gz", wheel)
     if not os.path.exists(archive):
         print(f"{archive} is not there: not checked")
@@ -87,7 +87,7 @@ def check_contents(wheel, folder):
 
 
 def find_mistake(where, run):
-    """`run` starts a command where the wheel is installed."""
+    """Tries an installed wheel. `run` starts a command in its environment."""
     spent = Spent()
     found = run(99, "cuvmm", "run", "--emulate", "--error-exitcode", "99", "--", "python3", "-m", "cuvmm.first_finding")
     assert RULE in found and "done" in found, found

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 
-# Area: the test programs, as globs, and the tests of ctest that are scripts.
+# Area -> the globs of its test programs, and its tests of ctest that are scripts.
 TESTS = {
     "core": (["cuvmm_api_test", "cuvmm_check_test", "cuvmm_model_*", "cuvmm_order_test", "cuvmm_profile_test", "cuvmm_program_*",
               "cuvmm_rule_test"], []),
@@ -29,9 +29,9 @@ TESTS = {
     "tools": (["cuvmm_tools_*", "cuvmm_view_test", "cuvmm_doctor_test"], ["cuvmm_cli", "cuvmm_quick"]),
 }
 ALWAYS = ["cuvmm_includes", "cuvmm_docs"]
-# Test programs that take a minute: each conformance case under the shim, and all recordings of GPUs.
+# Test programs that take a minute: one runs each conformance case under the shim, one all recordings of GPUs.
 LEFT_OUT = ["cuvmm_conformance_regression_test", "cuvmm_conformance_shim_test"]
-# Folder: the areas that a change in it can break; any other folder can break all.
+# Folder -> the areas that a change in it can break. A change in any other folder can break all areas.
 FOLDERS = {
     "emulator": ["emulator", "conformance"], "kernels": ["emulator"],
     "shim": ["shim", "tools"], "recorder": ["shim", "tools"], "frames": ["shim", "tools"], "injected_failures": ["shim"],
@@ -43,7 +43,7 @@ FOLDERS = {
 
 
 def areas_of(files: list[str]) -> list[str]:
-    """Areas that a change of these files can break, in the order of TESTS."""
+    """The areas that a change of these files can break, in the order of TESTS."""
     found: set[str] = set()
     for file in files:
         folder = file.split("/")[0]
@@ -69,7 +69,7 @@ def programs(known: list[str], areas: list[str]) -> list[str]:
 
 
 def known_programs(build: pathlib.Path) -> list[str]:
-    """The test programs that this build knows, built or not."""
+    """The test programs among this build's targets, built or not."""
     listed = subprocess.run(["ninja", "-C", str(build), "-t", "targets", "all"], capture_output=True, text=True, check=True)
     return sorted(set(re.findall(r"^(cuvmm_\w+_test): phony$", listed.stdout, re.M)))
 
@@ -82,7 +82,7 @@ def run_program(build: pathlib.Path, name: str) -> tuple[str, int, str, float]:
 
 
 def groups(names: list[str]) -> str:
-    """Tests by the beginning of their names: "76 of life, 75 of example"."""
+    """The numbers of tests by the beginning of their names: "76 of life, 75 of example"."""
     count: dict[str, int] = {}
     for name in names:
         group = re.match(r"[a-z-]+(?=\.)|cuvmm_fuzz_recorded", name)
@@ -133,7 +133,7 @@ def main() -> int:
     areas = asked or areas_of(changed()) or list(TESTS)
     if sys.argv[1] == "run":
         return run(build, areas)
-    # The command, the shim and the emulator are what the script tests start.
+    # The script tests start the command, the shim and the emulator.
     print("\n".join([*programs(known_programs(build), areas), "cuvmm", "cuvmm_shim", "cuvmm_emulator"]))
     return 0
 

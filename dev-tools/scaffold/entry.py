@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A new entry point: where it is stated, and what is written there. PLACES is the table to adapt when a place moves."""
+"""The skeleton of a new entry point: the places in the sources, and the lines for each. If a place moves, change PLACES."""
 import collections
 import functools
 import os
@@ -12,17 +12,17 @@ from multicast import Gate
 from rule import family_of, new_family, shares_check
 from tree import Mistake, Tree, line_of
 
-# what: the words for it. path(tree, entry) -> file, None where nothing is to be written. there(text, entry): whether
-# it is done. write(text, entry) -> (line from 0, lines).
+# what: a description. path(tree, entry) -> file; None if nothing has to be written. there(text, entry): whether
+# the file has the lines already. write(text, entry) -> (line from 0, lines).
 Place = collections.namedtuple("Place", "what path there write")
 NUMBER = re.compile(r"^(unsigned|int|size_t|long|cuuint\d+_t)\b[^*]*$")
-# Numbers that a call writes, where the table has no such parameter yet.
+# Kinds of parameters for numbers that a call writes, if the table has no such parameter yet.
 OUT = {"int*": "OutInt", "unsigned int*": "OutInt", "size_t*": "OutSize", "cuuint64_t*": "OutSize"}
-OLDEST = 12040  # the oldest headers that everything compiles with
+OLDEST = 12040  # the oldest headers with which all sources compile
 
 
 class NewEntry:
-    """A function that was asked for, and what follows from it."""
+    """The function on the command line, and the facts that follow from it."""
 
     def __init__(self, tree, function, area=None):
         self.tree, self.function, self.name = tree, function, function[2:]
@@ -72,18 +72,18 @@ class NewEntry:
         return [f"#if CUDA_VERSION >= {self.guard}", *lines, "#endif"] if self.guard else lines
 
     def symbol_rows(self):
-        """(symbol, query, version, flags) as the emulator's table has them; update_tables.py writes that."""
+        """(symbol, query, version, flags) from the emulator's table, which update_tables.py writes."""
         rows = [row.split() for row in self.tree.read("emulator/entry/proc_addresses.txt").splitlines()]
         return sorted(([row[0], row[1], int(row[2]), int(row[3])] for row in rows if row[1:2] == [self.function]),
                       key=lambda row: (-row[2], row[3]))
 
     def multicast(self):
-        """Whether it can make or use a multicast team, as api/multicast.h has it."""
+        """Whether the function can make or use a multicast team, by the rule of api/multicast.h."""
         return Gate(self.tree.read("api/entry_points.def")).holds(self.function)
 
 
 class Kinds:
-    """The ParameterKind that a type has in the table today; by its name too where the type has several."""
+    """The ParameterKind of a type in the present table. The parameter's name decides if the type has several kinds."""
 
     def __init__(self, entries):
         self.by_name, self.by_type = collections.Counter(), collections.defaultdict(collections.Counter)
@@ -96,7 +96,7 @@ class Kinds:
         number = NUMBER.search(c_type)
         named = collections.Counter()
         for (known, other, kind), count in self.by_name.items():
-            # Numbers of one name mean the same, whatever their width.
+            # Number parameters with equal names have equal meanings, in any width.
             if other == name.lower() and (known == c_type or number and NUMBER.search(known)):
                 named[kind] += count
         if named:
@@ -106,7 +106,7 @@ class Kinds:
         return OUT.get(c_type.replace(" *", "*")) or ("Opaque" if "*" in c_type else "Value")
 
     def doubt(self, c_type):
-        """What else the type may be; "" for a type that has one kind."""
+        """The other kinds that the type may have; "" if it has only one."""
         if c_type not in self.by_type and c_type.replace(" *", "*") in OUT:
             return f"{c_type} is taken for what the call writes"
         if c_type not in self.by_type:
@@ -116,7 +116,7 @@ class Kinds:
 
 
 def write_table(text, entry):
-    """Behind the last line of the area's entry points and their symbols."""
+    """The place behind the last line of the area's entry points and their symbols."""
     rows = entry.symbol_rows()
     by_version = {(abi.version, abi.suffix != ""): abi.parameters for abi in entry.abis}
     lines = []
@@ -139,7 +139,7 @@ def write_table(text, entry):
 
 
 def most_of_area(entry, pattern, *globs):
-    """The file that matches the pattern for most of the area's entry points; None when none does."""
+    """The file in which the pattern matches most of the area's entry points; None if no file has a match."""
     names = [other.name for other in entry.tree.entries().values() if other.area == entry.area and other.name != entry.name]
     def count(path):
         text = entry.tree.read(path)
@@ -150,7 +150,7 @@ def most_of_area(entry, pattern, *globs):
 
 
 def at_the_end(text):
-    """Line of the brace that closes the last namespace."""
+    """The line of the brace that closes the last namespace."""
     lines = text.split("\n")
     return max(number for number, line in enumerate(lines) if re.match(r"\}  // namespace ", line))
 
@@ -160,7 +160,7 @@ def define(entry, *lines):
 
 
 def a_copy(entry):
-    """A copy or fill has no check and no perform() of its own."""
+    """Whether the entry point is a copy or fill without a check and a perform() of its own."""
     return entry.area == "data" and not entry.is_new and f"CUVMM_DECLARE({entry.name})" not in entry.tree.read("rulebook/check/check.h")
 
 
@@ -171,7 +171,7 @@ def emulator_text(root):
 
 
 def done_its_own_way(entry):
-    """Of an entry point that is there: a copy, or one that the emulator knows in some way."""
+    """Whether the entry point exists already and needs no perform(): a copy, or a call that the emulator handles otherwise."""
     return not entry.is_new and (a_copy(entry) or re.search(r"\bcalls::%s\b" % entry.name, emulator_text(entry.tree.root)))
 
 
@@ -206,12 +206,12 @@ DECLARED = r"^(?:CUVMM_PERFORM\(|CUresult perform\(Emulator&, const calls::)%s\b
 
 
 def declaration_path(entry):
-    """The header that declares the area's perform() one by one; None where that follows from the table."""
+    """The header with a declaration for each perform() of the area; None if the table makes these declarations."""
     return None if done_its_own_way(entry) else most_of_area(entry, DECLARED, "emulator/**/*.h")
 
 
 def write_declaration(text, entry):
-    """Behind the last of the area, and like it."""
+    """A declaration behind the last one of the area, in its form."""
     names = "|".join(other.name for other in entry.tree.entries().values() if other.area == entry.area)
     last = list(re.finditer(DECLARED % f"({names})", text, re.M))[-1]
     return line_of(text, last.end()) + 1, entry.guarded([last.group().replace(last.group(1), entry.name, 1)])
@@ -230,7 +230,7 @@ def write_perform(text, entry):
 
 
 def family_path(entry):
-    """None for a call that no family makes, when a case does, or when it is beyond a program text."""
+    """The file for the family; None if no family makes the call, because a case does or no program text can."""
     for path in entry.tree.find("conformance/families/*.family"):
         if family_of(entry.tree.read(path), entry.function):
             return path
@@ -257,7 +257,7 @@ PLACES = (
 
 
 def update_tables(entry):
-    """The symbols of a function that is newer than the emulator's tables."""
+    """Adds the symbols of a function that is newer than the emulator's tables."""
     if entry.symbol_rows():
         return
     script = entry.tree.full("emulator/entry/update_tables.py")
@@ -280,7 +280,7 @@ def write(entry):
 
 
 def missing(entry):
-    """(path, line or None, words) of what a hand has still to do."""
+    """(path, line or None, words) of the work that is left for the user."""
     out = list(entry.tree.todos(entry.function))
     for place in PLACES:
         path = place.path(entry)
@@ -295,7 +295,7 @@ def missing(entry):
 
 
 def notes(entry):
-    """What is needed for some functions only, and no skeleton can know."""
+    """The further steps that only some functions need, and for which there is no skeleton."""
     tree, out = entry.tree, []
     own = re.compile(r"CUVMM_DRIVER_FUNCTION\w*\(%s[,)]" % entry.function)
     for path in tree.find("emulator/**/*.cc"):

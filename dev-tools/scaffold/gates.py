@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gates of CI that judge a rule or an entry point, as small a part of each as concerns it."""
+"""The tests of CI that judge a rule or an entry point (gates). Each runs only the part that concerns it."""
 import collections
 import glob
 import os
@@ -7,8 +7,8 @@ import re
 import subprocess
 import sys
 
-# what: the words for it. target: what is built, the program too if `command` has none of its own. command: arguments,
-# the first of which is the program; {bin}, {lib} and {root} are folders. advice: what to do when it fails.
+# what: a description. targets: the targets to build. command: the program and its arguments; {bin}, {lib} and {root}
+# are folders. advice: printed if the gate fails.
 Gate = collections.namedtuple("Gate", "what targets command advice")
 
 
@@ -24,7 +24,7 @@ STALE = "nothing by hand: `docs/generate build/release/bin` writes it"
 
 
 def cases_of(root, rule_id):
-    """Names, as GoogleTest has them, of the cases written by hand that break the rule."""
+    """GoogleTest's names of the hand-written cases that break the rule."""
     found = []
     for path in sorted(glob.glob(os.path.join(root, "conformance", "cases", "*", "*.cuvmm"))):
         name = ""
@@ -38,13 +38,13 @@ def cases_of(root, rule_id):
 
 
 def conform(function):
-    """The families and cases named after the function, the legal call among them. The command looks for the shim too."""
+    """Targets and command for the families and cases named after the function. The command needs the shim, too."""
     return ("cuvmm", "cuvmm_emulator", "cuvmm_shim"), [
         "{bin}/cuvmm", "conform", "--emulate=documented", "--devices", "2", "--strict", "--filter", f"{function}*"]
 
 
 def of_rule(rule_id, kind=None, root="."):
-    """Stages of gates: those of a stage are built together, and a later stage waits for the ones before it."""
+    """The stages of gates. The gates of a stage are built together, and a later stage runs only after the earlier ones pass."""
     word = rule_id.replace("-", "_")
     function = rule_id.partition("-")[0]
     quick = [
@@ -113,7 +113,7 @@ def fill(root, preset, text):
 
 
 def failures(output):
-    """The lines that say what is wrong: a compiler's, GoogleTest's, unittest's, cuvmm-mutate's."""
+    """The lines with error messages of a compiler, GoogleTest, unittest or cuvmm-mutate."""
     lines = output.splitlines()
     chosen = []
     for number, line in enumerate(lines):
@@ -123,7 +123,7 @@ def failures(output):
 
 
 def build(root, preset, gates):
-    """Builds what the gates need; the output where that fails, else None."""
+    """Builds the targets of the gates. Returns the output if the build fails, else None."""
     targets = sorted({target for gate in gates for target in gate.targets})
     if not os.path.exists(os.path.join(root, "build", preset, "build.ninja")):
         subprocess.run([os.path.join(root, "dev"), "setup"], check=True)
@@ -137,12 +137,12 @@ def build(root, preset, gates):
 def passed(gate, result):
     if result.returncode != 0 or "0 tests from 0 test suites ran" in result.stdout:
         return False
-    # With --rule, cuvmm-mutate leaves the verdict to its reader.
+    # With --rule, the exit code of cuvmm-mutate is no verdict, so its output decides.
     return "SURVIVES" not in result.stdout
 
 
 def run(root, preset, gates, explained=()):
-    """Runs each gate, prints a line for it, and returns those that failed. `explained`: gates' words not to count."""
+    """Runs each gate, prints a line for it, and returns the gates that failed. `explained`: descriptions of gates that may fail."""
     failed = []
     for gate in gates:
         command = [fill(root, preset, part) for part in gate.command]

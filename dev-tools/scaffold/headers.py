@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the CUDA headers of this machine say of a function: its parameters, and the versions of its ABI."""
+"""Reads a function's parameters, and the versions of its ABI, from the CUDA headers of this machine."""
 import collections
 import glob
 import os
 import re
 
-# version: as CUDA_VERSION writes it. suffix: "", "ptsz" or "ptds". parameters: (type, name).
+# version: in the form of CUDA_VERSION. suffix: "", "ptsz" or "ptds". parameters: (type, name).
 Abi = collections.namedtuple("Abi", "version suffix parameters")
 
 
 def folders(root):
-    """Where the build looks for cuda.h and cudaTypedefs.h, and what `./dev headers` fetched; the newest first."""
+    """The folders in which the build looks for cuda.h and cudaTypedefs.h, and those of `./dev headers`, newest first."""
     found = {}
     for folder in [os.path.join(os.environ.get("CUDA_HOME") or "/usr/local/cuda", "include"), "/usr/local/cuda/include",
                    *glob.glob(os.path.join(root, ".deps", "cuda-*", "include"))]:
@@ -33,7 +33,7 @@ def version(folder):
 
 
 def parameters(text):
-    """(type, name) of each, with the types that cuda.h's users write: CUdeviceptr, not CUdeviceptr_v2."""
+    """(type, name) of each parameter, with the types that users write: CUdeviceptr, not CUdeviceptr_v2."""
     found = []
     for parameter in filter(None, (part.strip() for part in text.split(","))):
         if parameter == "void":
@@ -45,7 +45,7 @@ def parameters(text):
 
 
 def plain(name):
-    """CUdevice of CUdevice_v1; but CUdeviceptr_v1 is the old one of 32 bits, and no CUdeviceptr."""
+    """CUdevice_v1 -> CUdevice; but CUdeviceptr_v1 is an old type of 32 bits, and not CUdeviceptr."""
     return name + "_v1" if name in ("CUdeviceptr", "CUDA_MEMCPY2D", "CUDA_MEMCPY3D", "CUDA_ARRAY_DESCRIPTOR") else name
 
 
@@ -58,12 +58,12 @@ def abis(folder, function):
 
 
 def set_of(abis_found):
-    """Each (version, suffix) once: the header has some in two branches of an #if."""
+    """Each (version, suffix) once, because the header has some in two branches of an #if."""
     return {(abi.version, abi.suffix): abi for abi in abis_found}.values()
 
 
 def similar(folder, function, most=6):
-    """Names of functions that have the first or the last words in common with one that is not there."""
+    """Names of functions that share their first or last words with a name that does not exist."""
     known = sorted(set(re.findall(r"PFN_(cu\w+?)_v\d+\b", text_of(folder, "cudaTypedefs.h"))))
     return [name for name in known if name.startswith(function[:8])][:most]
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gate of api/multicast.h for what is written in Python: which functions can make or use a multicast team."""
+"""The gate of api/multicast.h for Python code: tells which functions can make or use a multicast team."""
 import re
 
 
 def without_abi(name):
-    """The name without what tells its ABIs apart, as api/multicast.h has it."""
+    """The name without the suffixes of its ABIs, as in api/multicast.h."""
     return re.sub(r"_v\d+$", "", re.sub(r"(_pt[sd][sz])+$", "", name))
 
 
@@ -17,5 +17,5 @@ class Gate:
         self.bases = {without_abi(mark) for mark in self.marks}
 
     def holds(self, name):
-        """Whether it keeps the function of this name, "cuMulticastBindMem_v2", from a real driver."""
+        """Whether the gate keeps the function with this name, such as "cuMulticastBindMem_v2", from a real driver."""
         return without_abi(name) in self.bases or name.startswith(self.families) or "Multicast" in name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A new rule: where it is stated, and what is written there. PLACES is the table to adapt when a place moves."""
+"""The skeleton of a new rule: the places in the sources, and the lines for each. If a place moves, change PLACES."""
 import collections
 import re
 
@@ -7,13 +7,13 @@ from tree import Mistake, closing, line_of
 
 KINDS = ("error", "undefined", "advice", "question", "leak", "uncheckable")
 
-# what: the words for it. of(kind): whether rules of that kind have it. path(rule) -> file. there(text, rule): whether
-# the file states the rule already. write(text, rule) -> (line from 0, lines).
+# what: a description. of(kind): whether rules of that kind need the place. path(rule) -> file. there(text, rule):
+# whether the file has the rule already. write(text, rule) -> (line from 0, lines).
 Place = collections.namedtuple("Place", "what of path there write")
 
 
 class NewRule:
-    """An id that was asked for, and what follows from it."""
+    """The id on the command line, and the facts that follow from it."""
 
     def __init__(self, tree, rule_id, kind=None):
         self.tree, self.id, self.kind = tree, rule_id, kind
@@ -42,7 +42,7 @@ class NewRule:
         self.siblings = [rule.name for rule in of_entry if (rule.kind == "Leak") == (self.kind == "leak")]
 
     def new_name(self, of_entry):
-        """MapXEven of cuMemMap-x-even, with the prefix that the entry point's other rules have."""
+        """cuMemMap-x-even -> MapXEven, with the prefix of the entry point's other rules."""
         words = "".join(word[:1].upper() + word[1:] for word in re.split("[-_]", self.slug))
         prefixes = collections.Counter()
         for rule in of_entry:
@@ -58,7 +58,7 @@ class NewRule:
         return min(versions) if versions else "TODO_SINCE"
 
     def parameter(self):
-        """The parameter that the id begins with; else to be said."""
+        """The parameter at the beginning of the id; without one, a TODO."""
         names = [name for _, _, name in self.entry.parameters]
         return next((name for name in names if self.slug == name or self.slug.startswith(name + "-")), "TODO_PARAMETER")
 
@@ -68,7 +68,7 @@ def table(rule):
 
 
 def write_line(text, rule):
-    """Behind the entry point's other rules, before those about leaks."""
+    """The place behind the entry point's other rules, before rules about leaks."""
     same = [other for other in rule.tree.rules(rule.area) if other.entry == rule.entry.name]
     lines = text.split("\n")
     before_leaks = [other for other in same if other.kind != "Leak" and other.macro != "UNCHECKABLE"]
@@ -93,7 +93,7 @@ def check_function(name):
 
 
 def shares_check(tree, name):
-    """Whether it is one of the operations that one template checks."""
+    """Whether the entry point is one of the operations that a common template checks."""
     return any(re.search(r"\bcalls::%s\b" % name, tree.read(path)) or f"({name})" in tree.read(path)
                for path in tree.find("rulebook/batch/*.h", "rulebook/batch/*.cc") if not path.endswith("_test.cc"))
 
@@ -118,7 +118,7 @@ def check_file(rule):
 
 
 def write_check(text, rule):
-    """Before the return of the entry point's check, if it collects in `out`; else as its first line."""
+    """The place before the return of the entry point's check, if the check collects in `out`; else its first line."""
     mark = f"  // TODO({rule.id}): "
     if rule.kind == "leak":
         function = re.search(r"^Violations check_exit\(.*?\)\s*\{\n", text, re.M | re.S)
@@ -147,7 +147,7 @@ def test_file(rule):
 
 
 def write_test(text, rule):
-    """Behind the last case of the entry point's other rules, else at the end of the area's cases."""
+    """The place behind the last case of the entry point's other rules; without one, the end of the area's cases."""
     last = None
     for case in re.finditer(r"^( +)\{Rule::k(\w+),", text, re.M):
         if case.group(2) in rule.siblings:
@@ -171,7 +171,7 @@ def write_test(text, rule):
 
 
 def family_of(text, function):
-    """Index of the end of the first family whose call is the function; None without one."""
+    """Index of the end of the first family whose call is the function; None if there is none."""
     for family in re.finditer(r"^family (?:.*\n)(?:(?!family ).*\n?)*", text, re.M):
         if re.search(r"^call (?:\w+ = )?%s\(" % function, family.group(), re.M):
             return family
@@ -179,7 +179,7 @@ def family_of(text, function):
 
 
 def family_file(rule):
-    """Where the entry point has a family; where the id is a case's already; else the area's file."""
+    """The file with a family of the entry point, or with a case of this id; else the area's file."""
     for path in rule.tree.find("conformance/families/*.family", "conformance/cases/*/*.cuvmm",
                                "conformance/mutation/mutation_survivors.txt"):
         if states(rule.tree.read(path), rule):
@@ -191,7 +191,7 @@ def family_file(rule):
 
 
 def states(text, rule):
-    """A break of a family, a case, or a reason why there is none."""
+    """Whether the text has a break of a family, a case, or a reason why there is none."""
     return re.search(r"^(?:break |breaks (?:.* )?|)%s(?=[:\s])" % re.escape(rule.id), text, re.M) is not None
 
 
@@ -208,7 +208,7 @@ def write_break(text, rule):
 
 
 def new_family(function, parameters, mark):
-    """A family whose call is not filled in yet."""
+    """A family without its call, which the user fills in."""
     shown = [name for kind, _, name in parameters if not kind.startswith("Out") and kind not in ("Flags", "Stream")]
     made = "o0 = " if any(kind in ("OutAddress", "OutHandle", "OutObject", "OutShareable") for kind, _, _ in parameters) else ""
     return ["", f"# TODO({mark}): a legal call, and before it what the call needs. docs/program-text.md has the grammar.",
@@ -229,7 +229,7 @@ def places(rule):
 
 
 def write(rule):
-    """All places at once. The files are found first: with a mistake nothing is written."""
+    """Writes all places. Finds all files first, so that a mistake leaves nothing half written."""
     found = [(place, place.path(rule)) for place in places(rule)]
     for place, path in found:
         text = rule.tree.read(path) if rule.tree.exists(path) else ""
@@ -238,7 +238,7 @@ def write(rule):
 
 
 def missing(rule):
-    """(path, line or None, words) of what a hand has still to do."""
+    """(path, line or None, words) of the work that is left for the user."""
     marks = rule.tree.todos(rule.id)
     out = list(marks)
     for place in places(rule):
@@ -247,7 +247,7 @@ def missing(rule):
         if not place.there(text, rule):
             out.append((path, None, f"{place.what} is not there"))
         elif path not in {path for path, _, _ in marks}:
-            # The mark is gone, and what it was about is not filled in.
+            # The user removed the TODO mark, but left a TODO_ word.
             out += [(path, number, "TODO is not filled in: " + line.strip()) for number, line in enumerate(text.split("\n"), 1)
                     if "TODO" in line and (f"Rule::k{rule.name}," in line or rule.id in line)]
     line = next(known for known in rule.tree.rules(rule.area) if known.id == rule.id)

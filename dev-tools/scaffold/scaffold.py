@@ -38,7 +38,7 @@ def place(path, line):
 
 
 def say_written(tree, typed):
-    """Where each piece begins now that all are in: one further up may have moved it."""
+    """The first line of each written piece. Looked up after all are written, because a piece further up may move it."""
     mark = f"TODO({typed.name})"
     for path, line, what in tree.written:
         lines = tree.read(path).split("\n")
@@ -47,7 +47,7 @@ def say_written(tree, typed):
 
 
 def judged(typed, subject):
-    """Builds and runs the gates, stage by stage; whether all are satisfied."""
+    """Builds and runs the gates, stage by stage. Returns whether all pass."""
     stages = gates.of_rule(typed.name, subject.kind, typed.root) if typed.what == "rule" else gates.of_entry(typed.name)
     for number, stage in enumerate(stages, 1):
         output = gates.build(typed.root, typed.preset, stage)
@@ -66,7 +66,7 @@ def judged(typed, subject):
 
 
 def explained(typed):
-    """A rule that nothing can break may survive its mutation: then the reason is in the survivors' file."""
+    """Whether the survivors' file has a reason: a rule that no call can break may survive its mutation."""
     path = os.path.join(typed.root, "conformance", "mutation", "mutation_survivors.txt")
     with open(path, encoding="utf-8") as file:
         known = re.search(r"^%s " % re.escape(typed.name), file.read(), re.M)

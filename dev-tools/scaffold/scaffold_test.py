@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`./dev rule` and `./dev entry` on a copy of the sources: what they write, what they refuse, what they say is missing.
+"""Tests `./dev rule` and `./dev entry` on a copy of the sources: the written lines, the refusals, the missing parts.
 
 Usage: scaffold_test.py SOURCE_FOLDER [unittest arguments]. Builds nothing.
 """
@@ -64,7 +64,7 @@ class Copy(unittest.TestCase):
     def setUp(self):
         self.root = tempfile.mkdtemp(prefix="cuvmm-scaffold-test-")
         self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
-        # Links are quick. What changes a file puts a new one in its place.
+        # Hard links, because they are quick; code that changes a file writes a new file in its place.
         shutil.copytree(self.pristine, self.root, dirs_exist_ok=True, copy_function=os.link)
         self.tree = Tree(self.root)
 
@@ -77,7 +77,7 @@ class Copy(unittest.TestCase):
         self.put(path, Tree(self.pristine).read(path))
 
     def run_(self, *typed):
-        """(exit code, what it printed)"""
+        """(exit code, output)"""
         out = io.StringIO()
         with contextlib.redirect_stdout(out), mock.patch.dict(os.environ, {"CUDA_HOME": os.path.join(self.root, "cuda")}):
             return scaffold.main([*typed, "--root", self.root]), out.getvalue()
@@ -110,7 +110,7 @@ class Copy(unittest.TestCase):
         return found
 
     def fill_in(self, mark):
-        """As somebody would who knows what to write."""
+        """Fills in the TODOs, as a user does."""
         for path in self.changed():
             lines = [line for line in self.tree.read(path).split("\n") if f"TODO({mark})" not in line]
             self.put(path, re.sub(r"\bTODO(_\w+)?\b(?!\()", "done", "\n".join(lines)))
@@ -203,7 +203,7 @@ class Rule(Copy):
         self.assertIn("CUVMM_QUESTION(GetAccessXThere,", self.tree.read("rulebook/rules/access.def"))
 
     def test_every_entry_point_can_have_one(self):
-        """The check lands in the entry point's own function, wherever that is."""
+        """The check is written into the entry point's own function, in any file."""
         copies = 0
         for entry in list(self.tree.entries().values()):
             rule_id = f"cu{entry.name}-scaffold-try"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sources that a scaffold reads and adds lines to; and what their tables say of entry points and rules."""
+"""The sources to which a scaffold adds lines, and the entry points and rules in their tables."""
 import collections
 import glob
 import os
 import re
 
-# Where a TODO of a scaffold may stand.
+# The folders in which a scaffold may write a TODO.
 FOLDERS = ("api", "rulebook", "conformance", "emulator", "shim", "fuzz")
 
 Entry = collections.namedtuple("Entry", "name area parameters")  # parameters: (kind, type, name)
@@ -14,7 +14,7 @@ RULE = re.compile(r'^CUVMM_(RULE|QUESTION|UNCHECKABLE)\(\s*(\w+),\s*"([^"]*)",\s
 
 
 class Mistake(Exception):
-    """What the user typed cannot be done; the text says what was expected."""
+    """Raised if the command line cannot be obeyed. The text says what was expected."""
 
 
 def closing(text, start):
@@ -52,10 +52,10 @@ class Tree:
         return sorted({path for pattern in patterns for path in glob.glob(pattern, root_dir=self.root, recursive=True)})
 
     def insert(self, path, at, lines, what):
-        """Puts whole lines before line `at` (from 0). Nothing that is there is changed."""
+        """Inserts whole lines before line `at` (from 0). Changes no existing line."""
         present = self.read(path).split("\n") if self.exists(path) else []
         if not present:
-            at, lines = 0, [*lines[lines[0] == "":], ""]  # a blank line is between two things
+            at, lines = 0, [*lines[lines[0] == "":], ""]  # a blank line separates the new lines
         present[at:at] = lines
         temporary = self.full(path) + ".scaffold"
         with open(temporary, "w", encoding="utf-8") as file:
@@ -99,7 +99,7 @@ class Tree:
         return found
 
     def areas(self):
-        """Those with rules, in the catalogue's order."""
+        """The areas with rules, in the catalogue's order."""
         return re.findall(r'#include "rulebook/rules/(\w+)\.def"', self.read("rulebook/catalogue/rules.def"))
 
     def rules(self, area):

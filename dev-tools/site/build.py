@@ -34,7 +34,7 @@ def build(folder, scratch):
 
 
 def offer(folder):
-    """Lists the versions that lie in the folder, the newest first."""
+    """Writes the list of the versions in the folder, the newest first."""
     names = [name for name in os.listdir(folder) if re.fullmatch(r"\d+(\.\d+)*", name)]
     names.sort(key=lambda name: [int(part) for part in name.split(".")], reverse=True)
     with open(os.path.join(folder, "versions.js"), "w", encoding="utf-8") as file:

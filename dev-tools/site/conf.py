@@ -10,8 +10,8 @@ project_copyright = "the authors of cuvmm; Apache-2.0"
 
 extensions = ["myst_parser", "sphinx_copybutton"]
 myst_enable_extensions = ["attrs_block"]
-myst_heading_anchors = 4  # named as code hosts name them
-# Rules have their anchors in HTML, which this reader does not see. links.py follows every link in what was built.
+myst_heading_anchors = 4  # with the names that code hosts use
+# Myst does not see the anchors of rules, which are HTML, so its warnings are off. links.py checks every link of the built site.
 suppress_warnings = ["myst.xref_missing", "myst.header"]
 highlight_language = "none"
 smartquotes = False

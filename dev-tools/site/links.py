@@ -38,7 +38,7 @@ def pages(folder):
 
 
 def dead(folder):
-    """(page, link, what is wrong with it) of each link that leads nowhere."""
+    """(page, link, reason) of each link without a target."""
     read = dict(pages(folder))
     for path, page in sorted(read.items()):
         for link in page.links + page.loads:

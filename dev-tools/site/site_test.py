@@ -83,7 +83,7 @@ class Versions(unittest.TestCase):
 
 
 class Looks(unittest.TestCase):
-    """In Chromium, where there is one."""
+    """Tests in Chromium, if there is one."""
 
     def setUp(self):
         if not browser.CHROMIUM:
@@ -100,7 +100,7 @@ class Looks(unittest.TestCase):
                     self.assertEqual([asked for asked in window.requests() if not asked.startswith(("file:", "data:"))], [])
 
     def test_a_rule_is_in_sight(self):
-        """Behind its link: below the bar at the top."""
+        """A link to a rule shows the rule below the bar at the top."""
         with browser.Browser() as window:
             window.open(os.path.join(MADE, "rules/map.html"))
             for width, phone in ((390, True), (1280, False)):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of the site, as Markdown in one folder: the documents, a page for each source that they link to, and the order
-in which they are listed. Usage: stage.py FOLDER"""
+"""Writes the pages of the site as Markdown into one folder: the documents, a page for each source that they link to, and
+the order of the list of pages. Usage: stage.py FOLDER"""
 import os
 import posixpath
 import re
@@ -8,7 +8,7 @@ import shutil
 import sys
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# The order on the left. A document that is not named here comes under "More".
+# The order of the list on the left. A document that is missing here comes under "More".
 ORDER = {
     "Start": ("howto/first-finding", "install/index", "run", "findings"),
     "How to": ("howto/allocator", "howto/framework-ci", "howto/driver-team", "howto/remoting", "howto/debug"),
@@ -63,7 +63,7 @@ def fenced(text, language):
 
 
 def shown(path):
-    """What the page of a path says."""
+    """The text of the page of a path."""
     full = os.path.join(SOURCE, path)
     if os.path.isdir(full):
         names = sorted(set(os.listdir(full)) - HIDDEN)
@@ -95,7 +95,7 @@ def map_links(path, text, change):
 
 
 def rewritten(path, text, pages):
-    """The text with each link led to the page that shows its target."""
+    """The text with each link changed to the page that shows its target."""
     folder = posixpath.dirname(page_of(path))
 
     def lead(match, there):
@@ -108,7 +108,7 @@ def rewritten(path, text, pages):
 
 
 def collect():
-    """path -> text of each page: all documents, then what they link to, and what that links to."""
+    """path -> text of each page: all documents, the sources that they link to, and the sources that those link to."""
     pages, todo = {}, []
     for where, _, names in os.walk(os.path.join(SOURCE, "docs")):
         todo += [os.path.relpath(os.path.join(where, name), SOURCE) for name in names if name.endswith(".md")]
@@ -129,7 +129,7 @@ def listing(caption, pages):
 
 
 def put(folder, name, text):
-    """Writes what is new, so that Sphinx reads no page again that did not change."""
+    """Writes only a changed page, so that Sphinx does not read the others again."""
     full = os.path.join(folder, name)
     if os.path.exists(full) and read(full) == text:
         return
@@ -154,7 +154,7 @@ def main(folder):
         elif name.startswith("source/") and name not in listed:
             text = "---\norphan: true\n---\n\n" + text
         put(folder, name + ".md", text)
-    for where, _, files in os.walk(folder):  # of an earlier time
+    for where, _, files in os.walk(folder):  # deletes pages of an earlier build
         for file in files:
             path = os.path.relpath(os.path.join(where, file), folder)
             if path.endswith(".md") and path[:-len(".md")] not in names:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tutorial does what it says: its files are written, its commands typed, and their output compared with what it shows.
+"""Tests the tutorial: writes its files, runs its commands, and compares their output with the output that it shows.
 
 Usage: tutorial_test.py CUVMM SOURCE_FOLDER. By a Python that has pytest (exit code 77 where it has not).
 """
@@ -16,7 +16,7 @@ PAGE = os.path.join(SOURCE, "docs", "howto", "first-finding.md")
 
 
 def neutral(text):
-    """Without what differs from run to run."""
+    """The text without parts that differ from run to run."""
     text = re.sub(r"0x[0-9a-f]+", "0x", text)
     text = re.sub(r"in \d+\.\d+s", "in s", text)
     return re.sub(r"#\d+ ", "# ", text)
@@ -29,7 +29,7 @@ def steps(text):
 
 
 def check(command, wanted, printed):
-    """The lines that are shown come in this order; `...` stands for any others."""
+    """Whether the printed text has the shown lines in their order. `...` stands for any lines."""
     rest = neutral(printed).split("\n")
     for line in wanted:
         if line == "...":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The decisions: api/decisions/VERSION.txt, and what api/entry_points.def decides by having a function."""
+"""The decisions: those in api/decisions/VERSION.txt, and those that follow from the functions in api/entry_points.def."""
 import collections
 import os
 import re
@@ -11,15 +11,15 @@ FOLDER = "api/decisions"
 VERDICT = re.compile(r"(checked|followed)(?=[:.])|passes because (?=\w)|open: (?=\w)")
 OF_FUNCTIONS = ("abi", "symbol")
 VERDICTS = ("checked:", "followed:", "passes because REASON", "open: WHAT IS MISSING")
-# items: (kind, name, hash). change: in our own words what is new. verdict: checked, followed, passes or open.
-# words: the decision as written. where: file and line.
+# items: (kind, name, hash). change: a description of the change. verdict: checked, followed, passes or open.
+# words: the text of the decision. where: file and line.
 Block = collections.namedtuple("Block", "version items change verdict words where")
-# event: of the history. block: what people wrote of it; None where `area` decides, the area of its entry point.
+# event: of the history. block: the decision about it; None if `area` decides, which is the area of its entry point.
 Decided = collections.namedtuple("Decided", "event block area verdict")
 
 
 class Table:
-    """All of it: the blocks, and what is wrong with how they are written."""
+    """All blocks of the files, and the mistakes in their form."""
 
     def __init__(self, root):
         self.blocks, self.mistakes = [], []
@@ -38,7 +38,7 @@ class Table:
             if line.startswith(" "):
                 words.append(line.strip())
                 continue
-            if words:  # the block is over
+            if words:  # end of the block
                 self.finish(version, items, words, f"{path}:{start}")
                 items, words = [], []
             if line:
@@ -66,7 +66,7 @@ class Table:
 
 
 class Entries:
-    """What api/entry_points.def decides: an entry point of an area with rules is checked, another is followed."""
+    """The decisions of api/entry_points.def: an entry point of an area with rules is checked, any other is followed."""
 
     def __init__(self, root):
         tree = Tree(root)
@@ -88,7 +88,7 @@ class Entries:
                     self.symbols[f"{query}:{symbol}"] = area
 
     def area(self, event):
-        """The area that decides about the event; None where nothing here does. "other": known, and not checked."""
+        """The area that decides about the event; None if none does. "other": the function is known, but not checked."""
         if event.sign == "-":
             return None
         known = {"function": self.areas, "abi": self.abis, "symbol": self.symbols}
@@ -99,17 +99,17 @@ class Entries:
 
 
 def needs_decision(event, events):
-    """What is new is decided with its comment; of the oldest version only the functions are asked for."""
+    """Whether the event needs a decision. A new item's comment needs none of its own. In the oldest version, only functions do."""
     if event.kind == "comment":
         return event.sign == "~" and event.version > FIRST
     if event.kind == "symbol" and event.sign == "-":
-        return False  # the program links what came instead
+        return False  # programs link the symbol that replaced it
     return event.version > FIRST or event.kind == "function" or (
         event.kind in OF_FUNCTIONS and ("function", event.name.split(":")[0]) in events)
 
 
 def judge(events, table, entries):
-    """(what is decided, what is not, what is wrong with the table)."""
+    """(decided events, events without a decision, mistakes of the table)."""
     mistakes = list(table.mistakes)
     written, used = {}, set()
     for block in table.blocks:
@@ -145,7 +145,7 @@ def judge(events, table, entries):
 
 
 def covering(event, by_function):
-    """The decision on a function is one on what came with it: cuMemAdvise_v2 brought another cuMemAdvise."""
+    """The decision on a function that also covers this event: cuMemAdvise_v2 brought another cuMemAdvise."""
     query = event.name.split(":")[0]
     for (version, name), block in by_function.items():
         if version == event.version and re.fullmatch(rf"{query}(_v\d+)?", name):
@@ -154,7 +154,7 @@ def covering(event, by_function):
 
 
 def to_paste(missing):
-    """What is to be filled in, by file."""
+    """The lines to add, by file."""
     out = []
     for version in sorted({event.version for event in missing}):
         out.append(f"{FOLDER}/{dotted(version)}.txt")

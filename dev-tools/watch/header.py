@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the CUDA headers of one version declare, as facts: names, fingerprints of declarations, hashes of comments."""
+"""Reads the CUDA headers of one version into facts: names, fingerprints of declarations, hashes of comments."""
 import bisect
 import collections
 import hashlib
@@ -10,16 +10,17 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "scaffold"))
 from headers import text_of  # pylint: disable=wrong-import-position
 
-# kind: function, abi, symbol, comment, enumerator, field, macro or type. name: of what; an abi's is QUERY:VERSION:FLAGS,
-# as cuGetProcAddress is asked; a symbol's FUNCTION:SYMBOL, where programs link another name than they write.
-# text: the declaration in few spaces; of a comment its words. of: the enum, structure or function that it belongs to.
+# kind: function, abi, symbol, comment, enumerator, field, macro or type. name: the item's; an abi's is
+# QUERY:VERSION:FLAGS, the arguments of cuGetProcAddress; a symbol's is FUNCTION:SYMBOL, if programs link another name
+# than they write. text: the declaration without extra spaces; a comment's words. of: the enum, structure or function
+# that the item belongs to.
 Item = collections.namedtuple("Item", "kind name text of")
 
-# What the compiler of a Linux program defines. All else that cuda.h asks for is not defined.
+# The macros that the compiler of a Linux program defines. All other macros in cuda.h's conditions are undefined.
 DEFINED = {"__GNUC__", "__cplusplus", "__LP64__", "__linux__"}
 BLOCK = re.compile(r"\b(enum|struct|union)\s+(?:__attribute__\s*\(\(.*?\)\)\s*)?(\w*)\s*\{")
 BRACKET = re.compile(r"[{}]")
-# Between a function and the comment that belongs to it there may be words for the compiler.
+# Words for the compiler that may stand between a function and its comment.
 BETWEEN = re.compile(r"(\s|__CUDA_DEPRECATED\b|__declspec\([^)]*\)|CUDAAPI\b)*")
 
 
@@ -30,7 +31,7 @@ def fingerprint(text):
 def items(folder):
     """(kind, name) -> Item, of cuda.h and cudaTypedefs.h."""
     found = parse(text_of(folder, "cuda.h"))
-    # All of cudaTypedefs.h: the oldest forms are there for the driver's own use, but programs may ask for them.
+    # Takes all forms of cudaTypedefs.h, because programs may ask for the oldest ones, too, which are for the driver.
     for query, ver, suffix, text in re.findall(
             r"typedef\s+CUresult\s*\(CUDAAPI \*PFN_(cu\w+?)_v(\d+)(?:_(ptsz|ptds))?\)\(([^;]*?)\);",
             without_comments(text_of(folder, "cudaTypedefs.h"))[0]):
@@ -81,7 +82,7 @@ def parse(text):
 
 
 def without_comments(text):
-    """The text with each comment blanked, and the comments as {index behind it: text}."""
+    """The text with blanks in place of each comment, and the comments as {index behind the comment: text}."""
     comments = {}
 
     def blank(comment):
@@ -98,7 +99,7 @@ def comment_before(code, comments, ends, at):
 
 
 def holds(condition):
-    """Whether an #if is taken. A number that is compared counts as new enough."""
+    """Whether an #if is true. A comparison of a version number counts as true."""
     words = re.sub(r"defined\s*\(?\s*(\w+)\s*\)?", lambda name: str(name.group(1) in DEFINED), condition)
     words = re.sub(r"\(?\b\w+\s*(>=|<=|<|>|==)\s*\w+\)?", lambda test: str(">" in test.group(1)), words)
     words = words.replace("&&", " and ").replace("||", " or ").replace("!", " not ")
@@ -110,8 +111,8 @@ def holds(condition):
 
 
 def reachable(code):
-    """The code with what a Linux compiler leaves out blanked."""
-    out, stack = [], []  # of each open #if: whether it is taken now, whether it ever was
+    """The code with blanks in place of the parts that a Linux compiler leaves out."""
+    out, stack = [], []  # for each open #if: whether its present branch is taken, whether any was
     for line in code.split("\n"):
         directive = re.match(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)", line)
         if directive:
@@ -133,7 +134,7 @@ def reachable(code):
 
 
 def blocks(code):
-    """(enum | struct | union, name, start, end of its body) of each definition at the top, not of those inside another."""
+    """(enum | struct | union, name, start, end of its body) of each definition that is not inside another one."""
     at = 0
     while True:
         start = BLOCK.search(code, at)
@@ -151,7 +152,7 @@ def blocks(code):
 
 
 def enumerators(body):
-    """(name, value) of each; the value of one without is that of the last that has one, and its distance from there."""
+    """(name, value) of each enumerator. One without a value gets the last given value, plus its distance from that."""
     base, step = "0", -1
     for part in split(body, ","):
         name, _, value = part.partition("=")
@@ -160,7 +161,7 @@ def enumerators(body):
 
 
 def fields(body, prefix=""):
-    """(path, type) of each field; those of a nested structure without a name count as the outer one's."""
+    """(path, type) of each field. Fields of a nested structure without a name count as fields of the outer one."""
     for part in split(body, ";"):
         nested = re.fullmatch(r"\s*(?:struct|union)\s*\w*\s*\{(.*)\}\s*(\w*)\s*(?:\[[^]]*\])?\s*", part, re.S)
         if nested:
@@ -174,7 +175,7 @@ def fields(body, prefix=""):
 
 
 def split(text, mark):
-    """The parts of a text between the marks that stand in no bracket."""
+    """The parts of a text between the marks outside of brackets."""
     parts, depth, start = [], 0, 0
     for at, letter in enumerate(text):
         depth += {"{": 1, "(": 1, "[": 1, "}": -1, ")": -1, "]": -1}.get(letter, 0)
@@ -189,7 +190,7 @@ def spaced(text):
 
 
 def types_of(parameters):
-    """The parameters without their names, which bind nobody."""
+    """The parameters without their names, because a name may change without any effect."""
     found = []
     for part in split(parameters, ","):
         words = spaced(part)
@@ -199,7 +200,7 @@ def types_of(parameters):
 
 
 def words_of(comment):
-    """A comment's words, without what only its layout needs; without the list of what else to read."""
+    """A comment's words, without its layout and its list of further reading."""
     text = re.sub(r"^[ \t]*\*+(?!/)[ \t]?", "", comment.strip()[2:-2], flags=re.M)
     text = re.split(r"^\s*\\(?:sa|see)\b", text, maxsplit=1, flags=re.M)[0]
     text = re.sub(r"\\(?:p|ref|c|e|a|b|li|n|note|par|details|brief)\b", " ", text)

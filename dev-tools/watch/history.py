@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What concerns memory in each CUDA version, as facts: api/decisions/history.txt. `./dev headers-diff --update` writes it."""
+"""Reads and writes api/decisions/history.txt: the changes that concern memory in each CUDA version, as facts.
+
+`./dev headers-diff --update` writes the file.
+"""
 import collections
 import re
 
@@ -7,31 +10,31 @@ import header
 import scope
 
 PATH = "api/decisions/history.txt"
-FIRST = 12040  # what is older has no history here
+FIRST = 12040  # the oldest version with a history
 HEAD = """# What concerns memory in the CUDA headers, version after version: names and hashes, written by
 # `./dev headers-diff --update`; never edited. + is new, ~ changed, - is gone. An abi is what cuGetProcAddress is
 # asked: name, version, flags. A symbol is what is linked where a function is written. A struct's hash is
 # of its fields, a comment's of its words: above a function, or inside an enum or a structure.
 """
 # version: 13010 of CUDA 13.1. sign: + ~ or -. kind: function, abi, symbol, comment, struct, enumerator or macro.
-# hash: of what it is from now on; "" when it is gone.
+# hash: of the item from this version on; "" if the version removed it.
 Event = collections.namedtuple("Event", "version sign kind name hash")
 KINDS = ("function", "abi", "symbol", "comment", "struct", "enumerator", "macro")
 
 
 def dotted(version):
-    """13.1 of 13010."""
+    """13010 -> "13.1"."""
     return f"{version // 1000}.{version % 1000 // 10}"
 
 
 def number(text):
-    """13010 of 13.1."""
+    """"13.1" -> 13010."""
     major, minor = text.split(".")
     return int(major) * 1000 + int(minor) * 10
 
 
 def snapshot(items):
-    """(kind, name) -> hash, of what concerns memory; the fields of a structure are one."""
+    """(kind, name) -> hash, of the items that concern memory. All fields of a structure are one item."""
     within = scope.Scope(items)
     found, fields = {}, collections.defaultdict(list)
     for item in items.values():
@@ -84,9 +87,9 @@ def newest(events):
 
 
 def unknown(events, version, found, comments_of):
-    """What the headers of a version have otherwise than the history says.
+    """The differences between the headers of a version and the history.
 
-    Comments change from one patch of the headers to the next: they count from the version `comments_of` on.
+    Comments count only from the version `comments_of` on, because they change from one patch of the headers to the next.
     """
     told = differences(version, state(events, version), found)
     return [event for event in told if event.kind != "comment" or version >= comments_of]
@@ -106,6 +109,6 @@ def updated(events, snapshots):
 
 
 def in_file(name):
-    """The CUDA version of a file 13.1.txt of decisions; None of another."""
+    """The CUDA version of a file of decisions, such as 13.1.txt; None for other names."""
     match = re.fullmatch(r"(\d+\.\d+)\.txt", name)
     return number(match.group(1)) if match else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/cuda-versions.md: per CUDA version, newest first, what is new for memory and what was decided."""
+"""Writes docs/cuda-versions.md: for each CUDA version, newest first, its changes for memory and the decisions."""
 import os
 import re
 
@@ -60,13 +60,13 @@ def row(entries, what, change, decision):
 
 
 def names(events):
-    """`cuMemFoo` (new function), ...: by what happened."""
+    """The names of the events' items, grouped by the kind of change: "new function: `cuMemFoo`, ..."."""
     found = {}
     functions = {re.sub(r"_v\d+$", "", event.name) for event in events if event.kind == "function"}
     structures = {event.name for event in events if event.kind == "struct"}
     for event in events:
         if event.kind in OF_FUNCTIONS and event.name.split(":")[0] in functions or event.kind == "comment" and event.name in structures:
-            continue  # what it belongs to is named
+            continue  # its function or structure is named
         what = "function" if event.version == FIRST else WHAT[event.sign, event.kind]
         found.setdefault(what, []).append(spelled(event))
     return "<br>".join(f"{what}: {folded(list(dict.fromkeys(items)))}" for what, items in found.items())
@@ -82,14 +82,14 @@ def spelled(event):
 
 
 def folded(items):
-    """The names. Many values that begin alike are their beginning and their number."""
+    """The names as a list. If there are many with a common beginning, only their number and that beginning."""
     alike = os.path.commonprefix(items).strip("`")
     alike = alike[:alike.rfind("_") + 1]
     return ", ".join(items) if len(items) <= MANY or len(alike) < 8 else f"{len(items)} that begin with `{alike}`"
 
 
 def derived(entries, decided):
-    """What api/entry_points.def decides: a row per area."""
+    """The decisions of api/entry_points.def: a row per area."""
     areas = {}
     for each in decided:
         areas.setdefault(each.area, []).append(each.event)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which items of the headers concern memory. What is meant here must have a decision in api/decisions/."""
+"""Tells which items of the headers concern memory. Each of these must have a decision in api/decisions/."""
 import re
 
-# Functions by their names.
+# Names of functions that concern memory.
 FUNCTIONS = re.compile(r"""cu(
     Mem | Multicast | Ipc | LogicalEndpoint | Fabric | Pointer | Array | Mipmapped | FlushGPUDirectRDMA
   | Stream(Wait | Write)Value | StreamBatchMemOp | StreamAttachMem
@@ -12,18 +12,18 @@ FUNCTIONS = re.compile(r"""cu(
   | CtxDestroy | CtxDetach | DevicePrimaryCtxRe(lease | set) | GreenCtxDestroy | StreamDestroy
   | ModuleUnload | LibraryUnload | Checkpoint
 )""", re.X)
-# And each function, whatever it is called, that takes one of these types, or a structure that has it at some depth.
+# A function with any name also concerns memory if it takes one of these types, or a structure that contains one.
 TYPES = re.compile(r"""(
     CUdeviceptr | CUmem(GenericAllocationHandle | Location | oryPool | FabricHandle) | CUexternal(Memory | Semaphore)
   | CUipc(Mem | Event)Handle | CUlogicalEndpointId
 )(_v\d+)?""", re.X)
-# Structures: those with such a field at some depth, if such a function takes them; and these. Enums: those that
-# such functions and structures name; and these.
+# A structure concerns memory if it contains such a type and such a function takes it; so do these. An enum does if
+# such a function or structure names it; so do these.
 RECORDS = re.compile(r"""CU(mem | multicast | ipc | logicalEndpoint | fabric | clique | arraySparse | arrayMap | external
   | pointer | flushGPU | checkpoint | processState | graphMem | stream(Wait | Write | Batch | MemoryBarrier))
   | CUDA_(MEM | FABRIC | EXT | POINTER | ARRAY | BATCH_MEM)""", re.X)
 MACROS = re.compile(r"CU(DA)?_(MEM|IPC|MULTICAST|LOGICAL|FABRIC|POINTER|ARRAY|EXT|STREAM_(WAIT|WRITE)|DEVICE_(CPU|INVALID))")
-# Enums of many things: of these only what is named here.
+# Of enums about many things, only these values concern memory.
 ALL = re.compile("")
 ENUMERATORS = {
     "CUresult": ALL,
@@ -35,18 +35,18 @@ ENUMERATORS = {
           | TIMELINE | ATOMIC_REDUCTION | NUMA_ID | COMPRESSION | STREAM_(WAIT | MEM))""", re.X),
     "CUgraphNodeType": re.compile(r"CU_GRAPH_NODE_TYPE_\w*(MEM|EXT|FABRIC)"),
 }
-# How many there are, and what only makes an enum as wide as an int.
+# Values that only count the others, or only make the enum as wide as an int.
 COUNTS = re.compile(r"\w+_MAX (.* \+ .*|0x[7F]FFFFFFF)", re.I)
 WORD = re.compile(r"\b[A-Za-z_]\w+")
 
 
 def stem(name):
-    """CUmemLocation of CUmemLocation_v1 and CUmemLocation_st."""
+    """CUmemLocation_v1 or CUmemLocation_st -> CUmemLocation."""
     return re.sub(r"_([vV]\d+|st)$", "", name)
 
 
 class Scope:
-    """What concerns memory among the items of one version."""
+    """The items of one version that concern memory."""
 
     def __init__(self, items):
         self.alias = {}  # CUmemLocation_v1 -> CUmemLocation
@@ -71,13 +71,13 @@ class Scope:
         self.records |= {word for words in named for word in words if word in self.enums and word not in ENUMERATORS}
 
     def plain(self, name):
-        """The name that programs write: CUmemLocation of CUmemLocation_v1, and of CUmemLocation_st."""
+        """The name that programs write: CUmemLocation for CUmemLocation_v1 and for CUmemLocation_st."""
         for _ in range(3):
             name = self.alias.get(name, name)
         return name
 
     def reached(self, types):
-        """The structures of these names, and those in their fields."""
+        """The structures with these names, and the structures in their fields."""
         found, left = set(), list(types)
         while left:
             name = self.plain(left.pop())

@@ -30,7 +30,7 @@ class Watch:
         self.decided, self.missing, self.mistakes = decisions.judge(self.events, decisions.Table(root), self.entries)
 
     def complaints(self):
-        """What is wrong without a look at any header."""
+        """The mistakes that show without any header."""
         out = list(self.mistakes)
         if self.missing:
             out.append(f"{len(self.missing)} items that concern memory have no decision; api/decisions/README.md says how it is written")
@@ -38,7 +38,7 @@ class Watch:
         return out
 
     def strange(self, folder, comments_of):
-        """What these headers have otherwise than the history says. comments_of: from which version on comments count."""
+        """The differences between these headers and the history. comments_of: the version from which on comments count."""
         ver = version(folder)
         found = history.unknown(self.events, ver, history.snapshot(header.items(folder)), comments_of)
         if not found:
@@ -56,7 +56,7 @@ class Watch:
 
 
 def diff(watch, old, new, everything):
-    """A line per difference; what was decided of those that concern memory."""
+    """Prints a line per difference. Lines that concern memory have the decision."""
     items = [header.items(old), header.items(new)]
     within = [scope.Scope(items[0]), scope.Scope(items[1])]
     lines, ours = [], 0
@@ -70,7 +70,7 @@ def diff(watch, old, new, everything):
             continue
         sign = "+" if not was else "-" if not now else "~"
         if key[0] == "comment" and sign != "~":
-            continue  # it goes with its function
+            continue  # the line of its function stands for it
         verdict = verdict_of(watch, key, sign, within[1], now or was) if memory else ""
         lines.append(f"{sign} {key[0]:<11}{key[1]:<64}  {verdict}".rstrip())
     print(f"CUDA {history.dotted(version(old))} to {history.dotted(version(new))}: {ours} differences concern memory"
@@ -79,7 +79,7 @@ def diff(watch, old, new, everything):
 
 
 def verdict_of(watch, key, sign, within, item):
-    """The newest decision about an item; of a field, about its structure."""
+    """The newest decision about an item. For a field: about its structure."""
     kind, name = ("struct", within.plain(item.of)) if item.kind == "field" else (key[0], within.plain(key[1]))
     hashed = header.fingerprint(item.text) if kind == "comment" else ""
     found = [each.verdict for each in watch.decided
@@ -95,7 +95,7 @@ def documentation(name, folder):
 
 
 def words(name, old, new):
-    """How the documentation of a function, a structure or an enum changed: read from this machine's headers, kept nowhere."""
+    """Prints how the documentation of a function, a structure or an enum changed. Reads this machine's headers, and stores no text."""
     texts = [documentation(name, folder) for folder in (old, new)]
     if not all(texts):
         sys.exit(f"headers-diff: {name} is not documented in both versions")
@@ -109,7 +109,7 @@ def words(name, old, new):
 
 
 def check(watch, folders):
-    """The exit status. Comments of the newest known version count: a patch of the headers may change them."""
+    """Prints the complaints. Returns the exit status. Comments count from the newest known version on, as a patch may change them."""
     out = watch.complaints()
     for folder in folders:
         out += watch.strange(folder, history.newest(watch.events))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The watch over CUDA's headers: on headers made up here, then on the decisions of this checkout. It needs no network.
+"""Tests the watch over CUDA's headers: on invented headers, then on the decisions of this checkout. Needs no network.
 
 Usage: watch_test.py SOURCE_FOLDER [unittest arguments]. CUDA_INCLUDE: the headers that the build found.
 """
@@ -72,7 +72,7 @@ NEW = OLD.replace("12040", "13010")
 
 
 class Checkout:
-    """A folder with what the watch reads, and headers beside it."""
+    """A folder with the files that the watch reads, and headers beside it."""
 
     def __init__(self, test):
         folder = tempfile.TemporaryDirectory()
@@ -97,7 +97,7 @@ class Checkout:
         return os.path.dirname(self.write("include/cuda.h", text))
 
     def take(self, text, types):
-        """As `--update` does."""
+        """Updates the history as `--update` does."""
         folder = self.headers(text, types)
         events = history.updated(watch.Watch(self.root).events, {version(folder): history.snapshot(header.items(folder))})
         self.write(history.PATH, history.write(events))
@@ -114,7 +114,7 @@ class Checkout:
 
 
 class Reading(unittest.TestCase):
-    """What is read out of a header."""
+    """The items that are read from a header."""
 
     def setUp(self):
         self.items = header.parse(OLD)
@@ -159,7 +159,7 @@ class Reading(unittest.TestCase):
 
 
 class Memory(unittest.TestCase):
-    """What concerns memory."""
+    """The items that concern memory."""
 
     def ours(self, text):
         items = header.parse(text)
@@ -274,7 +274,7 @@ class Deciding(unittest.TestCase):
 
 
 class Headers(unittest.TestCase):
-    """Headers are held to the history."""
+    """Headers are compared with the history."""
 
     def setUp(self):
         self.here = Checkout(self)
@@ -336,7 +336,8 @@ class Repository(unittest.TestCase):
             self.assertEqual(file.read(), self.watch.page(), "docs/cuda-versions.md is stale: run `docs/generate build/release/bin`")
 
     def test_the_headers_of_this_machine(self):
-        # The comments of a version that the history knows may be another patch's: `./dev headers-diff --check newest` reads them.
+        # Comments do not count here, because the headers may be another patch of the version. `./dev headers-diff
+        # --check newest` compares them.
         newest = history.newest(self.watch.events)
         found = {os.path.realpath(folder): version(folder) for folder in [*folders(SOURCE), os.environ.get("CUDA_INCLUDE", "")]
                  if folder and version(folder) >= history.FIRST}
