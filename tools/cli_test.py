@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cuvmm command as its users meet it: exit codes, errors, environment, reports, documents.
+"""Tests the cuvmm command from the outside: exit codes, errors, environment, reports, documents.
 
 Usage: cli_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
 """
@@ -131,7 +131,7 @@ class Usage(CliTest):
                 self.assert_usage(arguments, *expected)
 
     def all_commands(self):
-        """Each command as words, with those of commands that have some."""
+        """Each command as a list of words, subcommands of commands included."""
         found = [[]]
         for command in found:
             text = self.cuvmm(*command, "--help", environment={"COLUMNS": "120"}).stdout
@@ -154,7 +154,7 @@ class Usage(CliTest):
             for command in self.all_commands():
                 with self.subTest(command=command, columns=columns):
                     text = self.cuvmm(*command, "--help", environment={"COLUMNS": str(columns)}).stdout
-                    # What is to be typed stays on one line.
+                    # A command that the user should type stays on one line.
                     long = [line for line in text.splitlines()
                             if len(line) > columns and not re.match(r"  +\S+(?!.*\S  +\S)|Usage: ", line)]
                     self.assertEqual(long, [])
@@ -398,7 +398,7 @@ class Reports(CliTest):
         self.validate(report)
 
     def test_leaks_of_two_processes_name_each_other(self):
-        # One keeps the descriptor, the other never releases what it imported through it.
+        # One process keeps the descriptor, the other never releases the memory that it imported through it.
         program = """init()
 h0 = cuMemCreate(2M, device=0, handle_types=posix_fd)
 fd0 = cuMemExportToShareableHandle(h0, posix_fd)
@@ -509,7 +509,7 @@ MULTICAST = "init(context=no)\nm0 = cuMulticastCreate({numDevices=2, size=2M})  
 
 
 class Multicast(CliTest):
-    """On a shared fabric a cuMulticast call can disturb others: none reaches a driver that is not the emulator."""
+    """No cuMulticast call reaches a driver other than the emulator, because it can disturb users of a shared fabric."""
 
     def setUp(self):
         super().setUp()

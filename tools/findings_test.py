@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kinds of findings there are, as users meet them: which are loud, which fail a run, what the page says.
+"""Tests the kinds of findings: which are printed, which make a run fail, and the tables of docs/findings.md.
 
 Usage: findings_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
 """
@@ -19,14 +19,14 @@ h1 = cuMemRetainAllocationHandle(r0)  # CUDA_ERROR_INVALID_VALUE
 cuMemAddressFree(r0, 2M)
 """
 REFUSED = "h0 = cuMemCreate(2M, device=0, handle_types=fabric)  # CUDA_ERROR_NOT_PERMITTED\n"
-# One reservation after the other, each emptied and none freed.
+# Makes one reservation after the other, empties each and frees none.
 FORGOTTEN = "".join(f"""r{i} = cuMemAddressReserve(2M)
 h{i} = cuMemCreate(2M, device=0)
 cuMemMap(r{i}, 2M, h{i})
 cuMemUnmap(r{i}, 2M)
 cuMemRelease(h{i})
 """ for i in range(4))
-# As a PyTorch segment after share(): the descriptor is kept for the next one who asks.
+# Like a PyTorch segment after share(): the program keeps the descriptor for the next process that asks.
 SHARED = """init()
 r0 = cuMemAddressReserve(2M)
 h0 = cuMemCreate(2M, device=0, handle_types=posix_fd)
@@ -46,14 +46,14 @@ cuMemUnmap(r0, 2M)
 cuMemRelease(h0)
 cuMemAddressFree(r0, 2M)
 """
-# Memory without a reservation, and what is wrong with its use.
+# Memory without a reservation, and mistakes in its use.
 PLAIN = """init()
 a0 = cuMemAlloc(4096)
 a1 = cuMemAllocAsync(4096)
 s0 = cuStreamCreate(Flags=1)
 cuCtxSynchronize()
 """
-# Refusals that are the echo of an earlier call, and what the finding is about.
+# Calls that are refused because of an earlier call, and findings about that earlier call.
 CAPTURE = """init()
 s0 = cuStreamCreate(Flags=0)
 a0 = cuMemAlloc(4096)
@@ -194,7 +194,7 @@ class Kinds(cli_test.CliTest):
 
 
 class Luck(cli_test.CliTest):
-    """Work that nothing waited for, on an emulator that does it at once: no finding, but a hint."""
+    """If nothing waited for work that the emulator does at once, cuvmm prints a hint, and no finding."""
 
     def notes(self, wait, *options, environment=None):
         report, result = self.report_of("--emulate", *options, "--",
@@ -221,7 +221,7 @@ class Luck(cli_test.CliTest):
 
 
 class Page(cli_test.CliTest):
-    """docs/findings.md says what the table of rules holds; `docs/generate build/release/bin` writes it there."""
+    """Tables of docs/findings.md agree with the table of rules; `docs/generate build/release/bin` writes them."""
 
     def setUp(self):
         super().setUp()

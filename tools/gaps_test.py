@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run that checked nothing, or not all, is not green: with --error-exitcode it has an exit code of its own.
+"""A run in which cuvmm checked nothing, or only a part, is no success: with --error-exitcode it has its own exit code.
 
 Usage: gaps_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
 """
@@ -21,7 +21,7 @@ assert cuda.cuInit(0) == 0
 assert cuda.cuMemAddressReserve(ctypes.byref(address), 2 << 20, 0, 0, 0) == 0
 assert cuda.cuMemAddressFree(address, 2 << 20) == 0
 """
-# What a copy of NVIDIA's runtime in a program does first.
+# The first calls of a copy of NVIDIA's runtime in a program.
 RUNTIME = """
 table = ctypes.c_void_p()
 runtime = bytes.fromhex("6bd5fb6c5bf4e74a8987d93912fd9df9")
@@ -31,7 +31,7 @@ assert cuda.cuGetExportTable(ctypes.byref(table), runtime) != 0
 
 class Gaps(cli_test.CliTest):
     def checked(self, code, *words):
-        """Runs a Python program with --error-exitcode 9; the report and the lines on stderr."""
+        """Runs a Python program with --error-exitcode 9. Returns the report and the lines on stderr."""
         *options, program = words
         report, result = self.report_of("--emulate", "--error-exitcode", "9", *options, "--", sys.executable, "-c", program)
         self.assertEqual(result.returncode, code, result.stderr)

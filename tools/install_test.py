@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Installs, moves what was installed, and uses it as others do: nothing of the build tree is needed, and no path is absolute.
+"""Installs cuvmm, moves the installation, and uses it as users do: it needs no file of the build tree, and has no absolute path.
 
 Usage: install_test.py CMAKE BUILD_FOLDER SOURCE_FOLDER
 """
@@ -50,7 +50,7 @@ def check_command(prefix, folder):
 
 
 def check_texts(prefix, places):
-    """No text that was installed names the folder of the build or of the first installation."""
+    """Checks that no installed text names the folder of the build or of the first installation."""
     for path in glob.glob(f"{prefix}/**/*", recursive=True):
         if path.endswith((".cmake", ".pc", ".py", ".1", "/cuvmm", ".fish", "/_cuvmm", ".h")) and os.path.isfile(path):
             with open(path, "rb") as file:
@@ -59,7 +59,7 @@ def check_texts(prefix, places):
 
 
 def check_project(cmake, prefix, source, folder):
-    """The project of examples/cmake_project, against the installation alone."""
+    """Builds examples/cmake_project with only the installation."""
     project, build = os.path.join(folder, "project"), os.path.join(folder, "project-build")
     shutil.copytree(os.path.join(source, "examples", "cmake_project"), project)
     include = [f"-DCUDA_INCLUDE={os.environ['CUDA_INCLUDE']}"] if os.environ.get("CUDA_INCLUDE") else []
@@ -67,14 +67,14 @@ def check_project(cmake, prefix, source, folder):
     run(cmake, "--build", build)
     ctest = os.path.join(os.path.dirname(cmake), "ctest")
     output = run(ctest, "--test-dir", build, "--output-on-failure", "-E", "^broken$")
-    # That of the real driver is skipped where there is none.
+    # Without a real driver, the test of that is skipped.
     assert "100% tests passed" in output, output
     for name in ("grows", "on_two_devices", "known_bug"):
         assert re.search(rf"{name} \.+ +Passed", output), output
     broken = run(ctest, "--test-dir", build, "--output-on-failure", "-R", "^broken$", status=8)
     assert "[cuMemRelease-pairing]" in broken, broken
 
-    # What was written wrongly is said at once.
+    # CMake reports a wrong argument at once.
     with open(os.path.join(project, "CMakeLists.txt"), "a") as file:
         file.write("cuvmm_add_test(NAME wrong COMMAND grow ALLOW cuMemMap-no-such-rule)\n")
     wrong = subprocess.run([cmake, build], capture_output=True, text=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals as users meet them: what is said of memory and addresses that ran out, and what is not.
+"""Tests the text about refused calls: about memory and address space that ran out, and when there is none.
 
 Usage: refusals_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
 """
@@ -18,11 +18,11 @@ cuMemMap(r0, 64G, h0)
 h1 = cuMemCreate(32G, device=0)
 h2 = cuMemCreate(64G, device=0)  # CUDA_ERROR_OUT_OF_MEMORY
 """
-# The program gives up what it can do without, and asks again.
+# The program frees memory that it does not need, and repeats the call.
 TRIED_AGAIN = OUT_OF_MEMORY + """cuMemRelease(h1)
 h3 = cuMemCreate(64G, device=0)
 """
-# A pool gives nothing back before its threshold, which is never reached here.
+# A pool returns no memory below its threshold, which this program never reaches.
 CACHED_BY_A_POOL = """init()
 p0 = cuDeviceGetDefaultMemPool(0)
 cuMemPoolSetAttribute(p0, release_threshold, 1T)
@@ -43,7 +43,7 @@ class Refusals(cli_test.CliTest):
                                         *self.replay_command(program))
         self.validate(report)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertNotIn("not emulated", result.stderr)  # nor does cuvmm ask for what is not
+        self.assertNotIn("not emulated", result.stderr)  # cuvmm itself calls no function that the emulator lacks
         return report["refusals"], result.stderr
 
     def test_memory_that_ran_out_names_who_holds_it(self):
@@ -94,7 +94,7 @@ class Refusals(cli_test.CliTest):
         self.assertIn("Fix: ", result.stderr)
 
     def test_a_probe_for_fabric_handles_is_told_twice_at_most(self):
-        # As PyTorch and vLLM ask, for every block: refused each time, and a descriptor instead, or nothing.
+        # Like PyTorch and vLLM: asks for a fabric handle for every block, is refused each time, and then uses a descriptor, or none.
         asks = "h{0} = cuMemCreate(2M, device=0, handle_types=fabric)  # CUDA_ERROR_NOT_PERMITTED\n"
         instead = "g{0} = cuMemCreate(2M, device=0, handle_types=posix_fd)\n"
         for each, said in ((asks + instead, 0), (asks, 2)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cuvmm run where something goes wrong: killed processes, garbled reports, broken streams, odd names.
+"""Tests cuvmm run in bad conditions: killed processes, garbled reports, broken streams, odd names.
 
 Usage: robust_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
 """
@@ -27,7 +27,7 @@ def document(ended="exit", findings=(), **more):
 
 
 class Killed(CliTest):
-    """Processes that leave hand-made reports, as the shim writes them, and are killed."""
+    """Processes that leave hand-made reports in the shim's form, and are killed."""
 
     def leave(self, text, then="", name="$$-1.2.json"):
         """A shell command that leaves `text` as the report of its process, and then does `then`."""
@@ -62,7 +62,7 @@ class Killed(CliTest):
         self.assert_note(report, result, r"leaks \(killed, or it became another program\)")
 
     def test_the_signal_that_ended_an_orphan_is_known(self):
-        # It ends itself once the runner has taken it over from its parent.
+        # The child ends itself once `cuvmm run` has become its parent.
         child = self.path("child.py", f"""
 import os, signal
 open(os.environ["CUVMM_REPORT_DIR"] + "/%d-1.2.json" % os.getpid(), "w").write({document("running", [FINDING])!r})
@@ -74,7 +74,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         self.assert_note(report, result, r"by signal 9 \(SIGKILL\) before it could look")
 
     def test_a_process_that_is_left_running_is_noted(self):
-        # It holds none of the runner's streams, which would keep this test waiting for it.
+        # The child has none of the runner's streams, because this test would otherwise wait until it ends.
         script = self.leave(document("running", [FINDING]), name="77-1.2.json")
         report, result = self.ran(script + "exec sleep 60 </dev/null >/dev/null 2>&1 & echo $!; "
                                   'while [ ! -s "$CUVMM_REPORT_DIR/77-1.2.json" ]; do :; done; exit 3', "--wait", "0")
@@ -131,7 +131,7 @@ class Garbled(CliTest):
         report, result = self.report_of("--emulate", "--", "sh", "-c",
                                         f"{cli_test.CUVMM} replay {self.path('good.txt', LEGAL)} && {script}")
         self.assertEqual(result.returncode, 0)
-        self.assertEqual(report["processes"], 2)  # all but one thing of the odd one is right
+        self.assertEqual(report["processes"], 2)  # only one member of the second report is wrong
         notes = "\n".join(report["notes"])
         for name in ["1-torn.json", "2-left.json", "3-link.json", "4-pipe.json", "5-odd.json"]:
             self.assertIn(name, notes)
@@ -175,7 +175,7 @@ class Garbled(CliTest):
         self.assertNotIn("\033", result.stderr)
 
     def test_thousands_of_ipc_records(self):
-        # As pairs these are 36 million findings.
+        # A finding for each pair of these would make 36 million findings.
         use = {"handle": "x", "call": 1, "from": 1}
         uses = ([{**use, "role": "export", "ended_by_call": i, "until": 5} for i in range(3000)] +
                 [{**use, "role": "open", "ended_by_call": 2, "until": 9}] * 3000)
@@ -188,10 +188,10 @@ class Garbled(CliTest):
 
 
 class Streams(CliTest):
-    """Its own streams fail: the program's exit code and the report stay."""
+    """If cuvmm's own streams fail, the program's exit code and the report stay right."""
 
     def broken(self, how):
-        """What to do in the child to its stderr and stdout before it becomes cuvmm."""
+        """A function that breaks stderr and stdout of the child before it becomes cuvmm."""
         read, write = os.pipe()
         os.close(read)
         self.addCleanup(os.close, write)

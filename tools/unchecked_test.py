@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refused calls that cuvmm does not check: the driver's log tells of them.
+"""Tests the report of refused calls that cuvmm does not check, but that are in the driver's log.
 
 Usage: unchecked_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
 """
@@ -9,7 +9,7 @@ import unittest
 
 import cli_test
 
-# cuDeviceGetAttribute is not checked. What it asks for, this driver does not know.
+# cuvmm does not check cuDeviceGetAttribute. This driver does not know the attribute.
 ASKS = """
 import ctypes, os, sys
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -58,7 +58,7 @@ class Unchecked(cli_test.CliTest):
             self.assertNotIn("cuPointerGetAttribute", text)
 
     def test_its_stack_begins_in_the_program(self):
-        # This function is wrapped, and what is far from memory that matters goes straight through.
+        # The shim wraps this function, but passes calls on at once if their memory is far from the memory that it follows.
         end = """
 context = ctypes.c_void_p()
 assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0 and cuda.cuCtxSetCurrent(context) == 0

@@ -62,7 +62,7 @@ class BareRoot:
         """Copies a file or folder of this machine to a path in the root."""
         place = os.path.join(self.scratch, "upper", target.lstrip("/"))
         folder = os.path.dirname(target)
-        while folder != "/":  # owner and mode as in the folder below the overlay
+        while folder != "/":  # a new folder gets the mode of the one below the overlay
             there = os.path.join(self.scratch, "upper", folder.lstrip("/"))
             os.makedirs(there, exist_ok=True)
             below = os.path.join(self.root, folder.lstrip("/"))

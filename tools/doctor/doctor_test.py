@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cuvmm doctor as its users meet it: on the emulator, without a driver, and under limits of the process.
+"""Tests the output of cuvmm doctor: on the emulator, without a driver, and under limits of the process.
 
 Usage: doctor_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the emulator and its NVML in place.
 """
@@ -24,7 +24,7 @@ PIDFD_GETFD = 438
 
 
 def forbid_pidfd_getfd():
-    """A seccomp filter as a container's: the call answers EPERM, all others pass."""
+    """Installs a seccomp filter like a container's: pidfd_getfd answers EPERM, all other calls work."""
     load_number, equal, answer = 0x20, 0x15, 0x06
     allow, refuse = 0x7fff0000, 0x00050000 | errno.EPERM
     code = struct.pack("HBBI" * 4, load_number, 0, 0, 0, equal, 0, 1, PIDFD_GETFD,
@@ -46,7 +46,7 @@ class Doctor(unittest.TestCase):
 
     def run_(self, *arguments, limit=None, **variables):
         if "--timeout" not in arguments:
-            arguments = ("--timeout", "60", *arguments)  # a busy machine is no finding
+            arguments = ("--timeout", "60", *arguments)  # a long limit, because the test machine may be busy
         return subprocess.run([CUVMM, "doctor", *arguments], capture_output=True, text=True, timeout=500,
                               env={**self.environment, **variables}, preexec_fn=limit)
 
@@ -69,7 +69,7 @@ class Doctor(unittest.TestCase):
             self.assertEqual(checks[name]["status"], status, checks[name])
 
     def library(self, body):
-        """A libcuda of one's own."""
+        """Builds a libcuda with the given behaviour."""
         source, path = os.path.join(self.folder, "cuda.c"), os.path.join(self.folder, "libcuda.so.1")
         with open(source, "w", encoding="utf-8") as file:
             file.write(body)
@@ -106,10 +106,10 @@ class OnTheEmulator(Doctor):
         self.assertIn("nvbandwidth#39", checks["fabric"]["source"])
         if checks["imex-channels"]["status"] == "does not":
             self.assertIn("see imex-channels", checks["fabric"]["detail"])
-            # The reason's fix, or that of its own reason.
+            # The fix is that of imex-channels, or that of kernel-module, which is the cause of the former.
             self.assertIn(checks["fabric"]["fix"], [checks[name]["fix"] for name in ("imex-channels", "kernel-module")])
             self.assertNotIn("see ", checks["fabric"]["fix"])
-        # With a channel it comes further: the emulator exports none.
+        # With a channel, the trial gets as far as the export, which the emulator refuses.
         checks = self.checks("--emulate=" + self.profile(fabric_channel="true"), "--need", "fabric", code=1)
         self.assertIn("cuMemExportToShareableHandle answered CUDA_ERROR_NOT_SUPPORTED (801)", checks["fabric"]["detail"])
 
@@ -175,7 +175,7 @@ class UnderLimits(Doctor):
             self.skipTest("address space is limited")
         if "san.so" in subprocess.run(["ldd", CUVMM], capture_output=True, text=True, check=False).stdout:
             self.skipTest("a sanitizer's shadow memory needs terabytes")
-        size = GIB + (64 << 20)  # the command has some itself
+        size = GIB + (64 << 20)  # the command itself uses a part of it
         checks = self.checks("--emulate", "--need", "address-space", code=1,
                              limit=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, hard)))
         self.assert_status(checks, "does not", "address-space", "driver", "vmm")
@@ -195,7 +195,7 @@ class UnderLimits(Doctor):
         self.assertIn("seccomp", checks["pidfd"]["detail"])
         self.assertIn("SYS_PTRACE", checks["pidfd"]["fix"])
         self.assertNotEqual(before["detail"], checks["pidfd"]["detail"])
-        self.assert_status(checks, "works", "fd")  # descriptors that are sent need no permission
+        self.assert_status(checks, "works", "fd")  # sending descriptors needs no permission
 
 
 # A libcuda of one device whose handles, of any type, are numbers. FAIL="call=code" makes a call fail.
@@ -278,7 +278,7 @@ class DriversThatMisbehave(Doctor):
         library = self.library("#include <unistd.h>\nint cuInit(unsigned f) { for (;;) pause(); }\n")
         start = time.monotonic()
         checks = self.checks("--driver", library, "--timeout", "5")
-        self.assertLess(time.monotonic() - start, 60)  # that it ends, not how fast it is
+        self.assertLess(time.monotonic() - start, 60)  # tests that the command ends, and not its speed
         self.assertIn("did not come back in cuInit", checks["driver"]["detail"])
 
     def test_codes_of_its_start_are_explained(self):

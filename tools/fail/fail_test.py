@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cuvmm run --fail`, `cuvmm fail` and `cuvmm hostile` from the outside.
+"""Tests the commands `cuvmm run --fail`, `cuvmm fail` and `cuvmm hostile`.
 
 Usage: fail_test.py CUVMM BANK [unittest arguments]; BANK is the program of examples/fail_bank.
 """
@@ -175,7 +175,7 @@ class FailTest(unittest.TestCase):
         with open(file, encoding="utf-8") as text:
             lines = text.readlines()
         self.assertEqual(len(lines), 1 + sum(len(site["runs"]) for site in first["sites"]))
-        # What is known is believed: it is not tried again.
+        # A resumed campaign trusts the trials in the file, and does not repeat them.
         with open(file, "w", encoding="utf-8") as text:
             text.writelines(line.replace('"handled"', '"crash"') for line in lines[:-1])
         done, again = self.campaign("--calls", "cuMemMap", "--resume", file)
@@ -278,7 +278,7 @@ class FailTest(unittest.TestCase):
                     if not careful:
                         self.assertIn("1 " + what, site["what"])
 
-    # --- How many failures it takes
+    # --- The number of failures that a mistake needs
 
     def retrying(self, patience):
         """A program that tries cuMemCreate `patience` times, and after the last one forgets its reservation."""
@@ -321,7 +321,7 @@ class FailTest(unittest.TestCase):
             fewest = min(by_mode["some"], key=lambda run: int(run["spec"].split("..")[1].split("=")[0]))
             self.assertIn(f"@1..{patience}=", fewest["spec"])
             self.assertEqual(fewest["verdict"], "leak")
-            # One failure less is none.
+            # With one failure less, the program has no leak.
             spec = fewest["spec"].replace(f"..{patience}=", f"..{patience - 1}=")
             report = self.path("less.json")
             less = cuvmm("run", "--emulate", "--devices", "1", "--fail", spec, "--report", report, "--", sys.executable,
@@ -411,7 +411,7 @@ class FailTest(unittest.TestCase):
         first = run(f"11:{kinds}")
         self.assertEqual(first, run(f"11:{kinds}"))
         self.assertNotEqual(first, run(f"12:{kinds}"))
-        # Refusals came, and both processes had their say.
+        # The emulator refused calls, and both processes printed their text.
         self.assertIn("refused", first)
         self.assertIn("child", first)
         self.assertIn("parent", first)

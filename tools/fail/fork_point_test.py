@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cuvmm fail --each --fork-server` of programs that choose their fork point.
+"""Tests `cuvmm fail --each --fork-server` with programs that choose their fork point.
 
 Usage: fork_point_test.py CUVMM CLIENT [unittest arguments]; CLIENT is include/testing/fork_point_client.c.
 """
@@ -16,8 +16,8 @@ CUVMM = CLIENT = None
 PYTHON_PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "python"
 FRESH = {key: value for key, value in os.environ.items() if not key.startswith("CUVMM_")}
 
-# Its import takes long, its numbers are random, and it is like PyTorch: it notices any fork of a process that was
-# about to use CUDA, and refuses to go on.
+# A program with a slow import and random numbers. Like PyTorch, it notices a fork of a process that was about to use
+# CUDA, and refuses to go on.
 PROGRAM = """
 import ctypes, os, random, sys, threading
 sys.path.insert(0, {package!r})
@@ -62,7 +62,7 @@ class ForkPointTest(unittest.TestCase):
         self.program.write_text(PROGRAM.format(package=str(PYTHON_PACKAGE)))
 
     def campaign(self, *program, server=True):
-        """(process, results, how often the program was started, how often it came behind its fork point)."""
+        """(process, results, number of starts of the program, number of runs that came behind its fork point)."""
         self.notes.write_text("")
         results = self.folder / "results.json"
         results.unlink(missing_ok=True)
@@ -84,7 +84,7 @@ class ForkPointTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertNotIn("--fork-server:", done.stderr)
         self.assertEqual(starts, 1)
-        # Two plain ones, and those with a failure.
+        # Two plain runs, and the runs with a failure.
         self.assertEqual(runs, 2 + sum(len(site["runs"]) for site in known["sites"]))
         self.assertEqual({site["call"]: site["verdict"] for site in known["sites"]}, verdicts)
         self.assertTrue(known["output_compared"])
@@ -94,7 +94,7 @@ class ForkPointTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn(why, done.stderr)
         trials = 2 + sum(len(site["runs"]) for site in known["sites"])
-        self.assertEqual(starts, trials + 1)  # and the one that was to be the server
+        self.assertEqual(starts, trials + 1)  # one start was that of the fork server, which failed
         self.assertGreaterEqual(runs, trials)
 
     def test_a_c_program_starts_once(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two processes that share memory and print all that a driver chose for them, for tests of one seed."""
+"""Two processes that share memory and print all values that the driver chose, for tests that a seed gives equal runs."""
 import array
 import ctypes
 import os
@@ -28,7 +28,7 @@ class Process:
         self.said = [name]
 
     def call(self, name, *arguments):
-        for _ in range(2):  # a refusal is never followed by another one
+        for _ in range(2):  # the emulator never refuses twice in a row
             code = getattr(cuda, name)(*arguments)
             if code != 2:
                 break

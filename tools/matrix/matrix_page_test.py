@@ -24,7 +24,7 @@ def recording(**cases):
 
 
 def content_hash(text):
-    """As cuvmm names its results: FNV-1a."""
+    """The hash in the names of cuvmm's results: FNV-1a."""
     value = 0xcbf29ce484222325
     for byte in text.encode():
         value = (value ^ byte) * 0x100000001b3 % 2**64
@@ -66,7 +66,7 @@ class Page(unittest.TestCase):
         return done.stdout
 
     def rows(self, dom):
-        """Cell texts by rule, of the rows that are shown."""
+        """The texts of the cells in visible rows, by rule."""
         found = re.findall(r'<tr class="rule" id="([^"]+)"( hidden="")?>(.*?)</tr>', dom, re.S)
         return {rule: [html.unescape(re.sub(r"<[^>]*>", " ", cell)).split()
                        for cell in re.findall(r"<td[^>]*>(.*?)</td>", cells, re.S)]
@@ -95,7 +95,7 @@ class Page(unittest.TestCase):
         self.assertEqual(rows["cuMemMap-handle-alive"][4], ["Crash", "crashes"])
         self.assertEqual(rows["cuMemFree-not-vmm"][4], ["NotSupported"])
         self.assertEqual(rows["cuMemMap-bounds"][4], ["NotRun"])
-        # The text of the data is shown, and none of it ran.
+        # The page shows the text of the data, and ran none of it as a script.
         self.assertIn("GPU &lt;/script&gt;&lt;img src=x", dom)
         self.assertNotIn("<img", dom)
         self.assertIn("<title>cuvmm: rules and drivers</title>", dom)
@@ -162,7 +162,7 @@ class Page(unittest.TestCase):
         self.assertIn("1 rule and 0 legal flows are answered otherwise", data["note"])
 
     def answers(self):
-        """The folder of what real GPUs answered."""
+        """The folder with the answers of real GPUs."""
         subprocess.run([os.path.join(SOURCE, "conformance", "unpack"), self.path("answers")], check=True)
         return self.path("answers/results")
 

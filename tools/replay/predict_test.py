@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cuvmm predict: what the platforms of rulebook/profiles/platforms do to programs that users had.
+"""Tests cuvmm predict: the platforms of rulebook/profiles/platforms, with programs from users' reports.
 
 Usage: predict_test.py CUVMM [unittest arguments].
 """
@@ -32,7 +32,7 @@ class Predict(unittest.TestCase):
         return {one["profile"]: one for one in json.loads(result.stdout)["predictions"]}
 
     def assert_fails_on(self, text, expected, *arguments):
-        """`expected`: profile -> (line, what is answered, a part of the reason). The others work."""
+        """`expected`: profile -> (line, answer, a part of the reason). The program works on all other profiles."""
         found = self.predict(text, *arguments)
         self.assertEqual({name for name, one in found.items() if not one["works"]}, set(expected))
         for name, (line, answer, reason) in expected.items():

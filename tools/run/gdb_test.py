@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gdb_test.py CUVMM PROGRAM: the breakpoint of docs/howto/debug.md stops once for each call; 77 where there is no gdb."""
+"""gdb_test.py CUVMM PROGRAM: tests that the breakpoint of docs/howto/debug.md stops once for each call; 77 without gdb."""
 import shutil
 import subprocess
 import sys
@@ -23,7 +23,7 @@ stop = done.stdout.partition("Breakpoint 2")[2]
 assert "#0  cuMemUnmap" in stop, done.stdout + done.stderr
 assert "#1 " in stop and "cuvmm::" not in stop.partition("#1 ")[2].splitlines()[0], done.stdout
 assert done.stdout.count("exited normally") == 1, done.stdout
-# With a count behind it: as many stops as calls, not twice as many.
+# The breakpoint has an ignore count, so gdb counts its stops: one for each call, and not two.
 counted = subprocess.run([cuvmm, "run", "--emulate", "--quiet", "--", "gdb", "-q", "-nx", "-batch", "-ex", "set breakpoint pending on",
                           "-ex", "break main", "-ex", "run", "-ex", "set $stops = 0", "-ex", "set $all = 0",
                           "-ex", 'break cuMemUnmap if $stops++ < 0', "-ex",

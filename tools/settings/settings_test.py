@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cuvmm.toml and `cuvmm config` from the outside.
+"""Tests cuvmm.toml and `cuvmm config` from the outside.
 
 Usage: settings_test.py CUVMM [unittest arguments]. Needs the shim and the emulator in place.
 """
@@ -37,7 +37,7 @@ class SettingsTest(unittest.TestCase):
                               cwd=self.below, env={**clean, **environment})
 
     def program_sees(self, *options, **environment):
-        """The variables that say to the shim and the emulator what to do."""
+        """The environment variables with the settings of the shim and the emulator, as the program sees them."""
         result = self.cuvmm("run", *options, "--", "sh", "-c", SHOW, **environment)
         self.assertEqual(result.returncode, 0, result.stderr)
         return dict(line.split("=", 1) for line in result.stdout.splitlines())
@@ -131,7 +131,7 @@ class Inherited(SettingsTest):
                       "[fail]\nemulate = false\nno-nvtx = false\n")
         self.assertEqual(self.held("fail"), {"driver": ("/lib/libcuda.so.1", 2), "nvtx-include": ("a", 3),
                                              "emulate": (False, 5), "no-nvtx": (False, 6)})
-        # But it keeps out what [run] says of the same key.
+        # A setting of the command itself overrides that of [run].
         self.settings("[run]\nemulate = true\n[fail]\nemulate = false\n")
         self.assertEqual(self.held("fail"), {"emulate": (False, 4)})
 

@@ -28,7 +28,7 @@ def headings_of(*command):
 
 
 def commands_of(*command):
-    """Those of `cuvmm` stand under several headings."""
+    """The commands under all headings of a help text: `cuvmm --help` has several."""
     listed = [lines for heading, lines in headings_of(*command)
               if heading == "Subcommands" or not command and heading not in ("Options", "Examples")]
     return re.findall(r"^  ([a-z]\S*)  ", "".join(listed), re.M)
@@ -41,7 +41,7 @@ def options_of_help(inner=False):
     for command in names + [f"{name} {one}" for name in names if inner for one in commands_of(name)]:
         options = []
         for heading, lines in headings_of(*command.split()):
-            # Those of `cuvmm run` stand in a list, without what they do.
+            # Options that come from `cuvmm run` stand in a list, without descriptions.
             begin = r"--[a-z0-9-]+" if heading.startswith("Options of") else r"^  (?:-\w,)?(--[a-z0-9-]+)"
             options += re.findall(begin, lines, re.M) if heading != "Examples" else []
         yield command, options
@@ -99,7 +99,7 @@ class Pages(unittest.TestCase):
 
 
 class Bash(unittest.TestCase):
-    """What bash offers, asked as bash asks: words, the last of which is being typed."""
+    """Tests the completions of bash. A command line is a list of words; the user is typing the last one."""
 
     def offered(self, *words):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to reports: `cuvmm report`, `cuvmm suppress`, `cuvmm memory`.
+"""Tests the commands that read reports: `cuvmm report`, `cuvmm suppress`, `cuvmm memory`.
 
 Usage: questions_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
 """
@@ -132,7 +132,7 @@ class Memory(Questions):
                                                  "2 MiB mapped, 6 MiB kept by handles alone\n"), result.stdout)
         with open(path) as file:
             report = json.load(file)
-        # The one mapping may be among what is left out.
+        # The timeline may lack the only mapping, because it left out objects.
         report["timeline"]["processes"][0]["left_out"] = 1
         with open(path, "w") as file:
             json.dump(report, file)

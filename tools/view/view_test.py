@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cuvmm run --report FILE` and `cuvmm view`: each format as a reader of others understands it.
+"""Tests `cuvmm run --report FILE` and `cuvmm view`: programs of other projects read each format.
 
 Usage: view_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
-The readers come from tools/view/requirements.txt; what has none here is skipped.
+The readers come from tools/view/requirements.txt; a test without its reader is skipped.
 """
 import importlib
 import json
@@ -34,7 +34,7 @@ cuMemUnmap(r0+2M, 2M)
 cuMemRelease(h1)
 cuMemRelease(h0)
 """
-# With streams that are late the fill waits until somebody asks.
+# With --streams=late, the fill is done only when a call waits for it.
 EARLY_UNMAP = """init()
 r0 = cuMemAddressReserve(2M)
 h0 = cuMemCreate(2M, device=0)
@@ -218,7 +218,7 @@ class TimelineInReport(ViewTest):
         self.assertTrue(all(ended.values()), ended)
         buffer = next(one for one in objects if one["kind"] == "external buffer")
         self.assertEqual(buffer["offset"], 2 << 20)
-        # It is memory of others: nothing of it counts as this process's.
+        # Another process owns the memory, so no byte of it counts for this process.
         self.assertEqual(processes[0]["peak"]["bytes"], 4 << 20)
         self.assertIn(b"external memory", self.read("r.perfetto-trace", "rb"))
 
@@ -241,10 +241,10 @@ class TimelineInReport(ViewTest):
         for one, device, offset in ((first, 0, 4 << 20), (second, 1, 0)):
             self.assertEqual((one["value"], one["handle"], one["device"], one["offset"], one["size"]),
                              (team["value"], memory[device], device, offset, 4 << 20))
-        # One was unbound, the other one went with the object.
+        # The program unbound one binding; the other ended with the object.
         self.assertLess(second["end_call"], team["end_call"])
         self.assertEqual(first["end_call"], team["end_call"])
-        # It is memory that counts already.
+        # The memory is counted already.
         self.assertEqual(processes[0]["peak"]["bytes"], 8 << 20)
         self.assertIn(b"multicast binding", self.read("r.perfetto-trace", "rb"))
         result = self.cuvmm("memory", self.path("report.json"), "--at", f"{second['begin_ns']}ns")
@@ -343,7 +343,7 @@ class Sarif(ViewTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(self.result("cuMemMap-offset-zero")["baselineState"], "unchanged")
         self.assertEqual(self.result("cuMemAddressFree-exact")["baselineState"], "new")
-        # The other way round, one is gone.
+        # With the reports exchanged, one finding is absent.
         self.cuvmm("view", self.path("old.json"), "--baseline", self.path("new.json"), "-o", self.path("r.sarif"))
         self.assertEqual(self.result("cuMemAddressFree-exact")["baselineState"], "absent")
         if (sarif := reader(self, "sarif_pydantic")) is not None:
@@ -452,7 +452,7 @@ class Perfetto(ViewTest):
 
 
 def unknown_fields(message):
-    """Paths of fields that the schema does not have, in a message and what it holds."""
+    """The paths of fields that the schema lacks, in a message and its nested messages."""
     from google.protobuf import unknown_fields as unknown
     found = [f"{message.DESCRIPTOR.name}.{one.field_number}" for one in unknown.UnknownFieldSet(message)]
     for field, value in message.ListFields():

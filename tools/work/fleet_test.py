@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cuvmm work, as a fleet uses it, on the emulator: fleet_test.py CUVMM SOURCE."""
+"""Tests cuvmm work on the emulator, as a fleet uses it: fleet_test.py CUVMM SOURCE."""
 
 import json
 import os
@@ -93,7 +93,7 @@ class FleetTest(unittest.TestCase):
         had = written()
         self.assertGreater(had, 1)
         with open(next((self.folder / "r").rglob("*.part")), "a", encoding="utf8") as part:
-            part.write('{"unit":"cut o')  # as a kill in the middle of a write leaves it
+            part.write('{"unit":"cut o')  # like a file after a kill in the middle of a write
         self.assertEqual(self.run_shard(shard="1/2").returncode, 0)
         self.assertEqual(self.run_shard(shard="1/2", out="whole").returncode, 0)
         self.assertEqual(self.results()[0].read_bytes(), self.results("whole")[0].read_bytes())
@@ -145,7 +145,7 @@ class FleetTest(unittest.TestCase):
         self.assertEqual(done.returncode, 75, "what could not be read may hold findings")
         self.assertEqual(merged["cases"], 0)
         self.assertIn("was changed", merged["refused"][0]["why"])
-        # Who gives it the name of its content is found out by its answers.
+        # A changed file whose name fits its new content is refused because its verdict does not follow from its answers.
         wanted = merged["refused"][0]["why"].split("which is ")[1].split(":")[0]
         renamed = file.with_name(wanted)
         file.rename(renamed)
@@ -181,13 +181,13 @@ class FleetTest(unittest.TestCase):
         fuzz = CUVMM.with_name("cuvmm-fuzz")
         if not fuzz.exists():
             self.skipTest("cuvmm-fuzz was not built")
-        # One of each kind of search.
+        # These five seeds use each kind of search once.
         done = work("run", "--emulate", "--fuzz", 5, "--seed-seconds", 1, "--first-seed", 201, "--out", self.folder / "r")
         self.assertEqual(done.returncode, 0, done.stderr)
         results = json.loads(self.results("r")[0].read_text())["results"]
         self.assertEqual([each["unit"] for each in results], [f"seed-{201 + i}" for i in range(5)])
-        # These searches end when they have found something, after some forty programs, however long those take: what
-        # they keep does not depend on the time.
+        # These searches end at their first finding, after about forty programs, and not at a time. So the programs that
+        # they keep do not depend on the machine's speed.
         spoilt = os.environ | {"CUVMM_MUTATION": "remove cuMemMap-flags-zero"}
         done = work("run", "--emulate", "--fuzz", 400, "--seed-seconds", 200, "--out", self.folder / "r", **spoilt)
         self.assertEqual(done.returncode, 1, done.stderr)

@@ -46,10 +46,10 @@ class Storm:
         self.random, self.lock = random.Random(given.seed), threading.Lock()
         self.queue = collections.deque(range(1, given.first + 1))
         self.seen = collections.Counter()
-        self.typical = 0.2  # seconds that a shard takes; kills fall into that time and a little after
+        self.typical = 0.2  # seconds that a shard takes; kills come within that time or a little later
 
     def choose(self):
-        """The next shard, its node, and after how many seconds it is killed, if it is."""
+        """The next shard, its node, and the seconds after which it is killed, or None."""
         with self.lock:
             if not self.queue:
                 return None

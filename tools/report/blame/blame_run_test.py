@@ -80,7 +80,7 @@ class Blame(cli_test.CliTest):
                 self.skipTest("cc makes no shared library here")
 
     def judged(self, *options, command, **more):
-        """The finding, and the exit code and stderr of the run."""
+        """Runs the program. Returns its finding, exit code and stderr."""
         report, result = self.report_of("--emulate", "--error-exitcode", "9", *options, "--", *map(str, command), **more)
         self.validate(report)
         self.assertEqual([finding["rule"] for finding in report["findings"]], [RULE], result.stderr)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A library of the user's that stands between program and driver is called under cuvmm as without it, or that is said.
+"""Tests a user's library that stands between program and driver: under cuvmm it is called as without, or cuvmm says that it is not.
 
 Usage: interposer_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
 """
@@ -23,7 +23,7 @@ int main(void) {
   return cuMemAddressFree(base, 4 << 20) == -1 ? 77 : 3;
 }
 """
-# One function lets the call through, by the definition that comes next; the other one answers itself.
+# One function passes the call on to the next definition; the other one answers the call itself.
 QUOTA = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -55,7 +55,7 @@ class Interposer(cli_test.CliTest):
         for preload, more in ((self.quota, {}), ("libquota.so", {"LD_LIBRARY_PATH": self.folder})):
             report, result = self.report_of("--emulate", "--", self.program, environment={"LD_PRELOAD": preload, **more})
             self.assertEqual((result.returncode, result.stdout), (77, "quota: 4 MiB\n"), result.stderr)
-            # The driver never heard of the free.
+            # The free never reached the driver.
             self.assertEqual(report["calls"], {"cuMemAddressReserve": 1})
             self.assertEqual(report["alive"]["reservations"], 1)
             self.assertNotIn("shim comes before", result.stderr)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A headless Chromium that opens a page, runs expressions in it and takes pictures of it.
 
-It is led by its DevTools protocol through two pipes: JSON messages, each ended by a NUL.
+This module controls it by the DevTools protocol through two pipes: JSON messages, each ended by a NUL.
 """
 import base64
 import json
@@ -73,21 +73,21 @@ class Browser:
             self.events.append(message)
 
     def open(self, path):
-        """Until the page and its scripts are loaded."""
+        """Opens a page, and waits until it and its scripts are loaded."""
         self.events.clear()
         self.call("Page.navigate", url="file://" + path)
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self.message())
 
     def evaluate(self, expression):
-        """The value; of a promise, what it comes to."""
+        """The value of the expression; for a promise, its result."""
         done = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in done:
             raise RuntimeError(json.dumps(done["exceptionDetails"])[:2000])
         return done["result"].get("value")
 
     def complaints(self):
-        """What the page's scripts threw, and what was logged as an error."""
+        """The exceptions of the page's scripts, and the logged errors."""
         found = []
         for event in self.events:
             if event.get("method") == "Runtime.exceptionThrown":
@@ -97,7 +97,7 @@ class Browser:
         return found
 
     def requests(self):
-        """The addresses that the page asked for."""
+        """The addresses that the page requested."""
         return [event["params"]["request"]["url"] for event in self.events
                 if event.get("method") == "Network.requestWillBeSent"]
 

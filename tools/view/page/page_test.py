@@ -135,7 +135,7 @@ class Page(unittest.TestCase):
         self.assertEqual(self.count("img, b, main script"), 0)
         self.assertTrue(self.browser.evaluate("document.title").startswith("cuvmm: Found"))
         self.assertIn("</script><img src=x", self.text("#findings"))
-        # A mebibyte is shown when it is asked for.
+        # The page shows a text of 1 MiB after a click.
         self.assertLess(len(self.text("#findings")), 100_000)
         self.browser.evaluate("[...document.querySelectorAll('#findings button')].find(one => one.textContent.includes('characters')).click()")
         self.assertGreater(len(self.text("#findings")), MIB)
@@ -229,7 +229,7 @@ class Page(unittest.TestCase):
         self.assertIn("2 MiB only bound to a multicast object", text)
         self.assertIn("Bound to multicast objects, or mapped into sparse arrays", text)
         self.assertIn("4 MiB in the object", text)
-        # A mapping of the object says what stands behind it.
+        # The text about a mapping of the object names the memory behind it.
         said = self.browser.evaluate("cuvmmView.describe(cuvmmView.memory.find(item => cuvmmView.process.handle[item.i] === "
                                      f"{team}).i)")
         self.assertIn(bound, said)

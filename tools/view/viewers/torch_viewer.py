@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's memory viewer in a headless browser, with what it loads from the net taken from this machine.
+"""Runs PyTorch's memory viewer in a headless browser, with local copies of the files that it loads from the web.
 
 `torch_viewer.py SNAPSHOT PICTURE.png --viewer FOLDER --d3 FOLDER [--view NUMBER] [--at X,Y]` takes a picture of a
 snapshot; the mouse points at X,Y. Needs PyTorch, whose trace_plot writes the page.
@@ -39,7 +39,7 @@ class TorchViewer(browser.Browser):
         package, file = found.groups()
         if file is None:
             about = json.loads(self.read(self.d3, package, "package.json") or "{}")
-            # A module of its own, so that the parts find each other.
+            # One module for each part, so that the parts can import each other.
             return f'export * from "https://cdn.skypack.dev/{package}/{about.get("module", "index.js")}";'
         names = (file, file + ".js", file + "/index.js")
         text = next(filter(None, (self.read(self.d3, package, name.lstrip("/")) for name in names)), None)
@@ -89,7 +89,7 @@ def main():
         plot = os.path.join(folder, "plot.html")
         subprocess.run([sys.executable, "-W", "ignore", "-m", "torch.cuda._memory_viz", "trace_plot", wanted.snapshot, "-o", plot], check=True)
         page.open(plot)
-        # The picture is drawn by a module, which may come after the page.
+        # A module draws the picture, and may be loaded after the page.
         for _ in range(100):
             if page.evaluate("document.querySelectorAll('svg, option').length > 4"):
                 break
