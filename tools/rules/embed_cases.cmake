@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DOUTPUT=FILE.cc -DFILES=a.cuvmm;b.cuvmm -P embed_cases.cmake
-# The texts of the recorded cases, inside the command: it needs no data files.
+# Embeds the texts of the recorded cases into the command, so that it needs no data files.
 set(text "#include \"tools/rules/rule_examples.h\"\n\nnamespace cuvmm::tools {\n\nnamespace {\nconst char* const kTexts[] = {\n")
 foreach(file ${FILES})
   file(READ "${file}" content)

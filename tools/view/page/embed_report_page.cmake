@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DOUTPUT=FILE.cc -DFOLDER=tools/view/page -P embed_report_page.cmake
-# Puts the page's style and scripts into its template. The policy in its head names them by their
-# hashes, so that nothing else can run there, whatever a report holds.
+# Puts the page's style and scripts into its template. The policy in the page's head lists their
+# hashes, so that the browser runs no other script, even if a report contains one.
 
 # base64 RESULT HEX
 function(base64 result hex)
