@@ -171,7 +171,7 @@ def emulator_text(root):
 
 
 def done_its_own_way(entry):
-    """Whether the entry point exists already and needs no perform(): a copy, or a call that the emulator handles otherwise."""
+    """Whether the entry point exists already, and is a copy or a call that some code of the emulator names."""
     return not entry.is_new and (a_copy(entry) or re.search(r"\bcalls::%s\b" % entry.name, emulator_text(entry.tree.root)))
 
 

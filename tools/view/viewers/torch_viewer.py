@@ -31,7 +31,7 @@ class TorchViewer(browser.Browser):
         self.call("Fetch.enable", patterns=[{"urlPattern": "https://*"}])
 
     def content(self, url):
-        """Of the viewer as it is; of d3 as it is, but for the addresses of its own parts. None: not here."""
+        """The content of a file: unchanged for the viewer; for d3, with local addresses of its parts. None: no such file."""
         if found := VIEWER.fullmatch(url):
             return self.read(self.viewer, found[1])
         if not (found := D3.fullmatch(url)):
