@@ -47,7 +47,7 @@ double throughput(const Variant& variant, int threads, double seconds, Body body
 
 struct Throughputs {
   std::vector<double> medians;  ///< calls per second, by variant
-  std::uint64_t turns = 0;      ///< of each variant
+  std::uint64_t turns = 0;      ///< number of turns of each variant
 };
 
 /// Measures throughput() of each variant in turn, for about 20 ms each, because the load of a

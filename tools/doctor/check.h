@@ -15,7 +15,7 @@ enum class Status { kWorks, kDoesNot, kUnknown };
 std::string_view status_text(Status status);
 
 struct Check {
-  std::string id;  ///< of check_table()
+  std::string id;  ///< an id of check_table()
   Status status = Status::kUnknown;
   std::string detail;  ///< the observation; if the thing does not work, the reason
   std::string fix;     ///< how to make it work; "" if it works

@@ -14,7 +14,7 @@ namespace cuvmm::doctor {
 
 struct DoctorOptions {
   std::string driver = "libcuda.so.1";     ///< a path, or a name for the loader
-  std::string nvml = "libnvidia-ml.so.1";  ///< the same
+  std::string nvml = "libnvidia-ml.so.1";  ///< a path, or a name for the loader
   Host host;                               ///< another root stands for a machine in tests
   std::chrono::milliseconds limit{10000};  ///< for each child that asks the driver
 };

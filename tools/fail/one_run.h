@@ -16,7 +16,7 @@ namespace cuvmm::tools {
 
 /// The end of a run. `timed_out`: the campaign ended it.
 struct RunEnd {
-  int status = 0;  ///< as of waitpid()
+  int status = 0;  ///< the status that waitpid() gave
   double seconds = 0;
   bool timed_out = false;
 };

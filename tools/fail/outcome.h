@@ -26,7 +26,7 @@ struct ProcessLog {
   bool gave_up = false;  ///< a call that cuvmm made fail would have ended an object
   Json sites = Json::array();
   std::map<std::string, Tally> left;           ///< by kind and place
-  std::map<std::string, std::uint64_t> kinds;  ///< how many are left of a kind
+  std::map<std::string, std::uint64_t> kinds;  ///< number of objects left, by kind
 
   /// Whether the process ended right after a failure, by exit() or without a further call. The
   /// system frees the memory of such a process, so it counts as no leak.
@@ -39,9 +39,10 @@ struct Outcome {
   int exit_code = 0;
   int signal = 0;  ///< the signal of a crash in one of the processes; 0: none
   double seconds = 0;
-  std::string output;                     ///< what the program wrote to stdout
+  std::string output;                     ///< the program's text on stdout
   std::map<std::string, Tally> findings;  ///< errors and undefined behaviour, by rule and place
-  std::map<std::int64_t, std::map<std::string, Tally>> leaks;  ///< the same of leaks, by process
+  /// Leaks, by process, then by rule and place.
+  std::map<std::int64_t, std::map<std::string, Tally>> leaks;
   std::vector<ProcessLog> logs;
 
   std::uint64_t injections() const;

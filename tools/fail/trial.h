@@ -56,7 +56,7 @@ struct CallSite {
 /// One run of the plan: a place, and which of its calls fail.
 struct Experiment {
   std::size_t site = 0;      ///< index of its place
-  std::uint64_t number = 1;  ///< which call of the place
+  std::uint64_t number = 1;  ///< number of the failing call of the place, from 1
   bool persistent = false;   ///< all later calls fail, too
   std::uint64_t until = 0;   ///< number of the last call that fails; 0: no limit
   std::string spec;          ///< for --fail

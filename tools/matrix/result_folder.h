@@ -13,7 +13,7 @@ namespace cuvmm::tools {
 
 /// All results of one GPU model and driver.
 struct DriverResults {
-  std::string gpu, driver;  ///< of an emulator: its profile's name
+  std::string gpu, driver;  ///< for an emulator: the name of its profile
   bool emulated = false;
   MatrixColumn column;                                  ///< of the conformance cases
   std::set<int> devices;                                ///< numbers of GPUs of the machines

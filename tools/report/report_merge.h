@@ -16,7 +16,7 @@ struct Totals {
   std::uint64_t leaks = 0;
   std::uint64_t advice =
       0;  ///< without that about calls after which the program got what it wanted
-  bool any() const { return errors || undefined || leaks; }  ///< what --error-exitcode asks
+  bool any() const { return errors || undefined || leaks; }  ///< decides about --error-exitcode
 };
 
 struct MergedReport {

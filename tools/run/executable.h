@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that `cuvmm run` is asked to start: where it is, and whether preloading reaches it.
+// The program that `cuvmm run` starts: its path, and whether LD_PRELOAD has an effect on it.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ inline constexpr int kExitNotExecutable = 126;
 inline constexpr int kExitNotFound = 127;
 
 struct FoundProgram {
-  std::string path;   ///< as execve takes it
+  std::string path;   ///< the path for execve()
   int exit_code = 0;  ///< 0, or what a shell would answer: kExitNotFound, kExitNotExecutable
   std::string error;  ///< one sentence; empty on success
 };

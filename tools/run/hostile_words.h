@@ -30,7 +30,7 @@ struct Hostile {
   std::string streams;   ///< for CUVMM_STREAMS; "" as without
 };
 
-/// "7", or "7:poison,no-hints" for these kinds alone. Throws UsageError.
+/// Reads "7", or "7:poison,no-hints", which means only these kinds. Throws UsageError.
 Hostile read_hostile(const std::string& text);
 
 /// "7:poison,no-hints".

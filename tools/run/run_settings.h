@@ -10,12 +10,12 @@ namespace cuvmm::tools {
 struct RunSettings {
   bool emulate = false;
   std::string profile;  ///< name or absolute path; "" for the emulator's default
-  int devices = 0;      ///< of the emulator; 0: its default
+  int devices = 0;      ///< number of emulated devices; 0: the default
   std::string streams;  ///< "eager", "late" or "late:SEED"; "" for the emulator's default
   std::string hostile;  ///< for CUVMM_HOSTILE; "" for no hostile kinds
   std::string driver;   ///< absolute path of the libcuda to use; "" for the loader's choice
   std::vector<std::string> reports;
-  int error_exitcode = 0;          ///< 0: the program's exit code is kept
+  int error_exitcode = 0;          ///< exit code if there are findings; 0: the program's
   std::vector<std::string> blame;  ///< code owners whose findings set error_exitcode; empty: all
   int skipped_exitcode = -1;       ///< exit code if the emulator skipped launches; < 0: not given
   bool allow_unchecked = false;    ///< a run of which a part was not checked is a success
@@ -30,7 +30,7 @@ struct RunSettings {
   bool trace_errors = false;             ///< the trace has only calls that failed
   std::string ring;                      ///< absolute folder for every process's last calls
   bool timeline = false;                 ///< the report says when memory was made and ended
-  std::string live;  ///< absolute folder where processes show what they hold; or "off"
+  std::string live;  ///< absolute folder for the processes' live files; or "off"
   std::vector<std::string> nvtx_include;  ///< globs: only findings in these ranges
   bool no_nvtx = false;                   ///< the shim reads no ranges and names of NVTX
   std::string leaks_signal;       ///< the signal at which a process prints its leaks; "": none

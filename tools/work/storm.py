@@ -115,7 +115,7 @@ def main():
         with concurrent.futures.ThreadPoolExecutor(given.at_once) as pool:
             for each in [pool.submit(storm.work) for _ in range(given.at_once)]:
                 each.result()
-        # A killed shard is queued by a worker whose peers may have gone: the rest is done alone.
+        # Does the shards that are left: a worker may queue a killed shard after all other workers have ended.
         storm.work()
         summary, whole = judge(given, out)
         print(json.dumps({"seconds": round(time.monotonic() - began, 1), **storm.seen, **summary}, indent=1))

@@ -27,7 +27,7 @@ Check refused(std::string_view id, std::string_view call, CUresult code, int han
 /// The reason why `call` answered `code`, and the check that shows it.
 struct KnownCause {
   std::string because;
-  std::string check;  ///< the one of `seen` that does not work
+  std::string check;  ///< id of the check of `seen` that shows the cause
   std::string fix;
   std::string source;
 };

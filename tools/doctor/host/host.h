@@ -24,7 +24,7 @@ class Host {
   std::vector<std::string> names(std::string_view absolute) const;
 
   bool wsl() const;               ///< Windows Subsystem for Linux
-  std::string tegra() const;      ///< its model or release; "" where this is no Tegra
+  std::string tegra() const;      ///< model or release of a Tegra; "" on other machines
   std::string container() const;  ///< "docker", "podman", "kubernetes", "a container"; "" if none
 
  private:

@@ -13,11 +13,11 @@ namespace cuvmm::doctor {
 /// The results of try_pidfd(), and the settings of the machine that explain them. Numbers are
 /// errnos; 0 is success.
 struct PidfdFacts {
-  int reach = 0;      ///< of pidfd_getfd(-1, ...); EBADF if the call reaches the kernel
-  int open = 0;       ///< of pidfd_open on a sibling
-  int sibling = 0;    ///< of pidfd_getfd from a sibling that gave no permission
-  int allowed = 0;    ///< of the same from a sibling that set PR_SET_PTRACER_ANY
-  int child = 0;      ///< of the same by a parent from its own child
+  int reach = 0;      ///< errno of pidfd_getfd(-1, ...); EBADF if the call reaches the kernel
+  int open = 0;       ///< errno of pidfd_open on a sibling
+  int sibling = 0;    ///< errno of pidfd_getfd from a sibling that gave no permission
+  int allowed = 0;    ///< errno of pidfd_getfd from a sibling that set PR_SET_PTRACER_ANY
+  int child = 0;      ///< errno of pidfd_getfd by a parent from its own child
   bool tried = true;  ///< false: no process could be started for the trial
   std::optional<int> ptrace_scope = {};  ///< Yama's setting; nothing on a kernel without Yama
   bool ptrace_capability = false;        ///< CAP_SYS_PTRACE in the effective set

@@ -28,7 +28,7 @@ std::optional<Blamed> blame(const std::vector<frames::Frame>& frames, const OwnC
 struct BlameTally {
   std::uint64_t counted = 0;
   std::uint64_t left_out = 0;
-  std::map<std::string, std::uint64_t> by_code;  ///< those left out, by name of their code
+  std::map<std::string, std::uint64_t> by_code;  ///< `left_out`, by name of the code to blame
 };
 
 /// Adds "blamed" to each finding of a merged report. If `own` is not empty, also adds "blame" to

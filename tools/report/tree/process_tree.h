@@ -14,7 +14,7 @@
 namespace cuvmm::tools {
 
 struct TreeOptions {
-  double wait_s = -1;  ///< how long to wait for processes that outlive the program; < 0: no limit
+  double wait_s = -1;  ///< seconds to wait for processes that outlive the program; < 0: no limit
   bool quiet = false;  ///< say nothing on stderr while waiting
   /// run_tree() leaves SIGINT, SIGTERM and SIGHUP blocked when it returns, so that none of them
   /// ends the caller before it has written the report.
@@ -27,7 +27,7 @@ struct TreeResult {
   int error_number = 0;  ///< errno of it
   pid_t pid = 0;         ///< of the program
   int exit_code = 0;     ///< the program's own, or 128 + the signal that ended it
-  int signal = 0;        ///< that ended the program, 0 none
+  int signal = 0;        ///< the signal that ended the program; 0: none
   std::map<pid_t, int> signals;  ///< by pid: the signal that ended the program or an orphan of the
                                  ///< tree; other processes report only to their own parents
   ProcessEnd end;                ///< of the program
