@@ -2,9 +2,9 @@
 // Exports every symbol of api/entry_points.def: a function per entry point, and its other names as
 // aliases.
 #include "api/default_stream.h"
+#include "api/for_each.h"
 #include "emulator/core/base_entry.h"
 #include "emulator/core/log.h"
-#include "api/for_each.h"
 #include "emulator/entry/entry.h"
 #include "emulator/graph/capture_gate.h"
 #include "emulator/stream/late_gate.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/record/abridged.h"
 
-#include "fuzz/search/testing_machine.h"
 #include "fuzz/record/record.h"
+#include "fuzz/search/testing_machine.h"
 
 namespace cuvmm::fuzz {
 namespace {

@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "rulebook/objects/objects.h"
 #include "recorder/file_format.h"
+#include "rulebook/objects/objects.h"
 
 namespace cuvmm::holdings {
 

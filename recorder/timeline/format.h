@@ -21,8 +21,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rulebook/base/violation.h"
 #include "recorder/file_format.h"
+#include "rulebook/base/violation.h"
 
 namespace cuvmm::timeline {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "api/calls.h"
-#include "shim/base/thread_state.h"
 #include "rulebook/base/violation.h"
+#include "shim/base/thread_state.h"
 
 namespace cuvmm::shim {
 

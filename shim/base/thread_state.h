@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "shim/base/caller.h"
 #include "recorder/last_calls/writer.h"
+#include "shim/base/caller.h"
 
 namespace cuvmm::shim {
 

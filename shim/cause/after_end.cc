@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "shim/base/own_stack.h"
-#include "shim/output/output.h"
 #include "frames/runtime_frames.h"
 #include "frames/stack_text.h"
+#include "shim/base/own_stack.h"
+#include "shim/output/output.h"
 #include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {

@@ -5,8 +5,8 @@
 
 #include <atomic>
 
-#include "shim/output/output.h"
 #include "api/driver/driver.h"
+#include "shim/output/output.h"
 
 namespace cuvmm::shim {
 

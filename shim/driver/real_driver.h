@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "shim/settings/options.h"
 #include "api/driver/driver.h"
+#include "shim/settings/options.h"
 
 namespace cuvmm::shim {
 

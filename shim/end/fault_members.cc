@@ -3,9 +3,9 @@
 
 #include "api/driver/driver.h"
 #include "api/words.h"
+#include "recorder/last_calls/text.h"
 #include "shim/findings/finding_members.h"
 #include "shim/output/json.h"
-#include "recorder/last_calls/text.h"
 
 namespace cuvmm::shim {
 

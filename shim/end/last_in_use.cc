@@ -2,9 +2,9 @@
 // What a process has not given back when it ends, and what is no leak.
 #include <chrono>
 
+#include "recorder/holdings/in_use_text.h"
 #include "shim/base/reserve.h"
 #include "shim/objects/in_use.h"
-#include "recorder/holdings/in_use_text.h"
 #include "shim/process/process.h"
 #include "shim/stack/symbolizer.h"
 

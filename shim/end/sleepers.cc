@@ -14,10 +14,10 @@
 #include <map>
 #include <optional>
 
+#include "recorder/shared_words.h"
 #include "shim/base/ending.h"
 #include "shim/objects/alive.h"
 #include "shim/recorder/ring_call.h"
-#include "recorder/shared_words.h"
 
 namespace cuvmm::shim {
 

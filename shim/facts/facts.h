@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "rulebook/base/platform.h"
 #include "api/driver/driver.h"
+#include "rulebook/base/platform.h"
 #include "rulebook/model/model.h"
 #include "shim/base/owned_mutex.h"
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "shim/base/owned_mutex.h"
 #include "injected_failures/spec.h"
+#include "shim/base/owned_mutex.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "shim/base/owned_mutex.h"
 #include "injected_failures/spec.h"
+#include "shim/base/owned_mutex.h"
 #include "shim/fail/arms.h"
 #include "shim/stack/stacks.h"
 

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "api/fnv1a.h"
+#include "frames/stack_text.h"
 #include "shim/base/own_stack.h"
 #include "shim/modules/module_map.h"
-#include "frames/stack_text.h"
 #include "shim/stack/python/names.h"
 #include "shim/stack/symbolizer.h"
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "shim/modules/module_map.h"
 #include "frames/stack_text.h"
+#include "shim/modules/module_map.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {

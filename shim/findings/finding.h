@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "api/print.h"
+#include "rulebook/base/violation.h"
 #include "shim/findings/judge.h"
 #include "shim/refusals/refusal.h"
-#include "rulebook/base/violation.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {

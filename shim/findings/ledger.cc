@@ -6,9 +6,9 @@
 #include <mutex>
 #include <new>
 
+#include "frames/runtime_frames.h"
 #include "shim/base/own_stack.h"
 #include "shim/findings/finding_members.h"
-#include "frames/runtime_frames.h"
 #include "shim/nvtx/ranges.h"
 #include "shim/stack/python/site.h"
 

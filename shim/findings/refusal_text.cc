@@ -5,10 +5,10 @@
 
 #include "api/driver/driver.h"
 #include "api/words.h"
+#include "frames/stack_text.h"
+#include "rulebook/base/violation.h"
 #include "shim/findings/finding_members.h"
 #include "shim/output/json.h"
-#include "rulebook/base/violation.h"
-#include "frames/stack_text.h"
 
 namespace cuvmm::shim {
 

@@ -9,8 +9,8 @@
 #include <functional>
 #include <string>
 
-#include "shim/base/owned_mutex.h"
 #include "api/driver/driver.h"
+#include "shim/base/owned_mutex.h"
 #include "shim/guard/memories.h"
 #include "shim/guard/poison.h"
 #include "shim/guard/spans.h"

@@ -9,8 +9,8 @@
 #include <set>
 #include <string>
 
-#include "shim/base/owned_mutex.h"
 #include "api/driver/driver.h"
+#include "shim/base/owned_mutex.h"
 
 namespace cuvmm::shim {
 

@@ -7,9 +7,9 @@
 #include <type_traits>
 
 #include "api/calls.h"
+#include "rulebook/check/check.h"
 #include "shim/base/in_flight.h"
 #include "shim/base/runtime_call.h"
-#include "rulebook/check/check.h"
 #include "shim/objects/object_table.h"
 
 namespace cuvmm::shim {

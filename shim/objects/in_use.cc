@@ -13,13 +13,13 @@
 #include <utility>
 
 #include "api/words.h"
-#include "shim/modules/module_map.h"
-#include "shim/objects/alive.h"
 #include "frames/runtime_frames.h"
 #include "frames/stack_text.h"
 #include "recorder/holdings/counted.h"
 #include "recorder/holdings/in_use_text.h"
 #include "recorder/holdings/words.h"
+#include "shim/modules/module_map.h"
+#include "shim/objects/alive.h"
 #include "shim/objects/object_table.h"
 #include "shim/output/json.h"
 #include "shim/stack/symbolizer.h"

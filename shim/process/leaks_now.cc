@@ -7,10 +7,10 @@
 
 #include "api/posix/cancel_off.h"
 #include "api/words.h"
+#include "frames/stack_text.h"
 #include "shim/base/own_stack.h"
 #include "shim/base/reserve.h"
 #include "shim/output/output.h"
-#include "frames/stack_text.h"
 #include "shim/process/process.h"
 #include "shim/stack/symbolizer.h"
 

@@ -185,8 +185,8 @@ class Process : private DeathReport {
   std::atomic<bool> leaks_judged_{false};
   AllInUse in_use_, ended_with_context_;
   std::uintptr_t died_of_ = 0;  ///< the address that the signal names; 0: none
-  bool died_in_exit_ = false;  ///< the signal came in a handler of exit(), or in a destructor
-  std::string fault_;          ///< as JSON, where there was one
+  bool died_in_exit_ = false;   ///< the signal came in a handler of exit(), or in a destructor
+  std::string fault_;           ///< as JSON, where there was one
   std::atomic<bool> fault_known_{false};
 
   OwnedMutex mutex_;

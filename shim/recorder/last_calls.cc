@@ -8,11 +8,11 @@
 #include <new>
 #include <string_view>
 
-#include "shim/base/call_hooks.h"
-#include "shim/recorder/ring_call.h"
 #include "recorder/last_calls/writer.h"
 #include "recorder/recorded_file.h"
 #include "recorder/shared_words.h"
+#include "shim/base/call_hooks.h"
+#include "shim/recorder/ring_call.h"
 
 namespace cuvmm::shim {
 

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <string>
 
-#include "shim/settings/options.h"
 #include "recorder/new_file.h"
+#include "shim/settings/options.h"
 
 namespace cuvmm::shim {
 

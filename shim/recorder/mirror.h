@@ -7,8 +7,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "shim/history/process_history.h"
 #include "recorder/holdings/writer.h"
+#include "shim/history/process_history.h"
 #include "shim/recorder/named_by_call.h"
 
 namespace cuvmm::shim {

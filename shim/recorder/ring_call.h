@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
+#include "recorder/last_calls/writer.h"
 #include "shim/base/in_flight.h"
 #include "shim/base/thread_state.h"
-#include "recorder/last_calls/writer.h"
 
 namespace cuvmm::shim {
 

@@ -10,11 +10,11 @@
 
 #include "api/calls.h"
 #include "api/location.h"
-#include "shim/base/thread_state.h"
-#include "shim/history/process_history.h"
 #include "recorder/last_calls/writer.h"
 #include "recorder/ticks.h"
 #include "recorder/timeline/writer.h"
+#include "shim/base/thread_state.h"
+#include "shim/history/process_history.h"
 #include "shim/recorder/named_by_call.h"
 #include "shim/stack/stacks.h"
 

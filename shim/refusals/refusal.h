@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "api/print.h"
+#include "rulebook/base/violation.h"
 #include "shim/refusals/held_memory.h"
 #include "shim/refusals/neighbours.h"
-#include "rulebook/base/violation.h"
 
 namespace cuvmm::shim {
 

@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "recorder/holdings/writer.h"
 #include "shim/refusals/address_facts.h"
 #include "shim/refusals/driver_log.h"
 #include "shim/refusals/neighbours.h"
-#include "recorder/holdings/writer.h"
 
 namespace cuvmm::shim {
 namespace {

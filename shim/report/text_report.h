@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "shim/findings/ledger.h"
 #include "frames/stack_text.h"
+#include "shim/findings/ledger.h"
 
 namespace cuvmm::shim {
 

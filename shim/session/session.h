@@ -13,12 +13,12 @@
 
 #include "api/driver/driver.h"
 #include "rulebook/batch/operations.h"
+#include "rulebook/check/check.h"
+#include "rulebook/check/touch.h"
 #include "shim/base/bounds.h"
 #include "shim/base/call_counter.h"
 #include "shim/base/in_flight.h"
 #include "shim/base/owned_mutex.h"
-#include "rulebook/check/check.h"
-#include "rulebook/check/touch.h"
 #include "shim/facts/facts.h"
 #include "shim/findings/finding.h"
 #include "shim/findings/purpose.h"
@@ -26,10 +26,10 @@
 #include "shim/objects/in_use.h"
 #include "shim/policy/policies.h"
 #include "shim/policy/wait_policy.h"
-#include "shim/refusals/driver_log.h"
-#include "shim/refusals/neighbours.h"
 #include "shim/recorder/mirror.h"
 #include "shim/recorder/timeline.h"
+#include "shim/refusals/driver_log.h"
+#include "shim/refusals/neighbours.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {

@@ -9,8 +9,8 @@
 
 #include <thread>
 
-#include "shim/base/runtime_call.h"
 #include "api/driver/mock_driver.h"
+#include "shim/base/runtime_call.h"
 #include "shim/testing/findings.h"
 #include "shim/testing/mock_values.h"
 

@@ -8,10 +8,10 @@
 #include <string_view>
 
 #include "api/posix/cancel_off.h"
-#include "shim/base/own_stack.h"
-#include "shim/modules/module_map.h"
 #include "frames/cxx_names.h"
 #include "frames/interleave.h"
+#include "shim/base/own_stack.h"
+#include "shim/modules/module_map.h"
 #include "shim/stack/python/names.h"
 #include "shim/stack/python/python_stack.h"
 #include "shim/symbolize/symbolize_abi.h"

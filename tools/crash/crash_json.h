@@ -2,8 +2,8 @@
 // What a file of last calls tells, for programs.
 #pragma once
 
-#include "tools/base/json.h"
 #include "recorder/last_calls/reading.h"
+#include "tools/base/json.h"
 
 namespace cuvmm::tools {
 

@@ -2,10 +2,10 @@
 // cuvmm explain-crash FILE
 #include <memory>
 
+#include "recorder/last_calls/reading.h"
 #include "tools/base/standard_streams.h"
 #include "tools/command_line/commands.h"
 #include "tools/command_line/usage.h"
-#include "recorder/last_calls/reading.h"
 #include "tools/crash/crash_json.h"
 #include "tools/crash/crash_text.h"
 #include "tools/crash/xid.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "rulebook/catalogue/rule.h"
 #include "api/documented_results/documented_results.h"
+#include "rulebook/catalogue/rule.h"
 
 namespace cuvmm {
 namespace {

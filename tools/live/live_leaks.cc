@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "api/words.h"
-#include "rulebook/check/check.h"
 #include "recorder/holdings/counted.h"
 #include "recorder/holdings/words.h"
+#include "rulebook/check/check.h"
 #include "tools/live/open_files.h"
 #include "tools/live/process_view.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "rulebook/base/violation.h"
 #include "recorder/holdings/reader.h"
+#include "rulebook/base/violation.h"
 #include "rulebook/model/model.h"
 #include "tools/base/json.h"
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "tools/base/json.h"
 #include "recorder/holdings/reader.h"
+#include "tools/base/json.h"
 
 namespace cuvmm::tools {
 

@@ -14,10 +14,10 @@
 #include <sstream>
 #include <utility>
 
-#include "tools/base/standard_streams.h"
-#include "tools/command_line/usage.h"
 #include "frames/interleave.h"
 #include "frames/runtime_frames.h"
+#include "tools/base/standard_streams.h"
+#include "tools/command_line/usage.h"
 #include "tools/crash/crash_symbols.h"
 
 namespace cuvmm::tools {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/base/json.h"
 #include "recorder/holdings/reader.h"
+#include "tools/base/json.h"
 
 namespace cuvmm::tools {
 

@@ -15,13 +15,13 @@
 #include <string_view>
 
 #include "api/posix/whole_file.h"
+#include "frames/suppression_text.h"
 #include "injected_failures/spec.h"
 #include "rulebook/base/limits.h"
 #include "tools/command_line/commands.h"
 #include "tools/command_line/help_formatter.h"
 #include "tools/command_line/suggest.h"
 #include "tools/command_line/usage.h"
-#include "frames/suppression_text.h"
 #include "tools/report/blame/own_code.h"
 #include "tools/run/hostile_words.h"
 #include "tools/run/run.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/base/json.h"
 #include "recorder/timeline/format.h"
+#include "tools/base/json.h"
 
 namespace cuvmm::tools {
 

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "rulebook/base/limits.h"
 #include "api/posix/whole_file.h"
+#include "rulebook/base/limits.h"
 #include "tools/base/atomic_file.h"
 #include "tools/base/standard_streams.h"
 #include "tools/command_line/commands.h"

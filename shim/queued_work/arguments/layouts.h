@@ -14,10 +14,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "rulebook/base/evidence.h"
 #include "shim/base/owned_mutex.h"
 #include "shim/queued_work/arguments/parameter_types.h"
 #include "shim/queued_work/questions.h"
-#include "rulebook/base/evidence.h"
 
 namespace cuvmm::shim {
 

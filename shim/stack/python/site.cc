@@ -4,9 +4,9 @@
 #include <array>
 #include <atomic>
 
+#include "frames/interleave.h"
 #include "shim/base/thread_state.h"
 #include "shim/modules/module_map.h"
-#include "frames/interleave.h"
 
 namespace cuvmm::shim {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/base/json.h"
 #include "frames/frame.h"
+#include "tools/base/json.h"
 #include "tools/report/blame/own_code.h"
 
 namespace cuvmm::tools {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "tools/command_line/usage.h"
 #include "frames/stack_text.h"
+#include "tools/command_line/usage.h"
 
 namespace cuvmm::tools {
 

@@ -10,11 +10,11 @@
 
 #include "api/fnv1a.h"
 #include "api/words.h"
-#include "rulebook/catalogue/rule.h"
-#include "tools/report/text/function_name.h"
 #include "frames/interleave.h"
 #include "frames/runtime_frames.h"
 #include "frames/stack_text.h"
+#include "rulebook/catalogue/rule.h"
+#include "tools/report/text/function_name.h"
 
 namespace cuvmm::tools {
 

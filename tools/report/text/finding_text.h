@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/base/json.h"
 #include "frames/frame.h"
+#include "tools/base/json.h"
 
 namespace cuvmm::tools {
 

@@ -13,11 +13,11 @@
 
 #include "api/posix/process_start.h"
 #include "api/words.h"
-#include "rulebook/check/check.h"
 #include "frames/interleave.h"
 #include "frames/runtime_frames.h"
 #include "recorder/holdings/reader.h"
 #include "recorder/last_calls/reading.h"
+#include "rulebook/check/check.h"
 #include "tools/crash/crash_symbols.h"
 #include "tools/live/live_leaks.h"
 #include "tools/run/ended/thread_past.h"
