@@ -27,8 +27,9 @@ NEEDED = {
     "elfutils/": ("libdw (the Debian package only)", "libdw1", "LGPL-3.0-or-later OR GPL-2.0-or-later"),
     "": ("glibc", "libc6", "LGPL-2.1-or-later"),
 }
-# Headers that add no part: those of the C library, C++, the system and CUDA; and of GoogleTest, for the listener of users' tests.
-PLAIN = re.compile(r"[a-z_0-9]+(\.h)?|(sys|linux|asm|net|netinet|arpa|bits|vulkan)/.*|cuda\w*\.h|cxxabi\.h|gtest/gtest\.h|gmock/gmock\.h|cuvmm/.*")
+# Headers that add no part: those of the C library, C++, the system and CUDA; of sanitizers, which no package has; and of
+# GoogleTest, for the listener of users' tests.
+PLAIN = re.compile(r"[a-z_0-9]+(\.h)?|(sys|linux|asm|net|netinet|arpa|bits|sanitizer|vulkan)/.*|cuda\w*\.h|cxxabi\.h|gtest/gtest\.h|gmock/gmock\.h|cuvmm/.*")
 SHIPPED = ("api", "emulator", "injected_failures", "kernels", "frames", "program", "recorder", "rulebook", "shim", "tools", "conformance/run", "include")
 
 
