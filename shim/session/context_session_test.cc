@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ends with a context is unknown from then on: no leak, and nobody else's memory is called
-// wrong at an address that it had. What outlives a context is followed on.
+// After a call ends a context, the model knows nothing of the objects that ended with the context:
+// cuvmm reports no leak of them, and judges no other memory wrong at an address that one of them
+// had. The model goes on to follow objects that outlive a context.
 #include <gmock/gmock.h>
 
 #include <thread>
@@ -51,7 +52,7 @@ class ContextSession : public testing::Test {
   [[gnu::noinline]] CUresult run(const CallStruct& call) {
     return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
   }
-  /// What the driver says of every primary context.
+  /// Sets the driver's answer about the state of every primary context.
   void primary_is(int active) {
     ON_CALL(mock_, DevicePrimaryCtxGetState(_, _, _))
         .WillByDefault(DoAll(SetArgPointee<2>(active), Return(CUDA_SUCCESS)));
@@ -104,7 +105,7 @@ class ContextSession : public testing::Test {
     open_ipc();
     make_pool();
     create();
-    findings_.all.clear();  // the descriptors are none
+    findings_.all.clear();  // the model treats every descriptor as closed
   }
   std::vector<std::string> leaks() {
     std::vector<std::string> ids;
@@ -181,7 +182,7 @@ TEST_F(ContextSession, PlainMemoryWhereABufferWasIsFilledInPeace) {
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }
 
-// A close after the end of the context is the driver's to judge.
+// Only the driver judges a close that comes after the end of the context.
 TEST_F(ContextSession, WhatIsEndedAfterItsContextIsUnknown) {
   make_one_of_each();
   EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
@@ -191,7 +192,8 @@ TEST_F(ContextSession, WhatIsEndedAfterItsContextIsUnknown) {
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }
 
-// Another thread's calls while the driver is at work, which is to say in the answers below.
+// Another thread makes its calls while the driver is at work: the mock's answers below start that
+// thread.
 TEST_F(ContextSession, WhatAnotherThreadEndsMeanwhileStaysEnded) {
   make_one_of_each();
   primary_is(1);
@@ -223,7 +225,7 @@ TEST_F(ContextSession, WhatAnotherThreadMakesMeanwhileIsKept) {
   EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
   EXPECT_THAT(leaks(),
               UnorderedElementsAre(info(Rule::kExtImportLeak).id, info(Rule::kIpcOpenLeak).id));
-  // Opened once before and once during a release that ends nothing: two opens.
+  // One open comes before, and one during, a release that ends nothing: the model counts two opens.
   primary_is(1);
   EXPECT_CALL(mock_, DevicePrimaryCtxRelease(0)).WillOnce([&](CUdevice) {
     std::thread([&] { open_ipc(); }).join();

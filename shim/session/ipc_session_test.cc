@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is special of legacy IPC and of pools in a session: what the driver is asked, what of a free
-// ends an export, and what is left open.
+// The parts of legacy IPC and of pools that only a session has: the questions to the driver, the
+// frees that end an export, and the memory that is left open.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ CUipcMemHandle bytes(char first) {
   return handle;
 }
 
-/// A current context on device 0; kPlain is cuMemAlloc's, 1 MiB; opens give kOpened.
+/// A context is current on device 0; kPlain is memory of cuMemAlloc, 1 MiB; opens return kOpened.
 class IpcSession : public testing::Test {
  protected:
   IpcSession() {
@@ -142,7 +142,7 @@ TEST_F(IpcSession, TheDriversCodeTellsWhatIsWrongWithAnUnknownHandle) {
 
 TEST_F(IpcSession, MemoryAtTheAddressOfAnEndedContextIsNotMistaken) {
   EXPECT_EQ(open(), CUDA_SUCCESS);
-  // The context ended, and cuMemAlloc gave the address out: neither is a call that is seen.
+  // The context ended, and cuMemAlloc gave the address out; the session saw neither call.
   EXPECT_EQ(run(calls::MemFree{kOpened}), CUDA_SUCCESS);
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is special about multicast in the shim: a bind may wait for other processes, and what they
-// do is not seen.
+// The parts of multicast that only the shim has: a bind may wait for other processes, and cuvmm
+// does not see their calls.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -95,7 +95,7 @@ TEST_F(MulticastSession, TheGranularityIsTheDrivers) {
   EXPECT_THAT(findings_.rules(), testing::ElementsAre("cuMulticastCreate-size-granularity"));
 }
 
-// A bind waits for other processes, which may wait for other threads of this one.
+// A bind waits for other processes, which may wait for other threads of this process.
 TEST_F(MulticastSession, NothingIsHeldWhileABindWaits) {
   create(2);
   memory();
@@ -110,7 +110,7 @@ TEST_F(MulticastSession, NothingIsHeldWhileABindWaits) {
       });
   std::thread waiting([&] { EXPECT_EQ(bind(), CUDA_SUCCESS); });
   reached.get_future().wait();
-  // Everything that takes the session's lock goes on: calls, the model, a report.
+  // Every user of the session's lock goes on: calls, the model, a report.
   auto others = std::async(std::launch::async, [&] {
     CUdeviceptr ptr = 0;
     EXPECT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}), CUDA_SUCCESS);
@@ -123,7 +123,7 @@ TEST_F(MulticastSession, NothingIsHeldWhileABindWaits) {
   EXPECT_EQ(others.get(), 1u);
 }
 
-// Each bind is let go only by a call of another thread that goes through the same session.
+// Each bind ends only after a call of another thread, which goes through the session too.
 TEST_F(MulticastSession, ManyBindsThatWaitForCallsOfOtherThreads) {
   constexpr int kThreads = 8;
   constexpr int kRounds = 200;
@@ -267,7 +267,7 @@ TEST_F(CliqueSession, ARefusedDeviceIsExplainedByItsClique) {
   add(1);
   EXPECT_THAT(findings_.rules(), testing::ElementsAre("cuMulticastAddDevice-clique"));
   findings_.all.clear();
-  add(1);  // it may be taken all the same
+  add(1);  // the driver may accept the device all the same
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of a call that queues work, or orders it: one instance per function. Nothing is checked
-// but what launches are given; what the work uses is noted once the driver has accepted it. Part of
-// shim/session/session_run.h.
+// The path of a call that queues work, or orders it: the compiler makes an instance for each
+// function. The session checks only the arguments of launches; it notes the memory that the work
+// uses after the driver has accepted the call. Part of shim/session/session_run.h.
 #pragma once
 
 #include <cxxabi.h>
@@ -62,7 +62,8 @@ CUresult Session::order(Symbol symbol, const CallStruct& call,
   return result;
 }
 
-// What a refused call names that has ended; or what a node's new parameters touch.
+// Looks for an explanation of a refusal: an ended object that the call names, or the memory that a
+// node's new parameters touch.
 template <class CallStruct>
 void Session::explain_order(const CallStruct& call, CUresult result, Violations ended,
                             const Caller& caller) {
@@ -140,9 +141,10 @@ void Session::follow_captures(const CallStruct& call, bool per_thread, CUresult 
 template <class CallStruct>
 void Session::before_order(const CallStruct& call, bool per_thread, Ordering<CallStruct>& step) {
   std::optional<CancelOff> no_cancel;
-  // Few launches ask something, and the question guards itself: but for that of the current
-  // context, by which each comes to a default stream. In a driver that is cancelled there, a launch
-  // may be as well, and nothing was done for it yet.
+  // Few launches ask the driver a question, and each question blocks cancellation itself. The
+  // exception is the question for the current context, which each launch to a default stream asks.
+  // A thread may be cancelled inside of that question; this does no harm, because the driver may
+  // cancel it inside of the launch as well and the session has recorded nothing of the launch yet.
   if constexpr (!kLaunches<CallStruct>) no_cancel.emplace();
   if constexpr (kLaunches<CallStruct>) {
     step.ticket = work_.enter(order_stream(call), per_thread, &step.kept.event);
@@ -168,7 +170,8 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
     step.ticket = work_.enter(call.hStream, per_thread);
     step.kept.graph = step.ticket ? work_.graphs().uses(call.hGraphExec) : nullptr;
     work_.follow_launch(step.ticket, call.hGraphExec);
-    // Of a graph that nobody has read, nobody knows whether it tells.
+    // The session does not know whether a graph tells the host something if it has not read the
+    // graph.
     if (step.ticket && (!step.kept.graph || step.kept.graph->tells)) {
       work_.begin_to_tell(step.ticket);
     }
@@ -184,7 +187,7 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
     }
   } else if constexpr (kActsOnStream<CallStruct>) {
     step.ticket = work_.enter(call.hStream, per_thread);
-    // A host function may run before the driver has answered.
+    // The host function may run before the driver has answered the call.
     if (step.ticket && told_by(call) != HostWait{}) work_.begin_to_tell(step.ticket);
   } else if constexpr (kWaits<CallStruct>) {
     step.kept = awaited(work_, call, per_thread);
@@ -217,7 +220,7 @@ void Session::after_launch(const CallStruct& call, CUresult result, const Caller
     const UsedMemory memory = kept.pointers.memory();
     use.given_outside = memory.given_outside;
     use.given_structs = memory.given_structs;
-    // It may say that it is done with its memory while it goes on.
+    // The kernel may tell the host that it has finished with its memory while it goes on.
     use.sure = !kept.tells;
     each_event(call, [&](CUevent event) { work_.record_ahead(step.ticket, event); });
     work_.use(step.ticket, use, memory, kind_of(*kept.layout), kept.pointers.surest(), kept.event);
@@ -295,7 +298,7 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
   } else if constexpr (kLoadsCode<CallStruct>) {
     learn_code(work_, call);
   } else if constexpr (kUnloads<CallStruct>) {
-    // A launch may have asked once more meanwhile.
+    // A launch of another thread may have asked for the function's layout again meanwhile.
     forget_known(work_, call);
     work_.tell(step.kept);
   }
@@ -331,7 +334,8 @@ void Session::leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ti
   try {
     const QueuedWork::Telling telling(work_, ticket);
     if (result != CUDA_SUCCESS) return work_.cancel(ticket);
-    // As few as the call can have: each is written before it is used.
+    // The arrays are as short as this call allows, because each element is written before it is
+    // read.
     constexpr std::size_t kMost = kTouches<CallStruct> ? kMaxTouches : kMostRangesOfACopy;
     UsedRange ranges[kMost];
     std::size_t count = 0;
@@ -365,8 +369,9 @@ void Session::leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ti
       use.what = fills ? "fill" : kTouches<CallStruct> ? "copy" : "batch";
       number(use.origin);
       use.origin.stack = capture_stack(caller);
-      // Who looks at the bytes that a GPU writes may know that the copy is over before its stream
-      // does. In the emulator both are one moment, but for operations of a batch.
+      // A thread that polls the bytes which a GPU writes may know that the copy is over before the
+      // copy's stream does. In the emulator both happen at one moment, except for the operations of
+      // a batch.
       const bool tells = wait.grade == HostWait::Grade::kTells;
       const bool one_moment = kTouches<CallStruct> && options_.emulated;
       use.waited = wait.what == HostWait::For::kItself && !(tells && one_moment);
@@ -386,7 +391,8 @@ void Session::leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ti
   }
 }
 
-// Whether it copies little to the host: a word by which some other work may say how far it is.
+// Whether the call copies few bytes to the host: some other work may tell the host by such a word
+// how far it is.
 template <class CallStruct>
 bool Session::brings_words(const CallStruct& call) {
   const auto brings = [&](std::size_t bytes, const Sides& sides) {
@@ -413,13 +419,13 @@ bool Session::brings_words(const CallStruct& call) {
   }
 }
 
-// What the host knows when it has succeeded.
+// The earlier work that the host knows to be over after the call succeeded.
 template <class CallStruct>
 HostWait Session::wait_of(const CallStruct& call) {
   if constexpr (kTouches<CallStruct>) {
     return transfer_wait(kFormOf<CallStruct>, sides_of(call));
   } else if constexpr (kCopies<CallStruct>) {
-    // What the documentation says is of single copies.
+    // The documentation speaks of single copies only.
     const std::size_t count = operations(call);
     HostWait widest;
     if (count > kMostCopiesAskedFor) widest.what = HostWait::For::kItself;
@@ -432,7 +438,7 @@ HostWait Session::wait_of(const CallStruct& call) {
   } else {
     HostWait wait = told_by(call);
     if constexpr (kBatch<CallStruct>) {
-      // A word that the host sees is over for it as soon as it is written.
+      // A word in memory of the host is over for the host as soon as the operation writes it.
       const std::size_t count = operations(call);
       for (std::size_t i = 0; wait.what == HostWait::For::kBefore && i < count; ++i) {
         if (!is_of_a_device(sides_of(operation(call, i)).to)) wait.what = HostWait::For::kItself;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that ask, and calls that try: what the driver's refusal means depends on which they are.
+// Calls that ask, and calls that try: the meaning of the driver's refusal depends on which of the
+// two a call is.
 #include <gmock/gmock.h>
 
 #include "api/driver/mock_driver.h"
@@ -41,7 +42,7 @@ class QuestionSession : public testing::Test {
   [[gnu::noinline]] static CUresult run(Session& session, const CallStruct& call) {
     return session.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
   }
-  /// What memory is mapped at a reserved address? None is.
+  /// Asks which memory is mapped at a reserved address. No memory is mapped there.
   CUresult ask(Session& session, CUresult answer) {
     ON_CALL(mock_, MemRetainAllocationHandle(_, _)).WillByDefault(Return(answer));
     CUmemGenericAllocationHandle handle = 0;
@@ -72,8 +73,8 @@ class QuestionSession : public testing::Test {
   Session session_{mock_.driver(), {.enforce = false, .emulated = true}, ledger_};
 };
 
-// Somebody (a signal handler, another thread) asks at the worst moment: a call that succeeds is
-// just looking, and has looked for what is asked.
+// A signal handler or another thread calls ask() at the worst moment: a call that succeeds is
+// inside of fell_back() and has already looked for requests.
 class AskedMeanwhile : public Findings {
  public:
   bool waits(EntryPoint) const override {
@@ -123,7 +124,7 @@ TEST_F(QuestionSession, TheDocumentedRefusalIsAnAnswer) {
   EXPECT_THAT(summary_text(ledger_, {.calls = 50}), HasSubstr("no findings"));
 }
 
-// The near misses: what the driver accepts, what it dies of, and another code.
+// The near misses: the driver accepts the call, dies in it, or answers another code.
 TEST_F(QuestionSession, AnythingElseThatTheDriverDoesIsNoAnswer) {
   ask(session_, CUDA_SUCCESS);
   EXPECT_EQ(only().finding.kind(), RuleKind::kError);
@@ -185,7 +186,7 @@ TEST_F(QuestionSession, WithoutAFallBackItIsToldOnceWithTheFix) {
   create(1, CUDA_SUCCESS);
   for (int i = 0; i < 3; ++i) create(kFabric, CUDA_ERROR_NOT_PERMITTED);
   create(kFabric | 1, CUDA_ERROR_NOT_PERMITTED);
-  create(1, CUDA_SUCCESS, /*device=*/1);  // memory elsewhere is no way out
+  create(1, CUDA_SUCCESS, /*device=*/1);  // memory of another device is no fall-back
   create(1, CUDA_ERROR_OUT_OF_MEMORY);    // nor is a call that fails
   EXPECT_EQ(printed_, 0);
   const std::string text = advice_text(ledger_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that a driver is to refuse, while other threads are at work with what they name: nothing is
-// given up before the driver's answer, and what an answer shows is recorded after it.
+// The driver refuses calls while other threads work with the objects that the calls name: the model
+// gives nothing up before the driver's answer, and records only after the answer the facts that the
+// answer shows.
 #include <gmock/gmock.h>
 
 #include <thread>
@@ -57,7 +58,8 @@ class RefusedSession : public testing::Test {
   }
   CUresult fill() { return run(calls::MemsetD8{kBase, 0, 16}); }
   CUresult free() { return run(calls::MemAddressFree{kBase, kGranule}); }
-  /// The driver's next answer to a free, once another thread did something meanwhile.
+  /// Sets the driver's next answer to a free; the driver answers after another thread has run
+  /// `meanwhile`.
   template <class Meanwhile>
   void free_answers(CUresult result, Meanwhile meanwhile) {
     EXPECT_CALL(mock_, MemAddressFree(kBase, kGranule)).WillOnce([=](CUdeviceptr, std::size_t) {
@@ -88,7 +90,7 @@ TEST_F(RefusedSession, AWrongFreeOfAReservationDisturbsNobodyWhoWorksInIt) {
   EXPECT_TRUE(reserved());
 }
 
-// The near miss: of a right one the address is free for others before the driver answers.
+// The near miss: a right free makes the address free for others before the driver answers.
 TEST_F(RefusedSession, ARightFreeIsGoneBeforeTheDriverAnswers) {
   free_answers(CUDA_SUCCESS, [this] {
     EXPECT_FALSE(reserved());
@@ -129,7 +131,7 @@ TEST_F(RefusedSession, ARefusedFreeIsRememberedAtExit) {
 
 TEST_F(RefusedSession, ARefusedFillOfAFreedRangeIsExplained) {
   EXPECT_EQ(free(), CUDA_SUCCESS);
-  // Accepted: then there is memory of some other kind.
+  // The driver accepts the fill: so memory of another kind lies there.
   EXPECT_EQ(fill(), CUDA_SUCCESS);
   EXPECT_THAT(findings_.rules(), IsEmpty());
   EXPECT_CALL(mock_, MemsetD8(kBase, 0, 16)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
@@ -142,7 +144,7 @@ TEST_F(RefusedSession, ARefusedFillOfAFreedRangeIsExplained) {
 
 TEST_F(RefusedSession, MemoryOfAnotherKindThereWasRefusedForAnotherReason) {
   EXPECT_EQ(free(), CUDA_SUCCESS);
-  // Another device's, of which cuMemGetAddressRange says nothing in this context.
+  // The memory is another device's: cuMemGetAddressRange does not know it in this context.
   ON_CALL(mock_, MemGetAddressRange(_, _, kBase)).WillByDefault(Return(CUDA_ERROR_NOT_FOUND));
   ON_CALL(mock_, PointerGetAttribute(_, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, kBase))
       .WillByDefault([](void* data, CUpointer_attribute, CUdeviceptr) {
@@ -158,7 +160,7 @@ TEST_F(RefusedSession, ARefusedFillElsewhereIsTheDriversAffair) {
   EXPECT_EQ(free(), CUDA_SUCCESS);
   EXPECT_CALL(mock_, MemsetD8(_, 0, 16)).WillRepeatedly(Return(CUDA_ERROR_INVALID_VALUE));
   EXPECT_EQ(run(calls::MemsetD8{kBase + kGranule, 0, 16}), CUDA_ERROR_INVALID_VALUE);
-  // Nor does another code say that nothing is mapped there.
+  // Nor does another code mean that nothing is mapped there.
   for (const CUresult other : {CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_INVALID_CONTEXT}) {
     EXPECT_CALL(mock_, MemsetD8(kBase, 0, 16)).WillOnce(Return(other));
     EXPECT_EQ(fill(), other);
@@ -166,7 +168,8 @@ TEST_F(RefusedSession, ARefusedFillElsewhereIsTheDriversAffair) {
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }
 
-// The near miss: cuMemAlloc had the address meanwhile, and its memory is what is missing.
+// The near miss: cuMemAlloc had the address meanwhile, and the refused fill misses the memory of
+// cuMemAlloc.
 TEST_F(RefusedSession, ARefusedFillOfPlainMemoryThatEndedIsNotExplained) {
   for (const bool by_context : {false, true}) {
     EXPECT_EQ(free(), CUDA_SUCCESS);
@@ -182,7 +185,8 @@ TEST_F(RefusedSession, ARefusedFillOfPlainMemoryThatEndedIsNotExplained) {
   }
 }
 
-// Plain memory is far from every reservation: such copies take the shortest way.
+// Plain memory is far from every reservation: copies of it take the shortest path through the
+// session.
 class RefusedPlain : public RefusedSession {
  protected:
   RefusedPlain() {
@@ -195,7 +199,7 @@ class RefusedPlain : public RefusedSession {
     CUdeviceptr out = 0;
     EXPECT_EQ(run(calls::MemAlloc{&out, kBytes}), CUDA_SUCCESS);
   }
-  // What the driver says of the memory there.
+  // Sets the driver's answers about the memory there.
   void knows(CUdeviceptr base, std::size_t size) {
     ON_CALL(mock_, PointerGetAttribute(_, _, _))
         .WillByDefault([](void* data, CUpointer_attribute, CUdeviceptr) {
@@ -259,7 +263,7 @@ TEST_F(RefusedPlain, AFillOnADestroyedStreamIsExplained) {
       .WillRepeatedly(Return(info(Rule::kStreamAlive).code));
   run(calls::MemsetD8Async{kPlain, 0, 16, stream});
   EXPECT_THAT(findings_.rules(), ElementsAre(info(Rule::kStreamAlive).id));
-  // Another driver may have given the handle out again.
+  // A real driver may have given the handle out again.
   Findings real;
   Session session{mock_.driver(), {.enforce = false}, real};
   EXPECT_EQ(session.run(Driver::primary_symbol(EntryPoint::kStreamDestroy),
@@ -270,7 +274,8 @@ TEST_F(RefusedPlain, AFillOnADestroyedStreamIsExplained) {
   EXPECT_THAT(real.rules(), IsEmpty());
 }
 
-// The driver may die of it: so what is wrong is known before it is asked, of calls of each kind.
+// The driver may die in the call: so the session must know the violation before it calls the
+// driver, for calls of each kind.
 TEST_F(RefusedPlain, WhatHasEndedIsKnownBeforeTheDriverIsAsked) {
   const auto stream = reinterpret_cast<CUstream>(std::uintptr_t{0x7100});
   const auto event = reinterpret_cast<CUevent>(std::uintptr_t{0x7200});
@@ -305,8 +310,8 @@ TEST_F(RefusedPlain, WhatHasEndedIsKnownBeforeTheDriverIsAsked) {
   object_table().clear(true);
 }
 
-// Static objects free what they have once the driver has ended: each call is refused, none is
-// wrong.
+// Static objects free their memory after the driver has ended: the driver refuses each call, and no
+// call is wrong.
 TEST_F(RefusedSession, AfterTheDriversEndNothingIsJudgedAndAllIsGone) {
   map();
   ON_CALL(mock_, MemUnmap(_, _)).WillByDefault(Return(CUDA_ERROR_DEINITIALIZED));
@@ -323,7 +328,7 @@ TEST_F(RefusedSession, AfterTheDriversEndNothingIsJudgedAndAllIsGone) {
   });
 }
 
-// The near miss: refused for another reason, they are still there.
+// The near miss: the driver refuses the calls for another reason, and the objects are still there.
 TEST_F(RefusedSession, RefusedBeforeItAllIsStillThere) {
   map();
   ON_CALL(mock_, MemUnmap(_, _)).WillByDefault(Return(CUDA_ERROR_OUT_OF_MEMORY));
@@ -354,8 +359,8 @@ TEST_F(RefusedSession, ARefusedBatchIntoAFreedRangeIsExplained) {
   EXPECT_THAT(findings_.all[0].violation.message, HasSubstr("copy 1: dst: "));
 }
 
-// A refused call may have written no out-parameter: what the program left there is no answer, and
-// the place need not be one.
+// A refused call may have written no out-parameter: a value that the program left there is no
+// answer, and the pointer need not be valid.
 TEST_F(RefusedSession, TheIndexOfARefusedBatchIsNotRead) {
   CUdeviceptr to[] = {0x1000, kBase}, from[] = {0x2000, 0x3000};
   std::size_t sizes[] = {16, 16}, first = 0, left_behind = 140732;

@@ -32,7 +32,7 @@ std::uint64_t CallObserver::now() noexcept {
 
 void Session::find_devices(const Touched& touched, CUstream stream, Facts::Place& place) {
   {
-    // The driver is asked only for bytes that are ours to judge.
+    // The session asks the driver only if the call touches bytes that a rule judges.
     const Locked lock(mutex_);
     bool ours = false;
     for (std::size_t i = 0; i < touched.count; ++i) {
@@ -80,11 +80,11 @@ std::optional<Violations> Session::leaks(std::chrono::milliseconds limit,
                                          std::vector<std::uint64_t>* undecided,
                                          std::span<const std::uint32_t> asleep) {
   // Between a create and the map that it is for, a thread makes a few calls, or some hundreds.
-  // Others may make any number meanwhile.
+  // Other threads may make any number of calls meanwhile.
   constexpr std::uint64_t kRecent = 1024;
   if (!mutex_.lock_within(limit)) return std::nullopt;
   const Locked lock(mutex_, kHeldAlready);
-  // Under the lock: a thread that begins later has made nothing of what the model holds.
+  // Listed under the lock: a thread that begins later has made none of the objects in the model.
   std::vector<std::uint32_t> threads = other_threads();
   std::erase_if(threads, [&](std::uint32_t thread) {
     return std::binary_search(asleep.begin(), asleep.end(), thread);
@@ -179,7 +179,8 @@ void Session::report_wrong(const Call& call, CUresult result, Violations wrong, 
 
 Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* arguments,
                                     std::size_t count, bool& all_around) {
-  // Before the model is asked: what changes meanwhile is looked at again.
+  // Read before the model is: if an argument's memory changes meanwhile, the next launch looks at
+  // the argument again.
   const ArgumentCache::Asked known(reinterpret_cast<std::uintptr_t>(stream),
                                    work_.arguments().generation());
   ArgumentCache& looked_at = work_.arguments().right();
@@ -198,7 +199,7 @@ Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* argum
     const LookedAt seen = look_at(all, one, place.device);
     all_around = all_around && seen.all_around;
     if (seen.verdict.found.empty()) {
-      // What is doubtful beside these arguments may be wrong beside others.
+      // An argument that is doubtful beside these arguments may be wrong beside others.
       const std::uint64_t what = seen.all_around ? ArgumentCache::granule(one.value) : one.value;
       if (!seen.verdict.doubtful) looked_at.note(what, known);
       continue;
@@ -248,7 +249,7 @@ bool Session::may_be_end(const UsedMemory& memory, std::size_t place) {
   if (one.size != 0) return false;
   {
     const Locked lock(mutex_);
-    // The end of a part of an allocation is in it.
+    // The end of a part of an allocation lies inside of the allocation.
     const auto* const pooled = history_.model.pools().memory_at(one.base);
     if (pooled && pooled->base != one.base) return false;
   }
@@ -275,13 +276,13 @@ MemoryBefore Session::what_ends_at(Address address) {
 }
 
 Place Session::place_of(std::uint64_t address, bool streamless, bool& always) {
-  if (address == 0) return Place::kDevice;  // by the function's name
+  if (address == 0) return Place::kDevice;  // the function's name says that this side is a device's
   std::optional<Place> known;
   {
     const Locked lock(mutex_);
     known = known_place(history_.model, address);
   }
-  // Without a stream, memory of a device may have SYNC_MEMOPS.
+  // A call without a stream has to know whether memory of a device has SYNC_MEMOPS.
   if (known && (!streamless || *known != Place::kDevice)) return *known;
   const AskedPlace asked = ask_place(work_.questions(), address);
   always |= asked.sync_memops;
@@ -304,7 +305,7 @@ HostWait Session::transfer_wait(TransferForm form, const Sides& sides) {
   HostWait wait = host_wait(form, from, to);
   if (streamless && wait == HostWait{}) always |= context_has_sync_memops(work_.questions());
   if (always) wait = host_wait_with_sync_memops(form, from, to);
-  // Where there is nothing to copy, there may be nothing to wait for.
+  // An empty copy may have nothing to wait for.
   if (sides.empty && wait.grade == HostWait::Grade::kWaits) {
     wait.grade = HostWait::Grade::kMayWait;
   }
@@ -313,7 +314,8 @@ HostWait Session::transfer_wait(TransferForm form, const Sides& sides) {
 
 bool Session::gives_host_memory(const Layout& layout, void** parameters, void** extra) {
   const Bounds::Range host = work_.host().range();
-  // No stream has this handle: what is known here is another answer than that of wrong_arguments().
+  // No stream has this handle, so that these answers are kept apart from the answers of
+  // wrong_arguments().
   const ArgumentCache::Asked known(~std::uint64_t{0}, work_.arguments().generation());
   return any_written(layout, parameters, extra, [&](Address word) {
     if (!host.holds(word) || work_.arguments().right().knows(word, known)) return false;
@@ -340,7 +342,7 @@ Session::LookedAt Session::look_at(std::span<const LaunchArgument> all, const La
     seen.verdict.doubtful |= if_vacant.doubtful;
     if (!seen.verdict.found.empty() || if_vacant.found.empty()) return seen;
   }
-  // Where a reservation was may be memory of another kind by now.
+  // Memory of another kind may lie by now at the address of a former reservation.
   if (facts_.holds_memory(one.value)) return {};
   const Locked lock(mutex_);
   return {cuvmm::check_argument(history_.model, all, one, device, true)};
@@ -350,13 +352,13 @@ void Session::fell_back(EntryPoint entry, Refusal::Purpose purpose) {
   if (auto* const asked = asked_.exchange(nullptr)) {
     probes_wait_.store(false, std::memory_order_relaxed);
     asked();
-    // There may be probes as well: the next call looks.
+    // Refused calls may wait as well: the next call looks for them.
     probes_wait_.store(true, std::memory_order_relaxed);
     return;
   }
   if (!sink_.waits(entry)) return;
-  // First, so that one which comes meanwhile is waited for, and so is what somebody asks meanwhile:
-  // ask() sets the two in the other order.
+  // The flag is cleared first, so that the store of a refused call or of ask() that comes meanwhile
+  // survives; ask() writes the two variables in the other order.
   probes_wait_.store(false);
   if (sink_.fell_back(entry, purpose) || asked_.load()) probes_wait_.store(true);
 }
@@ -385,7 +387,8 @@ void Session::turn_off() noexcept {
 }
 
 bool Session::closing(int fd, bool sweeps, const Caller& caller) noexcept {
-  // A driver that closes its own, and whoever is called from where we are at work.
+  // Two closes are not the program's: a close by a driver, and a close by a function that the
+  // session calls itself.
   if (in_flight() || off() || mutex_.held_here()) return false;
   const CancelOff no_cancel;
   g_tracked.remove(fd);
@@ -398,9 +401,10 @@ bool Session::closing(int fd, bool sweeps, const Caller& caller) noexcept {
     {
       const Locked lock(mutex_);
       number(here);
-      // Who closes all numbers there may be does not know which are open.
+      // A program that closes a whole range of numbers does not know which of them are open.
       if (open || !sweeps) wrong = check_close(history_.model, fd, open);
-      // What was wrong to close stays the driver's: the number may come to a driver again.
+      // A descriptor that was wrong to close stays the driver's, because a driver may use the
+      // number again.
       ended = wrong.empty() && history_.end_descriptor(fd, open, here);
       const bool again = !wrong.empty() && wrong.front().rule == Rule::kExportFdClosedOnce;
       if (ended || again) g_tracked.add(fd);
@@ -436,7 +440,7 @@ void Session::duplicated(int from, int to, const Caller& caller) noexcept {
   }
 }
 
-// There is one thread.
+// The child has only this thread.
 void Session::start_in_child(bool whole) {
   if (forked_from_ == 0 && initialized_) forked_from_ = ::getppid();
   capture_lost_.store(false);

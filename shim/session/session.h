@@ -39,16 +39,16 @@ struct SessionOptions {
   bool emulated = false;  ///< the driver is cuvmm's emulator
   WorkOptions work = {};
   DriverLog log = {};
-  const Neighbourhood* others = nullptr;  ///< null: nobody to ask
+  const Neighbourhood* others = nullptr;  ///< null: cuvmm asks no other process
 };
 
-/// Which call an observer sees, and when it was in the driver: nanoseconds of CLOCK_BOOTTIME.
+/// Which call an observer sees, and when the call was in the driver: nanoseconds of CLOCK_BOOTTIME.
 struct CallMoment {
-  std::uint64_t number = 0;  ///< 0: calls of this kind have none
+  std::uint64_t number = 0;  ///< 0: calls of this kind have no number
   std::uint64_t began = 0, ended = 0;
 };
 
-/// Sees calls after the driver's answer (the trace). Called without a lock.
+/// Sees calls after the driver's answer (the trace). The session calls it without a lock.
 class CallObserver {
  public:
   virtual ~CallObserver() = default;
@@ -56,11 +56,11 @@ class CallObserver {
   [[gnu::cold]] static std::uint64_t now() noexcept;
 };
 
-/// Thread-safe. Never throws: a failure of its own turns it off, and calls are forwarded as they
-/// are.
+/// Thread-safe. Never throws: an exception of the session's own turns the session off, and it
+/// forwards later calls as they are.
 class alignas(64) Session {
  public:
-  /// All three outlive the session.
+  /// `driver`, `sink` and `options.others` outlive the session.
   Session(const Driver& driver, SessionOptions options, FindingSink& sink)
       : driver_(driver),
         options_(options),
@@ -68,35 +68,36 @@ class alignas(64) Session {
         work_(options.work),
         facts_(driver, options.emulated) {}
 
-  /// The life of one intercepted call: checked, forwarded to `symbol` exactly once with the same
-  /// arguments (not at all where --enforce answers), recorded. Returns what the program gets.
-  /// errno is what the driver left; out-parameters are read only after success, never written.
-  /// Not noexcept: a driver's call may be a cancellation point, whose unwinding passes through
-  /// here.
+  /// The path of one intercepted call: run() checks the call, forwards it to `symbol` exactly once
+  /// with the arguments unchanged (not at all if --enforce answers it), and records it. Returns the
+  /// result that the program gets. errno is as the driver left it; run() reads out-parameters only
+  /// after success and never writes them. Not noexcept: a driver's call may be a cancellation
+  /// point, whose unwinding passes through here.
   template <class CallStruct>
   CUresult run(Symbol symbol, const CallStruct& call, const Caller& caller) {
     return run_here(symbol, call, caller);
   }
-  /// The same inside of its caller, for the wrappers.
+  /// run(), inlined into its caller, for the wrappers.
   template <class CallStruct>
   [[gnu::hot, gnu::always_inline]] inline CUresult run_here(Symbol symbol, const CallStruct& call,
                                                             const Caller& caller);
 
-  /// The same of a copy or fill that touches no reservation.
+  /// run() for a copy or fill that touches no reservation.
   template <class CallStruct, class Function>
   [[gnu::always_inline]] inline CUresult run_far(Symbol symbol, const CallStruct& call,
                                                  Function function, Step<CallStruct>& step,
                                                  const Caller& caller);
 
-  /// Calls seen, by entry point.
+  /// The number of calls that the session saw, by entry point.
   std::uint64_t count(EntryPoint entry) const { return counter_.count(entry); }
   std::uint64_t total() const { return counter_.total(); }
   /// The number of the last call that was checked.
   std::uint64_t last_number() const { return numbers_.load(std::memory_order_relaxed); }
-  /// A number for what ends in a call that is not checked.
+  /// Draws a number for an object that ends in a call which is not checked.
   std::uint64_t next_number() { return numbers_.fetch_add(1, std::memory_order_relaxed) + 1; }
-  /// Makes a call that has no entry point, and of whose arguments `wrong` is known: reported if the
-  /// driver refuses it, or dies of it. `function`: its name, which lives for ever.
+  /// Makes a call that has no entry point; `wrong` has the violations of its arguments, which are
+  /// reported if the driver refuses the call or dies in it. `function`: the call's name; the string
+  /// lives as long as the process.
   template <class Make>
   CUresult call_with(const char* function, Violations wrong, const Caller& caller,
                      const Make& make) {
@@ -115,13 +116,14 @@ class alignas(64) Session {
     return result;
   }
   /// The driver refused a call that makes or changes a node of a graph, which touches these bytes:
-  /// says why, if that is known. Without a lock.
+  /// says why, if that is known. Called without a lock.
   [[gnu::cold]] void explain_node(const char* function, const Touch* touches, std::size_t count,
                                   CUresult result, const Caller& caller) noexcept;
-  /// The driver refused a call that names this array: says so, if it was destroyed. Without a lock.
+  /// The driver refused a call that names this array: reports it if the array was destroyed. Called
+  /// without a lock.
   [[gnu::cold]] void explain_array(const char* function, std::uint64_t array, CUresult result,
                                    const Caller& caller) noexcept;
-  /// How often a call had to wait for another thread's look at the model.
+  /// How often a call had to wait because another thread held the session's lock.
   std::uint64_t contended() const { return mutex_.contended(); }
   const QueuedWork& work() const { return work_; }
   /// cuDriverGetVersion's answer; 0 before the driver was initialised.
@@ -133,8 +135,8 @@ class alignas(64) Session {
     const Locked lock(mutex_);
     return read(static_cast<const Model&>(history_.model));
   }
-  /// The same for the end of a process: nothing where a signal interrupted this thread under the
-  /// lock, or where another one keeps it.
+  /// with_model() for the end of a process: runs nothing if a signal interrupted this thread while
+  /// it held the lock, or if another thread holds the lock for longer than `limit`.
   template <class Reader>
   auto with_model_within(std::chrono::milliseconds limit, Reader&& read)
       -> std::optional<decltype(read(std::declval<const Model&>()))> {
@@ -142,72 +144,75 @@ class alignas(64) Session {
     const Locked lock(mutex_, kHeldAlready);
     return read(static_cast<const Model&>(history_.model));
   }
-  /// What is leaked when the process ends now (check_exit()); nothing as with_model_within(). What
-  /// other threads work with is not; nor, in a thread that was `interrupted` by the end, what its
-  /// last calls made.
-  /// Threads that are `asleep`, in order, work with nothing.
-  /// `undecided` gets the numbers of the calls that made memory which is a leak unless a thread is
-  /// about to use it: who knows how long that thread has made no call can tell.
+  /// The objects that are leaked if the process ends now (check_exit()); nullopt in the cases of
+  /// with_model_within(). Objects that other threads work with are no leaks; nor are the objects of
+  /// the last calls of a thread that the end `interrupted`. Threads in `asleep`, in ascending
+  /// order, work with nothing. `undecided` gets the numbers of the calls whose memory is a leak
+  /// unless a thread is about to use it: the caller decides by the time for which that thread has
+  /// made no call.
   std::optional<Violations> leaks(std::chrono::milliseconds limit, bool (*fd_open)(const Export&),
                                   bool interrupted, std::vector<std::uint64_t>* undecided = nullptr,
                                   std::span<const std::uint32_t> asleep = {});
-  /// All memory and descriptors that leaks() does not name; nothing as with_model_within().
+  /// All memory and descriptors that leaks() does not name; empty in the cases of
+  /// with_model_within().
   AllInUse in_use(std::chrono::milliseconds limit);
-  /// What the program has given up and still pins, now; nothing as with_model_within(). What its
-  /// threads are just at work with may be in it.
+  /// The objects that the program has given up and still pins, now; nullopt in the cases of
+  /// with_model_within(). The list may contain objects that the program's threads work with at the
+  /// moment.
   std::optional<Violations> given_up(std::chrono::milliseconds limit,
                                      bool (*fd_open)(const Export&)) {
     return with_model_within(
         limit, [&](const Model& model) { return check_exit(model, fd_open, StillRunning{}); });
   }
-  /// The next call that is checked and succeeds does this, after the driver has answered: once, and
+  /// The next checked call that succeeds runs `what` after the driver has answered: once, and
   /// without a lock. Async-signal-safe.
   void ask(void (*what)()) noexcept {
     asked_.store(what);
     probes_wait_.store(true);
   }
-  /// The uses of legacy IPC for the report; as IpcLog() where there are none, or no lock.
+  /// The uses of legacy IPC for the report; as IpcLog() if the program made none, or if the lock is
+  /// not free within `limit`.
   IpcLog ipc_log(std::chrono::milliseconds limit) {
     if (!mutex_.lock_within(limit)) return {};
     const Locked lock(mutex_, kHeldAlready);
     return history_.ipc_log;
   }
-  /// The program is about to close a descriptor that g_tracked has. `sweeps`: it has just closed
-  /// the number beside it from the same place. Whether it is open, and of memory.
+  /// The program is about to close a descriptor that is in g_tracked. `sweeps`: the program has
+  /// just closed the neighbouring number from the place of this call. Returns whether the
+  /// descriptor is open and stands for memory.
   bool closing(int fd, bool sweeps, const Caller& caller) noexcept;
-  /// The program made `to` a second number for what `from` stands for; g_tracked has one of them.
-  /// What had the number `to` before is closed.
+  /// The program made `to` a second number for the file of `from`; g_tracked has at least one of
+  /// the two. The call closed the file that had the number `to` before.
   void duplicated(int from, int to, const Caller& caller) noexcept;
-  /// Whether a descriptor is still open and still the one that was exported. Needs the lock, so it
-  /// is for with_model's reader.
+  /// Whether a descriptor is still open and still stands for the exported memory. Needs the lock,
+  /// so only the reader of with_model() may call it.
   bool still_exported(const Export& exported) const CUVMM_UNCHECKED {
     return history_.still_exported(exported);
   }
 
   /// The name (shim/facts/descriptor.h) of the memory behind a leaked export, import or external
-  /// memory;
-  /// "" where there is none. Takes the lock.
+  /// memory; "" if the memory has no name. Takes the lock.
   std::string memory_of(const ObjectRef& object);
 
-  /// Delivers what is known of a call that the driver did not survive.
+  /// Reports the facts that are known of a call that the driver did not survive.
   void report_crash(const InFlight& call) noexcept;
-  /// The same where nothing is known of the call but its name, which `name` finds, and the address
-  /// that the driver died of.
+  /// report_crash() for a call of which only two facts are known: its name, which `name` finds, and
+  /// the address at which the driver died.
   [[gnu::cold]] void report_crash_at(Address address, std::string (*name)()) noexcept;
 
-  /// From here on others see what this process holds (shim/recorder/mirror.h): by a file in
-  /// `folder`.
+  /// From here on other processes see the objects that this process holds (shim/recorder/mirror.h)
+  /// by a file in `folder`.
   void show_in(const std::string& folder, const std::string& driver) {
     const Locked lock(mutex_);
     mirror_.choose(folder, driver);
   }
-  /// From here on what happens to memory is kept with its time, in a file in `folder`.
+  /// From here on the session records each change of memory with its time in a file in `folder`.
   void keep_timeline_in(const std::string& folder) {
     const Locked lock(mutex_);
     timeline_.choose(folder);
     if (timeline_.on()) facts_.want_tiles();
   }
-  /// Completes what is kept; gives the stacks that it names.
+  /// Completes the timeline's file; returns the stacks that the file names.
   std::vector<StackId> finish_timeline(std::chrono::milliseconds limit) {
     if (!mutex_.lock_within(limit)) return {};
     const Locked lock(mutex_, kHeldAlready);
@@ -219,21 +224,23 @@ class alignas(64) Session {
     mirror_.finish();
   }
 
-  /// Lives as long as the session. Thread-safe.
+  /// `observer` lives as long as the session. Thread-safe.
   void observe(CallObserver* observer) { observer_.store(observer, std::memory_order_release); }
-  /// The last call that ended a context; call 0: none, or no lock.
+  /// The last call that ended a context; call 0 if no call did, or if the lock is not free within
+  /// 20 ms.
   Origin context_end() {
     if (!mutex_.lock_within(std::chrono::milliseconds(20))) return {};
     const Locked lock(mutex_, kHeldAlready);
     return history_.causes.context_end();
   }
-  /// Whether a thread was told so in a call: it may wait now, with memory that it would have used.
+  /// Whether the driver told a thread in a call that the driver has ended: the thread may wait now,
+  /// with memory that it would have used.
   bool driver_ended() const { return driver_ended_.load(std::memory_order_relaxed); }
   bool off() const { return off_.load(std::memory_order_relaxed); }
 
-  /// Around fork, so that the child finds the model unlocked and whole; the child starts empty.
-  /// False: a signal handler that forks interrupted this thread at work here, and the child must
-  /// not look at what it left.
+  /// Called around fork, so that the child finds the model unlocked and whole; the child starts
+  /// with an empty model. False if a signal handler that forks interrupted this thread inside of
+  /// the session: the child must not look at the half-changed model.
   bool lock_for_fork() CUVMM_UNCHECKED {
     look_before_fork();
     if (mutex_.held_here() || facts_.held_here() || work_.held_here()) return false;
@@ -254,7 +261,7 @@ class alignas(64) Session {
   template <class CallStruct>
   [[gnu::hot]] CUresult order(Symbol symbol, const CallStruct& call,
                               typename CallStruct::Function function, const Caller& direct);
-  /// Says why the driver refused it, if that is known. Without a lock.
+  /// Says why the driver refused the call, if the reason is known. Called without a lock.
   template <class CallStruct>
   [[gnu::cold, gnu::noinline]] void explain_order(const CallStruct& call, CUresult result,
                                                   Violations ended, const Caller& caller);
@@ -277,25 +284,27 @@ class alignas(64) Session {
   HostWait wait_of(const CallStruct& call);
   template <class CallStruct>
   bool brings_words(const CallStruct& call);
-  /// Whether a kernel is given memory that the host reads too. Takes the lock for words that nobody
+  /// Whether a kernel gets memory that the host reads too. Takes the lock for words that no launch
   /// has looked at lately.
   [[gnu::cold, gnu::noinline]] bool gives_host_memory(const Layout& layout, void** parameters,
                                                       void** extra);
-  /// Asks what kinds of memory the sides are. Takes the lock.
+  /// Asks for the kinds of memory of both sides. Takes the lock.
   HostWait transfer_wait(TransferForm form, const Sides& sides);
   bool is_of_a_device(std::uint64_t address);
   /// `always`: becomes true where the memory has SYNC_MEMOPS.
   Place place_of(std::uint64_t address, bool streamless, bool& always);
-  /// What a launch on this stream is given in vain. Takes the lock for arguments that this thread
-  /// has not looked at lately.
+  /// The arguments of a launch on this stream that name no usable memory. Takes the lock for
+  /// arguments that this thread has not looked at lately.
   Violations wrong_arguments(CUstream stream, const LaunchArgument* arguments, std::size_t count) {
     bool all_around = true;
     return wrong_arguments(stream, arguments, count, all_around);
   }
-  /// `all_around` becomes false unless the same holds for all addresses of the same granules.
+  /// `all_around` becomes false unless the result holds for all addresses of the arguments'
+  /// granules.
   Violations wrong_arguments(CUstream stream, const LaunchArgument* arguments, std::size_t count,
                              bool& all_around);
-  /// The same of a kernel. Nothing but one look where somebody has looked at just these granules.
+  /// wrong_arguments() for a kernel. Costs only one look-up if an earlier launch passed just these
+  /// granules.
   Violations wrong_arguments(CUstream stream, const Pointers& pointers) {
     const ArgumentCache::Asked asked(reinterpret_cast<std::uintptr_t>(stream),
                                      work_.arguments().generation());
@@ -306,27 +315,28 @@ class alignas(64) Session {
   }
   [[gnu::noinline]] Violations wrong_arguments(CUstream stream, const Pointers& pointers,
                                                ArgumentCache::Asked asked);
-  /// What is wrong with the next work of the ticket's stream if it uses this memory. `name`: what
-  /// the address is to the program.
+  /// The violations that the next work of the ticket's stream commits if it uses this memory.
+  /// `name`: the program's word for the address.
   Violations early_use(const QueuedWork::Ticket& ticket, const char* name,
                        const UsedMemory& memory);
-  /// Whether one of a kernel's addresses may be the end of memory that the kernel is given. Takes
+  /// Whether one of a kernel's addresses may be the end of memory that the kernel gets too. Takes
   /// the lock.
   [[gnu::cold]] bool may_be_end(const UsedMemory& memory, std::size_t place);
-  /// What lies before an address, memory of graphs included. Takes the lock.
+  /// The memory before an address, memory of graphs included. Takes the lock.
   [[gnu::cold]] MemoryBefore what_ends_at(Address address);
-  /// What is wrong with the order of a graph that was instantiated.
+  /// The violations in the order of a graph that was instantiated.
   [[gnu::cold]] Violations note_graph(CUgraphExec exec, CUgraph graph, unsigned long long flags);
-  /// What is wrong with a launch that frees what an earlier one has left.
+  /// The violations of a launch that frees memory which an earlier launch has left.
   [[gnu::cold]] Violations early_free(CUgraphExec exec, const QueuedWork::Ticket& ticket);
   /// A launch has allocated memory, which outlives it.
   [[gnu::cold]] void note_left(CUgraphExec exec, const QueuedWork::Ticket& ticket, Origin& launch);
-  /// And with what it uses since it was changed.
+  /// The violations in the order of a graph that was changed, with the memory that it uses since
+  /// the change.
   [[gnu::cold]] Violations check_change(const OwnUses& own);
-  /// One of the arguments of a launch.
+  /// The result for one of a launch's arguments.
   struct LookedAt {
     ArgumentVerdict verdict;
-    bool all_around = false;  ///< it holds for all addresses of the argument's granule
+    bool all_around = false;  ///< the verdict holds for all addresses of the argument's granule
   };
   [[gnu::cold]] LookedAt look_at(std::span<const LaunchArgument> all, const LaunchArgument& one,
                                  int device);
@@ -335,19 +345,21 @@ class alignas(64) Session {
   [[gnu::hot]] void before(const CallStruct& call, Step<CallStruct>& step);
   template <class CallStruct>
   [[gnu::hot]] void after(const CallStruct& call, Step<CallStruct>& step);
-  /// The driver said no: what was done before it was asked is taken back.
+  /// The driver refused the call: takes back the changes that the session made before it called the
+  /// driver.
   template <class CallStruct>
   [[gnu::cold, gnu::noinline]] void refused(const CallStruct& call, CUresult result,
                                             Step<CallStruct>& step);
-  /// What is left to do of a call that was refused, that broke a rule, or that somebody watches.
+  /// The rest of the work on a call that was refused, that broke a rule, or that an observer
+  /// watches.
   template <class CallStruct>
   [[gnu::cold, gnu::noinline]] void conclude(const CallStruct& call, const Answer& answer,
                                              Step<CallStruct>& step, const Caller& caller,
                                              CallObserver* observer, CallMoment moment);
-  /// The answer to a call that must not reach the driver; nothing where it may.
+  /// Answers a call that must not reach the driver; leaves `answer` empty if the call may.
   [[gnu::cold, gnu::noinline]] void enforce(const Violations& violations, Answer& answer) const;
-  /// What can be learned of a handle or a pool that the model does not know. Called with the lock,
-  /// which it lets go meanwhile.
+  /// Learns facts of a handle or a pool that the model does not know. Called with the lock, and
+  /// releases it while the driver answers.
   [[gnu::cold, gnu::noinline]] void ask_about(CUmemGenericAllocationHandle unknown, Facts& facts)
       CUVMM_NEEDS(mutex_);
   [[gnu::cold, gnu::noinline]] void ask_about(CUmemoryPool unknown, Facts& facts)
@@ -360,7 +372,7 @@ class alignas(64) Session {
   [[gnu::cold, gnu::noinline]] void recheck_uninitialized(const CallStruct& call,
                                                           Step<CallStruct>& step);
 
-  /// Shows others what the model holds now.
+  /// Shows other processes the objects that the model holds now.
   template <bool kTaken = false, class CallStruct>
   [[gnu::always_inline]] inline void mirror(const CallStruct& call, const Step<CallStruct>& step)
       CUVMM_NEEDS(mutex_);
@@ -369,29 +381,29 @@ class alignas(64) Session {
   [[gnu::always_inline]] inline void note_change(const CallStruct& call,
                                                  const Step<CallStruct>& step) CUVMM_NEEDS(mutex_);
 
-  /// The rules that the call breaks; copies by the bytes they touch. Needs the lock, except for
-  /// calls that read nothing but the platform: that was written once.
+  /// The rules that the call breaks; copies are judged by the bytes that they touch. Needs the
+  /// lock, except for calls that read only the platform, because the platform is written once.
   template <class CallStruct>
   Violations check_call(const CallStruct& call, const Step<CallStruct>& step) const CUVMM_UNCHECKED;
-  /// Policies look at the history in those hooks alone that are called with the lock.
+  /// Policies read the history only in the hooks that the session calls with the lock.
   PolicyResources policy_resources() CUVMM_UNCHECKED {
     return {facts_, history_, bounds_, work_, mutex_, numbers_};
   }
-  /// Gives a call its number. Launches have no lock.
+  /// Gives a call its number. Launches take no lock, so that the counter is atomic.
   void number(Origin& origin) {
     origin.call = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
     origin.thread = t_state.thread;
   }
-  /// A refused copy or fill that broke no rule: what may explain it.
+  /// The driver refused a copy or fill that broke no rule: looks for an explanation.
   template <class CallStruct>
   [[gnu::cold, gnu::noinline]] void explain_refusal(const CallStruct& call, Step<CallStruct>& step);
-  /// What can be learned of objects that the model does not know, and of exported descriptors.
-  /// Needs the lock, and may let it go meanwhile.
+  /// Learns facts of objects that the model does not know, and of exported descriptors. Needs the
+  /// lock, and may release it meanwhile.
   template <class CallStruct>
   [[gnu::always_inline]] inline void look_up_unknown(const CallStruct& call, LateFacts& facts)
       CUVMM_NEEDS(mutex_);
 
-  /// Whether one of its operations may touch a reservation.
+  /// Whether one of the batch's operations may touch a reservation.
   template <class CallStruct>
   bool near_reservations(const CallStruct& batch) const {
     const std::size_t count = operations(batch);
@@ -401,34 +413,35 @@ class alignas(64) Session {
     }
     return false;
   }
-  /// What may explain that a copy which broke no rule was refused. Takes the lock.
+  /// Looks for an explanation why the driver refused a copy that broke no rule. Takes the lock.
   [[gnu::cold]] Violations explain_refusal(const Touch* touches, std::size_t count);
-  /// The same of the copies and fills of a graph. Asks the driver for its nodes.
+  /// explain_refusal() for the copies and fills of a graph. Asks the driver for the graph's nodes.
   [[gnu::cold]] Violations explain_graph(CUgraph graph);
   [[gnu::cold]] bool touches_well(const Touch& touch, const Violation& violation) const;
-  /// What may explain that a handle was refused: the stream was destroyed. Takes the lock.
+  /// Explains why the driver refused a stream's handle: the stream was destroyed. Takes the lock.
   [[gnu::cold]] Violations explain_stream(CUstream stream);
   [[gnu::cold]] bool is_node_memory(Address address);
-  /// The same of memory of a graph's allocation node, for work that is not captured.
+  /// explain_refusal() for memory of a graph's allocation node, for work that is not captured.
   [[gnu::cold]] Violations explain_graph_memory(const Touch& touch);
-  /// Of memory of the host that the driver died of.
+  /// Explains the driver's death at memory of the host.
   [[gnu::cold]] Violations explain_crash(const Call& call);
   void find_devices(const Touched& touched, CUstream stream, Facts::Place& place);
-  /// Asks the driver what machine this is, once it is initialised. If it is not, notes that in
-  /// `facts`.
+  /// Asks the driver for the facts of this machine, once the driver is initialised. If the driver
+  /// is not, notes that in `facts`.
   [[gnu::cold]] void learn_platform(Facts& facts);
-  /// Turns violations into findings and hands them on. Whether there were any: if so, they explain
-  /// a refusal. Without a lock.
+  /// Turns violations into findings and hands the findings on. Returns whether there were any: if
+  /// so, they explain a refusal. Called without a lock.
   [[gnu::cold]] bool report(const Call& call, Violations violations, const Answer& answer,
                             std::uint64_t index, StackId stack);
-  /// The driver refused the call, and nothing that is known explains it. Without a lock.
+  /// The driver refused the call, and no known fact explains the refusal. Called without a lock.
   [[gnu::cold]] void note_refusal(const Call& call, CUresult result, std::uint64_t index,
                                   StackId stack);
   std::optional<MemoryFacts> memory_facts(const Call& call, std::vector<Refusal::Aside>& asides);
   void note_queued_frees(std::uint64_t pool, std::uint64_t used,
                          std::vector<Refusal::Aside>& asides) CUVMM_NEEDS(mutex_);
   // shim/cause/name_cause.cc
-  /// What `violations`, or the refusal itself, are the echo of. Without a lock.
+  /// Finds the earlier event that caused `violations`, or the refusal itself. Called without a
+  /// lock.
   [[gnu::cold]] void name_cause(const Call& call, CUresult result, Violations& violations);
   [[gnu::cold]] void begin_capture(CUstream stream, bool per_thread, CUstreamCaptureMode mode,
                                    const Caller& caller);
@@ -439,30 +452,32 @@ class alignas(64) Session {
   /// Whether a child of fork inherits a driver that it cannot use.
   [[gnu::cold]] void look_before_fork() noexcept;
   [[gnu::cold]] void note_graph_launch(CUgraphExec exec, const Caller& caller);
-  /// Whether a refused launch is explained by memory of an earlier one.
+  /// Whether memory of an earlier launch explains the refusal of a launch.
   [[gnu::cold]] bool explain_relaunch(const Call& call, CUgraphExec exec, CUresult result,
                                       const Caller& caller);
-  /// A call of area `order` while nothing else is followed, but captures are, or graphs; or one
-  /// that names objects which have `ended`.
+  /// A call of area `order` while the session follows no queued work, only captures or graphs; or a
+  /// call that names objects which have `ended`.
   template <class CallStruct>
   [[gnu::cold, gnu::noinline]] CUresult order_aside(Symbol symbol, const CallStruct& call,
                                                     typename CallStruct::Function function,
                                                     const Caller& direct, Violations ended);
-  /// The same as report(), whatever happens: a driver refused a call whose arguments are wrong.
+  /// As report(), and never throws: a driver refused a call whose arguments are wrong.
   [[gnu::cold]] void report_wrong(const Call& call, CUresult result, Violations wrong,
                                   std::uint64_t index, const Caller& caller) noexcept;
-  /// Whether its answer may have a cause that is looked for although nothing is followed.
+  /// Whether the session looks for a cause of the call's answer although it follows no work.
   template <class CallStruct>
   bool looks_aside() const;
-  /// What captures, and memory of graphs, have to do with a call that was answered.
+  /// Follows captures, and memory of graphs, through a call that the driver has answered.
   template <class CallStruct>
   [[gnu::cold, gnu::noinline]] void follow_captures(const CallStruct& call, bool per_thread,
                                                     CUresult result, const Caller& caller);
-  /// Reports what a launch was given in vain although the driver refused it. Without a lock.
+  /// Reports the arguments of a launch that name no usable memory, although the driver refused the
+  /// launch. Called without a lock.
   [[gnu::cold, gnu::noinline]] void refused_launch(const Call& call, CUresult result,
                                                    const Violations& violations,
                                                    const Caller& caller);
-  /// A call succeeded while refused ones wait for one that gets what they wanted.
+  /// A call succeeded while advice about refused calls waits for a call that gets the memory which
+  /// they wanted.
   [[gnu::cold, gnu::noinline]] void fell_back(EntryPoint entry, Refusal::Purpose purpose);
   [[gnu::cold]] void turn_off() noexcept;
 
@@ -470,14 +485,14 @@ class alignas(64) Session {
   const SessionOptions options_;
   FindingSink& sink_;
 
-  // Read by every call and hardly ever written.
+  // Every call reads these, and few calls write them.
   std::atomic<CallObserver*> observer_{nullptr};
   std::atomic<bool> driver_ended_{false};
   std::atomic<bool> off_{false};
-  /// Advice about a refused call waits for a fall-back, or somebody has asked for something.
+  /// Advice about a refused call waits for a fall-back, or ask() has a request.
   std::atomic<bool> probes_wait_{false};
   std::atomic<bool> platform_known_{false};
-  std::atomic<bool> capture_lost_{false};  ///< a finding said so: what follows is its echo
+  std::atomic<bool> capture_lost_{false};  ///< a finding reported it: later failures are its echo
   bool initialized_ = false;               ///< as of the last fork
   int forked_from_ = 0;                    ///< the process whose cuInit this one has inherited
   std::atomic<int> driver_version_{0};
@@ -489,12 +504,13 @@ class alignas(64) Session {
   FactFinder facts_;
   CallCounter counter_;
 
-  // One cache line of what VMM calls write, apart from what copies read. The model begins a line.
+  // A cache line of its own for the members that VMM calls write, apart from the members that
+  // copies read. The history's model begins a cache line.
   alignas(64) OwnedMutex mutex_;           ///< never held across a driver call
-  std::atomic<std::uint64_t> numbers_{0};  ///< of the calls that were checked
+  std::atomic<std::uint64_t> numbers_{0};  ///< the number of the newest checked call
   Timeline timeline_ CUVMM_GUARDED_BY(mutex_);
   static_assert(sizeof(OwnedMutex) + sizeof(Timeline) + 2 * sizeof(std::uint64_t) == 64);
-  // Its first word ends that line.
+  // The model's first word ends that cache line.
   ProcessHistory history_ CUVMM_GUARDED_BY(mutex_);
   Mirror mirror_ CUVMM_GUARDED_BY(mutex_);
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// External memory through a session: descriptors change hands, buffers outlive their memory.
+// External memory through a session: descriptors change hands, and buffers outlive their memory.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/mman.h>
@@ -68,7 +68,8 @@ class ExternalSession : public testing::Test {
       return ids;
     });
   }
-  /// Exports an allocation of one page as `fd`, which alone keeps it from then on.
+  /// Exports an allocation of one page as `fd`; from then on only the descriptor keeps the
+  /// allocation alive.
   void export_as(int fd) {
     CUmemAllocationProp prop{};
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -191,7 +192,7 @@ TEST_F(ExternalSession, ABufferIsNotUsedAfterTheDestroyAndStaysALeak) {
   run(calls::MemFree{kBuffer});
   EXPECT_EQ(findings_.rules().back(), "cuMemFree-external-buffer-once");
   const std::size_t before = findings_.all.size();
-  run(calls::MemFree{kBuffer});  // accepted: it was cuMemAlloc's in the meantime
+  run(calls::MemFree{kBuffer});  // accepted: cuMemAlloc had given the address out in the meantime
   EXPECT_EQ(findings_.all.size(), before);
 }
 

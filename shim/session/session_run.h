@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of one intercepted call, top to bottom: one instance per intercepted function. What is
-// special about a function stands in its policy (shim/policy/).
+// The path of one intercepted call, top to bottom: the compiler makes an instance for each
+// intercepted function. What is special about a function stands in its policy (shim/policy/).
 #pragma once
 
 #include <optional>
@@ -21,11 +21,12 @@ namespace cuvmm::shim {
 
 namespace detail {
 
-/// It takes the lock only once the driver answered, and has its number from then on.
+/// run() takes the session's lock after the driver has answered; the call's number is drawn under
+/// that lock.
 template <class CallStruct>
 inline constexpr bool kNumberedLate = kPlatformOnly<CallStruct>&& kMakes<CallStruct>;
 
-/// What a call touches, where it may touch something.
+/// The memory that a call touches; null for calls that touch none.
 template <class CallStruct>
 const Touched* touched_by(const Step<CallStruct>& step) {
   if constexpr (kTouches<CallStruct>) return &step.kept;
@@ -41,7 +42,8 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   if (in_flight() || off()) return call.invoke(function);
   if constexpr (kOrdersWork<CallStruct>) return order(symbol, call, function, direct);
 
-  // Of a runtime function's call, the place that the user knows is where that function was called.
+  // For a call by a runtime function, the place that the user knows is the place where that
+  // function was called.
   const RuntimeCall* const runtime = runtime_call();
   const Caller& caller = runtime ? runtime->caller : direct;
   int& program_errno = t_state.error();
@@ -130,13 +132,14 @@ inline CUresult Session::run_far(Symbol symbol, const CallStruct& call, Function
     leave_work(call, ticket, result, &step.kept, caller);
     program_errno = driver_errno;
   }
-  // The one thing to say of a copy that touches no reservation: why it was refused.
+  // The session reports only one thing of a copy that touches no reservation: why the driver
+  // refused it.
   if (result != CUDA_SUCCESS) [[unlikely]]
     report_far_refusal(call, result, step, caller);
   return result;
 }
 
-// --- Before the driver is asked
+// --- Before the driver's call
 
 template <class CallStruct>
 void Session::before(const CallStruct& call, Step<CallStruct>& step) {
@@ -156,8 +159,8 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
     if (near_reservations(call) || uses_array(call)) {
       facts_.find_device(stream_of(call), false, step.facts.write().place);
     } else if constexpr (!kAsksAnyway<CallStruct>) {
-      // As single copies that are not near: without the lock, and without a number but for what is
-      // wrong with the arguments.
+      // As for single copies that are not near: the session takes the lock and draws a number only
+      // if the arguments are wrong.
       step.violations = check_arguments(call, step.facts.read());
       if (step.violations.empty()) [[likely]]
         return;
@@ -168,7 +171,7 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   }
 
   if constexpr (kPlatformOnly<CallStruct>) {
-    // It was read once, before this flag was set, and stays as it is.
+    // The platform was read once, before this flag was set, and never changes.
     if (platform_known_.load(std::memory_order_acquire)) [[likely]] {
       step.violations = check_call(call, step);
       if constexpr (detail::kNumberedLate<CallStruct>) {
@@ -193,7 +196,8 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
     });
   }
   if constexpr (kGivesUp<CallStruct>) {
-    // What the driver is to refuse gives nothing up: another thread may be at work with it.
+    // A call that the driver is to refuse gives nothing up, because another thread may be at work
+    // with the object.
     if (!step.violations.empty()) [[unlikely]] {
       if (options_.enforce && first_to_enforce(step.violations)) return;
       if (first_to_refuse(step.violations)) return;
@@ -210,7 +214,8 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   }
 }
 
-// What the call changed in the model just now. `kTaken`: it only took something out.
+// Mirrors the change that the call has just made in the model. `kTaken`: the call only took an
+// object out.
 template <bool kTaken, class CallStruct>
 void Session::mirror(const CallStruct& call, const Step<CallStruct>& step) {
   if (!mirror_.on()) [[likely]]
@@ -231,7 +236,7 @@ void Session::mirror(const CallStruct& call, const Step<CallStruct>& step) {
   }
 }
 
-// The same for pictures of the run, once for each call.
+// Notes the change for the pictures of the run, once for each call.
 template <class CallStruct>
 void Session::note_change(const CallStruct& call, const Step<CallStruct>& step) {
   if (!timeline_.on()) [[likely]]
@@ -273,7 +278,7 @@ template <class CallStruct>
 void Session::after([[maybe_unused]] const CallStruct& call,
                     [[maybe_unused]] Step<CallStruct>& step) {
   using Special = Policy<CallStruct>;
-  // Nothing is left to do of what is history, or recorded, since before the driver was asked.
+  // Nothing is left to do if the call's change was recorded before the driver's call.
   if constexpr (kHistoryAtOnce<CallStruct>) {
     if (step.change.begun) [[likely]]
       return note_ends(step.change, step.origin);
@@ -339,13 +344,13 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
     const Locked lock(mutex_);
     if (step.origin.call == 0) number(step.origin);
   }
-  // After the driver's own end nothing is judged, and what the program meant to give up is gone:
-  // its destructors go on with the next object.
+  // After the driver's own end the session judges nothing, and removes the object that the program
+  // meant to give up, because the program's destructors go on with the next object.
   const bool over = result == CUDA_ERROR_DEINITIALIZED;
   if (over) {
     step.violations = {};
     driver_ended_.store(true, std::memory_order_relaxed);
-    // Without cuvmm the process would be gone before its other threads act on this answer.
+    // Without cuvmm the process would end before its other threads act on this answer.
     g_ending.wait_for_report();
   }
   if constexpr (kGivesUp<CallStruct> || RecordsAtOnce<CallStruct>) {
@@ -406,7 +411,8 @@ void Session::report_far_refusal(const CallStruct& call, CUresult result, Step<C
     }
     refused(call, result, step);
     name_cause(Call(call), result, step.violations);
-    // A driver that survives a stream which was destroyed has given its handle out again, unseen.
+    // A real driver that survives a destroyed stream's handle has given the handle out again in a
+    // call that the session did not see.
     if (!options_.emulated) {
       step.violations.erase_if([](const Violation& v) { return v.rule == Rule::kStreamAlive; });
     }
@@ -425,7 +431,7 @@ void Session::recheck_uninitialized(const CallStruct& call, Step<CallStruct>& st
   step.facts.write().initialized = Facts::Answer::kNo;
   const Locked lock(mutex_);
   if (step.origin.call == 0) number(step.origin);
-  // Nothing else is worth saying: the driver looked at none of the arguments.
+  // Only this violation is reported, because the driver looked at none of the arguments.
   step.violations = check_call(call, step);
 }
 

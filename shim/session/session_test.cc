@@ -27,7 +27,7 @@ using testing::SetArgPointee;
 constexpr std::size_t kMiB = 1 << 20;
 constexpr CUmemGenericAllocationHandle kHandle = 0xe000000100;
 
-/// A session over the mock, as the emulator's so that handles need not be readable.
+/// A session over the mock, which passes as the emulator's so that handles need not be readable.
 class SessionTest : public testing::Test {
  protected:
   SessionTest() {
@@ -41,7 +41,7 @@ class SessionTest : public testing::Test {
     prop_.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   }
 
-  /// Performs the call as a wrapper would.
+  /// Makes the call as a wrapper would.
   template <class CallStruct>
   [[gnu::noinline]] CUresult run(const CallStruct& call) {
     return run(session_, call);
@@ -137,7 +137,7 @@ TEST_F(SessionTest, EnforceAnswersWithoutForwarding) {
             CUDA_ERROR_INVALID_VALUE);
   ASSERT_FALSE(findings_.all.empty());
   EXPECT_TRUE(findings_.all[0].answer->enforced);
-  // A clean call goes through.
+  // A right call reaches the driver.
   EXPECT_CALL(mock_, MemAddressReserve(_, kGranule, 0, 0, 0))
       .WillOnce(DoAll(SetArgPointee<0>(kBase), Return(CUDA_SUCCESS)));
   CUdeviceptr ptr = 0;
@@ -174,7 +174,7 @@ TEST_F(SessionTest, AReadableUnknownHandleIsTheDriversToJudge) {
 }
 
 TEST_F(SessionTest, UncertainViolationsNeedARefusal) {
-  // A reservation that the model never saw: unknown, not wrong.
+  // The model never saw the reservation: it is unknown, not wrong.
   EXPECT_CALL(mock_, MemAddressFree(kBase, kGranule))
       .WillOnce(Return(CUDA_SUCCESS))
       .WillOnce(Return(CUDA_ERROR_OUT_OF_MEMORY))
@@ -197,7 +197,7 @@ TEST_F(SessionTest, NotInitializedIsReportedAsThat) {
 
 TEST_F(SessionTest, ErrnoIsTheDrivers) {
   EXPECT_CALL(mock_, MemUnmap(_, _)).WillOnce([](CUdeviceptr, std::size_t) {
-    EXPECT_EQ(errno, 1001);  // what the program left, not what we did in between
+    EXPECT_EQ(errno, 1001);  // the program's value, and no value of the session's own work
     errno = 1002;
     return CUDA_ERROR_INVALID_VALUE;
   });
@@ -225,7 +225,7 @@ TEST_F(SessionTest, OutParametersOfARefusedCallAreNeitherReadNorWritten) {
   EXPECT_CALL(mock_, MemAddressReserve(ptr, kGranule, 0, 0, 0))
       .WillOnce(Return(CUDA_ERROR_OUT_OF_MEMORY));
   EXPECT_EQ(run(calls::MemAddressReserve{.ptr = ptr, .size = kGranule}), CUDA_ERROR_OUT_OF_MEMORY);
-  // Refused with a finding, so that it is described as well.
+  // The refusal has a finding, so that the call is described as well.
   EXPECT_CALL(mock_, MemCreate(handle, 1, &prop_, 0)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
   EXPECT_EQ(run(calls::MemCreate{.handle = handle, .size = 1, .prop = &prop_}),
             CUDA_ERROR_INVALID_VALUE);
@@ -291,7 +291,7 @@ TEST_F(SessionTest, ARefusedReleaseKeepsTheReference) {
       [&](const Model& model) { EXPECT_EQ(model.allocation(handle)->references, 1u); });
 }
 
-// All of them are noted before the driver answers.
+// The model notes all of these calls before the driver answers.
 TEST_F(SessionTest, WhatIsRefusedLeavesTheModelAsItWas) {
   const auto ptr = reserve(kBase, kGranule);
   const auto handle = create(kHandle, kGranule);
@@ -330,7 +330,7 @@ TEST_F(SessionTest, WhatIsRefusedLeavesTheModelAsItWas) {
 
 TEST_F(SessionTest, NoLockIsHeldWhileTheDriverWorks) {
   EXPECT_CALL(mock_, MemUnmap(_, _)).WillOnce([&](CUdeviceptr, std::size_t) {
-    session_.with_model([](const Model&) {});  // deadlocks if it were
+    session_.with_model([](const Model&) {});  // would deadlock if the session held the lock
     return CUDA_ERROR_INVALID_VALUE;
   });
   run(calls::MemUnmap{kBase, kGranule});
@@ -402,7 +402,7 @@ TEST_F(SessionTest, ADescriptorIsTheExportedOneOrItIsNot) {
   EXPECT_TRUE(still());
   close(exported);
   EXPECT_FALSE(still());
-  const int reused = open("/dev/zero", O_RDONLY);  // the same number, another file
+  const int reused = open("/dev/zero", O_RDONLY);  // the number is the same, the file is another
   ASSERT_EQ(reused, exported);
   EXPECT_FALSE(still());
   close(reused);
@@ -414,7 +414,8 @@ TEST_F(SessionTest, AMissingFunctionIsNotFound) {
   EXPECT_EQ(run(session, calls::MemRelease{kHandle}), CUDA_ERROR_NOT_FOUND);
 }
 
-// As a runtime function's wrapper does: what the runtime library then calls is one place for all.
+// Does the work of a runtime function's wrapper: all driver calls of the runtime library in it have
+// one place.
 class RuntimeFunction {
  public:
   template <class Body>
@@ -427,7 +428,7 @@ class RuntimeFunction {
   static inline std::vector<std::uintptr_t> places;
 };
 
-// What longjmp leaves behind: a scope that was never ended.
+// Leaves a scope that was never ended, as longjmp does.
 [[gnu::noinline]] void leave_a_runtime_function() {
   alignas(RuntimeScope) static std::byte place[sizeof(RuntimeScope)];
   new (place) RuntimeScope({"cudaLeft", CUVMM_CALLER});

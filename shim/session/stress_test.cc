@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that reserve, create, map, copy, unmap, release and free at once, on a driver that gives
-// the name just freed to whoever asks next. Nothing they do is wrong, so nothing may be found.
+// Threads reserve, create, map, copy, unmap, release and free at once, on a driver that gives a
+// name just freed to the next thread that asks. No call is wrong, so the session may find nothing.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace {
 constexpr int kThreads = 8;
 constexpr int kRounds = 2000;
 
-/// Names from a free list, last freed first out: another thread gets it while the call that freed
-/// it is on its way back.
+/// Names from a free list, last freed first out: another thread gets a name while the call that
+/// freed it is on its way back.
 class Names {
  public:
   Names(std::uint64_t first, std::uint64_t step) : next_(first), step_(step) {}
@@ -36,7 +36,7 @@ class Names {
       const std::lock_guard lock(mutex_);
       free_.push_back(name);
     }
-    std::this_thread::yield();  // let somebody take it before we return
+    std::this_thread::yield();  // lets another thread take the name before this call returns
   }
   std::uint64_t reused() const { return reused_; }
 
@@ -51,7 +51,7 @@ Names& addresses() {
   return names;
 }
 
-/// Handles with reference counts, as memory outlives its release while it is mapped.
+/// Handles with reference counts, because memory outlives its release while it is mapped.
 class Memory {
  public:
   std::uint64_t create() {
@@ -218,7 +218,7 @@ TEST(Stress, ConcurrentLegalCallsWithReuseFindNothing) {
   EXPECT_GT(memory().reused(), static_cast<std::uint64_t>(kRounds));
 }
 
-// The same with misuse mixed in: every wrong call is found, no right one.
+// The test above with wrong calls mixed in: the session finds every wrong call, and no right one.
 TEST(Stress, ConcurrentMisuseIsCountedExactly) {
   const Driver driver = reusing_driver();
   Findings findings;

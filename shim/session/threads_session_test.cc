@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other threads are busy with when the process ends.
+// Objects that other threads work with when the process ends.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -64,7 +64,7 @@ TEST_F(ThreadsSession, WhatAnotherThreadCreatedIsAliveWhileItRuns) {
   created.acquire();
   EXPECT_EQ(leaks(), 0u);
   EXPECT_EQ(alive(), 1u);
-  // The calling thread's own is a leak as ever.
+  // An object of the calling thread is a leak as ever.
   create();
   EXPECT_EQ(leaks(), 1u);
   EXPECT_EQ(alive(), 1u);
