@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policies of arrays: what is made belongs to the current context; of a sparse one the driver is
-// asked at once how large its tiles are.
+// Policies of arrays: a new array belongs to the current context; for a sparse array the policy
+// asks the driver at once how large its tiles are.
 #pragma once
 
 #include "shim/policy/ipc_policy.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays: the driver tells how large the tiles of a sparse one are, and gives handles out again.
+// Arrays: the driver tells how large the tiles of a sparse array are, and gives handles out again.
 #include <gmock/gmock.h>
 
 #include "api/driver/mock_driver.h"
@@ -45,7 +45,7 @@ class ArraySession : public testing::Test {
     CUDA_ARRAY3D_DESCRIPTOR shape{512, 512, 0, CU_AD_FORMAT_FLOAT, 1, flags};
     ASSERT_EQ(run(calls::Array3DCreate{&array, &shape}), CUDA_SUCCESS);
   }
-  /// UNMAP of a tile: no memory has to be there for it.
+  /// UNMAP of a tile, which needs no memory there.
   void unmap_tile(unsigned x) {
     CUarrayMapInfo info{};
     info.resource.array = kSomeArray;
@@ -105,7 +105,7 @@ TEST_F(ArraySession, TilesThatTheDriverDoesNotTellAreNotJudged) {
 TEST_F(ArraySession, ASecondEndIsFoundOnlyWhereTheDriverRefusesIt) {
   make(0);
   ASSERT_EQ(run(calls::ArrayDestroy{kSomeArray}), CUDA_SUCCESS);
-  // Somebody whom nobody sees has made an array with the same handle.
+  // A call that the session did not see has made an array with this handle.
   ASSERT_EQ(run(calls::ArrayDestroy{kSomeArray}), CUDA_SUCCESS);
   EXPECT_THAT(findings_.rules(), IsEmpty());
   EXPECT_CALL(mock_, ArrayDestroy(_)).WillRepeatedly(Return(CUDA_ERROR_INVALID_HANDLE));

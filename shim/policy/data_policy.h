@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies and fills: only the bytes that touches() names are checked. Every other entry point has a
-// check() of its own. shim/intercept/every_entry_test.cc makes sure that each has one of the two.
+// check() of its own. shim/intercept/every_entry_test.cc makes sure that each entry point is either
+// here or has a check().
 #pragma once
 
 #include <type_traits>
@@ -23,17 +24,17 @@ struct Policy<CallStruct> {
   using Kept = Touched;
 };
 
-/// Any number of copies, or of their like, in one call.
+/// Any number of copies, or of similar operations, in one call.
 template <class CallStruct>
 inline constexpr bool kBatch = kOfOperations<CallStruct>;
 
-/// Where nothing near a reservation is touched, what the model knows of it is asked for all the
-/// same: pools are no reservations.
+/// The session asks the model about the call even if the call touches nothing near a reservation,
+/// because pools are no reservations.
 template <class CallStruct>
 inline constexpr bool kAsksAnyway = area_of(CallStruct::kEntryPoint) == "stream_memory" ||
                                     std::is_same_v<CallStruct, calls::MemBatchDecompressAsync>;
 
-/// A fill by a node of a graph, as the call that does the same.
+/// A fill by a node of a graph, as the call with this effect.
 inline calls::MemsetD2D8 fill_of(const CUDA_MEMSET_NODE_PARAMS& fill) {
   return {.dstDevice = fill.dst,
           .dstPitch = fill.pitch,
@@ -62,11 +63,11 @@ void each_range([[maybe_unused]] const CallStruct& call, [[maybe_unused]] Visito
   if constexpr (std::is_same_v<CallStruct, calls::MemGetHandleForAddressRange>) {
     one("dptr", call.dptr, call.size);
   }
-  // No length stands for the whole memory.
+  // A length of 0 means the whole memory.
   if constexpr (std::is_same_v<CallStruct, calls::StreamAttachMemAsync>) {
     if (call.length == 0) one("dptr", call.dptr, 1);
   }
-  // Of a copy between rows, the first row on the host.
+  // For a copy between rows: the first row on the host.
   if constexpr (requires { call.pCopy->srcHost; }) {
     if (!call.pCopy) return;
     const auto& copy = *call.pCopy;
@@ -152,7 +153,8 @@ bool uses_array(const CallStruct& call) {
   return any;
 }
 
-/// The stream of a parameter called `hStream` or `stream`; the default one where there is none.
+/// The stream of a parameter called `hStream` or `stream`; the default stream if the call has no
+/// such parameter.
 template <class CallStruct>
 CUstream stream_of([[maybe_unused]] const CallStruct& call) {
   if constexpr (requires { call.hStream; }) {

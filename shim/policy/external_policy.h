@@ -15,7 +15,7 @@ template <>
 struct Policy<calls::ImportExternalMemory> {
   using Call = calls::ImportExternalMemory;
   struct Kept {
-    std::string memory;  ///< the name of what is behind the descriptor, which the call may close
+    std::string memory;  ///< the name of the memory behind the descriptor, which the call may close
   };
   static void ask(PolicyResources& resources, const Call& call, Step<Call>& step) {
     if (!call.memHandleDesc) return;
@@ -29,7 +29,7 @@ struct Policy<calls::ImportExternalMemory> {
     const auto fd = descriptor(call);
     if (!fd) return;
     facts.write().external.object_size = resources.history.exported_size(*fd);
-    // A driver may refuse that, too, for reasons of its own.
+    // A driver may refuse the descriptor of an allocation, too, for reasons of its own.
     if (resources.history.exports_allocation(*fd))
       facts.write().sharing.descriptor_valid = Facts::Answer::kYes;
   }
@@ -38,7 +38,7 @@ struct Policy<calls::ImportExternalMemory> {
     resources.history.imported[handle] = std::move(step.kept.memory);
     const auto fd = descriptor(call);
     if (!fd) return;
-    resources.history.received.erase(*fd);  // the driver has it now
+    resources.history.received.erase(*fd);  // the driver owns the descriptor now
     g_tracked.add(*fd);
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lets the host learn that earlier work is over without a call: host functions, words, events
-// of several processes; and what waits for the like.
+// Operations by which the host may learn without a call that earlier work is over: host functions,
+// words, events of several processes; and operations that wait for such signals.
 #include <gmock/gmock.h>
 
 #include <thread>
@@ -15,7 +15,8 @@ using testing::IsEmpty;
 
 class WorkTells : public WorkWorld {
  protected:
-  // What the host may know is told by what is found of `s_`, which stays busy with later work.
+  // The tests read from the findings about `s_` which work the host may know to be over; `s_` stays
+  // busy with later work.
   void use_then_more() {
     map();
     busy(s_);
@@ -27,7 +28,7 @@ class WorkTells : public WorkWorld {
   char pinned_[64] = {};
 };
 
-// --- What tells the host
+// --- Operations that tell the host
 
 TEST_F(WorkTells, AHostFunctionMayTellThatWorkIsOver) {
   use_then_more();
@@ -74,7 +75,7 @@ TEST_F(WorkTells, ToldWorkThatIsOverIsNotSpokenOf) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-// As the emulator does it at once, and a GPU may.
+// The emulator runs the host function at once, and a GPU may.
 TEST_F(WorkTells, AHostFunctionMayRunBeforeTheDriverHasAnswered) {
   use_then_more();
   more_work();
@@ -106,7 +107,7 @@ class WorkFlags : public WorkTells {
   static constexpr CUdeviceptr kPlain = 0x400000000;
 };
 
-/// Each use has an event behind it, the first is 0xee01.
+/// An event lies behind each use; the first event is 0xee01.
 class ExactFlags : public WorkFlags {
  protected:
   ExactFlags() {
@@ -132,7 +133,7 @@ TEST_F(WorkFlags, AndOfItself) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-// It may have said that it is done with its memory.
+// The kernel may have told the host that it has finished with its memory.
 TEST_F(WorkFlags, AlsoWhileItIsUnfinishedForSure) {
   map();
   busy(s_);
@@ -328,9 +329,9 @@ TEST_F(WorkTells, AnAllocationThatTheHostMayKnowOfIsNotEarly) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-// --- Waits for what others do
+// --- Waits for signals of others
 
-// What the word is written by may be a kernel, of any stream.
+// A kernel of any stream may write the word.
 TEST_F(WorkTells, WhoWaitedForAWordMayComeAfterAllWork) {
   CUdeviceptr pool = 0;
   EXPECT_EQ(run(calls::MemAllocAsync{&pool, kGranule, s_}), CUDA_SUCCESS);
@@ -340,7 +341,7 @@ TEST_F(WorkTells, WhoWaitedForAWordMayComeAfterAllWork) {
   EXPECT_EQ(run(calls::StreamWaitValue32{t_, at(pinned_), 1, 0}), CUDA_SUCCESS);
   launch(t_, {pool});
   EXPECT_THAT(found(), IsEmpty()) << "the allocation is over";
-  launch(s_, {pool});  // unfinished for sure, which says nothing of the order
+  launch(s_, {pool});  // unfinished for sure, which proves nothing about the order
   EXPECT_EQ(run(calls::MemFreeAsync{pool, t_}), CUDA_SUCCESS);
   EXPECT_THAT(found(), IsEmpty());
 }
@@ -363,7 +364,7 @@ TEST_F(WorkTells, AWaitThatMayGoOnTellsTheHostNothing) {
   EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
 }
 
-// --- Events of another kind
+// --- Events of contexts, and elapsed times
 
 TEST_F(WorkTells, TheTimeBetweenTwoEventsTellsThatBothAreOver) {
   use_then_more();
@@ -405,7 +406,7 @@ TEST_F(WorkTells, AContextMayWaitForAnEvent) {
   launch(s_, {pool});
   run(calls::EventRecord{e_, s_});
   EXPECT_EQ(run(calls::CtxWaitEvent{answers.context, e_}), CUDA_SUCCESS);
-  launch(t_, {pool});  // a stream that is new
+  launch(t_, {pool});  // a new stream
   EXPECT_EQ(run(calls::MemFreeAsync{pool, t_}), CUDA_SUCCESS);
   EXPECT_THAT(found(), IsEmpty());
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policies of legacy IPC, and of calls that end what it knows of.
+// Policies of legacy IPC, and of calls that end memory or handles of legacy IPC.
 #pragma once
 
 #include "shim/policy/still_used.h"
 
 namespace cuvmm::shim {
 
-/// It needs a current context, and the answer depends on which.
+/// The call needs a current context, and the answer depends on the context.
 template <class CallStruct>
 struct AsksContext {
   static void ask(PolicyResources& resources, const CallStruct&, Step<CallStruct>& step) {
@@ -34,14 +34,15 @@ struct Policy<calls::IpcOpenMemHandle> : AsksContext<calls::IpcOpenMemHandle> {
   static void made(PolicyResources& resources, const Call& call, Step<Call>& step) {
     Facts::Ipc& memory = step.facts.write().ipc;
     resources.driver.find_memory(*call.pdptr, memory);
-    // Memory that is open already keeps its birth: what uses it began with the first open.
+    // Memory that is open already keeps its birth, because work that uses it began with the first
+    // open.
     if (memory.size != 0) {
       resources.work.watch(*call.pdptr, {{memory.base, memory.size}, born_now(resources)}, true);
     }
   }
   static void record(PolicyResources& resources, const Call& call, Step<Call>& step) {
     resources.history.ipc_log.opened(ipc_bytes(call.handle), *call.pdptr, step.origin);
-    // What every device may touch need not be judged.
+    // Memory that every device may touch need not be judged.
     const Model& model = resources.history.model;
     const IpcOpen* open = model.ipc().open_of(*call.pdptr);
     if (open && model.platform().device_count != 1) {
@@ -50,7 +51,7 @@ struct Policy<calls::IpcOpenMemHandle> : AsksContext<calls::IpcOpenMemHandle> {
   }
 };
 
-/// When a call that closes was entered: until then the memory was open for sure.
+/// The time at which a closing call was entered: until then the memory was open for sure.
 struct Entered {
   std::uint64_t at = 0;  ///< on IpcLog's clock
 };
@@ -83,7 +84,7 @@ struct Policy<calls::IpcCloseMemHandle> {
   }
 
  private:
-  // Of memory that was opened more often, a close takes nothing away.
+  // If the memory is open more than once, a close takes nothing away.
   static bool closes_last(PolicyResources& resources, Address pointer) {
     const Locked lock(resources.mutex);
     const IpcOpen* const open = resources.history.model.ipc().open_of(pointer);
@@ -99,12 +100,12 @@ struct Policy<calls::MemFree> {
   using Call = calls::MemFree;
   using Kept = StillUsed;
   static void ask(PolicyResources& resources, const Call& call, Step<Call>& step) {
-    // For other memory it may wait by itself.
+    // A free of other memory may wait for the work by itself.
     if (resources.work.active() && resources.work.watches_pool(call.dptr)) {
       find_work_of(resources, call.dptr, step.kept, step);
     }
   }
-  // Memory of a pool may end by it, too.
+  // The call may also end memory of a pool.
   static void made(PolicyResources& resources, const Call& call, Step<Call>& step) {
     resources.work.unwatch(call.dptr, step.origin.call);
   }
@@ -125,8 +126,9 @@ struct Policy<calls::MemFree> {
   }
 };
 
-/// It ends a context, or gives up a reference to one: other objects end with it. No rule is about
-/// it, and a trace leaves it out; but a free of memory that it ended names it.
+/// The call ends a context, or gives up a reference to one: other objects end with the context. No
+/// rule is about the call, and a trace leaves it out; but a finding about a free of memory that the
+/// call ended names the call.
 template <EndsContext CallStruct>
 struct Policy<CallStruct> {
   using Kept = Entered;
@@ -146,7 +148,8 @@ struct Policy<CallStruct> {
     history.plain_ended = step.origin.call;
     history.causes.context_ended(step.origin);
     if (!step.change.rare) return;
-    // Whatever became of what it had opened, nobody can say that it was open any longer.
+    // Whatever became of the memory that the context had opened, nothing proves that it was open
+    // any longer.
     for (const IpcOpen& open : step.change.rare->context.ipc_opens) {
       history.ipc_log.closed(open.bytes, step.origin, step.kept.at);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policies of plain memory: what is made belongs to the current context.
+// Policies of plain memory: new memory belongs to the current context.
 #pragma once
 
 #include <type_traits>
@@ -50,8 +50,8 @@ struct Policy<calls::StreamDestroy> {
   }
 };
 
-/// A trace leaves out the program's own memory, its streams, which a program text has not, and its
-/// arrays, which are many and mostly no concern of ours.
+/// A trace leaves out the program's own memory; its streams, which a program text does not have;
+/// and its arrays, because programs make many and few of them matter to a rule.
 template <class CallStruct>
 inline constexpr bool kUntraced = std::is_same_v<CallStruct, calls::MemHostRegister> ||
                                   std::is_same_v<CallStruct, calls::MemHostUnregister> ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain memory in a session: what is known of it, and what of that may be said when a driver that
-// knows more refuses or accepts.
+// Plain memory in a session: the facts that the model has of it, and the findings that these facts
+// allow when a driver that knows more refuses or accepts a call.
 #include <gmock/gmock.h>
 
 #include "api/driver/mock_driver.h"
@@ -25,7 +25,7 @@ const auto kContext = reinterpret_cast<CUcontext>(std::uintptr_t{0x10});
 const auto kStream = reinterpret_cast<CUstream>(std::uintptr_t{0x5000});
 void* const kHost = reinterpret_cast<void*>(std::uintptr_t{0x7f0000000000});
 
-/// A current context on device 0; allocations lie at kPlain; every call is accepted.
+/// A context is current on device 0; allocations lie at kPlain; the driver accepts every call.
 class MemorySession : public testing::Test {
  protected:
   MemorySession() {
@@ -75,7 +75,7 @@ TEST_F(MemorySession, ADoubleFreeNamesWhoAllocatedAndWhoFreed) {
   EXPECT_NE(found.objects[0].ended.stack, 0u);
 }
 
-// A graph, say, has the address now.
+// Something that the session does not see, a graph for example, has the address now.
 TEST_F(MemorySession, AnAddressThatIsTakenAgainUnseenMayBeFreed) {
   allocate();
   EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
@@ -95,7 +95,7 @@ TEST_F(MemorySession, AnInteriorPointerIsNamedOnceItIsRefused) {
 
 TEST_F(MemorySession, MemoryFromBeforeTheShimIsUnknown) {
   EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
-  // Work that failed earlier says nothing of the address.
+  // A code of earlier work that failed proves nothing about the address.
   for (const CUresult other :
        {CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_CONTEXT_IS_DESTROYED}) {
     free_answers(other);
@@ -167,7 +167,7 @@ TEST_F(MemorySession, ARangeIsRegisteredOnce) {
 TEST_F(MemorySession, ADestroyedStreamIsNamedOnceItIsRefused) {
   allocate();
   EXPECT_EQ(run(calls::StreamDestroy{kStream}), CUDA_SUCCESS);
-  // The handle is another stream's by now.
+  // Another stream has the handle by now.
   EXPECT_EQ(run(calls::MemFreeAsync{kPlain, kStream}), CUDA_SUCCESS);
   EXPECT_THAT(findings_.rules(), IsEmpty());
   allocate();
@@ -214,7 +214,7 @@ TEST_F(MemorySession, WithoutAccessTheRangeOfAMappingIsNotFound) {
   run(calls::MemGetAddressRange{&base, &size, kPlain + 5});
   EXPECT_THAT(findings_.rules(), ElementsAre("cuMemGetAddressRange-access"));
   EXPECT_THAT(only_finding().message, HasSubstr("device 0 has no access"));
-  // What lies elsewhere is nobody's, and to ask is legal.
+  // The model knows nothing of memory elsewhere, and to ask for it is legal.
   run(calls::MemGetAddressRange{&base, &size, 0x1000});
   EXPECT_EQ(findings_.all.size(), 1u);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls of area `order` do: which of them launch, wait, record, and end what is known.
+// The kinds of calls of area `order`: which of them launch, wait, record, or end objects that cuvmm
+// follows.
 #pragma once
 
 #include <array>
@@ -35,7 +36,7 @@ template <class CallStruct>
 inline constexpr bool kMakesGraph =
     detail::one_of<CallStruct, calls::GraphInstantiate_v2, calls::GraphInstantiateWithFlags,
                    calls::GraphInstantiateWithParams>;
-/// An executable graph is changed as a whole, or in one node.
+/// The call changes an executable graph, as a whole or in one node.
 template <class CallStruct>
 inline constexpr bool kChangesGraph =
     detail::one_of<CallStruct, calls::GraphExecUpdate, calls::GraphExecUpdate_v2,
@@ -43,7 +44,7 @@ inline constexpr bool kChangesGraph =
                    calls::GraphExecMemcpyNodeSetParams, calls::GraphExecMemsetNodeSetParams,
                    calls::GraphExecBatchMemOpNodeSetParams, calls::GraphExecChildGraphNodeSetParams,
                    calls::GraphExecNodeSetParams, calls::GraphNodeSetEnabled>;
-/// A copy or fill of an executable graph is given other memory.
+/// The call gives a copy or fill of an executable graph other memory.
 template <class CallStruct>
 inline constexpr bool kSetsNode = detail::one_of<CallStruct, calls::GraphExecMemcpyNodeSetParams,
                                                  calls::GraphExecMemsetNodeSetParams>;
@@ -66,14 +67,14 @@ inline constexpr bool kRecordsEvent =
     detail::one_of<CallStruct, calls::EventRecord, calls::EventRecordWithFlags>;
 template <class CallStruct>
 inline constexpr bool kWaitsForEvent = detail::one_of<CallStruct, calls::StreamWaitEvent>;
-/// The same of all streams of a context.
+/// kRecordsEvent and kWaitsForEvent for all streams of a context.
 template <class CallStruct>
 inline constexpr bool kRecordsContext =
     detail::one_of<CallStruct, calls::CtxRecordEvent, calls::GreenCtxRecordEvent>;
 template <class CallStruct>
 inline constexpr bool kWaitsInContext =
     detail::one_of<CallStruct, calls::CtxWaitEvent, calls::GreenCtxWaitEvent>;
-/// It is queued to its stream like work.
+/// The call queues itself to its stream like work.
 template <class CallStruct>
 inline constexpr bool kActsOnStream =
     kRecordsEvent<CallStruct> || kWaitsForEvent<CallStruct> ||
@@ -85,22 +86,22 @@ inline constexpr bool kWaits =
     detail::one_of<CallStruct, calls::StreamQuery, calls::StreamSynchronize, calls::EventQuery,
                    calls::EventSynchronize, calls::EventElapsedTime, calls::CtxSynchronize,
                    calls::CtxSynchronize_v2>;
-/// Functions end.
+/// The call ends functions.
 template <class CallStruct>
 inline constexpr bool kUnloads =
     detail::one_of<CallStruct, calls::ModuleUnload, calls::LibraryUnload>;
-/// Functions come. If the code is PTX, it tells the types of their parameters.
+/// The call brings functions. If the code is PTX, it has the types of their parameters.
 template <class CallStruct>
 inline constexpr bool kLoadsCode =
     detail::one_of<CallStruct, calls::ModuleLoad, calls::ModuleLoadData, calls::ModuleLoadDataEx,
                    calls::LibraryLoadData, calls::LibraryLoadFromFile>;
-/// A handle means something else, or nothing, from here on.
+/// From this call on a handle means another object, or none.
 template <class CallStruct>
 inline constexpr bool kEndsKnown =
     kUnloads<CallStruct> ||
     detail::one_of<CallStruct, calls::EventDestroy, calls::GraphExecDestroy>;
 
-/// Whether there is something to do about a call of area `order`.
+/// Whether the session has anything to do for a call of area `order`.
 template <class CallStruct>
 bool matters(const QueuedWork& work) {
   if (work.active()) return true;
@@ -129,12 +130,12 @@ inline constexpr bool kQueues = [] {
   }
 }();
 inline constexpr std::size_t kMostRangesOfACopy = 64;
-/// Memory begins where the call stands in its stream.
+/// The memory begins at the call's position in its stream.
 template <class CallStruct>
 inline constexpr bool kAllocatesInOrder =
     detail::one_of<CallStruct, calls::MemAllocAsync, calls::MemAllocFromPoolAsync>;
 
-/// What is kept of one call of area `order`.
+/// The state of one call of area `order`, from before the driver's call until after it.
 template <class CallStruct>
 struct OrderKept {};
 template <class CallStruct>
@@ -142,7 +143,7 @@ requires kLaunches<CallStruct>
 struct OrderKept<CallStruct> {
   const Layout* layout = nullptr;
   ReservedEvent event;
-  bool tells = false;  ///< it is given memory that the host reads too
+  bool tells = false;  ///< the kernel gets memory that the host reads too
   Pointers pointers;
   bool empty() const { return pointers.empty(); }
 };
@@ -155,7 +156,7 @@ struct OrderKept<CallStruct> {
 template <class CallStruct>
 requires kMovesMap<CallStruct>
 struct OrderKept<CallStruct> {
-  std::optional<UsedRange> tensor;  ///< as it was
+  std::optional<UsedRange> tensor;  ///< the tensor's memory before the call
 };
 template <class CallStruct>
 requires kWaits<CallStruct>
@@ -176,7 +177,8 @@ struct Ordering {
 
 namespace detail {
 
-// A bit for each symbol: each launch asks, and the table of all that is known of them is cold.
+// A bit for each symbol: each launch reads it, and the table of all facts of the symbols is not in
+// the cache.
 inline constexpr auto kPerThreadBits = [] {
   constexpr unsigned kPerThread = 2;
   std::array<std::uint64_t, static_cast<std::size_t>(Symbol::kCount) / 64 + 1> bits{};
@@ -215,7 +217,7 @@ void** extra_of(const CallStruct& call) {
   }
 }
 
-/// With which a graph is instantiated.
+/// The flags with which a call instantiates a graph.
 template <class CallStruct>
 unsigned long long flags_of(const CallStruct& call) {
   if constexpr (requires { call.flags; }) {
@@ -227,7 +229,8 @@ unsigned long long flags_of(const CallStruct& call) {
   }
 }
 
-/// The context of an event of a context; null: a part of one, of which nobody knows the streams.
+/// The context of an event of a context; null for a green context, whose streams cuvmm does not
+/// know.
 template <class CallStruct>
 CUcontext context_of(const CallStruct& call) {
   if constexpr (std::is_same_v<decltype(call.hCtx), CUcontext>) {
@@ -237,12 +240,12 @@ CUcontext context_of(const CallStruct& call) {
   }
 }
 
-/// visit(event) for each that a launch records by itself, when it begins or in its midst.
+/// visit(event) for each event that a launch records by itself, when it begins or while it runs.
 template <class CallStruct, class Visit>
 void each_event([[maybe_unused]] const CallStruct& call, [[maybe_unused]] Visit&& visit) {
   if constexpr (requires { call.config; }) {
-    // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, and of CUDA 12.3 _LAUNCH_COMPLETION_EVENT, whose
-    // value begins likewise.
+    // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, and CUDA 12.3's
+    // CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, whose value begins with the event too.
     constexpr int kProgrammatic = 7, kCompletion = 12;
     if (!call.config || !call.config->attrs) return;
     for (unsigned i = 0; i < call.config->numAttrs; ++i) {
@@ -258,7 +261,7 @@ inline Launch kind_of(const Layout& layout) {
   return layout.hidden ? Launch::kHidden : Launch::kPlain;
 }
 
-/// What the host waits for in this call.
+/// The work for which the host waits in this call.
 template <class CallStruct>
 OrderKept<CallStruct> awaited(QueuedWork& work, const CallStruct& call, bool per_thread) {
   if constexpr (requires { call.hStream; }) {
@@ -276,7 +279,7 @@ OrderKept<CallStruct> awaited(QueuedWork& work, const CallStruct& call, bool per
   }
 }
 
-/// Keeps what the code tells of its functions.
+/// Notes the facts about its functions that the code contains.
 template <class CallStruct>
 void learn_code(QueuedWork& work, const CallStruct& call) {
   Layouts& layouts = work.arguments().layouts();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the shim does for one kind of call beside what it does for all: a Policy per entry point, in
-// the file of its area. Most entry points need none.
+// The work of the shim for one kind of call beside its work for all calls: a Policy for each entry
+// point that needs it, in the file of its area. Most entry points need none.
 //
-// A Policy<CallStruct> may have these members, in the order in which a call comes by them:
+// A Policy<CallStruct> may have these members, in the order in which the session uses them:
 //
 //   kNamesMaker     whether a later report will want to say who made the call: the stack is taken
 //                   before the driver is asked. By default it is, if a success makes or ends an
@@ -29,7 +29,7 @@
 
 namespace cuvmm::shim {
 
-/// What is lent to policies.
+/// The objects that the session lends to policies.
 struct PolicyResources {
   FactFinder& driver;
   ProcessHistory& history;  ///< only with the lock
@@ -56,7 +56,8 @@ struct KeptOf<CallStruct> {
 };
 }  // namespace detail
 
-/// What is known of one call while it is made. It has only the members that this entry point needs.
+/// The facts of one call while the program makes it. A Step has only the members that its entry
+/// point needs.
 template <class CallStruct>
 struct Step {
   LateFacts facts;
@@ -79,7 +80,7 @@ inline constexpr bool kPlatformOnly = requires {
   Policy<CallStruct>::kPlatformOnly;
 };
 
-/// A Policy of a call that makes or ends something whose maker nobody will ask for.
+/// A Policy of a call that makes or ends an object whose maker no report names.
 struct Anonymous {
   static constexpr bool kNamesMaker = false;
 };

@@ -27,7 +27,7 @@ struct Policy<calls::MemPoolImportFromShareableHandle> {
   }
 };
 
-/// Of memory that comes in the order of a stream.
+/// Policies of memory that begins in the order of a stream.
 template <class CallStruct>
 struct AllocatesInOrder {
   static void ask(PolicyResources& resources, const CallStruct&, Step<CallStruct>&) {
@@ -52,7 +52,7 @@ struct Policy<calls::MemAllocFromPoolAsync> : AllocatesInOrder<calls::MemAllocFr
   using Call = calls::MemAllocFromPoolAsync;
   static void record(PolicyResources& resources, const Call& call, Step<Call>& step) {
     note_captured(resources, call, step);
-    // What every device may touch need not be judged.
+    // Memory that every device may touch need not be judged.
     if (resources.history.model.pools().bounded_memory_at(*call.dptr)) {
       resources.bounds.widen(*call.dptr, call.bytesize);
     }
@@ -83,7 +83,7 @@ struct Policy<calls::MemFreeAsync> {
   static void made(PolicyResources& resources, const Call& call, Step<Call>& step) {
     resources.work.unwatch(call.dptr, step.origin.call);
   }
-  // Arguments that were good are looked at again.
+  // The next launch looks again at arguments that were right.
   static void record(PolicyResources& resources, const Call& call, Step<Call>& step) {
     ProcessHistory& history = resources.history;
     if (history.causes.knows_node_memory()) history.causes.freed(call.dptr);
@@ -150,8 +150,8 @@ struct Policy<calls::MemGetDefaultMemPool> : Anonymous {};
 template <>
 struct Policy<calls::MemSetMemPool> : Anonymous {};
 
-/// A pool that is handed out may be the default one of its place, which is there without being
-/// made, or may have been made where we did not see it.
+/// A pool that the driver hands out may be the default pool of its place, which no call makes, or a
+/// call that the session did not see may have made it.
 inline void learn_pool(PolicyResources& resources, CUmemoryPool pool, const CUmemLocation& place,
                        CUmemAllocationType type, Facts::Pool& facts) {
   {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools that the driver hands out or imports: what it is asked of them, and what is known then. And
-// legal calls of newer CUDA versions, of which nothing may be said.
+// Pools that the driver hands out or imports: the questions to the driver, and the facts that are
+// known then. And legal calls of newer CUDA versions, which must have no finding.
 #include "shim/policy/pool_policy.h"
 
 #include <gmock/gmock.h>
@@ -23,8 +23,8 @@ using testing::NiceMock;
 using testing::Return;
 using testing::SetArgPointee;
 
-/// A driver of `version` with two devices of two locality domains each, which reads managed memory
-/// while the host does. It describes pools by `attributes_`.
+/// A driver of `version` with two devices of two locality domains each; the devices read managed
+/// memory while the host does. The driver describes pools by `attributes_`.
 class PoolSession : public testing::Test {
  protected:
   PoolSession() { start(13050); }
@@ -129,7 +129,7 @@ TEST_F(PoolSession, ACurrentPoolThatAnotherMadeIsKnownByItsAttributes) {
   EXPECT_THAT(findings_.rules(), ElementsAre("cuDeviceSetMemPool-local"));
 }
 
-// Of any driver: it is there without being made, and is never destroyed or exported.
+// On any driver: no call makes the default pool, and no call may destroy or export it.
 TEST_F(PoolSession, TheCurrentPoolOfAPlaceMayBeItsDefaultOne) {
   const auto hands_out = [](CUmemoryPool* pool, CUmemLocation*, CUmemAllocationType) {
     *pool = kPool;
@@ -170,7 +170,8 @@ TEST_F(PoolSession, OfAnOlderDriverACurrentPoolIsNobodysMistake) {
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }
 
-// The fuzzer's find: the driver refuses the wrong place, and the pool was said to be none.
+// A fuzzer found this: the driver refuses the wrong place, and cuvmm reported that the pool is no
+// pool.
 TEST_F(PoolSession, APoolThatAnOlderDriverHandedOutIsAPool) {
   ON_CALL(mock_, MemGetMemPool(_, _, _))
       .WillByDefault(DoAll(SetArgPointee<0>(kPool), Return(CUDA_SUCCESS)));
@@ -194,8 +195,8 @@ TEST_F(PoolSession, AValueThatIsNotKnownIsNoPoolToAskAbout) {
             CUDA_ERROR_INVALID_VALUE);
 }
 
-// What was found on legal calls once: usage 0x4, location type 6, the RDMA byte, pools of managed
-// memory without a location.
+// The legal calls that once had findings: usage 0x4, location type 6, the RDMA byte, pools of
+// managed memory without a location.
 TEST_F(PoolSession, LegalCallsOfNewerVersionsHaveNoFindings) {
   CUmemPoolProps props{};
   props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;

@@ -13,7 +13,7 @@
 
 namespace cuvmm::shim {
 
-/// The descriptor that an import names, where it names one.
+/// The descriptor that an import names; nullopt if it names none.
 inline std::optional<int> descriptor_of(const void* handle, CUmemAllocationHandleType type) {
   const auto value = reinterpret_cast<std::intptr_t>(handle);
   const bool by_value = type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && value >= 0;
@@ -48,7 +48,7 @@ template <>
 struct Policy<calls::MemImportFromShareableHandle> {
   using Call = calls::MemImportFromShareableHandle;
   struct Kept {
-    std::string memory;  ///< the name of what is behind the descriptor, which the call may close
+    std::string memory;  ///< the name of the memory behind the descriptor, which the call may close
     bool is_memory = true;
   };
   static void ask(PolicyResources&, const Call& call, Step<Call>& step) {

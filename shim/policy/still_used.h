@@ -10,16 +10,18 @@
 
 namespace cuvmm::shim {
 
-/// What is kept of a call that takes memory away: the work that may still need it.
+/// The work that may still need the memory that a call takes away.
 using StillUsed = RareList<FoundWork>;
 
-/// The birth of memory whose address the driver has just returned: uses of its former owners have
-/// lower numbers, because they were numbered before those gave it up.
+/// The birth of memory whose address the driver has just returned: uses by former owners of the
+/// address have lower numbers, because those uses were numbered before the owners gave the address
+/// up.
 inline std::uint64_t born_now(const PolicyResources& resources) {
   return resources.numbers.load(std::memory_order_relaxed) + 1;
 }
 
-/// The mappings of the range, each with its birth and what lies before it. Takes the lock.
+/// The mappings of the range, each with its birth and the memory that lies before it. Takes the
+/// lock.
 inline std::vector<QueuedWork::Taken> mappings_of(PolicyResources& resources, Address base,
                                                   Size size) {
   std::vector<QueuedWork::Taken> mappings;
@@ -39,15 +41,15 @@ inline std::vector<QueuedWork::Taken> mappings_of(PolicyResources& resources, Ad
   return mappings;
 }
 
-/// Where memory ends, other memory may begin of which nobody told the model: variables of modules,
-/// say. The driver knows.
+/// Where memory ends, other memory may begin that the model does not know: variables of modules,
+/// for example. The driver knows such memory.
 [[gnu::cold, gnu::noinline]] inline void drop_beginnings(PolicyResources& resources,
                                                          StillUsed& kept) {
   kept.erase_if(
       [&](const FoundWork& one) { return one.is_end && resources.driver.holds_memory(one.base); });
 }
 
-/// Asks for the work that uses mappings of the range.
+/// Looks for the work that uses mappings of the range.
 [[gnu::cold, gnu::noinline]] inline void find_work_of_mappings(PolicyResources& resources,
                                                                Address base, Size size,
                                                                StillUsed& kept) {
@@ -58,7 +60,7 @@ inline std::vector<QueuedWork::Taken> mappings_of(PolicyResources& resources, Ad
   drop_beginnings(resources, kept);
 }
 
-/// Asks for the work that uses what a call takes away.
+/// Looks for the work that uses the memory that a call takes away.
 template <class CallStruct>
 void find_work(PolicyResources& resources, Address base, Size size, StillUsed& kept,
                Step<CallStruct>& step) {
@@ -69,8 +71,8 @@ void find_work(PolicyResources& resources, Address base, Size size, StillUsed& k
     step.facts.write().order = {kept.begin(), kept.size()};
 }
 
-/// What is asked for when an object's memory is taken away; that of graphs is none of the model's.
-/// Takes the lock.
+/// The description of an object's memory that a call takes away; the model does not know memory of
+/// graphs. Takes the lock.
 inline QueuedWork::Taken taken(PolicyResources& resources, const Watched& watched,
                                const QueuedWork::Ticket* ordered_by) {
   constexpr Size kJustBehind = 4096 + 1;
@@ -89,7 +91,7 @@ inline QueuedWork::Taken taken(PolicyResources& resources, const Watched& watche
   return taken;
 }
 
-/// The same for an object that was watched (QueuedWork::watch()).
+/// find_work() for an object that is watched (QueuedWork::watch()).
 template <class CallStruct>
 void find_work_of(PolicyResources& resources, std::uint64_t object, StillUsed& kept,
                   Step<CallStruct>& step, const QueuedWork::Ticket* ordered_by = nullptr) {

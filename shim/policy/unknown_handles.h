@@ -23,7 +23,8 @@ void visit_handles(const CallStruct& call, Visitor&& visit) {
   if constexpr (requires { call.memHandle; }) one(call.memHandle);
 }
 
-/// The one handle that the model does not know: of two a fact would say nothing.
+/// The handle that the model does not know; nullopt if the call names two such handles, because a
+/// fact would not say which of them it means.
 template <class CallStruct>
 std::optional<CUmemGenericAllocationHandle> unknown_handle(const Model& model,
                                                            const CallStruct& call) {
@@ -38,8 +39,9 @@ std::optional<CUmemGenericAllocationHandle> unknown_handle(const Model& model,
   return unknown;
 }
 
-/// A pool that the call takes by value in a parameter called `pool` or `memPool`, or that holds the
-/// memory of its address, and that the model does not know; null if there is none.
+/// A pool that the model does not know, and that the call takes by value in a parameter called
+/// `pool` or `memPool`, or that holds the memory at the call's address; null if the call names
+/// none.
 template <class CallStruct>
 CUmemoryPool unknown_pool(const Model& model, const CallStruct& call) {
   if constexpr (requires { Policy<CallStruct>::unknown_pool(model, call); }) {

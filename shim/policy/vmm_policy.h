@@ -34,7 +34,7 @@ struct Policy<calls::MemCreate> {
   }
   static void record(PolicyResources& resources, const calls::MemCreate& call,
                      Step<calls::MemCreate>&) {
-    // The value of an import that ended.
+    // An import that ended had this value.
     if (!resources.history.imported.empty()) resources.history.imported.erase(*call.handle);
   }
 };
@@ -49,7 +49,7 @@ struct Policy<calls::MemMap> {
   static void ask(PolicyResources& resources, const calls::MemMap& call, Step<calls::MemMap>&) {
     resources.work.follow(call.ptr, call.size);
   }
-  // Some drivers map past the end of a reservation; a copy there is ours to judge as well.
+  // Some drivers map past the end of a reservation; cuvmm judges a copy there as well.
   static void made(PolicyResources& resources, const calls::MemMap& call, Step<calls::MemMap>&) {
     resources.bounds.widen(call.ptr, call.size);
   }
@@ -84,7 +84,7 @@ template <>
 struct Policy<calls::MemMapArrayAsync> {
   using Call = calls::MemMapArrayAsync;
   struct Kept {
-    std::vector<std::uint64_t> sizes;  ///< of what each entry shows
+    std::vector<std::uint64_t> sizes;  ///< the size of the memory that each entry maps
   };
   static void ask(PolicyResources& resources, const Call& call, Step<Call>& step) {
     resources.driver.find_device(call.hStream, false, step.facts.write().place);

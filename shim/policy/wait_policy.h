@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls let the host know that earlier work is over although they are no synchronisation: by
+// Calls by which the host learns that earlier work is over although they are no synchronisation: by
 // the table of rulebook/order/host_wait.h.
 #pragma once
 
@@ -14,41 +14,43 @@
 
 namespace cuvmm::shim {
 
-/// A copy or fill without a stream: it has a default one, and may wait there.
+/// A copy or fill without a stream parameter: it uses a default stream, and may wait there.
 template <class CallStruct>
 inline constexpr bool kStreamless = kTouches<CallStruct> && !requires(const CallStruct& c) {
   c.hStream;
 };
 
-/// What is kept of a call that queues something, from before the driver is asked.
+/// The state of a call that queues work, from before the driver's call.
 template <class CallStruct>
 struct WorkEntry : QueuedWork::Ticket {};
 template <class CallStruct>
 requires kStreamless<CallStruct>
 struct WorkEntry<CallStruct> : QueuedWork::Ticket {
-  Clock before;  ///< what its work comes after
+  Clock before;  ///< the work that comes before this call's work
 };
 
-/// It may wait for all work that there is. Of what ends a context, more is forgotten.
+/// The call may wait for all work of the process. A call that ends a context has a policy of its
+/// own, which forgets more.
 template <class CallStruct>
 inline constexpr bool kMayWaitForAll =
     EndsContext<CallStruct> ? false : host_wait(CallStruct::kEntryPoint) == host_waits::kMaybeAll;
 
-/// What is kept of such a call.
+/// The state of such a call.
 template <class CallStruct>
 using AwaitedByTheWay = std::conditional_t<kMayWaitForAll<CallStruct>, Clock, detail::Nothing>;
 
-/// What a call that may wait for everything may wait for.
+/// The work for which a call that may wait for everything may wait.
 template <class CallStruct>
 Clock awaited_by_the_way(QueuedWork& work, const CallStruct& call) {
-  // cuda.h: memory of a pool is freed without a wait. Of memory of a graph it does not speak.
+  // cuda.h says that a free of a pool's memory does not wait. It does not mention memory of a
+  // graph.
   if constexpr (std::is_same_v<CallStruct, calls::MemFree>) {
     if (work.watches_pool(call.dptr)) return {};
   }
   return work.everything();
 }
 
-/// The event that other processes know from this call on.
+/// The event that other processes may know after this call.
 inline CUevent shared_by(const calls::IpcGetEventHandle& call) { return call.event; }
 inline CUevent shared_by(const calls::IpcOpenEventHandle& call) { return *call.phEvent; }
 
@@ -61,7 +63,8 @@ inline bool has_one_of(const calls::StreamBatchMemOp& call, CUstreamBatchMemOpTy
   });
 }
 
-/// What the call tells the host later, whatever its memory is.
+/// The earlier work of which the call tells the host later, whatever kind of memory the call
+/// writes.
 template <class CallStruct>
 HostWait told_by([[maybe_unused]] const CallStruct& call) {
   constexpr HostWait kWait = host_wait(CallStruct::kEntryPoint);
@@ -74,7 +77,7 @@ HostWait told_by([[maybe_unused]] const CallStruct& call) {
   return kWait;
 }
 
-/// Whether it queues a wait for what others do.
+/// Whether the call queues a wait for a signal of others.
 template <class CallStruct>
 bool hears([[maybe_unused]] const CallStruct& call) {
   if constexpr (std::is_same_v<CallStruct, calls::StreamBatchMemOp>) {
@@ -86,8 +89,8 @@ bool hears([[maybe_unused]] const CallStruct& call) {
 
 // --- The sides of a copy or fill
 
-/// One side: an address of which nobody has said whose memory it is, or 0 for what is a device's by
-/// the function's name.
+/// One side of a copy: an address whose kind of memory is not known yet, or 0 if the function's
+/// name says that the side is a device's.
 struct Sides {
   std::uint64_t to = 0, from = 0;
   bool empty = false;
@@ -97,7 +100,8 @@ namespace detail {
 
 inline std::uint64_t number_of(const void* host) { return reinterpret_cast<std::uintptr_t>(host); }
 
-// Of a copy that goes between the device and the host by its name, the device's side is known.
+// If the function's name says that a copy goes between the device and the host, the device's side
+// is known.
 template <class CallStruct>
 Sides sides_by_name(const CallStruct& call) {
   Sides out;
@@ -132,7 +136,7 @@ Sides sides_of_descriptor(const Descriptor& copy) {
 
 }  // namespace detail
 
-/// Of a call of which touches() speaks, and that succeeded.
+/// The sides of a call that touches() knows, and that succeeded.
 template <class CallStruct>
 Sides sides_of(const CallStruct& call) {
   if constexpr (requires { call.pCopy; }) {
@@ -141,7 +145,7 @@ Sides sides_of(const CallStruct& call) {
     return detail::sides_by_name(call);
   }
 }
-/// Of one of several copies.
+/// The sides of one of several copies.
 inline Sides sides_of(const Operation& one) {
   Sides out;
   for (std::size_t i = 0; i < one.count; ++i) {
@@ -160,8 +164,8 @@ inline constexpr TransferForm kFormOf = [] {
   return kStreamless<CallStruct> ? TransferForm::kCopy : TransferForm::kCopyAsync;
 }();
 
-/// Whether it may let the host know something before it returns: what a stream writes may lie in
-/// memory of the host.
+/// Whether the call may let the host know something before the call returns, because the bytes that
+/// a stream writes may lie in memory of the host.
 template <class CallStruct>
 inline constexpr bool kMayTell = [] {
   if (host_wait(CallStruct::kEntryPoint).grade == HostWait::Grade::kTells) return true;
@@ -174,14 +178,14 @@ inline constexpr bool kMayTell = [] {
   return !kFromHost && !kInside;
 }();
 
-/// Copies to the host of up to so many bytes are taken for flags and counters.
+/// cuvmm takes copies to the host of up to so many bytes for flags and counters.
 inline constexpr std::size_t kMostWordsOfACopy = 1024;
 
 /// Several copies in one call, with a stream.
 template <class CallStruct>
 inline constexpr bool kCopies = kBatch<CallStruct>&& area_of(CallStruct::kEntryPoint) == "copy" &&
                                 !std::is_same_v<CallStruct, calls::MemBatchDecompressAsync>;
-/// Of more of them the rest is not looked at.
+/// Of a longer batch the session looks only at so many copies.
 inline constexpr std::size_t kMostCopiesAskedFor = 64;
 
 }  // namespace cuvmm::shim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls behind which the host knows, or may know, that earlier work is over.
+// Calls after which the host knows, or may know, that earlier work is over.
 #include <gmock/gmock.h>
 
 #include <cerrno>
@@ -14,7 +14,8 @@ using testing::IsEmpty;
 
 class WorkWaits : public WorkWorld {
  protected:
-  // What the host waits for is told by what is found of `s_`, which stays busy with later work.
+  // The tests read from the findings about `s_` for which work the host has waited; `s_` stays busy
+  // with later work.
   void use_then_more() {
     map();
     busy(s_);
@@ -49,7 +50,7 @@ TEST_F(WorkWaits, ACopyToPageableMemoryThatIsUnfinishedForSureIsFound) {
   EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle")) << "the driver did not wait";
 }
 
-// The event would be recorded behind the wait, and may be late.
+// An event would lie behind the wait, and may be late.
 TEST_F(WorkWaits, NoEventIsRecordedBehindACopyThatMayHaveWaited) {
   mode = AsyncMode::kExact;
   unordered = true;
@@ -157,7 +158,7 @@ class StreamlessWaits : public WorkWaits {
     WorkWaits::SetUp();
     map();
     busy(s_);
-    launch(s_, {kBase});  // the legacy stream comes after it
+    launch(s_, {kBase});  // the legacy stream comes after this launch
   }
 };
 
@@ -234,7 +235,7 @@ TEST_F(StreamlessWaits, ManagedMemoryIsNotCertain) {
   EXPECT_EQ(found().size(), 1u);
 }
 
-// --- Calls that may wait by the way
+// --- Calls that may wait as a side effect
 
 TEST_F(WorkWaits, AFreeMayHaveWaited) {
   use_then_more();
@@ -269,7 +270,7 @@ TEST_F(WorkWaits, AnUnloadMayHaveWaited) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-// --- What it costs
+// --- The cost
 
 TEST_F(WorkWaits, NobodyIsAskedWhereThereIsNoWork) {
   map();
