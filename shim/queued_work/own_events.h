@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events of our own, which --async=exact records behind each use. They are used again and again.
+// Events of cuvmm's own, which --async=exact records behind each use. cuvmm uses each event many
+// times.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +12,20 @@
 namespace cuvmm::shim {
 
 struct OwnEvent {
-  std::uint64_t event = 0;  ///< 0: none, and the rest says nothing
+  std::uint64_t event = 0;  ///< 0: no event, and the other members mean nothing
   std::uint64_t context;
-  std::uint64_t era;  ///< how many times contexts had ended before
+  std::uint64_t era;  ///< the number of ends of contexts before the event was made
 };
 
-/// One that is going to be recorded behind a launch, and where.
+/// An event that a launch's call is going to record behind the launch, and its stream.
 struct ReservedEvent : OwnEvent {
   std::uint64_t stream;
 };
 
-/// Of QueuedWork, whose lock guards them.
+/// A member of QueuedWork, whose lock guards it.
 class OwnEvents {
  public:
-  /// Puts one of this context into `own`; the event is 0 where none is free.
+  /// Puts a free event of this context into `own`; the event is 0 if none is free.
   void take(std::uint64_t context, OwnEvent& own) {
     own.context = context;
     own.era = era_;
@@ -37,7 +38,7 @@ class OwnEvents {
   void give_back(const OwnEvent& own) {
     if (own.era == era_) give_back(own.context, own.event);
   }
-  /// Contexts ended, and their events with them.
+  /// Contexts ended, and their events ended with them.
   void clear() {
     ++era_;
     recent_ = nullptr;
@@ -45,7 +46,7 @@ class OwnEvents {
   }
 
  private:
-  // Mostly the same context as before.
+  // Most calls use the context of the call before.
   std::vector<std::uint64_t>& of(std::uint64_t context) {
     if (!recent_ || recent_context_ != context) [[unlikely]] {
       recent_context_ = context;
@@ -60,9 +61,9 @@ class OwnEvents {
   std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> free_;
 };
 
-// What they are to the driver. None of these is called under the lock.
+// The driver's calls for such events. No caller holds the lock of QueuedWork.
 
-/// A new one of the current context, or 0.
+/// Makes an event of the current context; 0 if the driver refuses.
 inline std::uint64_t make_event(const Questions& ask) {
   CUevent event = nullptr;
   const bool made =
@@ -70,7 +71,7 @@ inline std::uint64_t make_event(const Questions& ask) {
   return made ? reinterpret_cast<std::uintptr_t>(event) : 0;
 }
 
-/// Behind what the stream was given so far.
+/// Records the event behind all work that was queued to the stream so far.
 inline bool record_event(const Questions& ask, std::uint64_t event, std::uint64_t stream) {
   return ask.event_record && ask.event_record(reinterpret_cast<CUevent>(event),
                                               reinterpret_cast<CUstream>(stream)) == CUDA_SUCCESS;

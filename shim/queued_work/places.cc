@@ -26,7 +26,7 @@ std::optional<Place> known_place(const Model& model, std::uint64_t address) {
 
 AskedPlace ask_place(const Questions& ask, CUdeviceptr address) {
   if (!ask.pointer_attributes) return {};
-  // They have different widths, none of them more than a word.
+  // The attributes have different widths, and none is wider than a word.
   std::uint64_t type = 0, managed = 0, synchronous = 0;
   std::array attributes = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
                            CU_POINTER_ATTRIBUTE_SYNC_MEMOPS};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kind of memory an address is of: by the model, and by the driver.
+// The kind of memory that an address belongs to: by the model, and by the driver.
 #pragma once
 
 #include <cuda.h>
@@ -13,18 +13,20 @@
 
 namespace cuvmm::shim {
 
-/// Nothing where the model does not know. A mapping that the host may access counts as the host's.
+/// nullopt if the model does not know the address. A mapping that the host may access counts as
+/// memory of the host.
 std::optional<Place> known_place(const Model& model, std::uint64_t address);
 
 struct AskedPlace {
   Place place = Place::kUnknown;
-  bool sync_memops = false;  ///< CU_POINTER_ATTRIBUTE_SYNC_MEMOPS was set for it
+  bool sync_memops = false;  ///< CU_POINTER_ATTRIBUTE_SYNC_MEMOPS is set for the memory
 };
 
-/// kPageable for an address that the driver does not know; kUnknown where it cannot be asked.
+/// kPageable for an address that the driver does not know; kUnknown if the driver has no such
+/// query.
 AskedPlace ask_place(const Questions& ask, CUdeviceptr address);
 
-/// Whether the current context has CU_CTX_SYNC_MEMOPS; false where the driver has no such flag.
+/// Whether the current context has CU_CTX_SYNC_MEMOPS; false if the driver has no such flag.
 bool context_has_sync_memops(const Questions& ask);
 
 }  // namespace cuvmm::shim

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of pools begins where its allocation stands in a stream: who uses it without waiting.
+// Memory of pools begins at its allocation's position in a stream: finds work that uses the memory
+// without waiting for the allocation.
 #include "api/posix/cancel_off.h"
 #include "shim/queued_work/queued_work.h"
 
@@ -75,7 +76,8 @@ std::optional<QueuedWork::Early> QueuedWork::comes_early(const Ticket& ticket,
     ask(asked);
     const Locked lock(mutex_);
     end_to_ask(asked);
-    // What happens to be over goes well this time; the next one may not.
+    // An allocation that happens to be over makes this use right; the same use may come too early
+    // in the next run.
     const bool found = asked.answer == CUDA_ERROR_NOT_READY || options_.unordered;
     if (found) return Early{memory[i].base, asked.key.handle, i, of_graph};
     if (asked.answer == CUDA_SUCCESS) lucky_.fetch_add(1, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the shim asks a driver about work: functions that it never intercepts.
+// The questions of the shim to a driver about work: functions that it never intercepts.
 #pragma once
 
 #include <cuda.h>
@@ -11,10 +11,10 @@
 
 namespace cuvmm::shim {
 
-/// Null where the driver has no such function. `cuda.h` is not trusted with the names: it renames
+/// Null if the driver has no such function. The names do not come from `cuda.h`, because it renames
 /// some of them from version to version.
 struct Questions {
-  // What launches ask, in one cache line.
+  // The questions of launches, in one cache line.
   CUresult (*context)(CUcontext*) = nullptr;
   CUresult (*event_record)(CUevent, CUstream) = nullptr;
 
@@ -49,15 +49,15 @@ struct Questions {
   CUresult (*free_node)(CUgraphNode, CUdeviceptr*) = nullptr;
   CUresult (*graph_edges)(CUgraph, CUgraphNode*, CUgraphNode*, CUgraphEdgeData*,
                           std::size_t*) = nullptr;
-  /// Of drivers before CUDA 12.3.
+  /// The function of drivers before CUDA 12.3.
   CUresult (*plain_graph_edges)(CUgraph, CUgraphNode*, CUgraphNode*, std::size_t*) = nullptr;
 
-  /// Whether all is there without which nothing can be followed.
+  /// Whether the driver has all functions without which cuvmm can follow no work.
   bool complete() const {
     return context && stream_context && stream_flags && stream_query && is_capturing &&
            exchange_mode;
   }
-  /// Whether all is there without which the order of a graph is not known.
+  /// Whether the driver has all functions without which the order of a graph is not known.
   bool tells_graphs() const {
     return graph_nodes && node_type && allocation_node && free_node &&
            (graph_edges || plain_graph_edges);
@@ -103,10 +103,10 @@ Questions find_questions(Find&& find) {
   return q;
 }
 
-/// Lets the calling thread ask what a capture somewhere else would forbid, for a scope.
+/// Lets the calling thread ask questions that another thread's capture would forbid, for a scope.
 class RelaxedCapture {
  public:
-  /// Nothing unless `needed`.
+  /// Does nothing unless `needed`.
   RelaxedCapture(const Questions& ask, bool needed) : ask_(ask), changed_(needed && exchange()) {}
   RelaxedCapture(const RelaxedCapture&) = delete;
   RelaxedCapture& operator=(const RelaxedCapture&) = delete;

@@ -10,7 +10,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-// Under a lock, so that one writes at a time: no locked instruction is needed.
+// Called under a lock, so that one thread writes at a time: the store needs no locked instruction.
 void count_up(std::atomic<std::uint64_t>& count) {
   count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
@@ -37,7 +37,7 @@ void QueuedWork::unwatch(std::uint64_t object, std::uint64_t ended_by) {
   if (birth != births_.end() && birth->second.since <= ended_by) births_.erase(birth);
 }
 
-// --- What is queued
+// --- Queued work
 
 void QueuedWork::act(const Ticket& ticket, Launch launch, const ReservedEvent& reserved) {
   if (!ticket) return;
@@ -52,10 +52,11 @@ void QueuedWork::act(const Ticket& ticket, Launch launch, const ReservedEvent& r
 
 QueuedWork::Place QueuedWork::next_place(const Ticket& ticket, const Stream& stream) {
   const Position position = order_.queue(stream.id);
-  // What the host knows to be over mostly went when it learnt so; work of before then may stay.
+  // Most finished uses go as soon as the host learns that they are over; a few may stay, and this
+  // drops them.
   constexpr Position kNowAndThen = 64;
   if (position % kNowAndThen == 0) drop_finished(stream.id);
-  // Not written again and again: other threads read its cache line in each of their calls.
+  // Written only if it is false, because other threads read its cache line in each of their calls.
   if (!pending_.load(std::memory_order_relaxed)) pending_.store(true, std::memory_order_relaxed);
   return {position, ticket.alone && stream.overlaps == ticket.overlaps};
 }
@@ -64,7 +65,7 @@ template <class Memory>
 Position QueuedWork::add_use(const Ticket& ticket, const Use& use, const OwnEvent& event,
                              const Memory& memory) {
   Stream* const stream = leave(ticket);
-  // Another thread may have destroyed it meanwhile.
+  // Another thread may have destroyed the stream meanwhile.
   if (!stream) return give_back(event), 0;
   ++stream->actions;
   const Place place = next_place(ticket, *stream);
@@ -112,7 +113,8 @@ OwnEvent QueuedWork::record_own(const Ticket& ticket, const ReservedEvent& reser
   return {};
 }
 
-// Of a launch only until there are as many events as it needs.
+// A launch reaches this function only until the context has as many events as the program's
+// launches need.
 [[gnu::cold, gnu::noinline]] OwnEvent QueuedWork::record_own(const Ticket& ticket) {
   const CancelOff no_cancel;
   const std::uint64_t current = current_context();
@@ -154,7 +156,7 @@ void QueuedWork::drop_finished(StreamId id) {
 
 void QueuedWork::record(const Ticket& ticket, CUevent event) {
   const Locked lock(mutex_);
-  // Recorded where nothing is known, it stands for nothing that is known.
+  // An event that is recorded on an unknown stream stands for no work that is known.
   order_.forget(number_of(event));
   if (!ticket) return;
   if (leave(ticket)) order_.record(number_of(event), ticket.stream);
@@ -201,7 +203,8 @@ Clock QueuedWork::given(CUstream handle, bool per_thread) {
     const Locked lock(mutex_);
     if (const Stream* known = streams_.find(key)) return order_.given(known->id);
   }
-  // A wait for the legacy stream is one for all blocking streams, though it was given nothing yet.
+  // A wait for the legacy stream waits for all blocking streams, even if no work was queued to the
+  // legacy stream yet.
   if (key.handle != StreamKey::kLegacy) return {};
   const LearnedStream learned = learn(key);
   if (!learned.known) return {};
@@ -278,7 +281,7 @@ void QueuedWork::unlock_after_fork() {
   arguments_.unlock_after_fork();
 }
 
-// There is one thread.
+// The child has only this thread.
 void QueuedWork::start_in_child(bool whole) {
   arguments_.restart(whole);
   graphs_.restart(whole);

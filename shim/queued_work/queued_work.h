@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows the work that the program queues: what it uses, and what orders it. Asks the driver
-// whether it is over when memory is taken away. All of it sleeps until the program has memory that
-// matters.
+// Follows the work that the program queues: the memory that it uses, and its order. When a call
+// takes memory away, asks the driver whether the work is over. All of this sleeps until the program
+// has memory whose end cuvmm checks.
 #pragma once
 
 #include <atomic>
@@ -35,35 +35,37 @@ namespace cuvmm::shim {
 
 struct WorkOptions {
   AsyncMode mode = AsyncMode::kOff;
-  bool unordered = false;  ///< work that happened to be over is found as well
+  bool unordered = false;  ///< work that happened to be over has a finding as well
   Questions questions;
 };
 
-/// Thread-safe. Its lock is never held across a driver call, nor while another lock is taken.
+/// Thread-safe. A thread never holds the lock of this class across a driver call, nor while it
+/// takes another lock.
 class QueuedWork {
  public:
   explicit QueuedWork(const WorkOptions& options)
       : options_(options), arguments_(options_.questions, options_.unordered) {}
 
-  /// Whether there is anything to do.
+  /// Whether the program has memory whose end cuvmm checks, and queued work is followed.
   bool active() const { return active_.load(std::memory_order_relaxed); }
-  /// There will be memory that matters.
+  /// Starts to follow queued work, because the program is about to have memory whose end cuvmm
+  /// checks.
   void wake() {
     if (options_.mode == AsyncMode::kOff || !options_.questions.complete()) return;
     active_.store(true, std::memory_order_relaxed);
   }
-  /// Memory that matters: uses of it are noted from now on. Its end belongs to it.
+  /// Notes uses of this memory from now on. The address of its end counts as part of it.
   void follow(Address base, Size size) {
     if (!active() || !bounds_.holds(base) || !bounds_.holds(base + size)) [[unlikely]]
       follow_more(base, size);
   }
-  /// Memory that the host reads and writes as kernels do.
+  /// Notes memory that the host reads and writes while kernels do.
   void reaches_host(Address base, Size size) {
     host_.widen(base, size);
     arguments_.changed();
   }
   const Bounds& host() const { return host_; }
-  /// Addresses that a launch must not be given before something is mapped there.
+  /// Notes addresses that a launch must not get before memory is mapped there.
   void reserved(Address base, Size size) {
     if (options_.mode != AsyncMode::kOff) bounds_.widen(base, size + 1);
   }
@@ -71,17 +73,17 @@ class QueuedWork {
   void watch(std::uint64_t object, const Watched& memory, bool again = false);
   void unwatch(std::uint64_t object, std::uint64_t ended_by);
   WatchedMemory& watched() { return watched_; }
-  /// Whether there is work that may be unfinished and used these addresses, whoever owned them.
+  /// Whether unfinished work may have used these addresses, whoever owned them then.
   bool may_be_used(UsedRange memory);
   const Bounds& bounds() const { return bounds_; }
   const Questions& questions() const { return options_.questions; }
   KnownArguments& arguments() { return arguments_; }
   FollowedGraphs& graphs() { return graphs_; }
   const FollowedGraphs& graphs() const { return graphs_; }
-  /// Whether work is followed, or may be later.
+  /// Whether cuvmm follows work, or may do so later.
   bool follows() const { return options_.mode != AsyncMode::kOff && options_.questions.complete(); }
-  /// Whether graphs are looked at when they are instantiated: also before there is anything else to
-  /// do, for they may be the first that allocate.
+  /// Whether graphs are read when they are instantiated: this begins before active() does, because
+  /// a graph may be the first to allocate memory.
   bool judges_graphs() const { return follows() && options_.questions.tells_graphs(); }
   GraphMemoryReader memory_reader() {
     return {options_.questions, arguments_.layouts(), arguments_.tensor_maps()};
@@ -91,7 +93,8 @@ class QueuedWork {
     return {options_.questions, arguments_.layouts(), arguments_.tensor_maps(), bounds, &host_};
   }
 
-  /// A call that is about to act on a stream. Of an unknown or capturing stream nothing is noted.
+  /// A call that is about to act on a stream. The ticket is empty for an unknown or capturing
+  /// stream, whose work cuvmm does not note.
   struct Ticket {
     StreamId stream = 0;
     bool alone = false;
@@ -100,67 +103,68 @@ class QueuedWork {
     explicit operator bool() const { return stream != 0; }
   };
   static_assert(sizeof(Ticket) <= 16, "two registers hold it");
-  /// `per_thread`: a handle of 0 is the thread's own default stream. Each ticket is given back to
-  /// one of the functions behind it, and with it what was `reserved`, where there is a place for
-  /// that.
+  /// `per_thread`: a handle of 0 is the thread's own default stream. The caller hands each ticket
+  /// to one of the functions below, and hands `reserved` to that function too if it takes one.
   [[gnu::hot]] Ticket enter(CUstream handle, bool per_thread, ReservedEvent* reserved = nullptr);
   void cancel(const Ticket& ticket, const ReservedEvent& reserved = {});
-  /// Work that uses nothing that matters was queued.
+  /// The call queued work that uses no memory which cuvmm follows.
   [[gnu::hot]] void act(const Ticket& ticket, Launch launch = Launch::kNone,
                         const ReservedEvent& reserved = {});
-  /// The same, and the work allocates memory of a pool.
+  /// act(), for work that allocates memory of a pool.
   void allocate(const Ticket& ticket, const Watched& memory);
-  /// The newest work of the stream, the launch of a graph, has allocated memory, which outlives it.
+  /// The newest work of the stream, the launch of a graph, has allocated memory, which outlives the
+  /// launch.
   void leave_behind(const Ticket& ticket, const Watched& memory);
-  /// A node of another graph frees such memory, whose launches nobody follows: nothing is known of
-  /// it from now on.
+  /// A node of another graph frees such memory; cuvmm does not follow the launches of that graph,
+  /// and forgets the memory.
   void free_elsewhere(Address base);
   bool allocates() const { return allocates_.load(std::memory_order_relaxed); }
-  /// Memory of a pool that nothing orders the next work of a stream behind.
+  /// Memory of a pool whose allocation does not come before the next work of a stream.
   struct Early {
     Address address = 0;
-    std::uint64_t allocated_on = 0;  ///< handle of the stream that allocates it; it is busy
+    std::uint64_t allocated_on = 0;  ///< handle of the stream that allocates the memory; the stream
+                                     ///< is busy
     std::size_t place = 0;           ///< in the memory of the work
     bool of_graph = false;           ///< the launch of a graph allocates it
   };
-  /// The first, from this place on, of what the next work of the ticket's stream is going to use
+  /// The first address, from index `first` on, that the next work of the ticket's stream would use
   /// too early.
   std::optional<Early> comes_early(const Ticket& ticket, const UsedMemory& memory,
                                    std::size_t first = 0);
-  /// Handle of the ticket's stream.
+  /// The handle of the ticket's stream.
   std::uint64_t stream_of(const Ticket& ticket);
-  /// `use`: what of it is known before the stream is looked at. `surest`: of the memory. Its place
-  /// on the stream; 0 unknown.
+  /// `use`: the facts that are known before the stream is looked up. `surest`: the surest evidence
+  /// in `memory`. Returns the work's position on the stream; 0 if unknown.
   [[gnu::hot]] Position use(const Ticket& ticket, const Use& use, const UsedMemory& memory,
                             Launch launch = Launch::kNone, Evidence surest = Evidence::kByType,
                             const ReservedEvent& reserved = {});
   Position use(const Ticket& ticket, const Use& use, const Uses::Shared& ranges);
   void record(const Ticket& ticket, CUevent event);
   void wait(const Ticket& ticket, CUevent event);
-  /// The next work of the ticket's stream records it, once that work has begun.
+  /// The next work of the ticket's stream will record the event once that work has begun.
   void record_ahead(const Ticket& ticket, CUevent event);
-  /// All work of the context, or of all contexts where nobody says of which.
+  /// All work of the context, or of all contexts if `context` is null.
   void record_context(CUcontext context, CUevent event);
   void wait_in_context(CUcontext context, CUevent event);
 
-  // What the host is going to wait for, and that it is over.
+  // The work for which the host is going to wait; over() notes that the work is over.
   Clock given(CUstream handle, bool per_thread);
   Clock recorded(CUevent event);
   /// Null: the current context.
   Clock given_to(CUcontext context);
   void over(const Clock& clock);
-  // The same of calls that wait by the way (shim/queued_work/work_waits.cc). Nothing where no work
-  // is noted.
+  // The functions for calls that wait as a side effect (shim/queued_work/work_waits.cc). Their
+  // results are empty if no work is noted.
   bool has_pending() const { return pending_.load(std::memory_order_relaxed); }
   Clock before_next(const Ticket& ticket);
   Clock everything();
-  /// The host may have learned that it is over, or may learn it unseen.
+  /// The host may have learned that this work is over, or may learn it without a call.
   void tell(const Clock& clock);
-  /// All kernels may have said so by words in memory, one of which the newest work of this stream
-  /// looked at.
+  /// All kernels may have told the host by words in memory how far they are, because the newest
+  /// work of this stream copied such a word.
   void tell_beside(const Ticket& ticket);
-  /// What is queued with this ticket may tell the host of itself and of what comes before it, and
-  /// may do so before the call returns: until the end of a Telling.
+  /// The work of this ticket may tell the host that it and the work before it are over, and may do
+  /// so before the call returns. Lasts until the end of a Telling.
   void begin_to_tell(Ticket& ticket);
   class Telling {
    public:
@@ -176,44 +180,46 @@ class QueuedWork {
     QueuedWork& work_;
     const Ticket& ticket_;
   };
-  /// What the host knows behind work that was queued, at the place `own`. `before`: what the work
-  /// came after; null where it was not asked for.
+  /// Notes which work the host knows to be over after work was queued at the position `own`.
+  /// `before`: the work that comes before it; null if the caller did not ask for that.
   void settle(const Ticket& ticket, HostWait wait, const Clock* before, Position own);
   /// The newest work of the ticket's stream waits for a word or a semaphore.
   void hear(const Ticket& ticket);
-  /// Another process may see when the event is over, or record it.
+  /// Another process may see when the event is over, or may record it.
   void share(CUevent event);
-  /// Whether memory of a pool that begins there is watched, and work is noted.
+  /// Whether cuvmm watches memory of a pool that begins at the address, and has noted work.
   bool watches_pool(std::uint64_t address) { return has_pending() && watched_.holds_pool(address); }
 
-  /// Captures may be under way from now on.
+  /// Notes that captures may be under way from now on.
   void begin_capture() { captures_.store(true, std::memory_order_relaxed); }
   bool captures() const { return captures_.load(std::memory_order_relaxed); }
-  /// Whether what is given to the stream becomes part of a graph. Asks the driver.
+  /// Whether work that is queued to the stream becomes part of a graph. Asks the driver.
   bool captured(CUstream handle, bool per_thread) const {
     return captures() && active() && capturing(key_of(handle, per_thread));
   }
-  /// Before the driver hears of it. They wait for threads that ask about a stream.
+  /// Called before the driver's call. These functions wait for threads that ask about a stream.
   void destroy_stream(CUstream handle);
   void end_context();
   void forget(CUevent event);
 
-  /// Launches of one executable graph come one after the other, also on several streams (cuda.h,
-  /// cuGraphLaunch): the next work of the stream comes behind the last launch.
+  /// The driver runs launches of one executable graph one after the other, also on several streams
+  /// (cuda.h, cuGraphLaunch): the next work of the stream comes after the graph's last launch.
   void follow_launch(const Ticket& ticket, CUgraphExec exec);
-  /// The newest work of the stream is the graph's last launch from now on.
+  /// Notes that the newest work of the stream is the graph's last launch.
   void note_launch(const Ticket& ticket, CUgraphExec exec);
   void forget_graph(CUgraphExec exec);
 
-  /// What work is asked for.
+  /// The memory for whose work find() looks.
   struct Taken {
     UsedRange memory;
     std::uint64_t since = 0;             ///< work of earlier calls is left out
-    const Ticket* ordered_by = nullptr;  ///< and work that comes before the next work there
+    const Ticket* ordered_by = nullptr;  ///< and work that comes before the next work of this
+                                         ///< ticket is left out
     MemoryBefore before = {};
     std::uint64_t end_since = AskedMemory::kNever;
   };
-  /// Which queued work uses the memory and may be unfinished; the worst first. Asks the driver.
+  /// Finds queued work that uses the memory and may be unfinished; the worst comes first. Asks the
+  /// driver.
   void find(const Taken& taken, RareList<FoundWork>& found);
 
   WorkCounts counts() const;
@@ -231,19 +237,19 @@ class QueuedWork {
     StreamId stream = 0;
     Use use;
     UsedRange range;
-    bool is_end = false, may_be_end = false;  ///< as FoundWork has them
+    bool is_end = false, may_be_end = false;  ///< as in FoundWork
     CUresult event_answer = CUDA_ERROR_UNKNOWN;
   };
-  /// A stream that the driver is asked about.
+  /// A stream about which the driver is asked.
   struct Asked {
     StreamId stream = 0;
     StreamKey key;
     std::uint64_t context = 0;
     Clock reached;
     std::uint64_t actions = 0;
-    bool quiet = false;  ///< nobody was inside of a call on it
+    bool quiet = false;  ///< no thread was inside of a call on the stream
     bool destroyed = false;
-    std::uint64_t last_event = 0;  ///< of one that was destroyed
+    std::uint64_t last_event = 0;  ///< the last event of a destroyed stream
     CUresult answer = CUDA_ERROR_UNKNOWN;
   };
 
@@ -254,11 +260,12 @@ class QueuedWork {
   LearnedStream learn(const StreamKey& key) const;
   [[gnu::always_inline]] inline Ticket let_in(Stream& stream, ReservedEvent* reserved)
       CUVMM_NEEDS(mutex_);
-  /// The same for a stream that was not seen before.
+  /// let_in() for a stream that no call has used before.
   [[gnu::cold, gnu::noinline]] Ticket meet(const StreamKey& key, ReservedEvent* reserved);
   [[gnu::hot]] void count(Launch launch) CUVMM_NEEDS(mutex_);
   [[gnu::hot]] Stream* leave(const Ticket& ticket) CUVMM_NEEDS(mutex_);
-  /// The place of the next work on the stream, and whether it is sure; nothing at 0.
+  /// The position of the next work on the stream, and whether it is sure; position 0: the work is
+  /// not noted.
   struct Place {
     Position position = 0;
     bool sure = false;
@@ -284,13 +291,14 @@ class QueuedWork {
   }
 
   struct Birth;
-  /// How the memory at `address` is allocated; null unless comes_early() has to ask for it.
+  /// The record of the allocation at `address`; null unless comes_early() has to ask the driver
+  /// about it.
   const Birth* unawaited_birth(const Ticket& ticket, Address address) CUVMM_NEEDS(mutex_);
   void note_birth(const Birth& birth, Address base) CUVMM_NEEDS(mutex_);
-  /// A stream cannot end between these two.
+  /// A stream cannot end between these two calls.
   Asked begin_to_ask(StreamId id) CUVMM_NEEDS(mutex_);
   void end_to_ask(const Asked& asked) CUVMM_NEEDS(mutex_);
-  /// False for one that must not be asked.
+  /// False for a stream about which the driver must not be asked.
   bool ask(Asked& asked) const;
   bool collect(const Taken& taken, std::vector<Candidate>& uses, std::vector<Asked>& streams);
   bool ends_unseen(const Taken& taken, const Use& use) const;
@@ -298,17 +306,17 @@ class QueuedWork {
   CUresult ask_stream(const Asked& stream) const;
   void judge(const std::vector<Candidate>& uses, const std::vector<Asked>& streams,
              RareList<FoundWork>& found);
-  /// `over`: what the idle ones of the asked streams had, and what that came after.
+  /// `over`: all work of the asked streams that are idle, and the work before it.
   void judge_one(const Candidate& candidate, const Asked& asked, const Clock& over,
                  RareList<FoundWork>& found) CUVMM_NEEDS(mutex_);
   bool certain(const Candidate& candidate, const Asked& asked) CUVMM_NEEDS(mutex_);
   bool told_beside(const Candidate& candidate) CUVMM_NEEDS(mutex_);
   const Work* work_of(const Use& use, const StreamKey& key) CUVMM_NEEDS(mutex_);
 
-  // What is read in each call lies together.
+  // The members that each call reads lie together.
   std::atomic<bool> active_{false};
   std::atomic<bool> captures_{false};
-  std::atomic<bool> pending_{false};  ///< there may be uses
+  std::atomic<bool> pending_{false};  ///< uses may be noted
   Bounds bounds_;
   Bounds host_;
   const WorkOptions options_;
@@ -317,7 +325,7 @@ class QueuedWork {
   WatchedMemory watched_;
 
   alignas(64) OwnedMutex mutex_;
-  // Written under the lock, and read without it.
+  // Written under the lock, and read without the lock.
   std::atomic<std::uint64_t> launches_{0}, hidden_{0}, dropped_{0};
   std::atomic<std::uint64_t> tracked_[3] = {};  ///< by Evidence
   OrderState order_ CUVMM_GUARDED_BY(mutex_);
@@ -325,7 +333,8 @@ class QueuedWork {
   StreamTable streams_ CUVMM_GUARDED_BY(mutex_);
   unsigned ending_ CUVMM_GUARDED_BY(mutex_) = 0;  ///< threads that are about to end a context
   static constexpr std::size_t kMostDestroyed = 64;
-  std::vector<StreamId> destroyed_ CUVMM_GUARDED_BY(mutex_);  ///< whose work may be unfinished
+  std::vector<StreamId> destroyed_ CUVMM_GUARDED_BY(mutex_);  ///< destroyed streams whose work may
+                                                              ///< be unfinished
   unsigned telling_ CUVMM_GUARDED_BY(mutex_) = 0;             ///< threads, of all streams
   OwnEvents events_ CUVMM_GUARDED_BY(mutex_);
   /// Memory of a pool, by its base, and the work that allocates it.
@@ -338,13 +347,13 @@ class QueuedWork {
   };
   static constexpr std::size_t kMostBirths = 65536;
   std::map<Address, Birth> births_ CUVMM_GUARDED_BY(mutex_);
-  std::atomic<bool> allocates_{false};  ///< there may be births
-  /// Findings name them for ever.
+  std::atomic<bool> allocates_{false};  ///< births_ may have entries
+  /// Findings name these as long as the process lives.
   std::map<std::tuple<const void*, const void*, std::uint64_t>, Work> named_
       CUVMM_GUARDED_BY(mutex_);
   std::unordered_set<std::uint64_t> shared_events_ CUVMM_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> lucky_{0};  ///< written under the lock
-  std::atomic<std::uint64_t> hints_{0};  ///< likewise
+  std::atomic<std::uint64_t> hints_{0};  ///< written under the lock
 };
 
 }  // namespace cuvmm::shim

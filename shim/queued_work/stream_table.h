@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The streams of the program, as they were met in its calls. Whoever uses it holds the lock of
+// The streams of the program, as its calls named them. Every user of this table holds the lock of
 // QueuedWork.
 #pragma once
 
@@ -18,10 +18,10 @@ inline std::uint64_t number_of(const void* handle) {
   return reinterpret_cast<std::uintptr_t>(handle);
 }
 
-/// Tells streams from each other. A default stream is one of a context, and of a thread.
+/// Identifies a stream. A default stream belongs to a context, or to a context and a thread.
 struct StreamKey {
   std::uint64_t handle = 0;   ///< 1 and 2 are default streams (CU_STREAM_LEGACY, _PER_THREAD)
-  std::uint64_t context = 0;  ///< of a default stream
+  std::uint64_t context = 0;  ///< of a default stream's context
   std::uint32_t thread = 0;   ///< of a thread's default stream
 
   static constexpr std::uint64_t kLegacy = 1, kPerThread = 2;
@@ -37,7 +37,7 @@ struct StreamKeyHash {
   }
 };
 
-/// What the driver said of a stream when it was met.
+/// The driver's answers about a stream at the first call on it.
 struct LearnedStream {
   bool known = false;
   std::uint64_t context = 0;
@@ -49,12 +49,12 @@ struct Stream {
   StreamKey key;
   LearnedStream learned;
   std::uint64_t actions = 0;   ///< what was queued there, waits for events too
-  std::uint64_t overlaps = 0;  ///< how often two threads were inside of calls on it at once
+  std::uint64_t overlaps = 0;  ///< how often two threads were inside of calls on the stream at once
   unsigned inside = 0;         ///< threads that are
   unsigned asking = 0;         ///< threads that ask the driver about it: it must not end meanwhile
   unsigned telling = 0;        ///< threads inside of calls by which the host may learn things
   bool destroyed = false;
-  OwnEvent last_event = {};  ///< recorded behind all of one that was destroyed
+  OwnEvent last_event = {};  ///< recorded behind all work of a destroyed stream
 };
 
 class StreamTable {
@@ -83,7 +83,7 @@ class StreamTable {
     recent_[StreamKeyHash()(key) % kRecent] = {};
     by_key_.erase(key);
   }
-  /// Of a stream whose key is forgotten.
+  /// Called for a stream whose key is forgotten.
   void forget(StreamId id) { streams_.erase(id); }
   void clear() {
     for (Recent& recent : recent_) recent = {};
@@ -94,7 +94,7 @@ class StreamTable {
   auto end() const { return streams_.end(); }
 
  private:
-  // Those met last are found without a search.
+  // The streams that calls used last are found without a search.
   static constexpr std::size_t kRecent = 8;
   struct Recent {
     StreamKey key;

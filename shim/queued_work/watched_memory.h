@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that is followed although the call that ends it names an object, and no range.
+// The memory that cuvmm follows although the call that ends it names an object, and no range.
 #pragma once
 
 #include <cstdint>
@@ -12,42 +12,46 @@
 
 namespace cuvmm::shim {
 
-/// The memory of an object that is named by its handle, or its address, when it ends.
+/// The memory of an object that the ending call names by its handle or its address.
 struct Watched {
   UsedRange memory;
-  /// The call that made it. Work that a call of a lower number queued used another owner's memory,
-  /// because the driver gives addresses out again.
+  /// The number of the call that made the memory. Work from a call of a lower number used another
+  /// owner's memory, because the driver gives addresses out again.
   std::uint64_t since = 0;
-  bool of_pool = false;  ///< cuMemFree does not wait for work that uses it
+  bool of_pool = false;  ///< cuMemFree does not wait for work that uses the memory
 };
 
-/// Thread-safe. Its lock is never held while another one is taken.
+/// Thread-safe. A thread never takes another lock while it holds the lock of this class.
 class WatchedMemory {
  public:
-  /// `again`: the object may be known, with another birth, which stays.
+  /// `again`: the object may be known already, with another birth; then the known birth stays.
   void add(std::uint64_t object, const Watched& memory, bool again);
   std::vector<Watched> of(std::uint64_t object);
-  /// The call of this number ended it, and the driver has accepted that. An object that was made
-  /// later stays, because it got the name meanwhile.
+  /// The call of this number ended the object, and the driver has accepted the call. An object that
+  /// was made later stays, because the driver gave it the same name meanwhile.
   void remove(std::uint64_t object, std::uint64_t ended_by);
-  /// Whether memory of a pool that begins there is watched.
+  /// Whether memory of a pool that begins at the address is watched.
   bool holds_pool(std::uint64_t address);
 
-  /// A node of another graph, whose launches nobody follows, frees memory that a graph leaves
-  /// allocated: nothing is known of it from now on. False where the memory is a pool's, and stays.
+  /// A node of another graph frees memory that a graph leaves allocated; cuvmm does not follow the
+  /// launches of that graph, and forgets the memory. Returns false if the memory is a pool's, which
+  /// stays watched.
   bool free_elsewhere(Address base);
   bool freed_elsewhere(Address base);
-  /// Some of it may be memory that the launch of a graph left allocated.
+  /// Notes that the launch of a graph may have left some of the memory allocated.
   void note_left_behind();
-  /// Where memory of graphs may be: the memory that ends there; of no size: none does.
+  /// The memory that ends at the address, if the launch of a graph left memory allocated; size 0:
+  /// no memory ends there.
   UsedRange ends_at(Address end);
-  /// Whether, where memory of graphs may be, memory begins less than `distance` bytes behind.
+  /// Whether watched memory begins less than `distance` bytes behind the address, if the launch of
+  /// a graph left memory allocated.
   bool begins_behind(Address address, Size distance);
 
   bool held_here() const { return mutex_.held_here(); }
   void lock_for_fork() CUVMM_ACQUIRES(mutex_) { mutex_.lock(); }
   void unlock_after_fork() CUVMM_RELEASES(mutex_) { mutex_.unlock(); }
-  /// Only in a child of fork, which has one thread. Tables that are not whole are left behind.
+  /// Called only in a child of fork, which has one thread. Abandons tables that another thread was
+  /// changing at the fork.
   void restart(bool whole) CUVMM_UNCHECKED;
 
  private:

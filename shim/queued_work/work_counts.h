@@ -6,28 +6,31 @@
 
 namespace cuvmm::shim {
 
-/// A piece of work, for these counts.
+/// The kind of a piece of work, for these counts.
 enum class Launch : unsigned char {
   kNone,    ///< no kernel
   kPlain,   ///< a kernel
-  kHidden,  ///< a kernel whose layout the driver does not tell
+  kHidden,  ///< a kernel whose layout the driver does not give
 };
 
 struct WorkCounts {
-  std::uint64_t launches = 0;  ///< seen while there was memory that matters
-  /// With arguments into it; by the surest of a launch's arguments.
+  std::uint64_t launches = 0;  ///< launched while the program had memory that cuvmm follows
+  /// Launches with arguments into such memory; each counts by the surest of its arguments.
   std::uint64_t tracked = 0;   ///< the sum of the next two
   std::uint64_t by_type = 0;   ///< Evidence::kByType
   std::uint64_t by_value = 0;  ///< Evidence::kByValue
-  /// Words of structs or numbers alone (Evidence::kWord): noted only where hints are.
+  /// Launches whose only such arguments are words of structs or numbers (Evidence::kWord): counted
+  /// only if Layout::hints is on.
   std::uint64_t by_word = 0;
   std::uint64_t hidden = 0;   ///< whose layout the driver does not tell
-  std::uint64_t dropped = 0;  ///< uses that were forgotten before they were known to be over
-  /// Uses that went well by luck: nothing ordered them, but the driver said that the work was over.
-  /// Not counted are copies and fills on default streams: they may have waited for themselves.
+  std::uint64_t dropped = 0;  ///< uses that cuvmm forgot before it knew that they were over
+  /// Uses that were over by luck: nothing ordered them, but the driver answered that the work was
+  /// over. Copies and fills on default streams are not counted, because they may have waited for
+  /// themselves.
   std::uint64_t lucky = 0;
-  /// Words of structs that were addresses of memory which was taken away, with work that nothing
-  /// had waited for. Nobody knows whether the work uses it: no finding is made of them.
+  /// Words of structs that were addresses of memory which a call took away under work that the host
+  /// had not waited for. cuvmm makes no finding of them, because it does not know whether the work
+  /// uses the memory.
   std::uint64_t hints = 0;
 };
 

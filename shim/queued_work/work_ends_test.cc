@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses that kernels are given without using what lies there: the end of their memory, the
-// beginning of an arena, one element before the first.
+// Addresses that kernels get without using the memory there: the end of their memory, the beginning
+// of an arena, one element before the first.
 #include <gmock/gmock.h>
 
 #include "shim/testing/work_world.h"
@@ -15,7 +15,7 @@ class WorkEnds : public WorkWorld {
  protected:
   static constexpr CUdeviceptr kNext = kBase + kSize, kFar = kBase + 16 * kSize;
   WorkEnds() { answers.non_blocking = {s_, t_}; }
-  /// Two mappings, one behind the other, and a stream that is busy.
+  /// Makes two mappings, one behind the other, and a busy stream.
   void two_neighbours() {
     map();
     map(kNext);
@@ -55,7 +55,7 @@ TEST_F(WorkEnds, AloneItIsWhereMemoryBeginsButNotForSure) {
               testing::HasSubstr(", which is also the end of what lies before"));
 }
 
-// A kernel that walks backwards: thrust::reverse_iterator, rbegin().
+// Such a kernel walks backwards: thrust::reverse_iterator, rbegin().
 TEST_F(WorkEnds, AloneWhereNothingBeginsItIsAUseOfWhatEndsThere) {
   map();
   busy(s_);
@@ -92,7 +92,8 @@ TEST_F(WorkEnds, ANumberThatNobodyCallsAPointerIsNoEnd) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-// What begins there, or may, is what the kernel is given.
+// If memory begins at the address, or may begin there, the kernel got the address as the beginning
+// of that memory.
 TEST_F(WorkEnds, WhereAReservationGoesOnAnEndMayBeItsNextPart) {
   CUdeviceptr reserved = 0;
   run(calls::MemAddressReserve{&reserved, kSize, 0, kNext, 0});
@@ -181,7 +182,7 @@ TEST_F(WorkEnds, TheEndOfPoolMemoryIsNotUsedBeforeItsAllocation) {
   EXPECT_THAT(found(), ElementsAre("data-pool-ordered"));
 }
 
-// Plain memory is not followed: what a kernel is given of it is not noted.
+// cuvmm does not follow plain memory, and does not note arguments that point into it.
 TEST_F(WorkEnds, TheBeginningMayLieInMemoryThatIsNotFollowed) {
   answers.plain_memory = kBase - kSize;
   CUdeviceptr plain = 0;
@@ -211,7 +212,7 @@ TEST_F(WorkEnds, TheBeginningMayLieInAStruct) {
 TEST_F(WorkEnds, TheEndOfMemoryIsNoPlaceThatNeedsAccess) {
   map();
   map(kNext, kSize, false);
-  launch(nullptr, {kBase, kNext});  // the current context says which device
+  launch(nullptr, {kBase, kNext});  // the driver takes the device from the current context
   EXPECT_THAT(found(), IsEmpty());
   launch(nullptr, {kNext, 0});
   EXPECT_THAT(found(), IsEmpty()) << "it may walk backwards";
@@ -230,7 +231,7 @@ TEST_F(WorkEnds, TheEndOfMemoryThatTheDeviceMayNotUseIsNoExcuse) {
 
 class WorkArenas : public WorkEnds {
  protected:
-  /// A reservation of eight pages, of which a few have memory.
+  /// Reserves eight pages and maps memory to a few of them.
   void arena(std::initializer_list<std::size_t> pages) {
     CUdeviceptr reserved = 0;
     run(calls::MemAddressReserve{&reserved, 8 * kGranule, 0, kBase, 0});
@@ -323,7 +324,7 @@ TEST_F(WorkArenas, OneElementBeforeMemoryMayBeWhereOtherMemoryWas) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-// Of a copy or a fill, all bytes are used.
+// A copy or a fill uses all of its bytes.
 TEST_F(WorkArenas, AFillOfAGraphInAnArenaIsJudged) {
   arena({2});
   CUDA_MEMSET_NODE_PARAMS node{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How sure it must be that an argument is an address, before a verdict is made of it.
+// How sure cuvmm must be that an argument is an address before it makes a finding.
 #include <gmock/gmock.h>
 
 #include "shim/testing/work_world.h"
@@ -13,7 +13,7 @@ using testing::IsEmpty;
 
 class WorkEvidence : public WorkWorld {
  protected:
-  /// Launches on a busy stream what is given the address alone, and takes its memory away.
+  /// Launches a kernel on a busy stream with this address only, and takes its memory away.
   void unmap_under(const char* name, CUdeviceptr address = kBase) {
     answers.name = name;
     map();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who still needs memory that is taken away: the noted uses that the host has not waited for, and
-// what the driver says of their streams.
+// Finds the work that still needs memory which a call takes away: the noted uses that the host has
+// not waited for, and the driver's answers about their streams.
 #include <algorithm>
 #include <string_view>
 
@@ -11,10 +11,11 @@ namespace cuvmm::shim {
 
 namespace {
 
-// Of one stream; the newest. More of them say nothing new.
+// The number of uses of one stream; the newest are taken. Further uses of a stream would add
+// nothing to a finding.
 constexpr std::size_t kMostOfAStream = 8;
 
-// Copies and fills without a stream have the default one, and most of them return when they are
+// Copies and fills without a stream use the default stream, and most of them return when they are
 // done.
 bool may_have_waited(const Use& use, const StreamKey& stream) {
   const std::string_view what = use.what;
@@ -52,7 +53,7 @@ bool QueuedWork::collect(const Taken& taken, std::vector<Candidate>& uses,
     if (births_.empty()) pending_.store(false, std::memory_order_relaxed);
     return false;
   }
-  // A word in memory, or a semaphore, may put any work before the call.
+  // A wait for a word in memory, or for a semaphore, may bring any work before the call.
   if (taken.ordered_by && order_.hears(taken.ordered_by->stream)) return false;
   std::size_t of_this = 0;
   const AskedMemory memory{taken.memory.base, taken.memory.size, taken.before, taken.end_since};
@@ -66,12 +67,11 @@ bool QueuedWork::collect(const Taken& taken, std::vector<Candidate>& uses,
       hints_.fetch_add(1, std::memory_order_relaxed);
       return;
     }
-    // Streams come one after the other, each with the oldest first.
+    // uses_ visits one stream after the other, the oldest use of each first.
     of_this = !uses.empty() && uses.back().stream == id ? of_this + 1 : 1;
     if (of_this > kMostOfAStream) uses.erase(uses.end() - kMostOfAStream);
     uses.push_back({id, use, range, memory.is_end(range), may_be_end});
-    // A kernel that has a tensor map may leave a part of the tensor alone, all but where
-    // it begins.
+    // A kernel with a tensor map may leave parts of the tensor unused, except for its beginning.
     const bool tensor = range.size != 0 && std::string_view(use.what) == "kernel";
     if (tensor && range.base < taken.memory.base) uses.back().use.sure = false;
     if (may_be_end && taken.before.ends) uses.back().use.sure = false;
@@ -83,8 +83,8 @@ bool QueuedWork::collect(const Taken& taken, std::vector<Candidate>& uses,
   return !streams.empty();
 }
 
-// Whether the kernel may have been given where the memory begins that ends here, and nobody noted
-// it.
+// Whether the kernel may have got an argument into the memory before, which ends here, and cuvmm
+// did not note that argument.
 bool QueuedWork::ends_unseen(const Taken& taken, const Use& use) const {
   if (!taken.before.ends) return false;
   return use.given_structs || (use.given_outside && !bounds_.holds(taken.before.from));
@@ -101,7 +101,7 @@ QueuedWork::Asked QueuedWork::begin_to_ask(StreamId id) {
   asked.reached = order_.own(stream->id);
   asked.actions = stream->actions;
   asked.quiet = stream->inside == 0;
-  // One that is about to end has lost its key, or its context is.
+  // A stream that is about to end has lost its key, or its context is about to end.
   asked.destroyed = stream->destroyed || streams_.find(stream->key) != stream || ending_ != 0;
   asked.last_event = stream->destroyed && ending_ == 0 ? stream->last_event.event : 0;
   if (!asked.destroyed || asked.last_event != 0) ++stream->asking;
@@ -116,7 +116,7 @@ void QueuedWork::end_to_ask(const Asked& asked) {
   for (const Clock::Reached& each : asked.reached) drop_finished(each.stream);
 }
 
-// Never an answer of a stream that captures: to ask would end the capture.
+// Never asks about a stream that captures, because the question would end the capture.
 bool QueuedWork::ask(Asked& asked) const {
   if (asked.destroyed && asked.last_event == 0) return false;
   if (!asked.destroyed && captures() && capturing(asked.key)) return false;
@@ -138,7 +138,7 @@ void QueuedWork::ask(std::vector<Candidate>& uses, std::vector<Asked>& streams) 
 
 CUresult QueuedWork::ask_stream(const Asked& asked) const {
   if (asked.key.is_default()) {
-    // These handles mean the current context's, and the calling thread's.
+    // A default stream's handle means the stream of the current context, and of the calling thread.
     if (current_context() != asked.context) return CUDA_ERROR_UNKNOWN;
     if (asked.key.handle == StreamKey::kPerThread && asked.key.thread != t_state.thread) {
       return CUDA_ERROR_UNKNOWN;
@@ -159,25 +159,26 @@ void QueuedWork::judge(const std::vector<Candidate>& uses, const std::vector<Ask
       if (each.stream == asked.stream) judge_one(each, asked, over, found);
     }
   }
-  // Behind all of them: what one stream waited for may be a use on another.
+  // After all streams are judged, because work that one stream waited for may be a use on another.
   for (const Asked& asked : streams) end_to_ask(asked);
 }
 
 void QueuedWork::judge_one(const Candidate& candidate, const Asked& asked, const Clock& over,
                            RareList<FoundWork>& found) {
-  // Somebody else may have waited for it meanwhile; its event may stand for other work by now.
+  // Another thread may have waited for the work meanwhile; then its event may stand for other work
+  // by now.
   if (order_.finished(candidate.stream, candidate.use.position)) return;
   if (!uses_.at(candidate.stream, candidate.use.position)) return;
   FoundWork one;
   const bool told = this->told(candidate.stream, candidate.use.position);
   const bool by_event = candidate.use.event != 0;
   CUresult answer = by_event ? candidate.event_answer : asked.answer;
-  // Its stream may be busy with something else: what came after this work is over.
+  // The stream may be busy with other work: if later work is over, this work is over.
   if (!by_event && over.at(candidate.stream) >= candidate.use.position) answer = CUDA_SUCCESS;
   if (answer == CUDA_ERROR_NOT_READY) {
     one.state =
         certain(candidate, asked) ? FoundWork::State::kInFlight : FoundWork::State::kMayBeInFlight;
-    // Who may know that it is over has not forgotten to wait.
+    // A host that may know that the work is over has not forgotten to wait.
     if (told && (one.state != FoundWork::State::kInFlight || told_beside(candidate))) return;
   } else if (answer == CUDA_SUCCESS || asked.destroyed) {
     if (answer == CUDA_SUCCESS) {
@@ -194,7 +195,7 @@ void QueuedWork::judge_one(const Candidate& candidate, const Asked& asked, const
     }
     one.state = FoundWork::State::kUnordered;
   } else {
-    return;  // an error of earlier work, or a stream that nobody may ask
+    return;  // the answer is an error of earlier work, or no call may ask about the stream
   }
   one.work = work_of(candidate.use, asked.key);
   one.queued = candidate.use.origin;
@@ -214,7 +215,7 @@ bool QueuedWork::certain(const Candidate& candidate, const Asked& asked) {
                     stream->actions == asked.actions && candidate.use.action == asked.actions;
   if (!last) return false;
   if (asked.key.handle != StreamKey::kLegacy) return true;
-  // It may be busy on behalf of the streams that it waits for.
+  // The legacy stream may be busy because of the streams that it waits for.
   for (const auto& [id, other] : streams_) {
     const bool may_count = id != candidate.stream && other.learned.context == asked.context &&
                            other.learned.kind == OrderState::Kind::kBlocking;
@@ -223,8 +224,8 @@ bool QueuedWork::certain(const Candidate& candidate, const Asked& asked) {
   return order_.busy_for_itself(candidate.stream);
 }
 
-// Who copied the word that a kernel wrote may know that the kernel is done with its memory, though
-// it goes on. A copy or a fill says nothing of itself.
+// A host that copied the word which a kernel wrote may know that the kernel is done with its
+// memory, though the kernel goes on. A copy or a fill writes no such word about itself.
 bool QueuedWork::told_beside(const Candidate& candidate) {
   const std::string_view what = candidate.use.what;
   return (what == "kernel" || what == "graph") &&

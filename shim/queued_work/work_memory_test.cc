@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Access, memory of pools, and what launches are given.
+// Access, memory of pools, and the arguments of launches.
 #include <gmock/gmock.h>
 
 #include "shim/testing/work_world.h"
@@ -45,7 +45,7 @@ TEST_F(WorkMemory, OfTwoClosesTheFirstTakesNothingAway) {
   launch(s_, {answers.plain_memory});
   EXPECT_EQ(run(calls::IpcCloseMemHandle{answers.plain_memory}), CUDA_SUCCESS);
   EXPECT_EQ(session().work().counts().lucky, 0u);
-  launch(s_, {answers.plain_memory});  // the close may have waited for the first
+  launch(s_, {answers.plain_memory});  // the close may have waited for the first launch
   EXPECT_EQ(run(calls::IpcCloseMemHandle{answers.plain_memory}), CUDA_SUCCESS);
   EXPECT_EQ(session().work().counts().lucky, 1u);
   EXPECT_THAT(found(), IsEmpty());
@@ -75,7 +75,7 @@ TEST_F(PoolWork, AFreeOnAStreamThatDidNotWaitIsFound) {
   EXPECT_EQ(sink.all[0].kind(), RuleKind::kUndefined);
 }
 
-// Of a pool's memory cuMemFree does not wait.
+// cuMemFree does not wait for work that uses a pool's memory.
 TEST_F(PoolWork, AFreeAtOnceIsFound) {
   allocate(s_);
   busy(t_);
@@ -107,7 +107,7 @@ TEST_F(PoolWork, AFreeAtOnceBehindTheWorkIsFine) {
 TEST_F(PoolWork, AFreeOfPlainMemoryMayWait) {
   allocate(s_);
   CUdeviceptr plain = 0;
-  answers.plain_memory = kPool + kGranule;  // where addresses are noted
+  answers.plain_memory = kPool + kGranule;  // inside of the bounds in which addresses are noted
   allocate_plain(plain);
   busy(t_);
   launch(t_, {plain + 8});
@@ -209,7 +209,7 @@ TEST_F(PoolWork, WorkOfBeforeTheAllocationUsedOtherMemory) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-// --- What launches are given
+// --- Arguments of launches
 
 TEST_F(PoolWork, AnArgumentThatWasGoodIsLookedAtAgainOnceItsMemoryIsFreed) {
   allocate(s_);
@@ -301,7 +301,7 @@ TEST_F(WorkMemory, AnArgumentThatIsMappedAgainIsFine) {
 
 TEST_F(WorkMemory, AnArgumentWithoutAccessIsFound) {
   map(kBase, kSize, false);
-  launch(nullptr, {kBase});  // the current context says which device
+  launch(nullptr, {kBase});  // the driver takes the device from the current context
   EXPECT_THAT(found(), ElementsAre("launch-argument-access"));
 }
 

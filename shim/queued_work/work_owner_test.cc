@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drivers give addresses out again: what used one for its former owner says nothing of the next.
+// Drivers give addresses out again: uses for an address's former owner are no uses of its next
+// owner.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -36,7 +37,7 @@ class WorkOwner : public WorkWorld {
   void free_on(CUdeviceptr at, CUstream where) {
     EXPECT_EQ(run(calls::MemFreeAsync{at, where}), answers.free_async);
   }
-  /// A reservation with a mapping, and its end.
+  /// Ends a mapping and its reservation.
   void unmap_and_free(CUdeviceptr at, std::size_t size = kGranule) {
     unmap(at, size);
     EXPECT_EQ(run(calls::MemAddressFree{at, size}), CUDA_SUCCESS);
@@ -67,8 +68,8 @@ TEST_F(WorkOwner, NoUseOfAFormerOwnerWentWellByLuck) {
   EXPECT_EQ(session().work().counts().lucky, 0u);
 }
 
-// Another thread's free gives the address to an allocation that has begun before that thread's last
-// use.
+// Another thread's free gives the address to an allocation whose call began before that thread's
+// last use.
 TEST_F(WorkOwner, AnAllocationThatWaitsForTheFreeOfItsAddressStartsEmpty) {
   allocate(s_, kBase);
   answers.while_allocating = [this] {
@@ -118,11 +119,11 @@ TEST_F(WorkOwner, OfASpanEachMappingHasItsOwnUses) {
   EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
 }
 
-/// The same from the point of view of owners: each keeps its own uses, and an address is no more
-/// than where it lies.
+/// Checks this for random owners: each owner has its own uses, and the address does not connect
+/// them.
 struct Owner {
   enum class Kind : std::uint8_t { kNone, kPool, kMapping } kind = Kind::kNone;
-  std::vector<CUstream> unfinished;  ///< streams with uses that the host has not waited for
+  std::vector<CUstream> unfinished;  ///< streams with uses for which the host has not waited
 
   bool used_beside(CUstream stream) const {
     return std::any_of(unfinished.begin(), unfinished.end(),
@@ -135,7 +136,7 @@ class WorkOwnerProperty : public WorkOwner, public testing::WithParamInterface<u
   void begin(std::size_t i) {
     if (random_() % 2 == 0) {
       owners_[i] = {Owner::Kind::kPool, {}};
-      // Allocated on either stream: its own allocation is no use of it.
+      // Allocated on either stream: the allocation itself is no use.
       allocate(random_() % 2 == 0 ? s_ : t_, place(i));
     } else {
       owners_[i] = {Owner::Kind::kMapping, {}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that is taken away under work: what is found, and what is not.
+// Memory that a call takes away under work: the cases with a finding, and the cases without.
 #include <gmock/gmock.h>
 
 #include "shim/testing/work_world.h"
@@ -40,7 +40,7 @@ TEST_F(WorkSession, NothingIsFoundOnceTheHostHasWaited) {
   busy(s_);
   launch(s_, {kBase});
   EXPECT_EQ(run(calls::StreamSynchronize{s_}), CUDA_SUCCESS);
-  unmap();  // busy with what was queued elsewhere, says the driver
+  unmap();  // the driver says that the stream is busy, with work that was queued elsewhere
   EXPECT_THAT(found(), IsEmpty());
   EXPECT_EQ(asked("query"), 0u) << "nobody has to be asked";
 }

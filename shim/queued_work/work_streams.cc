@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The streams of the program: which a handle means, who is inside of a call on one, and how they
-// end.
+// The streams of the program: which stream a handle means, which threads are inside of a call on a
+// stream, and how streams end.
 #include <unistd.h>
 
 #include <utility>
@@ -65,7 +65,8 @@ LearnedStream QueuedWork::learn(const StreamKey& key) const {
 QueuedWork::Ticket QueuedWork::let_in(Stream& stream, ReservedEvent* reserved) {
   const bool alone = stream.inside++ == 0;
   if (!alone) ++stream.overlaps;
-  // An event belongs to the context of its stream. The lock is held anyway.
+  // An event belongs to the context of its stream. Taken here, because this function runs under the
+  // lock anyway.
   if (reserved) {
     reserved->stream = stream.key.handle;
     events_.take(stream.learned.context, *reserved);
@@ -130,7 +131,8 @@ void QueuedWork::forget_stream(StreamId id) {
   streams_.forget(id);
 }
 
-// What is over of them goes, and the oldest if there are many.
+// Forgets destroyed streams whose work is over, and the oldest destroyed stream if there are too
+// many.
 void QueuedWork::sweep_destroyed() {
   const auto asked = [&](StreamId id) CUVMM_UNCHECKED {
     const Stream* const stream = streams_.at(id);
@@ -146,8 +148,8 @@ void QueuedWork::sweep_destroyed() {
   destroyed_.erase(destroyed_.begin());
 }
 
-// Behind all that a stream of the current context was given, if that may be unfinished: once it is
-// destroyed, nobody can ask for it.
+// Records an event behind all work of a stream of the current context, if the work may be
+// unfinished: after the stream's destruction no call can ask the stream itself.
 OwnEvent QueuedWork::event_behind(const StreamKey& key) {
   const std::uint64_t current = current_context();
   OwnEvent own;
@@ -176,7 +178,7 @@ void QueuedWork::destroy_stream(CUstream handle) {
   if (!stream) return give_back(last_event);
   const StreamId id = stream->id;
   stream->last_event = last_event;
-  streams_.forget_key(key);  // nobody begins to ask
+  streams_.forget_key(key);  // no thread begins to ask the stream from here on
   Patience patience;
   for (stream = streams_.at(id); stream && stream->asking != 0; stream = streams_.at(id)) {
     const Unlocked unlocked(mutex_);
@@ -195,8 +197,9 @@ void QueuedWork::end_context() {
     }
     return false;
   };
-  // Which of the streams it ends is not asked: what is not known is met again. Nobody begins to ask
-  // about one of them meanwhile, so that the wait has an end.
+  // The driver is not asked which streams the context's end destroys: enter() adds a stream again
+  // when a call uses an unknown one. No thread begins to ask about one of these streams meanwhile,
+  // so that the wait has an end.
   ++ending_;
   for (Patience patience; asked();) {
     const Unlocked unlocked(mutex_);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which streams are asked about their work, and which never: default, destroyed and capturing ones.
+// The streams about whose work cuvmm asks, and those about which it never does: default, destroyed
+// and capturing streams.
 #include <gmock/gmock.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -91,8 +92,8 @@ TEST_F(WorkStreams, AStreamOfAContextThatEndedIsNeverAsked) {
   EXPECT_EQ(asked("query"), 0u);
 }
 
-// Another thread destroys the stream just when an event of ours is recorded there: the event is
-// used again.
+// Another thread destroys the stream just when cuvmm records one of its events there: cuvmm uses
+// the event again.
 TEST_F(WorkStreams, AStreamThatEndsMeanwhileKeepsNoEventOfOurs) {
   mode = AsyncMode::kExact;
   map();
@@ -106,7 +107,7 @@ TEST_F(WorkStreams, AStreamThatEndsMeanwhileKeepsNoEventOfOurs) {
   EXPECT_EQ(asked("record"), 2u);
 }
 
-// Its context took the event with it: a driver may not survive to be given it again.
+// The event ended with its context: a driver may crash when a call names the event again.
 TEST_F(WorkStreams, AnEventOfAContextThatEndedIsNotUsedAgain) {
   mode = AsyncMode::kExact;
   map();
@@ -162,8 +163,8 @@ TEST_F(WorkStreams, WhoWaitsForAQuestionSleeps) {
   }
 }
 
-// The driver may look for a pthread_cancel in what it is asked: the thread ends at a cancellation
-// point of its own.
+// The driver may look for a pthread_cancel inside of a question: the thread must not end there, but
+// at a cancellation point of its own.
 TEST_F(WorkStreams, NoThreadIsCancelledInAQuestion) {
   mode = AsyncMode::kExact;
   map();
@@ -186,8 +187,10 @@ TEST_F(WorkStreams, NoThreadIsCancelledInAQuestion) {
   EXPECT_TRUE(returned);
 }
 
-// But for one: it costs each launch to a default stream, and a driver that looks there looks in the
-// launch, too. The thread ends as it would there, and nothing is left of the call.
+// The exception is the question for the current context: to block cancellation would cost each
+// launch to a default stream time, and a driver that looks for a cancellation there looks in the
+// launch, too. The thread ends as it would in the launch, and nothing of the call is left in the
+// session.
 TEST_F(WorkStreams, AThreadIsCancelledInTheQuestionForTheContextAsInALaunch) {
   map();
   launch(nullptr, {kBase});
@@ -211,8 +214,9 @@ TEST_F(WorkStreams, AThreadIsCancelledInTheQuestionForTheContextAsInALaunch) {
   EXPECT_THAT(found(), testing::Contains("cuMemUnmap-idle")) << "nobody is inside of a launch";
 }
 
-// A launch asks seldom, and then guards the question alone: of a function and of a stream that are
-// not known, of memory of a pool that may come too early, and of all while something is captured.
+// A launch asks few questions, and blocks cancellation only for them: questions about an unknown
+// function or stream, about memory of a pool that may come too early, and all questions during a
+// capture.
 TEST_F(WorkStreams, NoThreadIsCancelledInASeldomQuestion) {
   mode = AsyncMode::kExact;
   map();
@@ -244,15 +248,15 @@ TEST_F(WorkStreams, TheLegacyStreamIsBusyForOthersToo) {
   unmap();
   EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
   map();
-  launch(s_, {0});  // a blocking stream, whose work may be what it waits for
+  launch(s_, {0});  // a blocking stream: the legacy stream may wait for its work
   launch(nullptr, {kBase});
   unmap();
   EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle", "cuMemUnmap-ordered"));
 }
 
-// The legacy stream is busy with an event by now, or with what it was given in another way.
+// The legacy stream is busy with an event by now, or with work that the session did not see.
 TEST_F(WorkStreams, WorkBehindWhichOtherWorkIsOverIsOver) {
-  launch(s_, {0});  // it is known before the legacy one is
+  launch(s_, {0});  // cuvmm knows this stream before it knows the legacy stream
   map();
   busy(CU_STREAM_LEGACY);
   launch(s_, {0});
@@ -274,7 +278,7 @@ TEST_F(WorkStreams, WorkBehindWhichOtherWorkIsOverIsUnorderedAllTheSame) {
   ASSERT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
 }
 
-// As an H100's driver has it (580.159.04): such a stream is idle at once.
+// On an H100's driver (580.159.04) such a stream is idle at once.
 TEST_F(WorkStreams, AWaitForABlockingStreamWithAnEventAloneIsNoneForTheLegacyStream) {
   map();
   run(calls::EventRecord{e_, s_});

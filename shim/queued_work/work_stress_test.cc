@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that launch on shared streams, wait, and take memory away. Says something under the tsan
-// preset above all.
+// Threads launch on shared streams, wait, and take memory away. The test's main value is under the
+// tsan preset.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -17,7 +17,7 @@ class Counting : public FindingSink {
   std::atomic<std::uint64_t> count{0};
 };
 
-// The questions of WorkWorld keep a list, so these are a driver of their own: every stream is idle.
+// A driver of its own, because the questions of WorkWorld keep a list: every stream is idle.
 Questions idle_questions() {
   Questions q;
   q.context = [](CUcontext* context) {

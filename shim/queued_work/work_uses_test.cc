@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What else uses memory, or stands in a stream: tensor maps, words that streams write, semaphores.
+// Other uses of memory, and other work in a stream: tensor maps, words that streams write,
+// semaphores.
 #include <gmock/gmock.h>
 
 #include "shim/testing/work_world.h"
@@ -15,7 +16,7 @@ using testing::IsEmpty;
 
 class WorkTensors : public WorkWorld {
  protected:
-  /// Of `count` bytes.
+  /// A map of `count` bytes.
   CUtensorMap encode(CUdeviceptr address, cuuint64_t count = kSize) {
     CUtensorMap map{};
     const cuuint64_t dims[] = {count};
@@ -65,7 +66,7 @@ TEST_F(WorkTensors, AMapOfOtherMemoryDoesNotCount) {
 TEST_F(WorkTensors, BytesThatNobodyEncodedAreNoMap) {
   map();
   CUtensorMap tensor = encode(kBase);
-  tensor.opaque[0] += kSize * 16;  // an address of something else, here
+  tensor.opaque[0] += kSize * 16;  // these bytes are no map now
   busy(s_);
   launch_with(tensor);
   unmap();
@@ -157,7 +158,7 @@ TEST_F(WorkWords, AWordElsewhereIsNotUsed) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-// --- What stands in a stream, and uses nothing
+// --- Work in a stream that uses no followed memory
 
 using WorkBehind = WorkWorld;
 

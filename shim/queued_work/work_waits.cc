@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls let the host know that are no synchronisation: rulebook/order/host_wait.h.
+// Calls by which the host learns that work is over although they are no synchronisation:
+// rulebook/order/host_wait.h.
 #include <algorithm>
 
 #include "shim/queued_work/queued_work.h"

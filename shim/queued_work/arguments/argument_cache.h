@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of launches that somebody has looked at, and found nothing wrong with.
+// The arguments of launches that a check has found right.
 #pragma once
 
 #include <atomic>
@@ -8,11 +8,11 @@
 
 namespace cuvmm::shim {
 
-/// Thread-safe without a lock: a place holds a hash of all that the answer depends on, so that one
-/// half of it is never seen with the other half of another.
+/// Thread-safe without a lock, because a place holds one hash of all facts that the answer depends
+/// on: a reader never combines halves of two answers.
 class ArgumentCache {
  public:
-  /// What the answers of one launch depend on besides the argument.
+  /// The facts on which the answers for one launch depend besides the argument.
   struct Asked {
     std::uint64_t salt;
     Asked(std::uint64_t stream, std::uint64_t generation) : salt(mix(mix(stream) + generation)) {}
@@ -29,7 +29,8 @@ class ArgumentCache {
     return first >= base && size >= kSize && first - base <= size - kSize;
   }
 
-  /// One number for several, taken one after the other; `before`: that of those before, 0 at first.
+  /// Joins several numbers to one, taken one after the other; `before`: the result for the numbers
+  /// before, 0 at first.
   static std::uint64_t join(std::uint64_t before, std::uint64_t word) {
     return (before + word) * 0x9e3779b97f4a7c15u;
   }
@@ -51,7 +52,7 @@ class ArgumentCache {
     value = (value ^ value >> 32) * 0x9e3779b97f4a7c15u;
     return value ^ value >> 29;
   }
-  // Never 0, which an empty place holds.
+  // Never 0, because an empty place holds 0.
   static std::uint64_t hash(std::uint64_t word, Asked asked) {
     return mix(word ^ asked.salt) * 0x9e3779b97f4a7c15u | 1;
   }

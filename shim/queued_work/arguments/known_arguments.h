@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that is known of the arguments of launches: where they lie, and which of them are right.
+// The knowledge of launches' arguments: where they lie, and which of them are right.
 #pragma once
 
 #include <atomic>
@@ -15,12 +15,12 @@ namespace cuvmm::shim {
 /// Thread-safe: each part has its own lock, or needs none.
 class KnownArguments {
  public:
-  /// `unordered`: as Layouts takes it.
+  /// `unordered`: the `hints` of Layouts.
   KnownArguments(const Questions& questions, bool unordered) : layouts_(questions, unordered) {}
 
   Layouts& layouts() { return layouts_; }
   TensorMaps& tensor_maps() { return tensor_maps_; }
-  /// The arguments in which nothing was wrong, as of generation().
+  /// The arguments that checks found right in this generation().
   ArgumentCache& right() { return right_; }
   /// Raised by each change after which an argument may point to something else.
   std::uint64_t generation() const {
@@ -28,8 +28,8 @@ class KnownArguments {
            changes_.load(std::memory_order_acquire);
   }
   void changed() { changes_.fetch_add(1, std::memory_order_release); }
-  /// The same under the model's lock, so that one thread writes at a time: no locked instruction is
-  /// needed.
+  /// changed() under the model's lock, where one thread writes at a time: the store needs no locked
+  /// instruction.
   void model_changed() {
     model_changes_.store(model_changes_.load(std::memory_order_relaxed) + 1,
                          std::memory_order_release);
@@ -44,7 +44,8 @@ class KnownArguments {
     tensor_maps_.unlock_after_fork();
     layouts_.unlock_after_fork();
   }
-  /// Only in a child of fork, which has one thread. Tables that are not whole are left behind.
+  /// Called only in a child of fork, which has one thread. Abandons tables that another thread was
+  /// changing at the fork.
   void restart(bool whole) CUVMM_UNCHECKED {
     layouts_.restart(whole);
     tensor_maps_.restart(whole);
@@ -52,7 +53,7 @@ class KnownArguments {
 
  private:
   std::atomic<std::uint64_t> model_changes_{1};
-  std::atomic<std::uint64_t> changes_{0};  ///< made without the model's lock
+  std::atomic<std::uint64_t> changes_{0};  ///< changes that were made without the model's lock
   ArgumentCache right_;
   Layouts layouts_;
   TensorMaps tensor_maps_;

@@ -18,11 +18,11 @@ namespace cuvmm::shim {
 
 namespace {
 
-// More than a kernel can have: its parameters take 32 KiB at most.
+// More parameters than a kernel can have, because they take 32 KiB at most.
 constexpr std::size_t kMostParameters = 4096;
 constexpr std::uint32_t kWord = sizeof(std::uint64_t);
 
-// Only of mangled names: alone, "f" would be the type float.
+// Only mangled names are demangled: the demangler would take the plain name "f" for the type float.
 bool is_mangled(const char* name) { return name[0] == '_' && name[1] == 'Z'; }
 
 std::string demangled(const char* name) {
@@ -40,7 +40,7 @@ bool read_layout(Ask ask, Handle handle, std::vector<Layout::Parameter>& out) {
   for (std::size_t i = 0; i < kMostParameters; ++i) {
     std::size_t offset = 0, size = 0;
     const CUresult answer = ask(handle, i, &offset, &size);
-    // One past the last.
+    // The index is one past the last parameter.
     if (answer == CUDA_ERROR_INVALID_VALUE) return true;
     if (answer != CUDA_SUCCESS) break;
     out.push_back({static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size),
@@ -60,7 +60,8 @@ bool fits(const ParameterType& type, const Layout::Parameter& parameter) {
   return type.size == parameter.size && parameter.offset % kWord == 0;
 }
 
-// A name that has types says them of each parameter, or is not understood: then nothing is sure.
+// A name with types either gives the type of each parameter, or is not understood: then no
+// parameter is graded.
 void grade_by_name(std::vector<Layout::Parameter>& parameters, const char* name) {
   if (!is_mangled(name)) {
     for (Layout::Parameter& each : parameters) {
@@ -77,7 +78,8 @@ void grade_by_name(std::vector<Layout::Parameter>& parameters, const char* name)
   }
 }
 
-// PTX says what a pointer is. What it leaves open, a name with types has said.
+// PTX says which parameters are pointers. For parameters that PTX leaves open, the types of the
+// name stay.
 void grade_by_ptx(std::vector<Layout::Parameter>& parameters, const Types& types, bool named) {
   if (types.size() != parameters.size()) return;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -87,7 +89,7 @@ void grade_by_ptx(std::vector<Layout::Parameter>& parameters, const Types& types
   }
 }
 
-// Files that begin as PTX does are read up to this size, in bytes.
+// Files that begin like PTX are read up to this size, in bytes.
 constexpr std::size_t kLargestFile = std::size_t{64} << 20;
 
 std::string text_of_file(const char* name) {
@@ -128,7 +130,8 @@ const Layout& Layouts::look_up(CUfunction function) {
   const Locked lock(mutex_);
   if (!name.empty()) layout.function = &*names_.insert(std::move(name)).first;
   const Layout& kept = *layouts_.insert(std::move(layout)).first;
-  // What was asked before others were told to forget is an answer for this call alone.
+  // If another thread forgot all layouts while this thread asked the driver, the layout is an
+  // answer for this call only.
   if (forgotten == forgotten_) {
     known_[function] = &kept;
     place_of(function).store(&kept, std::memory_order_release);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the parameters of device functions lie, and which of them may be addresses; asked once per
-// function.
+// The positions of the parameters of device functions, and which of them may be addresses; cuvmm
+// asks the driver once for each function.
 #pragma once
 
 #include <cuda.h>
@@ -27,11 +27,12 @@ struct Layout {
     std::uint32_t offset = 0;             ///< bytes, in the buffer of all parameters
     std::uint32_t size = 0;               ///< bytes
     std::int16_t index = -1;              ///< among all parameters, from 0; -1 unknown
-    Evidence evidence = Evidence::kWord;  ///< that each of its words is an address
+    Evidence evidence = Evidence::kWord;  ///< for each of its words to be an address
     bool reads = false;                   ///< the kernel writes nothing through it, by its type
     auto operator<=>(const Parameter&) const = default;
   };
-  /// The same of one that is an aligned word of 8 bytes, and no kWord: many in a cache line.
+  /// A parameter that is an aligned word of 8 bytes, and not kWord: small, so that many fit in a
+  /// cache line.
   struct Word {
     std::uint16_t index = 0;
     Evidence evidence = Evidence::kWord;
@@ -41,34 +42,37 @@ struct Layout {
   bool hidden = false;                    ///< the driver does not tell
   bool hints = false;                     ///< words of structs and numbers are looked at too
   bool structs = false;                   ///< some parameters may hold addresses besides these
-  const std::string* function = nullptr;  ///< its name, demangled; lives for ever; null: unknown
+  const std::string* function = nullptr;  ///< its name, demangled; lives as long as the process;
+                                          ///< null: unknown
   std::vector<Word> words;            ///< all of `parameters`, where each of them is one; else none
-  std::vector<Parameter> parameters;  ///< in their order; those that hold no address are absent
-  std::vector<Parameter> others;  ///< of at least a word: a kernel may be given anything in them
+  std::vector<Parameter> parameters;  ///< in their order; without the parameters that hold no
+                                      ///< address
+  std::vector<Parameter> others;      ///< of at least a word: a program may pass any value in them
   auto operator<=>(const Layout&) const = default;
 };
 
 /// Thread-safe.
 class Layouts {
  public:
-  /// `hints`: what Layout::hints is.
+  /// `hints`: the value of Layout::hints.
   Layouts(const Questions& ask, bool hints) : ask_(ask), hints_(hints) {}
 
-  /// Of a CUfunction, or of a CUkernel that was passed as one. The driver may load the function
-  /// when it is first asked. The answer lives for ever. No lock for a function that was asked for
-  /// lately.
+  /// The layout of a CUfunction, or of a CUkernel that the program passed as a CUfunction. The
+  /// driver may load the function at the first question. The returned reference stays valid as long
+  /// as the process lives. Takes no lock for a function that was looked up lately.
   const Layout& of(CUfunction function) {
     const Layout* const recent = place_of(function).load(std::memory_order_acquire);
     return recent && recent->handle == function ? *recent : look_up(function);
   }
-  /// Keeps the types of the parameters of the kernels that PTX has, for `code`: the module or
-  /// library that was made of it, which is another one from here on.
+  /// Records the parameter types of the kernels in a PTX text for `code`: the module or library
+  /// that the driver made of the text, whose handle may have meant another one before.
   void learn(const void* code, std::string_view ptx);
-  /// The same of a file, where it holds PTX.
+  /// learn() for a file, if it holds PTX.
   void learn_file(const void* code, const char* name);
-  /// A handle may mean another function from here on.
+  /// Called when a handle may mean another function from here on.
   void forget_all();
-  /// Only in a child of fork, which has one thread. What is not whole is left behind.
+  /// Called only in a child of fork, which has one thread. Abandons tables that another thread was
+  /// changing at the fork.
   void restart(bool whole) CUVMM_UNCHECKED;
   bool held_here() const { return mutex_.held_here(); }
   void lock_for_fork() CUVMM_ACQUIRES(mutex_) { mutex_.lock(); }
@@ -81,9 +85,9 @@ class Layouts {
   const Layout& look_up(CUfunction function);
   Layout ask(CUfunction function, const char* name);
   void grade(std::vector<Layout::Parameter>& parameters, CUfunction function, const char* name);
-  /// Of the PTX that the function comes from; nothing where that is not known.
+  /// The types in the PTX that the function comes from; empty if the PTX is not known.
   std::vector<ParameterType> ptx_types(CUfunction function, const char* name);
-  /// As the driver has it; null where it does not tell.
+  /// The function's name in the driver; null if the driver does not give it.
   const char* name_of(CUfunction function) const;
   Place& place_of(CUfunction function) {
     return places_[reinterpret_cast<std::uintptr_t>(function) * 0x9e3779b97f4a7c15u >> 56];
@@ -96,12 +100,12 @@ class Layouts {
   Place places_[kPlaces] = {};  ///< written under the lock
   OwnedMutex mutex_;
   std::unordered_map<CUfunction, const Layout*> known_ CUVMM_GUARDED_BY(mutex_);
-  std::uint64_t forgotten_ CUVMM_GUARDED_BY(mutex_) = 0;  ///< how often
-  // These only ever grow: a program has so many functions, however often it loads them.
+  std::uint64_t forgotten_ CUVMM_GUARDED_BY(mutex_) = 0;  ///< how often forget_all() ran
+  // These two only grow: a program has a limited number of functions, however often it loads them.
   std::set<Layout> layouts_ CUVMM_GUARDED_BY(mutex_);
   std::set<std::string> names_ CUVMM_GUARDED_BY(mutex_);
-  static constexpr std::size_t kMostModules = 4096;  ///< of more, nothing is kept
-  /// By name, as the driver has it.
+  static constexpr std::size_t kMostModules = 4096;  ///< types of further modules are not recorded
+  /// The kernels of each module or library, by their names in the driver.
   using Kernels = std::unordered_map<std::string, std::vector<ParameterType>>;
   std::unordered_map<const void*, Kernels> ptx_ CUVMM_GUARDED_BY(mutex_);
 };

@@ -38,8 +38,8 @@ string_view unqualified(string_view type) {
 bool opens(char c) { return c == '(' || c == '<' || c == '[' || c == '{'; }
 bool closes(char c) { return c == ')' || c == '>' || c == ']' || c == '}'; }
 
-/// At commas outside of all brackets. Nothing where the brackets do not match: an operator's name
-/// among template arguments can have one too many.
+/// Splits a list at commas outside of all brackets. nullopt if the brackets do not match: an
+/// operator's name among template arguments can have one bracket too many.
 std::optional<std::vector<string_view>> split(string_view list) {
   std::vector<string_view> parts;
   if (trimmed(list).empty()) return parts;
@@ -57,7 +57,7 @@ std::optional<std::vector<string_view>> split(string_view list) {
   return parts;
 }
 
-/// What stands between the last parentheses. Nothing where there are none at the end.
+/// The text between the last parentheses. nullopt if the name does not end with parentheses.
 std::optional<string_view> parameter_list(string_view name) {
   while (name.ends_with(']')) {
     const std::size_t clone = name.rfind(" [clone ");
@@ -80,7 +80,8 @@ bool is_pointer(string_view type) {
   return type.ends_with('*') && !type.ends_with("::*");
 }
 
-// A structure may hold pointers to what is not const.
+// Only pointers to these types count as read-only, because a structure may hold pointers to data
+// that is not const.
 constexpr string_view kNumbers[] = {"bool",  "char",           "signed char", "unsigned char",
                                     "short", "unsigned short", "int",         "unsigned int",
                                     "long",  "unsigned long",  "long long",   "unsigned long long",
@@ -102,7 +103,7 @@ bool only_reads(string_view pointer) {
          std::find(std::begin(kNumbers), std::end(kNumbers), pointee) != std::end(kNumbers);
 }
 
-/// The words in the angle brackets behind which the type ends; `name`: what stands before them.
+/// The words in the angle brackets at the end of a type; `name`: the text before the brackets.
 std::optional<std::vector<string_view>> template_arguments(string_view type, string_view& name) {
   const std::size_t begin = type.find('<');
   if (begin == string_view::npos || !type.ends_with('>')) return {};
@@ -119,8 +120,8 @@ std::uint32_t count_in(string_view text) {
   return value;
 }
 
-// Classes that hold a number of pointers, given as template arguments, and nothing else. Others of
-// such a name may hold what they like.
+// Classes that hold only pointers, whose type and number are the template arguments. Other classes
+// of a similar name may hold other members.
 constexpr string_view kArrays[] = {"std::array", "std::__1::array", "at::detail::Array",
                                    "cuda::std::array", "cuda::std::__4::array"};
 

@@ -10,7 +10,8 @@
 namespace cuvmm::shim {
 namespace {
 
-/// One letter for each parameter: T by type, V by value, w a word. "?": not understood.
+/// One letter for each parameter. T: an address by its type; V: by its value; w: a word. "?": the
+/// reader does not understand the name.
 std::string letters(const std::vector<ParameterType>& types) {
   std::string text;
   for (const ParameterType& type : types) text += "wVT"[static_cast<int>(type.evidence)];

@@ -18,7 +18,7 @@
 
 namespace cuvmm::shim {
 
-/// What a launch is given in one piece, by its `extra`; empty: it is not given so.
+/// The packed arguments that a launch passes by its `extra`; empty if it passes none.
 inline std::span<const unsigned char> packed_buffer(void** extra) {
   const unsigned char* buffer = nullptr;
   std::size_t size = 0;
@@ -34,8 +34,8 @@ inline std::span<const unsigned char> packed_buffer(void** extra) {
   return {buffer, buffer ? size : 0};
 }
 
-/// Whether visit(word) is true of one of the words of 8 bytes that a launch is given and may write
-/// through: whatever their types are, but for pointers to what is const.
+/// Whether visit(word) is true for one of the words of 8 bytes through which a kernel may write:
+/// words of any type, except for pointers to const numbers.
 template <class Visit>
 bool any_written(const Layout& layout, void** parameters, void** extra, Visit visit) {
   constexpr std::size_t kWord = sizeof(std::uint64_t);
@@ -64,7 +64,7 @@ bool any_written(const Layout& layout, void** parameters, void** extra, Visit vi
   return any_of(layout.parameters) || any_of(layout.others);
 }
 
-/// What one launch is given that may be an address of memory that matters.
+/// The arguments of one launch that may be addresses of memory which cuvmm follows.
 class Pointers {
  public:
   static constexpr std::size_t kMost = 128;
@@ -72,22 +72,22 @@ class Pointers {
 
   Pointers() noexcept {}  // NOLINT(modernize-use-equals-default): the unions have no default
 
-  /// Each word that may be an address, with its evidence; and the tensors of tensor maps, which
-  /// have a size. Lives as long as this.
+  /// Each word that may be an address, with its evidence; and the tensors of tensor maps, with
+  /// their sizes. Valid as long as this object.
   UsedMemory memory() const {
     return {{words_, count_}, {tensors_, tensor_count_}, outside_ != 0, structs_, common_, any_};
   }
   bool empty() const { return count_ == 0 && tensor_count_ == 0; }
-  /// The surest of all; kWord if there are none.
+  /// The surest evidence among all words; kWord if there are no words.
   Evidence surest() const {
     if (tensor_count_ != 0) return Evidence::kByType;
     const std::uint64_t grades = any_ >> GivenWord::kShift;
     const auto by_type = static_cast<std::uint64_t>(Evidence::kByType);
     return static_cast<Evidence>(std::min(grades, by_type));
   }
-  /// Those that are addresses by their type, but for elements of arrays: some have places that
-  /// nobody wrote, which hold what the stack had there. Written to `out`, which has room for
-  /// kMostArguments; how many they are.
+  /// The words that are addresses by their type, except for elements of arrays: a program may leave
+  /// elements unwritten, which then hold old bytes of the stack. Written to `out`, which holds
+  /// kMostArguments; returns the number of arguments.
   static constexpr std::size_t kMostArguments = kMost + kMostTensors;
   std::size_t arguments(LaunchArgument* out) const {
     std::size_t count = 0, next = 0;
@@ -101,14 +101,15 @@ class Pointers {
     }
     return count;
   }
-  /// Which granules (ArgumentCache) the words lie in, as one number: others have another one. 0:
-  /// there are none.
+  /// A hash of the granules (ArgumentCache) that the words lie in: other granules have another
+  /// hash. 0: there are no words.
   std::uint64_t fingerprint() const { return empty() ? 0 : fingerprint_; }
 
   void add(std::uint64_t word, int parameter, Evidence evidence) {
     if (count_ == kMost) return;
     const GivenWord given(word, evidence);
-    // The parts of a struct often are one address. To look further back costs more than it saves.
+    // The parts of a struct often hold the same address. A comparison with more than the last word
+    // costs more than it saves.
     if (count_ != 0 && words_[count_ - 1].bits() == given.bits()) return;
     parameters_[count_] = static_cast<std::int16_t>(parameter);
     words_[count_++] = given;
@@ -124,7 +125,7 @@ class Pointers {
     fingerprint_ = with(fingerprint_, tensor.base);
   }
 
-  /// Reads `kernelParams`, or the packed buffer of `extra`, where there is one.
+  /// Reads `kernelParams`, or the packed buffer of `extra` if the launch has one.
   [[gnu::hot]] void read(const Layout& layout, void** parameters, void** extra,
                          const Bounds& bounds, const TensorMaps& maps);
 
@@ -132,28 +133,30 @@ class Pointers {
   static std::uint64_t with(std::uint64_t fingerprint, Address address) {
     return ArgumentCache::join(fingerprint, address >> ArgumentCache::kGranuleShift);
   }
-  // Of no word: what begins with it is not the same as what ArgumentCache::join() makes of words.
+  // The fingerprint of no words; it begins every fingerprint, so that none equals a value which
+  // ArgumentCache::join() makes of words alone.
   static constexpr std::uint64_t kNoWords = std::uint64_t{1} << 63;
 
-  // An element of an array. -1 is a parameter that is not known.
+  // Stands for an element of an array. -1 stands for an unknown parameter.
   static constexpr std::int16_t kElement = -2;
 
   void read_words(const std::vector<Layout::Word>& words, void** parameters, Bounds::Range range);
-  // Of the words that read_words() was given, this one is not noted.
+  // Marks a word that read_words() got and did not note.
   void skip(std::ptrdiff_t word) { skipped_[word / 64] |= std::uint64_t{1} << word % 64; }
-  // The parameter of the first that is noted from `next` on, which goes on behind it.
+  // The parameter of the first noted word at or after `next`; moves `next` behind it.
   int next_word(std::size_t& next) const {
     while ((skipped_[next / 64] >> next % 64 & 1) != 0) ++next;
     return (*of_words_)[next++].index;
   }
-  // `hints`: words whose evidence is kWord are noted too.
+  // `hints`: words whose evidence is kWord are noted as well.
   void read_one(const Layout::Parameter& parameter, bool hints, const unsigned char* bytes,
                 const Bounds& bounds, const TensorMaps& maps);
-  // Whether a tensor map lies there. It is noted if its tensor matters.
+  // Whether a tensor map lies there. Notes the map's tensor if cuvmm follows the tensor's memory.
   bool read_map(const Layout::Parameter& parameter, std::uint32_t at, const unsigned char* bytes,
                 const Bounds& bounds, const TensorMaps& maps);
 
-  // To clear the room for so many would be a good part of what a launch may cost.
+  // These are unions, because clearing the arrays would take a good part of the time that a launch
+  // may cost.
   union {
     GivenWord words_[kMost];
   };
@@ -166,7 +169,8 @@ class Pointers {
   union {
     std::int16_t tensor_parameters_[kMostTensors];
   };
-  // Instead of `parameters_`: all words that were read, of the layout, and those not noted.
+  // In place of `parameters_`: the layout's words that read_words() read; `skipped_` marks the
+  // words that it did not note.
   const std::vector<Layout::Word>* of_words_ = nullptr;
   std::uint64_t skipped_[kMost / 64] = {};
   std::size_t count_ = 0;
@@ -218,7 +222,8 @@ inline void Pointers::read_one(const Layout::Parameter& parameter, bool hints,
   }
 }
 
-// As read_one() for each of at most kMost words. What it counts with stays in registers.
+// Does the work of read_one() for each of at most kMost words. Counts in local variables, which
+// stay in registers.
 inline void Pointers::read_words(const std::vector<Layout::Word>& words, void** parameters,
                                  Bounds::Range range) {
   std::size_t found = 0;

@@ -20,7 +20,7 @@ bool is_name(char c) {
          c == '$' || c == '%' || c == '.';
 }
 
-/// Words and single marks, one after the other, without comments. "" is the end.
+/// Splits a text into words and single marks, without comments. "" is the end.
 class Tokens {
  public:
   explicit Tokens(string_view text) : rest_(text) {}
@@ -69,7 +69,7 @@ std::uint32_t number_of(string_view text) {
   return value;
 }
 
-// ".u64" has 8 bytes; 0 for what is no type of a parameter.
+// ".u64" has 8 bytes; 0 for a token that is no type of a parameter.
 std::uint32_t size_of_type(string_view token) {
   if (token.size() < 3 || token[0] != '.' || !std::strchr("usbf", token[1])) return 0;
   const bool digits =
@@ -77,7 +77,7 @@ std::uint32_t size_of_type(string_view token) {
   return digits ? number_of(token.substr(2)) / 8 : 0;
 }
 
-/// Reads one parameter; `end`: the mark behind it. Nothing where the text ends too early.
+/// Reads one parameter; `end`: the mark after it. nullopt if the text ends too early.
 std::optional<ParameterType> parameter(Tokens& tokens, string_view first, string_view& end) {
   std::uint32_t element = 0, elements = 1;
   bool pointer = false, array = false, real = false;

@@ -10,9 +10,10 @@ namespace {
 
 constexpr unsigned kMostDimensions = 5;
 
-// Of one element; 0 for a type that is newer than we are.
+// Bits of one element; 0 for a type that is newer than this table.
 unsigned bits_of(CUtensorMapDataType type) {
-  // The last three are newer than the oldest headers: so numbers.
+  // The last three types are newer than the oldest headers that cuvmm builds with, so that the
+  // table uses numbers.
   constexpr unsigned kBits[] = {8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6};
   const auto index = static_cast<std::size_t>(type);
   return index < std::size(kBits) ? kBits[index] : 0;
@@ -28,7 +29,7 @@ UsedRange tensor_range(CUtensorMapDataType type, unsigned rank, const void* addr
   const bool plain = interleave == CU_TENSOR_MAP_INTERLEAVE_NONE && bits != 0 && rank != 0 &&
                      rank <= kMostDimensions && dims && (rank == 1 || strides);
   if (!plain) return begin;
-  // No driver takes a dimension or a stride so large that this is too much.
+  // No driver accepts a dimension or a stride above these limits.
   constexpr cuuint64_t kMostElements = cuuint64_t{1} << 32;
   constexpr cuuint64_t kMostStride = cuuint64_t{1} << 40;
   unsigned __int128 size = 0;

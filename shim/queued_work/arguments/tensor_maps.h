@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor maps that the program encoded: 128 bytes that nobody may read, which kernels take by
-// value. They are known by their contents, wherever the program has copied them.
+// Tensor maps that the program encoded: 128 bytes whose layout is not documented, which kernels
+// take by value. cuvmm knows a map by its bytes, wherever the program has copied them.
 #pragma once
 
 #include <cuda.h>
@@ -23,15 +23,15 @@ namespace cuvmm::shim {
 class TensorMaps {
  public:
   static constexpr std::size_t kBytes = sizeof(CUtensorMap);
-  /// How a map lies among the parameters of a kernel: the documentation.
+  /// The alignment of a map among the parameters of a kernel, by the documentation.
   static constexpr std::size_t kAlignment = 64;
-  /// More of them, and the oldest is forgotten.
+  /// If the program encodes more maps, the oldest is forgotten.
   static constexpr std::size_t kMost = 4096;
 
-  /// Whether there are any.
+  /// Whether the program has encoded a map.
   bool any() const { return any_.load(std::memory_order_relaxed); }
   void note(const void* map, const UsedRange& tensor);
-  /// The tensor of a map, where these bytes are one.
+  /// The tensor of a map, if these bytes are a map.
   std::optional<UsedRange> find(const void* bytes) const {
     std::uint64_t words[2];
     std::memcpy(words, bytes, sizeof words);
@@ -43,7 +43,8 @@ class TensorMaps {
   bool held_here() const { return mutex_.held_here(); }
   void lock_for_fork() CUVMM_ACQUIRES(mutex_) { mutex_.lock(); }
   void unlock_after_fork() CUVMM_RELEASES(mutex_) { mutex_.unlock(); }
-  /// Only in a child of fork, which has one thread. What is not whole is left behind.
+  /// Called only in a child of fork, which has one thread. Abandons tables that another thread was
+  /// changing at the fork.
   void restart(bool whole) CUVMM_UNCHECKED;
 
  private:
@@ -63,7 +64,8 @@ class TensorMaps {
     std::memcpy(key.data(), bytes, kBytes);
     return key;
   }
-  // Of what begins otherwise than any map, which is nearly everything, no more is read.
+  // A filter on the first two words: nearly all bytes begin differently from any map, and for them
+  // no more bytes are read.
   static constexpr std::size_t kFilterWords = 256;
   static std::uint64_t bit_of(std::uint64_t first, std::uint64_t second) {
     const std::uint64_t mixed = (first ^ second * 0xff51afd7ed558ccdu) * 0x9e3779b97f4a7c15u;
@@ -78,8 +80,8 @@ class TensorMaps {
   std::deque<Key> oldest_ CUVMM_GUARDED_BY(mutex_);
 };
 
-/// The bytes of a tensor, from its first element to its last. Size 0: how far it goes is not known.
-/// `dims` has `rank` numbers of elements; `strides` one less, in bytes.
+/// The bytes of a tensor, from its first element to its last. Size 0: the size is not known. `dims`
+/// has `rank` numbers of elements; `strides` one less, in bytes.
 UsedRange tensor_range(CUtensorMapDataType type, unsigned rank, const void* address,
                        const cuuint64_t* dims, const cuuint64_t* strides,
                        CUtensorMapInterleave interleave);

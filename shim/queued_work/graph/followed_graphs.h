@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executable graphs whose launches are followed.
+// The executable graphs whose launches cuvmm follows.
 #pragma once
 
 #include <cuda.h>
@@ -14,28 +14,28 @@
 
 namespace cuvmm::shim {
 
-/// Thread-safe. Its lock is never held while another one is taken.
+/// Thread-safe. A thread never takes another lock while it holds the lock of this class.
 class FollowedGraphs {
  public:
   void add(CUgraphExec exec, GraphRecord record);
-  /// change(record) of a graph that is known, under the lock.
+  /// Calls change(record) for a graph that is known, under the lock.
   template <class Change>
   void change(CUgraphExec exec, Change&& change) {
     const Locked lock(mutex_);
     const auto found = records_.find(exec);
     if (found != records_.end()) change(found->second);
   }
-  /// What a launch uses; null if nothing is known of the graph.
+  /// The memory that a launch uses; null if the graph is not known.
   std::shared_ptr<const GraphUses> uses(CUgraphExec exec);
   void forget(CUgraphExec exec);
 
-  /// Whether there may be graphs that allocate memory. These are kept also before there is any
-  /// other memory that matters.
+  /// Whether some graphs may allocate memory. Such graphs are recorded even before the program has
+  /// other memory whose end cuvmm checks.
   bool any_allocates() const { return any_allocates_.load(std::memory_order_relaxed); }
   void keep_order(CUgraphExec exec, std::shared_ptr<const OrderedGraph> graph);
   void forget_order(CUgraphExec exec);
   void enable(CUgraphExec exec, CUgraphNode node, bool enabled);
-  /// Null if the graph allocates nothing, as far as is known, or if the node does nothing.
+  /// Null if no node of the graph is known to allocate memory, or if the node is disabled.
   std::shared_ptr<const OrderedGraph> order(CUgraphExec exec, CUgraphNode node = nullptr);
 
   void clear();
@@ -43,7 +43,8 @@ class FollowedGraphs {
   bool held_here() const { return mutex_.held_here(); }
   void lock_for_fork() CUVMM_ACQUIRES(mutex_) { mutex_.lock(); }
   void unlock_after_fork() CUVMM_RELEASES(mutex_) { mutex_.unlock(); }
-  /// Only in a child of fork, which has one thread. Tables that are not whole are left behind.
+  /// Called only in a child of fork, which has one thread. Abandons tables that another thread was
+  /// changing at the fork.
   void restart(bool whole) CUVMM_UNCHECKED;
 
  private:

@@ -7,7 +7,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-// read(reader) is what the node does from now on.
+// read(reader) gives the uses of the node after the change.
 template <class Read>
 OwnUses change_node(QueuedWork& work, CUgraphExec exec, CUgraphNode node, CUgraphNodeType type,
                     Read&& read) {
@@ -39,17 +39,18 @@ OwnUses update(QueuedWork& work, CUgraphExec exec, CUgraph with) {
     std::vector<NodeUses> nodes = work.node_reader().graph(with);
     work.graphs().change(exec, [&](GraphRecord& graph) { graph.update(std::move(nodes)); });
   }
-  // Each node stays what it was: the other graph allocates if this one did.
+  // Each node keeps its kind, so that the other graph allocates if this one did.
   if (!work.graphs().order(exec)) return {};
   auto graph = std::make_shared<OrderedGraph>();
   graph->order = work.memory_reader().read(with);
   OwnUses own{graph, std::exchange(graph->order.uses, {})};
-  // The program goes on to name nodes of the first graph, and nobody says which is which.
+  // The program goes on to name nodes of the first graph, and the driver does not say which node of
+  // the other graph belongs to which of them.
   work.graphs().keep_order(exec, std::move(graph));
   return own;
 }
 
-// Of any version of the structure.
+// `Kernel` is any version of the structure.
 template <class Kernel>
 OwnUses change_kernel(QueuedWork& work, CUgraphExec exec, CUgraphNode node, const Kernel& kernel) {
   CUfunction function = kernel.func;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes to an executable graph, once the driver has accepted them.
+// Changes to an executable graph; the session calls these after the driver has accepted the change.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,8 @@
 
 namespace cuvmm::shim {
 
-/// What a change makes nodes use of memory that their graph allocates. Null: nothing of it.
+/// The uses that a change adds to nodes, of memory that their graph allocates. Null: the change
+/// adds no such use.
 struct OwnUses {
   std::shared_ptr<const OrderedGraph> graph;
   std::vector<GraphOrder::Use> uses;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that the launch of a graph allocates and leaves behind.
+// Memory that the launch of a graph allocates and leaves allocated.
 #include <gmock/gmock.h>
 
 #include "shim/testing/work_world.h"
@@ -78,7 +78,7 @@ TEST_F(GraphLeaves, AFreeBehindTheWorkIsFine) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-// Nobody says that cuMemFree does not wait for work that uses memory of a graph.
+// No documentation says that cuMemFree does not wait for work that uses memory of a graph.
 TEST_F(GraphLeaves, AFreeAtOnceMayWait) {
   launch_graph(instantiate(), s_);
   order(s_, t_);
@@ -124,7 +124,7 @@ TEST_F(GraphLeaves, ALaunchThatFreesBehindTheWorkIsFine) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-// Launches of one executable graph come one after the other.
+// The driver runs launches of one executable graph one after the other.
 TEST_F(GraphLeaves, ALaunchOnAnotherStreamComesBehindTheFirst) {
   const CUgraphExec exec = instantiate(kAutoFree);
   launch_graph(exec, s_);
@@ -133,7 +133,8 @@ TEST_F(GraphLeaves, ALaunchOnAnotherStreamComesBehindTheFirst) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-// The two may be told apart by nobody who does not follow the launches of the other graph.
+// cuvmm cannot tell which graph's launch freed the memory, because it does not follow the launches
+// of the other graph.
 TEST_F(GraphLeaves, MemoryThatANodeOfAnotherGraphFreesIsNotJudged) {
   constexpr std::uintptr_t kFree = 3;
   const CUgraphExec exec = instantiate();
@@ -141,7 +142,7 @@ TEST_F(GraphLeaves, MemoryThatANodeOfAnotherGraphFreesIsNotJudged) {
   answers.graphs[other_] = {{kFree}, {}};
   CUgraphExec frees = nullptr;
   EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&frees, other_, 0}), CUDA_SUCCESS);
-  instantiate();  // the driver of these tests has one name for all of them
+  instantiate();  // the driver of these tests has one handle for all executable graphs
   launch_graph(exec, s_);
   busy(s_);
   launch(t_, {kMemory.base});

@@ -100,8 +100,8 @@ bool GraphMemoryReader::read_edges(const Level& level) {
   if (count != 0 && !ask(from.data(), to.data(), data.data())) return false;
   std::unordered_map<CUgraphNode, const Member*> members;
   for (const Member& member : level.members) members[member.node] = &member;
-  // Of a dependency between kernels that begins before the first is done, nobody knows what it
-  // orders: it counts as one.
+  // A dependency between kernels that begins before the first kernel is done has no documented
+  // order: cuvmm counts it as an order.
   for (std::size_t i = 0; i < std::min(count, from.size()); ++i) {
     const auto before = members.find(from[i]), after = members.find(to[i]);
     if (before == members.end() || after == members.end()) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs that allocate memory: which nodes allocate, use and free it, and what orders them.
+// Graphs that allocate memory: which nodes allocate, use and free it, and which edges order them.
 #pragma once
 
 #include <unordered_map>
@@ -11,35 +11,37 @@
 
 namespace cuvmm::shim {
 
-/// What a node of this kind uses, as it is judged.
+/// Appends the uses of a node of this kind that a rule judges.
 void add_uses(std::size_t node, CUgraphNodeType type, const NodeUses& uses,
               std::vector<GraphOrder::Use>& out);
-/// Where the graph's own memory lies.
+/// Widens `bounds` by the graph's own memory.
 void widen(Bounds& bounds, const std::vector<GraphOrder::Allocation>& allocations);
 
-/// Asks the driver. Of most graphs, which allocate nothing, it asks no more than the kind of each
-/// node.
+/// Reads a graph by questions to the driver. Most graphs allocate nothing: for them it asks only
+/// for the kind of each node.
 class GraphMemoryReader {
  public:
   GraphMemoryReader(const Questions& ask, Layouts& layouts, const TensorMaps& maps)
       : ask_(ask), layouts_(layouts), maps_(maps) {}
 
-  /// Without allocations where there are none, or where the driver does not tell all. What child
-  /// graphs do comes where the child's node stands.
+  /// The result has no allocations if the graph has none, or if the driver does not answer every
+  /// question. The uses of a child graph are ordered as its node in the parent graph is.
   GraphOrder read(CUgraph graph);
-  /// Of the nodes that were read.
+  /// The numbers of the nodes that read() has read.
   std::unordered_map<CUgraphNode, std::size_t> numbers() const;
 
  private:
   struct Member {
     CUgraphNode node = nullptr;
     CUgraphNodeType type{};
-    // Their numbers. A child graph lies between two.
+    // The node's numbers at its begin and its end. The nodes of a child graph have numbers between
+    // the two.
     std::size_t begins = 0, ends = 0;
   };
   struct Level {
     CUgraph graph = nullptr;
-    std::size_t begins = 0, ends = 0;  ///< of the child's node; equal: it is nobody's child
+    std::size_t begins = 0, ends = 0;  ///< the numbers of the child's node; equal if the graph is
+                                       ///< no child
     std::vector<Member> members;
   };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs that allocate memory, as the driver describes them at their instantiation.
+// Graphs that allocate memory, as the driver describes them when they are instantiated.
 #include <gmock/gmock.h>
 
 #include "shim/testing/work_world.h"
@@ -16,7 +16,7 @@ class GraphOfMemory : public WorkWorld {
   static constexpr UsedRange kMemory{0x300000000, kGranule};
   static constexpr std::uintptr_t kAllocation = 1, kUse = 2, kFree = 3, kChild = 4, kInner = 5;
 
-  // A fill between the allocation and the free.
+  // The graph has a fill between the allocation and the free.
   void SetUp() override {
     answers.nodes[kAllocation] = {CU_GRAPH_NODE_TYPE_MEM_ALLOC, kMemory};
     answers.nodes[kUse] = {CU_GRAPH_NODE_TYPE_MEMSET, {kMemory.base, 64}};
@@ -141,12 +141,13 @@ TEST_F(GraphOfMemory, AChildGraphThatCannotBeSeenUsesNothing) {
 
 // --- Changes
 
-// The edges stay, and so does the order. What a node uses may be changed.
+// A change keeps the edges of a graph, and so the order. A change may replace the memory that a
+// node uses.
 class ChangedGraph : public GraphOfMemory {
  protected:
   static constexpr UsedRange kElsewhere{0x500000000, 64};
 
-  // The use comes behind neither the allocation nor before the free, and is of other memory.
+  // The fill comes neither after the allocation nor before the free, and writes other memory.
   void SetUp() override {
     GraphOfMemory::SetUp();
     answers.nodes[kUse].memory = kElsewhere;
@@ -170,7 +171,7 @@ class ChangedGraph : public GraphOfMemory {
     return run(calls::GraphExecKernelNodeSetParams{exec, node(kUse), &params});
   }
   CUresult update(CUgraphExec exec) { return run(calls::GraphExecUpdate_v2{exec, body_, nullptr}); }
-  /// Another graph of the same shape, whose use is of its own memory.
+  /// Makes another graph of the same shape, whose fill writes the graph's own memory.
   void make_other() {
     answers.nodes[kInner] = {CU_GRAPH_NODE_TYPE_MEMSET, {kMemory.base, 64}};
     answers.graphs[body_] = {{kAllocation, kInner, kFree}, {{kAllocation, kFree}}};
@@ -206,7 +207,7 @@ TEST_F(ChangedGraph, ANodeBetweenTheTwoMayUseIt) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-// It was said when the graph was instantiated.
+// The finding was made when the graph was instantiated.
 TEST_F(ChangedGraph, WhatOtherNodesUseIsNotSaidAgain) {
   answers.nodes[kInner] = {CU_GRAPH_NODE_TYPE_MEMSET, {kMemory.base, 64}};
   answers.graphs[graph_] = {{kAllocation, kInner, kUse, kFree}, {{kAllocation, kFree}}};
@@ -300,7 +301,7 @@ TEST_F(ChangedGraph, AGraphThatAllocatesNothingIsNotAskedForTheKindsOfAnothersNo
 
 // --- Launches
 
-// Whatever lay at the address before, the launch puts memory there.
+// Whichever memory lay at the address before, the launch allocates memory there.
 TEST_F(GraphOfMemory, ALaunchIsNotGivenWhatItAllocatesItself) {
   CUdeviceptr reserved = 0;
   run(calls::MemAddressReserve{&reserved, kGranule, 0, kMemory.base, 0});

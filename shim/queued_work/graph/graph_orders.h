@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executable graphs that allocate memory. Their order stays as it was; what their nodes use may be
-// changed. No locks.
+// The executable graphs that allocate memory. A change keeps the order of their nodes and may
+// replace the memory that the nodes use. Has no lock of its own.
 #pragma once
 
 #include <cuda.h>
@@ -16,13 +16,14 @@
 
 namespace cuvmm::shim {
 
-/// A graph without what its nodes use.
+/// The order of a graph, without the uses of its nodes.
 struct OrderedGraph {
   GraphOrder order;
-  /// Of its nodes, as the program names them; none where nobody knows which is which.
+  /// The numbers of the nodes that the program names; empty if cuvmm cannot tell which node is
+  /// which.
   std::unordered_map<CUgraphNode, std::size_t> numbers;
-  /// What a launch leaves allocated, and whether the next one frees that. Nobody says what becomes
-  /// of it in an update.
+  /// The memory that a launch leaves allocated, and whether the next launch frees it. No
+  /// documentation says which memory a launch leaves after an update.
   std::vector<UsedRange> left = {};
   bool auto_free = false;
 };
@@ -40,7 +41,7 @@ class GraphOrders {
     if (found == graphs_.end()) return;
     enabled ? void(found->second.disabled.erase(node)) : void(found->second.disabled.insert(node));
   }
-  /// Null where nothing is known of it, or where the node does nothing.
+  /// Null if the graph is not known, or if the node is disabled.
   std::shared_ptr<const OrderedGraph> of(CUgraphExec exec, CUgraphNode node) const {
     const auto found = graphs_.find(exec);
     if (found == graphs_.end() || found->second.disabled.contains(node)) return nullptr;
@@ -49,7 +50,8 @@ class GraphOrders {
 
  private:
   struct Kept {
-    std::shared_ptr<const OrderedGraph> graph;  // who judges it does so without the lock
+    std::shared_ptr<const OrderedGraph> graph;  // shared, because callers judge the graph without
+                                                // the lock
     std::unordered_set<CUgraphNode> disabled;
   };
   std::unordered_map<CUgraphExec, Kept> graphs_;

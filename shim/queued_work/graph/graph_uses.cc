@@ -71,8 +71,8 @@ NodeUses NodeReader::kernel(CUfunction function, void** parameters, void** extra
   uses.function = layout.function;
   Pointers pointers;
   pointers.read(layout, parameters, extra, bounds_, maps_);
-  // How far into a tensor the kernel goes is not known. Of a graph, only copies and fills have
-  // ranges of which all bytes are used.
+  // cuvmm does not know how far into a tensor the kernel goes. Only the ranges of copies and fills
+  // in a graph are ranges of which the node uses all bytes.
   const UsedMemory memory = pointers.memory();
   for (const GivenWord word : memory.pointers) {
     uses.ranges.push_back({word.address(), 0, word.evidence()});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the nodes of a graph use.
+// The memory that the nodes of a graph use.
 #pragma once
 
 #include <span>
@@ -15,41 +15,46 @@
 
 namespace cuvmm::shim {
 
-/// What one node uses of memory that matters.
+/// The memory that one node uses, as far as cuvmm follows the memory.
 struct NodeUses {
-  CUgraphNode node = nullptr;  ///< of the graph that was instantiated
+  CUgraphNode node = nullptr;  ///< of the graph that the program instantiated
   int depth = 0;               ///< how many child graphs it lies in
   bool enabled = true;
-  /// The host may learn from it that nodes before it are over, while later ones still run.
+  /// The host may learn from this node that nodes before it are over, while later nodes still run.
   bool tells = false;
-  bool waits = false;  ///< for what is not in the graph
+  bool waits = false;  ///< for work outside of the graph
   std::vector<UsedRange> ranges;
-  std::vector<LaunchArgument> arguments;  ///< pointers by type, and where copies and fills begin
-  const std::string* function = nullptr;  ///< name of a kernel, null unknown; lives for ever
+  std::vector<LaunchArgument> arguments;  ///< pointers by type, and the first addresses of copies
+                                          ///< and fills
+  const std::string* function = nullptr;  ///< name of a kernel, null if unknown; lives as long as
+                                          ///< the process
 };
 
-/// What a launch of the graph uses.
+/// The memory that a launch of the graph uses.
 struct GraphUses {
   Uses::Shared ranges;  ///< never null
   std::vector<LaunchArgument> arguments;
   bool tells = false;
-  bool waits = false;  ///< for what is not in the graph
+  bool waits = false;  ///< for work outside of the graph
 };
 
-/// Reads nodes, and asks the driver for what they do. What it does not describe uses nothing.
+/// Reads the uses of nodes by questions to the driver. A node that the driver does not describe
+/// gets no uses.
 class NodeReader {
  public:
-  static constexpr int kDeepest = 16;  ///< child graphs in child graphs
+  static constexpr int kDeepest = 16;  ///< child graphs inside of child graphs
 
-  /// `host`: memory that the host reads as kernels do. Null: what nodes tell the host is not read.
+  /// `host`: memory that the host reads and writes while kernels do. Null: the reader does not look
+  /// for words by which nodes tell the host.
   NodeReader(const Questions& ask, Layouts& layouts, const TensorMaps& maps, const Bounds& bounds,
              const Bounds* host = nullptr)
       : ask_(ask), layouts_(layouts), maps_(maps), bounds_(bounds), host_(host) {}
 
-  /// The nodes of a graph that lies `depth` child graphs deep; a child graph's follow its node.
+  /// The nodes of a graph that lies `depth` child graphs deep; the nodes of a child graph follow
+  /// its node.
   std::vector<NodeUses> graph(CUgraph graph, int depth = 0) const;
 
-  /// One node, without child graphs.
+  /// The uses of one node, without child graphs.
   NodeUses node(CUgraphNode node, CUgraphNodeType type) const;
   NodeUses kernel(CUfunction function, void** parameters, void** extra) const;
   NodeUses copy(const CUDA_MEMCPY3D& copy) const;
@@ -60,7 +65,7 @@ class NodeReader {
  private:
   void read(CUgraph graph, int depth, std::vector<NodeUses>& out) const;
   void add(NodeUses& to, const UsedRange& range) const;
-  /// Whether the host sees what is written there. Asks the driver.
+  /// Whether the host sees words that a kernel writes there. Asks the driver.
   bool reaches_host(Address address) const;
 
   const Questions& ask_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of graphs use what their nodes use, and what these are changed to.
+// Launches of graphs use the memory that their nodes use, also after a call has changed the nodes.
 #include <gmock/gmock.h>
 
 #include "shim/testing/work_world.h"
@@ -14,7 +14,7 @@ class WorkGraph : public WorkWorld {
  protected:
   static constexpr CUdeviceptr kOther = kBase + 4 * kSize;
 
-  /// One kernel with one parameter.
+  /// Instantiates a graph of one kernel with one parameter.
   CUgraphExec instantiate(std::uint64_t word) {
     answers.kernel_nodes = {kernel(word)};
     return instantiate();
@@ -42,7 +42,8 @@ class WorkGraph : public WorkWorld {
   }
   static CUgraphNode node(std::uintptr_t number) { return reinterpret_cast<CUgraphNode>(number); }
   void launch(CUgraphExec exec) { EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS); }
-  /// Two mappings, and a graph that was launched with the first; its stream is done.
+  /// Makes two mappings, and a graph that was launched with the first; the work on its stream is
+  /// done.
   CUgraphExec with_two_mappings() {
     map();
     map(kOther);
@@ -52,7 +53,7 @@ class WorkGraph : public WorkWorld {
     busy(s_);
     return exec;
   }
-  /// The next launch uses the second mapping alone.
+  /// Expects that the next launch uses only the second mapping.
   void expect_moved(CUgraphExec exec) {
     launch(exec);
     unmap();
@@ -141,7 +142,7 @@ TEST_F(WorkGraph, AGraphUsesWhatItsFillsFill) {
   EXPECT_EQ(sink.all[0].violation.objects[0].size, 64u);
 }
 
-// The capture is no allocation, and no free: both are done again by each launch.
+// A captured allocation or free does not happen in the capture: each launch does both again.
 TEST_F(WorkGraph, MemoryThatTheGraphAllocatesAndFreesIsThereWhenItIsLaunched) {
   run(calls::StreamBeginCapture{s_, CU_STREAM_CAPTURE_MODE_GLOBAL});
   answers.capturing = {s_};
@@ -214,7 +215,7 @@ TEST_F(WorkGraph, AnotherGraphOfTheSameShapeTakesItsPlace) {
   expect_moved(exec);
 }
 
-// As CUDA 11 had them.
+// The forms of these calls in CUDA 11.
 TEST_F(WorkGraph, TheFirstFormsOfChangesCountToo) {
   CUgraphExec exec = with_two_mappings();
   const CUDA_KERNEL_NODE_PARAMS_v2 other = kernel(kOther);
@@ -249,7 +250,7 @@ TEST_F(WorkGraph, AChangeThatTheDriverRefusesChangesNothing) {
   EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
 }
 
-// --- What the host learns from within
+// --- Nodes that tell the host
 
 TEST_F(WorkGraph, AGraphThatTellsTheHostHowFarItIsMayBeOverForIt) {
   map();
