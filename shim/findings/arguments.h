@@ -8,7 +8,8 @@
 
 namespace cuvmm::shim {
 
-/// One text per parameter. Reads what in-parameters point to; out-parameters read "out".
+/// One text for each parameter. Reads the memory that in-parameters point to; out-parameters read
+/// "out".
 std::vector<ArgumentText> describe_arguments(const Call& call);
 
 }  // namespace cuvmm::shim

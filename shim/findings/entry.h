@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A distinct finding as the ledger keeps it.
+// A distinct finding in the ledger.
 #pragma once
 
 #include <atomic>
@@ -21,12 +21,12 @@ constexpr bool is_address(ObjectRef::Kind kind) {
          kind == K::kWork;
 }
 
-/// A finding with its addresses made readable, and how often it came. Never destroyed while
-/// somebody may look at it.
+/// A finding with its addresses made readable, and the number of its occurrences. Never destroyed,
+/// because any thread may look at it.
 struct Entry {
   enum class State : unsigned char {
     kNew,         ///< only `finding` and `count` are there
-    kDescribing,  ///< by the thread that changed the state to this
+    kDescribing,  ///< by the thread that set this state
     kReady        ///< all is there, and stays
   };
   Finding finding;
@@ -34,22 +34,24 @@ struct Entry {
   std::vector<Frame> stack;
   std::vector<std::vector<Frame>>
       object_stacks;                             ///< one per finding.violation.objects: who made it
-  std::vector<std::vector<Frame>> ended_stacks;  ///< who ended it; empty for what lives
+  std::vector<std::vector<Frame>> ended_stacks;  ///< the stacks of the calls that ended the
+                                                 ///< objects; empty for an object that lives
   std::vector<std::string> ranges;               ///< of NVTX, in which it came: outermost first
-  /// One per finding.violation.objects: the ranges in which it was made, and what NVTX's memory
-  /// extension knows of it.
+  /// One for each of finding.violation.objects: the ranges in which the object was made, and the
+  /// names that NVTX's memory extension has for it.
   std::vector<std::vector<std::string>> object_ranges;
   std::vector<nvtx::KnownMemory> object_memory;
   std::string json;  ///< the finding's members but "count", ready for a signal handler to write
   std::atomic<std::uint64_t> count{1};
-  /// How many of them are probes (Finding::probe()) after which the program got what it wanted.
+  /// How many of them are probes (Finding::probe()) after which a later call gave the program what
+  /// it wanted.
   std::atomic<std::uint64_t> handled{0};
-  std::atomic<std::uint64_t> period{0};  ///< the last one in which it came
+  std::atomic<std::uint64_t> period{0};  ///< the last period in which it came
   std::atomic<Entry*> next{nullptr};
   std::atomic<State> state{State::kNew};
   std::atomic<bool> announced{false};
-  /// Not worth a text of its own when it comes: an answer, and advice that is said at exit or was
-  /// given already. Set before others see it.
+  /// Not printed when it comes: an answer, or advice that is printed at exit or was printed
+  /// already. Set before other threads see the entry.
   bool quiet = false;
 
   bool ready() const { return state.load(std::memory_order_acquire) == State::kReady; }

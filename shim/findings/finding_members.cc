@@ -46,7 +46,7 @@ std::string stacks_json(const std::set<StackId>& stacks) {
 
 namespace {
 
-// The text of the object at this place, "" where there is none.
+// The text of the object at this index, "" if it has none.
 std::string text_at(const std::vector<std::string>& texts, std::size_t place) {
   return place < texts.size() ? texts[place] : std::string();
 }
@@ -109,7 +109,7 @@ std::string finding_members(const Entry& entry) {
   std::string out;
   add_text(out, "rule", rule.id);
   add_text(out, "kind", name(finding.kind()));
-  // At exit nothing was called: the call that should have been is the rule's.
+  // At exit there was no call: the rule names the call that is missing.
   const EntryPoint call = finding.entry == EntryPoint::kCount ? rule.entry : finding.entry;
   add_text(out, "call", call == EntryPoint::kCount ? "" : name(call));
   if (!entry.runtime.empty()) add_text(out, "runtime", entry.runtime);

@@ -14,9 +14,9 @@ bool forbids(const Violation& violation) {
   return kind == RuleKind::kError || kind == RuleKind::kUndefined;
 }
 
-/// About objects that others may have made unseen, or have by now, or about what the documentation
-/// allows: nothing but the very code speaks of them. Work that failed earlier answers any call with
-/// a code of its own.
+/// Rules about objects that unseen calls may have made or may own by now, or about uses that the
+/// documentation allows: only the exact code proves a violation of them. Work that failed earlier
+/// answers any call with a code of its own.
 bool needs_its_code(Rule rule) {
   constexpr Rule kThese[] = {
       Rule::kFreeKnown,       Rule::kFreeOnce,           Rule::kFreeBase,
@@ -26,21 +26,20 @@ bool needs_its_code(Rule rule) {
   return std::ranges::find(kThese, rule) != std::end(kThese);
 }
 
-/// About the handle of an object that has ended: which code a driver answers depends on what it
-/// looks for in it first. An H200 answers for a stream that its context was destroyed.
+/// Rules about the handle of an object that has ended: a driver's code depends on the part of the
+/// object that it reads first. An H200 answers for a stream that its context was destroyed.
 bool about_handle(Rule rule) {
   constexpr Rule kThese[] = {Rule::kStreamAlive, Rule::kEventAlive, Rule::kContextAlive,
                              Rule::kCodeAlive, Rule::kGraphAlive};
   return std::ranges::find(kThese, rule) != std::end(kThese);
 }
 
-/// Drivers take memory away whatever still uses it: the call itself goes well.
+/// Drivers take memory away even if work uses it: the call itself succeeds.
 bool about_work(const Violation& violation) {
   return !violation.objects.empty() && violation.objects.front().kind == ObjectRef::Kind::kWork;
 }
 
-/// An argument that may go unused, or work that may be over: no reason to keep a call from the
-/// driver.
+/// An argument may go unused, and work may be over: no reason to keep a call from the driver.
 bool may_be_harmless(const Violation& violation) {
   constexpr Rule kThese[] = {Rule::kLaunchMapped, Rule::kLaunchAlive, Rule::kLaunchAccess,
                              Rule::kDataPoolOrdered, Rule::kGraphMemoryOrdered};
@@ -59,7 +58,7 @@ bool may_explain(const Violation& violation, const Answer& answer) {
   }
   if (needs_its_code(violation.rule)) return false;
   if (answer.result == CUDA_ERROR_OUT_OF_MEMORY) return false;
-  // NOT_INITIALIZED and DEINITIALIZED say nothing of the arguments.
+  // NOT_INITIALIZED and DEINITIALIZED prove nothing about the arguments.
   if (answer.result == CUDA_ERROR_NOT_INITIALIZED || answer.result == CUDA_ERROR_DEINITIALIZED) {
     return false;
   }
@@ -107,7 +106,7 @@ Violations judge(Violations violations, const Answer& answer) {
         exact && info(likeliest ? likeliest->rule : violation.rule).code != answer.result;
     if (!likeliest || better) likeliest = &violation;
   }
-  // What was refused has taken nothing away.
+  // A refused call has taken nothing away.
   const bool refused = !answer.crashed && !answer.enforced && answer.result != CUDA_SUCCESS;
   for (Violation& violation : violations) {
     if (refused && about_work(violation)) continue;

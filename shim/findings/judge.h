@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of a call's violations are worth a finding, once the driver has answered.
+// Decides which of a call's violations become findings, once the driver has answered.
 #pragma once
 
 #include <optional>
@@ -8,28 +8,29 @@
 
 namespace cuvmm::shim {
 
-/// What became of a call.
+/// The result of a call.
 struct Answer {
   CUresult result = CUDA_SUCCESS;
-  bool enforced = false;  ///< the shim answered; the driver was not asked
+  bool enforced = false;  ///< the shim answered the call; the driver did not see it
   bool crashed = false;   ///< the driver died in the call; `result` means nothing
 };
 
-/// A certain violation that --enforce answers instead of forwarding; null when there is none.
+/// A certain violation that --enforce answers instead of forwarding the call; null if there is
+/// none.
 const Violation* first_to_enforce(const Violations& violations);
 
-/// A certain violation that the documentation has drivers refuse; null when there is none.
+/// A certain violation that drivers refuse by the documentation; null if there is none.
 const Violation* first_to_refuse(const Violations& violations);
 
-/// The documented code of a violation, or INVALID_VALUE where the documentation names none.
+/// The documented code of a violation, or INVALID_VALUE if the documentation names none.
 CUresult enforced_code(const Violation& violation);
 
-/// What a finding is, given what became of the call (nothing for what is found at exit): its rule's
-/// kind, or an answer where the rule is a question and the program got the documented code.
+/// The kind of a finding, given the call's answer (nullopt at exit): its rule's kind, or an answer
+/// if the rule is a question and the program got the documented code.
 RuleKind kind_of(const Violation& violation, const std::optional<Answer>& answer);
 
-/// Certain violations stay. Of the uncertain ones the likeliest stays (the first whose code is the
-/// answer, else the first), and only where the driver refused the call, no certain violation
+/// Keeps certain violations. Of the uncertain ones it keeps the likeliest (the first whose code is
+/// the answer, else the first), and only if the driver refused the call, no certain violation
 /// explains that, and the answer could be the rule's: OUT_OF_MEMORY only where the rule says so,
 /// and exactly the code that the documentation ties to the rule.
 Violations judge(Violations violations, const Answer& answer);

@@ -8,8 +8,8 @@
 namespace cuvmm::shim {
 namespace {
 
-// Rules of the catalogue by what matters here, so that the tests do not depend on single lines of
-// it.
+// Finds rules of the catalogue by their properties, so that the tests do not depend on single lines
+// of it.
 const RuleInfo& rule_with(RuleKind kind, CodeBasis basis, CUresult code) {
   for (const RuleInfo& rule : rules()) {
     if (rule.kind == kind && rule.basis == basis && rule.code == code) return rule;
@@ -94,8 +94,8 @@ TEST(Judge, ACrashIsARefusal) {
 TEST(Enforce, OnlyWhatIsCertainAndForbidden) {
   EXPECT_EQ(first_to_enforce({violation(listed(), false)}), nullptr);
   for (const RuleInfo& rule : rules()) {
-    // An argument may go unused, and work may have been over, so neither a launch nor the
-    // instantiation of a graph is kept from the driver.
+    // An argument may go unused, and work may have been over, so enforcement keeps neither a launch
+    // nor the instantiation of a graph from the driver.
     const bool forbids = (rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined) &&
                          !std::string_view(rule.id).starts_with("launch-argument-") &&
                          rule.rule != Rule::kDataPoolOrdered &&

@@ -85,7 +85,7 @@ bool Ledger::is_suppressed(const Finding& finding) {
 }
 
 bool Ledger::decide_by_stack(Rule rule, StackId stack) {
-  // Many threads may have waited for the first one's answer.
+  // Another thread may have decided while this thread waited for the lock.
   if (mutex_.lock_within(kDescribingPatience)) {
     const Locked lock(mutex_, kHeldAlready);
     if (const bool* known = decision(rule, stack)) return *known;
@@ -157,8 +157,8 @@ Entry* Ledger::add(Key key, Finding finding) {
   const bool locked = mutex_.lock_within(kDescribingPatience);
   std::unique_lock<OwnedMutex> lock;
   if (locked) lock = std::unique_lock(mutex_, std::adopt_lock);
-  // A thread that a signal interrupted under this lock keeps the others out; the table may be in
-  // the middle of a change, the list is not.
+  // A thread that a signal interrupted under this lock keeps the other threads out; the table may
+  // be half changed, but the list is whole.
   if (!locked && !mutex_.held_here()) {
     lost_[static_cast<std::size_t>(finding.kind())].fetch_add(finding.violation.count,
                                                               std::memory_order_relaxed);
@@ -233,7 +233,8 @@ void Ledger::describe_rest() {
 
 void Ledger::announce_rest(bool again) {
   for (Entry* entry = first_.load(std::memory_order_acquire); entry; entry = entry->next.load()) {
-    // Claimed first: the thread that described it may be about to announce it.
+    // Claims the announcement first, because the thread that described the entry may be about to
+    // announce it.
     if (!entry->ready() || entry->announced.exchange(true)) continue;
     if (again) fill(*entry);
     announce_(*entry);
@@ -286,7 +287,7 @@ void Ledger::clear(bool whole) {
     lines_.clear();
     decisions_.clear();
   } else {
-    // Their nodes may point anywhere: they are left behind.
+    // The tables' nodes may point anywhere, so the child abandons the tables.
     new (&entries_) decltype(entries_)();
     new (&probes_) decltype(probes_)();
     new (&lines_) decltype(lines_)();

@@ -29,12 +29,12 @@ struct Totals {
 };
 
 /// Folds repeats per rule, kind, entry point and call site (the innermost frame outside the shim).
-/// Thread-safe; its lock is never held while the loader's may be taken. One thread describes a new
-/// finding, on findings_stack(); who comes with the same meanwhile is counted and goes on.
+/// Thread-safe; no thread holds its lock while it may take the loader's. One thread describes a new
+/// finding, on findings_stack(); another thread with the same finding counts it and goes on.
 class Ledger : public FindingSink {
  public:
-  /// `announce` is called once per distinct finding, without a lock of the ledger's; the quiet ones
-  /// too. `verbose`: none is quiet. `labeller`, if any, outlives the ledger.
+  /// The ledger calls `announce` once for each distinct finding, without a lock; for quiet findings
+  /// too. `verbose`: no finding is quiet. `labeller`, if any, outlives the ledger.
   Ledger(Suppressions suppressions, std::function<void(const Entry&)> announce,
          bool verbose = false, Labeller* labeller = nullptr)
       : suppressions_(std::move(suppressions)),
@@ -53,34 +53,37 @@ class Ledger : public FindingSink {
   }
   bool fell_back(EntryPoint entry, Refusal::Purpose purpose) override;
 
-  /// Of a function that is not checked.
+  /// Takes the refusal of a function that is not checked.
   void take_unchecked(Refusal refusal, std::uint64_t count, bool quiet) {
     refusals_.take(std::move(refusal), count, quiet);
   }
-  /// What was refused and no finding explains.
+  /// The refusals that no finding explains.
   const Refusals& refusals() const { return refusals_; }
 
-  /// Findings are described, but not announced from here on: announce_rest() does it.
+  /// From here on the ledger describes findings but does not announce them: announce_rest() does
+  /// it.
   void hold_announcements() { held_.store(true); }
-  /// Describes what its own thread did not come to, as far as the calling thread may (symbolize()).
-  /// Async-signal-safe for a thread that is careful as if interrupted.
+  /// Describes the findings that their own thread did not describe yet, as far as the calling
+  /// thread may (symbolize()). Async-signal-safe for a thread with Care::kAsInterrupted.
   void describe_rest();
-  /// Announces what was held back; `again`: after describing it once more, with more at hand.
+  /// Announces the findings that hold_announcements() held back; `again`: describes each of them
+  /// once more first, with more symbols.
   void announce_rest(bool again);
 
-  /// The first finding, or null; follow `next`; only those that are ready() are whole. Safe while
-  /// findings come in, and in signal handlers.
+  /// The first finding, or null; follow `next`; only entries that are ready() are whole. Safe while
+  /// other threads add findings, and in signal handlers.
   const Entry* first() const { return first_.load(std::memory_order_acquire); }
   Totals totals() const;
-  /// Occurrences that came in this period or later: of this rule, or, without one, of all errors,
+  /// Occurrences in this period or later: of this rule, or, if `rule` is null, of all errors,
   /// undefined behaviour and leaks.
   std::uint64_t count_since(std::uint64_t period, const Rule* rule) const;
   const Suppressions& suppressions() const { return suppressions_; }
-  /// Occurrences that are in the totals alone: another thread kept the lock while they came.
+  /// Occurrences that only the totals count, because another thread held the lock while they came.
   std::uint64_t lost() const;
   std::uint64_t suppressed() const { return suppressed_.load(std::memory_order_relaxed); }
 
-  /// Around fork. False: a signal handler that forks interrupted this thread at work here.
+  /// Called around fork. False if a signal handler that forks interrupted this thread inside of the
+  /// ledger.
   bool lock_for_fork() CUVMM_UNCHECKED {
     if (mutex_.held_here() || refusals_.held_here()) return false;
     mutex_.lock();
@@ -91,32 +94,34 @@ class Ledger : public FindingSink {
     refusals_.unlock_after_fork();
     mutex_.unlock();
   }
-  /// Forgets everything. Only in a child of fork, which has one thread. What is not `whole` is not
-  /// looked at.
+  /// Forgets all findings. Called only in a child of fork, which has one thread. Abandons the
+  /// tables unless they are `whole`.
   void clear(bool whole) CUVMM_UNCHECKED;
 
  private:
-  /// The last is the period, 0 once there are many entries.
+  /// The last member is the period, or 0 once there are kMostApart entries.
   using Key = std::tuple<Rule, RuleKind, EntryPoint, std::uintptr_t, std::uint64_t>;
-  static constexpr std::size_t kSite = 3;  ///< of a key
-  /// Refused calls that one success would put right.
+  static constexpr std::size_t kSite = 3;  ///< the site's index in a key
+  /// Refused calls whose advice one success settles.
   struct Probe {
     Entry* entry;
     std::uint64_t purpose;
     std::uint64_t count;
   };
-  /// So many lines of Python are findings of their own at one call site of a binding; further ones
-  /// are one finding: each takes its time to describe, and code that programs make has no end.
+  /// At one call site of a binding, so many lines of Python get findings of their own; further
+  /// lines share one finding, because each finding takes time to describe and generated code has
+  /// unlimited lines.
   static constexpr unsigned kMostLines = 64;
-  static constexpr std::size_t kMostApart = 16384;  // of more, periods are not told apart
+  static constexpr std::size_t kMostApart = 16384;  // beyond this many entries, findings of
+                                                    // different periods are folded
   static constexpr std::size_t kMostProbes = 256;   // distinct ones that wait at a time
   bool is_suppressed(const Finding& finding);
   bool decide_by_stack(Rule rule, StackId stack);
   const bool* decision(Rule rule, StackId stack) const CUVMM_NEEDS(mutex_);
   Entry* fold(const Key& key, std::uint64_t count) CUVMM_NEEDS(mutex_);
-  /// Unchecked, because a thread that was interrupted under the lock goes on without it.
+  /// Unchecked, because a thread that a signal interrupted under the lock goes on without it.
   Entry* add(Key key, Finding finding) CUVMM_UNCHECKED;
-  /// The key to file a finding under whose own key is new.
+  /// The key under which a new finding is filed.
   Key key_for_new(const Key& key, std::uintptr_t site) CUVMM_NEEDS(mutex_);
   void wait(Entry* entry, std::uint64_t purpose) CUVMM_NEEDS(mutex_);
   bool advised(Rule rule) const CUVMM_NEEDS(mutex_);
@@ -134,14 +139,15 @@ class Ledger : public FindingSink {
   std::atomic<Entry*> first_{nullptr};
   std::atomic<std::size_t> entries_known_{0};
   std::atomic<bool> held_{false};
-  std::atomic<bool> probing_{false};  ///< there are probes
+  std::atomic<bool> probing_{false};  ///< probes_ may have entries
   Refusals refusals_;
 
   OwnedMutex mutex_;
-  Entry* last_ CUVMM_GUARDED_BY(mutex_) = nullptr;  ///< of the list, or one shortly before
+  Entry* last_ CUVMM_GUARDED_BY(mutex_) = nullptr;  ///< the list's last entry, or one shortly
+                                                    ///< before it
   std::map<Key, Entry*> entries_ CUVMM_GUARDED_BY(mutex_);
   std::vector<Probe> probes_ CUVMM_GUARDED_BY(mutex_);
-  /// How many lines of Python have entries, by the key of their call site.
+  /// The number of lines of Python that have entries, by the key of their call site.
   std::map<Key, unsigned> lines_ CUVMM_GUARDED_BY(mutex_);
   /// Whether a rule is suppressed by this stack.
   std::map<std::pair<Rule, StackId>, bool> decisions_ CUVMM_GUARDED_BY(mutex_);

@@ -60,7 +60,7 @@ class LedgerTest : public testing::Test {
 
 TEST_F(LedgerTest, RepeatsFoldPerRuleAndCallSiteWithExactCounts) {
   for (int i = 0; i < 1000; ++i) ledger_.take(map_finding(stack_here()));
-  ledger_.take(map_finding(stack_here()));  // another line of this function
+  ledger_.take(map_finding(stack_here()));  // another line of this function is another call site
   ASSERT_EQ(announced_.size(), 2u);
   ASSERT_NE(ledger_.first(), nullptr);
   EXPECT_EQ(ledger_.first()->count.load(), 1000u);
@@ -79,7 +79,7 @@ TEST_F(LedgerTest, AdviceIsPrintedAndNotCounted) {
   EXPECT_FALSE(ledger_.totals().any());
 }
 
-// Of one rule the first text says it all.
+// The first advice about a rule is printed, and later ones are quiet.
 TEST_F(LedgerTest, AdviceIsPrintedOncePerRule) {
   for (const char* id : {"cuMemCreate-rdma-boolean", "cuMemAllocFromPoolAsync-bytesize-nonzero"}) {
     for (const EntryPoint entry : {EntryPoint::kMemMap, EntryPoint::kMemUnmap}) {
@@ -97,8 +97,8 @@ TEST_F(LedgerTest, AdviceIsPrintedOncePerRule) {
   EXPECT_EQ(ledger_.totals().advice, 8u);
 }
 
-// A thread that was interrupted under the lock may keep it for long: what comes meanwhile has no
-// text, and counts.
+// An interrupted thread may hold the lock for long: findings that come meanwhile get no text, but
+// are counted.
 TEST_F(LedgerTest, AFindingThatWaitsInVainIsCounted) {
   std::atomic<int> step = 0;
   std::thread holder([&] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call is made for. A program may try one way, be refused, and then get the same by another
-// way. This tells it from a program that does not get it at all.
+// The purpose of a call. A program may try one way, get a refusal, and then reach the purpose by
+// another way. The purpose separates such a program from one that never reaches it.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace cuvmm::shim {
 
-/// Equal for a refused call and for the later call of the same function that gets what the first
-/// one wanted. It stands for the place of memory or of a pool, for the handle that is mapped, or
-/// for the address that is asked about; it is 0 if any success of the function counts. Sizes play
-/// no part: programs try with one granule what they need for more.
+/// Equal for a refused call and for the later call of the function that gets the memory which the
+/// first call wanted. A purpose is the place of memory or of a pool, the handle that the call maps,
+/// or the address that it asks about; it is 0 if any success of the function counts. Sizes play no
+/// part, because programs try with one granule whether they may allocate more.
 template <class CallStruct>
 std::uint64_t purpose_of(const CallStruct&) {
   return 0;
@@ -32,8 +32,8 @@ inline std::uint64_t purpose_of(const calls::MemMap& call) { return call.handle;
 inline std::uint64_t purpose_of(const calls::MemGetAddressRange& call) { return call.dptr; }
 inline std::uint64_t purpose_of(const calls::PointerSetAttribute& call) { return call.ptr; }
 
-/// How many bytes the call is about, for a refusal that asked for too many; of a call without a
-/// size any success is enough.
+/// The number of bytes that the call wants, for a refusal of too many bytes; ~0 for a call without
+/// a size, so that any success is enough.
 template <class CallStruct>
 std::uint64_t wanted_size(const CallStruct& call) {
   if constexpr (requires { call.size + 1; }) {

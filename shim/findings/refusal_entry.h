@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A distinct refusal as the process keeps it.
+// A distinct refusal of the process.
 #pragma once
 
 #include <atomic>
@@ -12,17 +12,17 @@
 
 namespace cuvmm::shim {
 
-/// As a report has it. Never destroyed while somebody may look at it.
+/// As a report shows it. Never destroyed, because any thread may look at it.
 struct RefusalEntry {
   Refusal refusal;
   std::vector<Frame> stack;
   std::vector<std::vector<Frame>> creators;  ///< one per refusal.memory->held.creators
   std::vector<std::vector<Frame>> asides;    ///< one per refusal.asides
-  std::string json;  ///< its members but the counts, ready for a signal handler to write
+  std::string json;  ///< its members without the counts, ready for a signal handler to write
   std::atomic<std::uint64_t> count{1};
-  /// Nothing speaks for it being of interest: only the report has it.
+  /// No fact shows that the refusal matters: only the report has it.
   bool quiet = false;
-  std::atomic<std::uint64_t> handled{0};  ///< how many a later call put right
+  std::atomic<std::uint64_t> handled{0};  ///< how many of them a later call settled
   std::atomic<RefusalEntry*> next{nullptr};
   std::atomic<bool> ready{false};
 };

@@ -14,7 +14,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-// At the end of a process; the report has all of them.
+// Printed at the end of a process; the report has all of them.
 constexpr std::size_t kMostSaid = 8;
 constexpr std::size_t kMostUnchecked = 3;
 constexpr const char* kWhyUnchecked =
@@ -106,7 +106,7 @@ std::string neighbour_text(const Neighbour& one) {
   return text + '\n';
 }
 
-// An allocator's own function says little of who wants the memory; the line of Python above it
+// An allocator's function does not show which code wants the memory; the line of Python above it
 // does.
 std::string program_place(const std::vector<Frame>& frames) {
   const std::string place = place_text(frames);

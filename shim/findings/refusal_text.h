@@ -11,8 +11,8 @@ namespace cuvmm::shim {
 /// The members of a refusal without "count", "handled" and the braces (docs/report.md).
 std::string refusal_members(const RefusalEntry& entry);
 
-/// What is said at the end of a process: of each refusal that no later call put right one line, and
-/// one or two of what is known. "" if there is none.
+/// The text at the end of a process: for each refusal that no later call settled one line, and one
+/// or two lines of facts. "" if there is no such refusal.
 std::string refusals_text(const RefusalEntry* first);
 
 }  // namespace cuvmm::shim

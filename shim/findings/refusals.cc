@@ -19,7 +19,8 @@ namespace cuvmm::shim {
 
 namespace {
 
-// The driver itself said it: such a stack begins inside of it, and goes through this object.
+// The driver itself logged the refusal: such a stack begins inside of the driver, and passes
+// through the shim.
 void leave_out_driver(std::vector<Frame>& frames) {
   const std::string driver = frames.empty() ? std::string() : frames.front().module;
   const auto outside = [&](const Frame& frame) {
@@ -28,7 +29,7 @@ void leave_out_driver(std::vector<Frame>& frames) {
   frames.erase(frames.begin(), std::ranges::find_if(frames, outside));
 }
 
-// Its name lives as long as the entry that it goes into: for ever.
+// The name lives as long as its entry, until the process ends.
 const char* runtime_of(std::vector<Frame>& frames) {
   std::string name = frames::take_runtime_frames(frames);
   return name.empty() ? nullptr : (new std::string(std::move(name)))->c_str();
@@ -44,7 +45,7 @@ Refusals::Key Refusals::key_of(const Refusal& refusal) {
   if (refusal.unchecked.empty()) {
     return key_of(refusal.entry, refusal.result, refusal.late, refusal.stack);
   }
-  // Not 0, which is that of earlier work.
+  // Not 0, because 0 stands for earlier work.
   return Key(EntryPoint::kCount, refusal.result,
              std::hash<std::string>()(refusal.unchecked) | std::uintptr_t{1});
 }
@@ -138,7 +139,7 @@ void Refusals::clear(bool whole) {
     entries_.clear();
     purposes_.clear();
   } else {
-    // Their nodes may point anywhere: they are left behind.
+    // The tables' nodes may point anywhere, so the child abandons the tables.
     new (&entries_) decltype(entries_)();
     new (&purposes_) decltype(purposes_)();
   }

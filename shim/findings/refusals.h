@@ -14,31 +14,33 @@
 
 namespace cuvmm::shim {
 
-/// Folds repeats per entry point, result and call site; results of work that failed earlier are one
-/// however many calls return them. Thread-safe.
+/// Folds repeats by entry point, result and call site; a result of work that failed earlier is one
+/// refusal, however many calls return it. Thread-safe.
 class Refusals {
  public:
-  /// Counts one that is known by now. False: nothing like it was seen, and take() wants to know
-  /// more.
+  /// Counts a refusal that is known already. Returns false if no such refusal was counted before:
+  /// then take() needs all facts.
   bool fold(EntryPoint entry, CUresult result, bool late, StackId stack, Refusal::Purpose purpose);
   void take(Refusal refusal, std::uint64_t count = 1, bool quiet = false);
-  /// Whether a refused call of this entry point waits for one that gets what it wanted.
+  /// Whether a refused call of this entry point waits for a call that gets the memory which it
+  /// wanted.
   bool waits(EntryPoint entry) const {
     return waiting_[static_cast<std::size_t>(entry)].load(std::memory_order_relaxed) != 0;
   }
-  /// Of any entry point.
+  /// Whether a refused call of any entry point waits.
   bool wait() const { return all_waiting_.load(std::memory_order_relaxed) != 0; }
-  /// A call succeeded.
+  /// A call succeeded: settles the refusals that wanted its memory.
   void got(EntryPoint entry, Refusal::Purpose purpose);
 
-  /// The first one, or null; follow `next`; only those that are `ready` are whole. Safe while more
-  /// come in, and in signal handlers.
+  /// The first refusal, or null; follow `next`; only entries that are `ready` are whole. Safe while
+  /// other threads add refusals, and in signal handlers.
   const RefusalEntry* first() const { return first_.load(std::memory_order_acquire); }
 
   bool held_here() const { return mutex_.held_here(); }
   void lock_for_fork() CUVMM_UNCHECKED { mutex_.lock(); }
   void unlock_after_fork() CUVMM_UNCHECKED { mutex_.unlock(); }
-  /// Only in a child of fork, which has one thread. What is not `whole` is not looked at.
+  /// Called only in a child of fork, which has one thread. Abandons the tables unless they are
+  /// `whole`.
   void clear(bool whole) CUVMM_UNCHECKED;
 
  private:
@@ -48,7 +50,7 @@ class Refusals {
     Refusal::Purpose purpose;
     std::uint64_t count;
   };
-  static constexpr std::size_t kMost = 512;  // distinct ones; of more, none is described
+  static constexpr std::size_t kMost = 512;  // distinct refusals; further ones are not described
   static constexpr std::size_t kMostWaiting = 256;
 
   static Key key_of(EntryPoint entry, CUresult result, bool late, StackId stack);

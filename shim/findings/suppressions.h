@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings that the user does not want to see: the shim and the command read the same file.
+// Findings that the user does not want to see: the shim and the command `cuvmm` read one file
+// format.
 #pragma once
 
 #include "frames/suppressions.h"
