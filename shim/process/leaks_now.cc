@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaks on request, while the program goes on: what Process does for it.
+// Leaks on request, while the program goes on: the part of Process.
 #include <chrono>
 #include <csignal>
 #include <optional>
@@ -40,7 +40,7 @@ void tell_leaks_of_this_process() {
   if (Process* const process = Process::if_made()) (void)process->tell_leaks();
 }
 
-// A handler must not do it itself.
+// Called after a checked call, because a signal handler must not do this itself.
 void on_leaks_signal(int) {
   if (Process* const process = Process::if_made()) {
     process->session().ask(&tell_leaks_of_this_process);
@@ -79,8 +79,9 @@ void Process::tell_leaks_at(int signal) noexcept {
 
 }  // namespace cuvmm::shim
 
-/// Says on stderr what the program has given up and still pins. How many findings these are; -1
-/// where that cannot be told. For programs: find it by dlsym, or by ctypes.CDLL(None).cuvmmLeaks.
+/// Prints to stderr the objects that the program has given up and still pins. Returns the number of
+/// findings; -1 if cuvmm cannot tell. For programs: find it by dlsym, or by
+/// ctypes.CDLL(None).cuvmmLeaks.
 extern "C" __attribute__((visibility("default"))) int cuvmmLeaks() {
   using cuvmm::shim::Process;
   Process* const process = Process::if_made();

@@ -33,7 +33,8 @@ std::string own_report_name(const std::string& folder) {
   return folder.empty() ? std::string() : folder + "/" + image_name() + ".json";
 }
 
-// From here on the driver's table leads to the guard, and the session sees what the program sees.
+// From here on the driver's table leads to the guard, and the session sees the addresses that the
+// program sees.
 void stand_before(RealDriver& driver, const GuardOptions& wanted) {
   if (!wanted.any() || !driver.library) return;
   Guard* const mine = new Guard(driver.functions, wanted, driver.emulated);
@@ -48,8 +49,8 @@ TraceFilter trace_filter(const Options& options) {
   return TraceFilter::of(options.trace_calls, options.trace_errors);
 }
 
-// What a thread that forks has locked. Not all, when a signal handler forks: the thread itself may
-// have been in the middle of something.
+// The locks that a thread took to fork. Not all of them if a signal handler forks, because the
+// thread itself may have been inside of a locked section.
 struct LockedForFork {
   bool ledger = false, texts = false, session = false, symbols = false, labels = false,
        objects = false;
@@ -86,7 +87,8 @@ Process::Process()
       labels_(options_.scope, options_.nvtx_include) {
   silence_stderr(options_.quiet);
   limit_stacks(static_cast<std::size_t>(options_.stack_depth));
-  object_table();  // made now: a child that is forked while a thread makes it would wait for ever
+  object_table();  // made now, because a child that is forked while a thread makes the table would
+                   // wait for ever
   if (options_.no_symbols) do_without_symbols();
   if (options_.no_python_frames || options_.stack_depth == 1) do_without_python();
   suppressions_ =
@@ -95,17 +97,17 @@ Process::Process()
       suppressions_, [this](const Entry& entry) { announce(entry); }, options_.verbose, &labels_);
   report_.choose(options_.report, false);
   own_report_.choose(own_report_name(options_.report_dir), true);
-  // A thread that is cancelled in the driver is unwound through our frames by the C library's copy
-  // of libgcc. Ours, which their clean-up uses, is ready for that once it has unwound something
-  // itself.
+  // If a thread is cancelled in the driver, the C library's copy of libgcc unwinds it through the
+  // shim's frames. The shim's own copy, which the frames' clean-up uses, is ready for that once it
+  // has unwound a stack itself.
   (void)in_signal_handler();
   findings_stack().reserve();
   ending_stack().reserve();
   handle_forks();
 }
 
-// No lock: the loader's own may be held by a thread that waits for us. Two threads may both open
-// the driver; dlopen counts, and the second one's table is dropped.
+// Takes no lock, because a thread that waits for this one may hold the loader's lock. Two threads
+// may both open the driver: dlopen counts, and the table of the second thread is dropped.
 Process::Opened& Process::open_now() {
   const CancelOff no_cancel;
   const EarlyEnvironment environment;
@@ -118,18 +120,18 @@ Process::Opened& Process::open_now() {
     delete mine;
     return *first;
   }
-  choose_failures();  // before anybody calls
+  choose_failures();  // before any thread can make a call
   g_session.store(&mine->session, std::memory_order_release);
   labels_.names().ask(&mine->session);
-  // A process that never uses CUDA (a shell around the program) says nothing and truncates no
-  // trace.
+  // A process that never uses CUDA (a shell around the program) does not get here: it prints
+  // nothing and truncates no trace.
   if (!options_.complaint.empty()) say(options_.complaint);
   for (const std::string& error : suppressions_.errors()) {
     say(error + " (the line is ignored)");
     note(error + " (the line was ignored)");
   }
   for (const std::string& sentence : interposed_libraries()) {
-    if (!options_.no_summary) say(sentence);  // `cuvmm run` tells the notes
+    if (!options_.no_summary) say(sentence);  // `cuvmm run` prints the notes
     note(sentence);
   }
   mine->session.show_in(options_.live, mine->driver.path);
@@ -143,7 +145,7 @@ Process::Opened& Process::open_now() {
     handle_fatal_signals(*this);
     if (options_.leaks_signal != 0) tell_leaks_at(options_.leaks_signal);
   }
-  // A process that is killed leaves at least this.
+  // A process that is killed leaves at least this report.
   if (!g_ending.begun()) findings_stack().run([this] { write_json("running"); }, kPatience);
   return *mine;
 }
@@ -156,7 +158,7 @@ void Process::choose_failures() {
     say("CUVMM_FAIL is not understood, and no call is made to fail: column " +
         std::to_string(spec.error->column) + ": " + spec.error->message);
   }
-  // It is never destroyed: calls come from threads that outlive main().
+  // Never destroyed, because threads that outlive main() make calls.
   g_hooks.injector.store(new Injector(std::move(spec), fail_log_name(options_.fail_log, pid_)),
                          std::memory_order_release);
 }
@@ -199,9 +201,10 @@ void Process::tell_finding(const Entry& entry) {
 
 void Process::announce(const Entry& entry) {
   if (!entry.quiet) tell_finding(entry);
-  // A process that is killed or that execs leaves what it knew, and what destructors and threads
-  // find after the last report comes into another one. Powers of two: long lists of findings must
-  // not cost their square.
+  // A report is written during the run, because a process that is killed or that execs must leave
+  // its findings; findings of destructors and threads after the last report come into another
+  // report. Only at powers of two, because writing a long list at each finding would take quadratic
+  // time.
   const unsigned count = announced_.fetch_add(1) + 1;
   if (count > 16 && (count & (count - 1)) != 0) return;
   if (g_ending.over()) write_json("exit");
@@ -214,7 +217,7 @@ int Process::exit_code(int status) const {
 }
 
 void Process::lock_for_fork() {
-  // First what others may wait for while they hold the rest.
+  // First takes the locks for which other threads may wait while they hold the rest.
   t_locked.symbols = findings_stack().lock_for_fork();
   t_locked.ledger = ledger_->lock_for_fork();
   t_locked.texts = mutex_.lock_within(kPatience);
@@ -244,7 +247,8 @@ void Process::restart_in_child() {
               .labels = true,
               .objects = true,
               .stacks = {true, true, true, true}};
-  unlock_in_parent();  // here it is all free, whoever had it: there is one thread
+  unlock_in_parent();  // In the child all locks become free, whichever thread held them, because
+                       // the child has one thread
   ending_stack().unlock_after_fork();
   t_state.on_own_stack = false;
   if (!whole.symbols) symbolizer_was_interrupted();
@@ -278,7 +282,7 @@ void Process::restart_in_child() {
   Opened* open = opened_.load();
   if (!open) return;
   open->session.start_in_child(whole.session);
-  // The parent's file stays the parent's; with %p the child has one of its own.
+  // The parent goes on to write its file; with %p in the name the child has a file of its own.
   const bool own = options_.trace != parents_trace;
   open->session.observe(own ? open_trace(options_.trace, trace_filter(options_)).release()
                             : nullptr);

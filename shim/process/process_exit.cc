@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the shim says when the process ends.
+// The output of the shim when the process ends.
 #include <chrono>
 #include <cstring>
 #include <optional>
@@ -54,7 +54,7 @@ std::string json_numbers(const std::vector<std::uint64_t>& numbers) {
   return list + ']';
 }
 
-// Calls that were made to fail never came to the session.
+// Calls that the injector failed never came to the session, so they are counted here.
 void count_injected(ReportContext& context) {
   Injector* const injector = g_hooks.injector.load(std::memory_order_acquire);
   if (!injector || !injector->injects()) return;
@@ -126,7 +126,7 @@ void Process::write_json(const char* ended) {
     const IpcLog ipc = open->session.ipc_log(kLastPatience);
     report.ipc = ipc.json();
     if (std::string_view(ended) == "exit") {
-      // A process that was killed has no stacks there: symbols take a while.
+      // A process that was killed has no stacks in its report, because symbols take a while.
       std::set<StackId> stacks = ipc.stacks(kMostIpcStacks);
       if (!options_.timeline.empty()) {
         const std::vector<StackId> more = open->session.finish_timeline(kLastPatience);
@@ -145,8 +145,8 @@ void Process::write_json(const char* ended) {
       say("cannot write the report " + file.path() + ": errno " + std::to_string(error));
     }
   };
-  // A process that never used CUDA (a shell, a child on its way to exec) leaves no file among the
-  // others', and leaves theirs alone.
+  // A process that never used CUDA (a shell, a child on its way to exec) leaves no file beside
+  // those of the other processes, and does not touch theirs.
   if (own_report_.chosen() && !idle) write(own_report_, false);
   if (report_.chosen() && last) write(report_, idle);
 }
@@ -159,7 +159,7 @@ void Process::last_report(const char* ended) {
   if (exits) read_journal(ended_well());
   if (Guard* const guard = exits ? g_guard.load() : nullptr) {
     guard->tell_missing([this](std::string what) {
-      if (!options_.no_summary) say(what);  // `cuvmm run` tells it of all processes
+      if (!options_.no_summary) say(what);  // `cuvmm run` prints it for all processes
       note(std::move(what));
     });
   }
@@ -174,7 +174,7 @@ void Process::log_failures(const char* ended) noexcept {
   if (!injector || !injector->logs() || !open) return;
   try {
     const bool exits = std::string_view(ended) == "exit";
-    // Only where there are stacks to name.
+    // Only if the log names stacks.
     if (exits && (!injector->injects() || !in_use_.empty())) prepare_symbolizer();
     write_fail_log(*injector, ended, main_returned_.load(), exits ? &in_use_ : nullptr);
   } catch (...) {
@@ -205,7 +205,8 @@ void Process::finish() noexcept {
     last_report("exit");
     tell_summary();
   };
-  // findings_stack(): so that what another thread describes just now is in the report.
+  // Runs on findings_stack(), so that a finding that another thread describes at the moment is in
+  // the report.
   const bool interrupted = in_signal_handler();
   if (g_hooks.injector.load(std::memory_order_relaxed) && !interrupted) {
     main_returned_.store(main_returned(CUVMM_CALLER));
@@ -213,7 +214,7 @@ void Process::finish() noexcept {
   const bool done =
       !interrupted && findings_stack().run([&] { work(Care::kOwnMemory); }, kLastPatience);
   if (!done) ending_stack().run([&] { work(Care::kAsInterrupted); }, kLastPatience);
-  // What it held, and its last calls, stay for who judges the rest.
+  // The files with the held objects and the last calls stay if `cuvmm run` has to judge the rest.
   const bool no_leaks = options_.leak_check == LeakCheck::kNo;
   const bool all_judged =
       !options_.judged || no_leaks || (leaks_judged_.load() && undecided_.empty());
@@ -245,7 +246,7 @@ void Process::tell_with_symbols() noexcept {
     write_json("signal");
     tell_summary();
   };
-  // The stack that the signal came on may be as small as 8 KiB, and the loader needs some.
+  // The signal's stack may be as small as 8 KiB, and the loader needs more.
   ending_stack().run([] { prepare_symbolizer(); }, kLastPatience);
   if (!findings_stack().run(work, kLastPatience)) tell_without_symbols();
 }

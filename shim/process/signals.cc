@@ -47,7 +47,7 @@ void catch_signals(std::initializer_list<int> signals, void (*handler)(int)) {
   }
 }
 
-// The search for symbols failed or hangs: the process says what it has, and dies of the first
+// The search for symbols failed or hangs: prints the report without symbols, and dies of the first
 // signal.
 void on_second(int) {
   static std::atomic<bool> entered{false};
@@ -57,10 +57,10 @@ void on_second(int) {
 
 void catch_fatal(int signal);
 
-// SA_RESETHAND has put the default back: a fault comes again on return and kills; a signal that
-// somebody sent does not, and is sent again.
+// SA_RESETHAND has put the default action back: a fault comes again on return and kills the
+// process; a signal that a process sent does not, and is raised again.
 void on_fatal(int signal, siginfo_t* siginfo, void*) {
-  // Somebody cut a file of ours, which is no fault of the program.
+  // Another process has truncated one of cuvmm's files, which is no fault of the program.
   if (signal == SIGBUS && siginfo->si_code > 0 && replace_lost_pages(siginfo->si_addr)) {
     return catch_fatal(signal);
   }
@@ -71,7 +71,7 @@ void on_fatal(int signal, siginfo_t* siginfo, void*) {
                        (signal == SIGSEGV || signal == SIGBUS);
     report.note_signal(signal, reinterpret_cast<std::uintptr_t>(siginfo->si_addr), fault);
     report.report_death();
-    // From here on the program's heap and the loader are used, which may be broken or locked.
+    // From here on the code uses the program's heap and the loader, which may be broken or locked.
     catch_signals({SIGALRM, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}, &on_second);
     ::alarm(kSecondsForSymbols);
     report.tell_with_symbols();

@@ -7,16 +7,17 @@
 
 namespace cuvmm::shim {
 
-/// The last report of a process that a signal ends, in steps.
+/// The steps of the last report of a process that a signal ends.
 class DeathReport {
  public:
-  /// False: there is one already.
+  /// False: another thread makes the report already.
   virtual bool begin() noexcept = 0;
-  /// What the signal tells; `known`: the address is that of a fault.
+  /// Notes the facts of the signal; `known`: the address is that of a fault.
   virtual void note_signal(int signal, std::uintptr_t address, bool known) noexcept = 0;
-  /// What is known goes to the files, and the text is made ready; safe in any signal handler.
+  /// Writes the known facts to the files, and makes the text ready; safe in any signal handler.
   virtual void report_death() noexcept = 0;
-  /// The same again with symbols, and as text. May not come to its end: then the other one.
+  /// Writes the report again with symbols, and prints it as text. May hang or crash: then
+  /// tell_without_symbols() is called.
   virtual void tell_with_symbols() noexcept = 0;
   virtual void tell_without_symbols() noexcept = 0;
   virtual void end() noexcept = 0;
@@ -25,11 +26,11 @@ class DeathReport {
   ~DeathReport() = default;
 };
 
-/// Takes SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT where the program left them at their default.
-/// The process still dies of the same signal, with its core dump. `report` outlives the process.
+/// Handles SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT if the program left them at their default.
+/// The process still dies of the signal, with its core dump. `report` outlives the process.
 void handle_fatal_signals(DeathReport& report) noexcept;
 
-/// Ends the process in `seconds` with exit_group(status), whatever it is stuck in then.
+/// Ends the process in `seconds` with exit_group(status), even if it hangs.
 void exit_if_stuck(unsigned seconds, int status) noexcept;
 
 }  // namespace cuvmm::shim

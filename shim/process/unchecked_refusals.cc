@@ -14,8 +14,8 @@ namespace {
 
 std::atomic<int> g_status{0};
 
-// A finding about the same call says more: one that is checked on a way of its own, as launches
-// are, or the one that lost a capture.
+// A finding about the call says more. Two kinds have one: calls with checks of their own, such as
+// launches, and the call that lost a capture.
 bool has_finding(const Ledger& ledger, const UncheckedRefusal& refusal) {
   for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {
     const Finding& finding = entry->finding;
@@ -35,7 +35,7 @@ bool has_finding(const Ledger& ledger, const UncheckedRefusal& refusal) {
 
 void Process::keep_journal(const RealDriver& driver) noexcept {
   using Register = CUresult(void (*)(void*, int, char*, std::size_t), void*, void**);
-  // Since CUDA 12.9; a driver that has none tells nothing.
+  // Exists since CUDA 12.9; an older driver reports nothing.
   auto* const listen = reinterpret_cast<Register*>(driver.find("cuLogsRegisterCallback"));
   void* callback = nullptr;
   if (!listen || listen(&Journal::hear, &journal_, &callback) != CUDA_SUCCESS) return;
