@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways in which a process ends. Whatever thread ends it, and however many do at once, the last
-// report is whole before the process is gone.
+// The functions by which a process ends. Whichever thread ends the process, and however many do so
+// at once, the last report is whole before the process is gone.
 //
-// exit(), also that of the C library for who returns from main() or ends the last thread, runs our
-// destructor. A second exit() in another thread finds the handlers taken, and would end the process
-// under the report. So exit() and quick_exit() are ours, and wait there. A thread that was past
-// that already finds one of our handlers behind all others: it was registered before the program
-// was started, so it runs last, and there is always one more.
+// exit() runs the shim's destructor; so does the C library's exit() after main() returns or the
+// last thread ends. A second exit() in another thread finds all handlers taken, and would end the
+// process during the report. So the shim has its own exit() and quick_exit(), which wait there. A
+// thread that was past that point already finds one of the shim's handlers behind all others: the
+// shim registered it before the program started, so that it runs last, and each handler registers
+// another one.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,10 +35,11 @@ using cuvmm::shim::Process;
 using cuvmm::shim::Session;
 using Leave = void (*)(int);
 
-// What exit() in a signal handler may wait for a lock of stdio's, which the interrupted code has.
+// The seconds for which exit() in a signal handler may wait for a lock of stdio, which the
+// interrupted code may hold.
 constexpr unsigned kSecondsForOutput = 1;
-// One would do but for a thread that comes between another one's taking it and registering the
-// next.
+// One handler would do, except for a thread that comes after another thread took it and before that
+// thread registers the next.
 constexpr int kLastHandlers = 4;
 
 std::atomic<Leave> g_exit{nullptr}, g_quick_exit{nullptr};
@@ -52,21 +54,22 @@ Leave next_leave(std::atomic<Leave>& known, const char* name, Leave own) {
   return next;
 }
 
-// The code of exit() cannot be changed from a handler; what it would have done last is done first.
+// A handler cannot change exit()'s code; so this does the last steps of exit() itself.
 void end_with_report(Process& process, bool flush) {
   process.finish();
   constexpr int kNone = -1;
   const int code = process.exit_code(kNone);
   if (code == kNone || !process.is_current()) return;
   if (cuvmm::shim::in_signal_handler()) cuvmm::shim::exit_if_stuck(kSecondsForOutput, code);
-  // As exit() does it, which does not wait for a thread that reads from a stream.
+  // exit() does so as well, without waiting for a thread that reads from a stream.
   if (flush) ::fcloseall();
   ::syscall(SYS_exit_group, code);
 }
 
 [[gnu::destructor]] void at_exit() { end_with_report(Process::get(), true); }
 
-// Once for each thread: the C library calls what is registered meanwhile in a loop.
+// Registers once for each thread, because the C library calls handlers that are registered
+// meanwhile in a loop.
 template <class Register>
 void at_last(const Register& register_next, bool flush) {
   [[gnu::tls_model("initial-exec")]] static thread_local bool t_been_here = false;
@@ -88,8 +91,8 @@ void at_last_of_quick_exit() {
 [[gnu::constructor]] void at_load() {
   cuvmm::shim::start_folder();
   cuvmm::shim::keep_stderr();
-  // Opened by the running program, we would stand before handlers of its own, and our exit() is not
-  // the one that it calls.
+  // If the running program opened the shim by dlopen, the shim's handlers would run before handlers
+  // of the program, and the program does not call the shim's exit().
   const bool in_front =
       ::dlsym(RTLD_DEFAULT, "exit") != reinterpret_cast<void*>(next_leave(g_exit, "exit", &::exit));
   cuvmm::shim::note_exit_function(reinterpret_cast<const void*>(g_exit.load()));
@@ -100,8 +103,9 @@ void at_last_of_quick_exit() {
   }
 }
 
-// The driver ends in a handler of exit(), so another thread is behind that, and would have been
-// gone before this one had its answer. It may wait for this thread: not for long, then.
+// The driver ends in a handler of exit(): so another thread runs exit(), and without cuvmm the
+// process would have ended before this thread got its answer. That thread may wait for this one: so
+// this wait is short.
 void let_pass(Process& process) {
   constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 1'000'000};
   constexpr int kNaps = 1000;
@@ -122,8 +126,9 @@ void let_pass(Process& process) {
   __builtin_unreachable();
 }
 
-// A child of vfork shares our memory and may do nothing but go: it is not the process that Process
-// knows. Nor is the state made here, where a signal handler may have interrupted anything.
+// A child of vfork shares this memory and may only exit: it is not the process that Process stands
+// for. Nor does this function make the Process, because a signal handler may have interrupted any
+// code.
 [[noreturn]] void exit_now(int status) {
   Process* process = Process::if_made();
   if (process && process->is_current()) {

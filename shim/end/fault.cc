@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the shim says when work on a device failed at an address, and what the last calls tell when
-// a signal ends the process.
+// The shim's text about a device's fault at an address, and the facts from the last calls when a
+// signal ends the process.
 #include <chrono>
 
 #include "api/driver/driver.h"
@@ -86,7 +86,7 @@ void Process::tell_fault(StackId stack) {
   if (own_report_.chosen() && !g_ending.begun()) write_json("running");
 }
 
-// From an earlier run's log, or from the emulator, which knows it.
+// The address from an earlier run's log, or from the emulator, which knows it.
 std::uint64_t Process::fault_address() {
   const RealDriver* const real = driver_if_open();
   if (options_.fault_address != 0 || !real || !real->emulated) return options_.fault_address;

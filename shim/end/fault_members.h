@@ -11,8 +11,8 @@
 
 namespace cuvmm::shim {
 
-/// The object that the report's member "fault" is (docs/report.md). `stack` is of the call that
-/// returned the error; `file` has the last calls, "" for none.
+/// Makes the object of the report's member "fault" (docs/report.md). `stack` is of the call that
+/// returned the error; `file` names the file of the last calls, "" for none.
 std::string fault_members(const last_calls::Reading& reading, const std::vector<Frame>& stack,
                           std::vector<Frame> (*frames)(const std::vector<std::uint64_t>&),
                           const std::string& file);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process has not given back when it ends, and what is no leak.
+// The objects that a process has not given back when it ends, and that are no leaks.
 #include <chrono>
 
 #include "recorder/holdings/in_use_text.h"
@@ -25,7 +25,7 @@ void Process::find_in_use() {
   leave_out_the_runtimes(ended_with_context_);
 }
 
-// Symbols are another thread's while it describes.
+// An interrupted thread does not list them, because another thread may be using the symbolizer.
 bool Process::lists_in_use() const {
   return options_.leak_check == LeakCheck::kFull && t_state.care != Care::kAsInterrupted &&
          !(in_use_.empty() && ended_with_context_.empty());

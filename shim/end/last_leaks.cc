@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the process leaks, when it ends.
+// The leaks of the process when it ends.
 #include <chrono>
 #include <optional>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatienceForModel{5000};
 
-// check_exit takes a plain function; the session's lock is held while it runs.
+// check_exit() takes a plain function; the session's lock is held while the function runs.
 bool descriptor_open(const Export& exported) {
   return Process::get().session().still_exported(exported);
 }
@@ -39,7 +39,7 @@ void Process::find_leaks(Session& session) {
     leaks = session.leaks(kPatienceForModel, &descriptor_open, interrupted, &undecided_, asleep);
   }
   if (!leaks) {
-    // `cuvmm run` looks for them in what the process showed.
+    // `cuvmm run` looks for leaks in the file of what the process held.
     if (!options_.judged) {
       note("leaks were not looked for: the process ended in the middle of a call");
     }
@@ -47,7 +47,7 @@ void Process::find_leaks(Session& session) {
   }
   leaks_judged_.store(true);
   for (const Violation& leak : *leaks) {
-    if (labels_.told(leak)) continue;  // by cuvmm_leaks()
+    if (labels_.told(leak)) continue;  // cuvmm_leaks() has reported it already
     Finding finding;
     finding.violation = leak;
     if (!leak.objects.empty()) {

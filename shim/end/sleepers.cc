@@ -23,7 +23,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-// How often a thread that sleeps now has gone to sleep; nothing where it does not sleep.
+// How often a thread that sleeps now has gone to sleep; nullopt if the thread does not sleep.
 std::optional<std::uint64_t> times_asleep(std::uint32_t thread) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/self/task/%u/status", thread);
@@ -51,7 +51,8 @@ bool in_a_call(const last_calls::Image& image, std::uint32_t thread) {
 
 std::vector<std::uint32_t> sleepers() {
   constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 20'000'000};
-  constexpr int kLooks = 6;  // one that is about to sleep may have to wait for a processor first
+  constexpr int kLooks = 6;  // a thread that is about to sleep may have to wait for a processor
+                             // first
   const last_calls::Image* const image = g_ring.image();
   std::vector<std::uint32_t> found;
   if (!image) return found;

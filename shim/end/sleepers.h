@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which other threads do nothing when the process ends: they wait in pthread_join() or sleep(), or
-// have called exit() too. What they made and did not use is not on its way to anything.
+// The other threads that do nothing when the process ends: they wait in pthread_join() or sleep(),
+// or have called exit() too. Such a thread will not use the objects that it made and has not used
+// yet.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +9,10 @@
 
 namespace cuvmm::shim {
 
-/// In order. Looks again and again, for a tenth of a second at most: a thread that waits for a
-/// processor, and not for somebody, is none of them, nor one that is in a call of the driver. Empty
-/// where calls are not kept (shim/recorder/last_calls.h), or where the kernel does not tell.
-/// Takes no lock.
+/// The result is in ascending order. Looks several times, for a tenth of a second at most: a thread
+/// that waits for a processor is no sleeper, nor is a thread inside of a driver's call. Empty if
+/// the last calls are not recorded (shim/recorder/last_calls.h), or if the kernel does not give the
+/// state of threads. Takes no lock.
 std::vector<std::uint32_t> sleepers();
 
 }  // namespace cuvmm::shim
