@@ -46,7 +46,7 @@ Object object_of(const ExternalBuffer& b) {
   return {ObjectKind::kExternalBuffer, b.device, b.base, b.size, b.made.call};
 }
 
-// Tells of the ends that one call made; the first ones stand for the rest of a long list.
+// Notes the ends that one call caused; of a long list only the first are noted.
 class Telling {
  public:
   explicit Telling(Origin at) : at_(at), frames_(stack_frames(at.stack)) {}
@@ -94,7 +94,7 @@ void tell_ends(const Retired& gone, Origin at) noexcept {
   Telling telling(at);
   telling.all(gone.mappings);
   telling.all(gone.reservations);
-  // The handle is released; what is mapped of it stays.
+  // The handle is released; the mappings of the memory stay.
   if (gone.released) telling.all(gone.allocations);
   if (gone.rare) note_rare(*gone.rare, telling);
 }
@@ -123,7 +123,7 @@ void note_living(const Model& model) noexcept {
       g_ring.note_live({kKinds[static_cast<int>(part)], -1, base, size});
     });
   } catch (const std::bad_alloc&) {
-    // Then the address is explained without them.
+    // Then the address is explained without these objects.
   }
 }
 

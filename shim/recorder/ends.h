@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects of the model for the ring of the last calls: those that a call ended, and those that
+// Notes objects of the model in the ring of the last calls: those that a call ended, and those that
 // live.
 #pragma once
 
@@ -10,13 +10,14 @@ namespace cuvmm::shim {
 
 [[gnu::cold]] void tell_ends(const Retired& gone, Origin at) noexcept;
 
-/// What the calling thread's call `at` gave up and the driver accepted.
+/// Notes the objects that the calling thread's call `at` gave up, after the driver accepted the
+/// call.
 inline void note_ends(const Retired& gone, Origin at) noexcept {
   if (g_ring.image()) [[unlikely]]
     tell_ends(gone, at);
 }
 
-/// All that has an address.
+/// Notes all objects that have an address.
 void note_living(const Model& model) noexcept;
 
 }  // namespace cuvmm::shim

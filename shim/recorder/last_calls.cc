@@ -18,7 +18,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-// The file of this very process, from before it became the program that it is now by exec.
+// Whether the file belongs to this process, from before an exec turned it into the present program.
 bool is_of_earlier_program(const std::string& path, const last_calls::Header& mine) {
   recorder::RecordedFile file;
   const auto named = recorder::RecordedFile::Named::kByFolder;
@@ -74,7 +74,8 @@ void LastCalls::open(const Options& options, const std::string& driver) noexcept
 
 void LastCalls::finish(bool keep) noexcept {
   g_ring.note_exit();
-  // A signal handler that ends the process may have interrupted open(): a path, and no image yet.
+  // A signal handler that ends the process may have interrupted open(): then there is a path, and
+  // no image yet.
   const auto* const image = static_cast<const last_calls::Image*>(file_.memory());
   if (path_.empty() || keep || (image && recorder::load(image->header.fault_result) != 0)) return;
   const int saved = errno;

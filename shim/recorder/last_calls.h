@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file that outlives this process with its last calls, where CUVMM_RING names a folder.
+// The file with this process's last calls, which outlives the process, if CUVMM_RING names a
+// folder.
 #pragma once
 
 #include <atomic>
@@ -10,21 +11,21 @@
 
 namespace cuvmm::shim {
 
-/// Gives g_ring its image, and says whether it has one (shim/recorder/ring_call.h).
+/// Gives g_ring its image, and knows whether g_ring has one (shim/recorder/ring_call.h).
 class LastCalls {
  public:
-  /// Whether nobody has looked yet for where they are to be kept.
+  /// Whether open() has not run yet.
   bool unopened() const noexcept { return unopened_.load(std::memory_order_relaxed); }
-  /// Makes the file, or sees that none is to be kept. `driver` is the path of the libcuda.
+  /// Makes the file, or sees that the options want none. `driver` is the path of the libcuda.
   void open(const Options& options, const std::string& driver) noexcept;
-  /// The process ends by itself: the file goes, unless it is to be kept or tells of a fault.
+  /// The process ends by itself: removes the file, unless `keep` is set or the file has a fault.
   void finish(bool keep) noexcept;
-  /// In a child of fork: the parent's file stays the parent's.
+  /// Called in a child of fork: the parent goes on to write its file.
   void restart_in_child() noexcept;
 
-  /// Of the file; "" where there is none.
+  /// The file's path; "" if there is no file.
   const std::string& path() const { return path_; }
-  /// Why there is no file though one was asked for; 0: there is, or none was.
+  /// Why a wanted file could not be made; 0 if it was made, or if none was wanted.
   int error() const { return error_; }
 
  private:

@@ -18,7 +18,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-// The same in every process. 0 stands for no name.
+// Equal in every process. 0 stands for no name.
 std::uint64_t hash_of(std::string_view bytes) {
   if (bytes.empty()) return 0;
   const std::uint64_t hash = fnv1a(bytes);
@@ -52,8 +52,8 @@ void Mirror::choose(const std::string& folder, const std::string& driver) {
   on_ = !folder.empty();
 }
 
-// At the first change: a shell around the program, and a child on its way to exec, have nothing to
-// show.
+// The file is made at the first change, because a shell around the program, and a child on its way
+// to exec, have nothing to show.
 void Mirror::start(const ProcessHistory& history) {
   const CancelOff no_cancel;
   started_ = true;
@@ -61,7 +61,8 @@ void Mirror::start(const ProcessHistory& history) {
   path_ = recorder::file_in(folder_, recorder::Section::kHoldings);
   const int error = writer_.open(path_, driver_);
   errno = saved;
-  // Nobody has asked yet: `cuvmm map` says that there is nothing, to who does.
+  // The process prints no error, because no user has asked for the file yet: `cuvmm map` prints
+  // that there is nothing when a user asks.
   if (error != 0) {
     on_ = false;
     return path_.clear();
@@ -84,7 +85,7 @@ void Mirror::restart_in_child() noexcept {
   path_.clear();
 }
 
-// Out of memory: what is shown would not be true any more.
+// Memory ran out: the file would no longer show the model.
 void Mirror::stop() noexcept {
   finish();
   restart_in_child();
@@ -151,7 +152,7 @@ void Mirror::show(const ProcessHistory& history, const NamedByCall& named, Origi
         there |= it->first == named.range;
         put(it->second);
       }
-      if (!there) writer_.drop_mapping(named.range);  // one that was undone
+      if (!there) writer_.drop_mapping(named.range);  // a mapping that was undone
       if (const Reservation* const r = model.reservation_at(named.range)) put(*r);
     }
     if (named.fd >= 0) descriptor(history, named.fd);
@@ -184,7 +185,7 @@ void Mirror::freed(const ProcessHistory& history, const Retired& retired, Origin
 }
 
 void Mirror::lost(const ProcessHistory& history, const Allocation& before) {
-  // That it was the last one needs no search.
+  // If this was the last reference, no search is needed.
   if (before.references + before.mappings == 1) return drop_memory(before.handle);
   counted(history, before.handle);
 }
@@ -315,7 +316,7 @@ void Mirror::received(const ProcessHistory& history, int fd) {
   const Received& from = found->second;
   using Kind = holdings::Descriptor::Kind;
   const Kind kind = from.dma_buf ? Kind::kDmaBuf : Kind::kReceived;
-  // A dma-buf is a file of its own, whatever memory is behind it.
+  // A dma-buf is a file of its own, whichever memory lies behind it.
   const std::uint64_t name = from.dma_buf ? 0 : hash_of(memory_name(fd));
   stack(from.one.made);
   writer_.put(holdings::Descriptor{from.one, name, kind});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model as others may look at it while the program runs (recorder/holdings/format.h): what a
-// call changed is written again. Only where CUVMM_LIVE names a folder.
+// Shows the model to other processes while the program runs (recorder/holdings/format.h): writes
+// each object again that a call changed. Works only if CUVMM_LIVE names a folder.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ namespace cuvmm::shim {
 /// Called with the session's lock.
 class Mirror {
  public:
-  /// From the first change on there is a file in this folder; `driver` is the libcuda's path.
+  /// Makes a file in this folder at the first change; `driver` is the libcuda's path.
   void choose(const std::string& folder, const std::string& driver);
-  /// Whether changes are to be told.
+  /// Whether changes are to be written.
   bool on() const { return on_; }
-  /// Where it is shown; "" where it is not.
+  /// The folder of the file; "" if there is none.
   std::string folder() const { return on_ ? folder_ : std::string(); }
-  /// The file goes, as its process does.
+  /// Removes the file when the process ends.
   void finish() noexcept;
-  /// In a child of fork: the parent's file stays the parent's.
+  /// Called in a child of fork: the parent goes on to write its file.
   void restart_in_child() noexcept;
 
-  /// The call made or changed what it names, or that was undone.
+  /// The call made or changed the objects that it names, or a change of theirs was undone.
   template <class CallStruct>
   void made(const ProcessHistory& history, const CallStruct& call, Origin at) noexcept {
     if constexpr (std::is_same_v<CallStruct, calls::MemAddressReserve>) {
@@ -50,7 +50,7 @@ class Mirror {
         if (call.shHandleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
           named.fd = static_cast<int>(reinterpret_cast<std::intptr_t>(call.osHandle));
       } else if constexpr (std::is_same_v<CallStruct, calls::MemGetHandleForAddressRange>) {
-        // Not the range's: nothing of it has changed.
+        // Only the descriptor is new: the call has not changed the range.
         named = {};
         if (call.handleType == CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD)
           named.fd = *static_cast<const int*>(call.handle);
@@ -66,7 +66,7 @@ class Mirror {
     named.fd = fd;
     show(history, named, at);
   }
-  /// It took this out of the model just now: nobody can have put it back.
+  /// The call has just taken `retired` out of the model: no other thread can have put it back.
   template <class CallStruct>
   void taken(const ProcessHistory& history, const CallStruct&, const Retired& retired,
              Origin at) noexcept {
@@ -80,12 +80,14 @@ class Mirror {
       gone(history, retired, at);
     }
   }
-  /// It took this out, or put it back: what the model says of it holds.
+  /// The call took `retired` out, or put it back: the file shows the objects as they are in the
+  /// model.
   void gone(const ProcessHistory& history, const Retired& retired, Origin at) noexcept;
 
  private:
   void show(const ProcessHistory& history, const NamedByCall& named, Origin at) noexcept;
-  // The calls of a block's life are as cheap as they can be: a driver's may take 0.3 us.
+  // The calls of a block's life are as cheap as they can be, because a driver's call may take only
+  // 0.3 us.
   [[gnu::hot]] void reserved(const ProcessHistory& history, Address base, Origin at) noexcept;
   [[gnu::hot]] void created(const ProcessHistory& history, Handle handle, Origin at) noexcept;
   [[gnu::hot]] void retained(const ProcessHistory& history, Handle handle, Origin at) noexcept;
@@ -99,16 +101,16 @@ class Mirror {
                              Origin at) noexcept;
   [[gnu::hot]] void freed(const ProcessHistory& history, const Retired& retired,
                           Origin at) noexcept;
-  // The one way from a change to the file: `change` may throw std::bad_alloc.
+  // Every change gets to the file through this function: `change` may throw std::bad_alloc.
   template <class Change>
   [[gnu::always_inline]] inline void note(const ProcessHistory& history, Origin at,
                                           const Change& change) noexcept;
   void drop_memory(Handle handle);
-  // A reference or a mapping of it came or went.
+  // The memory has gained or lost a reference or a mapping.
   void counted(const ProcessHistory& history, Handle handle);
   void lost(const ProcessHistory& history, const Allocation& before);
   void mapped_in(const Reservation& r);
-  // Each of them shows the object as the model has it now.
+  // Each of these writes the object as it is in the model now.
   void put(const Reservation& r);
   void put(const Mapping& m);
   void reservation(const Model& model, Address base);
@@ -124,11 +126,12 @@ class Mirror {
 
   bool on_ = false;
   bool started_ = false;
-  bool teams_ = false;  ///< there was a multicast object
+  bool teams_ = false;  ///< the program made a multicast object
   std::string folder_, driver_;
   std::string path_;
   holdings::Writer writer_;
-  /// Names that exported memory has for every process, by handle: they outlive its descriptors.
+  /// The names of exported memory, equal in every process, by handle: they outlive the memory's
+  /// descriptors.
   std::unordered_map<Handle, std::uint64_t> exported_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What others see of a process is what its model holds: after each call, accepted or refused.
+// Other processes see the objects that the model of this process holds: after each call, accepted
+// or refused.
 #include "shim/recorder/mirror.h"
 
 #include <gmock/gmock.h>

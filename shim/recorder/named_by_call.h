@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call names, for who keeps what it made or changed.
+// The objects that a call names, for the recorders of made or changed objects.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace cuvmm::shim {
 
-/// What a call names that it may have made or changed, by the kinds of its parameters. 0: nothing.
+/// The objects that a call names and may have made or changed, by the kinds of its parameters. 0:
+/// none.
 struct NamedByCall {
   Address made = 0;  ///< written by the driver, or registered
   Address range = 0;

@@ -10,29 +10,29 @@
 
 namespace cuvmm::shim {
 
-/// Of this process. It has an image from the first call on, if CUVMM_RING names a folder
-/// (shim/recorder/last_calls.h).
+/// The ring of this process. The ring has an image from the first call on if CUVMM_RING names a
+/// folder (shim/recorder/last_calls.h).
 inline constinit last_calls::Writer g_ring;
 
-/// For its scope: the call is in the driver.
+/// Notes for its scope that the call is in the driver.
 class RingCall {
  public:
   RingCall() = default;
   template <class CallStruct>
   void begin(const CallStruct& call) noexcept {
-    // A driver that uses its own exported functions comes by here: those are not the program's.
+    // A driver may call its own exported functions: such calls are not the program's.
     if (in_flight()) return;
     sequence_ = g_ring.begin(t_state.ring, CallStruct::kEntryPoint, last_calls::words_of(call));
   }
   RingCall(const RingCall&) = delete;
   RingCall& operator=(const RingCall&) = delete;
-  /// Without returned(): the thread is cancelled in the driver.
+  /// Without returned(), the thread was cancelled in the driver.
   ~RingCall() {
     if (sequence_ != 0) [[unlikely]]
       g_ring.end(t_state.ring, sequence_, last_calls::kUnwound);
   }
   bool begun() const noexcept { return sequence_ != 0; }
-  /// Gives the call's sequence.
+  /// Returns the call's sequence number.
   std::uint64_t returned(CUresult result) noexcept {
     const std::uint64_t sequence = sequence_;
     sequence_ = 0;

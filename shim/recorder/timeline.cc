@@ -12,7 +12,7 @@ namespace {
 
 using Object = timeline::Object;
 
-constexpr std::size_t kMostStacks = 512;  // made readable at the end: each takes a while
+constexpr std::size_t kMostStacks = 512;  // made readable at the end, which takes a while for each
 
 Object object_of(const PlainMemory& m) {
   using K = PlainMemory::Kind;
@@ -99,7 +99,8 @@ void Timeline::bound(const Model& model, Handle object, const Origin& at) noexce
     tell(What::kBegin, use_of(object, last), last.memory, last.offset, at);
 }
 
-// What an entry maps and a later one of the same call covers is not told.
+// If a later entry of the call covers the part that an entry maps, no event is noted for the
+// earlier entry.
 void Timeline::in_array(const Model& model, const calls::MemMapArrayAsync& call,
                         const Origin& at) noexcept {
   for (const auto& [array, tiles] : model.tiles().ended()) {
@@ -124,7 +125,7 @@ void Timeline::every_access(const calls::MemSetAccess& call, const Origin& at) n
   for (std::size_t i = 0; call.desc && i < call.count; ++i) access(call, call.desc[i], at);
 }
 
-// One reference or mapping of it went. Do others hold it?
+// The memory has lost a reference or a mapping. Does nothing if the memory has others.
 void Timeline::lost(const Allocation& before, const Origin& at) noexcept {
   if (before.references + before.mappings != 1) return;
   end(What::kEnd, object_of(before), before.handle, before.size, before.made,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to the process's memory, kept with its time for pictures of it
-// (recorder/timeline/format.h). Only where CUVMM_TIMELINE names a folder.
+// Records the changes of the process's memory with their times, for pictures of the memory
+// (recorder/timeline/format.h). Works only if CUVMM_TIMELINE names a folder.
 #pragma once
 
 #include <cstdint>
@@ -22,35 +22,36 @@ namespace cuvmm::shim {
 
 /// Called with the session's lock.
 ///
-/// The calls of a block's life write their event where they are, in few lines of code: a driver
-/// that works in the kernel leaves the caches cold. All others go through functions.
+/// The calls of a block's life write their event inline, in few cache lines of code, because a
+/// driver that works in the kernel leaves the caches cold. All other calls go through functions.
 class Timeline {
  public:
-  /// From the first change on there is a file in this folder; "": none.
+  /// Makes a file in this folder at the first change; "": none.
   void choose(const std::string& folder) { writer_.choose(folder); }
   bool on() const noexcept { return writer_.on(); }
-  /// In a child of fork: the parent's file stays the parent's.
+  /// Called in a child of fork: the parent goes on to write its file.
   void restart_in_child() noexcept { writer_.restart_in_child(); }
 
-  /// The driver accepted the call, or is about to be asked where the model records at once.
+  /// The driver accepted the call; or, if the model records the call at once, the driver is about
+  /// to be called.
   template <class CallStruct>
   [[gnu::always_inline]] inline void made(const ProcessHistory& history, const CallStruct& call,
                                           const Origin& at) noexcept;
-  /// It took this out of the model.
+  /// The call took `retired` out of the model.
   template <class CallStruct>
   [[gnu::always_inline]] inline void gone(const CallStruct& call, const Retired& retired,
                                           const Origin& at) noexcept;
-  /// The driver refused the call after all.
+  /// The driver refused the call after made() or gone().
   void undone(const Origin& at) noexcept { writer_.undo(at.call, at.thread, call_ticks()); }
 
-  /// The process is about to report: what lives and is not among the kept events is added. Gives
+  /// The process is about to report: adds the living objects whose events were overwritten. Returns
   /// the stacks that the events name, those of the most bytes first.
   std::vector<StackId> finish(const Model& model);
 
  private:
   using What = timeline::What;
   using Object = timeline::Object;
-  /// When the calling thread's call began, as the ring of last calls has it: with a ring, as under
+  /// The begin of the calling thread's call, from the ring of last calls: with a ring, as under
   /// cuvmm run, no event reads the clock.
   static std::uint64_t call_ticks() noexcept {
     const std::uint64_t began = t_state.ring.ticks;
@@ -87,7 +88,7 @@ class Timeline {
   void named(const ProcessHistory& history, const NamedByCall& named, const Origin& at) noexcept;
   void bound(const Model& model, Handle object, const Origin& at) noexcept;
   void in_array(const Model& model, const calls::MemMapArrayAsync& call, const Origin& at) noexcept;
-  /// Of a use of other objects' memory.
+  /// A use of other objects' memory.
   struct Use {
     Object object;
     std::uint64_t key, size;
@@ -156,7 +157,7 @@ inline void Timeline::gone(const CallStruct&, const Retired& retired, const Orig
     if (!before) [[unlikely]]
       return all_gone(retired, at);
     const Allocation& a = *before;
-    // Others hold it.
+    // Does nothing if the memory has other references or mappings.
     if (a.references + a.mappings != 1) return;
     const CUmemLocation& location = a.prop.location;
     const bool plain =

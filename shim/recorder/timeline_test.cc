@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a timeline keeps of memory that is used without an address: bound to a multicast object, or
-// mapped into a sparse array. And which time its events have.
+// The events in a timeline for memory that is used without an address: bound to a multicast object,
+// or mapped into a sparse array. And the times of the events.
 #include "shim/recorder/timeline.h"
 
 #include <gmock/gmock.h>
@@ -96,7 +96,7 @@ class TimelineUses : public ::testing::Test {
         calls::MemMapArrayAsync{entries.data(), static_cast<unsigned>(entries.size()), nullptr});
   }
 
-  /// The events of one kind, in order, and of refused calls.
+  /// The events of one kind, in order, together with the events of refused calls.
   std::vector<timeline::Event> events(Object kind) const { return events(kind, folder_); }
   static std::vector<timeline::Event> events(Object kind, const std::string& folder) {
     std::vector<timeline::Event> all;
@@ -107,7 +107,9 @@ class TimelineUses : public ::testing::Test {
           timeline::count_events(image->events, image->header.counts[image->header.newest].events);
       for (std::uint64_t n = 0; n < count; ++n) {
         const timeline::Event& event = image->events[timeline::place_of(n)];
-        if (event.round != timeline::round_of(n)) continue;  // a later one is in its place
+        if (event.round != timeline::round_of(n))
+          continue;  // a later event has overwritten this
+                     // one
         if (event.object == kind || event.what == What::kUndone) all.push_back(event);
       }
     }
@@ -181,14 +183,14 @@ TEST_F(TimelineUses, ARegionOfASparseArrayHasItsMemory) {
   EXPECT_EQ(found[2].what, What::kEnd);
   EXPECT_EQ(timeline::use_number(found[2].more), 1u);
   EXPECT_EQ(found[2].other, found[1].by.call);
-  // The other one shows another place of the memory.
+  // The other tile shows another part of the memory.
   EXPECT_EQ(found[3].what, What::kEnd);
   EXPECT_EQ(timeline::use_number(found[3].more), 0u);
   EXPECT_EQ(found[4].what, What::kBegin);
   EXPECT_EQ(found[4].more, timeline::use_word(65536, 1));
 }
 
-// The mock is asked as the driver would be, for an array of tiles of 64 x 32 x 1.
+// The mock answers like a driver, for an array of tiles of 64 x 32 x 1.
 TEST_F(TimelineUses, ARegionIsAsLargeAsItsTiles) {
   CUDA_ARRAY_SPARSE_PROPERTIES told{};
   told.tileExtent = {64, 32, 1};
@@ -226,7 +228,7 @@ TEST_F(TimelineUses, AMipmappedArrayIsAskedByItsOwnFunction) {
 TEST_F(TimelineUses, WhatTheDriverDoesNotTellIsNoSize) {
   CUDA_ARRAY_SPARSE_PROPERTIES odd{}, flat{};
   odd.tileExtent = {128, 128, 1};
-  odd.miptailSize = 4096;  // then a tile is none of 64 KiB
+  odd.miptailSize = 4096;  // then a tile does not have 64 KiB
   flat.tileExtent = {128, 128, 0};
   EXPECT_CALL(mock_, ArrayGetSparseProperties(_, _))
       .WillOnce(Return(CUDA_ERROR_INVALID_VALUE))
@@ -258,7 +260,7 @@ TEST_F(TimelineUses, AnArrayTakesItsRegionsWithIt) {
     EXPECT_EQ(found[i].other, found[0].by.call);
     EXPECT_EQ(timeline::use_number(found[i].more), i - 3);
   }
-  // Another array with the same handle shows nothing yet.
+  // Another array with this handle maps nothing yet.
   ASSERT_EQ(map_array({tile(0, 0)}), CUDA_SUCCESS);
   EXPECT_EQ(events(Object::kSparse).size(), 6u);
 }
@@ -276,7 +278,7 @@ TEST_F(TimelineUses, AnArrayThatIsNotDestroyedShowsWhatItShowed) {
   ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[2].what, What::kUndone);
   EXPECT_EQ(found[2].by.call, found[1].by.call);
-  // It is there to be ended.
+  // The mapping is still there, so that this call ends it.
   EXPECT_EQ(call(calls::MipmappedArrayDestroy{array}), CUDA_SUCCESS);
   EXPECT_EQ(events(Object::kSparse).back().what, What::kEnd);
   EXPECT_EQ(events(Object::kSparse).back().other, found[0].by.call);
@@ -295,7 +297,7 @@ TEST_F(TimelineUses, WhatTheDriverRefusesShowsNothing) {
   EXPECT_TRUE(events(Object::kSparse).empty());
 }
 
-// The first events, and the last ones, are of other calls.
+// The first events, and the last ones, belong to other calls.
 TEST_F(TimelineUses, WhatIsMappedInTheGapAndLivesHasItsMemory) {
   const std::string folder = folder_ + "/gap";
   std::filesystem::create_directory(folder);
@@ -332,7 +334,7 @@ TEST_F(TimelineUses, WhatIsMappedInTheGapAndLivesHasItsMemory) {
   }
 }
 
-/// As in a process that keeps its last calls.
+/// With a ring of last calls, as in a process under cuvmm run.
 class TimelineTimes : public TimelineUses {
  protected:
   ~TimelineTimes() override {
@@ -340,7 +342,7 @@ class TimelineTimes : public TimelineUses {
     t_state.ring = {};
   }
   void start_ring() { g_ring.start(image_.get()); }
-  /// map_array() in the ring, as its wrapper has it.
+  /// Calls map_array() as its wrapper does with a ring.
   CUresult map_in_ring(std::vector<CUarrayMapInfo> entries) {
     RingCall record;
     record.begin(
