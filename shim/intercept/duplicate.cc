@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program's dup(), dup2(), dup3() and fcntl(F_DUPFD): a second number for a descriptor that the
-// model knows keeps the same memory alive, and the number that dup2() takes is closed by it. All
-// other descriptors go on at once.
+// The program's dup(), dup2(), dup3() and fcntl(F_DUPFD): a second number for a descriptor of the
+// model keeps the memory alive, and dup2() closes the number that it takes. All other descriptors
+// go on to the C library at once.
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ void find(std::atomic<Function>& next, const char* name, std::type_identity_t<Fu
   next.store(reinterpret_cast<Function>(found), std::memory_order_release);
 }
 
-// As in close.cc: early, and whoever calls before gets the kernel's.
+// As in close.cc: runs early, and a caller that comes before this gets the kernel's function.
 [[gnu::constructor]] void find_duplicators() {
   find(g_dup, "dup", &::dup);
   find(g_dup2, "dup2", &::dup2);
@@ -61,7 +61,7 @@ inline int told(int from, int to, const Caller& caller) noexcept {
 
 bool duplicates(int command) { return command == F_DUPFD || command == F_DUPFD_CLOEXEC; }
 
-// Locks wait here, and can be cancelled there.
+// A lock request (F_SETLKW) waits in the call, and a thread can be cancelled there.
 inline int control(const std::atomic<Fcntl>& function, int fd, int command, void* argument,
                    const Caller& caller) {
   const Fcntl next = function.load(std::memory_order_acquire);
@@ -80,7 +80,7 @@ CUVMM_VISIBLE int dup(int fd) noexcept {
 CUVMM_VISIBLE int dup2(int from, int to) noexcept {
   const auto next = g_dup2.load(std::memory_order_acquire);
   if (next) return told(from, next(from, to), CUVMM_CALLER);
-  // Not every architecture has it as a call of its own.
+  // Some architectures have no system call dup2.
   if (from == to) return ::syscall(SYS_fcntl, from, F_GETFD) < 0 ? -1 : to;
   return static_cast<int>(::syscall(SYS_dup3, from, to, 0));
 }
@@ -92,7 +92,8 @@ CUVMM_VISIBLE int dup3(int from, int to, int flags) noexcept {
   return told(from, answer, CUVMM_CALLER);
 }
 
-// What comes third, if anything, is an int or a pointer: the C library reads it as a pointer, too.
+// The third argument, if the caller passes one, is an int or a pointer: the C library reads it as a
+// pointer, too.
 CUVMM_VISIBLE int fcntl(int fd, int command, ...) {
   va_list more;
   va_start(more, command);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call that is intercepted counts as checked in the summary. So each must have a misuse that
-// a session finds: an entry without one is a check that somebody forgot to connect.
+// The summary counts every call that is intercepted as checked. So each entry point must have a
+// misuse that a session finds: if an entry has none, its check is not connected.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -12,11 +12,12 @@
 namespace cuvmm::shim {
 namespace {
 
-constexpr CUdeviceptr kReserved = 0x700000000000;  ///< with nothing mapped
+constexpr CUdeviceptr kReserved = 0x700000000000;  ///< nothing is mapped there
 constexpr std::size_t kSize = 4 << 20;
 constexpr std::size_t kFew = 16;
 
-/// The only ones of which no call is a misuse, and why; beside those that only order work.
+/// The entry points of which no call is a misuse, with the reason; the entry points that only order
+/// work are not in this list.
 const std::map<EntryPoint, std::string> kNeverWrong = {
     {EntryPoint::kCtxDestroy, "followed for what ends with a context; no rule is about it"},
     {EntryPoint::kDevicePrimaryCtxRelease, "the same"},
@@ -31,12 +32,12 @@ const std::map<EntryPoint, std::string> kNeverWrong = {
     {EntryPoint::kMipmappedArrayDestroy, "the same"},
 };
 
-/// Fills a call so that whatever it touches on the device lies in kReserved.
+/// Fills a call so that all memory that it touches on the device lies in kReserved.
 class Filler {
  public:
   template <class T>
   void operator()(ParameterKind kind, const char*, const T& field) {
-    T& place = const_cast<T&>(field);  // of a call that is no constant
+    T& place = const_cast<T&>(field);  // the call is not const
     if constexpr (std::is_same_v<T, CUdeviceptr>) {
       place = kReserved;
     } else if constexpr (std::is_same_v<T, CUdeviceptr*>) {
@@ -78,7 +79,7 @@ class Filler {
   CUDA_MEMCPY3D_PEER peer_{};
 };
 
-/// A session with a reservation, over a driver that refuses everything but a few questions.
+/// A session with a reservation, over a driver that refuses all calls except for a few questions.
 class EveryEntry : public testing::Test {
  protected:
   EveryEntry() {
@@ -104,7 +105,7 @@ class EveryEntry : public testing::Test {
              *ptr = kReserved;
              return CUDA_SUCCESS;
            });
-    // Of a range that is not found, no other code tells why.
+    // Only this code means that the range is not found.
     answer(calls::MemGetAddressRange{},
            [](CUdeviceptr*, std::size_t*, CUdeviceptr) { return CUDA_ERROR_NOT_FOUND; });
     CUdeviceptr ptr = 0;
@@ -119,7 +120,7 @@ class EveryEntry : public testing::Test {
   [[gnu::noinline]] CUresult run(const CallStruct& call) {
     return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
   }
-  /// Whether a call of nothing but zeros, or one into the reservation, is found to be wrong.
+  /// Whether the session finds a mistake in a call of zeros, or in a call into the reservation.
   template <class CallStruct>
   bool finds_a_misuse() {
     findings_.all.clear();
@@ -147,7 +148,7 @@ TEST_F(EveryEntry, ThatCountsAsCheckedFindsSomeMisuse) {
   EXPECT_GT(entries, 60u);
 }
 
-/// Nothing is wrong with its arguments.
+/// A batch with right arguments.
 calls::MemcpyBatchAsync_v2 good_batch(CUdeviceptr* to, CUdeviceptr* from, std::size_t* sizes,
                                       std::size_t count) {
   static CUmemcpyAttributes attributes = [] {
@@ -175,7 +176,7 @@ TEST_F(EveryEntry, ABatchIsCheckedCopyByCopy) {
   ASSERT_THAT(findings_.rules(), testing::ElementsAre("data-mapped", "data-mapped"));
   EXPECT_THAT(findings_.all[0].violation.message, testing::StartsWith("copy 2: dst: "));
   EXPECT_THAT(findings_.all[1].violation.message, testing::StartsWith("copy 4: src: "));
-  // The near miss: the same without the two.
+  // The near miss: the batch without the two mistakes.
   findings_.all.clear();
   to[2] = from[4] = 0x9000;
   EXPECT_EQ(run(batch), CUDA_ERROR_INVALID_VALUE);
@@ -210,7 +211,7 @@ TEST_F(EveryEntry, ArgumentsOfABatchAreCheckedFarFromReservationsToo) {
   EXPECT_THAT(findings_.rules(), testing::ElementsAre("copy-size-nonzero"));
 }
 
-// A name for per-thread default streams means another stream by NULL.
+// In a function for per-thread default streams NULL means another stream.
 TEST_F(EveryEntry, TheLegacyStreamIsAMistakeUnderItsOwnNamesAlone) {
   CUdeviceptr to = 0x1000, from = 0x2000;
   std::size_t size = 16;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the budgets rest on: once warm, no VMM call and no copy allocates in the shim, and no thread
-// waits for one that is in the driver.
+// The facts that the time budgets rest on: once warm, no VMM call and no copy allocates in the
+// shim, and no thread waits for a thread that is in the driver.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,7 +14,7 @@
 #include "shim/testing/answering_driver.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CUVMM_OWN_MALLOC 0  // the sanitizer has one
+#define CUVMM_OWN_MALLOC 0  // the sanitizer has its own malloc
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define CUVMM_OWN_MALLOC 0
@@ -29,7 +29,7 @@ thread_local std::uint64_t t_allocations = 0;
 }
 
 #if CUVMM_OWN_MALLOC
-// Every way to the heap of this binary, operator new included, ends here.
+// Every allocation of this binary, operator new included, ends here.
 #pragma GCC visibility push(default)
 extern "C" {
 void* __libc_malloc(std::size_t);                 // NOLINT(bugprone-reserved-identifier): glibc's
@@ -62,12 +62,13 @@ namespace {
 constexpr int kWarm = 4, kRounds = 100;
 constexpr int kCallsOfALife = 17;
 
-// A driver of constants: each thread has its own address and handle, and gets them every time.
+// A driver with constant answers: each thread has its own address and handle, and gets them every
+// time.
 thread_local std::uint64_t t_owner = 1;
 std::uint64_t own_address() { return 0x7000'0000'0000 + t_owner * (std::uint64_t{1} << 40) / 256; }
 std::uint64_t own_handle() { return 0xe000'0000'00 + t_owner * 0x100; }
 
-// A thread may ask to be kept in the driver at one of its next calls until it is let go.
+// A thread can make the driver stop it at one of its next calls until the test lets it go on.
 thread_local int t_stand_at = 0;  ///< 1: at the next call; 0: at none
 std::binary_semaphore g_stands{0}, g_go_on{0};
 CUresult done() {
@@ -130,8 +131,8 @@ class NoFindings : public FindingSink {
 
 class FastPath : public testing::Test {
  protected:
-  /// One life of a block with every call that the fast path is for. `after` is told each call's
-  /// name and what it allocated.
+  /// One life of a block with every call that the fast path is for. `after` gets each call's name
+  /// and the number of its allocations.
   template <class After>
   [[gnu::noinline]] void life(After after) {
     const auto call = [&]<class CallStruct>(const CallStruct& c) {
@@ -168,7 +169,7 @@ class FastPath : public testing::Test {
     call(calls::MemRelease{.handle = handle});
     call(calls::MemAddressFree{.ptr = ptr, .size = kGranule});
   }
-  /// Performs the call as a wrapper would.
+  /// Makes the call as a wrapper would.
   template <class CallStruct>
   [[gnu::noinline]] CUresult run(const CallStruct& call) {
     return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
@@ -191,7 +192,7 @@ TEST_F(FastPath, AllocatesNothingOnceWarm) {
   }
 }
 
-// As an allocator does it: many blocks grow and shrink within what there was before.
+// Does as an allocator: many blocks grow and shrink without ever exceeding the earlier maximum.
 TEST_F(FastPath, AllocatesNothingWithinTheLargestNumberSeen) {
   if (!CUVMM_OWN_MALLOC) GTEST_SKIP() << "the heap is the sanitizer's";
   constexpr std::size_t kBlocks = 1000;
@@ -215,7 +216,7 @@ TEST_F(FastPath, AllocatesNothingWithinTheLargestNumberSeen) {
   EXPECT_EQ(allocated, 0u);
 }
 
-// Whatever call of the driver's one thread is in, another one's calls find the lock free.
+// Whichever driver call one thread is in, another thread's calls find the lock free.
 TEST_F(FastPath, NobodyWaitsForAThreadInTheDriver) {
   for (int call = 1; call <= kCallsOfALife; ++call) {
     std::thread other([&] {

@@ -7,7 +7,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-// The program's errno stays what the driver made it.
+// Restores the program's errno to the driver's value.
 class KeepErrno {
  public:
   KeepErrno() = default;

@@ -14,28 +14,30 @@
 
 namespace cuvmm::shim {
 
-// What the driver makes or ends for itself by its own exported functions is not noted, but that it
-// has given a handle out again is.
+// Objects that the driver makes or ends for itself by its own exported functions are not noted,
+// except that the handle of an ended object is in use again.
 [[gnu::cold]] void note_made(PlainObject::Kind kind, std::uint64_t value,
                              const Caller& direct) noexcept;
-/// A function, or a global, that the driver has given out: it ends with `whole`.
+/// The driver has returned a function or a global: it ends with `whole`.
 [[gnu::cold]] void note_part(PlainObject::Kind kind, std::uint64_t value,
                              PlainObject::Kind whole_kind, std::uint64_t whole,
                              std::uint64_t size) noexcept;
-/// A function that belongs to whatever `other` belongs to.
+/// The driver has returned a function that belongs to the owner of `other`.
 [[gnu::cold]] void note_part_beside(PlainObject::Kind kind, std::uint64_t value,
                                     std::uint64_t other) noexcept;
 [[gnu::cold]] void note_retained(int device, const Caller& direct) noexcept;
-/// A call that ends a context, or gives up a reference to one, was accepted.
+/// The driver accepted a call that ends a context, or gives up a reference to one.
 [[gnu::cold]] void note_context_ended(std::uint64_t context, Origin at) noexcept;
 [[gnu::cold]] void note_released(int device, const Caller& direct, Origin at) noexcept;
 [[gnu::cold]] void note_reset(int device, Origin at) noexcept;
-/// The call that has just ended something. `numbered`: the session has given it a number.
+/// The origin of the call that has just ended an object. `numbered`: the session has given the call
+/// a number.
 [[gnu::cold]] Origin end_by(const Caller& direct, bool numbered) noexcept;
 
-/// Makes a call that ends an object: it is taken out before, and put back if the driver refuses.
-/// Until then it has not ended, so that the call itself names nothing that has. `end()`: the call,
-/// once it was accepted.
+/// Makes a call that ends an object: takes the object out of the table before the call, and puts it
+/// back if the driver refuses. During the call the object has not ended yet, so that the call
+/// itself names no ended object. `end()`: returns the call's origin; called after the driver
+/// accepted the call.
 template <class Make, class End>
 CUresult ending(PlainObject::Kind kind, std::uint64_t value, Make&& make, End&& end) {
   if (in_flight()) return make();
@@ -106,11 +108,11 @@ NamedObject made_by(const CallStruct& c) {
   return named(PlainObject::Kind::kExecutableGraph, *c.phGraphExec);
 }
 
-/// A handle that the driver gave out, of what is no object of the program's own.
+/// A handle that the driver returned for an object which the program did not make.
 inline NamedObject given_by(const calls::IpcOpenEventHandle& c) {
   return named(PlainObject::Kind::kEvent, *c.phEvent);
 }
-/// From here on the driver gives out graphs of its own making: those of captures.
+/// From here on the driver returns graphs that it makes itself: those of captures.
 template <class CallStruct>
 inline constexpr bool kGivesGraphs = std::is_same_v<CallStruct, calls::StreamBeginCapture> ||
                                      std::is_same_v<CallStruct, calls::StreamBeginCaptureToGraph>;
@@ -137,13 +139,13 @@ inline constexpr bool kFollowed =
     kMakesObject<CallStruct> || kEndsObject<CallStruct> || kGivesUpPrimary<CallStruct> ||
     kGives<CallStruct> || kGivesGraphs<CallStruct>;
 
-/// Makes the call, and notes what it made or ended.
+/// Makes the call, and notes the objects that it made or ended.
 template <class CallStruct, class Make>
 CUresult followed(const CallStruct& call, const Caller& caller, Make&& make) {
   constexpr bool kNumbered = !kOrdersWork<CallStruct>;
   if constexpr (kEndsObject<CallStruct>) {
     const NamedObject gone = ended_by(call);
-    // Of a reference that is given up, others may have more.
+    // After one reference is given up, the program may have others.
     constexpr bool kSure = !std::is_same_v<CallStruct, calls::CtxDetach>;
     const auto end = [&] { return kSure ? end_by(caller, kNumbered) : Origin{}; };
     const CUresult result = ending(gone.kind, gone.value, make, end);

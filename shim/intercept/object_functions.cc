@@ -19,7 +19,7 @@ std::uint64_t handle_number(const void* handle) { return reinterpret_cast<std::u
 
 #define CUVMM_STRIP(...) __VA_ARGS__
 
-// The bytes that a node of a graph touches, by the parameters that it is given.
+// The bytes that a node of a graph touches, by the parameters of the call.
 template <class Argument>
 std::size_t node_touches(Argument, Touch (&)[kMaxTouches]) {
   return 0;
@@ -43,7 +43,7 @@ bool may_have_ended(Args... arguments) {
   return (may(arguments) || ...);
 }
 
-// The driver gave out what ends with the object `whole`: a function or a global of a module.
+// The driver returned a function or a global of a module, which ends with the object `whole`.
 template <class Function, class Whole>
 void note_given(PlainObject::Kind kind, Function* out, Whole whole, const char*) {
   note_part(PlainObject::Kind::kFunction, handle_of(*out), kind, handle_of(whole), 0);
@@ -53,12 +53,12 @@ void note_given(PlainObject::Kind kind, CUdeviceptr* out, std::size_t* size, Who
                 const char*) {
   note_part(PlainObject::Kind::kGlobal, *out, kind, handle_of(whole), size ? *size : 0);
 }
-// Of the kernel's library.
+// The function belongs to the kernel's library.
 void note_given(PlainObject::Kind kind, CUfunction* out, CUkernel kernel) {
   note_part_beside(kind, handle_of(*out), handle_of(kernel));
 }
 
-// An array that ended is known to the model alone.
+// Only the model knows that an array has ended.
 template <class Argument>
 std::uint64_t array_of(Argument) {
   return 0;
@@ -91,7 +91,7 @@ std::size_t node_touches(const CUDA_RESOURCE_DESC* from, Touch (&out)[kMaxTouche
   return touch.width != 0 && touch.rows != 0 ? 1 : 0;
 }
 
-// Makes the call, and says what was wrong with the objects and the memory among its arguments.
+// Makes the call, and reports the mistakes in the objects and the memory among its arguments.
 template <class Make, class... Args>
 CUresult using_objects(const char* function, const Caller& direct, const Make& make,
                        Args... arguments) {
@@ -204,7 +204,7 @@ CUresult using_objects(const char* function, const Caller& direct, const Make& m
 #undef CUVMM_PARTS
 #undef CUVMM_ASKS
 
-// It gives the device's context out, and the device says which one it is.
+// The call returns the context of `device`.
 namespace of_retain {
 using Function = CUresult (*)(CUcontext*, CUdevice);
 constinit std::atomic<Function> behind{nullptr};
@@ -226,7 +226,7 @@ struct ObjectFunction {
   void (*set)(void*);
 };
 
-// Not by a macro between: cuda.h has macros for some of these names.
+// Written out without a helper macro, because cuda.h has macros for some of these names.
 #define CUVMM_MAKES(symbol, query, What, arguments, ...)                              \
   {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
      of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
@@ -266,7 +266,7 @@ const ObjectFunction kObjectFunctions[] = {
 #undef CUVMM_PARTS
 #undef CUVMM_ASKS
 
-// Several ABIs go by one name: the one that the driver exports there is meant.
+// Several ABIs have one name: the result is the one that the driver exports under it.
 const ObjectFunction* object_function_of(std::string_view name, const void* function) {
   const ObjectFunction* of_query = nullptr;
   unsigned queries = 0;

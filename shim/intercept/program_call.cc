@@ -5,7 +5,7 @@
 
 #include "shim/base/interrupted.h"
 
-// Where this library begins, and where its code ends.
+// The addresses at which this library begins, and at which its code ends.
 extern "C" const char __ehdr_start;  // NOLINT(bugprone-reserved-identifier): the linker's name
 extern "C" const char etext;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime's twins of what the shim checks, by name: where libcudart is shared, they come first
-// and say which runtime function the thread is in. Where it is static, its calls never pass here,
-// and findings name the driver's function alone.
+// Functions of the runtime for the calls that the shim checks, under the runtime's names: if
+// libcudart is shared, the loader finds these first, and they note which runtime function the
+// thread is in. If libcudart is static, its calls never pass here, and findings name only the
+// driver's function.
 #include "shim/base/runtime_call.h"
 #include "shim/modules/next_function.h"
 

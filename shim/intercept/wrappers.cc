@@ -23,14 +23,16 @@ namespace {
     Process::get().note_fault(result, sequence, caller);
 }
 
-// What allocators call all day has the life of a call inlined. Elsewhere the wrappers of one
-// function share it: code that nobody runs in a loop is not worth the time to compile it.
+// The calls that allocators make all the time have the session's path inlined. The wrappers of
+// other functions share it: code that no program runs in a loop is not worth the time to compile
+// it.
 constexpr bool called_all_day(EntryPoint entry) {
   const std::string_view area = area_of(entry);
   return area == "access" || area == "address_range" || area == "allocation" || area == "map";
 }
 
-// The parameters come from the call struct's function type: none is written down twice.
+// The parameters come from the call struct's function type, so that no parameter list is written
+// twice.
 template <Symbol symbol, class CallStruct, class Function>
 struct Wrapper;
 template <Symbol symbol, class CallStruct, class... Args>
@@ -66,8 +68,8 @@ struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
     Process::get().need_ring();
     record.begin(made);
   }
-  /// What the call is answered instead of being made. A driver that uses its own exported functions
-  /// comes by here too: those are not the program's.
+  /// The injected answer to the call; nullopt if the call is to be made. A driver may call its own
+  /// exported functions through this wrapper: such calls are not the program's.
   [[gnu::cold, gnu::noinline]] static std::optional<CUresult> fail_on_purpose(
       Injector& injector, const CallStruct& made, const Caller& direct) {
     if (in_flight()) return std::nullopt;
@@ -90,7 +92,7 @@ void* address() {
   }
 }
 
-// `Other` in entry_points.def is a known ABI that is not an entry point's.
+// `Other` in entry_points.def stands for a known ABI that belongs to no entry point.
 constexpr EntryPoint entry_of_kOther = EntryPoint::kCount;
 #define CUVMM_ENTRY(Name, area, ...) constexpr EntryPoint entry_of_k##Name = EntryPoint::k##Name;
 #define CUVMM_BASE(Name, ...) constexpr EntryPoint entry_of_k##Name = EntryPoint::k##Name;

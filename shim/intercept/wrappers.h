@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C functions that stand in for the intercepted symbols.
+// The C functions that replace the intercepted symbols.
 #pragma once
 
 #include "api/symbols/symbols.h"
