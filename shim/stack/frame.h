@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line of a stack: the shim's reports and the command's have the same.
+// One line of a stack, for the shim's reports and the command's.
 #pragma once
 
 #include "frames/frame.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stack that a thread has put together before.
+// A stack that a thread has captured before.
 #pragma once
 
 #include <atomic>
@@ -8,8 +8,8 @@
 
 namespace cuvmm::shim {
 
-/// Of one thread and the signal handlers that interrupt it, at any instruction: who finds a key
-/// gets the stack that was kept with it. Zero bytes are one that knows nothing.
+/// Used by one thread and the signal handlers that interrupt it, at any instruction: find() returns
+/// only the stack that was stored with the key. An object of zero bytes knows no stack.
 struct KnownStack {
   std::uint64_t key;
   std::uint32_t id;  ///< a StackId
@@ -21,8 +21,8 @@ struct KnownStack {
     fence();
     key = new_key;
     fence();
-    // A handler kept another one between these two. (A second handler would have to come just here
-    // to find the mixture.)
+    // A handler may have stored another stack between these two. (Only a second handler that came
+    // exactly here could read the mixture.)
     if (id != new_id) key = 0;
   }
 

@@ -26,7 +26,7 @@ TEST(KnownStack, IsFoundByItsKeyAlone) {
   EXPECT_FALSE(known.find(7));
 }
 
-// With handlers at all of its instructions, no key is found with the other's stack.
+// With handlers at all of its instructions, find() never returns the other key's stack.
 TEST(KnownStack, AHandlerThatKeepsAnotherMixesNothing) {
   struct sigaction action {};
   struct sigaction before {};

@@ -27,15 +27,16 @@ namespace cuvmm::shim {
 
 namespace {
 
-// --- The table of all stacks, in blocks that are never freed, at most kMaxWords together.
+// --- The table of all stacks, in blocks that are never freed, at most kMaxWords together
 
 constexpr std::size_t kBuckets = 1 << 14;
 constexpr std::size_t kMaxStacks = 1 << 16;
 constexpr std::size_t kWordsPerBlock = 1 << 16;
 constexpr std::size_t kMaxWords = std::size_t{1} << 21;  // 16 MiB
-// One native stack may lie under many lines of a Python program: some room stays for others.
+// One native stack may lie under many lines of a Python program: the rest of the table stays free
+// for other stacks.
 constexpr std::size_t kMaxWithPython = kMaxStacks / 4 * 3;
-// And under many ranges of NVTX, whose names may count steps.
+// A stack may also lie under many ranges of NVTX, whose names may contain step numbers.
 constexpr std::size_t kMaxWithRanges = kMaxStacks / 2;
 
 struct Stored {
@@ -43,7 +44,8 @@ struct Stored {
   std::uint16_t count, python;
   std::uint32_t hash;
   StackId next;
-  std::uint32_t ranges;  ///< of shim/nvtx/ranges.h; the frames are those of the stack without any
+  std::uint32_t ranges;  ///< of shim/nvtx/ranges.h; a stack with ranges shares the frames of the
+                         ///< stack without them
 
   std::span<const std::uintptr_t> words() const { return {frames, std::size_t{count} + python}; }
 };
@@ -54,12 +56,13 @@ struct Table {
   Stored stacks[kMaxStacks + 1];
   std::atomic<std::uint32_t> count{0};
   std::uintptr_t* block = nullptr;
-  std::size_t block_left = 0;  ///< all zero at the start, so that the table costs no file space
+  std::size_t block_left = 0;  ///< all members are zero at the start, so that the table costs no
+                               ///< file space
   std::size_t words = 0;
   std::size_t dropped = 0;
 };
 
-// Zero pages until touched; constant-initialised and trivially immortal.
+// Zero pages until they are written; initialised at compile time and never destroyed.
 constinit Table g_table{};
 
 std::uint32_t hash_of(std::span<const std::uintptr_t> frames) {
@@ -82,8 +85,8 @@ const std::uintptr_t* keep(std::span<const std::uintptr_t> frames) {
   return place;
 }
 
-// 0 where there is no room, and where a signal handler interrupted its thread in here. `frames`:
-// return addresses, and behind them `python` words.
+// Returns 0 if the table is full, and if a signal handler interrupted its thread in this function.
+// `frames`: return addresses, followed by `python` words.
 StackId intern(std::span<const std::uintptr_t> frames, std::size_t python = 0) {
   if (g_table.mutex.held_here()) [[unlikely]]
     return 0;
@@ -116,7 +119,8 @@ StackId intern(std::span<const std::uintptr_t> frames, std::size_t python = 0) {
   return id;
 }
 
-// The stack `alone`, with the ranges; without them where intern() gives 0.
+// Returns the stack `alone` with the ranges; `alone` itself if the table is full or its lock is
+// held here.
 StackId intern_with_ranges(StackId alone, std::uint32_t ranges) {
   if (g_table.mutex.held_here()) [[unlikely]]
     return alone;
@@ -139,9 +143,9 @@ StackId intern_with_ranges(StackId alone, std::uint32_t ranges) {
   return id;
 }
 
-// --- Unwinding, and the cache that avoids it.
+// --- Unwinding, and the cache that avoids it
 
-// A stack as unwinding found it: each return address and the slot it lay in.
+// The result of unwinding a stack: each return address and its slot on the stack.
 struct Walk {
   std::uint32_t count;  ///< of places
   bool repeatable;      ///< every slot was found
@@ -162,8 +166,8 @@ StackId intern(const Walk& walk) {
   return intern(std::span(frames, walk.count));
 }
 
-// The slot in the frame below `cfa` that holds `address`: right below on x86-64, anywhere in the
-// callee's frame on aarch64. Null when it is not there exactly once.
+// The slot in the frame below `cfa` that holds `address`: right below `cfa` on x86-64, anywhere in
+// the callee's frame on aarch64. Null unless exactly one slot holds it.
 const std::uintptr_t* find_slot(std::uintptr_t from, std::uintptr_t cfa, std::uintptr_t address) {
   const auto* top = reinterpret_cast<const std::uintptr_t*>(cfa);
 #if defined(__x86_64__)
@@ -197,8 +201,8 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
   unwinding.previous_cfa = cfa;
   if (pc == 0) return _URC_NORMAL_STOP;
   if (walk.count == 0) {
-    // Our own frames come first; the caller's is the one that returns to it and lies above its
-    // slot.
+    // The shim's own frames come first; the program's frame is the one with the caller's return
+    // address, and lies above the caller's slot.
     const auto slot = reinterpret_cast<std::uintptr_t>(unwinding.caller.slot);
     if (pc != unwinding.caller.return_address || cfa <= slot) return _URC_NO_REASON;
     walk.start(unwinding.caller);
@@ -221,28 +225,30 @@ void unwind(const Caller& caller, Walk& walk) {
   Unwinding unwinding{&walk, caller, 0};
   _Unwind_Backtrace(&visit, &unwinding);
   if (walk.count == 0) {
-    // Unwinding did not get as far as the caller (code without unwind tables): it alone is known.
+    // Unwinding did not reach the caller (code without unwind tables): only the caller is known.
     walk.start(caller);
     walk.repeatable = false;
   }
 }
 
-// --- One small cache per thread, made at its first capture and freed with the thread.
+// --- One small cache for each thread, made at its first capture and freed with the thread
 
 void signal_fence() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
-// The frames of a walk but the first. If the same slots, from the innermost outwards, hold the same
-// addresses again, it is the same stack: equal code at an equal stack pointer has its caller's
-// return address in the same slot. No unwinding. Only walks inside the thread's own stack are kept
-// (OwnRange), so that every slot can be read again: a fiber's stack may be gone by then.
+// The frames of a walk without the first. If these slots, from the innermost outwards, hold these
+// addresses again, the stack is equal: equal code at an equal stack pointer has its caller's return
+// address in the same slot. This needs no unwinding. Only walks inside the thread's own stack are
+// stored (OwnRange), so that every slot can be read again: a fiber's stack may have been freed.
 struct alignas(64) KnownWalk {
-  static constexpr unsigned kShift = 48;  // of the slot's distance from the one before, in words
+  static constexpr unsigned kShift = 48;  // the upper bits hold the slot's distance from the slot
+                                          // before, in words
 
   StackId id;
   std::uint32_t count;
-  std::uint64_t frames[kMaxFrames - 1];  ///< address and distance in a word: few cache lines
+  std::uint64_t frames[kMaxFrames - 1];  ///< address and distance in one word, to use few cache
+                                         ///< lines
 
-  // Slots of frames that are gone may lie between other frames' variables now.
+  // Variables of other frames may lie now in the slots of frames that have returned.
   [[gnu::no_sanitize_address]] bool matches(const std::uintptr_t* slot) const {
     for (std::uint32_t i = 0; i < count; ++i) {
       slot += frames[i] >> kShift;
@@ -251,7 +257,7 @@ struct alignas(64) KnownWalk {
     }
     return true;
   }
-  /// False where it cannot be recognised again, and then nothing is here.
+  /// False if the walk cannot be recognised again; then this object must not be used.
   bool keep(const Walk& walk) {
     for (std::uint32_t i = 1; i < walk.count; ++i) {
       const std::uint64_t address = walk.places[i].address;
@@ -264,13 +270,13 @@ struct alignas(64) KnownWalk {
   }
 };
 
-// Where the calling thread's own stack lies, which is there as long as the thread.
+// The range of the calling thread's own stack, which exists as long as the thread.
 struct OwnRange {
   std::uintptr_t low, high;
 
   static OwnRange of_this_thread() {
     if (::gettid() == ::getpid()) {
-      // The kernel puts these bytes above the first frame, and maps nothing else near the stack.
+      // The kernel puts these bytes above the first frame, and maps no other memory near the stack.
       constexpr std::uintptr_t kReach = std::uintptr_t{64} << 20;
       const std::uintptr_t top = ::getauxval(AT_RANDOM);
       return {top > kReach ? top - kReach : top, top};
@@ -291,18 +297,18 @@ struct OwnRange {
   }
 };
 
-// Sets of a few walks each: two calls of one loop must not push each other out, whatever their
-// addresses, and one place that is reached in several ways has room for them.
+// Sets of a few walks each: two calls of one loop must not evict each other, whatever their
+// addresses are, and a place that is reached by several paths needs several walks.
 constexpr std::size_t kSets = 32;
 constexpr std::size_t kWays = 4;
 struct Cache {
   OwnRange range;
   struct Set {
-    Caller callers[kWays];  ///< one cache line; return address 0: nothing is known there
+    Caller callers[kWays];  ///< one cache line; return address 0: the way is empty
     KnownWalk walks[kWays];
     unsigned oldest;
 
-    // A signal handler may come between any two of these, and keep walks here itself.
+    // A signal handler may come between any two of these statements, and store walks here itself.
     void keep(const Caller& caller, const Walk& walk, StackId id) {
       const unsigned turn = oldest;
       oldest = turn + 1;
@@ -319,9 +325,9 @@ struct Cache {
   };
   Set sets[kSets];
 
-  /// Stacks with a Python part, by what that part and the rest are.
+  /// Stacks with a Python part, by a key of that part and the native stack.
   static constexpr std::size_t kPythonKept = 128;
-  /// Stacks with ranges, by the stack and the ranges.
+  /// Stacks with ranges, by a key of the stack and the ranges.
   static constexpr std::size_t kRangesKept = 64;
   KnownStack ranges[kRangesKept];
   KnownStack python[kPythonKept];
@@ -347,7 +353,7 @@ Cache* make_cache() {
                  }) == 0;
   });
   if (!g_have_key) return nullptr;
-  // Zero bytes are an empty cache, and pages that no walk uses cost nothing.
+  // Zero bytes are an empty cache, and pages that no walk uses cost no memory.
   static_assert(std::is_trivially_copyable_v<Cache>);
   void* const block = std::calloc(1, sizeof(Cache) + alignof(Cache));
   if (!block || pthread_setspecific(g_key, block) != 0) {
@@ -380,8 +386,8 @@ StackId capture_native_stack(const Caller& caller) noexcept {
       if (set.callers[way].return_address != caller.return_address ||
           set.callers[way].slot != caller.slot)
         continue;
-      // Before the frames: if a signal handler keeps another walk here meanwhile, its frames are
-      // not found above our slot.
+      // Read before the frames: if a signal handler stores another walk here meanwhile, that walk's
+      // frames are not on this stack.
       const StackId id = set.walks[way].id;
       signal_fence();
       if (set.walks[way].matches(caller.slot)) return id;

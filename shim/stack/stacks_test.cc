@@ -16,7 +16,7 @@ namespace {
 
 [[gnu::noinline]] StackId captured_here() { return capture_stack(CUVMM_CALLER); }
 
-// noipa: neither inlined nor cloned, so that each keeps its name and frame.
+// noipa: the functions are neither inlined nor cloned, so that each has its own name and frame.
 #if defined(__clang__)
 #define KEEP_FRAME [[gnu::noinline]]
 #else
@@ -54,8 +54,8 @@ TEST(Stacks, DifferentWaysAreDifferentStacks) {
   }
 }
 
-// The cache must not take a caller at the same place for another one: same function, same stack
-// pointer, but a different function above.
+// The cache must not confuse two callers of one place: equal function, equal stack pointer, but a
+// different function above.
 KEEP_FRAME StackId one_caller() {
   const StackId id = from_first();
   asm volatile("" ::: "memory");
@@ -82,10 +82,11 @@ TEST(Stacks, DeepStacksAreCut) {
   EXPECT_EQ(frames.size(), kMaxFrames);
 }
 
-// A frame between, too large for what a cached walk notes of distances: unwound each time.
+// The frame between is larger than the distances that a stored walk can hold: its stack is unwound
+// each time.
 KEEP_FRAME StackId behind_a_large_frame() {
   char large[600 * 1024];
-  asm volatile("" : : "r"(large) : "memory");  // has to exist
+  asm volatile("" : : "r"(large) : "memory");  // the array has to exist
   const StackId id = from_first();
   asm volatile("" : : "r"(large) : "memory");
   return id;
@@ -103,12 +104,12 @@ TEST(Stacks, EveryThreadHasItsOwnCache) {
   StackId theirs = 0;
   std::thread([&] { theirs = from_first(); }).join();
   EXPECT_NE(theirs, 0u);
-  EXPECT_NE(mine, theirs);  // another thread's start lies above
+  EXPECT_NE(mine, theirs);  // another thread's start function lies above
   EXPECT_EQ(stack_frames(mine)[0], stack_frames(theirs)[0]);
 }
 
-// A signal handler that forks may have interrupted its thread under one of the locks: the
-// interrupted code goes on under it.
+// A signal handler that forks may have interrupted its thread under one of the locks, and the
+// interrupted code goes on to hold it.
 TEST(Stacks, AForkInASignalHandlerLeavesTheInterruptedLocks) {
   const auto all = [](const StackLocks& taken) {
     return std::array{taken.ranges, taken.memory, taken.python_names, taken.table};
@@ -126,8 +127,8 @@ TEST(Stacks, AForkInASignalHandlerLeavesTheInterruptedLocks) {
   unlock_stacks(free);
 }
 
-// With handlers at all of its instructions: what is kept of a walk and what a handler keeps in the
-// same place do not mix.
+// With handlers at all of its instructions: the walk that the thread stores and the walk that a
+// handler stores in the same place do not mix.
 volatile sig_atomic_t g_captures = 0;
 KEEP_FRAME void fill_the_cache(int depth) {
   for (int i = 0; i < depth; ++i) deeper(i);
@@ -150,7 +151,7 @@ TEST(Stacks, AHandlerThatCapturesMixesNothing) {
   while (g_captures < 500) {
     for (std::size_t depth = 0; depth < known.size(); ++depth) {
       const StackId id = deeper(static_cast<int>(depth));
-      // Another stack of the same place is another caller of the test.
+      // A different stack of this place has a different caller in the test.
       mixed += id == 0 || stack_frames(id).size() != stack_frames(known[depth]).size() ||
                stack_frames(id).front() != stack_frames(known[depth]).front();
     }

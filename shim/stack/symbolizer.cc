@@ -23,7 +23,8 @@ namespace {
 std::string own_folder() {
   Dl_info self;
   if (!::dladdr(reinterpret_cast<const void*>(&own_folder), &self) || !self.dli_fname) return {};
-  // `cuvmm run` preloads a link in a folder of its own; what belongs to us lies beside the file.
+  // `cuvmm run` preloads a link in a folder of its own; the shim's other files lie beside the real
+  // file.
   char* const real = ::realpath(self.dli_fname, nullptr);
   const std::string path = real ? real : self.dli_fname;
   ::free(real);
@@ -52,7 +53,7 @@ void add_frame(void* context, const CuvmmSymbol* symbol) {
   frame.line = symbol->line;
 }
 
-// What the kernel knows, and the names of exported functions where the loader may be asked.
+// The facts of the kernel, and the names of exported functions if the loader may be called.
 std::vector<Frame> without_symbols(std::span<const std::uintptr_t> addresses, bool ask_loader) {
   const ModuleMap map = ModuleMap::of_this_process();
   std::vector<Frame> frames;
@@ -74,12 +75,12 @@ std::vector<Frame> without_symbols(std::span<const std::uintptr_t> addresses, bo
 
 }  // namespace
 
-// Two threads may both load it: dlopen counts, and a lock of ours around the loader's could
-// deadlock with a constructor that makes a faulty call.
+// Two threads may both load the library: dlopen counts, and a lock of cuvmm around the loader's
+// could deadlock with a constructor that makes a faulty call.
 void prepare_symbolizer() noexcept {
   if (g_tried.load(std::memory_order_acquire) || t_state.care == Care::kAsInterrupted) return;
   const CancelOff no_cancel;
-  find_python();  // it may have been loaded since the driver was
+  find_python();  // the program may have loaded Python since it opened the driver
   g_function.store(load(), std::memory_order_relaxed);
   g_tried.store(true, std::memory_order_release);
 }

@@ -13,22 +13,22 @@
 namespace cuvmm::shim {
 
 /// Loads what symbolize() needs, once. Takes the loader's locks, so the caller must hold none of
-/// ours but findings_stack(), for which nobody waits without a limit.
+/// cuvmm's except findings_stack(), for which no thread waits without a limit.
 void prepare_symbolizer() noexcept;
 
-/// From here on modules, offsets and the names of exported functions only. Before any finding.
+/// From here on symbolize() gives only modules, offsets and the names of exported functions. Called
+/// before any finding.
 void do_without_symbols() noexcept;
 
-/// At least one frame per address. Never fails: what is not known stays empty. Symbols take
-/// milliseconds, one thread at a time: only who runs on findings_stack() gets them, and not a
-/// thread that is careful as if interrupted (shim/base/reserve.h). Others get modules and
-/// offsets.
+/// Returns at least one frame for each address. Never fails: unknown members stay empty. Symbols
+/// take milliseconds, one thread at a time: only a thread on findings_stack() gets them, unless it
+/// has Care::kAsInterrupted (shim/base/reserve.h). Other threads get modules and offsets.
 std::vector<Frame> symbolize(std::span<const std::uintptr_t> addresses);
-/// With the Python functions where the interpreter ran them.
+/// Inserts the Python functions at the frames of the interpreter that ran them.
 std::vector<Frame> symbolize(StackId stack);
 
-/// In a child of fork that was made while another thread was in symbolize(): from here on modules
-/// and offsets only.
+/// Called in a child of fork that was made while another thread was in symbolize(): from here on
+/// symbolize() gives modules and offsets only.
 void symbolizer_was_interrupted() noexcept;
 
 }  // namespace cuvmm::shim

@@ -10,9 +10,9 @@
 
 namespace cuvmm::shim {
 
-// The kernel copies the new signal mask from the address before it looks at what is to be done with
-// it. That is no known thing, so nothing is done: EINVAL where the page can be read, else EFAULT.
-// No descriptor, no lock, no right is needed.
+// The kernel copies the new signal mask from the address before it looks at the first argument.
+// That argument is no valid operation, so the kernel does nothing: EINVAL if the page can be read,
+// else EFAULT. This needs no descriptor, no lock and no privilege.
 bool GuardedMemory::look(std::uintptr_t page) noexcept {
   Set& set = set_of(page);
   if (std::find(set.begin() + 1, set.end(), page) != set.end()) return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading memory whose layout is only believed to be known: what is not there is no fault.
+// Reads memory whose layout is assumed, not known: an address without memory causes no fault.
 #pragma once
 
 #include <array>
@@ -10,13 +10,15 @@
 
 namespace cuvmm::shim {
 
-/// Asks the kernel about each page before it is read, and remembers which can be read. For data
-/// that no other thread gives back meanwhile. Of use to one thread, as long as that thread lives:
-/// begin() forgets now and then, as a page may be gone that the data has left. Async-signal-safe;
-/// keeps errno. Zero bytes are one that remembers nothing.
+/// Asks the kernel about each page before the first read, and remembers the pages that can be read.
+/// Only for data that no other thread frees meanwhile. Belongs to one thread, and lives as long as
+/// that thread: begin() forgets all pages from time to time, because the data may have moved and an
+/// old page may be unmapped. Async-signal-safe; restores errno. An object of zero bytes remembers
+/// no page.
 class GuardedMemory {
  public:
-  /// Before each time of reading. True: it has forgotten, and so should whoever relied on it.
+  /// Called before each series of reads. Returns true if it has forgotten all pages; then the
+  /// caller must forget what it read there.
   bool begin() noexcept {
     if (++times_ % kTimes != 0) return false;
     sets_ = {};
@@ -34,12 +36,12 @@ class GuardedMemory {
     return there;
   }
 
-  /// Whether both addresses lie on one page: if the one can be read, then so can the other.
+  /// Whether both addresses lie on one page: then one can be read if the other can.
   static bool on_one_page(std::uintptr_t a, std::uintptr_t b) noexcept {
     return (a ^ b) >> kShift == 0;
   }
 
-  /// The value there, which can be read.
+  /// The value at an address that can be read.
   template <class Value>
   static Value at(std::uintptr_t address) noexcept {
     static_assert(std::is_trivially_copyable_v<Value>);
@@ -48,7 +50,8 @@ class GuardedMemory {
     return value;
   }
 
-  /// Copies a value from there. False, and `value` as it was, where it cannot be read.
+  /// Copies a value from the address. Returns false, and leaves `value` unchanged, if the memory
+  /// cannot be read.
   template <class Value>
   bool read(std::uintptr_t address, Value& value) noexcept {
     if (!readable(address, sizeof value)) return false;
@@ -57,21 +60,22 @@ class GuardedMemory {
   }
 
  private:
-  // The smallest page of both architectures: a larger one is asked for in parts.
+  // The smallest page size of both architectures: a larger page is asked for in parts.
   static constexpr unsigned kShift = 12;
-  static constexpr std::uintptr_t kLeast = std::uintptr_t{1} << kShift;  // page 0 is nobody's
+  static constexpr std::uintptr_t kLeast = std::uintptr_t{1} << kShift;  // no process has memory in
+                                                                         // page 0
   static constexpr std::size_t kSets = 128, kWays = 4;
   static constexpr std::uint32_t kTimes = 1024;
 
-  // Numbers of pages that can be read, the one that was asked for last first; 0: none. A page has
-  // more than one place: two that are read by turns must not push each other out, as each of these
-  // reads would ask the kernel.
+  // The numbers of pages that can be read, the last one that was asked for first; 0: none. A page
+  // has several possible places, because two pages that are read alternately must not evict each
+  // other: each of these reads would ask the kernel.
   using Set = std::array<std::uintptr_t, kWays>;
 
   Set& set_of(std::uintptr_t page) noexcept { return sets_[(page * 0x9e3779b97f4a7c15u) >> 57]; }
   static_assert(kSets == 128);
   bool known(std::uintptr_t page) noexcept { return set_of(page)[0] == page || look(page); }
-  // In the page's other places; then asks the kernel.
+  // Looks in the page's other places; then asks the kernel.
   bool look(std::uintptr_t page) noexcept;
 
   std::array<Set, kSets> sets_;

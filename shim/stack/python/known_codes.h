@@ -9,14 +9,14 @@
 
 namespace cuvmm::shim {
 
-/// A code object, and what was found out about it.
+/// A code object, and the facts that were read from it.
 struct alignas(64) KnownCode {
-  std::uintptr_t code;  ///< its address; 0: nothing is known here
-  // What tells it from another one that had, or gets, its address.
+  std::uintptr_t code;  ///< its address; 0: the entry is empty
+  // Facts that distinguish it from another code object that had, or gets, its address.
   std::uintptr_t file, name, lines;
-  std::uint64_t hashes;  ///< of both names; 0 where `version` says enough
+  std::uint64_t hashes;  ///< of both names; 0 if `version` is enough
   std::uint32_t version, first_line;
-  // Found out.
+  // Read from the code object.
   std::uint64_t number;  ///< a part of PythonPlace::key
   std::int64_t units;    ///< of its code
 
@@ -28,13 +28,13 @@ struct alignas(64) KnownCode {
 };
 static_assert(sizeof(KnownCode) == 64);  // a cache line for each function of a stack
 
-/// Of one thread and the signal handlers that interrupt it: while an entry is written or forgotten,
-/// a handler finds nothing and keeps nothing. (One that jumps out of there ends the use of it.)
-/// Zero bytes are one that knows nothing.
+/// Used by one thread and the signal handlers that interrupt it: while an entry is written or
+/// forgotten, a handler finds nothing and stores nothing. (A handler that jumps out of there ends
+/// all use of the object.) An object of zero bytes knows no code object.
 class KnownCodes {
  public:
-  /// What is known of the code object that was at this address, or null. A handler may write
-  /// another one there, so first read what was found out, then `same`, with a signal fence between.
+  /// The entry for the code object that was at this address, or null. A handler may overwrite the
+  /// entry, so the caller first reads the facts, then calls `same`, with a signal fence between.
   const KnownCode* find(std::uintptr_t code) const noexcept {
     if (busy_) return nullptr;
     for (std::size_t i = 0; i < kTries; ++i) {
@@ -44,7 +44,7 @@ class KnownCodes {
     return nullptr;
   }
 
-  /// In the place of what is known of that address, else in a free one, else in the first.
+  /// Stores the facts in the entry of that address, else in a free entry, else in the first.
   void keep(const KnownCode& known) noexcept {
     if (busy_) return;
     const Busy busy(*this);

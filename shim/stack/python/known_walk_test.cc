@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks of a thread that has walked before: what it knows of code objects never outlives them.
+// Walks of a thread that has walked before: its knowledge of code objects never outlives them.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -11,7 +11,8 @@
 namespace cuvmm::shim {
 namespace {
 
-// That of 3.12, of 3.13 and later (where a version is its interpreter's own), and of 3.11.
+// The layout of 3.12, of 3.13 and later (where a version is unique only in its interpreter), or of
+// 3.11.
 PythonLayout layout_of(std::uint32_t minor) {
   PythonLayout layout = *python_layout(minor == 11 ? 0x030b07f0 : 0x030c01f0, {});
   if (minor == 13) layout.code.version_of_process = false;
@@ -35,13 +36,13 @@ class KnownWalks : public testing::TestWithParam<std::uint32_t> {
               PythonWalk::End::kWhole);
     return world.walk.places[0].key;
   }
-  // As if memory without any knowledge were read.
+  // The key that a walk without any knowledge computes.
   std::uint64_t fresh_key() {
     EXPECT_EQ(world.read(), PythonWalk::End::kWhole);
     return world.walk.places[0].key;
   }
   bool uses_versions() const { return layout.version != PythonLayout::kNowhere; }
-  // Overwrites the name where it lies.
+  // Overwrites the name in place.
   void rename(char letter) {
     const auto name = world.get<std::uintptr_t>(code, layout.name);
     world.put(name, world.python.layout.ascii_size, letter);
@@ -67,7 +68,7 @@ TEST_P(KnownWalks, TheSecondWalkFindsWhatTheFirstOneFound) {
   EXPECT_EQ(world.walk.count, 3u);
 }
 
-// It is why a walk is short, and why the other tests here test something.
+// This is the reason why a walk is short, and why the other tests here test anything.
 TEST_P(KnownWalks, CharactersOfTheNamesAreNotReadAgain) {
   const std::uint64_t first = key();
   const auto name = world.get<std::uintptr_t>(code, layout.name);
@@ -76,7 +77,7 @@ TEST_P(KnownWalks, CharactersOfTheNamesAreNotReadAgain) {
   EXPECT_NE(fresh_key(), first);
 }
 
-// Dropped and made again at the same addresses, names included.
+// The code object was dropped and another one made at its addresses, names included.
 TEST_P(KnownWalks, AnotherCodeObjectAtTheSameAddressIsAnotherOne) {
   const std::uint64_t first = key();
   rename('x');
@@ -86,7 +87,8 @@ TEST_P(KnownWalks, AnotherCodeObjectAtTheSameAddressIsAnotherOne) {
   EXPECT_EQ(world.named(0), "x a.py:1");
 }
 
-// From 3.13 on each interpreter counts for itself, and one that is started again begins anew.
+// From 3.13 on each interpreter counts versions for itself, and a restarted interpreter begins
+// anew.
 TEST_P(KnownWalks, AnotherInterpretersCodeObjectWithTheSameVersion) {
   if (layout.version_of_process) GTEST_SKIP() << "no two have one version";
   const std::uint64_t first = key();
@@ -113,7 +115,7 @@ TEST_P(KnownWalks, AnotherNameOrFileOrLineIsSeenWhateverTheVersion) {
   EXPECT_TRUE(changed());
 }
 
-// Memory with another name's address was never asked for.
+// GuardedMemory has not asked for the memory at another name's address yet.
 TEST_P(KnownWalks, ANameThatCannotBeReadIsOdd) {
   key();
   for (const std::uintptr_t wrong : {std::uintptr_t{0}, std::uintptr_t{0x10}, world.block()}) {
@@ -153,7 +155,7 @@ TEST_P(KnownWalks, WithoutAVersionOrAHashNothingIsKnown) {
 
 void* g_thread = nullptr;
 
-// With the pages that were asked for, what was read there is forgotten.
+// When the walk forgets the pages, it forgets the facts that it read there.
 TEST_P(KnownWalks, IsForgottenFromTimeToTime) {
   g_thread = reinterpret_cast<void*>(world.thread);
   world.python.thread_state = [] { return g_thread; };

@@ -8,7 +8,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-// 3.9 to 3.12: the same in all releases of a version. Taken from its headers with offsetof.
+// 3.9 to 3.12: equal in all releases of a version. Taken from its headers with offsetof.
 constexpr PythonLayout k39 = {
     .thread = {.thread_id = 176, .frame = 24},
     .frame = {.code = 32, .previous = 24, .instruction = 104},
@@ -44,8 +44,8 @@ constexpr PythonLayout k312 = {
     .ascii_size = 40,
 };
 
-// Where the sections of the table begin, in words. Their own words have one order in all versions;
-// some versions have more behind them.
+// The word at which each section of the table begins. The first words of a section have one order
+// in all versions; some versions have more words after them.
 struct Sections {
   std::size_t thread, frame, code, object, bytes, string;
 };
@@ -61,8 +61,8 @@ std::optional<PythonLayout> from_table(std::uint32_t version, const Sections& at
   if (std::memcmp(words.data(), kCookie, sizeof words[0]) != 0) return std::nullopt;
   const bool free_threaded = words[2] != 0;
   if (words[1] != version || free_threaded) return std::nullopt;
-  // Objects, bytes and strings begin as they have for long. If they do where they are looked for,
-  // then no section before them has grown.
+  // The offsets of objects, bytes and strings have not changed for many versions. If these offsets
+  // are where they are expected, no section before them has grown.
   const bool in_place =
       words[at.object] == 16 && words[at.object + 1] == PythonLayout::kObjectType &&
       words[at.bytes + 1] == PythonLayout::kObjectSize &&
@@ -74,7 +74,8 @@ std::optional<PythonLayout> from_table(std::uint32_t version, const Sections& at
     if (!fits(words[i])) return std::nullopt;
   }
   const auto word = [&](std::size_t i) { return static_cast<std::uint16_t>(words[i]); };
-  // The table does not tell it, but two neighbours: it lies between them as it does in 3.12.
+  // The table has no word for co_version, but has its neighbours: the member lies between them as
+  // in 3.12.
   const std::size_t line = words[at.code + 5], locals = words[at.code + 7];
   const std::uint16_t code_version =
       locals == line + 28 ? static_cast<std::uint16_t>(line + 24) : PythonLayout::kNowhere;
@@ -98,7 +99,7 @@ std::optional<PythonLayout> from_table(std::uint32_t version, const Sections& at
 
 std::optional<PythonLayout> python_layout(std::uint32_t version,
                                           std::span<const std::uint64_t> debug_offsets) {
-  // Before its release a version's structures change from day to day.
+  // Before its release, a version's structures change from day to day.
   constexpr std::uint32_t kCandidate = 0xc;
   if ((version >> 4 & 0xf) < kCandidate) return std::nullopt;
   switch (version >> 16) {

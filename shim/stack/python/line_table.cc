@@ -11,7 +11,7 @@ class Bytes {
   Bytes(GuardedMemory& memory, std::uintptr_t table, std::size_t size)
       : memory_(memory), at_(table), end_(table + size) {}
   bool more() const { return at_ < end_; }
-  /// False at the end, and where the byte cannot be read.
+  /// False at the end, and if the byte cannot be read.
   bool next(std::uint8_t& byte) { return more() && memory_.read(at_, byte) && ++at_ != 0; }
 
  private:
@@ -21,7 +21,7 @@ class Bytes {
 
 int signed_byte(std::uint8_t byte) { return static_cast<std::int8_t>(byte); }
 
-// Pairs: so many bytes of code on, so many lines on.
+// Pairs: advance by so many bytes of code, and by so many lines.
 int line_by_increments(Bytes table, int line, int instruction) {
   int start = 0;
   std::uint8_t code = 0, lines = 0;
@@ -33,7 +33,7 @@ int line_by_increments(Bytes table, int line, int instruction) {
   return line;
 }
 
-// Pairs: the next so many bytes of code lie so many lines on; -128: in none.
+// Pairs: the next so many bytes of code lie so many lines further; -128: they have no line.
 int line_by_ranges(Bytes table, int line, int instruction) {
   constexpr int kNone = -128;
   int end = 0;
@@ -47,7 +47,8 @@ int line_by_ranges(Bytes table, int line, int instruction) {
   return 0;
 }
 
-// Six bits a byte, the lowest first; bit 6: more follow. The lowest bit of the number is its sign.
+// Six bits in each byte, the lowest first; bit 6: more bytes follow. The lowest bit of the number
+// is its sign.
 bool signed_number(Bytes& table, int& number) {
   constexpr unsigned kBits = 6, kMore = 1u << kBits, kMask = kMore - 1;
   std::uint32_t value = 0;
@@ -61,8 +62,8 @@ bool signed_number(Bytes& table, int& number) {
   return true;
 }
 
-// Entries of a head byte (bit 7 set: its form, and how many code units it is about) and what the
-// form has behind it, of which only lines matter here.
+// Entries of a head byte (bit 7 set, its form, and its number of code units) and the form's data,
+// of which only lines are read here.
 int line_by_locations(Bytes table, int line, int instruction) {
   constexpr int kUnit = 2;
   constexpr unsigned kHead = 0x80, kNone = 15, kLong = 14, kNoColumns = 13, kOneLine = 10;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which line of its file an instruction of CPython belongs to.
+// Maps an instruction of CPython to a line of its file.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace cuvmm::shim {
 
 /// The line of the instruction at byte `instruction` of the code, by the table of `size` bytes at
-/// `table`. `first_line` is the code object's. 0: the table has no line for it, cannot be read, or
-/// is not one of this kind.
+/// `table`. `first_line` is the code object's. Returns 0 if the table has no line for the
+/// instruction, cannot be read, or is not of this kind.
 int python_line(PythonLines kind, GuardedMemory& memory, std::uintptr_t table, std::size_t size,
                 int first_line, int instruction) noexcept;
 

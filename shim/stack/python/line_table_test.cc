@@ -18,7 +18,7 @@ int line(PythonLines kind, std::string_view table, int first_line, int instructi
                      first_line, instruction);
 }
 
-// What CPython 3.9 made of "def f(a):\n    g(a,\n      a)\n    return a\n": f's table is 0,1 2,0...
+// CPython 3.9 compiled "def f(a):\n g(a,\n a)\n return a\n": f's table is 0,1 2,0...
 TEST(PythonLine, Of39CountsUp) {
   constexpr auto kTable = "\x00\x01\x06\x01\x08\xff\x04\x03"sv;
   EXPECT_EQ(line(PythonLines::kIncrements, kTable, 10, 0), 11);
@@ -34,10 +34,10 @@ TEST(PythonLine, Of310IsARange) {
   constexpr auto kTable = "\x04\x01\x06\x80\x08\x02\x04\xff"sv;
   EXPECT_EQ(line(PythonLines::kRanges, kTable, 10, 0), 11);
   EXPECT_EQ(line(PythonLines::kRanges, kTable, 10, 3), 11);
-  EXPECT_EQ(line(PythonLines::kRanges, kTable, 10, 4), 0);  // of no line
+  EXPECT_EQ(line(PythonLines::kRanges, kTable, 10, 4), 0);  // has no line
   EXPECT_EQ(line(PythonLines::kRanges, kTable, 10, 10), 13);
   EXPECT_EQ(line(PythonLines::kRanges, kTable, 10, 18), 12);
-  EXPECT_EQ(line(PythonLines::kRanges, kTable, 10, 22), 0);  // behind the end
+  EXPECT_EQ(line(PythonLines::kRanges, kTable, 10, 22), 0);  // after the end
 }
 
 TEST(PythonLine, Of311HasFiveForms) {
@@ -63,7 +63,7 @@ TEST(PythonLine, Of311HasFiveForms) {
 
 TEST(PythonLine, ATableThatIsNoneHasNoLine) {
   EXPECT_EQ(line(PythonLines::kLocations, "\x11\x80", 100, 0), 0);
-  // A number without an end.
+  // A number that does not end.
   EXPECT_EQ(line(PythonLines::kLocations, "\xe8\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f", 100, 0), 0);
   EXPECT_EQ(line(PythonLines::kLocations, "\xe8", 100, 0), 0);
 }
@@ -93,8 +93,8 @@ TEST(GuardedMemory, WhatIsNotThereIsNoFault) {
   EXPECT_FALSE(GuardedMemory().readable(start, 1));
 }
 
-// A walk reads frames, code objects and strings by turns. If two of their pages pushed each other
-// out, the kernel would be asked for each function of a stack.
+// A walk reads frames, code objects and strings alternately. If two of their pages evicted each
+// other, the walk would ask the kernel for each function of a stack.
 TEST(GuardedMemory, AnyFourPagesAreKnownTogether) {
   constexpr std::size_t kPages = 4, kMostApart = 256;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -112,7 +112,7 @@ TEST(GuardedMemory, AnyFourPagesAreKnownTogether) {
     };
     ASSERT_EQ(::mprotect(block, size, PROT_READ), 0);
     EXPECT_TRUE(all_readable());
-    // From here on the kernel would say no.
+    // From here on the kernel would answer that the pages cannot be read.
     ASSERT_EQ(::mprotect(block, size, PROT_NONE), 0);
     EXPECT_TRUE(all_readable()) << apart;
   }

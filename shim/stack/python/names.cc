@@ -23,7 +23,7 @@ struct Known {
   std::uint32_t next;
 };
 
-// Zero pages until touched; never destroyed.
+// Zero pages until they are written; never destroyed.
 struct Names {
   OwnedMutex mutex;
   std::uint32_t buckets[kBuckets];
@@ -31,7 +31,7 @@ struct Names {
   std::uint32_t count;
   char* block;
   std::size_t block_left, text;
-  const char* last_file;  ///< mostly that of the next one too
+  const char* last_file;  ///< in most cases the next name's file too
   std::atomic<std::size_t> dropped;
 };
 constinit Names g_names{};
@@ -88,7 +88,7 @@ bool copy(const PythonInterpreter& python, GuardedMemory& memory, const PythonPl
     return false;
   copied.line = python_line(layout.lines, memory, lines + PythonLayout::kBytesData, size,
                             first_line, place.instruction);
-  // Code that the compiler added has no line.
+  // Code that the compiler added has no line of its own.
   if (copied.line <= 0) copied.line = first_line;
   return true;
 }
@@ -112,7 +112,9 @@ std::uint32_t add(std::uint64_t key, const Copied& copied) CUVMM_NEEDS(g_names.m
 PythonWord name_python_place(const PythonInterpreter& python, GuardedMemory& memory,
                              const PythonPlace& place) noexcept {
   const PythonWord entry = place.entry ? kPythonEntry : 0;
-  if (g_names.mutex.held_here()) return 0;  // a signal handler that interrupted this very function
+  if (g_names.mutex.held_here())
+    return 0;  // called by a signal handler that interrupted this very
+               // function
   {
     const Locked lock(g_names.mutex);
     if (const std::uint32_t known = find(place.key)) return known | entry;
@@ -132,7 +134,7 @@ PythonWord name_python_place(const PythonInterpreter& python, GuardedMemory& mem
 const PythonName& python_name(PythonWord word) noexcept {
   static constexpr PythonName kNone{"", "", 0};
   const PythonWord i = word & ~kPythonEntry;
-  // What gave the word to this thread has ordered the writes to its name before.
+  // The code that passed the word to this thread has ordered the writes to its name before.
   return i != 0 && i < kMostPythonNames ? g_names.known[i].name : kNone;
 }
 

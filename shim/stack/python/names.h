@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python functions and lines as small numbers, with their names copied: a code object and its
-// strings may be gone when a report is made.
+// Python functions and lines as small numbers, with their names copied, because a code object and
+// its strings may be gone when a report is made.
 #pragma once
 
 #include <cstddef>
@@ -13,35 +13,37 @@
 
 namespace cuvmm::shim {
 
-/// A place in a Python program. Strings are UTF-8 and live for ever. (No initialisers: a table of
-/// these is all zero, and so costs no file space.)
+/// A place in a Python program. Strings are UTF-8 and live as long as the process. (No
+/// initialisers, so that a table of these is all zero and costs no file space.)
 struct PythonName {
   const char* function;
   const char* file;
   int line;
 };
 
-/// A place as a word of a stored stack. The highest bit of its 32: PythonPlace::entry.
+/// A place as a word of a stored stack. The highest bit of its 32: the place has
+/// PythonPlace::entry.
 using PythonWord = std::uintptr_t;
 inline constexpr PythonWord kPythonEntry = PythonWord{1} << 31;
-/// Words without that bit are below.
+/// The words without that bit are below this number.
 inline constexpr std::size_t kMostPythonNames = 1 << 15;
 
-/// The word of a place of a walk that `memory` belongs to. 0 where it cannot be named, or where the
+/// The word of a place in a walk that read `memory`; 0 if the place cannot be named, or if the
 /// memory for names is used up. Takes a lock.
 PythonWord name_python_place(const PythonInterpreter& python, GuardedMemory& memory,
                              const PythonPlace& place) noexcept;
 
-/// Of a word that name_python_place() gave, with or without its highest bit. Of others: empty.
+/// The name for a word of name_python_place(), with or without its highest bit. Empty for other
+/// words.
 const PythonName& python_name(PythonWord word) noexcept;
 
-/// Of the words of a stored stack.
+/// The lines for the words of a stored stack.
 std::vector<frames::PythonLine> python_lines(std::span<const PythonWord> words);
 
-/// How many places did not fit.
+/// The number of places that did not fit.
 std::size_t dropped_python_names() noexcept;
 
-/// Around fork, as OwnedMutex::lock_for_fork().
+/// Called around fork, as OwnedMutex::lock_for_fork().
 bool lock_python_names() noexcept;
 void unlock_python_names() noexcept;
 

@@ -20,11 +20,11 @@ namespace {
 constinit PythonInterpreter g_found{};
 std::atomic<bool> g_unwanted{false}, g_looked{false};
 std::atomic<std::uint32_t> g_unknown_version{0}, g_odd{0};
-// So many stacks may be odd: a signal handler that makes calls may have interrupted the interpreter
-// itself.
+// So many stacks may be odd before cuvmm stops to read Python's frames: a signal handler that makes
+// calls may have interrupted the interpreter itself.
 constexpr std::uint32_t kMostOdd = 16;
 
-/// Symbols of whatever library has the interpreter.
+/// Finds symbols in the library that contains the interpreter.
 class Library {
  public:
   Library() {
@@ -57,7 +57,8 @@ class Library {
   void* handle_ = RTLD_DEFAULT;
 };
 
-// "3.10.13 (main, ...)" as 0x030a0df0. A release: others call themselves "3.10.0rc1+".
+// "3.10.13 (main, ...)" as 0x030a0df0. Accepts only a release: other builds call themselves
+// "3.10.0rc1+".
 std::uint32_t version_of(std::string_view text) {
   std::uint32_t parts[3] = {};
   const char* at = text.data();
@@ -79,8 +80,8 @@ std::uint32_t version_of(const Library& library) {
   return text ? version_of(text()) : 0;
 }
 
-// Whether objects begin as those of an ordinary build do: a debug build of 3.9 may have two words
-// more, and then no type is where it is looked for.
+// Whether objects begin as in an ordinary build: in a debug build of 3.9 they may have two words
+// more, and then no type is at its expected offset.
 bool objects_are_known(const PythonInterpreter& python, std::uintptr_t type_type) {
   GuardedMemory memory{};
   std::uintptr_t type = 0;
@@ -100,7 +101,7 @@ void find_python() noexcept {
   const Library library;
   void* const state = library.find(Library::kThreadState);
   if (!state) return;
-  if (g_looked.exchange(true)) return;  // another thread is at it
+  if (g_looked.exchange(true)) return;  // another thread looks already
   const std::uint32_t version = version_of(library);
   std::uint64_t offsets[kDebugOffsetWords] = {};
   GuardedMemory memory{};
@@ -114,8 +115,8 @@ void find_python() noexcept {
   python.code_type = library.address("PyCode_Type");
   python.string_type = library.address("PyUnicode_Type");
   python.bytes_type = library.address("PyBytes_Type");
-  // Before PyType_Type is ready, an embedded interpreter's types have no type: it is looked at
-  // again.
+  // Before PyType_Type is ready, the types of an embedded interpreter have no type themselves:
+  // find_python() will look again.
   if (!layout) {
     g_unknown_version.store(version == 0 ? 1 : version);
   } else if (objects_are_known(python, library.address("PyType_Type"))) {

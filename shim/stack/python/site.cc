@@ -12,8 +12,8 @@ namespace cuvmm::shim {
 
 namespace {
 
-// Sites that were looked at: the address, and whether its object hands calls on in the lowest bit
-// of the word. A site that pushes another one out is looked at again.
+// Call sites that were looked up: the address, and in the lowest bit of the word whether its
+// library only forwards calls. A site that evicts another makes that one be looked up again.
 constexpr std::size_t kKept = 256;
 constinit std::array<std::atomic<std::uint64_t>, kKept> g_known{};
 

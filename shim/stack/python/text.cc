@@ -29,7 +29,7 @@ char* put_utf8(char* out, std::uint32_t character) {
   return out;
 }
 
-// What is read of any str before its characters.
+// The end of the part of a str that is read before its characters.
 constexpr std::size_t kHeaderEnd = PythonLayout::kStringState + sizeof(std::uint32_t);
 
 std::uint32_t harmless(std::uint32_t character) {
@@ -53,7 +53,7 @@ bool PythonText::find(GuardedMemory& memory, std::uintptr_t object, std::uintptr
   width = static_cast<std::uint8_t>(state >> 2 & 7);
   const bool known = width == 1 || width == 2 || width == 4;
   if (!compact || !known || length > kLongest) return false;
-  // Others keep their UTF-8 as well; up to 3.11 there is a third member.
+  // Other strings also store their UTF-8; up to 3.11 there is a third member.
   const std::size_t more = ascii_size >= 48 ? 24 : 16;
   data = object + ascii_size + (ascii ? 0 : more);
   return true;
@@ -71,14 +71,14 @@ bool PythonText::fingerprint(GuardedMemory& memory, std::uintptr_t object, std::
     return false;
   constexpr std::size_t kWord = sizeof number;
   const auto word = &GuardedMemory::at<std::uint64_t>;
-  // Each word by an odd factor of its own: no step waits for the one before.
+  // Each word is multiplied by an odd factor of its own, so that no step waits for the one before.
   std::uint64_t factor = 0x9e3779b97f4a7c15u;
   number = size;
   for (std::size_t i = 0; i + kWord <= looked_at; i += kWord) {
     number += word(from + i) * factor;
     factor += 0x7f4a7c159e3779b8u;
   }
-  // What is left of the last word: before the characters lies the header.
+  // The rest of the last word; reading back is safe because the header lies before the characters.
   if (const std::size_t left = looked_at % kWord) {
     number += (word(end - kWord) >> 8 * (kWord - left)) * factor;
   }
@@ -99,8 +99,8 @@ bool PythonText::character(GuardedMemory& memory, std::size_t i,
 bool PythonText::copy(GuardedMemory& memory, char* out, std::size_t room) const noexcept {
   constexpr char kCut[] = "...";
   std::uint32_t value = 0;
-  // From the end: as many characters as fit.
-  std::size_t first = length, size = sizeof kCut;  // with the zero
+  // Counts from the end as many characters as fit.
+  std::size_t first = length, size = sizeof kCut;  // includes the zero byte
   while (first != 0) {
     if (!character(memory, first - 1, value)) return false;
     if (size + utf8_size(value) > room) break;

@@ -18,7 +18,8 @@ constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
   return hash ^ hash >> 32;
 }
 
-// Where in an object all members lie that are read: one question tells whether they are there.
+// The range of offsets of all members that are read: one question to the kernel tells whether they
+// can be.
 class Extent {
  public:
   void add(std::size_t offset, std::size_t size) {
@@ -29,7 +30,8 @@ class Extent {
   bool readable(GuardedMemory& memory, std::uintptr_t object) const {
     return memory.readable(object + low_, high_ - low_);
   }
-  // Whether all of it lies on the page where another one, that could be read, begins.
+  // Whether the whole range lies on the page on which the range of `other`, which could be read,
+  // begins.
   bool on_page_of(std::uintptr_t object, std::uintptr_t other) const {
     return GuardedMemory::on_one_page(object + low_, other + low_) &&
            GuardedMemory::on_one_page(object + low_, object + high_ - 1);
@@ -62,22 +64,22 @@ class Reader {
     }
   }
 
-  // Null where there is none. False where it cannot be read, or where the state is not this
-  // thread's.
+  // `frame` becomes null if the thread has no frame. False if the memory cannot be read; `frame`
+  // becomes null as well if the state is another thread's.
   bool innermost(std::uintptr_t state, std::uintptr_t& frame) {
     const auto& at = layout_.thread;
     unsigned long owner = 0;
     if (!memory_.read(state + at.thread_id, owner) || !memory_.read(state + at.frame, frame))
       return false;
     if (owner != ::pthread_self()) {
-      frame = 0;  // a state that its program moves between threads
+      frame = 0;  // the program moves this state between threads
       return true;
     }
     if (at.cframe_frame == PythonLayout::kNowhere || frame == 0) return true;
     return memory_.read(frame + at.cframe_frame, frame);
   }
 
-  // Whether the frame can be read, as those below do. `before`: one that can, or 0.
+  // Whether the frame can be read by the functions below. `before`: a frame that can be read, or 0.
   bool there(std::uintptr_t frame, std::uintptr_t before) {
     return (before != 0 && frame_extent_.on_page_of(frame, before)) ||
            frame_extent_.readable(memory_, frame);
@@ -87,7 +89,7 @@ class Reader {
     return word(frame + layout_.frame.previous);
   }
 
-  // A frame that stands for the interpreter's own code, between two of its loops.
+  // Whether the frame stands for the interpreter's own code, between two of its loops.
   bool is_shim(std::uintptr_t frame) const {
     return layout_.frame.owner != PythonLayout::kNowhere &&
            byte(frame + layout_.frame.owner) >= PythonLayout::kFirstShim;
@@ -99,7 +101,7 @@ class Reader {
     place.code = word(frame + at.code) & ~kTags;
     place.entry = at.is_entry != PythonLayout::kNowhere ? byte(frame + at.is_entry) != 0
                                                         : at.owner == PythonLayout::kNowhere;
-    // Not again for a function that calls itself.
+    // Not looked up again for a function that calls itself.
     if (place.code != code_ && !recall(place.code) && !describe(place.code)) return false;
     if (!instruction(frame, place)) return false;
     place.key = mix(number_, static_cast<std::uint64_t>(place.entry) << 32 |
@@ -130,8 +132,8 @@ class Reader {
     return true;
   }
 
-  // What tells the code object at `code.code`, which can be read, from another one with its
-  // address.
+  // Reads the facts that distinguish the code object at `code.code`, which can be read, from
+  // another one with its address.
   void identify(KnownCode& code) const {
     const auto& at = layout_.code;
     code.file = word(code.code + at.filename);
@@ -144,7 +146,7 @@ class Reader {
     code.hashes = 0;
   }
 
-  // Of both names, which can be read. False: a name's hash is not known yet.
+  // Hashes both names, which can be read. False: a name's hash is not computed yet.
   bool hash(KnownCode& code) const {
     if (layout_.code.version_of_process) return true;
     constexpr std::uint64_t kNone = ~std::uint64_t{0};
@@ -154,8 +156,8 @@ class Reader {
     return file != kNone && name != kNone;
   }
 
-  // What was found out about this code object before. Its memory, and that of the same names, can
-  // still be read.
+  // Recalls the facts that were read from this code object before. Its memory, and that of its
+  // names, can still be read.
   bool recall(std::uintptr_t code) {
     const KnownCode* const known = codes_ ? codes_->find(code) : nullptr;
     if (!known) return false;
@@ -165,7 +167,7 @@ class Reader {
     KnownCode now;
     now.code = code;
     identify(now);
-    // With other names nothing is known of their memory.
+    // If the names are others, nothing is known about their memory.
     if (now.file != known->file || now.name != known->name || !hash(now) || !now.same(*known))
       return false;
     code_ = code;
@@ -174,7 +176,8 @@ class Reader {
     return true;
   }
 
-  // A program that compiles and drops code gets the same addresses again: so the names count too.
+  // A program that compiles and drops code gets equal addresses again: so the names are part of the
+  // number.
   bool describe(std::uintptr_t code) {
     if (!code_extent_.readable(memory_, code) ||
         word(code + PythonLayout::kObjectType) != python_.code_type)
@@ -182,13 +185,13 @@ class Reader {
     KnownCode found;
     found.code = code;
     identify(found);
-    if (found.file != file_) {  // mostly that of the function before
+    if (found.file != file_) {  // in most cases it is the file of the function before
       if (!fingerprint(found.file, file_number_)) return false;
       file_ = found.file;
     }
     std::uint64_t name_number = 0;
     if (!fingerprint(found.name, name_number)) return false;
-    // Each by an odd factor of its own, as their sum is mixed once.
+    // Each number is multiplied by an odd factor of its own, because their sum is mixed only once.
     found.number = code * 0xd6e8feb86659fd93u + found.lines * 0xa0761d6478bd642fu +
                    found.first_line * 0xe7037ed1a0b428dbu + file_number_ * 0x8ebc6af09c88c6e3u +
                    name_number * 0x589965cc75374cc3u;
@@ -206,9 +209,9 @@ class Reader {
   }
 
   const PythonInterpreter& python_;
-  const PythonLayout layout_;  // not a reference: what is written in between cannot change it
+  const PythonLayout layout_;  // a copy, so that writes in between cannot change it
   GuardedMemory& memory_;
-  KnownCodes* const codes_;  // null: this version's code objects cannot be told apart by a number
+  KnownCodes* const codes_;  // null: no number identifies this version's code objects
   Extent frame_extent_, code_extent_;
   static constexpr std::uintptr_t kNoCode = 1;  // no object has this address
   std::uintptr_t code_ = kNoCode;               // of the frame before
@@ -226,7 +229,7 @@ PythonWalk::End PythonWalk::read(const PythonInterpreter& python, GuardedMemory&
   count = 0;
   std::uintptr_t frame = 0, before = 0;
   if (!reader.innermost(thread_state, frame)) return End::kOdd;
-  // Shims too, so that a list that leads into itself comes to an end.
+  // Counts the interpreter's own frames too, so that a list that leads into itself comes to an end.
   for (std::size_t seen = 0; frame != 0 && seen < 2 * kMaxPythonFrames; ++seen) {
     if (!reader.there(frame, before)) return End::kOdd;
     if (reader.is_shim(frame)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python functions that a thread is in, read from the interpreter's memory.
+// The Python functions that a thread is in, read from the memory of the interpreter.
 #pragma once
 
 #include <array>
@@ -12,37 +12,39 @@
 
 namespace cuvmm::shim {
 
-/// An interpreter in this process. Addresses of its type objects tell what a pointer leads to.
+/// An interpreter in this process. The addresses of its type objects tell which kind of object a
+/// pointer leads to.
 struct PythonInterpreter {
   PythonLayout layout;
   void* (*thread_state)() = nullptr;  ///< of the calling thread, with the GIL or without; or null
   std::uintptr_t code_type = 0, string_type = 0, bytes_type = 0;
 };
 
-/// One of those functions.
+/// A place in one of the Python functions that a thread is in.
 struct PythonPlace {
   std::uintptr_t code;       ///< the code object; another one may get its address later
   std::int32_t instruction;  ///< byte of its code
-  bool entry;  ///< the outermost one of an interpreter loop: what called it is no Python function
-  std::uint64_t key;  ///< equal for equal names, lines and instructions only, as far as 64 bits go
+  bool entry;  ///< the outermost frame of an interpreter loop: its caller is no Python function
+  std::uint64_t key;  ///< equal only for equal names, lines and instructions, up to collisions of
+                      ///< 64 bits
 };
 
-/// At most so many functions of a stack are kept, the innermost ones.
+/// At most so many functions of a stack are stored, the innermost ones.
 inline constexpr std::size_t kMaxPythonFrames = 32;
 
 struct PythonWalk {
   enum class End : std::uint8_t {
-    kWhole,  ///< or as much as there is room for
+    kWhole,  ///< or the kMaxPythonFrames innermost frames
     kNone,   ///< the thread is in no Python function
     kOdd,    ///< memory is not as the layout says: nothing of it counts
   };
   std::uint32_t count = 0;
   std::array<PythonPlace, kMaxPythonFrames> places;  ///< innermost first
 
-  /// Reads the frames of the calling thread, whose state is at `thread_state`. They stay where they
-  /// are while the thread is in this call, whoever has the GIL. Calls nothing of the interpreter,
-  /// takes no lock, allocates nothing. `codes`: what was found out by `memory` since it forgot; or
-  /// null.
+  /// Reads the frames of the calling thread, whose state is at `thread_state`. The frames stay in
+  /// place while the thread is in this call, whichever thread has the GIL. Calls no function of the
+  /// interpreter, takes no lock, allocates nothing. `codes`: the code objects that were read
+  /// through `memory` since it forgot; or null.
   End read(const PythonInterpreter& python, GuardedMemory& memory, KnownCodes* codes,
            std::uintptr_t thread_state) noexcept;
 };

@@ -92,7 +92,7 @@ TEST_P(PythonWalks, ACodeObjectAtTheAddressOfAnotherHasAnotherKey) {
   EXPECT_EQ(world.named(0), "f b.py:1");
 }
 
-// Names and files that differ in one character, of all lengths: a key for each.
+// Names and files that differ in one character, of all lengths: each has its own key.
 TEST_P(PythonWalks, EachCharacterCounts) {
   const auto& layout = world.python.layout;
   const std::uintptr_t code = world.code("", "a.py", 1);
@@ -115,7 +115,7 @@ TEST_P(PythonWalks, EachCharacterCounts) {
     }
   }
   EXPECT_EQ(keys.size(), names);
-  // Of longer ones the end.
+  // Of longer names only the end counts.
   add(std::string(100, 'x') + "y");
   world.put(code, layout.code.name, world.string("y" + std::string(100, 'x')));
   ASSERT_EQ(world.read(), PythonWalk::End::kWhole);
@@ -189,7 +189,7 @@ TEST(PythonLayouts, ATableThatIsNotOfThatVersionIsNone) {
     words[i] += 8;
     EXPECT_FALSE(python_layout(0x030e00f0, words)) << i;
   }
-  for (std::size_t i = 6; i < 74; ++i) {  // a section that has grown
+  for (std::size_t i = 6; i < 74; ++i) {  // the table of a version in which a section has grown
     auto words = table_of_314();
     words.insert(words.begin() + static_cast<std::ptrdiff_t>(i), 24);
     EXPECT_FALSE(python_layout(0x030e00f0, words)) << i;
@@ -218,7 +218,7 @@ TEST(PythonText, CharactersOfAllWidthsAndHostileOnes) {
   ASSERT_TRUE(text.copy(memory, copy, sizeof copy));
   EXPECT_STREQ(copy, "a?é漢😀??");
   ASSERT_TRUE(text.copy(memory, copy, 10));
-  EXPECT_STREQ(copy, "...😀??");  // of what is too long, the end
+  EXPECT_STREQ(copy, "...😀??");  // of a string that is too long, only the end is copied
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames in memory of our own, laid out as an interpreter lays them out.
+// Frames in the test's own memory, laid out as an interpreter lays them out.
 #pragma once
 
 #include <pthread.h>
@@ -17,7 +17,7 @@ namespace cuvmm::shim {
 
 inline constexpr std::uintptr_t kCodeType = 0x1000, kStringType = 0x2000, kBytesType = 0x3000;
 
-/// What an interpreter's memory holds: blocks of bytes that stay where they are.
+/// The memory of an interpreter: blocks of bytes that never move.
 class World {
  public:
   explicit World(const PythonLayout& layout)
@@ -55,11 +55,11 @@ class World {
     put(lines, PythonLayout::kObjectType, kBytesType);
     return at;
   }
-  /// Calls from the innermost frame so far.
+  /// Adds a frame that the innermost frame so far has called.
   std::uintptr_t call(std::uintptr_t code, int owner = 0) {
     const auto& layout = python.layout;
     const std::uintptr_t at = block();
-    put(at, layout.frame.code, code | (owner == 0 ? 1 : 0));  // with a tag, as 3.14 has
+    put(at, layout.frame.code, code | (owner == 0 ? 1 : 0));  // with a tag, as in 3.14
     put(at, layout.frame.previous, innermost);
     if (layout.code.bytecode != PythonLayout::kNowhere)
       put(at, layout.frame.instruction, code + layout.code.bytecode + 4);
