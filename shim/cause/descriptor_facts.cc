@@ -24,7 +24,7 @@ DescriptorFacts count_descriptors() {
   for (rlim_t first = 0; first < limit.rlim_cur; first += kAtOnce) {
     const auto count = static_cast<nfds_t>(std::min(kAtOnce, limit.rlim_cur - first));
     for (nfds_t i = 0; i < count; ++i) some[i] = {static_cast<int>(first + i), 0, 0};
-    // One that is open may be told to have hung up, but never to be none.
+    // poll() may report that an open descriptor hung up, but never that it is invalid.
     if (::poll(some, count, 0) < 0) return facts;
     for (nfds_t i = 0; i < count; ++i) facts.open += (some[i].revents & POLLNVAL) == 0;
   }

@@ -15,7 +15,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-// A global of code that was unloaded, if nothing else is known of the address.
+// A global of code that was unloaded, if no other fact about the address is known.
 Violations ended_global(const Touch& touch) {
   const auto gone = object_table().find_ended_global(touch.base);
   if (!gone) return {};
@@ -27,8 +27,8 @@ Violations ended_global(const Touch& touch) {
            {gone->object}}};
 }
 
-// What is known of memory that the host cannot read: it has ended, or it is registered and its
-// pages are gone.
+// The facts about memory that the host cannot read: the memory has ended, or it is registered and
+// its pages are unmapped.
 Violations ended_on_host(const Model& model, const Touch& touch) {
   Violations found = check_refused_touches(model, &touch, 1);
   found.erase_if([](const Violation& v) { return v.rule != Rule::kDataAlive; });
@@ -50,8 +50,8 @@ Violations ended_on_host(const Model& model, const Touch& touch) {
 
 }  // namespace
 
-// Whether the driver knows memory there that the model does not: of another kind, or larger than
-// was asked for. Then it refused the call for another reason.
+// Whether the driver knows memory there that the model does not: memory of another kind, or memory
+// larger than the program asked for. Then it refused the call for another reason.
 bool Session::touches_well(const Touch& touch, const Violation& violation) const {
   const bool ended = violation.rule != Rule::kDataInside;
   if (ended && !names_device(touch) && !facts_.unreadable(touch.base)) return true;
@@ -84,7 +84,7 @@ Violations Session::explain_graph_memory(const Touch& touch) {
   std::optional<std::pair<std::uint64_t, Causes::NodeMemory>> known;
   {
     const Locked lock(mutex_);
-    // What is captured is there when its graph is launched.
+    // Captured memory exists when its graph is launched.
     if (!history_.causes.capturing()) known = history_.causes.node_memory(touch.base);
   }
   if (!known) return {};
@@ -117,7 +117,7 @@ void Session::explain_node(const char* function, const Touch* touches, std::size
   try {
     Violations found;
     for (std::size_t i = 0; i < count; ++i) {
-      // Memory of the graph's own nodes is not there yet.
+      // Memory of the graph's own nodes does not exist yet.
       if (!is_node_memory(touches[i].base)) found.append(explain_refusal(&touches[i], 1));
     }
     for (Violation& v : found) v.message.insert(0, std::string(function) + ": ");
@@ -134,7 +134,7 @@ Violations Session::explain_graph(CUgraph graph) {
   Bounds everywhere;
   everywhere.widen(0, ~Address{0});
   for (const NodeUses& node : work_.node_reader(everywhere).graph(graph)) {
-    if (node.function) continue;  // what a kernel does with its arguments is not known
+    if (node.function) continue;  // cuvmm does not know how a kernel uses its arguments
     for (const UsedRange& range : node.ranges) {
       Touch touch;
       touch.base = range.base;

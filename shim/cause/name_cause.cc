@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refusals whose cause is an earlier call: the finding names that call, not its echo.
+// Refusals whose cause is an earlier call: the finding names that call, and not only the refused
+// one.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -60,7 +61,7 @@ Violation forbidden(CUresult result, const std::optional<Causes::Capture>& captu
   return v;
 }
 
-// Of a map that found another mapping: somebody may have mapped at the hint of a reservation that
+// Explains a map that met another mapping: a call may have mapped at the hint of a reservation that
 // lies elsewhere.
 void name_hint(const Causes& causes, Violations& violations) {
   Violation* const vacant = of_rule(violations, Rule::kMapVacant);
@@ -79,7 +80,7 @@ void name_hint(const Causes& causes, Violations& violations) {
                              .ended = {}});
 }
 
-// A free of memory that is a graph's.
+// Explains a free of memory that belongs to a graph.
 void name_node_memory(const Causes& causes, Address address, Violations& violations) {
   Violation* const unknown = of_rule(violations, Rule::kFreeKnown);
   if (!unknown) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refusals that are the echo of an earlier call: the finding names that one.
+// Refusals that an earlier call caused: the finding names that call.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -139,7 +139,7 @@ TEST_F(NameCause, AnEchoAloneIsARefusal) {
 TEST_F(NameCause, WhoMappedAtAHintThatWasNotMetIsNamed) {
   reserve(kThere);
   reserve(kElsewhere, kThere);           // call 2
-  EXPECT_EQ(map(kThere), CUDA_SUCCESS);  // calls 3 and 4: into the other's
+  EXPECT_EQ(map(kThere), CUDA_SUCCESS);  // calls 3 and 4 map into the other reservation
   map(kThere, CUDA_ERROR_INVALID_VALUE);
   ASSERT_THAT(findings_.rules(), ElementsAre("cuMemMap-vacant"));
   const Violation& v = findings_.all[0].violation;
@@ -240,7 +240,7 @@ TEST_F(NameCause, DescriptorsThatAreUsedUpAreSaid) {
                     HasSubstr(std::to_string(made.size()) + " of them are dma-bufs")));
 }
 
-// Who follows objects (shim/intercept/follow.h) says that they have ended.
+// shim/intercept/follow.h records that objects have ended; this test does so in its place.
 TEST_F(NameCause, AWaitForADestroyedStreamIsNamed) {
   const auto other = reinterpret_cast<CUstream>(std::uintptr_t{0x52});
   const auto handle = reinterpret_cast<std::uintptr_t>(s_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that the driver refused and no rule explains: what is known of them.
+// Calls that the driver refused and no rule explains: collects the known facts.
 #include <algorithm>
 #include <chrono>
 
@@ -20,26 +20,27 @@ namespace cuvmm::shim {
 
 namespace {
 
-// These say nothing of the call: there is no driver, or it has not begun.
+// These codes say nothing about the call: there is no driver, or it has not begun.
 bool says_nothing(CUresult result) {
   constexpr CUresult kThese[] = {CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_NO_DEVICE,
                                  CUDA_ERROR_NOT_READY};
   return std::ranges::find(kThese, result) != std::end(kThese);
 }
 
-// The device whose memory is asked for; kNoDevice: the host's.
+// The device whose memory the call wants; kNoDevice: the host's memory.
 int wanted_device(const Call& call, int current) {
   const auto* create = call.as<calls::MemCreate>();
   return create && create->prop ? device_of(create->prop->location) : current;
 }
 
-// Of cuMemAllocAsync, where there are several devices: nobody asks a driver for each one's place.
+// Memory of cuMemAllocAsync on a machine with several devices has no known place, because cuvmm
+// does not ask the driver for the place of each allocation.
 bool unplaced(const PoolMemory& memory) {
   return !memory.managed && !memory.imported && static_cast<int>(memory.location.type) == 0;
 }
 
-// A driver makes a device's default pool when it is first asked for it: that is the program's to
-// do.
+// A driver makes a device's default pool at the first question for it: only the program may cause
+// that.
 bool uses_pools(const Model& model, int device, bool current) {
   const auto here = [&](const auto& each) { return device_of(each.second.location) == device; };
   return std::ranges::any_of(model.pools().pools(), here) ||
@@ -70,7 +71,7 @@ std::optional<DefaultPool> ask_default_pool(const Driver& driver, int device) {
   return told ? std::optional(known) : std::nullopt;
 }
 
-// What the pool says beyond the memory whose place is known.
+// The bytes that the pool has in use besides the memory whose place is known.
 std::uint64_t unplaced_in(const Model& model, int device, const DefaultPool& known) {
   std::uint64_t placed = 0;
   for (const auto& [base, memory] : model.pools().memory()) {
@@ -87,7 +88,7 @@ void Session::note_refusal(const Call& call, CUresult result, std::uint64_t inde
     return tell_after_end(call.entry_point(), stack, context_end());
   }
   if (says_nothing(result)) return;
-  // A finding has named the call that lost the capture.
+  // A finding has named the call that lost the capture already.
   const bool echo = result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED &&
                     capture_lost_.load(std::memory_order_relaxed);
   if (echo) return;
@@ -116,7 +117,7 @@ void Session::note_refusal(const Call& call, CUresult result, std::uint64_t inde
       const Locked lock(mutex_);
       add_makers(history_, descriptors);
       refusal.asides.push_back({descriptors.text(), descriptors.most});
-      result = CUDA_SUCCESS;  // memory has nothing to do with it
+      result = CUDA_SUCCESS;  // memory is not the cause
     }
   }
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
@@ -130,8 +131,8 @@ void Session::note_refusal(const Call& call, CUresult result, std::uint64_t inde
   sink_.take_refusal(refusal);
 }
 
-// Memory of the default pool that the program freed and the driver still has in use: the free waits
-// for its turn on a stream.
+// Notes memory of the default pool that the program freed and the driver still has in use, because
+// the free waits for its turn on a stream.
 void Session::note_queued_frees(std::uint64_t pool, std::uint64_t used,
                                 std::vector<Refusal::Aside>& asides) {
   std::uint64_t live = 0;
@@ -163,7 +164,7 @@ std::optional<MemoryFacts> Session::memory_facts(const Call& call,
   facts.device = wanted_device(call, place.device);
   if (facts.device < 0) return std::nullopt;
   if (facts.device == place.device) {
-    // A capture that goes on elsewhere is not to be disturbed.
+    // The question must not disturb a capture that goes on elsewhere.
     const RelaxedCapture relaxed(work_.questions(), work_.captures());
     std::size_t free = 0, total = 0;
     facts.measured = driver_(calls::MemGetInfo{&free, &total}) == CUDA_SUCCESS && free <= total;
@@ -194,7 +195,8 @@ std::optional<MemoryFacts> Session::memory_facts(const Call& call,
       }
     }
   }
-  // Each of them may take a while, and a program may ask again and again from other places.
+  // Each question to the neighbours may take a while, and a program may be refused many times in
+  // different places.
   constexpr int kMostAsked = 8;
   if (!options_.others || neighbours_asked_.fetch_add(1) >= kMostAsked) return facts;
   const CancelOff no_cancel;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that the driver refuses: which are reported as refused, and what is said of them.
+// Calls that the driver refuses: which of them are reported as refused, and with which facts.
 #include <gmock/gmock.h>
 
 #include "api/driver/mock_driver.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches that the driver refused: what they were given in vain is wrong all the same, and may be
-// the reason.
+// Launches that the driver refused: arguments that name no usable memory are wrong all the same,
+// and may be the reason.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -11,12 +11,12 @@ namespace cuvmm::shim {
 
 namespace {
 
-// These say nothing of the call: the driver has not begun, or has ended.
+// These codes say nothing about the call: the driver has not begun, or has ended.
 bool looked_at_nothing(CUresult result) {
   return result == CUDA_ERROR_NOT_INITIALIZED || result == CUDA_ERROR_DEINITIALIZED;
 }
 
-// The other rules of a launch are about its place among other work, and it has none.
+// The other rules about a launch concern its order among other work, and a refused launch has none.
 bool about_an_argument(Rule rule) {
   constexpr Rule kThese[] = {Rule::kLaunchMapped, Rule::kLaunchAlive, Rule::kLaunchAccess};
   return std::ranges::find(kThese, rule) != std::end(kThese);

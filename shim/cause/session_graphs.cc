@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session makes of graphs that allocate memory: when they are instantiated, changed and
+// The session's part for graphs that allocate memory: when they are instantiated, changed and
 // launched.
 #include <memory>
 #include <utility>
@@ -23,7 +23,7 @@ Violations Session::note_graph(CUgraphExec exec, CUgraph graph, unsigned long lo
     for (const auto& [node, memory] : order.allocations) own.push_back(memory);
     work_.graphs().add(exec, GraphRecord(work_.node_reader().graph(graph), std::move(own)));
   }
-  // The driver gives the name of a graph that is gone to the next one.
+  // The driver gives the handle of a destroyed graph to the next one.
   work_.graphs().forget_order(exec);
   if (order.allocations.empty()) [[likely]] {
     if (order.frees.empty()) [[likely]]
