@@ -16,13 +16,14 @@ namespace cuvmm::shim {
 
 namespace {
 
-// A library that defines functions of the driver's names.
+// A library that defines functions with names of the driver's functions.
 struct Interposer {
   std::string library;
   std::vector<std::string> functions;
 };
 
-// Into a buffer: memory of the program's heap may be what a signal interrupted.
+// Resolves into a buffer on the stack, because a signal may have interrupted code that was changing
+// the program's heap.
 std::string real_path(const std::string& path) {
   char resolved[PATH_MAX];
   return ::realpath(path.c_str(), resolved) ? resolved : path;
@@ -38,9 +39,9 @@ std::string own_path() {
 
 std::vector<std::string> escaped_libraries_in(std::string_view maps,
                                               const std::vector<std::string>& known) {
-  // How many times each part of a file that holds code is mapped. Who only reads the file (a
-  // debugger, a profiler) maps none of it to be run; a loader maps each part once per load. One
-  // that mprotect cut in pieces has pieces of different offsets.
+  // Counts how many times each part of a file that holds code is mapped. A process that only reads
+  // the file (a debugger, a profiler) maps no part of it as executable; a loader maps each part
+  // once for each load. If mprotect cut a part in pieces, the pieces have different offsets.
   std::map<std::string_view, std::map<std::uint64_t, int>> loads;
   while (const auto mapping = next_file_mapping(maps)) {
     const auto [low, high, permissions, offset, path] = *mapping;
@@ -70,22 +71,23 @@ const void* own_base() {
   return ::dladdr(reinterpret_cast<const void*>(&own_base), &self) ? self.dli_fbase : nullptr;
 }
 
-// Whether no library comes before this one, behind the program.
+// Whether this library is the first after the program in the loader's order.
 bool is_first(const link_map* program) {
   const link_map* next = program->l_next;
   while (next && std::string_view(next->l_name).starts_with("linux-vdso")) next = next->l_next;
   return next && reinterpret_cast<const void*>(next->l_addr) == own_base();
 }
 
-// Whose functions of the driver's names `where` leads to, a handle of dlsym's: not this library's,
-// not a libcuda's, not the program's own.
+// The libraries whose functions of the driver's names `where`, a handle of dlsym(), leads to:
+// without this library, any libcuda, and the program itself.
 std::vector<Interposer> interposers(void* where) {
   std::map<std::string, std::vector<std::string>> found;
   for (const SymbolInfo& symbol : symbols()) {
     Dl_info info{};
     link_map* map = nullptr;
     void* const function = ::dlsym(where, symbol.name);
-    // A library that hooks dlsym may have counted from its own place, and found us.
+    // A library that hooks dlsym() may have searched from its own place, and returned this
+    // library's function.
     if (!function || !::dladdr1(function, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) ||
         !info.dli_fname || !map || !map->l_name || !*map->l_name) {
       continue;
@@ -95,7 +97,7 @@ std::vector<Interposer> interposers(void* where) {
     if (path.substr(path.rfind('/') + 1).starts_with("libcuda.so")) continue;
     found[info.dli_fname].emplace_back(symbol.name);
   }
-  ::dlerror();  // what failed here is not the program's to see
+  ::dlerror();  // errors of these calls must not be left for the program's dlerror()
   std::vector<Interposer> result;
   for (auto& [library, functions] : found) result.push_back({library, std::move(functions)});
   return result;
@@ -117,7 +119,7 @@ std::string whose(const Interposer& one) {
 
 std::vector<std::string> interposed_libraries() {
   std::vector<std::string> sentences;
-  // Not RTLD_DEFAULT: this library's own symbols are the first that it finds itself.
+  // Not RTLD_DEFAULT, because a search from this library finds its own symbols first.
   void* const program = ::dlopen(nullptr, RTLD_LAZY | RTLD_NOLOAD);
   const bool alone = !program || is_first(static_cast<const link_map*>(program));
   for (const Interposer& before : alone ? std::vector<Interposer>() : interposers(program)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads /etc/ld.so.cache to find the driver. We cannot ask the loader: for libcuda.so.1 it would
+// Reads /etc/ld.so.cache to find the driver. The loader cannot be asked: for libcuda.so.1 it would
 // return this shim.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace cuvmm::shim {
 /// Bytes that are not a cache of glibc's current format ("glibc-ld.so.cache1.1") yield nothing.
 std::vector<std::string> find_in_loader_cache(std::string_view bytes, std::string_view soname);
 
-/// The same for a file; a file that cannot be read yields nothing.
+/// find_in_loader_cache() for a file; a file that cannot be read yields nothing.
 std::vector<std::string> find_in_loader_cache_file(const char* path, std::string_view soname);
 
 }  // namespace cuvmm::shim

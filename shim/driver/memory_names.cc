@@ -10,14 +10,14 @@ namespace cuvmm::shim {
 
 namespace {
 
-// The word "memory" is in their names; no address, handle or pool is in their parameters.
+// Their names contain the word "memory", but their parameters have no address, handle or pool.
 constexpr std::string_view kNoMemory[] = {"cuArrayGetMemoryRequirements", "cuDeviceTotalMem",
                                           "cuDeviceTotalMem_v2", "cuLogsDumpToMemory",
                                           "cuMipmappedArrayGetMemoryRequirements"};
 constexpr std::string_view kWords[] = {"Endpoint", "External", "Ipc", "Multicast", "Pointer"};
 
-// The next word of a name in camel case, taken off its front: "Stream", "Write", "Value" of
-// "StreamWriteValue32_v2". Empty when there is none left.
+// Takes the next word of a name in camel case off its front: "Stream", "Write", "Value" of
+// "StreamWriteValue32_v2". Empty if no word is left.
 std::string_view take_word(std::string_view& name) {
   const auto capital = [](char c) { return c >= 'A' && c <= 'Z'; };
   const auto small = [](char c) { return c >= 'a' && c <= 'z'; };
@@ -50,7 +50,7 @@ bool concerns_memory(std::string_view name) {
   if (name.starts_with("cuFabric")) return true;
   std::string_view before;
   for (std::string_view word = take_word(name); !word.empty(); word = take_word(name)) {
-    // Shared memory is of a kernel's own: "SharedMem", "SMem".
+    // Shared memory belongs to a kernel, and is no memory of these functions: "SharedMem", "SMem".
     if (word.starts_with("Mem") && before != "Shared" && before != "S") return true;
     if (std::ranges::find(kWords, word) != std::end(kWords)) return true;
     if (word == "Value" && (before == "Wait" || before == "Write")) return true;

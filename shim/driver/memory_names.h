@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the driver that nobody here knows: which of them are about memory, by their names.
+// Functions of the driver that cuvmm does not know: which of them are about memory, by their names.
 #pragma once
 
 #include <optional>
@@ -13,12 +13,12 @@ namespace cuvmm::shim {
 /// "cuFuncSetSharedMemConfig" do not. Meant for names that api/entry_points.def does not have.
 bool concerns_memory(std::string_view name);
 
-/// Why calls of a function that the driver handed out for this name are not checked, for the
-/// report; nothing where none would be missed. `query` is a name that cuGetProcAddress was asked
-/// for, and that we do not intercept.
+/// The reason for the report why cuvmm does not check calls of a function that the driver returned
+/// for this name; nullopt if the function is not about memory. `query` is a name that the program
+/// passed to cuGetProcAddress, and that cuvmm does not intercept.
 std::optional<std::string> unchecked_query(std::string_view query);
-/// The same of an exported symbol that has no wrapper: it also names the older ABIs of what we
-/// intercept.
+/// unchecked_query() for an exported symbol without a wrapper: it also names the older ABIs of
+/// intercepted functions.
 std::optional<std::string> unchecked_symbol(std::string_view symbol);
 
 }  // namespace cuvmm::shim

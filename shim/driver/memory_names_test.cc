@@ -39,7 +39,8 @@ TEST(MemoryNames, WhatTheTableKnowsIsNotCounted) {
   EXPECT_EQ(unchecked_symbol("cuMemGetInfo"), std::nullopt) << "of what is only called";
 }
 
-// A name to ask for is not a symbol: a driver that knows it hands out something else.
+// A name for cuGetProcAddress is not a symbol: a driver that knows such a name returns another
+// function.
 TEST(MemoryNames, ASymbolThatIsAskedForIsANewName) {
   EXPECT_EQ(unchecked_query("cuMemMap_v2"),
             "cuMemMap_v2 asked for: a function about memory that is not checked");
@@ -48,7 +49,7 @@ TEST(MemoryNames, ASymbolThatIsAskedForIsANewName) {
   EXPECT_EQ(unchecked_query("cuLaunchKernel"), std::nullopt);
 }
 
-// Those of today: a part of the driver's functions, and not the most of it.
+// The driver's present functions: some of them are about memory, and less than half.
 TEST(MemoryNames, TheRuleSplitsTheDriversFunctions) {
   std::ifstream file(CUVMM_DRIVER_SYMBOLS);
   int all = 0, memory = 0;

@@ -28,7 +28,8 @@ CUresult refused_multicast() {
 }
 
 CUresult error_name(CUresult error, const char** text) {
-  // One string per code, kept for ever as the driver's are; the codes are few.
+  // One string for each code, which lives as long as the process, as the driver's strings do; there
+  // are few codes.
   if (!text) return CUDA_ERROR_INVALID_VALUE;
   static const auto* const names = [] {
     auto* table = new std::array<std::string, 1000>;

@@ -24,21 +24,21 @@ constexpr const char* kFolders[] = {
     "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
 #endif
     "/lib64", "/usr/lib64", "/lib", "/usr/lib",
-    // Where containers and WSL mount the driver of the host.
+    // Folders in which containers and WSL mount the driver of the host.
     "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/wsl/lib"};
 
 void add_search_path(std::string_view path, std::vector<std::string>& out) {
   while (!path.empty()) {
     const std::size_t end = path.find_first_of(":;");
     std::string folder(path.substr(0, end));
-    // An empty element is the current folder, as the loader has it.
+    // An empty element is the current folder, as for the loader.
     out.push_back((folder.empty() ? "." : folder) + "/" + kSoname);
     if (end == std::string_view::npos) break;
     path.remove_prefix(end + 1);
   }
 }
 
-// dlopen wants a slash, or it would search (and find this shim, which has the same soname).
+// dlopen needs a slash, or it would search (and find this shim, which has the driver's soname).
 std::string as_path(const std::string& name) {
   char* resolved = ::realpath(name.c_str(), nullptr);
   if (!resolved) return name.find('/') == std::string::npos ? "./" + name : name;
@@ -55,7 +55,7 @@ bool same_file_as_us(const std::string& path) {
          ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
 }
 
-// The function of this name that `library` itself defines, not a library it depends on.
+// Whether `library` is a cuvmm shim: whether dlsym() finds the shim's version function in it.
 bool is_shim(void* library) { return ::dlsym(library, "cuvmmShimVersion") != nullptr; }
 
 const char* loader_error() {
@@ -63,8 +63,8 @@ const char* loader_error() {
   return sentence ? sentence : "the loader gave no reason";
 }
 
-// Nobody is handed a wrapper that leads to a refused function; but should one be reached in some
-// other way, or should we ask on our own, the table holds nothing to call.
+// The program never gets a wrapper of a refused function; but if one is reached in another way, or
+// cuvmm itself calls the function, the table must not lead to the driver.
 void fill(RealDriver& driver, bool allow_multicast) {
   driver.emulated = driver.find("cuvmmEmulatorVersion") != nullptr;
   const bool multicast = allow_multicast || driver.emulated;
@@ -115,7 +115,7 @@ RealDriver open_driver(const Options& options) {
   RealDriver driver;
   for (const std::string& candidate : driver_candidates(options)) {
     struct stat file;
-    // A folder may be given too: the libcuda.so.1 in it is meant.
+    // A candidate may be a folder: then the libcuda.so.1 in it is opened.
     std::string path = candidate;
     if (::stat(path.c_str(), &file) != 0) continue;
     if (S_ISDIR(file.st_mode)) path += std::string("/") + kSoname;

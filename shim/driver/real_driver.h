@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The libcuda behind the shim: found without finding ourselves, opened at the first use.
+// The libcuda behind the shim: found without finding the shim itself, opened at the first use.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace cuvmm::shim {
 
-/// The libcuda that calls are forwarded to. Never unloaded: drivers do not support it.
+/// The libcuda to which cuvmm forwards calls. Never unloaded, because drivers do not support it.
 struct RealDriver {
   void* library = nullptr;  ///< dlopen handle; null: there is no driver
   std::string path;         ///< as opened
@@ -22,7 +22,8 @@ struct RealDriver {
   void* find(const char* name) const;
 };
 
-/// Files that could be the driver, in the order in which they are tried. Not checked for existence.
+/// Files that could be the driver, in the order in which open_driver() tries them. The files need
+/// not exist.
 std::vector<std::string> driver_candidates(const Options& options);
 
 /// Opens the first candidate that is a libcuda and not a cuvmm shim.
