@@ -9,7 +9,7 @@ bool Bounds::near(const Touch* touches, std::size_t count) const {
   for (std::size_t i = 0; i < count; ++i) {
     const Touch& touch = touches[i];
     if (touch.base >= high) continue;
-    // The last byte, or the end of memory where the sum would wrap: then it is near for sure.
+    // The last byte, or the end of memory if the sum would wrap: then the range is near for sure.
     unsigned __int128 size = touch.width;
     size += static_cast<unsigned __int128>(touch.pitch) * (touch.rows ? touch.rows - 1 : 0);
     size +=

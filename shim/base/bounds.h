@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where copies and fills may touch what the shim judges.
+// The range of addresses at which copies and fills may touch memory that the shim judges.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,8 @@ struct Touched {
   std::size_t count = 0;
 };
 
-/// Only ever widened: holds every reservation, external buffer and memory of a pool on the host
-/// that was seen. Read by every copy without a lock.
+/// Only ever widened: contains every reservation, external buffer and pool memory on the host that
+/// the session saw. Every copy reads it without a lock.
 class Bounds {
  public:
   void widen(Address base, Size size) {
@@ -28,7 +28,7 @@ class Bounds {
     while (end > high && !high_.compare_exchange_weak(high, end)) {
     }
   }
-  /// As they are now, for who asks several times.
+  /// The range at this moment, for a caller that compares several addresses.
   struct Range {
     Address low = 0;
     Address size = 0;
@@ -40,7 +40,7 @@ class Bounds {
     return {low, high > low ? high - low : 0};
   }
   bool holds(Address address) const { return range().holds(address); }
-  /// Whether one of them reaches in.
+  /// Whether one of the touches reaches into the range.
   bool near(const Touched& touched) const { return near(touched.list, touched.count); }
   bool near(const Touch* touches, std::size_t count) const;
 

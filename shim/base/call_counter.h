@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many calls there were, by entry point: counted without threads in each other's way.
+// Counts the calls by entry point, so that threads do not disturb each other.
 #pragma once
 
 #include <unistd.h>
@@ -15,7 +15,7 @@
 namespace cuvmm::shim {
 
 /// Thread-safe and exact. The first kOwned threads of the process count in a stripe of their own,
-/// which costs no atomic addition; later ones share kShared stripes.
+/// which needs no atomic addition; later threads share kShared stripes.
 class CallCounter {
  public:
   static constexpr std::size_t kOwned = 48;

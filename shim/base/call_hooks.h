@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every intercepted call asks before anything else. It lies in one cache line.
+// The variables that every intercepted call reads first. They lie in one cache line.
 #pragma once
 
 #include <atomic>
@@ -9,10 +9,10 @@ namespace cuvmm::shim {
 class Injector;
 
 struct alignas(64) CallHooks {
-  /// Whether calls are to be kept in the ring of the last calls, or nobody has asked yet: until the
-  /// first call of a process and of a child of fork.
+  /// Whether calls are to be recorded in the ring of the last calls; also true until the first call
+  /// of a process, or of a child of fork, has read the options.
   std::atomic<bool> ring_wanted{true};
-  /// Who makes calls fail on purpose; null: nobody.
+  /// The injector that makes calls fail on purpose; null: there is none.
   std::atomic<Injector*> injector{nullptr};
 };
 inline constinit CallHooks g_hooks;

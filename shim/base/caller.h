@@ -6,14 +6,14 @@
 
 namespace cuvmm::shim {
 
-/// Where an intercepted function was called from: its return address, and the stack slot that
-/// holds it. Both come from the wrapper's own frame.
+/// The place from which the program called an intercepted function: the call's return address, and
+/// the stack slot that holds it. Both come from the wrapper's own frame.
 struct Caller {
   std::uintptr_t return_address = 0;
   const std::uintptr_t* slot = nullptr;
 };
 
-/// The caller of the function that this is written in, which must not be inlined. On both
+/// The caller of the function that contains this macro, which must not be inlined. On both
 /// architectures a frame with a frame pointer has the return address right above the saved one.
 #define CUVMM_CALLER                                                                    \
   (::cuvmm::shim::Caller{reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)), \

@@ -14,10 +14,10 @@ namespace cuvmm::shim {
 namespace {
 
 constexpr int kNapsForReport = 10'000;
-// What is left of exit() behind the last report takes microseconds, unless the machine is busy.
+// The rest of exit() after the last report takes microseconds, unless the machine is busy.
 constexpr int kNapsForEnd = 5'000;
 
-// Of a millisecond each.
+// Sleeps `naps` times, a millisecond each, unless the condition is met before.
 template <class Condition>
 void nap_until(int naps, const Condition& met) {
   const int saved = errno;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of the process: one thread makes the last report, the others wait for it.
+// The end of the process: one thread makes the last report, and other threads wait for it.
 #pragma once
 
 #include <atomic>
@@ -9,22 +9,25 @@ namespace cuvmm::shim {
 
 class Ending {
  public:
-  /// True for the first caller, which then calls done(). Another thread comes back with false as
-  /// after leave_first(); the first one, also in a signal handler, at once. No cancellation point.
+  /// True for the first caller, which then calls done(). For another thread it returns false as
+  /// late as leave_first() does; for the first thread, also in a signal handler, at once. It is no
+  /// cancellation point.
   bool claim() noexcept;
   void done() noexcept { done_.store(true, std::memory_order_release); }
-  /// Lets a thread that makes the last report end the process: it would have been over by now.
-  /// Comes back at once where there is none, or where it is this thread; otherwise some seconds
-  /// after the report, because that thread may wait for this one.
+  /// Waits until the thread that makes the last report ends the process, because without cuvmm the
+  /// process would have ended by now. Returns at once if no thread makes the report, or if this
+  /// thread does; otherwise some seconds after the report, because that thread may wait for this
+  /// one.
   void leave_first() const noexcept;
-  /// Comes back when no other thread is at the last report, or after some seconds.
+  /// Returns when no other thread makes the last report, or after some seconds.
   void wait_for_report() const noexcept;
   bool over() const noexcept { return done_.load(std::memory_order_acquire); }
   bool begun() const noexcept { return owner_.load(std::memory_order_acquire) != nullptr; }
-  /// The calling thread has called exit(): it makes use of nothing any more. Of some threads alone.
+  /// Notes that the calling thread has called exit() and uses no object any more. Notes only a
+  /// limited number of threads.
   void note_leaving() noexcept;
   bool leaves(std::uint32_t thread) const noexcept;
-  /// In a child of fork.
+  /// Called in a child of fork.
   void restart() noexcept {
     done_.store(false);
     owner_.store(nullptr);
@@ -32,7 +35,7 @@ class Ending {
   }
 
  private:
-  /// Another thread's.
+  /// Whether another thread has claimed the report.
   bool is_others() const noexcept;
 
   std::atomic<const void*> owner_{nullptr};  ///< state of the thread that claimed it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The call that a thread is making now. If the driver dies in it, the report names it.
+// The call that a thread is making now. If the driver dies in the call, the report names the call.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace cuvmm::shim {
 
-/// Lives on the stack of the wrapper.
+/// An InFlight lives on the stack of the wrapper.
 struct InFlight {
   const void* call = nullptr;
   Call (*box)(const void* call) = nullptr;  ///< the call as a variant
   const Violations* violations = nullptr;
   const Origin* origin = nullptr;
-  /// On the stack of the wrapper as well, or of the thread's runtime call. To copy it right behind
-  /// its two halves were written would wait for both.
+  /// The caller lives on the stack of the wrapper as well, or in the thread's runtime call. A
+  /// reference, because a copy right after its two halves were written would wait for both writes.
   const Caller& caller;
 };
 
-/// The calling thread's call, or null. While it is set, calls from below (a driver that uses its
-/// own exported functions) are forwarded unchecked.
+/// The calling thread's call, or null. While it is set, calls from inside of the driver (which may
+/// use its own exported functions) are forwarded unchecked.
 inline InFlight*& in_flight() noexcept { return t_state.in_flight; }
 
 /// Marks the calling thread as inside a call, for its scope.

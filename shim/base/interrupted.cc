@@ -20,7 +20,8 @@ bool in_signal_handler() noexcept {
       [](_Unwind_Context* context, void* argument) {
         int interrupted = 0;
         _Unwind_GetIPInfo(context, &interrupted);
-        // The address is that of the instruction itself, not behind a call: a signal came there.
+        // The address is that of the instruction itself, not of the one after a call: a signal came
+        // there.
         if (interrupted) *static_cast<bool*>(argument) = true;
         return interrupted ? _URC_NORMAL_STOP : _URC_NO_REASON;
       },
@@ -38,7 +39,7 @@ bool below_exit() noexcept {
   if (search.begin == 0) return false;
   _Unwind_Backtrace(
       [](_Unwind_Context* context, void* argument) {
-        // It calls one function, as the last thing that it does.
+        // exit() calls one function, as the last thing that it does.
         constexpr std::uintptr_t kBytes = 64;
         auto* const sought = static_cast<Search*>(argument);
         const std::uintptr_t at = _Unwind_GetIP(context) - 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators new and delete of the shim's own code (its symbols are not exported): the program's
-// heap as a rule, the reserve while the process ends and when the heap is used up.
+// The operators new and delete of the shim's own code (its symbols are not exported): they use the
+// program's heap as a rule, and the reserve while the process ends or if the heap is used up.
 #include <cstdlib>
 #include <new>
 
@@ -21,7 +21,8 @@ void release(void* memory) noexcept {
   using cuvmm::shim::Care;
   if (cuvmm::shim::is_from_reserve(memory)) [[unlikely]]
     return;
-  // What the program's heap is in the middle of, free() must not touch.
+  // A careful thread must not call free(), because a signal may have interrupted code that was
+  // changing the program's heap.
   if (cuvmm::shim::t_state.care == Care::kNone) [[likely]]
     std::free(memory);
 }

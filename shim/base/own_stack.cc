@@ -13,11 +13,11 @@ namespace cuvmm::shim {
 
 namespace {
 
-// elfutils needs a few hundred KiB at times. What is not touched costs nothing.
+// elfutils needs a few hundred KiB in some cases. Pages that no code touches cost no memory.
 constexpr std::size_t kSize = std::size_t{2} << 20;
 constexpr std::size_t kGuard = std::size_t{64} << 10;
 
-// AddressSanitizer knows the program's stacks only.
+// AddressSanitizer knows only the program's stacks.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kSwitches = false;
 #elif defined(__has_feature)
@@ -30,8 +30,8 @@ constexpr bool kSwitches = true;
 constexpr bool kSwitches = true;
 #endif
 
-/// What could run the program's code on our stack, or leave it for ever. Faults stay as they are:
-/// the kernel ends a process that has them blocked.
+/// Blocks signals, because a handler could run the program's code on this stack, or leave it for
+/// ever. Faults are not blocked, because the kernel ends a process that has them blocked.
 class SignalsHeld {
  public:
   SignalsHeld() noexcept {
@@ -50,7 +50,7 @@ class SignalsHeld {
   sigset_t before_;
 };
 
-// Calls and returns stay paired, so a shadow stack has nothing against it.
+// Calls and returns stay paired, so that a shadow stack accepts the switch.
 [[gnu::noinline]] void call_on(void* top, void (*work)(void*), void* argument) {
 #if defined(__x86_64__)
   asm volatile(

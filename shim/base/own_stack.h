@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks of ours. The program's may be too small for what we do (a thread of 16 KiB, a fiber, an
-// alternate signal stack), so what describes findings and what ends the process runs apart from it.
+// Stacks of the shim's own. The program's stack may be too small for the shim's work (a thread of
+// 16 KiB, a fiber, an alternate signal stack), so the code that describes findings and the code
+// that ends the process run on other stacks.
 #pragma once
 
 #include <chrono>
@@ -15,16 +16,17 @@ namespace cuvmm::shim {
 /// Memory for one stack, used by one thread at a time.
 class OwnStack {
  public:
-  /// Takes address space for it; pages come when they are touched. Again does nothing.
+  /// Reserves address space for the stack; the kernel adds pages when they are touched. A second
+  /// call does nothing.
   void reserve() noexcept;
 
-  /// Calls `work(argument)`, which must not throw, on this stack, with signals and cancellation
-  /// held back; faults are not. A thread that is on a stack of ours already stays where it is, and
-  /// so does everybody where no memory could be reserved. False, with nothing called, when another
-  /// thread has not let go of the stack for that long.
+  /// Calls `work(argument)`, which must not throw, on this stack, with signals (except faults) and
+  /// cancellation blocked. Runs it on the present stack if the thread is on a stack of the shim
+  /// already, or if no memory could be reserved. Returns false, without calling `work`, if another
+  /// thread has not released the stack within `limit`.
   bool run(void (*work)(void*), void* argument, std::chrono::milliseconds limit) noexcept;
 
-  /// The same for anything that can be called. What it throws, for want of memory, ends here.
+  /// run() for any callable object. An exception of it, for want of memory, ends here.
   template <class Work>
   requires std::is_invocable_v<const Work&>
   bool run(const Work& work, std::chrono::milliseconds limit) noexcept {
@@ -38,13 +40,13 @@ class OwnStack {
     return run(guarded, const_cast<Work*>(&work), limit);
   }
 
-  /// Whether the calling thread has it.
+  /// Whether the calling thread runs on this stack.
   bool held_here() const noexcept { return mutex_.held_here(); }
 
-  /// Around fork. False: some thread is on it and does not come to an end; the child must not count
-  /// on what that thread was doing.
+  /// Called around fork. Returns false if some thread is on the stack and does not finish; the
+  /// child must not rely on that thread's data.
   bool lock_for_fork() noexcept;
-  /// In a child it is free afterwards, locked or not: nobody else is there.
+  /// In a child the stack is free afterwards, locked or not, because the child has no other thread.
   void unlock_after_fork() noexcept CUVMM_UNCHECKED { mutex_.unlock(); }
 
  private:
@@ -52,12 +54,12 @@ class OwnStack {
   std::byte* low_ = nullptr;
 };
 
-/// How long a new finding waits for another thread's description of another one. After that it
-/// does without symbols.
+/// How long a new finding waits while another thread describes another finding. After that it is
+/// described without symbols.
 inline constexpr std::chrono::milliseconds kDescribingPatience{5000};
-/// Where findings are described: symbols are looked up, text is made and written.
+/// The stack on which findings are described: symbols are looked up, text is made and written.
 OwnStack& findings_stack() noexcept;
-/// Where the process's last report is made.
+/// The stack on which the process's last report is made.
 OwnStack& ending_stack() noexcept;
 
 }  // namespace cuvmm::shim

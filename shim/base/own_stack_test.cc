@@ -15,7 +15,7 @@
 namespace cuvmm::shim {
 namespace {
 
-// With AddressSanitizer there is no other stack to go to (own_stack.cc).
+// With AddressSanitizer the work stays on the present stack (own_stack.cc).
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kStaysHere = true;
 #elif defined(__has_feature)

@@ -10,7 +10,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-constexpr int kSpins = 100;  // some microseconds: longer than a holder needs
+constexpr int kSpins = 100;  // some microseconds: longer than a thread holds the lock
 
 void pause() {
 #if defined(__x86_64__)
@@ -20,7 +20,7 @@ void pause() {
 #endif
 }
 
-// By the system call itself: the C library's sleep is a cancellation point.
+// Makes the system call itself, because the C library's sleep is a cancellation point.
 void nap() {
   constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 50'000};
   ::syscall(SYS_nanosleep, &kNap, nullptr);

@@ -40,7 +40,7 @@ TEST(OwnedMutex, WhoWasInterruptedUnderItDoesNotWait) {
   }).join();
   EXPECT_TRUE(mutex.held_here());
   mutex.unlock();
-  if (!mutex.lock_within(kLong)) FAIL();  // as clang's check of locks can follow it
+  if (!mutex.lock_within(kLong)) FAIL();  // written so that clang's check of locks can follow it
   const Locked lock(mutex, kHeldAlready);
   EXPECT_TRUE(mutex.held_here());
 }

@@ -11,8 +11,8 @@ namespace cuvmm::shim {
 
 namespace {
 
-// Each block is larger than the one before, so that a few hold any report. The first is part of
-// this object: it is there even where RLIMIT_AS grants no page more.
+// Each block is larger than the one before, so that a few hold any report. The first block is part
+// of this object: it exists even if RLIMIT_AS allows no further page.
 constexpr std::size_t kFirstBlock = std::size_t{512} << 10;
 constexpr std::size_t kMaxBlocks = 24;
 constexpr std::size_t kAlign = alignof(std::max_align_t);
@@ -23,7 +23,7 @@ struct Block {
   std::atomic<std::size_t> used{0};
 };
 
-// One thread makes the last report; a second one may come in when a report hangs.
+// One thread makes the last report; a second thread may use the reserve as well if a report hangs.
 alignas(kAlign) constinit std::byte g_first[kFirstBlock]{};
 constinit Block g_blocks[kMaxBlocks] = {{g_first, sizeof g_first, 0}};
 constinit std::atomic<std::size_t> g_count{1};

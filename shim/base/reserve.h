@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for the end of the process, or for when there is none left. The heap may be used up. It
-// may also be locked by the very code that a signal interrupted.
+// Memory for the end of the process, or for a time when the heap has none left. The heap may be
+// used up. Or the code that a signal interrupted may hold the heap's lock.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace cuvmm::shim {
 
-/// `size` bytes, aligned for anything, from pages that are ours alone; null when the kernel has
-/// none. Never given back. Async-signal-safe.
+/// Returns `size` bytes, aligned for any type, from pages that only the shim uses; null if the
+/// kernel has none. The memory is never freed. Async-signal-safe.
 void* take_from_reserve(std::size_t size) noexcept;
-/// Whether the memory came from there.
+/// Whether the memory came from the reserve.
 bool is_from_reserve(const void* memory) noexcept;
 
-/// For its scope, the calling thread is as careful as said, or as it was if that was more.
+/// For its scope, the calling thread has at least this Care.
 class CareScope {
  public:
   explicit CareScope(Care care) noexcept : before_(t_state.care) {

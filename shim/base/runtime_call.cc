@@ -3,12 +3,12 @@
 
 namespace cuvmm::shim {
 
-// The thread's is a copy, not a pointer to the wrapper's frame: a program may leave that by
-// longjmp.
+// The thread's state holds a copy, not a pointer to the wrapper's frame, because a program may
+// leave that frame by longjmp.
 const RuntimeCall* entered_runtime_call() noexcept {
   RuntimeCall& call = t_state.runtime;
-  // Stacks grow down: a wrapper that has not returned lies above this frame, and its return address
-  // is still in its place.
+  // Stacks grow down: the slot of a wrapper that has not returned lies above this frame, and still
+  // holds its return address.
   const std::uintptr_t* const slot = call.caller.slot;
   const auto* const here = static_cast<const std::uintptr_t*>(__builtin_frame_address(0));
   if (slot > here && *slot == call.caller.return_address) return &call;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function of the CUDA runtime that a thread is in, for findings that speak of it.
+// The function of the CUDA runtime that a thread is in, for findings that name it.
 #pragma once
 
 #include "shim/base/thread_state.h"
 
 namespace cuvmm::shim {
 
-/// runtime_call() of a thread that has been in one and may not have left it.
+/// runtime_call() for a thread that entered a runtime function and may not have left it.
 [[gnu::cold]] const RuntimeCall* entered_runtime_call() noexcept;
 
 /// The calling thread's outermost runtime function, or null. While it is set, findings and
-/// histories name the place where the program called it, not the runtime library's call of the
-/// driver.
+/// histories name the place where the program called this function, not the place where the runtime
+/// library called the driver.
 inline const RuntimeCall* runtime_call() noexcept {
   if (!t_state.runtime.name) [[likely]]
     return nullptr;

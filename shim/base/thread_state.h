@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the shim keeps for each thread, in one cache line.
+// The shim's state for each thread, in one cache line.
 #pragma once
 
 #include <cerrno>
@@ -17,16 +17,17 @@ struct InFlight;
 enum class Care : unsigned char {
   kNone,
   kOwnMemory,     ///< the process ends: memory comes from a reserve of ours (shim/base/reserve.h)
-  kAsInterrupted  ///< and a signal may have interrupted anything: nothing of the program's is used
+  kAsInterrupted  ///< and a signal may have interrupted any code: the thread uses no heap and no
+                  ///< lock of the program
 };
 
 /// The function of the CUDA runtime that a thread is in.
 struct RuntimeCall {
-  const char* name = nullptr;  ///< "cudaIpcOpenMemHandle"; lives for ever
+  const char* name = nullptr;  ///< "cudaIpcOpenMemHandle"; the string lives as long as the process
   Caller caller;               ///< of that function: the program's own code
 };
 
-/// Each part is its header's own.
+/// The header of each part explains it.
 struct alignas(64) ThreadState {
   InFlight* in_flight = nullptr;  ///< shim/base/in_flight.h
   RuntimeCall runtime;            ///< shim/base/runtime_call.h; its name is null outside of one
@@ -39,7 +40,8 @@ struct alignas(64) ThreadState {
   Care care = Care::kNone;
   void* ranges = nullptr;  ///< shim/nvtx/ranges.cc
 
-  /// Where the thread's errno lies: stays, and to ask the C library costs two cold lines of code.
+  /// The address of the thread's errno, stored because it never changes and because the call that
+  /// returns it costs two cold lines of code.
   int& error() noexcept {
     if (!errno_place) [[unlikely]]
       errno_place = &errno;
@@ -47,7 +49,8 @@ struct alignas(64) ThreadState {
   }
 };
 
-// A preloaded object's thread-locals have their place from the start: no call to reach them.
+// The thread-locals of a preloaded object have a fixed place from the start, so that no call is
+// needed to reach them.
 [[gnu::tls_model("initial-exec")]] inline constinit thread_local ThreadState t_state{};
 
 }  // namespace cuvmm::shim
