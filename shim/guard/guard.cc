@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kLeastGranule = std::uint64_t{2} << 20;
 
-/// Extra calls of the driver leave errno as the program's own call left it.
+/// Restores errno after extra calls of the driver, so that it is as the program's own call left it.
 class KeepsErrno {
  public:
   KeepsErrno() = default;
@@ -42,7 +42,7 @@ std::uint64_t Guard::margin_for(std::uint64_t alignment) {
         answer == CUDA_SUCCESS ? std::max<std::uint64_t>(bytes, kLeastGranule) : kLeastGranule;
     if (answer == CUDA_SUCCESS) granule_.store(granule, std::memory_order_relaxed);
   }
-  // A guard as large as the alignment leaves the program's range aligned.
+  // A guard that is as large as the alignment leaves the program's range aligned.
   return std::max(granule, alignment);
 }
 
@@ -57,7 +57,7 @@ CUresult Guard::make(const calls::MemAddressReserve& call) {
     *call.ptr = span.base;
     return CUDA_SUCCESS;
   }
-  // The program's own words: what is wrong with them is the driver's to say.
+  // The driver gets the program's own arguments, because it has to judge mistakes in them.
   const CUresult result = reserve(call);
   if (result != CUDA_SUCCESS) {
     reservations_.fetch_sub(1, std::memory_order_relaxed);
@@ -69,7 +69,7 @@ CUresult Guard::make(const calls::MemAddressReserve& call) {
   return result;
 }
 
-// Where there is no room, freed ranges are given back first.
+// If the driver has no address space left, frees the kept ranges first.
 CUresult Guard::reserve(const calls::MemAddressReserve& call) {
   const CUresult result = driver_(call);
   if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
@@ -95,7 +95,8 @@ bool Guard::reserve_guarded(const calls::MemAddressReserve& call, std::uint64_t 
   }
   span = {outer + margin, call.size, margin};
   if (call.addr == 0 || span.base == call.addr) return true;
-  // There is no room for the guards where the program wants to be; perhaps for the range alone.
+  // There is no space for the guards at the program's address; perhaps there is for the range
+  // alone.
   CUdeviceptr exact = 0;
   if (driver_(calls::MemAddressReserve{&exact, call.size, call.alignment, call.addr, call.flags}) !=
       CUDA_SUCCESS) {
@@ -126,7 +127,8 @@ CUresult Guard::make(const calls::MemAddressFree& call) {
     const Locked lock(mutex_);
     const Span* const live = spans_.live(call.ptr);
     if (!live) {
-      // Freed before, or in a guard: to the program there is nothing.
+      // The range was freed before, or the address is in a guard: the program must see no memory
+      // there.
       const Span* const at = spans_.at(call.ptr);
       const bool inside = at && !at->quarantined && call.ptr - at->base < at->size;
       if (at && !inside) return CUDA_ERROR_INVALID_VALUE;
@@ -138,7 +140,7 @@ CUresult Guard::make(const calls::MemAddressFree& call) {
       if (kept) {
         over = spans_.keep(span);
       } else {
-        spans_.remove(span);  // another thread may be given the address at once
+        spans_.remove(span);  // another thread may get the address at once
       }
       if (kept) span.quarantined = true;
     }
@@ -147,7 +149,7 @@ CUresult Guard::make(const calls::MemAddressFree& call) {
     free_all(over);
     return CUDA_SUCCESS;
   }
-  // A wrong size is as wrong as it was.
+  // A wrong size stays wrong by as many bytes.
   const CUresult result =
       driver_(calls::MemAddressFree{span.outer_base(), call.size + 2 * span.margin});
   if (result != CUDA_SUCCESS) {
@@ -182,7 +184,7 @@ CUresult Guard::make(const calls::MemUnmap& call) {
   if (options_.poison && whole) {
     for (const MappedMemory& mapped : taken) {
       const Memory* const memory = mapped.memory.get();
-      // With its handle or another mapping alive, its contents are too.
+      // If its handle or another mapping lives, the program can still read its contents.
       if (!memory || memory->references != 0 || memory->mappings != 0) continue;
       if (memory->shared || !memory->settled) continue;
       if (poison_.device() < 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands between the session and the driver (--guard, --quarantine, --poison): the driver is asked
-// for other ranges than the program, and neither the program nor the session sees a difference.
-// docs/testing/guards.md.
+// Stands between the session and the driver (--guard, --quarantine, --poison): it asks the driver
+// for other ranges than the program asked for, and neither the program nor the session sees a
+// difference. docs/testing/guards.md.
 #pragma once
 
 #include <atomic>
@@ -21,17 +21,18 @@ namespace cuvmm::shim {
 /// Thread-safe. Holds no lock across a call of the driver.
 class Guard {
  public:
-  /// `driver` is the driver itself: its functions, not those that lead here.
+  /// `driver` is the driver itself: its own functions, not those that lead to the guard.
   Guard(const Driver& driver, GuardOptions options, bool emulated)
       : driver_(driver),
         options_(options),
         emulated_(emulated),
         spans_(options.quarantine),
         poison_(driver_, emulated) {}
-  /// The same driver and the same settings, and nothing that was made: for a child of fork.
+  /// A guard with this driver and these settings, without any ranges: for a child of fork.
   Guard* fresh() const { return new Guard(driver_, options_, emulated_); }
 
-  // Each makes the call, or the one that stands for it, and answers what the program gets.
+  // Each function makes the call, or a call in its place, and returns the answer that the program
+  // gets.
   CUresult make(const calls::MemAddressReserve& call);
   CUresult make(const calls::MemAddressFree& call);
   CUresult make(const calls::MemMap& call);
@@ -51,21 +52,22 @@ class Guard {
   CUresult make(const calls::PointerGetAttribute& call);
 
   using Attributes = CUresult (*)(unsigned, CUpointer_attribute*, void**, CUdeviceptr);
-  /// cuPointerGetAttributes, by the driver's function.
+  /// Makes cuPointerGetAttributes, by the driver's function.
   CUresult make(Attributes function, unsigned count, CUpointer_attribute* attributes, void** data,
                 CUdeviceptr address);
 
   Poison& poison() { return poison_; }
 
-  /// What was wished for and could not be had, as sentences; for the end of the process.
+  /// Passes to `tell` a sentence about each protection that the options want and that was not
+  /// possible; called at the end of the process.
   void tell_missing(const std::function<void(std::string)>& tell);
-  /// Each range of the driver's that the program must not use, or no more.
+  /// Visits each range of the driver's that the program must not use, or no longer.
   enum class Part { kBefore, kBehind, kFreed };
   void each_forbidden(
       const std::function<void(Part, std::uint64_t base, std::uint64_t size)>& visit);
 
  private:
-  /// Where an address lies, for what the driver is to be asked of it.
+  /// The position of an address, which decides the question to the driver about it.
   struct Place {
     bool inside = false;     ///< in a range that the program knows, and that has a guard
     bool forbidden = false;  ///< in a guard, or in a freed range
@@ -92,18 +94,18 @@ class Guard {
   Spans spans_ CUVMM_GUARDED_BY(mutex_);
   Memories memories_ CUVMM_GUARDED_BY(mutex_);
   Poison poison_;
-  std::atomic<std::uint64_t> granule_{0};  ///< asked once; 0: not yet
+  std::atomic<std::uint64_t> granule_{0};  ///< asked for once; 0: not yet
   std::atomic<std::uint64_t> reservations_{0}, unguarded_{0}, early_{0};
 };
 
-/// The one of this process; null without any of the options.
+/// The guard of this process; null if none of the options is set.
 inline constinit std::atomic<Guard*> g_guard{nullptr};
 
-/// Puts the guard's functions in the place of those of the driver in `table`.
+/// Replaces the driver's functions in `table` by the guard's functions.
 void lead_to_guard(Driver& table);
 
-/// A function that the shim intercepts for the guard alone, or null: nobody asked for guards, or
-/// it is no such function. `driver_function` is the driver's.
+/// A function that the shim intercepts only for the guard; null if no guard is wanted, or if the
+/// function is not one of these. `driver_function` is the driver's function.
 void* guarded_function(const char* name, void* driver_function);
 
 }  // namespace cuvmm::shim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory: who may see it, and what it holds at first.
+// Memory: which processes may see it, and its contents at first.
 #include <algorithm>
 #include <cerrno>
 
@@ -34,7 +34,8 @@ CUresult Guard::make(const calls::MemRetainAllocationHandle& call) {
   return result;
 }
 
-// A value that the driver reuses at once is not taken for this one: it is forgotten first.
+// The handle is forgotten before the call, because the driver may return the value again at once
+// for other memory.
 CUresult Guard::make(const calls::MemRelease& call) {
   std::shared_ptr<Memory> memory;
   {
@@ -50,7 +51,7 @@ CUresult Guard::make(const calls::MemRelease& call) {
   return result;
 }
 
-// Before the call: whoever has the descriptor may write as soon as there is one.
+// Noted before the call, because another process may write as soon as the descriptor exists.
 template <class CallStruct>
 CUresult Guard::share(const CallStruct& call, std::uint64_t handle) {
   {
@@ -92,7 +93,7 @@ CUresult Guard::make(const calls::MemSetAccess& call) {
     const Locked lock(mutex_);
     for (MappedMemory& mapped : memories_.inside(call.ptr, call.size)) {
       if (!mapped.memory || mapped.memory->settled) continue;
-      // From here on the program may have written something.
+      // From here on the program may have written to the memory.
       mapped.memory->settled = true;
       if (!mapped.memory->shared) fresh.push_back(std::move(mapped));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver says of addresses, in the words of the program's ranges.
+// Translates the driver's answers about addresses, so that they fit the program's ranges.
 #include <cstring>
 
 #include "shim/guard/guard.h"
@@ -8,7 +8,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-// An address that is nobody's: the driver is asked about it in the place of one that the program
+// An address without memory: the driver is asked about it in place of an address that the program
 // must not know to be reserved.
 constexpr std::uint64_t kNobodys = 0x1000;
 
@@ -35,7 +35,7 @@ void Guard::translate(const Place& place, int attribute, std::uint64_t address, 
   if (!data) return;
   const Span& span = place.span;
   if (place.forbidden) {
-    // Of an unknown address the driver may say that it is its own pointer on the host.
+    // For an unknown address the driver may answer the address itself as the pointer on the host.
     if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER) replace(data, kNobodys, address);
   } else if (place.inside && attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR) {
     replace(data, span.outer_base(), span.base);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver is asked for in the place of what the program asked for.
+// The guard's questions to the driver, in place of the program's.
 #include "shim/guard/guard.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ class GuardTest : public testing::Test {
   void want(GuardOptions options) {
     guard_ = std::make_unique<Guard>(mock_.driver(), options, false);
   }
-  /// The driver is asked for `outer` bytes, which it gives out at kBase.
+  /// Expects that the driver is asked for `outer` bytes, and lets it return kBase.
   CUdeviceptr reserve(std::size_t size, std::size_t outer, std::size_t alignment = 0) {
     EXPECT_CALL(mock_, MemAddressReserve(_, outer, alignment, 0, 0))
         .WillOnce(DoAll(SetArgPointee<0>(kBase), Return(CUDA_SUCCESS)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that stand in the driver's table for those that the guard makes.
+// The guard's functions in the driver's table.
 #include <atomic>
 #include <exception>
 #include <string_view>
@@ -11,7 +11,8 @@ namespace cuvmm::shim {
 
 namespace {
 
-// The program's call is made whatever happens to our history; without them the rest is not known.
+// The program's call is made even if the guard runs out of memory; then the guard no longer knows
+// all ranges.
 template <class Make>
 CUresult made(Make&& make) {
   try {
@@ -31,7 +32,7 @@ struct ByGuard<CallStruct, CUresult(CUDAAPI*)(Args...)> {
   }
 };
 
-// What the driver exports under a name, behind one of ours that keeps count of captures.
+// The driver's exported function, behind a function of the guard that counts captures.
 template <Symbol symbol>
 Driver::AnyFunction behind = nullptr;
 
@@ -59,7 +60,7 @@ struct Counting<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
 
 template <class CallStruct>
 void lead(Driver& table) {
-  if (!table.function<CallStruct>()) return;  // what the driver lacks it goes on to lack
+  if (!table.function<CallStruct>()) return;  // a function that the driver lacks stays missing
   using ByCall = ByGuard<CallStruct, typename CallStruct::Function>;
   table.set(Driver::primary_symbol(CallStruct::kEntryPoint),
             reinterpret_cast<Driver::AnyFunction>(&ByCall::call));

@@ -8,7 +8,8 @@ void Memories::created(std::uint64_t handle) {
 }
 
 void Memories::imported(std::uint64_t handle) {
-  // A driver may give one value to each import of the same memory, and to the exporter's own.
+  // A driver may return one value for each import of some memory, and for the exporter's own
+  // handle.
   const auto known = handles_.find(handle);
   if (known != handles_.end() && known->second->references != 0) {
     ++known->second->references;

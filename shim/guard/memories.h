@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which memory is mapped where, and whether anybody else may see it.
+// Which memory is mapped where, and whether other processes may see it.
 #pragma once
 
 #include <cstddef>
@@ -11,42 +11,44 @@
 
 namespace cuvmm::shim {
 
-/// Physical memory: cuMemCreate's, or an import.
+/// Physical memory of cuMemCreate, or an import.
 struct Memory {
-  std::uint32_t references = 1;  ///< of its handle
+  std::uint32_t references = 1;  ///< the references of its handle
   std::uint32_t mappings = 0;
   bool shared = false;   ///< imported, exported or bound to a team: others may see its bytes
-  bool settled = false;  ///< somebody was given access: the program may have written
+  bool settled = false;  ///< the program has set access: it may have written
 };
 
 struct MappedMemory {
   std::uint64_t base = 0, size = 0;
-  std::shared_ptr<Memory> memory;  ///< null: made by a route that was not seen
+  std::shared_ptr<Memory> memory;  ///< null: the memory was made by a call that the guard did not
+                                   ///< see
 };
 
-/// Not thread-safe, asks no driver.
+/// Not thread-safe; calls no driver.
 class Memories {
  public:
   void created(std::uint64_t handle);
   void imported(std::uint64_t handle);
-  /// A further reference to what is mapped at the address came under this value.
+  /// The program got this handle as a further reference to the memory that is mapped at the
+  /// address.
   void retained(std::uint64_t handle, std::uint64_t address);
   void released(std::uint64_t handle);
-  /// A release did not take place.
+  /// The driver refused a release.
   void restore(std::uint64_t handle, const std::shared_ptr<Memory>& memory);
   void share(std::uint64_t handle);
   void share_mapped(std::uint64_t address, std::uint64_t size);
   std::shared_ptr<Memory> find(std::uint64_t handle) const;
 
   void map(const MappedMemory& mapped);
-  /// Takes the mappings out that lie wholly in the range. `whole` is false where one lies there in
-  /// part.
+  /// Takes out the mappings that lie wholly in the range. `whole` becomes false if a mapping lies
+  /// there in part.
   std::vector<MappedMemory> take(std::uint64_t address, std::uint64_t size, bool& whole);
-  /// What take() took is there after all.
+  /// Puts back the mappings of take(), because the driver refused the call.
   void put_back(const std::vector<MappedMemory>& taken);
-  /// Those that lie wholly in the range.
+  /// The mappings that lie wholly in the range.
   std::vector<MappedMemory> inside(std::uint64_t address, std::uint64_t size) const;
-  /// Whether something is mapped in the range.
+  /// Whether memory is mapped in the range.
   bool mapped(std::uint64_t address, std::uint64_t size) const;
 
  private:

@@ -35,7 +35,8 @@ void Poison::fill(std::uint64_t address, std::uint64_t size, std::uint32_t patte
   errno = program_errno;
 }
 
-// On a stream of its own that waits for no other: what the program forgot to order stays so.
+// Fills on a stream of its own, which waits for no other stream, so that an order that the program
+// forgot stays missing.
 CUresult Poison::fill_beside(std::uint64_t address, std::uint64_t size,
                              std::uint32_t pattern) const {
   CUstream stream = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills memory with a pattern, beside all work of the program's.
+// Fills memory with a pattern, without waiting for the program's work.
 #pragma once
 
 #include <cuda.h>
@@ -16,28 +16,30 @@ namespace cuvmm::shim {
 
 class Poison {
  public:
-  /// What memory holds that nobody has written to: not a number as a float of 16, 32 or 64 bits,
-  /// and negative as an integer.
+  /// The pattern of memory that the program has not written yet: not a number as a float of 16, 32
+  /// or 64 bits, and negative as an integer.
   static constexpr std::uint32_t kNew = 0xfff5fff5;
-  /// What memory holds that has ended.
+  /// The pattern of memory that has ended.
   static constexpr std::uint32_t kEnded = 0xfffafffa;
-  /// Of each mapping on the emulator, whose memory is the machine's.
+  /// The bytes that are filled of each mapping on the emulator, whose memory is the machine's.
   static constexpr std::uint64_t kMostOnEmulator = std::uint64_t{16} << 20;
 
   Poison(const Driver& driver, bool emulated) : driver_(driver), emulated_(emulated) {}
 
-  /// The device on which fill() would do its work: the current context's; -1: there is none.
+  /// The device on which fill() would do its work: the current context's; -1: there is no current
+  /// context.
   int device() const;
-  /// Fills memory that the current context may write to, and waits until that is done.
+  /// Fills memory that the current context may write to, and waits for the end of the fill.
   void fill(std::uint64_t address, std::uint64_t size, std::uint32_t pattern) noexcept;
-  /// Memory is left as it is, because the calling thread has no context that may write to it.
+  /// Counts memory that is not filled, because the calling thread has no context that may write to
+  /// it.
   void leave() noexcept { left_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// A stream begins to capture, or does so no more.
+  /// A stream begins to capture, or ends its capture.
   void capturing(CUstream stream);
   void captured(CUstream stream) noexcept;
 
-  /// What could not be filled, as a sentence; "" where all was.
+  /// A sentence about memory that could not be filled; "" if there is none.
   std::string missing() const;
   std::uint64_t filled() const { return filled_.load(std::memory_order_relaxed); }
 
