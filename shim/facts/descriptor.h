@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file descriptor refers to, so that a number used again is not mistaken for it.
+// Identifies the file of a descriptor, so that a number that is used again is not mistaken for it.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace cuvmm::shim {
 struct DescriptorIdentity {
   unsigned long device = 0;
   unsigned long inode = 0;
-  std::string link;  ///< /proc/self/fd's; anonymous inodes share one number
+  std::string link;  ///< the link in /proc/self/fd, because anonymous inodes share one number
 
   bool operator==(const DescriptorIdentity&) const = default;
 };
@@ -17,8 +17,8 @@ struct DescriptorIdentity {
 /// All empty when `fd` is not open.
 DescriptorIdentity identify_descriptor(int fd);
 
-/// A name for the file behind `fd` that is the same in every process of this machine, "" where
-/// there is none: device files of a driver share one inode.
+/// A name for the file behind `fd`, equal in every process of this machine; "" if it has none,
+/// because device files of a driver share one inode.
 std::string memory_name(int fd);
 
 }  // namespace cuvmm::shim

@@ -31,8 +31,8 @@ std::uint64_t FactFinder::granularity(const CUmemAllocationProp& prop) {
     if (granularities_[i].kind == kind) return granularities_[i].bytes;
   }
   const CancelOff no_cancel;
-  // Pointers and reserved bytes of the program's struct stay behind: the driver is asked a question
-  // of ours, and must not follow them.
+  // Copies only these members, because the driver must not follow pointers and reserved bytes of
+  // the program's struct in a question of cuvmm.
   CUmemAllocationProp clean;
   std::memset(&clean, 0, sizeof clean);
   clean.type = kind.type;
@@ -46,7 +46,7 @@ std::uint64_t FactFinder::granularity(const CUmemAllocationProp& prop) {
       driver_(calls::MemGetAllocationGranularity{&bytes, &clean, CU_MEM_ALLOC_GRANULARITY_MINIMUM});
   if (result != CUDA_SUCCESS) return 0;
   const Locked lock(mutex_);
-  // Two threads may both add a kind: the second entry is never reached.
+  // Two threads may both add a kind: the second entry is never read.
   const std::size_t next = cached_.load(std::memory_order_relaxed);
   if (next < kMaxCached) {
     granularities_[next] = {kind, bytes};
@@ -76,7 +76,7 @@ void FactFinder::find_endpoint_limits(const CUlogicalEndpointProp& prop,
   endpoint.max_size = most;
 }
 
-// Containers may forbid the question altogether.
+// Containers may forbid this system call.
 static Facts::Answer readable(std::uint64_t address, std::size_t size) {
   std::uint64_t copy = 0;
   const iovec to{&copy, size};
@@ -119,7 +119,7 @@ int FactFinder::device_of(CUcontext context) const {
     return current && driver_(calls::CtxGetDevice{&device}) == CUDA_SUCCESS ? device
                                                                             : Facts::kUnknownDevice;
   }
-  // Only a current context can be asked for its device (before 13.0).
+  // Before CUDA 13.0, only the current context can be asked for its device.
   if (driver_(calls::CtxPushCurrent{context}) != CUDA_SUCCESS) return Facts::kUnknownDevice;
   if (driver_(calls::CtxGetDevice{&device}) != CUDA_SUCCESS) device = Facts::kUnknownDevice;
   CUcontext popped = nullptr;
@@ -130,7 +130,7 @@ int FactFinder::device_of(CUcontext context) const {
 void FactFinder::find_device(CUstream stream, bool copy, Facts::Place& place) const {
   const CancelOff no_cancel;
   CUcontext context = nullptr;
-  // The default streams (null, 1 legacy, 2 per thread) are the current context's.
+  // The default streams (null, 1 legacy, 2 per thread) belong to the current context.
   const bool named = reinterpret_cast<std::uintptr_t>(stream) > 2;
   if (!named || copy) {
     if (driver_(calls::CtxGetCurrent{&context}) != CUDA_SUCCESS) return;
@@ -149,7 +149,7 @@ ImportedMemory FactFinder::describe_import(CUmemGenericAllocationHandle handle, 
   const CancelOff no_cancel;
   ImportedMemory known;
   const auto result = driver_(calls::MemGetAllocationPropertiesFromHandle{&known.prop, handle});
-  // A driver that has run out of memory says nothing of what the handle is.
+  // A driver that has run out of memory says nothing about the kind of the handle.
   memory = result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY;
   if (result != CUDA_SUCCESS) return known;
   known.prop_known = true;
@@ -159,7 +159,7 @@ ImportedMemory FactFinder::describe_import(CUmemGenericAllocationHandle handle, 
 
 namespace {
 
-// Which devices support multicast; nothing when the driver does not tell.
+// Finds the devices that support multicast; changes nothing if the driver does not answer.
 void find_multicast(const Driver& driver, int devices, Platform& platform) {
   if (devices <= 0 || devices > kMaxDevices) return;
   std::uint64_t mask = 0;
@@ -175,7 +175,7 @@ void find_multicast(const Driver& driver, int devices, Platform& platform) {
   platform.multicast = mask;
 }
 
-// The value of an attribute that older drivers do not know; nothing from them.
+// The value of an attribute that older drivers do not know; nullopt from an older driver.
 std::optional<int> asked(const Driver& driver, int attribute, int device) {
   int value = 0;
   const calls::DeviceGetAttribute question{&value, static_cast<CUdevice_attribute>(attribute),
@@ -184,7 +184,7 @@ std::optional<int> asked(const Driver& driver, int attribute, int device) {
   return value;
 }
 
-// In which cliques the devices are (CUDA 13.4).
+// Finds the cliques of the devices (CUDA 13.4).
 void find_cliques(const Driver& driver, int devices, Platform& platform) {
   if (devices <= 0 || devices > kMaxDevices) return;
   std::vector<std::vector<Platform::Clique>> cliques;
@@ -204,7 +204,7 @@ void find_cliques(const Driver& driver, int devices, Platform& platform) {
   platform.cliques = std::move(cliques);
 }
 
-// Handle types that some device can export; 0 when the driver does not tell.
+// Handle types that some device can export; 0 if the driver does not answer.
 std::uint32_t exportable_types(const Driver& driver, int devices) {
   static constexpr struct {
     int attribute;
@@ -216,14 +216,14 @@ std::uint32_t exportable_types(const Driver& driver, int devices) {
       int supported = 0;
       const calls::DeviceGetAttribute question{&supported,
                                                static_cast<CUdevice_attribute>(attribute), device};
-      // A driver from before an attribute refuses it, and lacks the type.
+      // A driver that is older than an attribute refuses the question, and lacks the type.
       if (driver(question) == CUDA_SUCCESS && supported) mask |= type;
     }
   }
   return mask;
 }
 
-// NUMA nodes that exist, of the first 64; 0 when the kernel does not tell.
+// NUMA nodes that exist, of the first 64; 0 if the kernel does not tell.
 std::uint64_t read_numa_nodes() {
   const int fd = ::open("/sys/devices/system/node/online", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
@@ -243,8 +243,8 @@ std::uint64_t read_numa_nodes() {
   return mask;
 }
 
-// The same, of the first time that somebody asks. Two threads may both ask the kernel; no child
-// that is forked meanwhile waits for one of them.
+// read_numa_nodes(), with the answer of the first call stored. Two threads may both read it, so
+// that no child that is forked meanwhile waits for one of them.
 std::uint64_t numa_nodes() {
   static constinit std::atomic<std::uint64_t> nodes = ~std::uint64_t{0};
   std::uint64_t known = nodes.load(std::memory_order_relaxed);
@@ -273,7 +273,8 @@ CUresult FactFinder::learn(Platform& platform) const {
   describe_devices(count, ask, platform);
   describe_endpoints(count, ask, platform);
   if (platform.endpoints.known) find_cliques(driver_, count, platform);
-  constexpr int kMaxAsked = 16;  // of large machines the peers stay unknown: n^2 questions
+  constexpr int kMaxAsked = 16;  // for larger machines the peers stay unknown, because n devices
+                                 // need n^2 questions
   if (count <= 0 || count > kMaxAsked) return CUDA_SUCCESS;
   platform.reach.assign(static_cast<std::size_t>(count), 0);
   for (int device = 0; device < count; ++device) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the shim looks up for one call, by asking the driver and the kernel. Slow paths only.
+// Looks up facts for one call by questions to the driver and the kernel. Only slow paths use it.
 #pragma once
 
 #include <array>
@@ -14,85 +14,90 @@
 
 namespace cuvmm::shim {
 
-/// Asks `driver`, which outlives it. Thread-safe. Every answer may be "unknown". Changes nothing
-/// that the program can see: the current context is as before, errno is the caller's to keep.
+/// `driver` outlives the FactFinder. Thread-safe. Every answer may be "unknown". Changes nothing
+/// that the program can see: the current context is as before; the caller restores errno.
 class FactFinder {
  public:
-  /// `emulated`: handles of the emulator are numbers, so that they cannot be read means nothing.
+  /// `emulated`: handles of the emulator are numbers, so an unreadable handle means nothing.
   FactFinder(const Driver& driver, bool emulated) : driver_(driver), emulated_(emulated) {}
 
-  /// MINIMUM granularity for these properties in bytes; 0 unknown. Cached by what it depends on.
+  /// The MINIMUM granularity for these properties in bytes; 0 if unknown. The answers are cached by
+  /// all properties that they depend on.
   [[gnu::hot]] std::uint64_t granularity(const CUmemAllocationProp& prop);
 
-  /// The granularities of a multicast object with these properties; 0 unknown. Asked
-  /// only for a cuMulticastCreate that is about to be forwarded.
+  /// Finds the granularities of a multicast object with these properties; 0 if unknown. Called only
+  /// for a cuMulticastCreate that is about to be forwarded.
   void find_multicast_granularity(const CUmulticastObjectProp& prop,
                                   Facts::Multicast& multicast) const;
 
-  /// What a logical endpoint with these properties may be; asked only for a cuLogicalEndpointCreate
-  /// that is about to be forwarded.
+  /// Finds the limits of a logical endpoint with these properties; called only for a
+  /// cuLogicalEndpointCreate that is about to be forwarded.
   void find_endpoint_limits(const CUlogicalEndpointProp& prop, Facts::Endpoint& endpoint) const;
 
-  /// What the driver tells of a sparse array that was just made. False: it is not sparse, or
-  /// nothing is told.
+  /// Finds the properties of a sparse array that the program has just made. Returns false if the
+  /// array is not sparse, or if the driver does not answer.
   bool find_tiles(const calls::Array3DCreate& call, CUDA_ARRAY_SPARSE_PROPERTIES& told) const;
   bool find_tiles(const calls::MipmappedArrayCreate& call,
                   CUDA_ARRAY_SPARSE_PROPERTIES& told) const;
 
-  /// What follows is asked for at all.
+  /// From here on tile_sizes() has answers.
   void want_tiles() { tiles_wanted_.store(true, std::memory_order_relaxed); }
-  /// The bytes that each entry shows: of a region, as the driver says how large the array's tiles
-  /// are. 0 unknown; empty where nobody wants them. Asked once for entries of one array that follow
-  /// each other, and only when the driver has taken them: so the arrays exist, and are sparse but
-  /// where their mapping is deferred. An answer is not kept, as it could outlive its array.
+  /// The bytes that each entry maps of a region, by the driver's sizes of the array's tiles; 0 for
+  /// an unknown size; empty unless want_tiles() was called. Asks once for consecutive entries of
+  /// one array, and only after the driver has accepted the call: so the arrays exist, and are
+  /// sparse unless their mapping is deferred. The answers are not cached, because an entry could
+  /// outlive its array.
   std::vector<std::uint64_t> tile_sizes(const calls::MemMapArrayAsync& call) const;
 
   /// Whether a handle that the model does not know is at least an address that can be read.
   Facts::Answer handle_readable(CUmemGenericAllocationHandle handle) const;
 
-  /// Whether the host certainly cannot read there: no memory of the program's own has the address.
+  /// Whether the host certainly cannot read the address: no memory of the process lies there.
   static bool unreadable(std::uint64_t address);
 
   /// kNo for an import's descriptor that is not open, or of a kind that no driver exports.
   static Facts::Answer descriptor_valid(const void* os_handle, CUmemAllocationHandleType type);
   static Facts::Answer descriptor_valid(int fd);
 
-  /// Ordinal of the device whose access counts for work on `stream`, and whether there is a
-  /// context: the current context's for single copies, if there is one, else the stream's
+  /// Finds the ordinal of the device whose access counts for work on `stream`, and whether there is
+  /// a context: for single copies the current context's, if there is one, else the stream's
   /// (recorded on two H200s).
   void find_device(CUstream stream, bool copy, Facts::Place& place) const;
 
-  /// Ordinal of a context's device, or Facts::kUnknownDevice.
+  /// The ordinal of a context's device, or Facts::kUnknownDevice.
   int device_of(CUcontext context) const;
 
-  /// Whether a device's primary context is active, now that a reference to it was released.
+  /// Whether a device's primary context is active, after the program has released a reference to
+  /// it.
   Facts::Answer primary_context_active(CUdevice device) const;
 
-  /// Whether there is a current context, which one, and its device.
+  /// Finds the current context, if there is one, and its device.
   void find_context(Facts::Place& place) const;
-  /// What memory holds an address, and whether a legacy IPC handle can name it.
+  /// Finds the memory that holds an address, and whether a legacy IPC handle can name it.
   void find_memory(CUdeviceptr address, Facts::Ipc& ipc) const;
-  /// Whether some memory is at an address, of whatever kind and device. find_memory() does not see
-  /// that of another device than the current context's.
+  /// Whether any memory is at an address, of any kind and device. find_memory() does not see memory
+  /// of another device than the current context's.
   bool holds_memory(CUdeviceptr address) const;
-  /// Where imported memory of a pool lies, and its size.
+  /// Finds the place and the size of imported memory of a pool.
   void find_pool_memory(CUdeviceptr address, Facts::Pool& pool) const;
-  /// What the driver says of a pool that exists: since CUDA 13.2 where it lies, what it holds and
-  /// how it can be exported. An older driver says nothing. Only for pools that the driver has just
-  /// handed out or imported: of any other value it may read as an address.
+  /// Finds the properties of an existing pool: since CUDA 13.2 its place, the kind of its memory
+  /// and its handle types. An older driver does not answer. Called only for pools that the driver
+  /// has just returned or imported, because a driver may read any other value as an address.
   void describe_pool(CUmemoryPool pool, Facts::Pool& facts) const;
-  /// Whether a pool that the driver has just handed out for a place is that place's default one.
+  /// Finds whether a pool that the driver has just returned for a place is that place's default
+  /// pool.
   void find_default(CUmemoryPool pool, const CUmemLocation& place, CUmemAllocationType type,
                     Facts::Pool& facts) const;
-  /// Whether a pool that the model does not know is a device's default one.
+  /// Finds whether a pool that the model does not know is a device's default pool.
   void find_pool(CUmemoryPool pool, Facts::Pool& facts) const;
 
-  /// What can be learned of memory just imported: its properties and their granularity. `memory` is
-  /// false where the driver refuses to describe it: it is a multicast object.
+  /// Finds facts of memory that was just imported: its properties and their granularity. `memory`
+  /// becomes false if the driver refuses to describe it: then it is a multicast object.
   ImportedMemory describe_import(CUmemGenericAllocationHandle handle, bool& memory);
 
-  /// Fills device_count, reach, handle_types, numa_nodes, host_page, and what devices can do. What
-  /// the driver answered: NOT_INITIALIZED before cuInit, and then nothing is filled.
+  /// Fills device_count, reach, handle_types, numa_nodes, host_page, and the abilities of the
+  /// devices. Returns the driver's answer: NOT_INITIALIZED before cuInit, and then it fills
+  /// nothing.
   CUresult learn(Platform& platform) const;
 
   bool held_here() const { return mutex_.held_here(); }
@@ -100,7 +105,7 @@ class FactFinder {
   void unlock_after_fork() CUVMM_RELEASES(mutex_) { mutex_.unlock(); }
 
  private:
-  /// All that a granularity depends on.
+  /// The properties that a granularity depends on.
   struct Kind {
     CUmemAllocationType type;
     CUmemAllocationHandleType handle_types;
@@ -118,7 +123,8 @@ class FactFinder {
   const Driver& driver_;
   bool emulated_;
   std::atomic<bool> tiles_wanted_{false};
-  OwnedMutex mutex_;  ///< of whoever adds to the cache; what is in it stays, and is read without
+  OwnedMutex mutex_;  ///< held by a thread that adds to the cache; entries never change, and are
+                      ///< read without the lock
   std::array<CachedGranularity, kMaxCached> granularities_{};
   std::atomic<std::size_t> cached_{0};
 };

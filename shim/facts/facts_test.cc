@@ -15,7 +15,7 @@ using ::testing::SetArgPointee;
 
 CUcontext context(std::uintptr_t number) { return reinterpret_cast<CUcontext>(number); }
 
-// The current context is device 1's; stream 0x500 belongs to the context of device 0.
+// The current context belongs to device 1; stream 0x500 belongs to the context of device 0.
 class StreamsDevice : public ::testing::Test {
  protected:
   StreamsDevice() {

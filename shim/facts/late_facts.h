@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The facts that were looked up for one call. They are made when the first one comes. Most calls
-// need none, and clearing the room for them would be a tenth of the code that a call runs.
+// The facts for one call. The object is made when the first fact comes. Most calls need no fact,
+// and clearing the memory of all facts would be a tenth of the code that a call runs.
 #pragma once
 
 #include <new>

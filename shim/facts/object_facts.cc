@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the shim asks the driver of contexts, plain memory and pools.
+// The questions of the shim to the driver about contexts, plain memory and pools.
 #include <optional>
 
 #include "api/location.h"
@@ -15,14 +15,15 @@ struct Extent {
   std::uint64_t base, size;  ///< bytes
 };
 
-// The memory that holds an address; nothing where the driver does not tell.
+// The memory that holds an address; nullopt if the driver does not answer.
 std::optional<Extent> memory_around(const Driver& driver, CUdeviceptr address) {
   CUdeviceptr base = 0;
   std::size_t size = 0;
   if (driver(calls::MemGetAddressRange{&base, &size, address}) == CUDA_SUCCESS) {
     return Extent{base, size};
   }
-  // To a device that may not touch the memory it is not there; the attributes are those of all.
+  // cuMemGetAddressRange does not find memory that the context's device may not touch; the
+  // attributes are equal for all devices.
   void* start = nullptr;
   if (driver(calls::PointerGetAttribute{&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address}) !=
           CUDA_SUCCESS ||

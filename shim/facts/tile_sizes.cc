@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a sparse array a cuMemMapArrayAsync maps.
+// The size of the part of a sparse array that a cuMemMapArrayAsync maps.
 #include <optional>
 
 #include "api/posix/cancel_off.h"
@@ -12,7 +12,8 @@ namespace {
 using Properties = CUDA_ARRAY_SPARSE_PROPERTIES;
 using Region = decltype(CUarrayMapInfo::subresource.sparseLevel);
 
-// What a tile takes: an H100 said so of 18 formats. The driver tells only how many elements it has.
+// The size of a tile: an H100 answered it for 18 formats. The driver only tells the number of a
+// tile's elements.
 constexpr std::uint64_t kTileBytes = 65536;
 
 bool shows_region(const CUarrayMapInfo& info) {
@@ -29,7 +30,8 @@ std::optional<Properties> properties_of(const Driver& driver, const CUarrayMapIn
   if (result != CUDA_SUCCESS) return std::nullopt;
   const auto& tile = told.tileExtent;
   const bool usual = tile.width != 0 && tile.height != 0 && tile.depth != 0 &&
-                     told.miptailSize % kTileBytes == 0;  // of any other one nothing is known
+                     told.miptailSize % kTileBytes == 0;  // for tiles of another kind the size is
+                                                          // not known
   return usual ? std::optional(told) : std::nullopt;
 }
 
