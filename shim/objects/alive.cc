@@ -16,19 +16,19 @@ namespace cuvmm::shim {
 
 namespace {
 
-// Whether a thread has begun to end: it is still to be seen for a moment after it was joined.
+// Whether a thread has begun to end: the kernel still lists it for a moment after it was joined.
 bool ends(int thread) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
-  // Without a descriptor to spare nothing is known: then it runs.
+  // If the process has no free descriptor, the thread counts as running.
   if (fd < 0) return errno == ENOENT || errno == ESRCH;
   char text[512];
   const ssize_t got = ::read(fd, text, sizeof text - 1);
   ::close(fd);
   if (got <= 0) return true;
   text[got] = '\0';
-  // Its name is in parentheses, and may hold some.
+  // The thread's name is in parentheses, and may contain some itself.
   const char* const rest = std::strrchr(text, ')');
   char state = '?';
   unsigned long flags = 0;
@@ -41,7 +41,7 @@ bool ends(int thread) {
 
 }  // namespace
 
-// By the system call: opendir() takes memory of the program's heap.
+// Makes the system call itself, because opendir() allocates from the program's heap.
 std::vector<std::uint32_t> other_threads() {
   std::vector<std::uint32_t> threads;
   const int folder = ::open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What still exists at exit and is not a leak: memory that is mapped and referenced, and its
+// Objects that still exist at exit and are no leaks: memory that is mapped and referenced, and its
 // address space.
 #pragma once
 
@@ -18,12 +18,12 @@ struct Alive {
   std::uint64_t reservations = 0;
 };
 
-/// The other threads of this process, in order, without those that are exiting; empty if the kernel
-/// does not tell. Called with the session's lock held, it includes every running thread that made
-/// an object of the model.
+/// The other threads of this process, in ascending order, without those that are exiting; empty if
+/// the kernel does not tell. Called with the session's lock held, it includes every running thread
+/// that made an object of the model.
 std::vector<std::uint32_t> other_threads();
 
-/// allocation(a) and reservation(r) for each that is not a leak.
+/// Calls allocation(a) and reservation(r) for each that is not a leak.
 template <class OfAllocation, class OfReservation>
 void each_alive(const Model& model, const StillRunning& running, OfAllocation&& allocation,
                 OfReservation&& reservation) {

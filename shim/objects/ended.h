@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects that a call names, and which of them have ended. Before the driver is asked: it may
-// die of a handle that it has freed.
+// Finds the objects that a call names, and which of them have ended. Runs before the driver's call,
+// because the driver may die of a handle that it has freed.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace cuvmm::shim {
 
-/// The kind of object that a handle of this type stands for; kCount: none that is kept.
+/// The kind of object that a handle of this type stands for; kCount if cuvmm does not follow such
+/// objects.
 template <class Handle>
 inline constexpr PlainObject::Kind kKindOf = PlainObject::Kind::kCount;
 template <>
@@ -36,7 +37,7 @@ inline constexpr PlainObject::Kind kKindOf<CUgraph> = PlainObject::Kind::kGraph;
 template <>
 inline constexpr PlainObject::Kind kKindOf<CUgraphExec> = PlainObject::Kind::kExecutableGraph;
 
-/// The handle that an argument is, or that the parameters of a node hold.
+/// The handle in an argument, or in the parameters of a node.
 template <class Argument>
 std::uint64_t handle_of(Argument argument) {
   return reinterpret_cast<std::uintptr_t>(argument);
@@ -87,7 +88,7 @@ void each_object(const CallStruct& call, Visitor&& visitor) {
   }
 }
 
-/// Whether one of them may have ended. All that most calls pay.
+/// Whether one of the call's objects may have ended. Most calls pay only this check.
 template <class CallStruct>
 bool may_name_ended(const CallStruct& call) noexcept {
   bool may = false;
@@ -97,7 +98,7 @@ bool may_name_ended(const CallStruct& call) noexcept {
   return may;
 }
 
-/// What is wrong with the objects that a call names: those that have ended.
+/// The violations of a call that names objects which have ended.
 template <class CallStruct>
 [[gnu::cold, gnu::noinline]] Violations ended_objects(const CallStruct& call) {
   constexpr std::size_t kMost = 4;
@@ -113,7 +114,7 @@ template <class CallStruct>
   return check_ended_objects({found, count});
 }
 
-/// The same of the arguments of a function that has no struct.
+/// ended_objects() for the arguments of a function that has no call struct.
 template <class... Args>
 [[gnu::cold, gnu::noinline]] Violations ended_among(Args... arguments) {
   EndedObject found[sizeof...(Args)];

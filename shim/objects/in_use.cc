@@ -48,8 +48,8 @@ holdings::Piece::Kind piece_kind(PlainMemory::Kind kind) {
   }
 }
 
-// Whether the process has taken the pages away. Their ends are enough: nobody unmaps the middle
-// alone.
+// Whether the process has unmapped the pages. Looks only at both ends, because no program unmaps
+// only the middle.
 bool unmapped(std::uint64_t base, std::uint64_t size) {
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const auto gone = [page](std::uint64_t at) {
@@ -60,11 +60,11 @@ bool unmapped(std::uint64_t base, std::uint64_t size) {
   return size != 0 && (gone(base) || gone(base + size - 1));
 }
 
-// By kind and maker.
+// Sums up objects by kind and maker.
 class Places {
  public:
   void add(const char* what, std::uint64_t bytes, const Origin& made) {
-    // What was there before the first call that was seen is nobody's.
+    // Objects from before the first call that the session saw have no known maker.
     if (made.call == 0) return;
     InUse& one = all_[{what, made.stack}];
     if (one.count++ == 0 || made.call < one.first.call) one.first = made;
@@ -110,8 +110,8 @@ void add_pools(Places& places, const Model& model, const StillRunning& running) 
   }
 }
 
-// Parts of the names of the runtime's functions by which a program makes such a thing; empty: the
-// runtime has none.
+// Parts of the names of the runtime's functions by which a program makes such an object; empty if
+// the runtime has none.
 using Parts = std::span<const std::string_view>;
 Parts makers_of(std::string_view what) {
   using O = PlainObject::Kind;
@@ -131,7 +131,8 @@ Parts makers_of(std::string_view what) {
   return what == kPoolWords ? Parts(kPool) : Parts(kMemory);
 }
 
-// A static runtime makes these by itself at the first call, and only symbols tell who it is.
+// Whether a static runtime makes such objects by itself at the first call: only symbols show that
+// the runtime made them.
 bool needs_symbols(std::string_view what) {
   using O = PlainObject::Kind;
   return what == words(O::kModule) || what == words(O::kLibrary) || what == words(O::kRetain);
@@ -146,13 +147,13 @@ class Runtimes {
  public:
   bool made_for_itself(const char* what, StackId stack) const {
     const std::span<const std::uintptr_t> frames = stack_frames(stack);
-    // Symbols are read only where a shared libcudart does not answer: they take milliseconds.
+    // Symbols are read only if no shared libcudart is on the stack, because they take milliseconds.
     const bool shared = !frames.empty() && in_runtime(frames.front());
     if (needs_symbols(what) && !shared) return by_symbols(what, stack);
     std::size_t inside = 0;
     while (inside < frames.size() && in_runtime(frames[inside])) ++inside;
     if (inside == 0) return false;
-    // Its own thread, or a stack that was cut.
+    // The stack is that of the runtime's own thread, or is cut off.
     if (inside == frames.size()) return true;
     if (t_state.care == Care::kAsInterrupted) return false;
     Dl_info info;
@@ -176,11 +177,11 @@ class Runtimes {
   const ModuleMap map_ = ModuleMap::of_this_process();
 };
 
-// The program's retains of each device's primary context that nobody released. One of them says
-// nothing: that is how a program has a context to its end.
+// Adds the program's retains of each device's primary context that it has not released. A single
+// retain is not reported, because many programs use a context to their end.
 void add_retains(AllInUse& all, const ObjectTable::All& table) {
-  // The runtime releases no more than it retains: without its own there are no more left. So most
-  // programs need no symbols here.
+  // The runtime releases no more than it retains: so if no retain is left with the runtime's
+  // included, the program has left none. So most programs need no symbols here.
   std::map<int, std::int64_t> with_the_runtimes;
   for (const auto& one : table.retained) {
     with_the_runtimes[one.device] += static_cast<std::int64_t>(one.count);
@@ -201,7 +202,7 @@ void add_retains(AllInUse& all, const ObjectTable::All& table) {
     if (own(one)) left[one.device] -= static_cast<std::int64_t>(one.count);
   }
   std::erase_if(left, [](const auto& device) { return device.second < 2; });
-  // Which of them were released is not known: the last ones are taken for those that are left.
+  // It is not known which retains were released: the last ones count as those that are left.
   for (auto one = table.retained.rbegin(); one != table.retained.rend(); ++one) {
     const auto device = left.find(one->device);
     if (device == left.end() || device->second == 0 || !own(*one)) continue;

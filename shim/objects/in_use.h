@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process has not given back when it ends, and what is no leak: counted for everybody, and
-// listed for who asks.
+// Objects that a process has not given back when it ends, and that are no leaks: always counted,
+// and listed on request.
 #pragma once
 
 #include <chrono>
@@ -14,34 +14,34 @@
 
 namespace cuvmm::shim {
 
-/// Things of one kind that one place in the program made.
+/// Objects of one kind that one place in the program made.
 struct InUse {
-  const char* what = "";  ///< one of them, for counted(): "piece of cuMemAlloc"
+  const char* what = "";  ///< the words for one object, for counted(): "piece of cuMemAlloc"
   std::uint64_t count = 0;
-  std::uint64_t bytes = 0;  ///< 0: they have no size
+  std::uint64_t bytes = 0;  ///< 0: these objects have no size
   Origin first;             ///< who made the first of them; its call is 0 where that has no number
 };
 using AllInUse = std::vector<InUse>;
 
-/// All of the model that check_exit() does not name. What threads that run work with counts as in
-/// use.
+/// All of the model that check_exit() does not name. Objects that running threads work with count
+/// as in use.
 AllInUse memory_in_use(const Model& model, const StillRunning& running);
 /// Memory that the program never freed, and that ended with its context.
 AllInUse ended_with_context(const Model& model);
-/// Adds plain objects; nothing where the table cannot be looked at.
+/// Adds plain objects; adds none if the table's lock is not free within `limit`.
 void add_objects(AllInUse& all, std::chrono::milliseconds limit);
 
-/// Leaves out what a CUDA runtime made for itself, as far as stacks tell. Takes the loader's lock,
-/// unless the thread is careful as if interrupted.
+/// Removes the objects that a CUDA runtime made for itself, as far as stacks show it. Takes the
+/// loader's lock, unless the thread has Care::kAsInterrupted.
 void leave_out_the_runtimes(AllInUse& all);
 
-/// "3 pieces of cuMemAlloc (48 MiB), 2 streams"; "" for none. Of many from one place it is said
-/// which: symbols are read then, as symbolize() reads them.
+/// "3 pieces of cuMemAlloc (48 MiB), 2 streams"; "" if there are none. If one place made many of
+/// them, the text names the place: then symbols are read, as symbolize() reads them.
 std::string sums_text(const AllInUse& all);
-/// [{"what":"piece of cuMemAlloc","count":3,"bytes":50331648}]; "" for none. With a place:
-/// "made_at" and "made_there".
+/// [{"what":"piece of cuMemAlloc","count":3,"bytes":50331648}]; "" if there are none. With a place
+/// it has two more members: "made_at" and "made_there".
 std::string sums_json(const AllInUse& all);
-/// A line for each place, with its stack; `state`: "still in use", say.
+/// A line for each place, with its stack; `state` is for example "still in use".
 std::string places_text(AllInUse all, const char* state);
 
 }  // namespace cuvmm::shim

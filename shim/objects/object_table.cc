@@ -39,7 +39,7 @@ const char* words(PlainObject::Kind kind) {
 
 namespace {
 
-// kCount: none of a finding.
+// kCount if no finding names such objects.
 ObjectRef::Kind object_kind(PlainObject::Kind kind) {
   using K = PlainObject::Kind;
   using Ref = ObjectRef::Kind;
@@ -76,7 +76,7 @@ void add_one(Counts& counts, int device, StackId stack) noexcept {
   try {
     ++counts[{device, stack}];
   } catch (...) {
-    // Out of memory, as in add().
+    // Out of memory: ignored, as in add().
   }
 }
 
@@ -88,7 +88,7 @@ ObjectTable& object_table() noexcept {
   return *table;
 }
 
-// A graph that is captured into goes on to be the one that was made first.
+// A graph into which a stream captures stays the graph that was made first.
 void ObjectTable::add(const PlainObject& object) noexcept {
   if (mutex_.held_here()) return;
   const Locked lock(mutex_);
@@ -103,7 +103,7 @@ void ObjectTable::add(const PlainObject& object) noexcept {
       objects_.try_emplace(key, object);
     }
   } catch (...) {
-    // Out of memory: it is one that nobody will miss.
+    // Out of memory: then the object is missing in the lists.
   }
 }
 
@@ -114,7 +114,7 @@ std::optional<PlainObject> ObjectTable::take(PlainObject::Kind kind, std::uint64
   try {
     if (!ended_.contains(key)) ending_.insert(key);
   } catch (...) {
-    // Out of memory: nobody will say that it ended.
+    // Out of memory: then no finding will say that the object ended.
   }
   const auto found = objects_.find(key);
   if (found == objects_.end()) return std::nullopt;
@@ -174,7 +174,7 @@ void ObjectTable::put_part(Key part, Key whole, std::uint64_t size) noexcept {
     parts_.emplace(whole, part);
     wholes_.emplace(part, Whole{whole, size});
   } catch (...) {
-    parts_.erase({whole, part});  // out of memory: nobody will say that it ended
+    parts_.erase({whole, part});  // out of memory: no finding will say that the part ended
   }
 }
 
@@ -229,7 +229,7 @@ void ObjectTable::stays(PlainObject::Kind kind, std::uint64_t value,
   try {
     if (taken) objects_.try_emplace({kind, value}, *taken);
   } catch (...) {
-    // Out of memory, as in add().
+    // Out of memory: ignored, as in add().
   }
 }
 
@@ -349,7 +349,7 @@ bool ObjectTable::lock_for_fork() noexcept {
 
 void ObjectTable::clear(bool whole) {
   if (!whole) {
-    // Their nodes may point anywhere: they are left behind.
+    // The tables' nodes may point anywhere, so the child abandons the tables.
     new (&objects_) decltype(objects_)();
     new (&wholes_) decltype(wholes_)();
     new (&parts_) decltype(parts_)();

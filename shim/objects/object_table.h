@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program made that is no memory: streams, events, contexts, code, graphs. At the end it
-// is said which are left; which have ended is known to calls that name one (shim/objects/ended.h).
+// Objects of the program that are no memory: streams, events, contexts, code, graphs. The report at
+// the end lists those that are left; calls that name an object learn whether it has ended
+// (shim/objects/ended.h).
 #pragma once
 
 #include <array>
@@ -31,14 +32,14 @@ struct PlainObject {
     kLibrary,
     kGraph,
     kExecutableGraph,
-    // Parts of a module or a library; only their ends are kept.
+    // Parts of a module or a library; the table has only their ends.
     kFunction,
     kGlobal,  ///< its handle is its address
     kCount
   };
   Kind kind = Kind::kStream;
   std::uint64_t value = 0;    ///< its handle
-  std::uint64_t context = 0;  ///< current when it was made, 0 none
+  std::uint64_t context = 0;  ///< the context that was current when the object was made, 0 none
   int device = -1;            ///< of that context where it is a primary one; -1: it is none
   StackId made = 0;
 
@@ -47,11 +48,11 @@ struct PlainObject {
     return kind == Kind::kStream || kind == Kind::kEvent || kind == Kind::kModule;
   }
 };
-/// "stream", "executable graph", "retain of a primary context", ...
+/// The name of a kind: "stream", "executable graph", "retain of a primary context", ...
 const char* words(PlainObject::Kind kind);
 
-/// How many handles that have ended fall into each slot: most calls name none, and learn it from
-/// one load. Apart from the table, so that nothing is called for it.
+/// The number of ended handles that fall into each slot: most calls name no ended object, and see
+/// that by one load. Separate from the table, so that the check calls no function.
 class EndedFilter {
  public:
   bool may_hold(std::uint64_t value) const noexcept {
@@ -76,41 +77,43 @@ class EndedFilter {
 };
 inline constinit EndedFilter g_ended;
 
-/// Thread-safe; no lock is held across a call of the driver. What finds no memory is not kept, nor
-/// what a signal handler or an allocator does that interrupted its own thread at work here.
+/// Thread-safe; no thread holds its lock across a call of the driver. The table drops an object if
+/// memory runs out, or if a signal handler or an allocator makes the call after interrupting its
+/// own thread inside of the table.
 class ObjectTable {
  public:
   void add(const PlainObject& object) noexcept;
-  /// Takes it out, before the driver may give its handle out again. ended() completes that, unless
-  /// add() or forget() saw the handle given out meanwhile; stays() takes it back.
+  /// Takes the object out, before the driver may return its handle again. ended() completes that,
+  /// unless add() or forget() saw the handle returned meanwhile; stays() puts the object back.
   std::optional<PlainObject> take(PlainObject::Kind kind, std::uint64_t value) noexcept;
-  /// It ended, in the call `at`; `made`: by whom it was made, where that is known. A call without a
-  /// number may have given up one of several references: then nothing is said of it.
+  /// The object ended in the call `at`; `made`: the stack of its maker, if known. A call without a
+  /// number may have given up one of several references: then the object does not count as ended.
   void ended(PlainObject::Kind kind, std::uint64_t value, StackId made, Origin at) noexcept;
   void stays(PlainObject::Kind kind, std::uint64_t value,
              const std::optional<PlainObject>& taken) noexcept;
-  /// The driver gives the handle out, by a way that makes nothing new of the program's.
+  /// The driver returned the handle in a call that makes no new object of the program.
   void forget(PlainObject::Kind kind, std::uint64_t value) noexcept;
-  /// The same of all handles of a kind.
+  /// forget() for all handles of a kind.
   void forget_all(PlainObject::Kind kind) noexcept;
-  /// How an object with this handle ended, if none has it now as far as is known.
+  /// How an object with this handle ended; nullopt if another object is known to have the handle
+  /// now.
   std::optional<EndedObject> find_ended(PlainObject::Kind kind, std::uint64_t value) noexcept;
-  /// The driver gives out a handle that is part of an object and ends with it: a function of a
-  /// module. Or of the same object as another part, if that is known.
-  /// `size`: the bytes of memory.
+  /// The driver returned a handle that is part of an object and ends with it: a function of a
+  /// module. add_part_beside() adds a part to the object of another part, if that object is known.
+  /// `size`: the bytes of memory of a global.
   void add_part(PlainObject::Kind kind, std::uint64_t value, PlainObject::Kind whole_kind,
                 std::uint64_t whole, std::uint64_t size = 0) noexcept;
   void add_part_beside(PlainObject::Kind kind, std::uint64_t value, std::uint64_t other) noexcept;
-  /// The global that held this address, and went with its module.
+  /// The global that held this address, and ended with its module.
   std::optional<EndedObject> find_ended_global(std::uint64_t address) noexcept;
   /// Whether the program made this context.
   bool is_made(std::uint64_t context) noexcept;
-  /// The context ended in the call `at` (see ended()), or the primary one of the device did.
+  /// The context, or the primary context of the device, ended in the call `at` (see ended()).
   void end_context(std::uint64_t context, Origin at) noexcept;
   void end_primary(int device, Origin at) noexcept;
 
-  /// Retains of primary contexts have no name: who released which is known by who they are. So
-  /// both are counted by device and stack.
+  /// Retains of primary contexts have no handle, so that no release names its retain. So both are
+  /// counted by device and stack.
   struct Retains {
     int device = -1;
     StackId stack = 0;
@@ -123,12 +126,13 @@ class ObjectTable {
     std::vector<PlainObject> objects;
     std::vector<Retains> retained, released;
   };
-  /// Nothing where a signal interrupted this thread here, or another one keeps the lock.
+  /// nullopt if a signal interrupted this thread in the table, or if another thread holds the lock.
   std::optional<All> all(std::chrono::milliseconds limit);
 
   bool lock_for_fork() noexcept CUVMM_UNCHECKED;
   void unlock_after_fork() noexcept CUVMM_UNCHECKED { mutex_.unlock(); }
-  /// In a child of fork, which starts from nothing. What is not `whole` is not looked at.
+  /// Called in a child of fork, which starts with an empty table. Abandons the tables unless they
+  /// are `whole`.
   void clear(bool whole) CUVMM_UNCHECKED;
 
  private:
@@ -145,26 +149,26 @@ class ObjectTable {
   void unbury(Key key) noexcept CUVMM_NEEDS(mutex_);
   void put_part(Key part, Key whole, std::uint64_t size) noexcept CUVMM_NEEDS(mutex_);
   void drop_part(Key part) noexcept CUVMM_NEEDS(mutex_);
-  /// The object has no parts after that.
+  /// Removes all parts of the object.
   void drop_parts(Key whole) noexcept CUVMM_NEEDS(mutex_);
   void bury_parts(Key whole, StackId made, Origin at, bool with_context) noexcept
       CUVMM_NEEDS(mutex_);
 
-  /// Of older ones of a kind nothing is known any more.
+  /// Of each kind, older ends are forgotten.
   static constexpr std::size_t kMostEnded = 1024;
   struct Ended {
     StackId made = 0;
     bool with_context = false;
     Origin at;
-    std::uint64_t number = 0;  ///< counts all that ended
+    std::uint64_t number = 0;  ///< counts all ended objects
     std::uint64_t size = 0;    ///< of a global
   };
 
   OwnedMutex mutex_;
-  /// Whose end the driver has been asked for and has not answered.
+  /// The driver has been asked to end these objects and has not answered.
   std::set<Key> ending_ CUVMM_GUARDED_BY(mutex_);
   std::map<Key, Ended> ended_ CUVMM_GUARDED_BY(mutex_);
-  /// By handle and number, oldest first; some are forgotten by now.
+  /// By handle and number, oldest first; some of them are forgotten already.
   using Order = std::deque<std::pair<std::uint64_t, std::uint64_t>>;
   std::array<Order, static_cast<std::size_t>(PlainObject::Kind::kCount)> order_
       CUVMM_GUARDED_BY(mutex_);
@@ -175,7 +179,7 @@ class ObjectTable {
   Count retained_ CUVMM_GUARDED_BY(mutex_), released_ CUVMM_GUARDED_BY(mutex_);
 };
 
-/// Never destroyed: calls come from threads that outlive main().
+/// Never destroyed, because threads that outlive main() make calls.
 ObjectTable& object_table() noexcept;
 
 }  // namespace cuvmm::shim

@@ -71,7 +71,7 @@ TEST(ObjectTable, WhatTheDriverKeptHasNotEnded) {
   EXPECT_EQ(left(table), 1u);
 }
 
-// Another thread is given the handle before the call that ended it has returned.
+// Another thread gets the handle before the call that ended its object has returned.
 TEST(ObjectTable, AHandleMayBeBornAgainBeforeTheEndIsKnown) {
   ObjectTable table;
   table.take(Kind::kEvent, 7);
@@ -97,7 +97,7 @@ TEST(ObjectTable, StreamsHaveEndedWithTheirContext) {
   EXPECT_FALSE(table.find_ended(Kind::kStream, 1));
 }
 
-// cuCtxDetach: others may have a reference.
+// cuCtxDetach: the program may have other references.
 TEST(ObjectTable, WhatMayLiveOnHasNotEnded) {
   ObjectTable table;
   table.add(object(Kind::kStream, 1, 5));
@@ -170,12 +170,13 @@ TEST(ObjectTable, PartsThatAreGivenOutAgainLive) {
   table.add_part(Kind::kGlobal, 100, Kind::kModule, 6, 8);
   EXPECT_FALSE(table.find_ended(Kind::kFunction, 1));
   EXPECT_FALSE(table.find_ended_global(100));
-  // Before the end of the first one was known.
+  // The driver returned the function before the end of the first module was known.
   table.take(Kind::kModule, 6);
   table.add_part(Kind::kFunction, 1, Kind::kModule, 7);
   table.ended(Kind::kModule, 6, 1, {.call = 4});
   EXPECT_FALSE(table.find_ended(Kind::kFunction, 1));
-  // A module that has the handle of one whose end nobody saw has none of its functions.
+  // A new module has the handle of a module whose end cuvmm did not see: it has none of the old
+  // module's functions.
   table.add(object(Kind::kModule, 7));
   end(table, Kind::kModule, 7);
   EXPECT_FALSE(table.find_ended(Kind::kFunction, 1));
