@@ -27,7 +27,7 @@ Line parsed(std::string_view line) {
   return found;
 }
 
-// "cuMemAlloc_v2", "cuMemsetD8Async_ptsz": the log has the names of symbols.
+// Matches "cuMemAlloc_v2" and "cuMemsetD8Async_ptsz", because the log has the names of symbols.
 bool is_of(std::string_view sentence, std::string_view from) {
   const std::size_t at = sentence.rfind(from);
   if (at == sentence.npos) return false;
@@ -47,7 +47,7 @@ std::string sentences_about(std::string_view function, std::string_view log,
     const Line line = parsed(log.substr(0, end));
     log.remove_prefix(end == log.npos ? log.size() : end + 1);
     if (line.thread != mine) continue;
-    // The last sentence of each refused call repeats what is known anyway.
+    // The last sentence of each refused call repeats its function and result.
     if (line.sentence.starts_with("Returning ")) {
       result = is_of(line.sentence, from) ? sentences : std::string();
       sentences.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver itself says of a call that it refused. Since CUDA 12.9 it keeps its last hundred
-// sentences, by thread, whether anybody listens or not (measured: 580.159.04).
+// The driver's own sentences about a call that it refused. Since CUDA 12.9 a driver stores its last
+// hundred sentences, by thread, even without a listener (measured: 580.159.04).
 #pragma once
 
 #include <cuda.h>
@@ -12,7 +12,7 @@
 namespace cuvmm::shim {
 
 struct DriverLog {
-  /// cuLogsDumpToMemory; null where the driver has none.
+  /// cuLogsDumpToMemory; null if the driver does not have it.
   CUresult (*dump)(unsigned* since, char* buffer, std::size_t* size, unsigned flags) = nullptr;
 
   /// The sentences about the calling thread's last refused call, if that was one of `function`;
@@ -20,7 +20,7 @@ struct DriverLog {
   std::string about(std::string_view function) const;
 };
 
-/// The same in a dump's text, for a thread by the number that the driver gives it: pthread_self().
+/// about() for the text of a dump, and for a thread by the driver's number for it: pthread_self().
 std::string sentences_about(std::string_view function, std::string_view log,
                             unsigned long long thread);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An NVML for tests: one device, and the processes that use it. Asked for the device "hangs", it
-// never answers.
+// An NVML for tests: one device, and the processes that use it. Never answers when it is asked for
+// the device "hangs".
 #include <unistd.h>
 
 #include <cstring>
@@ -32,7 +32,7 @@ FAKE nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, ProcessInfo
   *count = 3;
   return 0;
 }
-// The newer form is not there.
+// This NVML lacks the newer form of this function.
 FAKE nvmlDeviceGetGraphicsRunningProcesses_v2(void*, unsigned* count, ProcessInfo* infos) {
   infos[0] = {4711, 5u << 20, 0, 0};
   *count = 1;

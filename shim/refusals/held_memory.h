@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this program holds of the memory that it is refused: by state, and by who made it.
+// The memory that this program holds on a device, when it is refused more: by state, and by maker.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@
 
 namespace cuvmm::shim {
 
-/// In bytes, of one device. Exact for what cuvmm saw being made.
+/// In bytes, of one device. Exact for memory that cuvmm saw being made.
 struct HeldMemory {
   std::uint64_t mapped = 0;    ///< by cuMemCreate, and mapped somewhere
-  std::uint64_t unmapped = 0;  ///< by cuMemCreate, mapped nowhere: its handle keeps it
-  std::uint64_t exported = 0;  ///< of both, what descriptors and other processes may keep as well
+  std::uint64_t unmapped = 0;  ///< by cuMemCreate, mapped nowhere: only its handle keeps it alive
+  std::uint64_t exported = 0;  ///< of both, the memory that descriptors and other processes may
+                               ///< keep alive as well
   std::uint64_t pools = 0;     ///< allocated from pools
   std::uint64_t plain = 0;     ///< by cuMemAlloc and its like
   std::uint64_t sum() const { return mapped + unmapped + pools + plain; }
@@ -24,12 +25,13 @@ struct HeldMemory {
     std::uint64_t bytes = 0;
     std::uint64_t count = 0;  ///< of allocations
   };
-  std::vector<Creator> creators;  ///< those of most bytes, the largest first
+  std::vector<Creator> creators;  ///< those with the most bytes, the largest first
 };
 
-/// The first kMostCreators of them.
+/// At most so many creators are listed.
 inline constexpr std::size_t kMostCreators = 4;
-/// Of one device; what others share with this process counts only at home.
+/// Sums up the memory of one device; memory that other processes share with this process counts
+/// only where it was made.
 HeldMemory held_memory(const Model& model, int device);
 
 }  // namespace cuvmm::shim

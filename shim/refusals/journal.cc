@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatienceForJournal{20};
 
-// "Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuDeviceGetAttribute"; result 0: something else.
+// Parses "Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuDeviceGetAttribute"; result 0: another
+// sentence.
 struct Verdict {
   int result = 0;
   std::string_view function;
@@ -45,7 +46,8 @@ std::string_view without_fields(std::string_view line) {
 
 }  // namespace
 
-// The first four say nothing of the call: there is no driver, it has not begun, or it has ended.
+// The first four say nothing about the call: there is no driver, or it has not begun, or it has
+// ended.
 bool is_only_an_answer(std::string_view function, CUresult result) {
   constexpr CUresult kNothing[] = {CUDA_ERROR_NOT_INITIALIZED,
                                    CUDA_ERROR_DEINITIALIZED,
@@ -70,7 +72,8 @@ void Journal::Text<size>::set(std::string_view text) {
 }
 
 void Journal::hear(void* journal, int, char* message, std::size_t length) noexcept {
-  // Of calls that are checked, whoever checks them knows more; and cuvmm asks things, too.
+  // Skips two kinds of calls: the session knows more of checked calls, and some calls are cuvmm's
+  // own questions.
   if (!message || in_flight() || t_state.on_own_stack) return;
   const std::string_view text(message, std::find(message, message + length, '\0') - message);
   const int saved = errno;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refused calls of functions that cuvmm does not check, as the driver's log tells of them. A
-// program may remember such an error and speak of it at another place.
+// Refused calls of functions that cuvmm does not check, from the driver's log. A program may
+// remember such an error and report it at another place.
 #pragma once
 
 #include <cuda.h>
@@ -20,24 +20,24 @@ namespace cuvmm::shim {
 struct UncheckedRefusal {
   std::string function;
   CUresult result = CUDA_SUCCESS;
-  std::string sentence;  ///< the driver's own; "" where it says no more than function and result
+  std::string sentence;  ///< the driver's own; "" if it only repeats function and result
   StackId stack = 0;     ///< of the first; it begins in the driver
   std::uint64_t count = 0;
 };
 
-/// Whether such an answer is what the function is there for: "not yet", "it is no address of
-/// mine". Programs ask so all the time.
+/// Whether such an answer is an ordinary result of the function: "not yet", "that is no address of
+/// the driver". Programs ask such questions all the time.
 bool is_only_an_answer(std::string_view function, CUresult result);
 
-/// Folds them by function and result. Thread-safe, and allocates nothing while it listens: the
-/// driver calls it from inside of whatever it does.
+/// Folds refused calls by function and result. Thread-safe, and allocates nothing while it listens,
+/// because the driver calls it from inside of any function.
 class Journal {
  public:
   /// CUlogsCallback; `journal` is the data that it was registered with.
   static void hear(void* journal, int level, char* message, std::size_t length) noexcept;
-  /// Since the last time it was asked. Throws std::bad_alloc.
+  /// The refusals since the last take(). Throws std::bad_alloc.
   std::vector<UncheckedRefusal> take();
-  /// Only in a child of fork, which has one thread.
+  /// Called only in a child of fork, which has one thread.
   void clear() CUVMM_UNCHECKED;
 
   /// A sentence of the driver's log about a call of this thread.
@@ -58,14 +58,14 @@ class Journal {
     StackId stack;
     std::uint64_t count;  ///< 0: free
   };
-  // What a driver says before it says which call it is about.
+  // A driver's sentence before the sentence that names the call.
   struct Begun {
     std::uint64_t thread;
     Text<256> sentence;
   };
 
   OwnedMutex mutex_;
-  static constexpr std::size_t kMost = 64;  // distinct ones
+  static constexpr std::size_t kMost = 64;  // distinct refusals
 
   std::array<Entry, kMost> entries_ CUVMM_GUARDED_BY(mutex_){};
   std::array<Begun, 8> begun_ CUVMM_GUARDED_BY(mutex_){};

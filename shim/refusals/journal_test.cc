@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The journal of refused calls that are not checked, fed with what drivers write.
+// Tests the journal of refused calls that are not checked, with sentences that drivers wrote.
 #include "shim/refusals/journal.h"
 
 #include <gtest/gtest.h>

@@ -49,8 +49,8 @@ void add_shown(Neighbour& one, const holdings::Snapshot& now, int device) {
   }
 }
 
-// Which devices this process sees, as live files say it. It may have none itself: it makes one at
-// the first change, and what is refused changes nothing.
+// The devices that this process sees, in the form of live files. The process may have no live file
+// itself, because it makes one at the first change, and a refused call changes nothing.
 std::string visible_here() {
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
   return std::string(visible ? visible : "-").substr(0, holdings::kTextBytes - 1);
@@ -60,7 +60,7 @@ void add_live(std::vector<Neighbour>& all, const std::string& folder, int device
   std::vector<std::string> problems;
   const std::string visible = visible_here();
   for (const holdings::View& view : holdings::open_all(folder, problems)) {
-    // A device's number means the same only where the same devices are visible.
+    // A device's number has one meaning only in processes that see equal devices.
     if (view.pid() == ::getpid() || view.visible() != visible) continue;
     auto known =
         std::ranges::find_if(all, [&](const Neighbour& one) { return one.pid == view.pid(); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVML's list of a device's processes. The library may be missing, slow or broken: a thread asks
-// it, for which nobody waits longer than said.
+// NVML's list of a device's processes. The library may be missing, slow or broken: so a thread asks
+// it, and the caller waits only for a limited time.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -16,7 +16,7 @@ namespace cuvmm::shim::detail {
 
 namespace {
 
-// NVML's functions and structures in our words; names and layouts are its ABI ("NVML API
+// NVML's functions and structures, declared here; names and layouts are its ABI ("NVML API
 // reference").
 using Device = void*;
 constexpr int kSuccess = 0;
@@ -28,7 +28,7 @@ struct ProcessInfo {  // nvmlProcessInfo_t, since its second version
 constexpr unsigned long long kNotSaid = ~0ull;  // NVML_VALUE_NOT_AVAILABLE
 constexpr unsigned kMostListed = 256;
 
-// Of the asking thread and of who waits for it: whoever leaves last takes it along.
+// Shared by the asking thread and the waiting thread: the last of the two frees it.
 struct Question {
   std::string library, bus_id;
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -45,7 +45,7 @@ Function* look_up(void* library, const char* name) {
 void add(std::vector<Neighbour>& all, const ProcessInfo& info) {
   const int pid = static_cast<int>(info.pid);
   const std::uint64_t bytes = info.used == kNotSaid ? 0 : info.used;
-  // A process that computes and draws is in both lists, each time with all that it has.
+  // A process that computes and draws is in both lists, each time with all its memory.
   for (Neighbour& known : all) {
     if (known.pid != pid) continue;
     known.bytes = std::max(known.bytes, bytes);
@@ -77,7 +77,7 @@ std::vector<Neighbour> listed(const Question& question) {
   auto* const stop = look_up<int()>(library, "nvmlShutdown");
   auto* const find =
       look_up<int(const char*, Device*)>(library, "nvmlDeviceGetHandleByPciBusId_v2");
-  // It stays loaded: its own threads, if it has any, may still run.
+  // The library stays loaded, because its own threads, if it has any, may still run.
   if (!start || !stop || !find || start() != kSuccess) return all;
   Device device = nullptr;
   if (find(question.bus_id.c_str(), &device) == kSuccess) list(library, device, all);
@@ -103,7 +103,7 @@ void* answer(void* argument) {
   return nullptr;
 }
 
-// With all signals blocked: they are the program's.
+// The thread starts with all signals blocked, because they belong to the program.
 bool start_thread(std::shared_ptr<Question>* question) {
   sigset_t all, before;
   ::sigfillset(&all);
@@ -124,7 +124,7 @@ std::vector<Neighbour> ask_nvml(const std::string& library, const std::string& b
   question->bus_id = bus_id;
   auto theirs = std::make_unique<std::shared_ptr<Question>>(question);
   if (!start_thread(theirs.get())) return {};
-  (void)theirs.release();  // it is the thread's now
+  (void)theirs.release();  // the thread owns it now
   timespec end{};
   ::clock_gettime(CLOCK_REALTIME, &end);
   const auto at = std::chrono::seconds(end.tv_sec) + std::chrono::nanoseconds(end.tv_nsec) + limit;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call that the driver refused, and that no rule explains. No finding: the program may count with
-// it, and nothing is wrong with the call as far as anybody can see.
+// A call that the driver refused, and that no rule explains. It is no finding: the program may
+// expect the refusal, and no known fact makes the call wrong.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@
 
 namespace cuvmm::shim {
 
-/// What is known where memory was refused.
+/// The facts for a refusal of memory.
 struct MemoryFacts {
   int device = -1;
-  bool measured = false;  ///< the driver said the next two
+  bool measured = false;  ///< the driver answered the next two
   std::uint64_t free = 0, total = 0;
   HeldMemory held;
-  /// Bytes that the device's default pool keeps although nothing of it is allocated. Of other pools
-  /// it is not known: one that a thread destroys meanwhile must not be asked.
+  /// Bytes that the device's default pool holds although none of its memory is allocated. Not known
+  /// for other pools, because another thread may destroy a pool while it is asked.
   std::uint64_t cached = 0;
   std::vector<Neighbour> others;  ///< other processes that hold memory of the device
 };
 
-/// The same for address space.
+/// The facts for a refusal of address space.
 struct AddressFacts {
   std::uint64_t largest_free = 0;  ///< bytes of the largest range that is free in this process
   std::uint64_t limit = 0;         ///< RLIMIT_AS; 0 none
@@ -37,24 +37,24 @@ struct AddressFacts {
 
 struct Refusal {
   EntryPoint entry = EntryPoint::kCount;
-  std::string unchecked;  ///< of a function that is not checked, its name; else ""
+  std::string unchecked;  ///< the name of a function that is not checked; else ""
   CUresult result = CUDA_SUCCESS;
   const char* runtime = nullptr;  ///< the runtime's function that made the call, or null
   std::vector<ArgumentText> arguments;
   std::uint64_t call_index = 0;
   StackId stack = 0;
-  /// What a later call must get so that this one is put right.
+  /// The memory that a later call must get so that this refusal is settled.
   struct Purpose {
     std::uint64_t what = 0;  ///< shim/findings/purpose.h
     std::uint64_t size = 0;  ///< at least as many bytes; 0: any
   };
   Purpose purpose;
-  /// Work that failed earlier is what the result speaks of; this call has no part in it.
+  /// The result is that of work which failed earlier; this call has no part in it.
   bool late = false;
-  std::string driver_message;  ///< the driver's own sentence; "" where it has none
+  std::string driver_message;  ///< the driver's own sentence; "" if it has none
   std::optional<MemoryFacts> memory;
   std::optional<AddressFacts> addresses;
-  /// What else is known, in words, and the call that it names.
+  /// A further fact, in words, and the stack of the call that it names.
   struct Aside {
     std::string text;
     StackId stack = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read for refusals: the driver's log and the map of the process.
+// The sources for refusals: the driver's log and the memory map of the process.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 namespace cuvmm::shim {
 namespace {
 
-// Lines as 580.159.04 wrote them.
+// Lines that 580.159.04 wrote.
 constexpr const char* kLog =
     "[17:41:46.727][7][CUDA][E] Requested size not aligned to minimum granularity (0x200000 "
     "bytes)\n"
@@ -33,7 +33,7 @@ TEST(DriverLog, GivesTheSentencesOfTheThreadsLastCall) {
 }
 
 TEST(DriverLog, NamesSymbolsWhereCallsAreMeant) {
-  // As 580.159.04 wrote them.
+  // Lines that 580.159.04 wrote.
   constexpr const char* kNames =
       "[01:41:27.273][7][CUDA][E] Too much\n"
       "[01:41:27.273][7][CUDA][E] Returning 2 (CUDA_ERROR_OUT_OF_MEMORY) from cuMemAlloc_v2\n";
@@ -67,7 +67,7 @@ TEST(AddressFacts, TheLargestFreeRangeLiesBetweenMappings) {
       0x600000000000);
 }
 
-// A library that the test brings along stands for NVML.
+// A library of this test replaces NVML.
 TEST(Neighbours, NvmlsListsAreMerged) {
   const std::vector<Neighbour> all =
       detail::ask_nvml(CUVMM_FAKE_NVML, "0000:1B:00.0", std::chrono::seconds(60));
@@ -100,7 +100,7 @@ TEST(Neighbours, NobodyWaitsForAnNvmlThatHangs) {
   EXPECT_TRUE(detail::ask_nvml(CUVMM_FAKE_NVML, "hangs", std::chrono::milliseconds(50)).empty());
 }
 
-// A process that shows 2 MiB mapped on device 0 until the gate is closed.
+// Starts a process that shows 2 MiB mapped on device 0 until the gate is closed.
 pid_t start_neighbour(const std::string& folder, const char* visible, int& gate) {
   int begun[2], ends[2];
   EXPECT_EQ(::pipe(begun) | ::pipe(ends), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of a refusal that the surroundings may explain: which devices the process sees, and
-// that a context has ended.
+// Facts about a refusal that its surroundings may explain: the devices that the process sees, and
+// the end of a context.
 #pragma once
 
 #include <cuda.h>
@@ -12,9 +12,9 @@
 
 namespace cuvmm::shim {
 
-/// Whether the code says that there is no such device, and CUDA_VISIBLE_DEVICES is set.
+/// Whether the code means that there is no such device, and CUDA_VISIBLE_DEVICES is set.
 bool may_be_hidden(CUresult result);
-/// What it is set to.
+/// The value of CUDA_VISIBLE_DEVICES, as a text.
 std::string visible_devices();
 /// `context_end`: the last call that ended a context; call 0: none.
 void add_surroundings(CUresult result, const Origin& context_end,
