@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of NVTX 3 its tools need to know, in our own words. A program has NVTX's functions inside,
-// by the headers; each of these copies looks for a tool at its first call (NVTX_INJECTION64_PATH),
-// and lets it fill in tables of function pointers. Layouts and numbers are those of
-// nvtx3/nvtxDetail/ nvtxTypes.h, nvtx3/nvToolsExt.h and nvtx3/nvToolsExtMem.h;
-// shim/nvtx/abi_test.cc holds them to these headers where they are.
+// The parts of NVTX 3 that a tool of it needs to know, declared here. A program contains NVTX's
+// functions, by the headers; each of these copies looks for a tool at its first call
+// (NVTX_INJECTION64_PATH), and lets the tool fill in tables of function pointers. Layouts and
+// numbers are those of nvtx3/nvtxDetail/ nvtxTypes.h, nvtx3/nvToolsExt.h and nvtx3/nvToolsExtMem.h;
+// shim/nvtx/abi_test.cc compares them with these headers if they are installed.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,8 @@ inline constexpr std::uint32_t kCallbacksTable = 1;
 
 struct CallbacksTable {
   std::size_t size;
-  /// Of one module: an array of pointers to function pointers. 1: it is there.
+  /// Finds one module's table: an array of pointers to function pointers. Returns 1 if the module
+  /// exists.
   int (*functions)(int module, Function*** table, unsigned* count);
 };
 
@@ -116,7 +117,7 @@ struct RegionsRegister {
   const void* heap;
   std::size_t count, element_size;
   const void* elements;  ///< of VirtualRange
-  const void** handles;  ///< for what the tool calls them, or null
+  const void** handles;  ///< filled with the tool's handles for the regions, or null
 };
 
 struct RegionsResize {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our words for NVTX's layouts against its headers, where they are.
+// Compares cuvmm's declarations of NVTX's layouts with its headers, if they are installed.
 #include "shim/nvtx/abi.h"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ static_assert(offsetof(RegionsName, elements) ==
               offsetof(nvtxMemRegionsNameBatch_t, regionElements));
 
 TEST(NvtxAbi, IsThatOfItsHeaders) {
-  // (What is compiled is true.)
+  // (The assertions above are checked when the test is compiled.)
 }
 
 #else

@@ -15,19 +15,20 @@ namespace cuvmm::shim::nvtx {
 
 namespace {
 
-/// Runs `work`, which may need memory, so that the program sees nothing of it.
+/// Runs `work`, which may need memory, so that the program notices nothing of it.
 template <class Work>
 void aside(const Work& work) noexcept {
   const int program_errno = errno;
   try {
     work();
   } catch (...) {
-    // Without memory the names are missing, and nothing else.
+    // Without memory only the names are missing.
   }
   errno = program_errno;
 }
 
-// Another tool's functions. It has one set of them, whichever copy of NVTX calls.
+// The functions of another tool. The tool has one set of functions, whichever copy of NVTX calls
+// them.
 std::atomic<Function> g_next_core[kRangePop + 1];
 std::atomic<Function> g_next_core2[kDomainCreateW + 1];
 std::atomic<std::intptr_t> g_next_memory[kRegionsName + 1];
@@ -89,7 +90,7 @@ int domain_pop(const void* domain) {
   return next ? next(domain) : level;
 }
 
-// A started range has the number that the other tool gives it, if there is one.
+// A started range has the other tool's number, if there is another tool.
 template <class Next>
 std::uint64_t start(const void* domain, std::string_view name, bool other, const Next& next) {
   std::uint64_t id = other ? next() : 0;
@@ -172,7 +173,8 @@ const void* register_wide(const void* domain, const wchar_t* text) {
   return handle;
 }
 
-// A domain of ours is a handle that no other has, and a name. Equal names are one domain.
+// Without another tool, a domain is a handle that no other domain has, and a name. Equal names are
+// one domain.
 const void* create_ascii(const char* name) {
   auto* const next = next_core2<const void*(const char*)>(kDomainCreateA);
   const void* handle = next ? next(name) : nullptr;
@@ -201,7 +203,7 @@ Type* next_memory(MemoryFunction function) {
   return reinterpret_cast<Type*>(g_next_memory[function].load(std::memory_order_relaxed));
 }
 
-// The i-th element of a batch, whose elements may be longer than we know.
+// The i-th element of a batch, whose elements may be longer than cuvmm's declaration.
 template <class Element>
 const Element& element(const void* elements, std::size_t size, std::size_t i) {
   return *reinterpret_cast<const Element*>(static_cast<const std::byte*>(elements) + i * size);
@@ -237,8 +239,8 @@ void heap_reset(const void* domain, const void* heap) {
     next(domain, heap);
 }
 
-// Batches of registrations and of resizings name their ranges alike. Other kinds of memory are not
-// followed.
+// Batches of registrations and of resizings name their ranges in one form. Ranges of other kinds of
+// memory are not followed.
 template <class Batch, class Take>
 void for_each_range(const Batch* batch, const Take& take) {
   if (!batch || batch->type != kVirtualAddress || !batch->elements ||
@@ -308,7 +310,7 @@ Slot slot(unsigned id, Type* function) {
   return {id, reinterpret_cast<Function>(function)};
 }
 
-// A module's table of the copy of NVTX that is being set up, or nothing.
+// A module's table in the copy of NVTX that is being set up; empty if the copy has no such module.
 struct ModuleTable {
   Function** slots = nullptr;
   unsigned count = 0;
@@ -319,7 +321,8 @@ struct ModuleTable {
   Function at(unsigned id) const { return id < count && slots[id] ? *slots[id] : nullptr; }
 };
 
-// Puts ours in, and keeps what the other tool put there since `before`.
+// Puts cuvmm's functions into the table, and stores the functions that the other tool has put there
+// since `before`.
 void install(const ModuleTable& table, std::initializer_list<Slot> slots, const Function* before,
              std::atomic<Function>* next) {
   for (const Slot& one : slots) {
@@ -338,7 +341,7 @@ int attach(GetExportTable get, Initialize next) noexcept {
       get ? static_cast<const CallbacksTable*>(get(kCallbacksTable)) : nullptr;
   if (!callbacks || callbacks->size < sizeof(CallbacksTable)) return next ? next(get) : 0;
   const ModuleTable core(*callbacks, kModuleCore), core2(*callbacks, kModuleCore2);
-  // What is there now looks for a tool: it is no function of another one.
+  // The functions that are there now look for a tool: they belong to no other tool.
   Function core_before[kRangePop + 1], core2_before[kDomainCreateW + 1];
   for (unsigned id = 0; id <= kRangePop; ++id) core_before[id] = core.at(id);
   for (unsigned id = 0; id <= kDomainCreateW; ++id) core2_before[id] = core2.at(id);
@@ -360,8 +363,8 @@ int attach(GetExportTable get, Initialize next) noexcept {
 
 int attach_extension(ExtensionModule* module, InitializeExtension next) noexcept {
   const bool others = next && next(module) != 0;
-  // Of others we handle nothing. To refuse one would say that nobody listens: nvtxDomainIsEnabled
-  // is a function of the extension for payloads, and Python's package asks it.
+  // cuvmm handles no function of other extensions. A refusal would mean that no tool listens:
+  // nvtxDomainIsEnabled is a function of the extension for payloads, and Python's package calls it.
   if (!module || module->module != kMemoryModule || module->segment_count == 0) return 1;
   const ExtensionSegment& segment = module->segments[0];
   const Slot slots[] = {

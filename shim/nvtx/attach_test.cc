@@ -93,7 +93,7 @@ TEST_F(AttachTest, AMessageMayBeWideOrRegistered) {
   push(&attributes);
   EXPECT_EQ(open(), Names{"known"});
   pop();
-  attributes.size = 8;  // of a version that nobody knows
+  attributes.size = 8;  // of a version that NVTX does not have
   push(&attributes);
   EXPECT_EQ(open(), Names{""});
   pop();
@@ -143,7 +143,7 @@ TEST_F(AttachTest, EqualNamesInOtherDomainsAreOtherRanges) {
   EXPECT_EQ(inside(create_wide(L"\u00e9")), "\u00e9|load|\u00e9: load");
   EXPECT_EQ(inside(create("")), "|load|load");
   EXPECT_EQ(inside(create(std::string(1000, 'd').c_str())).find('|'), 200u);
-  EXPECT_EQ(inside(reinterpret_cast<const void*>(0x10)), "|load|load");  // nobody made it
+  EXPECT_EQ(inside(reinterpret_cast<const void*>(0x10)), "|load|load");  // no call made this domain
   attributes.message.ascii = "";
   EXPECT_EQ(inside(create("torch")), "torch||torch:");
 
@@ -178,7 +178,7 @@ TEST_F(AttachTest, WhatIsTooDeepOrTooLongIsCountedAndCut) {
   const Names names = open();
   ASSERT_EQ(names.size(), 64u);
   EXPECT_EQ(names.front(), std::string(200, 'x'));
-  EXPECT_EQ(names.back(), "");  // there was no room for it
+  EXPECT_EQ(names.back(), "");  // the list had no space for the name
   for (int level = 199; level >= 0; --level) EXPECT_EQ(pop(), level);
   EXPECT_EQ(pop(), -1);
 }
@@ -221,10 +221,10 @@ TEST_F(AttachTest, AnotherToolHearsTheSame) {
   EXPECT_EQ(core<std::uint64_t(const char*)>(kRangeStartA)("started"), 1234u);
   EXPECT_EQ(open(), (Names{"started", "pushed"}));
   core<void(std::uint64_t)>(kRangeEnd)(1234);
-  EXPECT_EQ(core<int()>(kRangePop)(), 0);  // the other one does not care for it
+  EXPECT_EQ(core<int()>(kRangePop)(), 0);  // the other tool does not handle it
   EXPECT_EQ(open(), Names());
   EXPECT_EQ(g_heard, (Names{"pushed", "started", "1234"}));
-  // Its domains have their names here, too.
+  // The other tool's domains have their names in cuvmm's ranges, too.
   const void* const domain = core2<const void*(const char*)>(kDomainCreateA)("theirs");
   EXPECT_EQ(domain, reinterpret_cast<const void*>(0x40));
   EXPECT_EQ(in_domain(domain, "load"), "theirs: load");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVTX looks for in the library that NVTX_INJECTION64_PATH names. `cuvmm run` has it name the
-// shim, and the tool that was there before is in CUVMM_NVTX_NEXT.
+// The functions that NVTX looks for in the library that NVTX_INJECTION64_PATH names. `cuvmm run`
+// sets that variable to the shim, and CUVMM_NVTX_NEXT to the tool that it named before.
 #include <dlfcn.h>
 
 #include <cerrno>
@@ -12,7 +12,7 @@ namespace cuvmm::shim::nvtx {
 
 namespace {
 
-// It stays loaded: its functions are in use.
+// The tool stays loaded, because its functions are in use.
 void* next_tool(const char* symbol, const void* ours) {
   static void* const kLibrary = [] {
     const char* const path = ::secure_getenv("CUVMM_NVTX_NEXT");

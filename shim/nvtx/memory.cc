@@ -41,7 +41,7 @@ struct Registered {
   std::map<std::uintptr_t, Region> regions;
   std::unordered_map<const void*, std::uintptr_t> handles;
 
-  // Where the region that a pointer or a handle means begins, or the end.
+  // The region that a pointer or a handle means, or the end.
   std::map<std::uintptr_t, Region>::iterator find(const void* reference) {
     const auto known = handles.find(reference);
     return regions.find(known == handles.end() ? reinterpret_cast<std::uintptr_t>(reference)
@@ -56,13 +56,13 @@ struct Registered {
 constinit OwnedMutex g_memory_mutex;
 constinit std::atomic<bool> g_any{false};
 
-// Never destroyed: findings are written until the very end.
+// Never destroyed, because findings are written until the process ends.
 Registered& registered() {
   static Registered* const kRegistered = new Registered;
   return *kRegistered;
 }
 
-// Without additions, which overflow.
+// Compares without additions, which could overflow.
 bool within(std::uintptr_t address, std::uintptr_t base, std::uint64_t size) {
   return address >= base && address - base < size;
 }
@@ -71,7 +71,7 @@ bool overlaps(std::uintptr_t a, std::uint64_t a_size, std::uintptr_t b, std::uin
   return within(a, b, b_size) || within(b, a, a_size);
 }
 
-// What has no name has no domain either.
+// An empty name gets no domain either.
 std::string name_in(const void* domain, std::string_view name) {
   const std::string_view kept = name.substr(0, kLongestRegionName);
   return kept.empty() ? std::string() : in_domain(domain, kept);
@@ -85,7 +85,7 @@ std::string region_text(const Region& region) {
 
 void add_heap(const void* handle, const void* domain, std::uintptr_t base, std::uint64_t size,
               std::string_view name) {
-  // Before the lock: fork takes that of the domains first.
+  // Made before the lock, because fork takes the lock of the domains first.
   std::string text = name_in(domain, name);
   const Locked lock(g_memory_mutex);
   if (registered().heaps.size() >= kMostHeaps) return;

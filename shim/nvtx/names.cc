@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostTexts = 1 << 16;
 constexpr std::size_t kMostCharacters = 200;
 
-// Only one of the two is in use: handles are ours, or all another tool's.
+// Only one of the two is in use: all handles are cuvmm's, or all are another tool's.
 struct Texts {
   std::unordered_map<std::string, const std::string*> ours;
   std::unordered_map<const void*, std::string> others;
@@ -25,7 +25,7 @@ struct Texts {
 constinit OwnedMutex g_texts_mutex;
 constinit std::atomic<bool> g_others{false};
 
-// Never destroyed: handles stay valid.
+// Never destroyed, because handles stay valid.
 Texts& texts() {
   static Texts* const kTexts = new Texts;
   return *kTexts;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVTX's messages say, and the functions of another tool that are called as well.
+// The texts of NVTX's messages, also for handles of another tool.
 #pragma once
 
 #include <string>
@@ -9,18 +9,19 @@
 
 namespace cuvmm::shim::nvtx {
 
-/// Of a wide string, as UTF-8, as much as is kept.
+/// A wide string as UTF-8, cut at the longest text that cuvmm stores.
 std::string narrow(const wchar_t* text);
 
-/// As much of a string as is kept of it.
+/// A string, cut at the longest text that cuvmm stores.
 std::string_view bounded(const char* text);
 
-/// A string that the program registered: the handle for it, where no other tool made one.
+/// The handle for a string that the program registered, if no other tool made a handle.
 const void* register_text(std::string text);
 /// The text of another tool's handle.
 void register_text_as(const void* handle, std::string text);
 
-/// What a message says. `room` keeps what has to be made. The text lasts as long as both.
+/// The text of a message. `room` holds a text that has to be made. The text is valid as long as
+/// both `message` and `room`.
 std::string_view message_text(std::int32_t type, const Message& message, std::string& room);
 inline std::string_view message_text(const EventAttributes* attributes, std::string& room) {
   if (!attributes || attributes->size < sizeof(EventAttributes)) return {};

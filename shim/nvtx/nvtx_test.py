@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVTX in programs that use NVIDIA's own headers, and Python's nvtx package: what findings say of it.
+"""NVTX in programs that use NVIDIA's own headers, and Python's nvtx package: the names in findings.
 
 Usage: nvtx_test.py CUVMM [unittest arguments]. Needs the shim and the emulator in place. The headers and the package
 lie in .deps/venv (shim/nvtx/requirements.txt); without them the tests are skipped.
@@ -15,7 +15,7 @@ import unittest
 
 CUVMM = None
 
-# A program with the driver's functions by dlsym: it needs no header of CUDA.
+# A program that gets the driver's functions by dlsym: it needs no header of CUDA.
 PRELUDE = r"""
 #include <dlfcn.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ static void start(void) {
 #define M ((size_t)2 << 20)
 """
 
-# Frees twice, which is wrong, in ranges.
+# Frees twice in ranges, which is wrong.
 RANGES = PRELUDE + r"""
 static void twice(u64 at) {
   CALL(cuMemAddressFree, at, M);
@@ -64,7 +64,7 @@ int main(void) {
 }
 """
 
-# The memory of an allocator of the program's own goes while parts of it are in use.
+# The memory of the program's own allocator ends while parts of it are in use.
 MEMORY = PRELUDE + r"""
 int main(void) {
   start();
@@ -110,7 +110,7 @@ int main(void) {
 }
 """
 
-# Another tool, which hears of ranges.
+# Another tool, which handles the pushes of ranges.
 TOOL = r"""
 #include <nvtx3/nvToolsExt.h>
 #include <stdio.h>
@@ -227,7 +227,8 @@ class Ranges(NvtxTest):
         result, findings = self.run_("--", program, NVTX_INJECTION64_PATH=tool)
         self.assertEqual(result.stdout.splitlines(), ["heard outside", "heard kv_cache", "heard grow", "heard layer 12"])
         self.assertIn(["step 1", "kv_cache", "layer 12"], [one.get("ranges") for one in findings])
-        # A cuvmm in a cuvmm keeps it, and one without NVTX gives it back.
+        # A cuvmm inside of a cuvmm calls the tool as well, and a cuvmm without NVTX restores the
+        # variable.
         for inner in ((), ("--no-nvtx",)):
             result, _ = self.run_("--", CUVMM, "run", *inner, "--", program, NVTX_INJECTION64_PATH=tool)
             self.assertIn("heard layer 12", result.stdout)

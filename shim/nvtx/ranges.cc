@@ -22,12 +22,12 @@ namespace {
 constexpr std::size_t kMostOpen = 64;
 constexpr std::size_t kLongestName = 200;
 constexpr std::size_t kTextOfThread = 4096;
-constexpr std::size_t kMostStarted = 16;  // that a list names
-// Programs number their steps: so many lists, and no more.
+constexpr std::size_t kMostStarted = 16;  // the ranges of a list
+// Programs number their steps: so the number of lists has a limit.
 constexpr std::size_t kMostLists = 1 << 14;
 constexpr std::chrono::milliseconds kPatienceForRanges{1000};
 
-// Made at a thread's first push, and freed with the thread. All zero: nothing is open.
+// Made at a thread's first push, and freed with the thread. All bytes zero: no range is open.
 struct ThreadRanges {
   struct Open {
     const void* domain;
@@ -44,7 +44,7 @@ struct ThreadRanges {
 };
 
 struct Lists {
-  // For each range the name of its domain and its own, a zero byte behind each.
+  // For each range the name of its domain and its own name, each with a zero byte at its end.
   std::unordered_map<std::string, RangesId> ids;
   std::deque<const std::string*> by_id;
   std::map<std::uint64_t, RangeName> started;
@@ -53,9 +53,9 @@ struct Lists {
 };
 
 constinit OwnedMutex g_mutex;
-constinit std::atomic<std::uint32_t> g_generation{1};  // of what is started
+constinit std::atomic<std::uint32_t> g_generation{1};  // of the started ranges
 
-// Never destroyed: findings are written until the very end.
+// Never destroyed, because findings are written until the process ends.
 Lists& lists() {
   static Lists* const kLists = new Lists;
   return *kLists;
@@ -98,7 +98,7 @@ std::string_view domain_name(const void* domain) CUVMM_NEEDS(g_mutex) {
   return known == lists().domains.end() ? std::string_view() : known->second;
 }
 
-// The list of the started ranges, and of the thread's first `depth` ones.
+// The list of the started ranges, and of the thread's first `depth` ranges.
 RangesId list_now(const ThreadRanges* mine, std::size_t depth) CUVMM_NEEDS(g_mutex) {
   std::string names;
   std::size_t started = 0;
@@ -162,7 +162,7 @@ int pop_range(const void* domain) noexcept {
   std::size_t at = mine->depth;
   while (at > 0 && mine->open[at - 1].domain != domain) --at;
   if (at == 0) return -1;
-  // Ranges of other domains may go on inside of it: their lists are other ones now.
+  // Ranges of other domains may go on inside of the popped one: they belong to other lists now.
   for (std::size_t i = at; i < mine->depth; ++i) {
     mine->open[i - 1] = mine->open[i];
     mine->open[i - 1].list = 0;
@@ -184,7 +184,7 @@ std::uint64_t start_range(const void* domain, std::string_view name) noexcept {
 }
 
 void start_range_as(std::uint64_t id, const void* domain, std::string_view name) noexcept {
-  constexpr std::size_t kMostKept = 65536;  // a program that never ends them
+  constexpr std::size_t kMostKept = 65536;  // for a program that never ends them
   const Locked lock(g_mutex);
   if (lists().started.size() >= kMostKept) return;
   lists().started[id] = {std::string(domain_name(domain)),
@@ -204,7 +204,7 @@ RangesId detail::open_ranges_now() noexcept {
   ThreadRanges::Open* const last = depth ? &mine->open[depth - 1] : nullptr;
   const std::uint32_t generation = g_generation.load(std::memory_order_relaxed);
   if (last && last->list != 0 && last->generation == generation) return last->list;
-  // Not where a signal handler interrupted this thread in here.
+  // Fails if a signal handler interrupted this thread in these functions.
   if (!g_mutex.lock_within(kPatienceForRanges)) return 0;
   const Locked lock(g_mutex, kHeldAlready);
   if (!last && lists().started.empty()) return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NVTX ranges that a thread is in: those that it pushed, and those that somebody started and
-// nobody ended. To push costs a copy of the name; what is open becomes a number when a stack is
-// captured there.
+// The NVTX ranges that a thread is in: those that it pushed, and those that any thread started and
+// no thread has ended. A push costs a copy of the name; the open ranges become a number when a
+// stack is captured inside of them.
 #pragma once
 
 #include <atomic>
@@ -12,23 +12,24 @@
 
 namespace cuvmm::shim::nvtx {
 
-/// A list of open ranges; 0: none. Equal numbers are equal names, for the life of the process.
+/// A list of open ranges; 0: none. Equal numbers mean equal names, as long as the process lives.
 using RangesId = std::uint32_t;
 
-/// What the program calls a domain that it made: up to 200 bytes are kept. `name` "": none.
+/// Notes the program's name for a domain that it made: up to 200 bytes are stored. `name` "": the
+/// domain has no name.
 void name_domain(const void* domain, std::string_view name);
-/// `name`, with the domain's before it where it is not the default one: "app: load". Domain null:
-/// the default one.
+/// `name`, after the domain's name unless that is the default domain: "app: load". Domain null: the
+/// default domain.
 std::string in_domain(const void* domain, std::string_view name);
 
-/// The level of the range, 0 for the first of its thread. Names are kept up to 200 bytes, and of
-/// the first 64 levels.
+/// Returns the level of the range, 0 for the first of its thread. Names are stored up to 200 bytes,
+/// and for the first 64 levels.
 int push_range(const void* domain, std::string_view name) noexcept;
-/// Ends the last one of this domain. Its level; -1 if there is none.
+/// Ends the last range of this domain. Returns its level; -1 if the domain has none.
 int pop_range(const void* domain) noexcept;
 /// A range of the process, which any thread may end by this number.
 std::uint64_t start_range(const void* domain, std::string_view name) noexcept;
-/// The same, under a number that another tool gave it.
+/// start_range() with a number that another tool gave the range.
 void start_range_as(std::uint64_t id, const void* domain, std::string_view name) noexcept;
 void end_range(std::uint64_t id) noexcept;
 
@@ -37,25 +38,25 @@ inline constinit std::atomic<bool> g_used{false};
 RangesId open_ranges_now() noexcept;
 }  // namespace detail
 
-/// Those that the calling thread is in. 0 also where there is no room for one more list.
+/// The ranges that the calling thread is in; 0 also if no further list can be stored.
 inline RangesId open_ranges() noexcept {
   return detail::g_used.load(std::memory_order_relaxed) ? detail::open_ranges_now() : 0;
 }
 
 struct RangeName {
-  std::string domain;  ///< "" of the default one
+  std::string domain;  ///< "" for the default domain
   std::string name;
 
   /// "load", "app: load".
   std::string text() const;
 };
 
-/// Their names, outermost first.
+/// The names of the ranges, outermost first.
 std::vector<RangeName> range_names(RangesId id);
-/// The same as text.
+/// range_names() as texts.
 std::vector<std::string> range_texts(RangesId id);
 
-/// Around fork, so that the child finds them whole; as OwnedMutex::lock_for_fork().
+/// Called around fork, so that the child finds the tables whole; as OwnedMutex::lock_for_fork().
 bool lock_ranges() noexcept;
 void unlock_ranges() noexcept;
 
