@@ -30,7 +30,7 @@ std::optional<Causes::Capture> Causes::forbids(std::uint64_t stream, std::uint32
   std::optional<Capture> found;
   for (const Capture& one : captures_) {
     if (stream > kPerThreadStream - 1 && is_of(one, stream, thread)) return one;
-    // A relaxed capture forbids no call but of its own streams and of those that wait for them.
+    // A relaxed capture forbids only calls on its own streams, and on streams that wait for them.
     const bool own = one.thread == thread;
     if (own || one.mode == CU_STREAM_CAPTURE_MODE_GLOBAL) found = one;
   }

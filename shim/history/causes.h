@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What earlier calls did that a later refusal is the echo of: captures that forbid calls, hints of
-// reservations that were not met, memory of a graph's allocation nodes. Whoever reads or writes
+// Facts of earlier calls that can cause a later refusal: captures that forbid calls, hints of
+// reservations that were not met, memory of a graph's allocation nodes. Every reader and writer
 // holds the session's lock.
 #pragma once
 
@@ -20,15 +20,15 @@ class Causes {
  public:
   struct Capture {
     std::uint64_t stream = 0;
-    std::uint32_t thread = 0;  ///< that began it
+    std::uint32_t thread = 0;  ///< the thread that began it
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
     Origin begun;
   };
   void begun(const Capture& capture);
-  /// Of the thread, where the stream is each thread's own default stream.
+  /// Ends the capture of this thread, if the stream is each thread's own default stream.
   void ended(std::uint64_t stream, std::uint32_t thread);
-  /// The capture that forbids a call of this thread on `stream`, 0 if it has none; the newest of
-  /// several.
+  /// The capture that forbids a call of this thread on `stream` (0 if the call has none); the
+  /// newest of several.
   std::optional<Capture> forbids(std::uint64_t stream, std::uint32_t thread) const;
 
   bool capturing() const { return !captures_.empty(); }
@@ -37,16 +37,17 @@ class Causes {
     std::uint64_t asked = 0, size = 0, got = 0;
     Origin by;
   };
-  /// Keeps the newest kMostHints.
+  /// Stores the newest kMostHints.
   void unmet(const Hint& hint);
-  /// The newest hint that a mapping of this call may take for what it got.
+  /// The newest hint whose wanted address a mapping by this call may have used.
   std::optional<Hint> unmet_before(std::uint64_t address, std::uint64_t call) const;
 
   struct NodeMemory {
     std::uint64_t size = 0;
     Origin captured;               ///< call 0: by cuGraphAddMemAllocNode and its like
     Origin launched;               ///< the launch since which it lives; call 0: none
-    bool freed_elsewhere = false;  ///< by another graph's node, whose launches nobody follows
+    bool freed_elsewhere = false;  ///< by another graph's node, whose launches cuvmm does not
+                                   ///< follow
   };
   /// The next allocation of a capture returned this address.
   void captured(std::uint64_t base, std::uint64_t size, const Origin& by);
@@ -54,7 +55,7 @@ class Causes {
   void freed(std::uint64_t address);
   void freed_elsewhere(std::uint64_t base);
   bool knows_node_memory() const { return !nodes_.empty(); }
-  /// The memory of an allocation node that holds the address, and its base.
+  /// The memory of an allocation node that contains the address, and its base.
   std::optional<std::pair<std::uint64_t, NodeMemory>> node_memory(std::uint64_t address) const;
 
   struct QueuedFree {

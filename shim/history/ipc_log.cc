@@ -31,7 +31,7 @@ void IpcLog::add(bool exported, const IpcBytes& handle, std::uint64_t pointer, c
                  bool pool) {
   const std::uint64_t hash = hash_of(handle);
   for (const Use& use : uses_) {
-    // Again of one allocation, or again in one context: the first counts.
+    // A further export of one allocation, or a further open in one context: only the first counts.
     if (use.exported == exported && use.handle == hash && use.until == 0) return;
   }
   if (uses_.size() == kMost) return;

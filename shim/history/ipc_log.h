@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When this process exported, opened, closed and freed memory of legacy IPC and of shared pools:
-// what the runner needs to say that one process freed what another still had open.
+// The times at which this process exported, opened, closed and freed memory of legacy IPC and of
+// shared pools: `cuvmm run` needs them to find that one process freed memory which another still
+// had open.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace cuvmm::shim {
 
-/// Bounded: a long run keeps the first kMost uses. Its owner locks.
+/// Bounded: of a long run only the first kMost uses are stored. The owner of the log holds a lock.
 class IpcLog {
  public:
   static constexpr std::size_t kMost = 4096;
@@ -21,7 +22,7 @@ class IpcLog {
   /// Times are CLOCK_MONOTONIC nanoseconds, which all processes of a machine share.
   static std::uint64_t now();
 
-  /// `pool`: of a pool; the handle is what the pointer was exported as.
+  /// `pool`: the memory is a pool's; then the handle is the data by which the pointer was exported.
   void exported(const IpcBytes& handle, std::uint64_t pointer, const Origin& by,
                 bool pool = false) {
     add(true, handle, pointer, by, pool);
@@ -37,7 +38,8 @@ class IpcLog {
   void closed(const IpcBytes& handle, const Origin& by, std::uint64_t at) {
     end(false, handle, by, at);
   }
-  /// Memory of a pool was freed: what this process had exported, or imported, at this address.
+  /// Memory of a pool was freed: ends the export or the import of it by this process, at this
+  /// address.
   void pool_memory_freed(std::uint64_t pointer, const Origin& by) {
     if (pools_ != 0) [[unlikely]]
       end_of_pool(pointer, by);
@@ -47,7 +49,7 @@ class IpcLog {
     pools_ = 0;
   }
 
-  /// A JSON array, "" when there is nothing to say. What is still open is so until now.
+  /// A JSON array, "" if the log is empty. Memory that is still open counts as open until now.
   std::string json() const;
   /// The stacks that json() names by their numbers, of at most `most` calls.
   std::set<StackId> stacks(std::size_t most) const;
@@ -56,7 +58,7 @@ class IpcLog {
   struct Use {
     bool exported = false;
     bool pool = false;
-    std::uint64_t handle = 0;  ///< a hash: the bytes themselves give access
+    std::uint64_t handle = 0;  ///< a hash, because the bytes themselves give access to the memory
     std::uint64_t pointer = 0;
     Origin by;
     std::uint64_t from = 0;
@@ -69,7 +71,7 @@ class IpcLog {
   void end(bool exported, const IpcBytes& handle, const Origin& by, std::uint64_t at);
 
   std::vector<Use> uses_;
-  std::size_t pools_ = 0;  ///< how many of them are of pools, and have not ended
+  std::size_t pools_ = 0;  ///< how many uses are of pools and have not ended
 };
 
 }  // namespace cuvmm::shim

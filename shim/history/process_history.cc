@@ -24,7 +24,7 @@ bool ProcessHistory::exports_allocation(int fd) const {
 std::uint64_t ProcessHistory::exported_size(int fd) const {
   const auto found = model.exports().find(fd);
   if (found == model.exports().end() || !still_exported(found->second)) return 0;
-  // Device files share one inode: there, a number used again for another export looks the same.
+  // Device files share one inode: so a number that is used again for another export looks equal.
   struct stat file;
   if (::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return 0;
   return found->second.size;
@@ -57,7 +57,7 @@ bool ProcessHistory::end_descriptor(int fd, bool open, const Origin& at) {
   } else if (came != received.end()) {
     known.made = came->second.one.made;
   } else {
-    open = false;  // some other file, which has got the number since
+    open = false;  // another file has the number now
   }
   forget_descriptor(fd);
   if (open) model.closed(fd, known);

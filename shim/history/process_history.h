@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session has learned of its process. Whoever reads or writes holds the session's lock.
+// The facts that a session has learned of its process. Every reader and writer holds the session's
+// lock.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace cuvmm::shim {
 
-/// A descriptor that came to this process.
+/// A descriptor that this process received.
 struct Received {
   Export one;  ///< its handle is the import's; 0 for a dma-buf
   bool dma_buf = false;
@@ -23,19 +24,19 @@ struct Received {
 };
 
 struct ProcessHistory {
-  /// The last call that ended memory of cuMemAlloc where a reservation may have been before: what
-  /// is wrong there has this reason now.
+  /// The last call that ended memory of cuMemAlloc at a place where a reservation may have been
+  /// before: violations there may have this cause now.
   std::uint64_t plain_ended = 0;
   Model model;
   std::unordered_map<int, DescriptorIdentity> exported;
   IpcLog ipc_log;
   Causes causes;
   std::unordered_map<std::uint64_t, std::string> imported;  ///< names of imported memory, by handle
-  /// Descriptors of others' memory that this process imported from, and of ranges as dma-bufs: they
-  /// are the program's, and keep the memory alive as well.
+  /// Descriptors of other processes' memory that this process imported from, and of dma-bufs of
+  /// ranges: they belong to the program, and keep the memory alive as well.
   std::unordered_map<int, Received> received;
 
-  /// Whether a descriptor is still open and still the one that was exported.
+  /// Whether a descriptor is still open and still stands for the exported memory.
   bool still_exported(const Export& one) const;
   /// Whether a descriptor stands for an allocation that this process exported.
   bool exports_allocation(int fd) const;
@@ -44,20 +45,21 @@ struct ProcessHistory {
 
   /// Whether the dma-buf is still open under its number.
   bool still_open(const Received& dma_buf) const;
-  /// Adds the dma-bufs that are open although the memory that they were made of was freed.
+  /// Adds the dma-bufs that are open although their memory was freed.
   void add_left_dma_bufs(Violations& leaks) const;
 
-  /// The program closed it, or the number stands for something else now.
+  /// The program closed the descriptor, or the number stands for another file now.
   void forget_descriptor(int fd);
-  /// The program closes it, now. Whether the number is to be followed until it is closed again.
+  /// The program closes the descriptor now. Returns whether the number is to be followed until it
+  /// is closed again.
   bool end_descriptor(int fd, bool open, const Origin& at);
-  /// `to` stands for what `from` stands for; false where that is nothing of ours.
+  /// `to` stands for the file of `from`; false if the model does not know that file.
   bool duplicate(int from, int to, const Origin& at);
 
-  /// A child of fork starts from nothing.
+  /// Called in a child of fork, which starts with no facts.
   void clear();
-  /// The same where what is there may be half changed: its nodes may point anywhere, so they are
-  /// left behind.
+  /// clear() for data that may be half changed: its nodes may point anywhere, so they are
+  /// abandoned.
   void abandon();
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of descriptors that the model knows something of: the program's other ones cost its
-// close() a load and nothing else.
+// The numbers of descriptors that the model knows: for the program's other descriptors, close()
+// costs only a load.
 #pragma once
 
 #include <array>
@@ -35,8 +35,8 @@ class TrackedNumbers {
   std::array<std::atomic<std::uint64_t>, kMost / 64> words_{};
 };
 
-/// Of this process, and of its child of fork until that one starts anew: exported, or given to the
-/// driver by an import.
+/// Numbers of this process, or of its parent until a child of fork starts anew: exported, or given
+/// to the driver by an import.
 inline constinit TrackedNumbers g_tracked;
 
 }  // namespace cuvmm::shim
