@@ -54,7 +54,7 @@ bool Labels::moment(std::uint64_t mark, Moment& moment) {
   return true;
 }
 
-// Each carries the names of those around it.
+// Each scope's name contains the names of the scopes around it.
 void Labels::name_scopes() {
   std::string_view outer = outer_;
   Scope& last = open_.back();
@@ -96,7 +96,8 @@ const Labels::Scope* Labels::scope_of(std::uint64_t call) const {
     if (scope.holds(call) && (!innermost || scope.from >= innermost->from)) innermost = &scope;
   };
   std::ranges::for_each(open_, look);
-  // Those inside of others are closed first: the last to be looked at loses a draw.
+  // Inner scopes are closed before outer ones: of two with an equal begin, the one that is visited
+  // first wins.
   std::for_each(closed_.rbegin(), closed_.rend(), look);
   return innermost;
 }
@@ -128,7 +129,7 @@ bool Labels::end_expectation(std::uint64_t token, std::uint64_t& missing) {
   return true;
 }
 
-// The last one that is open takes first.
+// The expectation that was opened last takes first.
 std::uint64_t Labels::take_expected(const Finding& finding) {
   if (!expecting_.load(std::memory_order_acquire)) return 0;
   if (finding.kind() == RuleKind::kAnswer) return 0;
@@ -157,7 +158,7 @@ void Labels::label(Finding& finding) {
   const Locked lock(mutex_, kHeldAlready);
   finding.period = periods_.size();
   finding.scope = open_.empty() ? outer_ : open_.back().name;
-  // Nobody may be left to show what the process died of.
+  // A crash is never quiet, because the program may not live to report it.
   const bool crashed = finding.answer && finding.answer->crashed;
   finding.quiet = !open_.empty() && open_.back().quiet && !crashed;
   for (const ObjectRef& object : finding.violation.objects) {
@@ -206,12 +207,12 @@ void Labels::unlock_after_fork() {
   names_.unlock_after_fork();
 }
 
-// Calls are numbered anew there.
+// Calls are numbered anew in the child.
 void Labels::restart_in_child(bool whole) {
   names_.restart_in_child(whole);
   expected_.store(0);
   if (!whole) {
-    // Their nodes may point anywhere: they are left behind.
+    // The tables' nodes may point anywhere, so the child abandons the tables.
     new (&periods_) decltype(periods_)();
     new (&open_) decltype(open_)();
     new (&closed_) decltype(closed_)();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program says of itself through include/cuvmm/cuvmm.h: moments, scopes, expectations,
+// The facts that the program gives through include/cuvmm/cuvmm.h: moments, scopes, expectations,
 // names.
 #pragma once
 
@@ -19,43 +19,43 @@
 
 namespace cuvmm::shim {
 
-/// Thread-safe. Its lock is never held while another one is taken.
+/// Thread-safe. A thread never takes another lock while it holds the lock of this class.
 class Labels : public Labeller {
  public:
-  /// `outer`: the scope that the process was started in, "" none.
-  /// `ranges`: globs with commas between; only findings in NVTX ranges of such a name count. ""
-  /// all.
+  /// `outer`: the scope in which the process was started, "" none. `ranges`: globs, separated by
+  /// commas; only findings in NVTX ranges whose name matches count. "" matches all.
   explicit Labels(std::string outer, std::string_view ranges = {});
 
   // --- Moments. A mark is the number of a period; each mark, and each end of a scope, begins one.
   // `call` is always the number of the last call.
   std::uint64_t mark(std::uint64_t call);
-  /// The first period that counts since this mark, and the call that it began after; nothing where
-  /// there is no such mark.
+  /// The first period that counts since this mark, and the last call before it; false if the mark
+  /// does not exist.
   struct Moment {
     std::uint64_t period = 0, call = 0;
   };
   bool moment(std::uint64_t mark, Moment& moment);
 
   // --- Scopes.
-  /// A token, at least 1.
+  /// Returns a token, at least 1.
   std::uint64_t open_scope(std::string_view name, bool keeps, bool quiet, std::uint64_t call);
-  /// False where it is not open.
+  /// False if the scope is not open.
   bool close_scope(std::uint64_t scope, std::uint64_t call);
-  /// "outer > inner" of the scopes that are open; "" none.
+  /// The open scopes as "outer > inner"; "" if none is open.
   std::string scope();
-  /// Whether this call was made in a scope that keeps, which began after the moment.
+  /// Whether this call was made in a scope with `keeps`, which began after the moment.
   bool kept(std::uint64_t call, const Moment& since);
 
   // --- Expectations.
-  /// `count` 0: any number. A token, at least 1.
+  /// `count` 0: any number. Returns a token, at least 1.
   std::uint64_t expect(std::string_view rule, std::uint64_t count);
-  /// How many did not come. False where it is not open.
+  /// `missing`: the number of expected findings that did not come. False if the expectation is not
+  /// open.
   bool end_expectation(std::uint64_t token, std::uint64_t& missing);
   std::uint64_t expected() const { return expected_.load(std::memory_order_relaxed); }
 
-  // --- Leaks that were found before the end: each is told once.
-  /// False where it was told before.
+  // --- Leaks that were reported before the end: each is reported once.
+  /// Returns false if the leak was reported before.
   bool tell(const Violation& leak);
   bool told(const Violation& leak);
 
@@ -67,7 +67,8 @@ class Labels : public Labeller {
   std::uint64_t take_expected(const Finding& finding) override;
   void label(Finding& finding) override;
 
-  /// Around fork: the child keeps scopes and expectations, and forgets names and calls.
+  /// Called around fork: the child has the parent's scopes and expectations, and forgets names and
+  /// calls.
   bool lock_for_fork() CUVMM_UNCHECKED;
   void unlock_after_fork() CUVMM_UNCHECKED;
   void restart_in_child(bool whole) CUVMM_UNCHECKED;
@@ -75,7 +76,7 @@ class Labels : public Labeller {
  private:
   struct Scope {
     std::uint64_t token = 0;
-    std::string name;  ///< with those around it
+    std::string name;  ///< with the names of the scopes around it
     std::uint64_t from = 0;
     std::uint64_t to = UINT64_MAX;  ///< the last call in it
     bool keeps = false, quiet = false;
@@ -92,11 +93,11 @@ class Labels : public Labeller {
 
   std::uint64_t begin_period(std::uint64_t call) CUVMM_NEEDS(mutex_);
   void name_scopes() CUVMM_NEEDS(mutex_);
-  /// The innermost scope that held the call, or null.
+  /// The innermost scope in which the call was made, or null.
   const Scope* scope_of(std::uint64_t call) const CUVMM_NEEDS(mutex_);
 
   const std::string outer_;
-  std::vector<std::string> included_;  ///< globs over names of ranges; none: all
+  std::vector<std::string> included_;  ///< globs for names of ranges; none: all ranges
   std::atomic<bool> used_{false};      ///< something was said; else there is nothing to look up
   std::atomic<std::uint64_t> expected_{0};
   std::atomic<bool> expecting_{false};
@@ -105,7 +106,8 @@ class Labels : public Labeller {
   OwnedMutex mutex_;
   std::uint64_t tokens_ CUVMM_GUARDED_BY(mutex_) = 0;
   std::uint64_t first_period_ CUVMM_GUARDED_BY(mutex_) = 0;      ///< of mark 0
-  std::vector<std::uint64_t> periods_ CUVMM_GUARDED_BY(mutex_);  ///< the calls before them
+  std::vector<std::uint64_t> periods_ CUVMM_GUARDED_BY(mutex_);  ///< the last call before each
+                                                                 ///< period
   std::vector<Scope> open_ CUVMM_GUARDED_BY(mutex_);
   std::deque<Scope> closed_ CUVMM_GUARDED_BY(mutex_);
   std::vector<Expectation> expectations_ CUVMM_GUARDED_BY(mutex_);

@@ -59,7 +59,7 @@ TEST(LabelsTest, WhatAKeepingScopeMadeIsKeptForOlderMarks) {
   const auto scope = labels.open_scope("fixture", true, false, 10);
   ASSERT_TRUE(labels.moment(labels.mark(12), inside));
   EXPECT_TRUE(labels.kept(11, before));
-  EXPECT_FALSE(labels.kept(13, inside));  // it is the scope's own business
+  EXPECT_FALSE(labels.kept(13, inside));  // the scope itself keeps it
   EXPECT_TRUE(labels.close_scope(scope, 20));
   EXPECT_TRUE(labels.kept(20, before));
   EXPECT_FALSE(labels.kept(21, before));
@@ -116,7 +116,7 @@ TEST(LabelsTest, AChildOfForkKeepsItsScopesAndForgetsCalls) {
   labels.label(finding);
   EXPECT_EQ(finding.scope, "test");
   EXPECT_EQ(finding.made_in, (std::vector<std::string>{"test"}));
-  labels.restart_in_child(false);  // half changed: nothing of it is looked at
+  labels.restart_in_child(false);  // half changed: the child reads nothing of it
   EXPECT_EQ(labels.scope(), "");
 }
 

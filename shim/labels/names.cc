@@ -18,7 +18,7 @@ namespace {
 constexpr std::chrono::milliseconds kPatienceForNames{1000};
 constexpr std::size_t kMostMappings = 65536;  // of a range that is named
 
-// The call that made what an address lies in; 0 unknown.
+// The call that made the object around an address; 0 unknown.
 std::uint64_t made_around(const Model& model, Address address) {
   if (const Reservation* r = model.reservation_at(address)) return r->made.call;
   const PlainMemory* const plain = model.memory().at(address);
@@ -105,7 +105,8 @@ std::string Names::of_address(Address address) {
   if (after == ranges_.begin()) return {};
   const auto& [base, range] = *std::prev(after);
   const bool inside = address - base < range.size;
-  // What lies there now may have come later than the name. Nothing is there: then it is history.
+  // The object at the address may be newer than the name. If no object is there, the name is that
+  // of an object which has ended.
   const bool same = now == 0 || now == range.made;
   return inside && same ? range.name : std::string();
 }
@@ -119,7 +120,7 @@ std::string Names::of_handle(const ObjectRef& object) {
       return known->second.name;
     if (ranges_.empty()) return {};
   }
-  // It may have been mapped after the range got its name.
+  // The memory may have been mapped after the range got its name.
   Session* const session = session_.load(std::memory_order_acquire);
   if (!session) return {};
   constexpr std::size_t kMostLooks = 4096;
@@ -141,7 +142,7 @@ void Names::clear() {
   any_.store(false, std::memory_order_relaxed);
 }
 
-// The child's model starts empty, so its objects are other ones.
+// The child's model starts empty, so the child has none of the named objects.
 void Names::restart_in_child(bool whole) {
   if (!whole) {
     new (&ranges_) decltype(ranges_)();

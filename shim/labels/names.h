@@ -16,14 +16,14 @@ namespace cuvmm::shim {
 
 class Session;
 
-/// Thread-safe. It asks the session's model what lies at an address, so that a name goes with what
-/// it was given to. No lock is held while the model's is taken.
+/// Thread-safe. Asks the session's model for the object at an address, so that a name belongs to
+/// the object that had it. A thread holds no lock of this class while it takes the model's lock.
 class Names {
  public:
-  /// The model to ask; lives as long as this.
+  /// The session whose model is asked; lives as long as this object.
   void ask(Session* session) { session_.store(session, std::memory_order_release); }
 
-  /// "" takes the names of the range away. False: the model cannot be asked now.
+  /// `name` "" removes the names of the range. False: the model's lock is not free.
   bool name_range(Address base, Size size, std::string_view name);
   bool name_handle(Handle handle, std::string_view name);
   bool any() const { return any_.load(std::memory_order_relaxed); }
@@ -38,7 +38,7 @@ class Names {
  private:
   struct Range {
     Size size = 0;
-    std::uint64_t made = 0;  ///< the call that made what it lies in, 0 unknown
+    std::uint64_t made = 0;  ///< the call that made the object around the range, 0 unknown
     std::string name;
   };
   struct Named {
