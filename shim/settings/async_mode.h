@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the shim tells whether queued work is over.
+// How the shim finds out whether queued work is over.
 #pragma once
 
 namespace cuvmm::shim {
 
 enum class AsyncMode : unsigned char {
   kOff,
-  kObserved,  ///< streams are asked
+  kObserved,  ///< the driver is asked about streams
   kExact,     ///< an event of our own is behind each use
 };
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment before the C library knows it: while functions of .preinit_array run.
+// The environment before the C library has read it: while functions of .preinit_array run.
 #pragma once
 
 #include <unistd.h>
 
-// Where the stack began: the arguments and the environment lie there. Of the loader; no header
-// declares it, and other loaders may not have it.
+// The address at which the stack began: the arguments and the environment lie there. The loader
+// defines it; no header declares it, and other loaders may not have it.
 extern "C" __attribute__((weak)) void* __libc_stack_end;  // NOLINT
 
 namespace cuvmm::shim {
 
-/// getenv() finds what the process was started with, for its scope.
+/// For its scope, getenv() finds the variables that the process was started with.
 class EarlyEnvironment {
  public:
   EarlyEnvironment() noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What --guard, --quarantine and --poison ask for (docs/testing/guards.md).
+// The settings of --guard, --quarantine and --poison (docs/testing/guards.md).
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@ namespace cuvmm::shim {
 
 struct GuardOptions {
   bool guard = false;          ///< an unmapped granule on both sides of each reservation
-  std::size_t quarantine = 0;  ///< so many freed ranges are kept from being given out again
+  std::size_t quarantine = 0;  ///< the number of freed ranges that the driver does not get back yet
   bool poison = false;         ///< new memory, and memory that ends, holds a pattern
 
   bool any() const { return guard || quarantine != 0 || poison; }

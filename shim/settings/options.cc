@@ -13,12 +13,12 @@ namespace cuvmm::shim {
 namespace {
 
 std::string text(const char* variable) {
-  // Nothing where the program has more rights than whoever started it (AT_SECURE).
+  // "" if the program has more rights than the user who started it (AT_SECURE).
   const char* value = ::secure_getenv(variable);
   return value ? value : "";
 }
 
-// A path, absolute; "" stays "".
+// The path as an absolute path; "" stays "".
 std::string file(const char* variable) {
   const std::string path = text(variable);
   return path.empty() || path.front() == '/' ? path : start_folder() + "/" + path;
@@ -41,7 +41,7 @@ bool flag(Options& options, const char* variable) {
   return true;
 }
 
-// A number from `least` to `most`; `otherwise` when it is not set or not understood.
+// A number from `least` to `most`; `otherwise` if the variable is not set or not understood.
 int number(Options& options, const char* variable, int least, int most, int otherwise) {
   const std::string value = text(variable);
   if (value.empty()) return otherwise;
@@ -72,7 +72,7 @@ LeakCheck leak_check(Options& options) {
   return LeakCheck::kSummary;
 }
 
-// USR1, SIGUSR2, a number: one that a program may use for what it likes.
+// USR1, SIGUSR2, or a number: only signals that have no fixed meaning.
 int leaks_signal(Options& options) {
   std::string value = text("CUVMM_LEAKS_SIGNAL");
   if (value.empty()) return 0;

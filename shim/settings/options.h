@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the environment asks of the shim. `cuvmm run` sets the same variables.
+// The settings of the shim from the environment. `cuvmm run` sets these variables.
 #pragma once
 
 #include <cstdint>
@@ -22,24 +22,25 @@ struct Options {
   std::string trace;          ///< CUVMM_TRACE: program text, %p already replaced
   std::string trace_calls;    ///< CUVMM_TRACE_CALLS: globs, a comma between; of lines of JSON
   bool trace_errors = false;  ///< CUVMM_TRACE_ERRORS=1: only calls that did not succeed
-  /// CUVMM_LIVE: folder for a file that shows what the process holds, while it runs; empty, or
-  /// "off" there: it does not.
+  /// CUVMM_LIVE: folder for a file that shows the objects which the process holds, while it runs;
+  /// empty or "off": no file.
   std::string live;
-  /// CUVMM_RUN: a `cuvmm run` judges what the process leaves in that file
+  /// CUVMM_RUN: a `cuvmm run` judges the objects in that file after the process has ended
   bool judged = false;
-  /// CUVMM_TIMELINE: folder for a file that keeps what happened to the process's memory, and when
+  /// CUVMM_TIMELINE: folder for a file with the changes of the process's memory and their times
   std::string timeline;
-  /// CUVMM_RING: folder for a file of each process's last calls; empty, or "off" there: they are
-  /// not kept, as each call would pay for what nobody reads
+  /// CUVMM_RING: folder for a file of each process's last calls; empty or "off": no file, because
+  /// each call would pay for a file that no command reads
   std::string ring;
   std::string fail;        ///< CUVMM_FAIL: which calls are made to fail
   std::string fail_log;    ///< CUVMM_FAIL_LOG: folder for what was seen of calls that can fail
   GuardOptions guards;     ///< CUVMM_GUARD=1, CUVMM_QUARANTINE=N, CUVMM_POISON=1
   bool keep_ring = false;  ///< CUVMM_RING_KEEP=1: the file stays, however the process ends
-  /// CUVMM_FAULT_ADDRESS: where the device's fault was, as the kernel's log has it; 0 unknown
+  /// CUVMM_FAULT_ADDRESS: the address of the device's fault, from the kernel's log; 0 unknown
   std::uint64_t fault_address = 0;
   std::string scope;         ///< CUVMM_SCOPE: what the process was started in, a test say
-  std::string nvtx_include;  ///< CUVMM_NVTX_INCLUDE: globs, a comma between: only in these ranges
+  std::string nvtx_include;  ///< CUVMM_NVTX_INCLUDE: globs, separated by commas: only in these
+                             ///< ranges
   int leaks_signal = 0;      ///< CUVMM_LEAKS_SIGNAL: at this one, leaks are told; 0: at none
   LeakCheck leak_check = LeakCheck::kSummary;  ///< CUVMM_LEAK_CHECK
   bool enforce = false;                        ///< CUVMM_ENFORCE=1
@@ -49,8 +50,9 @@ struct Options {
   bool no_summary = false;                     ///< CUVMM_NO_SUMMARY=1: no totals at exit
   bool no_symbols = false;                 ///< CUVMM_NO_SYMBOLS=1: stacks as modules and offsets
   ColorChoice color = ColorChoice::kAuto;  ///< CUVMM_COLOR
-  int limit = -1;  ///< CUVMM_LIMIT: findings printed of a rule, 0: all; -1: by where they go
-  bool no_python_frames = false;  ///< CUVMM_NO_PYTHON_FRAMES=1: stacks are native alone
+  int limit = -1;  ///< CUVMM_LIMIT: findings printed of a rule, 0: all; -1: depends on whether
+                   ///< stderr is a terminal
+  bool no_python_frames = false;  ///< CUVMM_NO_PYTHON_FRAMES=1: stacks have no Python part
   int stack_depth = kMaxFrames;   ///< CUVMM_STACK_DEPTH: frames kept of a stack; 1: the call site
   AsyncMode async = AsyncMode::kObserved;  ///< CUVMM_ASYNC: how work in flight is followed
   bool unordered = false;   ///< CUVMM_UNORDERED=1: work that happened to be over is found as well
@@ -58,14 +60,15 @@ struct Options {
   std::string complaint;    ///< what was not understood, one sentence; empty when all was
 };
 
-/// Reads the CUVMM_* variables. Values that are not understood keep the default and are named in
-/// `complaint`. A program that runs with more rights than its user has, such as a set-user-ID one,
-/// gets the defaults: the variables are the user's. `%p` in file names becomes `pid`, and paths
+/// Reads the CUVMM_* variables. A value that is not understood is ignored, and `complaint` names
+/// it. A program that runs with more rights than its user, such as a set-user-ID one, gets the
+/// defaults, because the user sets the variables. `%p` in file names becomes `pid`, and paths
 /// become absolute.
 Options read_options(int pid);
 
-/// Where the program was started: relative paths in the variables mean this folder, wherever the
-/// program has gone meanwhile. Remembered by the first call, which belongs into a constructor.
+/// The folder in which the program was started: relative paths in the variables mean this folder,
+/// even if the program has changed its folder meanwhile. The first call stores it, so a constructor
+/// makes that call.
 const std::string& start_folder();
 
 /// `pattern` with every %p replaced by `pid`.
