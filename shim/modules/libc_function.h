@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The next definition of a function of the C library that we stand in front of.
+// Finds the next definition of a function of the C library that the shim defines as well.
 #pragma once
 
 #include <dlfcn.h>
 
 namespace cuvmm::shim {
 
-/// As dlsym(RTLD_NEXT, name) from our own library, whose definition is `own`. A preloaded library
-/// that hooks dlsym asks from its own place and may find `own` again; then the C library's is
-/// taken, so that we never call ourselves. Null when there is none.
+/// As dlsym(RTLD_NEXT, name) from this library, whose definition is `own`. A preloaded library that
+/// hooks dlsym() searches from its own place and may return `own` again; then the C library's
+/// function is taken, so that the shim never calls itself. Null if there is none.
 inline void* libc_function(const char* name, const void* own) noexcept {
   void* const next = ::dlsym(RTLD_NEXT, name);
   if (next != own) return next;

@@ -14,7 +14,7 @@ ModuleMap::ModuleMap(std::string maps) : text_(std::move(maps)) {
   std::uint64_t base = 0;
   std::string_view last;
   while (const auto mapping = next_file_mapping(rest)) {
-    // Mappings of one object follow each other; the first is its load address.
+    // Mappings of one object follow each other; the first begins at its load address.
     if (mapping->path != last) base = mapping->low;
     last = mapping->path;
     mappings_.push_back({mapping->low, mapping->high, base, mapping->path});

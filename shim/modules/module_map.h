@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the objects of this process lie, from /proc/self/maps: no lock of the loader's is needed.
+// The addresses of the objects in this process, from /proc/self/maps: needs no lock of the loader.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace cuvmm::shim {
 
 class ModuleMap {
  public:
-  /// Of the calling process. Empty where /proc cannot be read. Opens one descriptor for the time;
-  /// no cancellation point.
+  /// The map of the calling process. Empty if /proc cannot be read. Opens one descriptor meanwhile;
+  /// it is no cancellation point.
   static ModuleMap of_this_process();
   explicit ModuleMap(std::string maps);
   ModuleMap(const ModuleMap&) = delete;
@@ -20,7 +20,7 @@ class ModuleMap {
 
   struct Place {
     std::string_view path;     ///< empty where no file lies there
-    std::uint64_t offset = 0;  ///< from where the file's first page is mapped
+    std::uint64_t offset = 0;  ///< from the address at which the file's first page is mapped
   };
   Place find(std::uint64_t address) const;
 

@@ -30,8 +30,8 @@ void* find_in(const char* path, const char* name) {
   return found;
 }
 
-// The main program's own scope is the global one, in which we come first and where another
-// libcudart may be preloaded: what counts is the one that it was linked with.
+// The main program's own scope is the global one, in which the shim comes first and another
+// libcudart may be preloaded: the result is the libcudart that the program was linked with.
 void* from_main_program(const char* name, const link_map& map) {
   const char* strings = nullptr;
   for (const ElfW(Dyn)* entry = map.l_ld; entry && entry->d_tag != DT_NULL; ++entry) {
@@ -55,7 +55,7 @@ void* from_dependencies(const char* name, std::uintptr_t caller) {
   return find_in(map->l_name, name);
 }
 
-// A call in the last place of a function leaves no trace of its library on the stack.
+// A tail call leaves no frame of its library on the stack.
 void* from_any_runtime_library(const char* name) {
   std::vector<std::string> paths;
   dl_iterate_phdr(
@@ -87,7 +87,7 @@ void* next_function(const char* name, std::uintptr_t caller) noexcept {
       next = nullptr;  // no memory for a list of paths
     }
   }
-  dlerror();  // what failed here is not the program's to see
+  dlerror();  // errors of these calls must not be left for the program's dlerror()
   errno = saved;
   return next;
 }

@@ -27,7 +27,7 @@ bool hex(std::string_view digits, std::uint64_t& value) {
 }  // namespace
 
 std::string read_proc_maps() {
-  // By the system calls themselves: the C library's functions are cancellation points.
+  // Makes the system calls itself, because the C library's functions are cancellation points.
   std::string text;
   const long fd = ::syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return text;
