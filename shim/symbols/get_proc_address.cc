@@ -33,7 +33,7 @@ class ProcessHost : public ResolverHost {
   void unchecked(std::string what) override { Process::get().note_unchecked(std::move(what)); }
 };
 
-// Both ABIs differ in their last parameter only; it goes through as it came.
+// Both ABIs differ only in their last parameter, which is passed on unchanged.
 template <class... Status>
 CUresult ask(const char* symbol_name, const char* query, void** pfn, int version, cuuint64_t flags,
              Status... status) {
@@ -50,7 +50,8 @@ CUresult ask(const char* symbol_name, const char* query, void** pfn, int version
     void* ours = substitute(host, query, version, flags, *pfn);
     if (ours != *pfn) *pfn = ours;
   } catch (...) {
-    // The driver's own pointer is as good an answer; what it leads to is just not checked.
+    // Out of memory: the driver's own pointer is a right answer too; calls through it are just not
+    // checked.
   }
   errno = after;
   return result;

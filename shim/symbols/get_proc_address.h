@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our cuGetProcAddress, in both ABIs.
+// cuvmm's cuGetProcAddress, in both ABIs.
 #pragma once
 
 namespace cuvmm::shim {

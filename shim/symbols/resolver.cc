@@ -12,7 +12,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-// Whether the query names a function that we intercept under at least one ABI.
+// Whether the query names a function that cuvmm intercepts under at least one ABI.
 bool is_ours(std::string_view query) {
   for (const SymbolInfo& info : symbols()) {
     if (query == info.query && intercepted(info.entry)) return true;
@@ -28,9 +28,10 @@ std::optional<Symbol> symbol_at(ResolverHost& host, std::string_view query, cons
   return std::nullopt;
 }
 
-// The symbol whose ABI `answer` has. The table says it for the versions it was checked against, but
-// an older driver hands out an older ABI than the table's newest: where the address is an export,
-// the export's name decides, and a symbol that this driver does not export cannot be meant.
+// The symbol whose ABI `answer` has. The table has the answer for the versions that it was checked
+// against, but an older driver returns an older ABI than the table's newest: if the address is an
+// export, the export's name decides; a symbol that this driver does not export cannot be the
+// answer.
 std::optional<Symbol> abi_of(ResolverHost& host, std::string_view query, int version,
                              std::uint64_t flags, const void* answer) {
   if (const auto exported = symbol_at(host, query, answer)) return exported;

@@ -14,7 +14,7 @@
 namespace cuvmm::shim {
 namespace {
 
-/// A driver that exports what it is told, at made-up addresses; wrappers have other ones.
+/// A driver whose exports the test chooses, at made-up addresses; wrappers have other addresses.
 class FakeHost : public ResolverHost {
  public:
   void* wrapper(Symbol symbol) override {
@@ -85,7 +85,7 @@ TEST_F(ResolverTest, ANewerVersionIsOursOnlyAtTheExportedAddress) {
   EXPECT_EQ(host_.passed.size(), 1u);
 }
 
-// A 12.8 driver asked with 13.0 has only the older ABI of the batch copy to give.
+// A 12.8 driver that is asked with 13.0 can return only the older ABI of the batch copy.
 TEST_F(ResolverTest, AnOlderDriverGivesItsOlderAbi) {
   host_.exports.erase("cuMemcpyBatchAsync_v2");
   host_.exports.erase("cuMemcpyBatchAsync_v2_ptsz");
@@ -93,8 +93,8 @@ TEST_F(ResolverTest, AnOlderDriverGivesItsOlderAbi) {
             ours("cuMemcpyBatchAsync"));
 }
 
-// One line of emulator/entry/proc_addresses.txt: what a driver of that CUDA, or of a newer one,
-// hands out.
+// One line of emulator/entry/proc_addresses.txt: the symbol that a driver of that CUDA, or of a
+// newer one, returns.
 struct Triple {
   std::string symbol, query;
   int version = 0;
@@ -112,7 +112,8 @@ Triples triples_of(int driver_version) {
   return out;
 }
 
-// The newest ABI that is not newer than asked for, per-thread where that is wanted and exists.
+// The newest ABI that is not newer than `version`, for the per-thread stream if the flags want it
+// and it exists.
 const Triple* handed_out(const std::vector<Triple>& abis, int version, unsigned flags) {
   const Triple* best = nullptr;
   for (const Triple& one : abis) {
@@ -127,7 +128,8 @@ const Triple* handed_out(const std::vector<Triple>& abis, int version, unsigned 
 
 constexpr int kVersions[] = {12000, 12040, 12090, 13000, 13010, 13020, 13030, 13040, 13050};
 
-// Where a driver gives more than one ABI of a name, each version around it; else any.
+// If a driver has more than one ABI of a name, each version and the one before it; else only the
+// common versions.
 std::set<int> versions_to_ask(const std::vector<Triple>& abis) {
   std::set<int> out(std::begin(kVersions), std::end(kVersions));
   for (const Triple& one : abis) out.insert({one.version, one.version - 1});
@@ -155,7 +157,8 @@ TEST_P(StandInDriver, EveryTripleLeadsToTheWrapperOfItsAbi) {
         const std::string what =
             query + " at " + std::to_string(version) + ", flags " + std::to_string(flags);
         ASSERT_EQ(ask(query.c_str(), version, flags, theirs), wrapper ? wrapper : theirs) << what;
-        // At an address that it does not export. Asked for more than the driver knows, it may pass.
+        // At an address that the driver does not export. If the version is newer than the driver,
+        // the address may be passed on.
         void* const given = ask(query.c_str(), version, flags, &host_.internal);
         if (version > GetParam() && given == &host_.internal) continue;
         ASSERT_EQ(given, wrapper ? wrapper : static_cast<void*>(&host_.internal)) << what;
@@ -187,7 +190,8 @@ TEST_F(ResolverTest, AFunctionAboutMemoryThatNobodyKnowsIsCounted) {
                 "cuMemMap_v2 asked for: a function about memory that is not checked",
                 "cuImportExternalArray asked for: a function about memory that is not checked"}));
   host_.passed.clear();
-  // Known, though not intercepted; of no memory; not handed out.
+  // A known function that is not intercepted; a function that is not about memory; and no function
+  // at all.
   EXPECT_EQ(ask("cuMemGetInfo", 3020, 0, &host_.internal), &host_.internal);
   EXPECT_EQ(ask("cuModuleGetFunction", 13000, 0, &host_.internal), &host_.internal);
   EXPECT_EQ(ask("cuMemOfTomorrow", 99000, 0, nullptr), nullptr);

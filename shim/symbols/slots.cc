@@ -50,7 +50,7 @@ void* target_of(std::string_view name) {
   try {
     if (auto why = unchecked_symbol(name)) process.note_unchecked(std::move(*why));
   } catch (...) {
-    // Out of memory: the call goes on, unsaid.
+    // Out of memory: the call is made without the note.
   }
   return theirs;
 }

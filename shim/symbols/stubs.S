@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One jump per public driver symbol, through cuvmm_slots. A slot starts at a lazy entry, which asks
-// cuvmm_resolve_slot(index) (slots.cc) for the target; that patches the slot, and the call goes on
-// with every argument register as the caller left it. No frame stays on the stack: the callee sees
-// the program's own return address.
+// One jump for each public driver symbol, through cuvmm_slots. A slot first leads to a lazy entry,
+// which asks cuvmm_resolve_slot(index) (slots.cc) for the target and writes it into the slot; then
+// the call goes on with every argument register as the caller left it. No frame stays on the stack:
+// the callee sees the program's own return address.
 
 #define CUVMM_DRIVER_SYMBOL(index, name) cuvmm_stub index, name
 #define CUVMM_LAZY_ENTRY(index, name) cuvmm_lazy_entry index
