@@ -50,7 +50,8 @@ class Writer {
   char buffer_[8192];
 };
 
-// A finding or a refusal, whose text was made when it came; how often it came since is told now.
+// Writes a finding or a refusal: its text was made when it first came, and its counts are written
+// as they are now.
 template <class Described>
 void write_entry(Writer& out, bool& first, const Described& entry) {
   out.text(first ? "\n{" : ",\n{");

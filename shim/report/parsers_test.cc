@@ -26,7 +26,7 @@ TEST(Json, EscapesAndReplacesWhatIsNotUtf8) {
   EXPECT_EQ(json_string("\xed\xa0\x80"), "\"\\ufffd\\ufffd\\ufffd\"");  // a surrogate
 }
 
-// The layout of glibc's cache, built by hand.
+// Builds a cache in glibc's layout by hand.
 std::string cache(
     std::initializer_list<std::tuple<std::uint32_t, const char*, const char*>> entries) {
   std::string header = "glibc-ld.so.cache1.1", table, strings;
@@ -95,7 +95,7 @@ TEST(Escape, NamesOtherLibcudasAndSecondLoads) {
   EXPECT_TRUE(escaped_libraries_in("", {}).empty());
 }
 
-// As gdb and profilers do, to read its symbols.
+// gdb and profilers map the file in this way, to read its symbols.
 TEST(Escape, AFileThatIsOnlyReadIsNotLoaded) {
   const char* maps =
       "7f0000000000-7f0000001000 r--p 00000000 08:01 11  /driver/libcuda.so.580.1\n"
@@ -132,7 +132,7 @@ TEST(Options, ReadsTheEnvironmentAndNamesWhatItDoesNotUnderstand) {
   EXPECT_EQ(options.error_exit_code, 7);
   EXPECT_EQ(options.stack_depth, 1);
   EXPECT_EQ(options.complaint, "");
-  // Relative paths mean the folder where the program started.
+  // Relative paths mean the folder in which the program started.
   setenv("CUVMM_REPORT", "r.json", 1);
   const std::string here = start_folder();
   ASSERT_EQ(chdir("/"), 0);
@@ -185,7 +185,8 @@ TEST(RealDriver, SaysWhyThereIsNone) {
   EXPECT_EQ(none.error, "CUVMM_DRIVER=/nonexistent/libcuda.so.1 does not exist");
 }
 
-// A pool is named as in the sentences of findings and in the lists of objects.
+// The text of a pool is equal in arguments, in the sentences of findings and in the lists of
+// objects.
 TEST(Arguments, HandlesOfEveryKindReadAlike) {
   const auto pool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0xd000000300});
   const std::vector<ArgumentText> texts = describe_arguments(calls::MemPoolDestroy{.pool = pool});

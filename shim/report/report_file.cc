@@ -17,8 +17,8 @@ namespace cuvmm::shim {
 
 namespace {
 
-// The path with its folder's symbolic links followed, and its own where it exists: what is replaced
-// is the file that a link names, not the link.
+// The path with its folder's symbolic links followed, and with its own if the file exists, because
+// the report must replace the file that a link names, and not the link.
 std::string followed(const std::string& path) {
   std::string result = path;
   if (char* whole = ::realpath(path.c_str(), nullptr)) {
@@ -34,11 +34,11 @@ std::string followed(const std::string& path) {
   return result;
 }
 
-// `name` + ".<pid>.<time>.tmp", in a fixed buffer; false when it does not fit.
+// Writes `name` + ".<pid>.<time>.tmp" into a fixed buffer; false if it does not fit.
 bool temporary_name(const char* name, int pid, char* out, std::size_t size) {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  // snprintf with integers and a plain string takes no lock and no memory in glibc.
+  // In glibc, snprintf with integers and a plain string takes no lock and allocates nothing.
   const int length = ::snprintf(out, size, "%s.%d.%lld.tmp", name, pid,
                                 static_cast<long long>(now.tv_sec) * 1000000000 + now.tv_nsec);
   return length > 0 && static_cast<std::size_t>(length) < size;
@@ -53,7 +53,8 @@ void ReportFile::choose(std::string path, bool appends) {
   const std::string before = path_.substr(0, name_);
   path_ = path.empty() ? std::move(path) : followed(path);
   name_ = path_.rfind('/') + 1;
-  // A child of fork keeps its parent's, which may be out of its own reach by now.
+  // A child of fork uses its parent's descriptor, because the folder may be out of the child's
+  // reach by now.
   if (!path_.empty() && path_.substr(0, name_) == before && folder_.get() >= 0) return;
   folder_.close();
   if (path_.empty()) return;
@@ -76,7 +77,7 @@ int ReportFile::write(const ReportContext& context, const Ledger& ledger,
   const bool exists = ::fstatat(folder, name_in(folder), &there, 0) == 0;
   if (keep_existing && exists) return 0;
   if (exists && !S_ISREG(there.st_mode)) {
-    // A pipe or a terminal cannot be renamed into place.
+    // A pipe or a terminal cannot be replaced by a rename.
     const int fd = ::openat(folder, name_in(folder), O_WRONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0) return errno;
     const int error = write_document(fd, context, ledger);
@@ -100,7 +101,7 @@ int ReportFile::replace(const ReportContext& context, const Ledger& ledger) noex
     (void)::fchmod(fd, there.st_mode & 07777);
   }
   int error = write_document(fd, context, ledger);
-  // A file without a whole document tells at least that there was a process.
+  // Even a file without a whole document shows that the process existed.
   const bool only_a_mark = error != 0 && appends_ && !made_;
   bool in_place = false;
   if (error == 0 || only_a_mark) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file that a process's report goes to, reachable to the end: after a chroot, after privileges
-// were dropped, without a free descriptor.
+// The file of a process's report, which stays reachable to the end: after a chroot, after
+// privileges were dropped, without a free descriptor.
 #pragma once
 
 #include <string>
@@ -14,15 +14,15 @@ class Ledger;
 
 class ReportFile {
  public:
-  /// `path` is absolute, "" for no report. Keeps a descriptor of its folder. `appends`: where the
-  /// file cannot be replaced, a further document goes behind the one in it (docs/report.md).
+  /// `path` is absolute, "" for no report. Opens a descriptor of the path's folder. `appends`: if
+  /// the file cannot be replaced, a further document is appended to it (docs/report.md).
   void choose(std::string path, bool appends);
   bool chosen() const { return !path_.empty(); }
   const std::string& path() const { return path_; }
 
-  /// Writes the document whole or not at all: into a file beside it, which is then renamed. An
-  /// empty process that finds a report there leaves it (`keep_existing`). Returns 0 or an errno.
-  /// Async-signal-safe; no cancellation point.
+  /// Writes the whole document or nothing: into a file beside the report, which is then renamed.
+  /// With `keep_existing`, for a process without calls, leaves a report that exists already.
+  /// Returns 0 or an errno. Async-signal-safe; it is no cancellation point.
   int write(const ReportContext& context, const Ledger& ledger, bool keep_existing) noexcept;
 
  private:
@@ -34,7 +34,7 @@ class ReportFile {
   std::string path_;  ///< without symbolic links, as far as it exists
   std::size_t name_ = 0;
   bool appends_ = false;
-  bool made_ = false;  ///< a first document lies there
+  bool made_ = false;  ///< the file contains a first document
   KeptDescriptor folder_, file_;
 };
 

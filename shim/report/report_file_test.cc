@@ -59,7 +59,7 @@ TEST_F(ReportFileTest, AReportIsWrittenWholeOrNotAtAll) {
   ReportFile nowhere, taken;
   nowhere.choose(folder_ / "none" / "r.json", false);
   EXPECT_EQ(write(nowhere), ENOENT);
-  // A folder in its place: nothing is left behind.
+  // A folder has the report's name: no file is left behind.
   std::filesystem::create_directories(folder_ / "taken" / "x");
   taken.choose(folder_ / "taken", false);
   EXPECT_NE(write(taken), 0);
@@ -132,7 +132,7 @@ TEST_F(ReportFileTest, AReportThatDoesNotFitLeavesAMarkAndNoSignal) {
   EXPECT_EQ(error, EFBIG);
   EXPECT_EQ(read(folder_ / "r.json").size(), 10u);
   EXPECT_EQ(files(), 1u);
-  // There is room again.
+  // The disk has space again.
   EXPECT_EQ(write(file, "exit"), 0);
   EXPECT_EQ(documents(read(folder_ / "r.json")), 1);
 }

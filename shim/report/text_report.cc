@@ -11,7 +11,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-// "cudaIpcOpenMemHandle (cuIpcOpenMemHandle)", or the driver's function alone.
+// "cudaIpcOpenMemHandle (cuIpcOpenMemHandle)", or only the driver's function.
 std::string function_text(const Entry& entry) {
   const std::string function = name(entry.finding.entry);
   return entry.runtime.empty() ? function : entry.runtime + " (" + function + ")";
@@ -41,12 +41,13 @@ std::string ranges_text(const std::vector<std::string>& ranges) {
   return text;
 }
 
-// For whoever has no folder of documents, too.
+// Printed always, because some users have no copy of the documentation.
 std::string more_text(const RuleInfo& rule) {
   return std::string("    more: cuvmm explain ") + rule.id + "\n";
 }
 
-// Who made what the call names: advice is often about a library's call, and this is the program's.
+// The makers of the objects that the call names: advice is often about a library's call, and the
+// maker is often the program itself.
 std::string makers_text(const Entry& entry) {
   std::string text;
   for (std::size_t i = 0; i < entry.finding.violation.objects.size(); ++i) {
@@ -58,7 +59,7 @@ std::string makers_text(const Entry& entry) {
   return text;
 }
 
-// What an allocator of the program's has given out of it.
+// The regions that an allocator of the program has returned from the memory.
 std::string regions_text(const nvtx::KnownMemory& memory) {
   std::string text = "      in it: ";
   for (std::size_t i = 0; i < memory.regions.size(); ++i)
@@ -90,7 +91,7 @@ std::string object_text(const Entry& entry, std::size_t place) {
     text += std::string(", ") + how(object) + " by call " + std::to_string(object.made.call);
   else if (object.made.stack != 0)
     text += ", made";                               // by a call that has no number
-  else if (!object.work && object.ended.call == 0)  // of what has ended, only the end is kept
+  else if (!object.work && object.ended.call == 0)  // of an ended object, only the end is known
     text += ", made by a call that cuvmm did not see";
   const bool elsewhere =
       place < scopes.size() && !scopes[place].empty() && scopes[place] != entry.finding.scope;
@@ -116,13 +117,13 @@ std::string finding_text(const Entry& entry, bool again) {
   if (!at_exit) text += function_text(entry) + ": ";
   text += finding.violation.message + " [" + rule.id + "]\n";
   if (at_exit && finding.call_index != 0) {
-    text += stack_text(entry.stack, "      ");  // of a function that is not the driver's
+    text += stack_text(entry.stack, "      ");  // for a function that is not the driver's
   } else if (!at_exit) {
     text += "    call " + std::to_string(finding.call_index) + ": " +
             call_text(finding.entry, finding.arguments) + "\n";
     text += stack_text(entry.stack, "      ");
   }
-  // (What is found at exit has the ranges of the object's maker.)
+  // (A finding that is made at exit has the ranges of the object's maker.)
   if (!entry.ranges.empty() && !at_exit) text += "    within " + ranges_text(entry.ranges) + "\n";
   if (finding.answer) text += "    " + answer_text(finding, rule) + "\n";
   for (std::size_t i = 0; i < finding.violation.objects.size(); ++i) {

@@ -9,21 +9,22 @@
 
 namespace cuvmm::shim {
 
-/// A finding in full, several lines, ends in a newline. `again`: without what an earlier finding of
-/// the same rule has said (the rule, the fix).
+/// A finding in full, several lines, ends in a newline. `again`: without the parts that an earlier
+/// finding of this rule has printed (the rule, the fix).
 std::string finding_text(const Entry& entry, bool again = false);
 
-/// What a process did, for its last lines.
+/// The facts about a process for its last lines.
 struct SummaryFacts {
   std::uint64_t calls = 0;
-  std::string in_use = {};  ///< what the process has not given back, as a sentence; "" nothing
+  std::string in_use = {};  ///< the objects that the process has not given back, as a sentence; ""
+                            ///< if there are none
 };
 /// Each advice rule whose calls were refused, if no other call gave the program what it wanted: a
-/// line, who made the objects, and the fix. "" if there is none.
+/// line, the makers of the objects, and the fix. "" if there is none.
 std::string advice_text(const Ledger& ledger);
-/// A line for each finding that was made more than once; "" when none was.
+/// A line for each finding that was made more than once; "" if there is none.
 std::string repeats_text(const Ledger& ledger);
-/// Totals and what is alive; ends in a newline.
+/// Totals, and the objects that are alive; ends in a newline.
 std::string summary_text(const Ledger& ledger, const SummaryFacts& facts);
 
 }  // namespace cuvmm::shim
