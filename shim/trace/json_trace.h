@@ -11,7 +11,7 @@
 
 namespace cuvmm::shim {
 
-/// The first line, which says whose calls these are and what the clock is.
+/// The first line, which names the process and the clock.
 std::string json_trace_start();
 
 std::unique_ptr<CallObserver> json_trace(TraceFile file, const TraceFilter& filter);

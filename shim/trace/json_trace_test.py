@@ -93,7 +93,7 @@ class TraceTest(unittest.TestCase):
                          {"cuMemMap", "cuMemUnmap"})
         refused = self.traced("--trace-errors")
         self.assertEqual([one["call"] for one in refused], ["cuMemMap"])
-#Names are those of the whole run.
+# Names count the objects of the whole run.
         self.assertEqual(refused[0]["text"], "cuMemMap(r0, 2M, h0)")
 
     def test_a_file_for_each_process(self):

@@ -11,8 +11,8 @@
 
 namespace cuvmm::shim {
 
-/// Opens `path` anew; one that ends in .jsonl gets lines of JSON. Null, with a line on stderr, when
-/// it cannot be written.
+/// Writes `path` anew; a path that ends in .jsonl gets lines of JSON. Null, with a line on stderr,
+/// if the file cannot be written.
 std::unique_ptr<CallObserver> open_trace(const std::string& path, const TraceFilter& filter = {});
 
 }  // namespace cuvmm::shim

@@ -28,12 +28,12 @@ void TraceFile::write(std::string_view line) {
     return;
   }
   full_ = true;
-  // A part of a line would be no program text. A pipe has no length.
+  // A part of a line would be no program text. A pipe has no length, so that ftruncate fails.
   if (whole_ > 0 && ::ftruncate(fd, whole_) != 0) whole_ = 0;
   say("the trace " + path_ + " ends here: a call could not be written: " + std::strerror(error));
 }
 
-// The program may have closed the descriptor: its own files have such numbers then.
+// The program may have closed the descriptor: then a file of its own may have the number.
 int TraceFile::place() {
   if (const int fd = file_.get(); fd >= 0) return fd;
   const CancelOff no_cancel;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of a trace, which stays ours whatever the program does with descriptors.
+// The file of a trace, which cuvmm can write whatever the program does with descriptors.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +14,7 @@ namespace cuvmm::shim {
 class TraceFile {
  public:
   TraceFile(int fd, std::string path);
-  /// One write: what was traced is there even if the driver dies in the next call.
+  /// Makes one write, so that the line is in the file even if the driver dies in the next call.
   void write(std::string_view line);
 
  private:
@@ -23,7 +23,7 @@ class TraceFile {
   std::string path_;
   KeptDescriptor file_;
   off_t whole_ = 0;    ///< bytes of whole lines
-  bool full_ = false;  ///< a line could not be written: no other comes behind it
+  bool full_ = false;  ///< a line could not be written: no further line is written
 };
 
 }  // namespace cuvmm::shim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of the calls a trace has.
+// Selects the calls of a trace.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace cuvmm::shim {
 
-/// Which calls lines of JSON have.
+/// The calls that become lines of JSON.
 struct TraceFilter {
-  std::vector<std::string> calls;  ///< globs over names of functions; none: all
+  std::vector<std::string> calls;  ///< globs for names of functions; none: all functions
   bool errors = false;             ///< only those that did not succeed
 
-  /// `calls`: globs with commas between.
+  /// `calls`: globs, separated by commas.
   static TraceFilter of(std::string_view calls, bool errors);
   bool takes(std::string_view function, bool success) const;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names that a trace gives to what calls make: r0 for a reservation, h0 for a handle, fd0.
+// The names that a trace gives to the objects of calls: r0 for a reservation, h0 for a handle, fd0.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class TraceNames : public ValueNames {
       case ParameterKind::kHostOut:
         return find(host_, value);
       case ParameterKind::kStream:
-        // The streams of the program are in no trace: a default one takes the place of each.
+        // No trace has the program's streams: the default stream replaces each of them.
         return value > 2 ? "0" : "";
       case ParameterKind::kHandle:
         return find(handles_, value);
@@ -41,7 +41,7 @@ class TraceNames : public ValueNames {
     }
   }
 
-  /// What got a name last.
+  /// The value that got a name last.
   std::uint64_t last() const { return last_; }
 
   std::string name_range(std::uint64_t base, std::uint64_t size) {
@@ -61,7 +61,7 @@ class TraceNames : public ValueNames {
     last_ = handle;
     return handles_[handle] = "h" + std::to_string(next_handle_++);
   }
-  /// `letter` tells the kinds of objects apart.
+  /// `letter` distinguishes the kinds of objects.
   std::string name_object(char letter, const void* object) {
     last_ = reinterpret_cast<std::uintptr_t>(object);
     return objects_[reinterpret_cast<std::uintptr_t>(object)] =
@@ -84,7 +84,8 @@ class TraceNames : public ValueNames {
     if (range == ranges.begin()) return {};
     --range;
     const std::uint64_t offset = value - range->first;
-    // One past the end is written relative to the range as well: loops stop there.
+    // The address one past the end is written relative to the range as well, because loops stop
+    // there.
     return offset <= range->second.size ? offset_text(range->second.name, offset) : "";
   }
   static std::string find(const Names& names, std::uint64_t value) {
@@ -98,7 +99,7 @@ class TraceNames : public ValueNames {
            next_object_ = 0;
 };
 
-/// Gives the out-value of a successful call its name; "" for calls that make none.
+/// Gives the out-value of a successful call its name; "" for a call that returns none.
 struct ResultNamer {
   TraceNames& names;
   std::string operator()(const calls::MemAddressReserve& call) const {
@@ -130,7 +131,7 @@ struct ResultNamer {
   std::string operator()(const calls::ImportExternalSemaphore& call) const {
     return names.name_object('s', *call.extSem_out);
   }
-  // How far opened and imported memory reaches, the call does not say.
+  // The call does not say how large opened and imported memory is.
   std::string operator()(const calls::IpcOpenMemHandle& call) const {
     return names.name_range(*call.pdptr, 0);
   }
