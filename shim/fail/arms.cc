@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostTold = 100;
 
-// Whether a clause asks where the call comes from.
+// Whether a clause has a condition about the place of the call.
 bool asks_for_stack(const injected_failures::Clause& clause) {
   return clause.asks_for_frames() || clause.site.has_value();
 }

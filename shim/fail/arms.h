@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failures that the program itself asks for, for a part of its run (cuvmm_fail of
+// Failures that the program itself requests for a part of its run (cuvmm_fail of
 // include/cuvmm/cuvmm.h).
 #pragma once
 
@@ -20,24 +20,26 @@ namespace cuvmm::shim {
 /// Thread-safe.
 class Arms {
  public:
-  /// From here on calls fail as the specification says, its counts beginning now. Its token.
+  /// From here on calls fail by the specification; its counts begin now. Returns a token for the
+  /// specification.
   long open(injected_failures::Spec spec);
-  /// No more. How many calls were made to fail; nothing where the token is not open.
+  /// Ends the specification of this token. Returns how many calls it made fail; nullopt if the
+  /// token is not open.
   std::optional<std::uint64_t> close(long token);
-  /// {"calls":N,"failures":N,"failed":[{"call","number","result"}]}: how many calls came that can
-  /// fail and give nothing up, and the first ones that were made to fail.
+  /// {"calls":N,"failures":N,"failed":[{"call","number","result"}]}: the number of calls that can
+  /// fail and give nothing up, and the first calls that were made to fail.
   std::optional<std::string> told(long token);
 
   bool any() const { return open_.load(std::memory_order_relaxed) != 0; }
-  /// What the call is answered instead of being made; nothing where it is to be made. All that are
-  /// open count it.
+  /// The injected answer to the call; nullopt if the call is to be made. All open specifications
+  /// count the call.
   std::optional<CUresult> answer(EntryPoint entry, const injected_failures::CallFacts& facts,
                                  const Caller& caller);
 
  private:
   struct Failed {
     EntryPoint entry = EntryPoint::kCount;
-    std::uint64_t number = 0;  ///< of the calls that came
+    std::uint64_t number = 0;  ///< counts the calls that can fail
     CUresult code = CUDA_SUCCESS;
   };
   struct Arm {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a specification of failures may ask of a call's arguments.
+// The facts about a call's arguments that a specification of failures may use.
 #pragma once
 
 #include <type_traits>

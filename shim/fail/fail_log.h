@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `cuvmm fail` learns of a process: a JSON file (CUVMM_FAIL_LOG). It is cuvmm's own and no
-// contract: tools/fail/fail_log.h reads it.
+// The facts of a process for `cuvmm fail`: a JSON file (CUVMM_FAIL_LOG). The file is internal to
+// cuvmm and no contract: tools/fail/fail_log.h reads it.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace cuvmm::shim {
 std::string fail_log_name(const std::string& folder, int pid);
 
 /// Writes the file anew. `ended` is "exit", "signal" or "running"; `returned`: main_returned();
-/// `left`: what the process still has, null where nobody looked.
+/// `left`: the objects that the process still has, null if they were not collected.
 void write_fail_log(Injector& injector, const char* ended, bool returned,
                     const AllInUse* left) noexcept;
 

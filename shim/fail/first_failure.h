@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first call of a process that was made to fail.
+// Called at the first call of a process that is made to fail.
 #pragma once
 
 namespace cuvmm::shim {
 
 class Injector;
 
-/// Writes what a process leaves that is killed later; shim/fail/fail_log.cc has it.
+/// Writes the log for the case that the process is killed later; shim/fail/fail_log.cc defines it.
 void note_first_failure(Injector& injector) noexcept;
 
 }  // namespace cuvmm::shim

@@ -96,7 +96,7 @@ std::optional<CUresult> Injector::answer_now(EntryPoint entry,
   }
   const std::uint64_t injections = injections_.fetch_add(1) + 1;
   tell(one, injections);
-  // What a process that is killed leaves.
+  // Written now for the case that the process is killed later.
   if (logs() && injections == 1) note_first_failure(*this);
   return one.code;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes calls fail on purpose (CUVMM_FAIL), and keeps count of the calls of each place
-// (CUVMM_FAIL_LOG): docs/testing/fail.md. A call that is made to fail goes neither to the session
-// nor to the driver, so that everything is as after a refusal.
+// Makes calls fail on purpose (CUVMM_FAIL), and counts the calls of each place (CUVMM_FAIL_LOG):
+// docs/testing/fail.md. A call that is made to fail goes neither to the session nor to the driver,
+// so that the state is as after a refusal.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ struct FallibleSite {
   StackId stack = 0;
   std::uint64_t number = 0;  ///< site_number()
   std::uint64_t calls = 0;
-  std::vector<bool> frames_match;  ///< for each clause that asks for frames; else empty
+  std::vector<bool> frames_match;  ///< for each clause with a condition about frames; else empty
 };
 
 /// A call that was made to fail.
@@ -34,33 +34,33 @@ struct Injected {
   EntryPoint entry = EntryPoint::kCount;
   StackId stack = 0;
   std::uint64_t site = 0;
-  std::uint64_t count = 0;  ///< which call of its site it was
+  std::uint64_t count = 0;  ///< the call's number at its site
   CUresult code = CUDA_SUCCESS;
 };
 
 class Injector {
  public:
-  /// `log` is the file for what was seen, "" for none.
+  /// `log` is the path of the log, "" for none.
   Injector(injected_failures::Spec spec, std::string log);
   bool logs() const { return !log_.empty(); }
   const std::string& log() const { return log_; }
 
-  /// What the call is answered instead of being made; nothing where it is to be made. Thread-safe.
-  /// Leaves errno alone.
+  /// The injected answer to the call; nullopt if the call is to be made. Thread-safe. Preserves
+  /// errno.
   std::optional<CUresult> answer(EntryPoint entry, const injected_failures::CallFacts& facts,
                                  const Caller& caller) noexcept;
 
-  /// What was seen so far. Nothing if another thread keeps the lock.
+  /// The sites and injections so far. nullopt if another thread holds the lock for long.
   struct Seen {
     std::vector<FallibleSite> sites;
-    std::vector<Injected> injected;  ///< the first ones
+    std::vector<Injected> injected;  ///< the first injections
     std::uint64_t injections = 0;
-    std::uint64_t calls_after = 0;  ///< that were made after the first injection
+    std::uint64_t calls_after = 0;  ///< calls after the first injection
   };
   std::optional<Seen> seen() noexcept;
-  /// What the program itself asks for.
+  /// The specifications that the program itself requests.
   Arms& arms() { return arms_; }
-  /// Whether it makes anything fail, or only counts.
+  /// Whether it makes any call fail, or only counts.
   bool injects() const { return !spec_.clauses.empty(); }
 
  private:
@@ -77,7 +77,8 @@ class Injector {
   Arms arms_;
   OwnedMutex mutex_;
   std::map<std::pair<EntryPoint, StackId>, FallibleSite> sites_ CUVMM_GUARDED_BY(mutex_);
-  std::vector<std::uint64_t> counts_ CUVMM_GUARDED_BY(mutex_);  ///< by clause: calls it applies to
+  std::vector<std::uint64_t> counts_ CUVMM_GUARDED_BY(mutex_);  ///< by clause: the number of calls
+                                                                ///< that the clause applies to
   std::vector<Injected> injected_ CUVMM_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> injections_{0}, calls_after_{0};
 };

@@ -16,14 +16,14 @@ namespace {
 
 using ::testing::ElementsAre;
 
-/// Where the "program" of these tests calls from.
+/// The function from which the "program" of these tests calls.
 [[gnu::noinline]] std::optional<CUresult> call_here(Injector& injector, EntryPoint entry,
                                                     injected_failures::CallFacts facts = {}) {
   return injector.answer(entry, facts, CUVMM_CALLER);
 }
 [[gnu::noinline]] std::optional<CUresult> grow_there(Injector& injector, EntryPoint entry) {
   const auto answer = call_here(injector, entry);
-  // So that this is no tail call.
+  // Prevents a tail call.
   asm volatile("" ::: "memory");
   return answer;
 }
@@ -51,7 +51,7 @@ TEST(Injector, AnswersTheCode) {
   EXPECT_EQ(call_here(usual, EntryPoint::kMemMap), std::nullopt);
   Injector named(injected_failures::parse_spec("cuMemCreate=NOT_SUPPORTED"), "");
   EXPECT_EQ(call_here(named, EntryPoint::kMemCreate), CUDA_ERROR_NOT_SUPPORTED);
-  // Of a pattern, what cannot fail so is made.
+  // A call that matches the pattern but cannot fail with this code is made.
   Injector pattern(injected_failures::parse_spec("cuMem*=OUT_OF_MEMORY"), "");
   EXPECT_EQ(call_here(pattern, EntryPoint::kMemMap), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(call_here(pattern, EntryPoint::kMemSetAccess), std::nullopt);
@@ -91,7 +91,7 @@ TEST(Injector, KnowsPlacesApart) {
 }
 
 // Names come from the symbolizer, which a test's own process does not have: tools/fail/fail_test.py
-// asks for them.
+// tests them.
 TEST(Injector, FailsNowhereElse) {
   Injector nowhere(injected_failures::parse_spec("cuMemMap[at=no_such_file.cc:1]"), "");
   EXPECT_EQ(grow_there(nowhere, EntryPoint::kMemMap), std::nullopt);

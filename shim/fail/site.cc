@@ -16,7 +16,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-// FNV-1a: the same on every machine.
+// FNV-1a, which gives equal numbers on every machine.
 void add_text(Fnv1a& hash, std::string_view text) {
   hash.add(text);
   hash.add(std::uint64_t{0});
@@ -44,7 +44,7 @@ std::uint64_t site_number(EntryPoint entry, StackId stack) {
     add_text(hash, frames::file_name(place.path));
     add_number(hash, place.offset);
   }
-  // The interpreter's own frames are alike for all lines of a program.
+  // The interpreter's own frames are equal for all lines of a program, so the lines count too.
   for (const PythonWord word : stack_python(stack)) {
     const PythonName& line = python_name(word);
     if (!line.file) continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A place in the program from which it calls a function, by a number that is the same in every run:
-// the modules of the stack and the offsets in them, wherever they are loaded, and lines of Python.
+// A place in the program from which it calls a function, by a number that is equal in every run:
+// from the modules of the stack and the offsets in them, wherever they are loaded, and from lines
+// of Python.
 #pragma once
 
 #include <cstdint>

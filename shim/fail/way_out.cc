@@ -26,17 +26,17 @@ bool of_the_system(std::string_view path) {
 }  // namespace
 
 bool main_returned(const Caller& caller) noexcept {
-  // Another thread that calls exit() does so while main() is at work.
+  // If another thread calls exit(), main() is still running.
   if (::gettid() != ::getpid()) return false;
   try {
     const auto frames = stack_frames(capture_stack(caller));
     const ModuleMap modules = ModuleMap::of_this_process();
     for (std::size_t i = 0; i < frames.size(); ++i) {
       if (of_the_system(modules.find(frames[i]).path)) continue;
-      // _start calls the C library, which called main(): nothing of the program is below.
+      // _start calls the C library, which called main(): no function of the program is below.
       if (i + 1 == frames.size()) return true;
       Dl_info info{};
-      // How Python ends after SystemExit: everything of the script is unwound.
+      // Python ends by Py_Exit() after SystemExit: all functions of the script have been unwound.
       return ::dladdr(reinterpret_cast<void*>(frames[i] - 1), &info) != 0 && info.dli_sname &&
              std::strcmp(info.dli_sname, "Py_Exit") == 0;
     }

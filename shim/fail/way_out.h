@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a program ends: main() returns, or something inside of it calls exit().
+// Finds out how a program ends: main() returns, or a function inside of main() calls exit().
 #pragma once
 
 #include "shim/base/caller.h"
 
 namespace cuvmm::shim {
 
-/// Asked at the end of the process, by what exit() runs: true where main() has returned, or where
-/// Python has come to its own end. Unknown counts as false.
+/// Called at the end of the process, by code that exit() runs: true if main() has returned, or if
+/// Python has ended its script. False if the way is not known.
 bool main_returned(const Caller& caller) noexcept;
 
 }  // namespace cuvmm::shim
