@@ -7,7 +7,8 @@ namespace cuvmm::shim {
 
 namespace {
 
-// Length of the well-formed UTF-8 sequence at the start of `text`; 0 when it is not one.
+// Length of the well-formed UTF-8 sequence at the start of `text`; 0 if the bytes are not
+// well-formed.
 std::size_t sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = byte(0);

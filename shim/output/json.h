@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON text, written by hand: no third-party library is linked into the preloaded object.
+// JSON text, written by hand, because no third-party library is linked into the preloaded object.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace cuvmm::shim {
 
-/// The string in quotes, escaped. Bytes that are not UTF-8 become U+FFFD, so that any reader takes
-/// it.
+/// The string in quotes, escaped. Bytes that are not UTF-8 become U+FFFD, so that any reader
+/// accepts the text.
 std::string json_string(std::string_view text);
 
-/// Appends a member to an object that `out` ends in; add_key() leaves its value to the caller.
+/// Appends a member to the object at the end of `out`; the caller of add_key() appends the value.
 void add_key(std::string& out, const char* key);
 void add_text(std::string& out, const char* key, std::string_view value);
 void add_number(std::string& out, const char* key, std::uint64_t value);

@@ -14,7 +14,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-// High, but below the 1024 that select() can name and below the limit.
+// High, but below the 1024 numbers that select() can handle and below the limit.
 int first_number() {
   constexpr rlim_t kHighest = 1024, kRoom = 24, kLowest = 64;
   rlimit limit{};
@@ -23,7 +23,7 @@ int first_number() {
   return static_cast<int>(top > kLowest ? top - kRoom : 3);
 }
 
-// By the system call: close() is a cancellation point.
+// Makes the system call itself, because close() is a cancellation point.
 void close_now(int fd) { ::syscall(SYS_close, fd); }
 
 }  // namespace

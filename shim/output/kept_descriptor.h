@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 // A descriptor that cuvmm keeps open inside the program. The program may close every descriptor,
-// and then open files of its own under the same numbers.
+// and then open files of its own under these numbers.
 #pragma once
 
 #include <sys/types.h>
 
 namespace cuvmm::shim {
 
-/// Knows what file it is for. Never closed by itself. Async-signal-safe.
+/// So the object knows the identity of its file. The destructor does not close the descriptor.
+/// Async-signal-safe.
 class KeptDescriptor {
  public:
   constexpr KeptDescriptor() = default;
 
-  /// Moves `fd`, which must be open, to a number that programs do not get by themselves, closed by
-  /// exec. Keeps nothing where `fd` is -1.
+  /// Moves `fd`, which must be open, to a number that programs do not get by themselves; exec
+  /// closes it. If `fd` is -1, no descriptor is kept.
   void keep(int fd) noexcept;
-  /// The same for a file that stays open as `fd` too.
+  /// keep() for a file that stays open as `fd` too.
   void keep_copy(int fd) noexcept;
-  /// The descriptor, or -1 when it is closed or has become another file's.
+  /// The descriptor, or -1 if it is closed or another file has its number.
   int get() const noexcept { return is_same_file(fd_) ? fd_ : -1; }
-  /// Whether `fd` is open and the file that is kept.
+  /// Whether `fd` is open and stands for the kept file.
   bool is_same_file(int fd) const noexcept;
-  /// Closes it where it is still ours.
+  /// Closes the descriptor if it still stands for the kept file.
   void close() noexcept;
-  /// The same, but is_same_file() still knows the file.
+  /// close(), but is_same_file() still knows the file.
   void close_but_remember() noexcept;
 
  private:
   void remember(int fd) noexcept;
 
   int fd_ = -1;
-  bool known_ = false;  ///< what follows is some file
+  bool known_ = false;  ///< whether the next two members identify a file
   dev_t device_ = 0;
   ino_t inode_ = 0;
 };

@@ -14,12 +14,12 @@ namespace cuvmm::shim {
 namespace {
 
 std::atomic<bool> g_silent{false};
-// Written at load and by a child of fork, which has one thread.
+// Written at load, and in a child of fork, which has one thread.
 constinit KeptDescriptor g_stderr;
 constinit bool g_known = false;
 
 int place_of_text() {
-  // Tests of our own use this without having been loaded as the shim is.
+  // cuvmm's unit tests use this code without being loaded like the shim.
   if (!g_known || g_stderr.is_same_file(STDERR_FILENO)) return STDERR_FILENO;
   return g_stderr.get();
 }

@@ -27,14 +27,15 @@ constexpr std::array<KindColor, 6> kKinds{{
     {"cuvmm: refused:", "\x1b[1;36m"},
 }};
 
-// Below this nothing is gained by breaking lines.
+// On a narrower terminal, breaking lines does not help.
 constexpr std::size_t kNarrowest = 40;
 
 std::size_t indent_of(std::string_view line) {
   return std::min(line.find_first_not_of(' '), line.size());
 }
 
-// Columns, as far as they can be told without tables: bytes that begin a character.
+// The number of columns, as exactly as it can be found without tables: counts bytes that begin a
+// character.
 std::size_t columns(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));

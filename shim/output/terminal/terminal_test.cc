@@ -24,7 +24,7 @@ TEST(Terminal, KindRuleStackAndFixHaveColors) {
 TEST(Terminal, LongLinesAreBrokenAtBlanksAndGoOnBelow) {
   EXPECT_EQ(styled("    rule: one two three four five six seven eight nine\nshort\n", {false, 40}),
             "    rule: one two three four five six\n      seven eight nine\nshort\n");
-  // A path can be copied; characters of several bytes are one column.
+  // A path stays whole for copying; a character of several bytes is one column.
   EXPECT_EQ(styled("x /a/path/that/is/longer/than/the/forty/columns/of/it y", {false, 40}),
             "x\n  /a/path/that/is/longer/than/the/forty/columns/of/it\n  y");
   const std::string umlauts = "äöüäöüäöüäöüäöüäöüäöü äöüäöüäöüäöüäöü";
