@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of include/cuvmm/cuvmm.h. They are called by the program, at any time but in signal
-// handlers; nothing is thrown, and errno stays.
+// The functions of include/cuvmm/cuvmm.h. The program calls them at any time except in signal
+// handlers; they throw nothing, and preserve errno.
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
@@ -26,7 +26,7 @@ namespace cuvmm::shim::client {
 
 namespace {
 
-/// Calls `work` with the process's state; what it returns, or an error.
+/// Calls `work` with the process's state; returns the result of `work`, or an error.
 template <class Work>
 long answer(const Work& work) noexcept {
   const int program_errno = errno;
@@ -34,10 +34,10 @@ long answer(const Work& work) noexcept {
   try {
     const CancelOff no_cancel;
     Process& process = Process::get();
-    // A child of vfork shares this memory.
+    // A child of vfork shares this memory, so it gets an error.
     if (process.is_current()) result = work(process);
   } catch (...) {
-    // There is no memory left: the result says it.
+    // Out of memory: the result is an error.
   }
   errno = program_errno;
   return result;
@@ -48,7 +48,7 @@ std::uint64_t last_call(Process& process) {
   return session ? session->last_number() : 0;
 }
 
-/// The rules that a pattern names: how many, and the last of them.
+/// The number of rules that a pattern matches, and the last of them.
 std::pair<int, Rule> rules_of(const char* pattern) {
   std::pair<int, Rule> found{0, Rule::kCount};
   for (const RuleInfo& rule : rules()) {
@@ -125,7 +125,7 @@ long mark() noexcept {
   });
 }
 
-/// `work(process, moment)` for a mark of the program's.
+/// Calls `work(process, moment)` for a mark of the program.
 template <class Work>
 long since(long mark, const Work& work) noexcept {
   if (mark < 0) return CUVMM_ERROR_ARGUMENT;
@@ -163,8 +163,8 @@ std::string findings_json(const Ledger& ledger, std::uint64_t period) {
 long findings(long mark, char* buffer, std::size_t size) noexcept {
   if (!buffer && size != 0) return CUVMM_ERROR_ARGUMENT;
   return since(mark, [&](Process& process, const Labels::Moment& moment) {
-    // What another thread describes just now is there once this stack is free; who waits in vain
-    // does without.
+    // Waits until another thread has described its finding, because the stack is free then; after
+    // the limit the answer is given without it.
     (void)findings_stack().run([] {}, kDescribingPatience);
     return fill(findings_json(process.ledger(), moment.period), buffer, size);
   });
@@ -253,8 +253,8 @@ constexpr cuvmm_api kApi = {CUVMM_API_VERSION,
 
 }  // namespace cuvmm::shim::client
 
-/// The functions for programs (include/cuvmm/cuvmm.h), which find this by dlsym; null: another
-/// version is wanted.
+/// Returns the functions for programs (include/cuvmm/cuvmm.h), which find this by dlsym; null if
+/// `version` is another version.
 extern "C" __attribute__((visibility("default"))) const cuvmm_api* cuvmmGetApi(unsigned version) {
   return version == CUVMM_API_VERSION ? &cuvmm::shim::client::kApi : nullptr;
 }

@@ -13,7 +13,7 @@ namespace cuvmm::shim::client {
 
 namespace {
 
-// The one of this process. It is never destroyed: calls come from threads that outlive main().
+// The injector of this process. Never destroyed, because threads that outlive main() make calls.
 Injector& injector() {
   if (Injector* const known = g_hooks.injector.load(std::memory_order_acquire)) return *known;
   auto mine = std::make_unique<Injector>(injected_failures::Spec{}, "");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuvmm_fail and its kin of include/cuvmm/cuvmm.h, but for what all such functions do.
+// cuvmm_fail and its related functions of include/cuvmm/cuvmm.h, without the part that all such
+// functions share.
 #pragma once
 
 #include <optional>
@@ -7,11 +8,11 @@
 
 namespace cuvmm::shim::client {
 
-/// The token of failures that begin now; an error of cuvmm.h where the text is none.
+/// Returns the token of failures that begin now; an error of cuvmm.h if `spec` is no specification.
 long begin_failures(const char* spec);
-/// How many there were; an error where the token is not open.
+/// Returns the number of failures; an error if the token is not open.
 long end_failures(long token);
-/// What came so far, as JSON; nothing where the token is not open.
+/// The failures so far, as JSON; nullopt if the token is not open.
 std::optional<std::string> told_of_failures(long token);
 
 }  // namespace cuvmm::shim::client

@@ -79,7 +79,7 @@ class ForkServer {
  public:
   explicit ForkServer(int fd) : fd_(fd) {}
 
-  /// Returns in each child, and nowhere else.
+  /// Returns only in each child.
   void serve() {
     while (true) {
       reap();
@@ -88,7 +88,8 @@ class ForkServer {
       if (got == 0 || (got < 0 && errno == EINTR)) continue;
       char text[injected_failures::kMostForkRequest];
       const ssize_t bytes = ::recv(fd_, text, sizeof text, 0);
-      // Nobody wants more runs. What the program set up for its end is none of a server's.
+      // The other side has closed the socket: no more runs are wanted. Exits at once, because the
+      // exit handlers of the program are not for the server.
       if (bytes <= 0) ::syscall(SYS_exit_group, 0);
       const std::string_view request(text, static_cast<std::size_t>(bytes));
       const std::size_t split = std::min(request.find('\0'), request.size());
@@ -98,9 +99,9 @@ class ForkServer {
   }
 
  private:
-  // True in the child.
+  // Returns true in the child.
   bool start(const std::string& folder, const std::string& spec) {
-    // A child of fork reads its variables anew.
+    // Set before the fork, because a child of fork reads its variables anew.
     set("CUVMM_FAIL", spec);
     set("CUVMM_FAIL_LOG", folder + "/logs");
     set("CUVMM_REPORT_DIR", folder + "/reports");
@@ -121,7 +122,7 @@ class ForkServer {
     return false;
   }
 
-  // Of its own children alone: those of the program are the program's.
+  // Waits only for its own children, because the program waits for those of the program.
   void reap() {
     for (auto child = children_.begin(); child != children_.end();) {
       int status = 0;
@@ -138,12 +139,12 @@ class ForkServer {
   std::set<pid_t> children_;
 };
 
-// True in each child.
+// Returns true in each child.
 bool wait_for_commands(injected_failures::ForkMessage::Kind here, bool threads_may_go) {
   const char* const path = ::secure_getenv(kVariable);
   const int fd = path ? connect_to(path) : -1;
   if (fd < 0) return false;
-  // Other threads do not survive a fork, and a process does not survive the end of its main thread.
+  // Only the forking thread survives a fork, and a process ends when its main thread ends.
   const int threads = count_threads();
   const bool serves = threads == 1 || (threads_may_go && ::gettid() == ::getpid());
   if (!tell(fd, {here, ::getpid(), serves ? 1 : threads}) || !serves) {
@@ -161,7 +162,7 @@ bool pass(injected_failures::ForkMessage::Kind here, bool threads_may_go) noexce
   try {
     forked = wait_for_commands(here, threads_may_go);
   } catch (...) {
-    // Out of memory: the program goes on as it is.
+    // Out of memory: the program goes on without a fork server.
   }
   errno = program_errno;
   return forked;

@@ -23,11 +23,11 @@ Violation still_there(Rule rule, std::string message, ObjectRef object) {
   return {rule, true, std::move(message), {object}};
 }
 
-// What is in use is no leak at the end of a process; at the end of a test it may be one.
+// An object in use is no leak at the end of a process; at the end of a test it may be one.
 Violations in_use(const Model& model) {
   Violations all;
   for (const auto& [handle, a] : model.allocations()) {
-    if (leaks(model, a, {})) continue;  // it is given up
+    if (leaks(model, a, {})) continue;  // the program has given it up
     const Rule rule = a.imported    ? Rule::kImportLeak
                       : a.multicast ? Rule::kMcCreateLeak
                                     : Rule::kCreateLeak;
@@ -59,7 +59,7 @@ std::optional<Violations> leaks_since(Process& process, const Labels::Moment& si
   if (alive) {
     const auto used = session->with_model_within(kPatienceForMarks, &in_use);
     if (!used) return std::nullopt;
-    // What was given up has its own words.
+    // For objects that the program has given up, the other list has better messages.
     for (const Violation& v : *used) {
       const auto same = [&](const Violation& other) {
         return !other.objects.empty() && other.objects.front().kind == v.objects.front().kind &&

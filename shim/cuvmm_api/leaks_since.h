@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaks among what was made since a moment, while the program goes on.
+// Leaks among the objects that were made since a moment, while the program goes on.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,13 @@
 
 namespace cuvmm::shim {
 
-/// What the program has given up and still pins, of what it made since then and was not told
-/// before. `alive`: also what it still uses; `kept`: also what was made in scopes that keep.
-/// Nothing where the model cannot be asked now.
+/// The objects that the program has given up and still pins, that were made after the moment, and
+/// that were not reported before. `alive`: also objects that the program still uses; `kept`: also
+/// objects that were made in scopes with `keeps`. nullopt if the model's lock is not free.
 std::optional<Violations> leaks_since(Process& process, const Labels::Moment& since, bool alive,
                                       bool kept);
 
-/// Makes them findings. How many occurrences of kind leak came by that.
+/// Makes findings of the leaks. Returns the number of occurrences of kind leak that this added.
 std::uint64_t tell_leaks_since(Process& process, const Violations& leaks);
 
 }  // namespace cuvmm::shim
