@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcuvmm-symbolize.so: addresses of this process to functions and lines, by elfutils.
+// libcuvmm-symbolize.so: translates addresses of this process to functions and lines, by elfutils.
 
 #include "shim/symbolize/symbolize_abi.h"
 
@@ -19,16 +19,16 @@ bool is_set(const char* variable) {
   return value && *value != '\0';
 }
 
-// elfutils asks a debuginfod server as well, where the user has named one. Distributions name
-// theirs for everybody, and a program that is only checked should not wait for it: it takes a word
-// more.
+// elfutils asks a debuginfod server as well, if the environment names one. Distributions set such a
+// server for every user, and a program under a checker should not wait for it: so a second variable
+// is needed.
 bool look_everywhere() {
-  if (getauxval(AT_SECURE) != 0) return false;  // by variables that are not its own
+  if (getauxval(AT_SECURE) != 0) return false;  // the user's variables are not the program's own
   return !is_set("DEBUGINFOD_URLS") || is_set("CUVMM_DEBUGINFOD");
 }
 
-// Debug information is taken from the files, from separate ones beside them (.gnu_debuglink) and
-// from /usr/lib/debug by build id.
+// Debug information comes from the files, from separate files beside them (.gnu_debuglink) and from
+// /usr/lib/debug by build id.
 Dwfl_Callbacks callbacks() {
   static char* no_path = nullptr;
   Dwfl_Callbacks result{};
@@ -73,9 +73,9 @@ Dwarf_Word number_of(Dwarf_Die* die, unsigned name) {
   return dwarf_formudata(dwarf_attr(die, name, &attribute), &number) == 0 ? number : 0;
 }
 
-// The unit of the code at `call`. Clang writes no table of which addresses are whose
-// (.debug_aranges): then each unit is asked. Where several compilers worked, the table has some of
-// them, and names a neighbour for the others.
+// The unit of the code at `call`. Clang writes no table of the addresses of units (.debug_aranges):
+// then each unit is tried. If several compilers worked, the table has only some of the units, and
+// leads to a neighbour for the others.
 Dwarf_Die* unit_of(Dwfl_Module* module, Dwarf_Addr call, Dwarf_Addr& bias) {
   Dwarf_Die* unit = dwfl_module_addrdie(module, call, &bias);
   if (unit && dwarf_haspc(unit, call - bias) > 0) return unit;
@@ -86,12 +86,12 @@ Dwarf_Die* unit_of(Dwfl_Module* module, Dwarf_Addr call, Dwarf_Addr& bias) {
   return nullptr;
 }
 
-// The functions that the compiler put in place at `call`, innermost first, one frame each; `symbol`
-// is left as the function around them, at the line of the outermost one's call.
+// Reports the functions that the compiler inlined at `call`, innermost first, one frame each;
+// `symbol` is left as the function around them, at the line of the outermost inlined call.
 void describe_inlined(Dwarf_Die* unit, Dwarf_Addr call, CuvmmSymbol& symbol,
                       void (*sink)(void*, const CuvmmSymbol*), void* context) {
-  // From an inlined function on, these are the scopes that its definition stands in. Where it was
-  // put is told by the places of the entries: those around the innermost one.
+  // From an inlined function on, these are the scopes around its definition. The parents of the
+  // innermost entry tell where the function was inlined.
   Dwarf_Die* innermost = nullptr;
   if (dwarf_getscopes(unit, call, &innermost) <= 0) return;
   Dwarf_Die* scopes = nullptr;
@@ -143,7 +143,7 @@ void describe(Dwfl* dwfl, uintptr_t address, void (*sink)(void*, const CuvmmSymb
     dwarf_lineaddr(line, &row);
     row += bias;
   }
-  // Code without line tables (_start) would get the last row of whoever lies before it.
+  // Code without line tables (_start) would get the last row of the code before it.
   if (symbol.function && row < call - within) symbol.file = nullptr;
   if (!symbol.file) symbol.line = 0;
   if (symbol.file) describe_inlined(unit, call - bias, symbol, sink, context);
@@ -177,7 +177,7 @@ extern "C" __attribute__((visibility("default"))) int cuvmmSymbolizeMaps(
 extern "C" __attribute__((visibility("default"))) int cuvmmSymbolize(
     const uintptr_t* addresses, size_t count, void (*sink)(void*, const CuvmmSymbol*),
     void* context) {
-  // Made anew each time: modules come and go, and reports are rare.
+  // Made anew each time, because modules come and go, and reports are rare.
   static const Dwfl_Callbacks kCallbacks = callbacks();
   Dwfl* dwfl = dwfl_begin(&kCallbacks);
   if (!dwfl) return -1;

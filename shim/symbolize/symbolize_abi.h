@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/// Strings are valid during the callback only; null or 0 where not known.
+/// Strings are valid only during the callback; null or 0 if not known.
 struct CuvmmSymbol {
   const char* function;  ///< demangled
   const char* module;    ///< path
@@ -18,16 +18,16 @@ struct CuvmmSymbol {
   int line;
 };
 
-/// Calls `sink` once per address, in order. Addresses are return addresses: the line is the call's.
-/// Returns 0, or -1 when the process cannot be described, with no callback made. One thread at a
-/// time.
+/// Calls `sink` at least once for each address, in order. Addresses are return addresses: the line
+/// is the call's. Returns 0, or -1 without a callback if the process cannot be described. Only one
+/// thread at a time may call it.
 typedef int (*CuvmmSymbolizeFunction)(const uintptr_t* addresses, size_t count,
                                       void (*sink)(void* context, const struct CuvmmSymbol*),
                                       void* context);
 int cuvmmSymbolize(const uintptr_t* addresses, size_t count,
                    void (*sink)(void* context, const struct CuvmmSymbol*), void* context);
 
-/// The same for a process that is gone, by the text of its /proc/PID/maps.
+/// cuvmmSymbolize() for a process that has ended, by the text of its /proc/PID/maps.
 int cuvmmSymbolizeMaps(const char* maps, size_t bytes, const uintptr_t* addresses, size_t count,
                        void (*sink)(void* context, const struct CuvmmSymbol*), void* context);
 

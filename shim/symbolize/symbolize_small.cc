@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcuvmm-symbolize.so without elfutils: by GCC's libbacktrace, which is linked in and asks for
-// the C library alone. It reads the files themselves, and no debug information that lies apart from
-// them.
+// libcuvmm-symbolize.so without elfutils: uses GCC's libbacktrace, which is linked in and needs
+// only the C library. It reads the files themselves, and no debug information in separate files.
 #include <backtrace.h>
 #include <cxxabi.h>
 #include <dlfcn.h>
@@ -34,8 +33,8 @@ const char* demangled(const char* name, char*& owned) {
   return owned ? owned : name;
 }
 
-// From the debug information: one for each function that the compiler put in place there, innermost
-// first.
+// Called by the debug information's reader: once for each function that the compiler inlined there,
+// innermost first.
 int show_line(void* context, std::uintptr_t, const char* file, int line, const char* function) {
   auto& address = *static_cast<Address*>(context);
   if (!function && !file) return 0;
@@ -54,7 +53,7 @@ void keep_name(void* context, std::uintptr_t, const char* name, std::uintptr_t, 
   static_cast<Address*>(context)->symbol.function = name;
 }
 
-// How often files were loaded and unloaded: what libbacktrace has read is true as long as neither
+// The number of loads and unloads of files: libbacktrace's data is valid as long as neither number
 // changes.
 int count_changes(dl_phdr_info* info, std::size_t, void* context) {
   *static_cast<unsigned long long*>(context) = info->dlpi_adds + info->dlpi_subs;
@@ -66,7 +65,7 @@ backtrace_state* state_now() {
   static unsigned long long read_at = 0;
   unsigned long long now = 0;
   ::dl_iterate_phdr(count_changes, &now);
-  // It cannot be given back; but files are rarely loaded after the first finding.
+  // The state cannot be freed; but programs rarely load files after the first finding.
   if (!state || read_at != now) state = ::backtrace_create_state(nullptr, 0, ignore_error, nullptr);
   read_at = now;
   return state;
@@ -99,7 +98,7 @@ extern "C" __attribute__((visibility("default"))) int cuvmmSymbolize(const uintp
   return 0;
 }
 
-// libbacktrace describes the process that it is in, and no other.
+// libbacktrace describes only the process that it runs in.
 extern "C" __attribute__((visibility("default"))) int cuvmmSymbolizeMaps(const char*, size_t,
                                                                          const uintptr_t*, size_t,
                                                                          Sink, void*) {
