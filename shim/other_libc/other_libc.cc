@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that every C library can load, because it asks for nothing: LD_PRELOAD reaches programs
-// of any. The shim needs glibc, and the loaders of others never find it
-// (tools/installation/layout.h). In such a program this one leaves the program's name for `cuvmm
-// run`, so that its end says who was not checked. Under glibc it does nothing.
+// A library that every C library can load, because it needs no other library and no symbol:
+// LD_PRELOAD reaches programs of every C library. The shim needs glibc, and the loaders of other C
+// libraries never find it (tools/installation/layout.h). In such a program this library leaves the
+// program's name for `cuvmm run`, which reports at the end that the program was not checked. Under
+// glibc it does nothing.
 #include <fcntl.h>
 #include <sys/syscall.h>
 
@@ -42,7 +43,7 @@ long system_call(long number, long a, long b, long c, long d) {
 
 long as_word(const void* pointer) { return reinterpret_cast<long>(pointer); }
 
-// The value of the environment's entry that begins with `name` and '='; null where there is none.
+// The value of the environment's entry that begins with `name` and '='; null if there is none.
 const char* value_of(const char* name) {
   for (char** entry = environ; entry && *entry; ++entry) {
     const char* at = *entry;
@@ -67,7 +68,7 @@ class Path {
     while (count > 0) put(digits[--count]);
     return *this;
   }
-  // Null where it did not fit.
+  // Null if the path was too long.
   const char* get() { return length_ < kLongestPath ? bytes_ : nullptr; }
 
  private:
@@ -79,7 +80,8 @@ class Path {
   std::size_t length_ = 0;
 };
 
-// As a symbolic link to the program: one call, no descriptor, and nothing that RLIMIT_FSIZE counts.
+// The name is the target of a symbolic link: this takes one call, no descriptor, and no bytes that
+// RLIMIT_FSIZE counts.
 [[gnu::constructor]] void leave_name() {
   if (gnu_get_libc_version || !&environ) return;
   const char* folder = value_of("CUVMM_REPORT_DIR");
@@ -92,7 +94,8 @@ class Path {
   Path link;
   const long pid = system_call(SYS_getpid, 0, 0, 0, 0);
   link.text(folder).text("/").number(static_cast<std::uint64_t>(pid));
-  // A process that becomes another program keeps its number.
+  // The address distinguishes programs that the process becomes by exec, because the process number
+  // stays.
   link.text("-").number(reinterpret_cast<std::uintptr_t>(&program)).text(".other-libc");
   if (const char* path = link.get())
     system_call(SYS_symlinkat, as_word(program), AT_FDCWD, as_word(path), 0);
