@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that calls a function of a shared libcudart that the shim does not wrap.
+// A program that calls a function which the shim does not wrap, in a shared libcudart.
 #include "shim/testing/misuse.h"
 #include "shim/testing/runtime_twins.h"
 

@@ -43,13 +43,13 @@ extern "C" __attribute__((visibility("default"))) void* standInEntryPoint(const 
 
 #pragma GCC visibility push(default)
 
-/// The driver's call that is wrong is this function's: a map, so that any driver table has it.
+/// This function makes the wrong call of the driver: a map, because every driver table has it.
 extern "C" int cudaDestroyExternalMemory(void*) {
   misuse(reinterpret_cast<MapFunction>(standInEntryPoint("cuMemMap", 10020)));
   return 0;
 }
 
-/// The same, of a function that the shim does not wrap.
+/// Makes the wrong call as well, in a function that the shim does not wrap.
 extern "C" int cudaFree(void*) {
   misuse(reinterpret_cast<MapFunction>(standInEntryPoint("cuMemMap", 10020)));
   return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that calls the runtime's functions by name, linked to a shared or a static libcudart,
-// or to none: then a plugin brings it.
+// or to none: then a plugin loads libcudart.
 #include <dlfcn.h>
 
 #include <cerrno>
@@ -28,7 +28,7 @@ namespace {
 void call_by_name() {}
 #endif
 
-// Opened so that nothing of it is in the program's scope.
+// Opened with RTLD_LOCAL, so that the program's scope has none of its functions.
 void call_plugin(const char* path, int major) {
   void* plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   require(plugin != nullptr, path);
@@ -37,7 +37,7 @@ void call_plugin(const char* path, int major) {
   };
   require(runtime("plugin_runtime") == -major, "the plugin's own copy of libcudart answers");
   const int answer = runtime("plugin_runtime_by_jump");
-  // Which of two copies a jump came from cannot be told; one of them has to answer.
+  // The shim cannot tell from which of two copies a jump came; one of the copies has to answer.
   require(answer == major || (STAND_IN_MAJOR && answer == STAND_IN_MAJOR), "a jump finds one");
 }
 

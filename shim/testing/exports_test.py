@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shim exports exactly what is listed, needs only libc, libm and the loader, and is libcuda.so.1.
 
-Without symbol versions, so that its wrappers of runtime functions answer the versioned references to any libcudart.
+It has no symbol versions, so that its wrappers of runtime functions satisfy the versioned
+references to any libcudart.
 """
 
 import re

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libcuda of a few functions, for tests of interception: what it answers is fixed and simple.
+// A libcuda of a few functions, for tests of interception: its answers are fixed and simple.
 //
 // Reservations and handles count up. cuMemMap refuses a non-zero offset, and dies on the handle
 // kDeadlyHandle; cuStreamSynchronize blocks, dies or fails on some streams. cuGetProcAddress hands
 // out exported functions, but from CUDA 20.0 a newer ABI of cuMemMap that is not exported.
-// FAKE_DRIVER_LOG names a file that gets a line per call.
+// FAKE_DRIVER_LOG names a file that gets a line for each call.
 #include "shim/testing/fake_driver.h"
 
 #include <string_view>
@@ -37,7 +37,7 @@ void log(const char* what) {
 
 CUdeviceptr g_next_address = 0x700000000000;
 
-// The ABI of a CUDA that does not exist yet: one parameter more.
+// The ABI of a CUDA that does not exist yet: it has one parameter more.
 CUresult future_map(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long,
                     int extra) {
   log("cuMemMap_future");
@@ -97,7 +97,8 @@ CUresult cuMemUnmap(CUdeviceptr, size_t) {
   log("cuMemUnmap");
   return CUDA_SUCCESS;
 }
-// Not intercepted: its arguments, vector ones too, must arrive through the lazy stub as they were.
+// The shim does not intercept this function: its arguments, vector ones too, must arrive unchanged
+// through the lazy stub.
 CUresult cuTexRefSetMipmapLevelBias(CUtexref texture, float bias) {
   log("cuTexRefSetMipmapLevelBias");
   return texture == reinterpret_cast<CUtexref>(7) && bias == 0.5f ? CUDA_SUCCESS
@@ -117,8 +118,8 @@ CUresult cuStreamSynchronize(CUstream stream) {
   while (number == kBlockingStream) pause();
   return number == kFaultyStream ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
 }
-// Whatever the gate keeps from a real driver, under its symbol: the parameters do not matter.
-// "gated-call" is what the tests look for.
+// All functions that the shim keeps from a real driver, under their symbols: their parameters do
+// not matter. The tests look for "gated-call".
 #define CUVMM_MULTICAST(Name)                 \
   CUresult fake_##Name() __asm__("cu" #Name); \
   CUresult fake_##Name() {                    \
@@ -126,13 +127,14 @@ CUresult cuStreamSynchronize(CUstream stream) {
     return CUDA_SUCCESS;                      \
   }
 #include "api/entry_points.def"
-// One that does not exist yet, and is in no table.
+// A function that does not exist yet, and that no table has.
 CUresult cuMulticastOfTomorrow() {
   log("gated-call");
   return CUDA_SUCCESS;
 }
 
-// About memory, and in no table: one is among the driver's symbols, the other does not exist yet.
+// Two functions about memory that no table has: one is among the driver's symbols, the other does
+// not exist yet.
 CUresult cuGraphMemFreeNodeGetParams(CUgraphNode, CUdeviceptr*) {
   log("cuGraphMemFreeNodeGetParams");
   return CUDA_SUCCESS;
@@ -152,7 +154,7 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint
     void* function;
   };
   const auto address = [](auto* function) { return reinterpret_cast<void*>(function); };
-  // Later lines win where their version is reached.
+  // Of several lines with one name, the last whose version is not too new counts.
   const Known known[] = {
       {"cuInit", 2000, address(&cuInit)},
       {"cuDriverGetVersion", 2020, address(&cuDriverGetVersion)},
@@ -166,7 +168,7 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint
       {"cuMemAddressReserve", 10020, address(&cuMemAddressReserve)},
       {"cuMemOfTomorrow", 99000, address(&cuMemOfTomorrow)},
       {"cuLaunchKernel", 4000, address(&cuLaunchKernel)},
-// A second ABI goes by the name of the first.
+// The second ABI of a function has the name of the first.
 #define CUVMM_MULTICAST(Name) \
   {"cu" #Name, cuvmm::shim::introduced("cu" #Name), address(&fake_##Name)},
 #include "api/entry_points.def"

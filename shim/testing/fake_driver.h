@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests may rely on of shim/testing/fake_driver.cc.
+// The behaviour of shim/testing/fake_driver.cc that tests may rely on.
 #pragma once
 
 #include <cuda.h>
@@ -7,11 +7,11 @@
 #include <cstdint>
 
 inline constexpr size_t kFakeGranularity = 2 << 20;
-/// cuMemMap of the fake driver raises SIGSEGV on it.
+/// cuMemMap of the fake driver raises SIGSEGV for this handle.
 inline constexpr CUmemGenericAllocationHandle kDeadlyHandle = 0xdead;
-/// cuStreamSynchronize of the fake driver never comes back from it.
+/// cuStreamSynchronize of the fake driver never returns for this stream.
 inline constexpr std::uintptr_t kBlockingStream = 0xb10c;
-/// It is killed by SIGKILL in cuStreamSynchronize.
+/// cuStreamSynchronize of the fake driver kills the process by SIGKILL for this stream.
 inline constexpr std::uintptr_t kDeadlyStream = 0xdead;
-/// cuStreamSynchronize answers CUDA_ERROR_ILLEGAL_ADDRESS.
+/// cuStreamSynchronize of the fake driver answers CUDA_ERROR_ILLEGAL_ADDRESS for this stream.
 inline constexpr std::uintptr_t kFaultyStream = 0xfa17;

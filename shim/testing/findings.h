@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sink that keeps what a session finds, for tests.
+// A sink that stores the findings of a session, for tests.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace cuvmm::shim {
 class Findings : public FindingSink {
  public:
   void take(Finding finding) override { all.push_back(std::move(finding)); }
-  /// The ids of their rules, in order.
+  /// The ids of the findings' rules, in order.
   std::vector<std::string> rules() const {
     std::vector<std::string> ids;
     for (const Finding& f : all) ids.emplace_back(info(f.violation.rule).id);

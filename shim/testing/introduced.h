@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which CUDA version brought a symbol of api/entry_points.def.
+// The CUDA version that introduced a symbol of api/entry_points.def.
 #pragma once
 
 #include <string_view>
 
 namespace cuvmm::shim {
 
-/// As CUDA_VERSION writes it, for "cuMulticastBindMem_v2"; 0 for a symbol that is not there.
+/// In the form of CUDA_VERSION, for "cuMulticastBindMem_v2"; 0 for a symbol that is not in the
+/// table.
 constexpr int introduced(std::string_view symbol) {
   struct Line {
     std::string_view symbol;

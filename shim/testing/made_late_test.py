@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which values of the shim's own are made at the first call that needs them.
+"""The values of the shim that are made at the first call that needs them.
 
-A child that is forked while another thread makes one finds it half made, and waits for ever. So a new
-one needs a reason why that cannot happen.
+A child that is forked while another thread makes such a value finds it half made, and waits for
+ever. So each new value needs a reason why that cannot happen.
 """
 
 import re

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a mock driver hands out in tests of sessions.
+// The values that a mock driver returns in tests of sessions.
 #pragma once
 
 #include <cuda.h>
@@ -14,13 +14,13 @@ inline constexpr CUdeviceptr kBase = 0x700000000000;    ///< a reservation
 inline constexpr CUdeviceptr kOpened = 0x720000000000;  ///< another process's memory
 inline const auto kPool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x7000});
 
-/// The call succeeds, and gives this by its first argument.
+/// The call succeeds, and returns the value by its first argument.
 template <class Value>
 auto answers(const Value& value) {
   return ::testing::DoAll(::testing::SetArgPointee<0>(value), ::testing::Return(CUDA_SUCCESS));
 }
 
-/// Less than any wait takes, and more than any should.
+/// kSoon is less than any wait takes, and kLong is more than any wait should take.
 inline constexpr std::chrono::milliseconds kSoon{1}, kLong{60'000};
 
 }  // namespace cuvmm::shim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Somebody else's interposer: exports cuMemMap, says that it saw the call, and passes it on.
+// Another project's interposer: exports cuMemMap, prints that it saw the call, and forwards it.
 #pragma GCC visibility push(default)
 #include <dlfcn.h>
 #include <unistd.h>

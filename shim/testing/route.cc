@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reaches cuMemMap by the route named on the command line, and misuses it once.
+// Reaches cuMemMap by the route that the command line names, and misuses it once.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -52,7 +52,7 @@ void* ask_v2(const char* name, int version) {
   return function;
 }
 
-// The fake driver writes its log, which is a cancellation point, in the call.
+// In the call the fake driver writes its log, which is a cancellation point.
 void cancelled_in_driver() {
   void* const library = loaded("libcuda.so.1");
   static const auto reserve =
@@ -77,18 +77,19 @@ void cancelled_in_driver() {
 }
 
 void newest() {
-  // A newer ABI under a known name: the driver's own function, called as the newer CUDA says.
+  // A newer ABI under a known name: the program gets the driver's own function, and calls it with
+  // the newer ABI.
   using Future = CUresult (*)(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle,
                               unsigned long long, int);
   const auto map = reinterpret_cast<Future>(ask_v2("cuMemMap", 99000));
   require(map(0, 0, 4096, 1, 0, 42) == CUDA_SUCCESS, "the newer ABI goes through");
-  // The same ABI under a newer version number is ours still.
+  // A known ABI under a newer version number still has cuvmm's wrapper.
   const auto unmap =
       reinterpret_cast<CUresult (*)(CUdeviceptr, size_t)>(ask_v2("cuMemUnmap", 99000));
   require(unmap(0x1000, 0) == CUDA_SUCCESS, "cuMemUnmap");
 }
 
-// cuGetProcAddress found through itself, in both ABIs.
+// Finds cuGetProcAddress through itself, in both ABIs.
 void itself() {
   const auto v1 = reinterpret_cast<AskV1>(ask_v2("cuGetProcAddress", 11030));
   const auto v2 = reinterpret_cast<AskV2>(ask_v2("cuGetProcAddress", 12000));
@@ -100,7 +101,7 @@ void itself() {
   require(status == CU_GET_PROC_ADDRESS_SUCCESS, "the status is written");
   require(v2("cuMemMap", &two, 12000, 0, nullptr) == CUDA_SUCCESS, "no status wanted");
   require(one == two, "both give the wrapper");
-  // A failed query changes nothing that the driver did not change.
+  // After a failed query cuvmm changes nothing that the driver did not change.
   require(v2("cuNoSuchThing", &two, 12000, 0, &status) == CUDA_ERROR_NOT_FOUND, "unknown name");
   require(two == nullptr && status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND, "the driver's answer");
   require(v2("", &two, 0, 0, nullptr) == CUDA_SUCCESS && two == nullptr, "the empty name");
@@ -136,7 +137,7 @@ void vforked() {
   require(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 3, "the child's code");
 }
 
-// Lazy stubs: arguments in general, vector and stack positions, and errno.
+// Lazy stubs: general, vector and stack arguments, and errno.
 void lazy() {
   void* library = loaded("libcuda.so.1");
   using Bias = CUresult (*)(CUtexref, float);
@@ -159,13 +160,13 @@ void lazy() {
   require(context == reinterpret_cast<CUcontext>(5), "out-parameters are not written");
 }
 
-// Everything that the gate keeps from a real driver, by each way to it.
+// All functions that the shim keeps from a real driver, by each route to them.
 void multicast() {
   void* const library = loaded("libcuda.so.1");
   const CUresult wanted =
       std::getenv("CUVMM_ALLOW_MULTICAST") ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
   const auto try_it = [&](void* function, const char* name, const char* way) {
-    // No function has more parameters; whichever is a pointer leads to memory of zeroes.
+    // No function has more parameters; a parameter that is a pointer leads to memory of zeroes.
     static long memory[512];
     using Any = CUresult (*)(void*, void*, void*, void*, void*, void*, void*, void*);
     void* const any = memory;
@@ -184,13 +185,13 @@ void multicast() {
     try_it(find(library, symbol), symbol, "its symbol");
     by_query(std::string(cuvmm::without_abi(symbol)).c_str(), version);
   };
-  // The second ABI is asked for by the name of the first.
+  // The second ABI is queried by the name of the first.
 #define CUVMM_MULTICAST(Name) both("cu" #Name, cuvmm::shim::introduced("cu" #Name));
 #include "api/entry_points.def"
   by_query("cuMulticastOfTomorrow", 99000);
 }
 
-// Functions that the shim does not know: two about memory, one that is not.
+// Functions that the shim does not know: two are about memory, one is not.
 void unknown_functions() {
   using Node = CUresult (*)(void*, void*);
   void* const library = loaded("libcuda.so.1");

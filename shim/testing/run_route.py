@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a program under the shim with its reports in a folder, and compares them with what the test wants.
+"""Runs a program under the shim with its reports in a folder, and compares the reports with the
+test's expectations.
 
-Options come first, then `--` and the program. Exit code 0 when all holds.
+Options come first, then `--` and the program. Exit code 0 if all of them hold.
 """
 
 import argparse

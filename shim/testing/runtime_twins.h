@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests call of the stand-in for libcudart: names that the shim wraps, and cudaFree.
+// The functions of the stand-in for libcudart that the tests call: names that the shim wraps, and
+// cudaFree.
 #pragma once
 
 struct RuntimeIpcHandle {
@@ -15,6 +16,7 @@ inline int by_value_sum(const RuntimeIpcHandle& handle) {
 extern "C" {
 int cudaFree(void* pointer);                                                        ///< misuse
 int cudaDestroyExternalMemory(void* memory);                                        ///< misuse
-int cudaIpcOpenMemHandle(void** pointer, RuntimeIpcHandle handle, unsigned flags);  ///< a sum
+int cudaIpcOpenMemHandle(void** pointer, RuntimeIpcHandle handle, unsigned flags);  ///< the sum of
+                                                                                    ///< the bytes
 int cudaIpcCloseMemHandle(void* pointer);  ///< the stand-in's major version
 }

@@ -72,7 +72,7 @@ void set_events(Questions& q) {
   q.event_query = [](CUevent event) { return answer_for(now("event").event_queries, event); };
 }
 
-/// Mangled: no type comes twice, so that none has to be abbreviated.
+/// Mangled types: no type comes twice, so that no type has to be abbreviated.
 std::string parameter_types(const std::vector<std::pair<std::size_t, std::size_t>>& layout) {
   std::string types, pointers = "fidcslmtxyjah";
   for (const auto& [offset, size] : layout) {
@@ -95,7 +95,7 @@ void set_places(Questions& q) {
   q.pointer_attributes = [](unsigned count, CUpointer_attribute* attributes, void** out,
                             CUdeviceptr address) {
     const WorkAnswers& answers = now("place");
-    errno = EINVAL;  // as a driver may leave it
+    errno = EINVAL;  // a driver may change errno
     const auto known = answers.places.find(address);
     for (unsigned i = 0; i < count; ++i) {
       int value = 0;
@@ -137,7 +137,7 @@ std::uintptr_t number_of(CUgraphNode node) { return reinterpret_cast<std::uintpt
 std::size_t index_of(CUgraphNode node) { return number_of(node) - 1; }
 CUgraphNode node_of(std::uintptr_t number) { return reinterpret_cast<CUgraphNode>(number); }
 
-/// Of the graphs that a test describes node by node; null: it describes none.
+/// A node of a graph that the test describes node by node; null if the test describes none.
 const WorkAnswers::Node* described(CUgraphNode node) {
   const auto& nodes = WorkAnswers::now->nodes;
   const auto found = nodes.find(number_of(node));
@@ -237,7 +237,7 @@ Questions work_questions() {
 
 namespace {
 
-// Streams, events, contexts and modules.
+// Accepts calls about streams, events, contexts and modules.
 void accept_order(AnsweringDriver& driver) {
   const auto accepts = [](auto...) { return CUDA_SUCCESS; };
   driver.set(calls::StreamWriteValue32{}, accepts);
@@ -292,7 +292,7 @@ void accept_mappings(AnsweringDriver& driver) {
   driver.set(calls::MemSetAccess{}, accepts);
 }
 
-// Memory of another process, of one granule.
+// Opens memory of another process, of one granule.
 void accept_ipc(AnsweringDriver& driver) {
   driver.set(calls::IpcOpenMemHandle{}, [](CUdeviceptr* out, CUipcMemHandle, unsigned) {
     *out = WorkAnswers::now->plain_memory;
@@ -396,7 +396,7 @@ Driver work_driver() {
   driver.set(calls::GraphExecMemsetNodeSetParams{}, accepts);
   driver.set(calls::GraphExecNodeSetParams{}, accepts);
   driver.set(calls::GraphNodeSetEnabled{}, [](auto...) { return WorkAnswers::now->change; });
-  // The first word is the address, as on no driver that anybody promised.
+  // The first word of a map is the address; no real driver promises that.
   driver.set(calls::TensorMapEncodeTiled{},
              [](CUtensorMap* map, CUtensorMapDataType, cuuint32_t, void* address, auto...) {
                std::memset(map, 0x7e, sizeof *map);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session over a driver whose streams finish when the test says so, for tests of work in flight.
+// A session over a driver whose streams finish when the test decides, for tests of work in flight.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,23 +19,25 @@
 
 namespace cuvmm::shim {
 
-/// What the driver of a WorkWorld answers. One at a time.
+/// The answers of a WorkWorld's driver. Only one object is in use at a time.
 struct WorkAnswers {
   std::map<CUstream, CUresult> queries;       ///< of a stream; missing: SUCCESS
-  std::map<CUevent, CUresult> event_queries;  ///< of an event; missing: SUCCESS
-  std::map<CUevent, CUstream> event_streams;  ///< of our own, where they were recorded
+  std::map<CUevent, CUresult> event_queries;  ///< for an event; if it is missing: SUCCESS
+  std::map<CUevent, CUstream> event_streams;  ///< cuvmm's own events, and the streams on which they
+                                              ///< were recorded
   std::set<CUstream> capturing;
   std::set<CUstream> non_blocking;
-  std::map<std::uint64_t, CUmemorytype> places;  ///< of an address; missing: pageable
+  std::map<std::uint64_t, CUmemorytype> places;  ///< for an address; missing: pageable
   std::set<std::uint64_t> managed, sync_memops;  ///< addresses
   std::vector<std::string> asked;                ///< functions that were asked, in order
   CUcontext context = reinterpret_cast<CUcontext>(std::uintptr_t{0xc0});
   CUdeviceptr pool_memory = 0x300000000;   ///< what the next allocation from a pool gets
-  CUdeviceptr plain_memory = 0x400000000;  ///< and the next one of plain memory, host memory too
+  CUdeviceptr plain_memory = 0x400000000;  ///< the address of the next plain memory, host memory
+                                           ///< too
   std::function<void()> while_launching;   ///< called before a launch returns
   std::function<void()> while_telling;     ///< called before a call with a host function returns
   CUresult host_function = CUDA_SUCCESS;
-  std::function<void()> while_allocating;  ///< called before such an allocation returns
+  std::function<void()> while_allocating;  ///< called before an allocation of a pool returns
   std::function<void()> while_recording;   ///< called once, before an event of ours is recorded
   std::function<void()> while_asked;       ///< called once, before a stream's query returns
   bool cancels = false;                    ///< each question is a cancellation point
@@ -43,20 +45,21 @@ struct WorkAnswers {
   CUresult launch = CUDA_SUCCESS;
   CUresult graph_launch = CUDA_SUCCESS;
   CUresult unmap = CUDA_SUCCESS;
-  CUresult change = CUDA_SUCCESS;  ///< of what a graph does
-  /// Offset and size of each parameter of the one function; nothing: the driver does not tell.
+  CUresult change = CUDA_SUCCESS;  ///< the answer to changes of graphs
+  /// Offset and size of each parameter of the one function; empty: the driver does not give them.
   std::vector<std::pair<std::size_t, std::size_t>> layout;
   bool tells_layout = true;
-  /// Of the one function, as the driver has it. "": each word is a pointer by its type, and other
+  /// The name of the one function in the driver. "": each word is a pointer by its type, and other
   /// parameters are numbers or structs.
   std::string name;
   CUmodule module =
-      reinterpret_cast<CUmodule>(std::uintptr_t{0x30d});  ///< of it, and of what is loaded
-  /// The nodes of every graph: kernels, then fills, then one of another kind.
+      reinterpret_cast<CUmodule>(std::uintptr_t{0x30d});  ///< the module of the function, and the
+                                                          ///< handle of all loaded code
+  /// The nodes of every graph: kernels, then fills, then one node of another kind.
   std::vector<CUDA_KERNEL_NODE_PARAMS_v2> kernel_nodes;
   std::vector<CUDA_MEMSET_NODE_PARAMS> fill_nodes;
   std::optional<CUgraphNodeType> other_node;
-  /// In place of all these: what each graph has, and what its edges are, as handles from 1 on.
+  /// In place of all these: the nodes and the edges of each graph, as handles from 1 on.
   struct Node {
     CUgraphNodeType type{};
     UsedRange memory;                     ///< of one that allocates, frees or fills
@@ -69,7 +72,7 @@ struct WorkAnswers {
   };
   std::map<std::uintptr_t, Node> nodes;
   std::map<CUgraph, Graph> graphs;
-  CUresult edges = CUDA_SUCCESS;  ///< what the question for them answers
+  CUresult edges = CUDA_SUCCESS;  ///< the answer to the question for edges
   std::uintptr_t events = 0xee00;
   unsigned modes_changed = 0;
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -88,7 +91,7 @@ class WorkWorld : public testing::Test {
   WorkWorld() { WorkAnswers::now = &answers; }
   ~WorkWorld() override { WorkAnswers::now = nullptr; }
 
-  /// The rest goes by `session()`: with these options.
+  /// The functions below make calls through session(), which is made with these options.
   Session& session() {
     if (!session_) {
       session_.emplace(
@@ -106,12 +109,12 @@ class WorkWorld : public testing::Test {
     return session().run(symbol, call, CUVMM_CALLER);
   }
 
-  /// A reservation with one mapping, which device 0 may use.
+  /// Makes a reservation with one mapping, which device 0 may use.
   void map(CUdeviceptr base = kBase, std::size_t size = kSize, bool access = true);
   void unmap(CUdeviceptr base = kBase, std::size_t size = kSize) {
     EXPECT_EQ(run(calls::MemUnmap{base, size}), CUDA_SUCCESS);
   }
-  /// A kernel with these parameters of 8 bytes each.
+  /// Launches a kernel with these parameters of 8 bytes each.
   CUresult launch(CUstream stream, std::vector<std::uint64_t> words);
   void busy(CUstream stream) { answers.queries[stream] = CUDA_ERROR_NOT_READY; }
   void idle(CUstream stream) { answers.queries.erase(stream); }

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Guards, a quarantine and poison change no answer but those that they are for.
+"""Guards, a quarantine and poison change no answers except those that they are meant to change.
 
 Usage: answers_test.py RECORDER SHIM EMULATOR CASES...
 
-Runs cases of the conformance suite under the shim on the emulator, without them and with them, and compares what
-each call answered.
+Runs cases of the conformance suite under the shim on the emulator, without them and with them, and
+compares the answers of each call.
 """
 import json
 import os
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-# Case -> why it is answered otherwise.
+# Case -> the reason why its answers differ.
 OTHERWISE = {
     "access/two-reservations": "reservations are no neighbours",
     "data/initial-zero": "new memory is not zero",

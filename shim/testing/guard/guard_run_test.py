@@ -26,7 +26,7 @@ class GuardTest(unittest.TestCase):
     def assert_quiet(self, done):
         self.assertIn("0 errors, 0 undefined, 0 leaks", done.stderr)
 
-    # --- Overruns: the apart between the two ranges, the answer, the neighbour's first word
+    # --- Overruns: the distance between the two ranges, the answer, the neighbour's first word
 
     def test_a_copy_over_the_end(self):
         plain = run("copy")
@@ -55,7 +55,8 @@ class GuardTest(unittest.TestCase):
     def test_the_environment_is_enough(self):
         self.assertEqual(run("copy", CUVMM_GUARD="1").stdout, "copy 2 1 7\n")
 
-    # --- Freed ranges: whether the address came again, the kernel's answer, a second free, a map
+    # --- Freed ranges: whether the driver returned the address again, the kernel's answer, a second
+    # free, a map
 
     def test_a_freed_range(self):
         plain = run("freed")
@@ -66,7 +67,7 @@ class GuardTest(unittest.TestCase):
         self.assertIn("--quarantine keeps it from being reserved again", kept.stderr)
         self.assertIn("0 leaks", kept.stderr)
 
-    # --- What the program is told
+    # --- The program's own view
 
     def test_sizes_are_the_programs(self):
         plain = run("pointers")
@@ -93,7 +94,7 @@ class GuardTest(unittest.TestCase):
         self.assertEqual(poisoned.stdout, "poison ['0xfff5fff5', '0xfff5fff5', '0x5', '0xfff5fff5', '0x0']\n")
         self.assert_quiet(poisoned)
 
-    # --- Together with others
+    # --- Guards together with other options
 
     def test_enforce_answers_before_the_guard(self):
         self.assertEqual(run("copy", "--guard", "--enforce").stdout, "copy 2 1 7\n")

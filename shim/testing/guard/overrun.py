@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program with one mistake of memory, for `cuvmm run --guard`, `--quarantine` and `--poison`.
 
-Usage: overrun.py MISTAKE, on the emulator or a real GPU. It prints what it was answered: `MISTAKE CODE` and more.
+Usage: overrun.py MISTAKE, on the emulator or a real GPU. The program prints its answers: `MISTAKE
+CODE` and more numbers.
 """
 import ctypes
 import sys
@@ -11,7 +12,7 @@ cuda = ctypes.CDLL("libcuda.so.1")
 GRANULE = 2 << 20
 Address, Size, Handle, Pointer = ctypes.c_uint64, ctypes.c_size_t, ctypes.c_uint64, ctypes.c_void_p
 
-# Writes `count` words from `out` on.
+# Writes `count` words, beginning at `out`.
 KERNEL = b"""
 .version 7.0
 .target sm_70
@@ -123,7 +124,7 @@ def overrun(write):
     apart = high - low - GRANULE
     code = write(low)
     print(apart // GRANULE, code, end=" ")
-    # After a fault nothing can be read any more.
+    # After a fault no memory can be read.
     print(words(high, 1)[0] if code in (0, 1) else "?")
 
 
@@ -141,7 +142,8 @@ def kernel_over(address):
 
 
 def freed():
-    """A range is freed and its place reserved again by somebody else, whose bytes the old address then reaches."""
+    """A range is freed and another owner reserves its place; the old address then reaches the new
+    owner's bytes."""
     old = reserve(GRANULE)
     handle = map_at(old, GRANULE)
     unmap(old, GRANULE)
@@ -155,7 +157,7 @@ def freed():
 
 
 def pointers():
-    """What the driver says of a range, and of what lies beside it."""
+    """The driver's answers about a range, and about the addresses beside it."""
     size = 3 * GRANULE
     base = reserve(size, alignment=4 * GRANULE)
     map_at(base, GRANULE)
@@ -166,7 +168,7 @@ def pointers():
         value = Address()
         call("cuPointerGetAttribute", ctypes.byref(value), number, Address(base + 5))
         told.append(value.value - (base if number == 11 else 0))
-    # The plural knows reservations where nothing is mapped, too.
+    # cuPointerGetAttributes also knows parts of reservations where nothing is mapped.
     for address in (base + GRANULE, base + size, base - 1):
         start, length = Address(1), Size(1)
         numbers = (ctypes.c_int * 2)(11, 12)
@@ -177,7 +179,8 @@ def pointers():
 
 
 def poison():
-    """What new memory holds, what it holds after it was mapped elsewhere, and shared memory."""
+    """The contents of new memory, of memory that was mapped elsewhere before, and of shared
+    memory."""
     base = reserve(4 * GRANULE)
     handle = map_at(base, GRANULE)
     new = words(base, 2)
@@ -185,11 +188,11 @@ def poison():
     unmap(base, GRANULE)
     map_at(base + GRANULE, GRANULE, handle)
     moved = words(base + GRANULE, 2)
-    # Exported before it is mapped: another process may have written.
+    # Exported before it is mapped, so that another process may have written to it.
     shared, descriptor = create(GRANULE, handle_types=1), ctypes.c_int()
     call("cuMemExportToShareableHandle", ctypes.byref(descriptor), shared, 1, Address(0))
     map_at(base + 2 * GRANULE, GRANULE, shared)
-    # Its handle is gone: the unmapping ends it.
+    # Its handle is released already, so that the unmapping ends the memory.
     ends = map_at(base + 3 * GRANULE, GRANULE)
     call("cuMemRelease", ends)
     unmap(base + 3 * GRANULE, GRANULE)
@@ -197,7 +200,7 @@ def poison():
 
 
 def large():
-    """As large as a range may be: no room is left for guards."""
+    """The range is as large as a range may be, so that the address space has no room for guards."""
     reserve(GRANULE)
     size = 1 << 46
     print("free", cuda.cuMemAddressFree(Address(reserve(size)), Size(size)))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names a thing (the first argument) in a call, after its end, or before it (with the second
-// argument "alive"): handles that are part of something else, memory that no call frees by its
-// address, memory of the host. Prints what the call answered.
+// Names an object (the first argument) in a call, after its end, or before it (with the second
+// argument "alive"): handles that are part of another object, memory that no call frees by its
+// address, memory of the host. Prints the call's answer.
 #include <cuda.h>
 #include <sys/mman.h>
 
@@ -27,7 +27,7 @@ void must(CUresult result) {
   std::fprintf(stderr, "a legal call was refused: %d\n", result);
   std::_Exit(70);
 }
-// Ends something, where that is asked for.
+// Ends the module, unless the test wants it alive.
 void end(CUresult (*call)(CUmodule), CUmodule module) {
   if (!g_alive) must(call(module));
 }
@@ -67,7 +67,7 @@ CUresult ask_function() {
   int registers = 0;
   return cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function());
 }
-// The driver gives the same function out of another module.
+// The driver returns the handle of the old function for a function of another module.
 CUresult new_function() {
   function();
   const bool alive = std::exchange(g_alive, true);
@@ -112,7 +112,7 @@ CUresult fill_global() {
   return cuMemsetD8(counter + 64, 1, 64);
 }
 
-// Memory of an allocation node: it is there from a launch on.
+// Memory of an allocation node, which exists from a launch on.
 CUresult copy_to_node_memory() {
   CUstream stream = nullptr;
   CUgraph graph = nullptr;
@@ -127,7 +127,7 @@ CUresult copy_to_node_memory() {
   return cuMemcpyHtoDAsync(memory, g_buffer, sizeof g_buffer, stream);
 }
 
-// As munmap(), but nothing else can come to lie there.
+// Unmaps the pages like munmap(), but keeps the address range, so that no other memory can get it.
 void take_away(void* memory) {
   ::mmap(memory, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
@@ -158,7 +158,7 @@ CUresult copy_rows_to_unmapped() {
   copy.Height = 4;
   return cuMemcpy2D(&copy);
 }
-// The program's own memory got the address: nobody can tell.
+// The program's own memory has the address now: cuvmm cannot tell that the old memory ended.
 CUresult copy_from_new_host() {
   void* host = nullptr;
   CUdeviceptr memory = 0;

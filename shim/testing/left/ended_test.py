@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program names after its end is found, and the same before its end is not.
+"""A call that names an object after its end has a finding, and the call before the object's end has
+none.
 
 Usage: ended_test.py BUILD.
 """
@@ -13,7 +14,7 @@ import unittest
 
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 
-# The rule that the call breaks, and what its message says.
+# The rule that the call breaks, and a part of its message.
 CASES = {
     "launch-function": ("code-alive", "is of a module or a library that was unloaded"),
     "ask-function": ("code-alive", "is of a module or a library that was unloaded"),
@@ -29,7 +30,7 @@ CASES = {
     "ask-stream": ("stream-alive", "was destroyed"),
     "add-to-graph": ("graph-alive", "was destroyed"),
 }
-# The driver has given out the same again, or the program has.
+# The driver has returned the handle again, or the program has mapped the address again.
 LEGAL = ("new-function", "copy-from-new-host")
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes some of one kind of thing (the first argument; PIECES in the environment: how many) and
-// gives them back, or keeps them (with the second argument "kept").
+// Makes objects of one kind (the first argument; PIECES in the environment: their number) and gives
+// them back, or keeps them (with the second argument "kept").
 #include <cuda.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ CUmemoryPool make_pool() {
 constexpr const char* kPtx =
     ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry nothing() { ret; }\n";
 
-// Its destructor comes after the driver's end, as it is made before cuInit.
+// Its destructor runs after the driver's end, because the object is made before cuInit.
 struct Late {
   CUdeviceptr address = 0;
   ~Late() {
@@ -159,7 +159,8 @@ struct Program {
     must(cuCtxSetCurrent(context));
     must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     if (is("frompool") || is("lostpool")) pool = make_pool();
-    CUdeviceptr checked = 0;  // a run without a call that is checked has checked nothing
+    CUdeviceptr checked = 0;  // without any checked call, `cuvmm run` would report that it checked
+                              // nothing
     must(cuMemAlloc(&checked, kBytes));
     must(cuMemFree(checked));
     std::vector<Thing> things(std::strtoul(std::getenv("PIECES"), nullptr, 10));
@@ -174,7 +175,7 @@ struct Program {
     if (is("retain") && kept) return 0;
     if (is("reset") && kept) must(cuDevicePrimaryCtxReset(0));
     if (is("reset")) return 0;
-    // What is left of others goes with the context where that is their end.
+    // Objects of other kinds end with the context, if their kind does.
     if (!kept || is("device-end")) must(cuDevicePrimaryCtxRelease(0));
     return 0;
   }
@@ -186,7 +187,8 @@ int main(int count, char** arguments) {
   Program program{arguments[1], count > 2 && std::strcmp(arguments[2], "kept") == 0};
   const int code = program.run();
   if (count > 3) {
-    ::sleep(1);  // from here on nobody thinks that it is about to free something
+    ::sleep(1);  // from here on cuvmm takes the program for idle, and not for about to free the
+                 // objects
     ::raise(std::atoi(arguments[3]));
   }
   return code;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs have not given back: counted in one line, listed on request, a leak where the owner is gone.
+"""Objects that programs have not given back: counted in one line, listed on request, and leaks if
+their owner is gone.
 
 Usage: left_at_the_end_test.py BUILD.
 """
@@ -16,7 +17,8 @@ BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 CUVMM = str(BUILD / "bin" / "cuvmm")
 KINDS, RUNTIME = str(BUILD / "left" / "kinds"), str(BUILD / "left" / "runtime_kinds")
 
-# Of each kind, what three of it are called. A retain of the primary context is kept with them, and says nothing.
+# For each kind, the words for three of its objects. One retain of the primary context is left with
+# them, and is not reported.
 COUNTED = {
     "malloc": "3 pieces of cuMemAlloc (3 MiB)",
     "managed": "3 pieces of managed memory (3 MiB)",

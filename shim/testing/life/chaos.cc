@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// chaos SEED: workers that make legal calls only, in an order and with troubles that the seed
-// decides: small stacks, fibers, threads that are cancelled, children, descriptors that run out or
-// are closed. Each ends in one of many ways. Prints how each ended, which depends on the seed
-// alone. Every second one plants a leak, and says so.
+// chaos SEED: workers that make only legal calls, in an order and with troubles that the seed
+// decides: small stacks, fibers, cancelled threads, children, descriptors that run out or are
+// closed. Each worker ends in one of many ways. Prints how each worker ended, which depends only on
+// the seed. Every second worker plants a leak, and prints that.
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -25,14 +25,14 @@ namespace {
 
 using Random = std::minstd_rand;
 
-// What a sanitizer adds to every frame takes room.
+// A sanitizer makes every frame larger.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::size_t kSmallStack = std::size_t{1} << 20;
 #else
 constexpr std::size_t kSmallStack = std::size_t{64} << 10;
 #endif
 
-// One block that is filled, copied back, shared with itself and looked at.
+// Fills one block, copies it back, exports and imports it, and asks the driver about it.
 void memory() {
   CUdeviceptr address = 0;
   CUmemGenericAllocationHandle handle = 0, again = 0;
@@ -157,7 +157,7 @@ constexpr void (*kTroubles[])() = {
     child,       child_that_execs, no_descriptors,        closed_descriptors, many_signals,
 };
 
-// Other threads are at work meanwhile.
+// Starts threads that go on to make calls while the program ends.
 void stay_busy() {
   for (int i = 0; i < 2; ++i) {
     std::thread([] {
@@ -166,15 +166,15 @@ void stay_busy() {
   }
 }
 
-// ThreadSanitizer runs handlers later, from its own functions: nothing tells that one is running,
-// and what the thread had just made is a leak then.
+// ThreadSanitizer runs handlers later, from its own functions: the shim cannot tell that one is
+// running, and reports the thread's newest memory as a leak.
 #if defined(__SANITIZE_THREAD__)
 constexpr unsigned kEnds = 15;
 #else
 constexpr unsigned kEnds = 17;
 #endif
 
-// Two threads end the program at once, with the same code.
+// Two threads end the program at once, with an equal code.
 template <class Leave>
 [[noreturn]] void end_twice(const Leave& leave) {
   std::thread([=] { leave(); }).detach();
@@ -228,8 +228,8 @@ template <class Leave>
   }
 }
 
-// Its size tells it from what the cycles make. Other memory is made and used behind it: that tells
-// it from memory that is in use.
+// The size of the leak distinguishes it from the memory of the cycles. The cycle afterwards makes
+// and uses other memory, which distinguishes the leak from memory in use.
 void plant() {
   CUmemGenericAllocationHandle handle = 0;
   const CUmemAllocationProp prop = life::properties();
@@ -242,7 +242,7 @@ void plant() {
   ::setrlimit(RLIMIT_CORE, &no_core);
   Random random(seed);
   life::init();
-  life::cycle();  // the files that outlive it are there before a trouble keeps them from being made
+  life::cycle();  // makes the files that outlive the process before a trouble can prevent that
   for (int steps = 5 + static_cast<int>(random() % 20); steps > 0; --steps) {
     kTroubles[random() % std::size(kTroubles)]();
     if (std::exchange(plants, false)) plant();

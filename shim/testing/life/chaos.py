@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""chaos.py [--valgrind] BUILD SECONDS [SEED]: one seed of the program chaos after the other, bare and under cuvmm.
+"""chaos.py [--valgrind] BUILD SECONDS [SEED]: runs the program chaos with one seed after the other,
+bare and under cuvmm.
 
-Bare is on the emulator. Each time the output and the exit code must be the same, and cuvmm's report whole. Every call
-is legal, and every second worker plants a leak: each of these is in the report, and no other finding. What a thread
-may still be at work with when it is killed is named as such, and not as a leak. The first seed that differs ends the
-run with exit code 1 and the command that repeats it. Without SEED the seeds begin at the clock; with it only that one
-runs.
+A bare run uses the emulator. Each time both outputs and exit codes must be equal, and cuvmm's
+report whole. Every call is legal, and every second worker plants a leak: the report must have each
+of these leaks, and no other finding. Memory that a thread may still work with when it is killed
+must be reported as in flight, and not as a leak. The first seed that differs ends the run with exit
+code 1 and the command that repeats it. Without SEED the first seed comes from the clock; with SEED
+only that one runs.
 
-With --valgrind memcheck watches cuvmm and every process under it. In a sanitized build each process's sanitizer does.
-What either says is a fault.
+With --valgrind memcheck watches cuvmm and every process under it. In a sanitized build each
+process's sanitizer watches. Any report of either is a fault.
 """
 
 from __future__ import annotations
@@ -26,14 +28,14 @@ import tempfile
 import time
 
 WORKERS = 6
-PLANTED = 6 << 20  # bytes of a planted leak; everything else is of 2 MiB
+PLANTED = 6 << 20  # bytes of a planted leak; all other memory has 2 MiB
 HANGS_AFTER_S = 300  # a seed takes a tenth of a second, under valgrind 5, under ThreadSanitizer up to 60
-# The crash that the program makes on purpose.
+# The crash that the program causes on purpose.
 CRASH = "{\n   on purpose\n   Memcheck:Addr4\n   fun:*end*\n}\n"
 
 
 def stuck(session: int) -> str:
-    """The processes of a session, with what their threads wait for."""
+    """The processes of a session, and the calls in which their threads wait."""
     text = ""
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -65,16 +67,18 @@ def run(command: list[str], environment: dict[str, str]) -> subprocess.Completed
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
-# After a fatal signal, once the report is written, symbols are looked up under a guard (docs/reliability.md).
+# After a fatal signal, once the report is written, the shim looks up symbols, under a timer and
+# with signal handlers (docs/reliability.md).
 GUARDED = "signal:cuvmm::shim::Process::tell_with_symbols\n"
 
 
 def watchers(folder: pathlib.Path) -> dict[str, str]:
-    """The sanitizers' settings: faults stay the program's, what they say goes into files."""
+    """The sanitizers' settings: the program handles its faults itself, and the sanitizers' reports
+    go into files."""
     (folder / "tsan.supp").write_text(GUARDED)
     options = f"log_path={folder}/sanitizer:handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigill=0:handle_sigfpe=0"
     return {
-        # The shim is preloaded, and so before AddressSanitizer's library.
+        # The shim is preloaded, and so comes before AddressSanitizer's library.
         "ASAN_OPTIONS": options + ":detect_leaks=0:verify_asan_link_order=0",
         "TSAN_OPTIONS": options + f":die_after_fork=0:suppressions={folder}/tsan.supp",
         "UBSAN_OPTIONS": options + ":print_stacktrace=1",
@@ -89,7 +93,8 @@ def valgrind(folder: pathlib.Path) -> list[str]:
 
 
 def complaints(folder: pathlib.Path) -> str:
-    """What valgrind and the sanitizers wrote, without their words on what the program does on purpose."""
+    """The reports of valgrind and the sanitizers, without those about the program's intended
+    faults."""
     no_fault = r"(==\d+== \n)*==\d+== Process terminating with.*\n(==\d+==  .*\n)*|.*WARNING: ASan doesn't fully support makecontext.*\n"
     text = ""
     for log in [*folder.glob("valgrind.*"), *folder.glob("sanitizer.*")]:
@@ -99,7 +104,7 @@ def complaints(folder: pathlib.Path) -> str:
 
 
 def wrong_leaks(report: dict, planted: int) -> str:
-    """What is said that is not so, or not said; "" when all is right."""
+    """The wrong or missing leaks in a report; "" if it is right."""
     def is_planted(finding: dict) -> bool:
         return finding["rule"] == "cuMemCreate-released" and finding["objects"][0]["size"] == PLANTED
 
@@ -114,7 +119,7 @@ def wrong_leaks(report: dict, planted: int) -> str:
 
 
 def differs(build: pathlib.Path, seed: int, folder: pathlib.Path, watcher: list[str]) -> str:
-    """What is not as it should be; "" when all is."""
+    """The difference between the runs, or a fault of a report; "" if all is right."""
     program = [str(build / "life" / "chaos"), str(seed)]
     report_file = folder / "report.json"
     bare = run(program, watchers(folder) | {"LD_LIBRARY_PATH": str(build / "lib" / "emulator")})

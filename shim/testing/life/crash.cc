@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends in the middle of a call, or sees a fault of the device: over shim/testing/fake_driver.cc.
+// Ends in the middle of a call, or gets a fault of the device, over shim/testing/fake_driver.cc.
 #include <cuda.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ CUstream stream(std::uintptr_t number) { return reinterpret_cast<CUstream>(numbe
 
 void take_away(CUdeviceptr address) { life::must(cuMemUnmap(address, life::kPage)); }
 
-// One mapping ends, a kernel is launched.
+// Ends one mapping, and launches a kernel.
 void work() {
   life::must(cuInit(0));
   CUdeviceptr address = 0;
@@ -37,7 +37,7 @@ int exits(const char*) {
   return 0;
 }
 
-// One thread stays in the driver while another goes on.
+// One thread stays in the driver while another makes calls.
 int blocks(const char*) {
   work();
   std::thread([] { cuStreamSynchronize(stream(kBlockingStream)); }).detach();

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process that ends badly leaves of its last calls, and what explain-crash makes of it.
+"""The file of last calls that a process leaves when it ends badly, and the output of explain-crash
+for it.
 
     crash_test.py BUILD FAKE_DRIVER [unittest arguments]
 """
@@ -66,7 +67,8 @@ class Crash(unittest.TestCase):
         with subprocess.Popen([BUILD / "life" / "crash", "blocks"], env=self.preloaded(), stdout=subprocess.PIPE) as run:
             self.assertEqual(run.stdout.readline(), b"blocked\n")
             [file] = self.files()
-            # The thread was started before the others' thousands of calls; it may not have come to its own yet.
+            # The thread was started before the other thread's thousands of calls, but may not have
+            # made its own call yet.
             while not self.read(file)["in_driver"]:
                 pass
             run.send_signal(signal.SIGKILL)
@@ -119,7 +121,7 @@ class Crash(unittest.TestCase):
         self.assertEqual(fault["ended"][0]["calls_before"], 1)
         self.assertTrue(any("take_away" in frame["function"] for frame in fault["ended"][0]["stack"]), fault)
         self.assertEqual(fault["queued"][0]["calls_before"], 2)
-        # It is nobody's finding: what broke no rule does not fail a test.
+        # The fault is no finding, because it breaks no rule, and so does not fail a test.
         self.assertNotIn("ILLEGAL", json.dumps(merged["findings"]))
         file = fault["file"]
         found = self.read(file, "--address", "0x7000_00000010")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that is ended by a signal, or by its handler of one, while it holds a leak.
+// A program that a signal ends, or that its handler of a signal ends, while it holds a leak.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 
 namespace {
 
-// How often the process has waited for something; -1: nobody knows.
+// How often the process has waited; -1: not known.
 long waits_of(const char* pid) {
   std::ifstream status("/proc/" + std::string(pid) + "/status");
   for (std::string line; std::getline(status, line);) {
@@ -24,8 +24,9 @@ long waits_of(const char* pid) {
   return -1;
 }
 
-// Waits until nobody can take the last call for work in progress, and until `cuvmm run` has looked
-// at its processes since: it waits between two looks. On a busy machine that takes its time.
+// Waits until cuvmm cannot take the last call for work in progress, and until `cuvmm run` has
+// looked at its processes since then: it sleeps between two looks. On a busy machine that takes a
+// while.
 void until_seen_idle() {
   const char* const run = std::getenv("CUVMM_RUN");
   if (!run) return;
@@ -35,7 +36,7 @@ void until_seen_idle() {
   while (before >= 0 && waits_of(pid.c_str()) < before + 3) ::usleep(10'000);
 }
 
-// What it lost is behind it: it has made and used other memory since.
+// Leaks memory, and then makes and uses other memory, so that the leak is not in use.
 void lose_something() {
   life::init();
   life::leak();
@@ -48,7 +49,7 @@ int signalled(const char* signal) {
   return 1;
 }
 
-// Nothing came after the leak but time.
+// Only time passes after the leak.
 int signalled_later(const char* signal) {
   life::init();
   life::leak();
@@ -57,7 +58,7 @@ int signalled_later(const char* signal) {
   return 1;
 }
 
-// It is just at work with the memory.
+// The program seems to be at work with the leaked memory.
 int signalled_at_work(const char* signal) {
   life::init();
   life::cycle();
@@ -86,7 +87,7 @@ int child_signalled(const char* signal) {
   return WIFSIGNALED(status) ? 12 : 13;
 }
 
-// Its parent ends it, and takes it from the kernel, long after its last call.
+// Its parent ends it, and waits for it, long after its last call.
 int child_ended_by_parent(const char* signal) {
   int ready[2];
   if (::pipe(ready) != 0) return 1;
@@ -106,7 +107,7 @@ int child_ended_by_parent(const char* signal) {
   return WIFSIGNALED(status) ? 12 : 13;
 }
 
-// Nobody takes the child from the kernel for long: it had ended all the same.
+// The parent does not wait for the child for long: the child has ended all the same.
 int child_at_work_stays_dead(const char* signal) {
   const pid_t child = ::fork();
   if (child == 0) return signalled_at_work(signal);
@@ -116,7 +117,7 @@ int child_at_work_stays_dead(const char* signal) {
   return WIFSIGNALED(status) ? 12 : 13;
 }
 
-// It is stopped in the middle of its work, and does not go on.
+// The child is stopped in the middle of its work, and does not go on.
 int child_stopped_at_work(const char* signal) {
   const pid_t child = ::fork();
   if (child == 0) {

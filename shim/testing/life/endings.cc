@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways in which a program ends while cuvmm has something to say.
+// Ways in which a program ends while cuvmm has findings to report.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -22,11 +22,11 @@ void churn() {
   }
 }
 
-// A misuse at a place of its own, so that each makes a finding of its own.
+// A misuse at a place of its own, so that each call of another instance makes another finding.
 template <int place>
 [[gnu::noinline]] void misuse_at() {
   life::misuse();
-  asm volatile("" ::"i"(place));  // not one function for all, and no jump instead of the call
+  asm volatile("" ::"i"(place));  // keeps the instances apart, and prevents a tail call
 }
 
 template <int... place>
@@ -34,16 +34,17 @@ void misuse_at_each(std::integer_sequence<int, place...>) {
   (misuse_at<place>(), ...);
 }
 
-// _exit() is allowed in a handler: it may interrupt malloc, a call of ours, the making of a
-// finding.
+// _exit() is allowed in a handler: it may interrupt malloc, the shim's work, or the description of
+// a finding.
 int exit_in_handler(const char* what) {
   life::init();
   if (std::strcmp(what, "leak") == 0) {
     life::leak();
-    // What its last thousand calls made may be in use.
+    // The memory of its last thousand calls may be in use, so other calls follow the leak.
     for (int i = 0; i < 200; ++i) life::cycle();
   }
-  // The report must hold one, however long this process waits for a processor: the timer does not.
+  // Makes one finding before the timer starts, because the timer does not wait for this process to
+  // get a processor.
   if (std::strcmp(what, "finding") == 0) life::misuse();
   ::signal(SIGALRM, [](int) { ::_exit(51); });
   itimerval once{{0, 0}, {0, 10000 + ::getpid() % 1000 * 7}};
@@ -57,7 +58,7 @@ int exit_in_handler(const char* what) {
   return 1;
 }
 
-// exit() in a handler is not allowed, and done.
+// exit() in a handler is not allowed, but programs do it.
 int plain_exit_in_handler(const char*) {
   life::init();
   life::misuse();
@@ -89,7 +90,7 @@ int killed(const char* signal) {
   return 1;
 }
 
-// A child is killed; the program goes on and ends well.
+// A child is killed; the program goes on and exits normally.
 int child_killed(const char* signal) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -118,14 +119,14 @@ int abort_on_small_stack(const char* size) {
   std::abort();
 }
 
-// malloc finds its heap broken and aborts with its locks held.
+// malloc finds its heap broken and aborts while it holds its locks.
 int abort_in_malloc(const char*) {
   life::init();
   life::misuse();
-  // The last of them lies before what is left of the heap, whatever was freed before.
+  // The last block lies before the rest of the heap, whatever was freed before.
   volatile std::size_t* block = nullptr;
   for (int i = 0; i < 4096; ++i) block = static_cast<volatile std::size_t*>(std::malloc(24));
-  block[3] = 0x11;  // the size of what is left of the heap
+  block[3] = 0x11;  // the size of the rest of the heap
   std::free(std::malloc(100000));
   std::free(std::malloc(4000));
   return 55;
@@ -140,13 +141,13 @@ int many_crash(const char*) {
   for (;;) ::pause();
 }
 
-// What was registered before the shim was initialised runs after its last report.
+// A handler that was registered before the shim was initialised runs after the shim's last report.
 bool g_late = false;
 
 int late(const char*) {
   life::init();
   g_late = true;
-  std::quick_exit(0);  // exit() ends the driver before
+  std::quick_exit(0);  // exit() would end the driver before
 }
 
 void register_early(int, char**, char**) {
@@ -157,8 +158,8 @@ void register_early(int, char**, char**) {
 [[gnu::section(".preinit_array"), gnu::used]] void (*const g_before_all)(int, char**,
                                                                          char**) = &register_early;
 
-// An object in static storage gives back its memory once the driver has ended: made before cuInit,
-// destroyed after what that registered.
+// An object in static storage frees its memory after the driver has ended, because it is made
+// before cuInit, and destroyed after the objects that cuInit registered.
 struct Buffer {
   CUdeviceptr address = 0;
   CUmemGenericAllocationHandle handle = 0;

@@ -15,7 +15,7 @@ constexpr int kFirst = 41, kSecond = 70;
 
 std::atomic<bool> g_first_ends{false};
 
-// Ends the program by `leave` so many microseconds after the first one does.
+// Ends the program by `leave` so many microseconds after the first thread begins to end it.
 template <class Leave>
 void end_later(const char* microseconds, const Leave& leave) {
   const int wait = std::atoi(microseconds);
@@ -35,14 +35,14 @@ void begin() {
   life::misuse();
 }
 
-// exit() of main() itself, and of another thread under it.
+// main() calls exit(), and another thread calls exit() meanwhile.
 int exit_twice(const char* microseconds) {
   begin();
   end_later(microseconds, [](int code) { std::exit(code); });
   std::exit(kFirst);
 }
 
-// The C library's own exit() comes first, which no library stands in front of.
+// The C library's own exit() comes first, which no library can replace.
 int exit_after_return(const char* microseconds) {
   begin();
   end_later(microseconds, [](int code) { std::exit(code); });
@@ -55,7 +55,7 @@ int quick_exit_twice(const char* microseconds) {
   std::quick_exit(kFirst);
 }
 
-// What every macro that checks results does: the driver's end is no reason to wait.
+// Does as every macro that checks results: a refusal after the driver's end makes it exit.
 int workers_see_the_end(const char* threads) {
   life::init();
   life::leak();
@@ -87,7 +87,7 @@ int all_exit(const char* threads) {
   std::exit(kFirst);
 }
 
-// The handlers that are left are called, and the last code counts.
+// The C library calls the remaining handlers, and the last code counts.
 int exit_in_exit(const char*) {
   begin();
   std::atexit([] { std::puts("the handler that was registered first"); });
@@ -138,7 +138,7 @@ int trace_much(const char*) {
   return 0;
 }
 
-// Before the C library knows the environment, and before the shim's constructors.
+// Runs before the C library knows the environment, and before the shim's constructors.
 CUresult g_early = CUDA_ERROR_UNKNOWN;
 
 void use_the_driver_early(int count, char** arguments, char**) {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C, and what else ends a server: its leaks are told, and `cuvmm run` dies as the program did.
+"""Ctrl-C, and other signals that end a server: the report has its leaks, and `cuvmm run` dies as
+the program did.
 
 Usage: interrupted_test.py BUILD. The server is CPython, which turns SIGINT into KeyboardInterrupt.
 """
@@ -45,7 +46,8 @@ time.sleep(1000)
 
 class Interrupted(unittest.TestCase):
     def served(self, end, *options):
-        """Starts the server, ends it by `end(process)`: the command's exit code, its stderr, the report."""
+        """Starts the server, ends it by `end(process)`, and returns the command's exit code, its
+        stderr, and the report."""
         with tempfile.TemporaryDirectory(prefix="cuvmm-life-") as folder:
             report = os.path.join(folder, "report.json")
             clean = {k: v for k, v in os.environ.items() if not k.startswith(("CUVMM_", "LD_"))}

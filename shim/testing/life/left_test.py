@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that processes leave for cuvmm, and what others do to them: old ones, pipes, cut ones, full disks, other users.
+"""Files that processes leave for cuvmm, and troubles with them: old files, pipes, truncated files,
+full disks, other users.
 
 Usage: left_test.py BUILD.
 """
@@ -17,7 +18,7 @@ BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 CUVMM = str(BUILD / "bin" / "cuvmm")
 LIFE = BUILD / "life"
 
-# Makes something, waits until the test has done what it does, and goes on.
+# Makes objects, waits until the test has done its work, and goes on.
 HOLDER = """
 import ctypes, os
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -68,7 +69,7 @@ class Left(unittest.TestCase):
         if probe.returncode != 0:
             self.skipTest("a file system of its own needs more rights")
 
-    # Runs what follows with a small file system in the test's folder, which nobody else sees.
+    # Runs the command with a small file system in the test's folder, which no other process sees.
     def small_disk(self, size):
         return ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size={size} none {self.folder} && exec "$@"', "sh"]
 
@@ -102,7 +103,7 @@ class Left(unittest.TestCase):
     def test_what_found_no_room_is_not_nothing(self):
         self.needs_mounts()
         process = self.hold(20000, "--live", self.path("live"), before=self.small_disk("1m"))
-        # The file system is one of the process's namespace alone.
+        # Only the process's namespace has the file system.
         into = ["nsenter", "-m", "-t", str(process.pid), CUVMM, "leaks", "--folder", self.path("live")]
         pid = subprocess.run(["nsenter", "-m", "-t", str(process.pid), "ls", self.path("live")], capture_output=True,
                              text=True).stdout.split("-")[0]
@@ -126,7 +127,7 @@ class Left(unittest.TestCase):
     def test_a_child_of_another_user_reports(self):
         if os.geteuid() != 0:
             self.skipTest("needs root")
-        # The build folder may be closed to others.
+        # Other users may not be allowed to enter the build folder.
         program = self.path("exits")
         os.chmod(self.folder, 0o755)
         shutil.copy(LIFE / "exits", program)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the programs of this folder share: a legal cycle, a misuse, a leak, and scenarios by name.
+// The common parts of the programs of this folder: a legal cycle, a misuse, a leak, and scenarios
+// by name.
 #pragma once
 
 #include <cuda.h>
@@ -13,8 +14,8 @@ namespace life {
 
 inline constexpr std::size_t kPage = std::size_t{2} << 20;
 
-/// Ends the program with 70 where a legal call is refused. A thread that finds the driver at its
-/// end waits for that of the process.
+/// Ends the program with 70 if a legal call is refused. A thread that sees the driver's end waits
+/// for the end of the process.
 inline void must(CUresult result) {
   if (result == CUDA_SUCCESS) return;
   if (result == CUDA_ERROR_DEINITIALIZED)
@@ -39,7 +40,7 @@ inline CUmemAllocationProp properties() {
   return prop;
 }
 
-/// Legal, and nothing is left of it.
+/// A legal cycle, which leaves no object.
 inline void cycle() {
   CUdeviceptr address = 0;
   CUmemGenericAllocationHandle handle = 0;
@@ -56,10 +57,10 @@ inline void cycle() {
   must(cuMemAddressFree(address, kPage));
 }
 
-/// One finding: cuMemUnmap-size-nonzero.
+/// Causes one finding: cuMemUnmap-size-nonzero.
 inline void misuse() { cuMemUnmap(0, 0); }
 
-/// One leak: cuMemCreate-released.
+/// Causes one leak: cuMemCreate-released.
 inline void leak() {
   CUmemGenericAllocationHandle handle = 0;
   const CUmemAllocationProp prop = properties();
@@ -71,7 +72,7 @@ struct Scenario {
   int (*run)(const char* argument);
 };
 
-/// Runs the scenario that the first argument names, with the second or "".
+/// Runs the scenario that the first argument names, with the second argument or "".
 template <std::size_t N>
 int run(const Scenario (&scenarios)[N], int count, char** arguments) {
   for (const Scenario& scenario : scenarios) {

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a program that ends, forks, closes or limits itself in a nasty way: bare, on the emulator, and under cuvmm.
 
-Its exit status, its output and the files in its folder must be the same; the report must hold what cuvmm had to say.
+Its exit status, its output and the files in its folder must be equal in both runs; the report must
+hold cuvmm's findings.
 
     life_test.py BUILD SCENARIO
 
-BUILD is the build folder; SCENARIO is a name of the table below. Exit code 77: not possible for this user.
+BUILD is the build folder; SCENARIO is a name of the table CASES. Exit code 77: not possible for
+this user.
 """
 
 from __future__ import annotations
@@ -23,31 +25,31 @@ import tempfile
 MISUSE = "cuMemUnmap-size-nonzero"
 LEAK = "cuMemCreate-released"
 NO_CARE = object()
-DEATH_CALLS = 8  # of leak() and cycle(): those of init() are not intercepted
+DEATH_CALLS = 8  # of leak() and cycle(): the calls of init() are not intercepted
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
     command: str  # program, scenario, argument
-    runs: int = 1  # of those under cuvmm; luck decides what is interrupted
-    holds: tuple = ()  # rules that are in the report
-    clean: bool = False  # the report holds no finding
+    runs: int = 1  # runs under cuvmm; which code is interrupted is random
+    holds: tuple = ()  # rules that the report must have
+    clean: bool = False  # the report must have no finding
     processes: int = 1
     options: tuple = ()
-    root: bool = False  # it needs to be root
-    code: int | None = None  # with --error-exitcode 9: what cuvmm's exit code is
-    status: tuple = ()  # what the code may be under cuvmm, where it is luck without
+    root: bool = False  # the case needs root
+    code: int | None = None  # cuvmm's exit code with --error-exitcode 9
+    status: tuple = ()  # the possible codes under cuvmm, if the bare code is random
     once: str = ""  # text that stderr holds exactly once
-    count: int = 0  # of the first of `holds`; 0: any
-    findings: int = 0  # how many the report lists; 0: any
-    calls: int = 0  # how many calls the report counts; 0: any
+    count: int = 0  # occurrences of the first of `holds`; 0: any number
+    findings: int = 0  # the number of findings in the report; 0: any number
+    calls: int = 0  # the number of calls in the report; 0: any number
     note: str = ""  # part of one of the notes
-    traced: bool = False  # with --trace: the trace holds every call
-    tries: int = 1  # runs of which one is seen to its end in time, which a busy machine may miss
+    traced: bool = False  # with --trace: the trace must hold every call
+    tries: int = 1  # attempts of which one must see the end in time, which a busy machine may miss
 
 
 CASES = {
-    # What is interrupted differs from run to run.
+    # Which code is interrupted differs from run to run.
     "exit-in-handler-malloc": Case("endings exit-in-handler malloc", runs=12, clean=True),
     "exit-in-handler-threads": Case("endings exit-in-handler threads", runs=6, clean=True),
     "exit-in-handler-calls": Case("endings exit-in-handler calls", runs=12, clean=True),
@@ -145,7 +147,8 @@ def files(folder: pathlib.Path) -> dict[str, str]:
 
 
 def compare(case: Case, build: pathlib.Path, scratch: pathlib.Path) -> tuple[list[str], bool]:
-    """What differs, and whether the end of a process was seen too late to say what it was at work with."""
+    """Returns the differences, and whether cuvmm saw the end of a process too late to say which
+    memory it worked with."""
     program, *arguments = case.command.split()
     command = [str(build / "life" / program), *arguments]
     emulator = str(build / "lib" / "emulator")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors that are closed and used again, limits that are reached, rights and roots that are
-// given up. Files of the program's own lie in the current folder.
+// Descriptors that are closed and used again, limits that are reached, rights and root folders that
+// are given up. The program's own files lie in the current folder.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -26,7 +26,7 @@ int close_all(const char*) {
   for (int fd = 3; fd < 1024; ++fd) ::close(fd);
   int files[8];
   open_own_files(files);
-  // Any number: ours were high ones.
+  // Covers all high numbers, because cuvmm's descriptors have high numbers.
   for (int fd = 900; fd < 1024; ++fd) ::dup2(files[7], fd);
   life::cycle();
   life::misuse();

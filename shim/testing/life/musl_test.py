@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""musl_test.py BUILD: programs of another C library than glibc run under cuvmm as without it, and that is said.
+"""musl_test.py BUILD: programs of another C library than glibc run under cuvmm as without it, and
+cuvmm reports that it did not check them.
 
 Needs musl-gcc (Debian's package musl-tools); else exit code 77.
 """
@@ -27,7 +28,7 @@ SAID = "not checked, because cuvmm's shim and CUDA drivers need glibc"
 
 
 def asked_for(library: pathlib.Path) -> list[str]:
-    """The libraries that it needs, and the symbols that it cannot do without."""
+    """The libraries that a library needs, and its undefined symbols."""
     text = subprocess.run(["readelf", "-dW", "--dyn-syms", library], capture_output=True, text=True, check=True).stdout
     return [line for line in text.splitlines() if "(NEEDED)" in line or " GLOBAL " in line and " UND " in line]
 
@@ -67,12 +68,12 @@ def main() -> int:
         assert (code, out) == (122, "1 words, preload\n" * 2 + "1 words, no preload\n")
         assert err.count(SAID) == 1 and err.count(str(program)) == 1, "each program once"
 
-        # What it becomes, or starts, is checked again.
+        # A glibc program that the musl program becomes, or starts, is checked again.
         code, out, err, report = cuvmm(program, *misuse, options=("--error-exitcode", "9"))
         assert code == 9 and SAID in err, "the program is checked, and this one still named"
         assert [f["rule"] for f in report["findings"]] == ["cuMemUnmap-size-nonzero"]
 
-        # A run in the run does not preload twice.
+        # A `cuvmm run` inside of a `cuvmm run` does not preload twice.
         code, out, err, _ = cuvmm(build / "bin" / "cuvmm", "run", "--emulate", "--", "sh", "-c", 'echo "$LD_PRELOAD"')
         words = out.strip().split(":")
         assert code == 0 and len(words) == len(set(words)) and out.count("libcuvmm-shim.so") == 1, out

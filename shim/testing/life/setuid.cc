@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set-user-ID program that gets the shim by its runpath: says with whose rights it runs.
+// A set-user-ID program that gets the shim by its runpath: prints the user whose rights it has.
 #include <unistd.h>
 
 #include "life.h"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """setuid_test.py PROGRAM LIBRARY: a set-user-ID program obeys no variable of the user who starts it.
 
-No library that a variable names is loaded into it, and no file is written. Needs root, and a place where such programs
-may run; else exit code 77.
+The program loads no library that a variable names, and writes no file. Needs root, and a file
+system on which set-user-ID has an effect; else exit code 77.
 """
 
 import os
@@ -35,7 +35,7 @@ def main() -> int:
         variables = {"CUVMM_DRIVER": code, "CUVMM_REPORT": f"{theirs}/report", "CUVMM_REPORT_DIR": str(theirs),
                      "CUVMM_TRACE": f"{theirs}/trace", "CUVMM_SUPPRESSIONS": str(secret), "PATH": "/usr/bin:/bin"}
         as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-        # Without more rights the same program does obey: the test can fail.
+        # Without additional rights the program does obey, which shows that the test can fail.
         plain = pathlib.Path(shutil.copy(program, scratch / "plain"))
         obeys = subprocess.run([plain], env=variables, capture_output=True, text=True, **as_nobody)
         if "loaded" not in obeys.stdout:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that are cancelled, that have little stack, that fork, that come all at once; and fibers.
+// Threads that are cancelled, that have small stacks, that fork, that start all at once; and
+// fibers.
 #include <alloca.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,7 +21,7 @@ namespace {
 
 std::atomic<bool> g_stop{false};
 
-// A cancellation that is pending acts at the program's own cancellation point, not in our code.
+// A pending cancellation acts at the program's own cancellation point, not in the shim's code.
 int cancelled(const char* what) {
   life::init();
   const bool contended = std::strcmp(what, "contended") == 0;
@@ -56,7 +57,7 @@ int cancelled(const char* what) {
   return 0;
 }
 
-// `size` is the stack's.
+// `size` is the size of the stack, in bytes.
 int small_stack(const char* size) {
   life::init();
   life::misuse();
@@ -125,8 +126,8 @@ char* map_at(char* place, std::size_t size) {
       ::mmap(place, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
 }
 
-// The call's return address and its slot are the same on both stacks; the frames above are not,
-// and where the large stack had them the small one has ended.
+// The call's return address and its slot are equal on both stacks; the frames above differ, and the
+// small stack has ended at the addresses where the large one had them.
 int fiber_gone(const char*) {
   life::init();
   constexpr std::size_t kLarge = 640 << 10, kSmall = 384 << 10;
@@ -147,7 +148,7 @@ int fiber_gone(const char*) {
   return 0;
 }
 
-// Everybody makes the same mistake for the first time.
+// All threads make one mistake for the first time, at once.
 int stampede(const char* count) {
   life::init();
   std::vector<std::thread> threads;
@@ -162,8 +163,8 @@ int stampede(const char* count) {
   return 0;
 }
 
-// Children are forked while other threads' findings are described. The finding of the threads is
-// made in many functions, so that there is always a new one.
+// Children are forked while other threads' findings are described. The threads make their findings
+// in many functions, so that there is always a new one.
 template <int N>
 struct Misuses {
   [[gnu::noinline]] static void make(int which) {
@@ -205,8 +206,8 @@ int fork_while_describing(const char*) {
 
 volatile int g_forks = 0;
 
-// Once: where a fork takes longer than that, a timer that repeats would leave no time for anything
-// else.
+// The timer runs once, because a repeating timer would leave no time for other work if a fork takes
+// longer than its interval.
 void interrupt_soon() {
   const itimerval timer{{0, 0}, {0, 2000}};
   ::setitimer(ITIMER_REAL, &timer, nullptr);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the shim cannot see, or tells nobody because its process is gone: `cuvmm run` tells it.
+"""Facts that the shim cannot see, or cannot report because its process is gone: `cuvmm run` reports
+them.
 
 Usage: unseen_test.py BUILD.
 """
@@ -56,7 +57,7 @@ class Unseen(unittest.TestCase):
     def python(self, program, **more):
         return self.run_it(sys.executable, "-c", program, **more)
 
-    # --- Drivers that the shim does not stand before
+    # --- Drivers that the shim does not intercept
 
     def child_without_shim(self, program, code):
         library_path = {"LD_LIBRARY_PATH": EMULATOR}
@@ -84,7 +85,7 @@ class Unseen(unittest.TestCase):
             self.assertEqual(report["escaped"], [copy])
             self.assertIn("went to a driver beside the shim: " + copy, result.stderr)
 
-    # --- Processes that told nothing at their end
+    # --- Processes that reported nothing at their end
 
     def test_calls_are_counted_where_nobody_looks_for_leaks(self):
         report, result = self.run_it(DEATHS, "signalled", str(int(signal.SIGKILL)), options=("--leak-check", "no"))
@@ -114,7 +115,7 @@ class Unseen(unittest.TestCase):
         self.assertEqual(result.returncode, 123, result.stderr)
         self.assertIn("it ran in a pid namespace of its own", "\n".join(report["notes"]))
 
-    # --- The rest
+    # --- Other cases
 
     def test_a_call_that_is_made_to_fail_is_a_call(self):
         fails = BEGIN + "sys.exit(cuda.cuMemAddressReserve(ctypes.byref(address), 2 << 20, 0, 0, 0) != 2)"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Misuses cuMemMap in many ways of being called. A comment `# NAME` marks each line that the finding's stack must
-show; frames_test.py compares. Runs on CPython 3.9 and later."""
+"""Misuses cuMemMap in functions that are called in many different ways. A comment `# NAME` marks
+each line that the finding's stack must show; frames_test.py compares them. Runs on CPython 3.9 and
+later."""
 
 import ctypes
 import os
@@ -54,7 +55,7 @@ def recursion(depth=100):
         recursion(depth - 1)  # recursion
 
 
-# A C function between two of Python: it calls back.
+# A C function between two Python functions: it calls back.
 libc = ctypes.CDLL(None)
 COMPARE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -87,7 +88,8 @@ def handler():
     os.kill(os.getpid(), signal.SIGUSR1)  # handler
 
 
-# Code objects that are gone when the next ones are made, mostly at the same addresses; only their file differs.
+# Code objects that are freed before the next ones are made, mostly at equal addresses; only their
+# file differs.
 def reuse():
     for i in range(20):
         code = compile("cuda.cuMemMap(0x700000000000, 2 << 20, 4096, 1, 0)", f"<made {i:02}>", "exec")
@@ -95,7 +97,7 @@ def reuse():
         del code
 
 
-# A name and a path that no terminal should get as they are.
+# A name and a path that must not reach a terminal unchanged.
 def hostile():
     code = compile("def f():\n    misuse()\nf()", "\x1b[31mred\n\udcff<é漢😀>.py", "exec")
     exec(code, {"misuse": misuse})

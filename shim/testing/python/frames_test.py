@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The findings of Python programs show the Python functions, in each CPython that this machine has.
 
-Takes the shim and a driver. Interpreters: the one that runs this, and what pyenv has of 3.9 to 3.14. Without
-symbols too: then the frames are there as well."""
+Takes the shim and a driver. Interpreters: the one that runs this test, and pyenv's of 3.9 to 3.14.
+Without symbols the Python functions must be there as well."""
 
 import json
 import os
@@ -41,7 +41,7 @@ class Frames(unittest.TestCase):
     def findings(self, python: str, *cases: str, **settings: str) -> tuple[list[dict], str]:
         with tempfile.TemporaryDirectory(prefix="cuvmm-frames-") as folder:
             env = {k: v for k, v in os.environ.items() if not k.startswith(("CUVMM_", "PYTHON", "PYENV_"))}
-            # Symbols take their time: most tests do without.
+            # Symbols take time, so most tests run without them.
             env |= {"LD_PRELOAD": SHIM, "CUVMM_DRIVER": DRIVER, "CUVMM_REPORT_DIR": folder, "CUVMM_NO_SYMBOLS": "1"}
             env |= settings
             run = subprocess.run([python, str(PROGRAM), *cases], env=env, capture_output=True, text=True,
@@ -63,7 +63,7 @@ class Frames(unittest.TestCase):
         self.assertEqual(frames if whole else frames[:len(program)], program)
 
     def each(self, work, some: bool = False) -> None:
-        """In all interpreters, or in the oldest and the newest."""
+        """Runs `work` in all interpreters, or in the oldest and the newest."""
         self.assertTrue(PYTHONS, "a CPython of 3.9 to 3.14")
         for version, python in PYTHONS.items():
             if some and version not in (min(PYTHONS), max(PYTHONS)):
@@ -75,7 +75,8 @@ class Frames(unittest.TestCase):
     def test_functions_and_lines(self) -> None:
         def work(python: str) -> None:
             findings, text = self.findings(python, "called", CUVMM_NO_SYMBOLS="0")
-            # ctypes only hands calls on: each line of Python is a place of its own. The innermost one is the same.
+            # ctypes only forwards calls, so each line of Python is a place of its own. The
+            # innermost line is equal for both calls.
             self.assertEqual(len(findings), 1)
             self.expect(findings[0], ("misuse", "misuse"), ("called", "called"), ("<module>", "main"))
             self.assertEqual(findings[0]["count"], 2)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings on a terminal: colours, lines that fit, and no more than a few of each rule. Takes the shim and a driver."""
+"""Findings on a terminal: colours, lines that fit, and only a few findings of each rule. Takes the
+shim and a driver."""
 
 import fcntl
 import os
@@ -21,7 +22,7 @@ FINDING = re.compile(r"^cuvmm: error: cuMemMap", re.MULTILINE)
 
 def environment(settings: dict[str, str]) -> dict[str, str]:
     env = {k: v for k, v in os.environ.items() if not k.startswith("CUVMM_") and k != "NO_COLOR"}
-    # Symbols take their time, and are no part of this.
+    # Symbols take time, and this test does not need them.
     return env | {"TERM": "xterm", "LD_PRELOAD": SHIM, "CUVMM_DRIVER": DRIVER, "CUVMM_NO_SYMBOLS": "1"} | settings
 
 

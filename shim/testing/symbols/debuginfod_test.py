@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stripped program whose debug information a debuginfod server has: the finding has the source's lines if the user asks
-for it, and the server hears nothing if not.
+"""A stripped program whose debug information is on a debuginfod server: the finding has the
+source's lines if the user wants that, and otherwise the server gets no request.
 
 Takes the shim, a driver and a program with debug information that misuses cuMemMap."""
 
@@ -63,7 +63,7 @@ def main() -> int:
             print("skipped: the program has no build id")
             return SKIPPED
         Server.debug, Server.build_id = debug.read_bytes(), build_id.group(1)
-        debug.unlink()  # beside the program it would be found
+        debug.unlink()  # beside the program, the symbolizer would find the file
         with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
             threading.Thread(target=server.serve_forever, daemon=True).start()
             user = {"DEBUGINFOD_URLS": f"http://127.0.0.1:{server.server_port}", "DEBUGINFOD_CACHE_PATH": os.path.join(folder, "cache")}

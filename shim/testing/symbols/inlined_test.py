@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that the compiler put in place are frames of their own, each at its own line.
+"""Functions that the compiler inlined are frames of their own, each at its own line.
 
 Usage: inlined_test.py CUVMM. Needs the shim and the emulator in place."""
 
