@@ -10,8 +10,8 @@ namespace cuvmm::shim {
 class Ending {
  public:
   /// True for the first caller, which then calls done(). For another thread it returns false as
-  /// late as leave_first() does; for the first thread, also in a signal handler, at once. It is no
-  /// cancellation point.
+  /// late as leave_first() does; for the first thread, also in a signal handler, at once. claim()
+  /// is no cancellation point.
   bool claim() noexcept;
   void done() noexcept { done_.store(true, std::memory_order_release); }
   /// Waits until the thread that makes the last report ends the process, because without cuvmm the

@@ -30,8 +30,8 @@ constexpr bool kSwitches = true;
 constexpr bool kSwitches = true;
 #endif
 
-/// Blocks signals, because a handler could run the program's code on this stack, or leave it for
-/// ever. Faults are not blocked, because the kernel ends a process that has them blocked.
+/// Blocks signals, because a handler could run the program's code on this stack, or leave it by a
+/// jump. Faults are not blocked, because the kernel ends a process that has them blocked.
 class SignalsHeld {
  public:
   SignalsHeld() noexcept {

@@ -59,7 +59,7 @@ class CUVMM_LOCK OwnedMutex {
 };
 
 /// For a thread that polls for another thread's next step: wait() yields, and after some calls
-/// sleeps a little, so that the other thread gets to run whatever its priority. It is no
+/// sleeps a little, so that the other thread gets to run whatever its priority. wait() is no
 /// cancellation point.
 class Patience {
  public:

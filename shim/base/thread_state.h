@@ -16,7 +16,7 @@ struct InFlight;
 /// How careful a thread has to be with the program's heap and locks.
 enum class Care : unsigned char {
   kNone,
-  kOwnMemory,     ///< the process ends: memory comes from a reserve of ours (shim/base/reserve.h)
+  kOwnMemory,     ///< the process ends: memory comes from the shim's reserve (shim/base/reserve.h)
   kAsInterrupted  ///< and a signal may have interrupted any code: the thread uses no heap and no
                   ///< lock of the program
 };
@@ -24,7 +24,7 @@ enum class Care : unsigned char {
 /// The function of the CUDA runtime that a thread is in.
 struct RuntimeCall {
   const char* name = nullptr;  ///< "cudaIpcOpenMemHandle"; the string lives as long as the process
-  Caller caller;               ///< of that function: the program's own code
+  Caller caller;               ///< the caller of that function: the program's own code
 };
 
 /// The header of each part explains it.
@@ -32,7 +32,8 @@ struct alignas(64) ThreadState {
   InFlight* in_flight = nullptr;  ///< shim/base/in_flight.h
   RuntimeCall runtime;            ///< shim/base/runtime_call.h; its name is null outside of one
   std::size_t stripe = 0;         ///< shim/base/call_counter.h
-  std::uint32_t thread = 0;       ///< the kernel's number of it, known once it has a stripe
+  std::uint32_t thread = 0;       ///< the kernel's number of the thread, known once the thread has
+                                  ///< a stripe
   void* stacks = nullptr;         ///< shim/stack/stacks.cc
   last_calls::ThreadPlace ring;   ///< shim/recorder/ring_call.h
   int* errno_place = nullptr;

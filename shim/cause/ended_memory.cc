@@ -50,8 +50,8 @@ Violations ended_on_host(const Model& model, const Touch& touch) {
 
 }  // namespace
 
-// Whether the driver knows memory there that the model does not: memory of another kind, or memory
-// larger than the program asked for. Then it refused the call for another reason.
+// Whether the driver knows memory at the address that the model does not: memory of another kind,
+// or memory larger than the program asked for. Then it refused the call for another reason.
 bool Session::touches_well(const Touch& touch, const Violation& violation) const {
   const bool ended = violation.rule != Rule::kDataInside;
   if (ended && !names_device(touch) && !facts_.unreadable(touch.base)) return true;

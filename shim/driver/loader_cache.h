@@ -10,10 +10,11 @@
 namespace cuvmm::shim {
 
 /// Paths of the libraries called `soname` for this machine in a cache file's bytes, in its order.
-/// Bytes that are not a cache of glibc's current format ("glibc-ld.so.cache1.1") yield nothing.
+/// The result is empty if the bytes are not a cache of glibc's current format
+/// ("glibc-ld.so.cache1.1").
 std::vector<std::string> find_in_loader_cache(std::string_view bytes, std::string_view soname);
 
-/// find_in_loader_cache() for a file; a file that cannot be read yields nothing.
+/// find_in_loader_cache() for a file; the result is empty if the file cannot be read.
 std::vector<std::string> find_in_loader_cache_file(const char* path, std::string_view soname);
 
 }  // namespace cuvmm::shim

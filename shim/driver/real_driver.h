@@ -13,10 +13,11 @@ namespace cuvmm::shim {
 /// The libcuda to which cuvmm forwards calls. Never unloaded, because drivers do not support it.
 struct RealDriver {
   void* library = nullptr;  ///< dlopen handle; null: there is no driver
-  std::string path;         ///< as opened
-  bool emulated = false;    ///< it exports cuvmmEmulatorVersion
-  Driver functions;         ///< by Symbol; null where this driver lacks one; no refused multicast
-  std::string error;        ///< why there is none, one sentence
+  std::string path;         ///< the path by which it was opened
+  bool emulated = false;    ///< whether it exports cuvmmEmulatorVersion
+  Driver functions;         ///< by Symbol; null for functions that this driver lacks; without
+                            ///< refused multicast functions
+  std::string error;        ///< why no driver was opened, one sentence
 
   /// The exported function of this name, or null.
   void* find(const char* name) const;

@@ -127,8 +127,8 @@ void let_pass(Process& process) {
 }
 
 // A child of vfork shares this memory and may only exit: it is not the process that Process stands
-// for. Nor does this function make the Process, because a signal handler may have interrupted any
-// code.
+// for. This function does not make the Process either, because a signal handler may have
+// interrupted any code.
 [[noreturn]] void exit_now(int status) {
   Process* process = Process::if_made();
   if (process && process->is_current()) {

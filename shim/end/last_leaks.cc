@@ -39,7 +39,7 @@ void Process::find_leaks(Session& session) {
     leaks = session.leaks(kPatienceForModel, &descriptor_open, interrupted, &undecided_, asleep);
   }
   if (!leaks) {
-    // `cuvmm run` looks for leaks in the file of what the process held.
+    // `cuvmm run` looks for leaks in the file that shows the process's objects.
     if (!options_.judged) {
       note("leaks were not looked for: the process ended in the middle of a call");
     }

@@ -25,18 +25,19 @@ constexpr bool is_address(ObjectRef::Kind kind) {
 /// because any thread may look at it.
 struct Entry {
   enum class State : unsigned char {
-    kNew,         ///< only `finding` and `count` are there
+    kNew,         ///< only `finding` and `count` are set
     kDescribing,  ///< by the thread that set this state
-    kReady        ///< all is there, and stays
+    kReady        ///< all members are set, and only the counts still change
   };
   Finding finding;
   std::string runtime;  ///< the runtime's function that made the call; empty for none
   std::vector<Frame> stack;
-  std::vector<std::vector<Frame>>
-      object_stacks;                             ///< one per finding.violation.objects: who made it
+  std::vector<std::vector<Frame>> object_stacks;  ///< one for each of finding.violation.objects:
+                                                  ///< the stack of its maker
   std::vector<std::vector<Frame>> ended_stacks;  ///< the stacks of the calls that ended the
                                                  ///< objects; empty for an object that lives
-  std::vector<std::string> ranges;               ///< of NVTX, in which it came: outermost first
+  std::vector<std::string> ranges;               ///< the ranges of NVTX in which the finding came:
+                                                 ///< outermost first
   /// One for each of finding.violation.objects: the ranges in which the object was made, and the
   /// names that NVTX's memory extension has for it.
   std::vector<std::vector<std::string>> object_ranges;

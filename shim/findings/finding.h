@@ -32,8 +32,8 @@ struct Finding {
   // Facts that the program gave through include/cuvmm/cuvmm.h (shim/labels/labels.h); most programs
   // give none.
   std::uint64_t period = 0;  ///< findings of different periods are different findings
-  bool quiet = false;        ///< the program shows it
-  std::string scope;         ///< in which it came, "" none
+  bool quiet = false;        ///< the program asked for a quiet scope
+  std::string scope;         ///< the scope in which the finding came, "" none
   /// Empty, or one for each of violation.objects: their names, and the scopes in which they were
   /// made.
   std::vector<std::string> names, made_in;

@@ -58,7 +58,7 @@ bool may_explain(const Violation& violation, const Answer& answer) {
   }
   if (needs_its_code(violation.rule)) return false;
   if (answer.result == CUDA_ERROR_OUT_OF_MEMORY) return false;
-  // NOT_INITIALIZED and DEINITIALIZED prove nothing about the arguments.
+  // NOT_INITIALIZED and DEINITIALIZED are no evidence about the arguments.
   if (answer.result == CUDA_ERROR_NOT_INITIALIZED || answer.result == CUDA_ERROR_DEINITIALIZED) {
     return false;
   }

@@ -12,7 +12,7 @@ namespace cuvmm::shim {
 struct Answer {
   CUresult result = CUDA_SUCCESS;
   bool enforced = false;  ///< the shim answered the call; the driver did not see it
-  bool crashed = false;   ///< the driver died in the call; `result` means nothing
+  bool crashed = false;   ///< the driver died in the call; `result` has no meaning
 };
 
 /// A certain violation that --enforce answers instead of forwarding the call; null if there is
@@ -31,8 +31,8 @@ RuleKind kind_of(const Violation& violation, const std::optional<Answer>& answer
 
 /// Keeps certain violations. Of the uncertain ones it keeps the likeliest (the first whose code is
 /// the answer, else the first), and only if the driver refused the call, no certain violation
-/// explains that, and the answer could be the rule's: OUT_OF_MEMORY only where the rule says so,
-/// and exactly the code that the documentation ties to the rule.
+/// explains that, and the answer could be the rule's: OUT_OF_MEMORY only if the rule names it, and
+/// exactly the code that the documentation ties to the rule.
 Violations judge(Violations violations, const Answer& answer);
 
 }  // namespace cuvmm::shim

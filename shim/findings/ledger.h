@@ -114,7 +114,7 @@ class Ledger : public FindingSink {
   static constexpr unsigned kMostLines = 64;
   static constexpr std::size_t kMostApart = 16384;  // beyond this many entries, findings of
                                                     // different periods are folded
-  static constexpr std::size_t kMostProbes = 256;   // distinct ones that wait at a time
+  static constexpr std::size_t kMostProbes = 256;   // distinct probes that wait at one time
   bool is_suppressed(const Finding& finding);
   bool decide_by_stack(Rule rule, StackId stack);
   const bool* decision(Rule rule, StackId stack) const CUVMM_NEEDS(mutex_);

@@ -17,7 +17,7 @@ struct RefusalEntry {
   Refusal refusal;
   std::vector<Frame> stack;
   std::vector<std::vector<Frame>> creators;  ///< one per refusal.memory->held.creators
-  std::vector<std::vector<Frame>> asides;    ///< one per refusal.asides
+  std::vector<std::vector<Frame>> asides;    ///< one for each of refusal.asides
   std::string json;  ///< its members without the counts, ready for a signal handler to write
   std::atomic<std::uint64_t> count{1};
   /// No fact shows that the refusal matters: only the report has it.

@@ -15,7 +15,8 @@ namespace cuvmm::shim {
 struct Memory {
   std::uint32_t references = 1;  ///< the references of its handle
   std::uint32_t mappings = 0;
-  bool shared = false;   ///< imported, exported or bound to a team: others may see its bytes
+  bool shared = false;   ///< imported, exported or bound to a team: other processes may see its
+                         ///< bytes
   bool settled = false;  ///< the program has set access: it may have written
 };
 

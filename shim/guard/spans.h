@@ -35,8 +35,8 @@ class Spans {
   const Span* live(std::uint64_t base) const;
   void remove(const Span& span) { spans_.erase(span.outer_base()); }
 
-  /// The program freed the range: keeps the reservation. Returns, and forgets, the ranges that are
-  /// now too many, which the caller frees in the driver.
+  /// The program freed the range: stores the reservation as a freed one. Returns, and forgets, the
+  /// ranges that are now too many, which the caller frees in the driver.
   std::vector<Span> keep(const Span& span);
   /// Returns, and forgets, all kept ranges, which the caller frees in the driver.
   std::vector<Span> give_back();

@@ -44,8 +44,9 @@ class Causes {
 
   struct NodeMemory {
     std::uint64_t size = 0;
-    Origin captured;               ///< call 0: by cuGraphAddMemAllocNode and its like
-    Origin launched;               ///< the launch since which it lives; call 0: none
+    Origin captured;               ///< call 0: cuGraphAddMemAllocNode or a similar call made the
+                                   ///< node
+    Origin launched;               ///< the launch that allocated it last; call 0: none
     bool freed_elsewhere = false;  ///< by another graph's node, whose launches cuvmm does not
                                    ///< follow
   };

@@ -18,9 +18,9 @@ namespace cuvmm::shim {
 struct Received {
   Export one;  ///< its handle is the import's; 0 for a dma-buf
   bool dma_buf = false;
-  Address base = 0;             ///< of a dma-buf: where its memory begins
-  Origin memory;                ///< of a dma-buf: who made that memory
-  DescriptorIdentity identity;  ///< of a dma-buf
+  Address base = 0;             ///< for a dma-buf: the address at which its memory begins
+  Origin memory;                ///< for a dma-buf: the call that made its memory
+  DescriptorIdentity identity;  ///< for a dma-buf
 };
 
 struct ProcessHistory {

@@ -12,7 +12,7 @@
 namespace cuvmm::shim {
 namespace {
 
-constexpr CUdeviceptr kReserved = 0x700000000000;  ///< nothing is mapped there
+constexpr CUdeviceptr kReserved = 0x700000000000;  ///< no memory is mapped there
 constexpr std::size_t kSize = 4 << 20;
 constexpr std::size_t kFew = 16;
 

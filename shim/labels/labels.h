@@ -98,14 +98,15 @@ class Labels : public Labeller {
 
   const std::string outer_;
   std::vector<std::string> included_;  ///< globs for names of ranges; none: all ranges
-  std::atomic<bool> used_{false};      ///< something was said; else there is nothing to look up
+  std::atomic<bool> used_{false};      ///< whether the program has given any fact; else look-ups
+                                       ///< return at once
   std::atomic<std::uint64_t> expected_{0};
   std::atomic<bool> expecting_{false};
   Names names_;
 
   OwnedMutex mutex_;
   std::uint64_t tokens_ CUVMM_GUARDED_BY(mutex_) = 0;
-  std::uint64_t first_period_ CUVMM_GUARDED_BY(mutex_) = 0;      ///< of mark 0
+  std::uint64_t first_period_ CUVMM_GUARDED_BY(mutex_) = 0;      ///< the period of mark 0
   std::vector<std::uint64_t> periods_ CUVMM_GUARDED_BY(mutex_);  ///< the last call before each
                                                                  ///< period
   std::vector<Scope> open_ CUVMM_GUARDED_BY(mutex_);

@@ -12,14 +12,14 @@ namespace cuvmm::shim {
 class ModuleMap {
  public:
   /// The map of the calling process. Empty if /proc cannot be read. Opens one descriptor meanwhile;
-  /// it is no cancellation point.
+  /// the function is no cancellation point.
   static ModuleMap of_this_process();
   explicit ModuleMap(std::string maps);
   ModuleMap(const ModuleMap&) = delete;
   ModuleMap& operator=(const ModuleMap&) = delete;
 
   struct Place {
-    std::string_view path;     ///< empty where no file lies there
+    std::string_view path;     ///< empty if no file is mapped there
     std::uint64_t offset = 0;  ///< from the address at which the file's first page is mapped
   };
   Place find(std::uint64_t address) const;

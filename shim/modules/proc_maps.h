@@ -10,15 +10,15 @@
 
 namespace cuvmm::shim {
 
-/// The file's text; empty if /proc cannot be read. Opens one descriptor meanwhile; it is no
-/// cancellation point.
+/// The file's text; empty if /proc cannot be read. Opens one descriptor meanwhile; the function is
+/// no cancellation point.
 std::string read_proc_maps();
 
 /// A mapping, from one line of the text.
 struct ProcMapping {
   std::uint64_t low, high;       ///< [low, high)
   std::string_view permissions;  ///< as "r-xp"
-  std::uint64_t offset;          ///< in the file
+  std::uint64_t offset;          ///< the mapping's begin in the file
   std::string_view path;  ///< in the text; ends with " (deleted)" if the file was deleted; "" if no
                           ///< file is mapped
 };

@@ -12,7 +12,8 @@ namespace cuvmm::shim::nvtx {
 
 /// The names for a range of addresses, for a finding about the range.
 struct KnownMemory {
-  std::string name;                  ///< of a heap that it is in, or that is in it; "" none
+  std::string name;                  ///< the name of a heap that contains the range or lies in it;
+                                     ///< "" none
   std::vector<std::string> regions;  ///< the first regions that lie in it: "block 12, 64 KiB"
   std::uint64_t region_count = 0;
 };
@@ -28,8 +29,8 @@ void reset_heap(const void* handle);
 void add_region(const void* heap, std::uintptr_t base, std::uint64_t size, const void* handle);
 void resize_region(std::uintptr_t base, std::uint64_t size);
 void remove_region(const void* reference);
-/// `domain`: the domain of the call that names the region. It becomes part of the name unless it is
-/// the domain of the region's heap.
+/// `domain`: the domain of the call that names the region. The domain becomes part of the name
+/// unless it is the domain of the region's heap.
 void name_region(const void* reference, const void* domain, std::string_view name);
 
 /// Empty if no heap and no region overlaps the range. Cheap if the program has registered nothing.

@@ -32,8 +32,8 @@ struct ThreadRanges {
   struct Open {
     const void* domain;
     std::uint16_t begin, length;  ///< of the name
-    RangesId list;                ///< up to this one; 0 not known
-    std::uint32_t generation;     ///< of the started ranges that the list begins with
+    RangesId list;                ///< the list of the open ranges up to this one; 0 not yet known
+    std::uint32_t generation;     ///< the generation of the started ranges at the begin of the list
   };
   unsigned depth;
   std::uint32_t text_used;

@@ -19,7 +19,8 @@ struct InUse {
   const char* what = "";  ///< the words for one object, for counted(): "piece of cuMemAlloc"
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;  ///< 0: these objects have no size
-  Origin first;             ///< who made the first of them; its call is 0 where that has no number
+  Origin first;             ///< the maker of the first of them; its call is 0 if the call has no
+                            ///< number
 };
 using AllInUse = std::vector<InUse>;
 

@@ -40,7 +40,8 @@ struct PlainObject {
   Kind kind = Kind::kStream;
   std::uint64_t value = 0;    ///< its handle
   std::uint64_t context = 0;  ///< the context that was current when the object was made, 0 none
-  int device = -1;            ///< of that context where it is a primary one; -1: it is none
+  int device = -1;            ///< the device of that context if it is a primary context; -1: it is
+                              ///< none
   StackId made = 0;
 
   /// Whether the driver destroys it with the context that it was made in.
@@ -161,7 +162,7 @@ class ObjectTable {
     bool with_context = false;
     Origin at;
     std::uint64_t number = 0;  ///< counts all ended objects
-    std::uint64_t size = 0;    ///< of a global
+    std::uint64_t size = 0;    ///< the bytes of a global
   };
 
   OwnedMutex mutex_;
@@ -174,7 +175,7 @@ class ObjectTable {
       CUVMM_GUARDED_BY(mutex_);
   std::uint64_t ended_count_ CUVMM_GUARDED_BY(mutex_) = 0;
   std::map<Key, PlainObject> objects_ CUVMM_GUARDED_BY(mutex_);
-  std::map<Key, Whole> wholes_ CUVMM_GUARDED_BY(mutex_);          ///< of each part
+  std::map<Key, Whole> wholes_ CUVMM_GUARDED_BY(mutex_);          ///< the whole of each part
   std::set<std::pair<Key, Key>> parts_ CUVMM_GUARDED_BY(mutex_);  ///< whole and part
   Count retained_ CUVMM_GUARDED_BY(mutex_), released_ CUVMM_GUARDED_BY(mutex_);
 };

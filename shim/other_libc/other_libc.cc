@@ -3,7 +3,7 @@
 // LD_PRELOAD reaches programs of every C library. The shim needs glibc, and the loaders of other C
 // libraries never find it (tools/installation/layout.h). In such a program this library leaves the
 // program's name for `cuvmm run`, which reports at the end that the program was not checked. Under
-// glibc it does nothing.
+// glibc this library does nothing.
 #include <fcntl.h>
 #include <sys/syscall.h>
 

@@ -19,7 +19,7 @@ std::size_t sequence_length(std::string_view text) {
     length = 2;
   } else if (lead >= 0xe0 && lead <= 0xef) {
     length = 3;
-    if (lead == 0xe0) lowest = 0xa0;   // overlong
+    if (lead == 0xe0) lowest = 0xa0;   // an overlong form
     if (lead == 0xed) highest = 0x9f;  // surrogates
   } else if (lead >= 0xf0 && lead <= 0xf4) {
     length = 4;

@@ -20,9 +20,9 @@ class KeptDescriptor {
   void keep_copy(int fd) noexcept;
   /// The descriptor, or -1 if it is closed or another file has its number.
   int get() const noexcept { return is_same_file(fd_) ? fd_ : -1; }
-  /// Whether `fd` is open and stands for the kept file.
+  /// Whether `fd` is open and stands for the descriptor's file.
   bool is_same_file(int fd) const noexcept;
-  /// Closes the descriptor if it still stands for the kept file.
+  /// Closes the descriptor if it still stands for its file.
   void close() noexcept;
   /// close(), but is_same_file() still knows the file.
   void close_but_remember() noexcept;

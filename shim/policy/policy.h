@@ -4,19 +4,19 @@
 //
 // A Policy<CallStruct> may have these members, in the order in which the session uses them:
 //
-//   kNamesMaker     whether a later report will want to say who made the call: the stack is taken
-//                   before the driver is asked. By default it is, if a success makes or ends an
+//   kNamesMaker     whether a later report may name the call as a maker: then the stack is taken
+//                   before the driver's call. By default true if a success makes or ends an
 //                   object
-//   kPlatformOnly   its check() reads nothing of the model but the platform
-//   Kept            what the hooks keep of one call
-//   ask             without the lock, before the check: what only the driver or the kernel knows
+//   kPlatformOnly   its check() reads only the platform of the model
+//   Kept            the state of one call that its hooks share
+//   ask             without the lock, before the check: asks the driver or the kernel
 //   unknown_pool    with the lock: a pool that the model does not know (policy/unknown_handles.h)
-//   look            with the lock, before the check: what the history say of the arguments
-//   ended_nothing   the driver accepted; true if nothing ended all the same
-//   made            the driver accepted, without the lock: reads the out-parameters
-//   record          the driver accepted, with the lock, after the model confirmed
+//   look            with the lock, before the check: finds facts of the arguments in the history
+//   ended_nothing   after the driver accepted: true if the call ended no object all the same
+//   made            after the driver accepted, without the lock: reads the out-parameters
+//   record          after the driver accepted and the model confirmed, with the lock
 //
-// `ask`, `made` and `record` are handed (PolicyResources&, const CallStruct&, Step<CallStruct>&).
+// `ask`, `made` and `record` get (PolicyResources&, const CallStruct&, Step<CallStruct>&).
 #pragma once
 
 #include "rulebook/check/check.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that may still need what a call takes away.
+// Finds work that may still need the memory that a call takes away.
 #pragma once
 
 #include <algorithm>

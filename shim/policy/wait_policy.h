@@ -42,7 +42,7 @@ using AwaitedByTheWay = std::conditional_t<kMayWaitForAll<CallStruct>, Clock, de
 /// The work for which a call that may wait for everything may wait.
 template <class CallStruct>
 Clock awaited_by_the_way(QueuedWork& work, const CallStruct& call) {
-  // cuda.h says that a free of a pool's memory does not wait. It does not mention memory of a
+  // cuda.h says that a free of a pool's memory does not wait. cuda.h does not mention memory of a
   // graph.
   if constexpr (std::is_same_v<CallStruct, calls::MemFree>) {
     if (work.watches_pool(call.dptr)) return {};

@@ -189,7 +189,7 @@ class Process : private DeathReport {
   AllInUse in_use_, ended_with_context_;
   std::uintptr_t died_of_ = 0;  ///< the address in the signal's information; 0: none
   bool died_in_exit_ = false;   ///< the signal came in a handler of exit(), or in a destructor
-  std::string fault_;           ///< as JSON, where there was one
+  std::string fault_;           ///< as JSON, if a fault came
   std::atomic<bool> fault_known_{false};
 
   OwnedMutex mutex_;

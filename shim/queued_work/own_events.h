@@ -12,7 +12,7 @@
 namespace cuvmm::shim {
 
 struct OwnEvent {
-  std::uint64_t event = 0;  ///< 0: no event, and the other members mean nothing
+  std::uint64_t event = 0;  ///< 0: no event, and the other members have no meaning
   std::uint64_t context;
   std::uint64_t era;  ///< the number of ends of contexts before the event was made
 };

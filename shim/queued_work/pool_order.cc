@@ -76,8 +76,8 @@ std::optional<QueuedWork::Early> QueuedWork::comes_early(const Ticket& ticket,
     ask(asked);
     const Locked lock(mutex_);
     end_to_ask(asked);
-    // An allocation that happens to be over makes this use right; the same use may come too early
-    // in the next run.
+    // An allocation that happens to be over makes this use right; in the next run the use may come
+    // too early.
     const bool found = asked.answer == CUDA_ERROR_NOT_READY || options_.unordered;
     if (found) return Early{memory[i].base, asked.key.handle, i, of_graph};
     if (asked.answer == CUDA_SUCCESS) lucky_.fetch_add(1, std::memory_order_relaxed);

@@ -73,7 +73,7 @@ class QueuedWork {
   void watch(std::uint64_t object, const Watched& memory, bool again = false);
   void unwatch(std::uint64_t object, std::uint64_t ended_by);
   WatchedMemory& watched() { return watched_; }
-  /// Whether unfinished work may have used these addresses, whoever owned them then.
+  /// Whether unfinished work may have used these addresses, whichever objects owned them then.
   bool may_be_used(UsedRange memory);
   const Bounds& bounds() const { return bounds_; }
   const Questions& questions() const { return options_.questions; }
@@ -124,7 +124,7 @@ class QueuedWork {
     Address address = 0;
     std::uint64_t allocated_on = 0;  ///< handle of the stream that allocates the memory; the stream
                                      ///< is busy
-    std::size_t place = 0;           ///< in the memory of the work
+    std::size_t place = 0;           ///< the index in the memory of the work
     bool of_graph = false;           ///< the launch of a graph allocates it
   };
   /// The first address, from index `first` on, that the next work of the ticket's stream would use
@@ -212,7 +212,7 @@ class QueuedWork {
   /// The memory for whose work find() looks.
   struct Taken {
     UsedRange memory;
-    std::uint64_t since = 0;             ///< work of earlier calls is left out
+    std::uint64_t since = 0;             ///< work from earlier calls than this one is left out
     const Ticket* ordered_by = nullptr;  ///< and work that comes before the next work of this
                                          ///< ticket is left out
     MemoryBefore before = {};
@@ -335,7 +335,8 @@ class QueuedWork {
   static constexpr std::size_t kMostDestroyed = 64;
   std::vector<StreamId> destroyed_ CUVMM_GUARDED_BY(mutex_);  ///< destroyed streams whose work may
                                                               ///< be unfinished
-  unsigned telling_ CUVMM_GUARDED_BY(mutex_) = 0;             ///< threads, of all streams
+  unsigned telling_ CUVMM_GUARDED_BY(mutex_) = 0;             ///< the number of threads in
+                                                              ///< Tellings, for all streams
   OwnEvents events_ CUVMM_GUARDED_BY(mutex_);
   /// Memory of a pool, by its base, and the work that allocates it.
   struct Birth {

@@ -48,11 +48,14 @@ struct Stream {
   StreamId id = 0;
   StreamKey key;
   LearnedStream learned;
-  std::uint64_t actions = 0;   ///< what was queued there, waits for events too
+  std::uint64_t actions = 0;   ///< the number of actions that were queued there, waits for events
+                               ///< included
   std::uint64_t overlaps = 0;  ///< how often two threads were inside of calls on the stream at once
-  unsigned inside = 0;         ///< threads that are
-  unsigned asking = 0;         ///< threads that ask the driver about it: it must not end meanwhile
-  unsigned telling = 0;        ///< threads inside of calls by which the host may learn things
+  unsigned inside = 0;         ///< the number of threads inside of calls on the stream
+  unsigned asking = 0;         ///< the number of threads that ask the driver about the stream,
+                               ///< which must not end meanwhile
+  unsigned telling = 0;        ///< the number of threads inside of calls by which the host may
+                               ///< learn that work is over
   bool destroyed = false;
   OwnEvent last_event = {};  ///< recorded behind all work of a destroyed stream
 };

@@ -22,9 +22,9 @@ struct WorkCounts {
   /// Launches whose only such arguments are words of structs or numbers (Evidence::kWord): counted
   /// only if Layout::hints is on.
   std::uint64_t by_word = 0;
-  std::uint64_t hidden = 0;   ///< whose layout the driver does not tell
+  std::uint64_t hidden = 0;   ///< launches of kernels whose layout the driver does not give
   std::uint64_t dropped = 0;  ///< uses that cuvmm forgot before it knew that they were over
-  /// Uses that were over by luck: nothing ordered them, but the driver answered that the work was
+  /// Uses that went well by chance: nothing ordered them, but the driver answered that the work was
   /// over. Copies and fills on default streams are not counted, because they may have waited for
   /// themselves.
   std::uint64_t lucky = 0;

@@ -165,8 +165,8 @@ void QueuedWork::judge(const std::vector<Candidate>& uses, const std::vector<Ask
 
 void QueuedWork::judge_one(const Candidate& candidate, const Asked& asked, const Clock& over,
                            RareList<FoundWork>& found) {
-  // Another thread may have waited for the work meanwhile; then its event may stand for other work
-  // by now.
+  // Another thread may have waited for the work meanwhile; then the work's event may stand for
+  // other work by now.
   if (order_.finished(candidate.stream, candidate.use.position)) return;
   if (!uses_.at(candidate.stream, candidate.use.position)) return;
   FoundWork one;

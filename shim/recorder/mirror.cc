@@ -62,7 +62,7 @@ void Mirror::start(const ProcessHistory& history) {
   const int error = writer_.open(path_, driver_);
   errno = saved;
   // The process prints no error, because no user has asked for the file yet: `cuvmm map` prints
-  // that there is nothing when a user asks.
+  // that the process shows no objects when a user asks.
   if (error != 0) {
     on_ = false;
     return path_.clear();

@@ -125,7 +125,8 @@ void Timeline::every_access(const calls::MemSetAccess& call, const Origin& at) n
   for (std::size_t i = 0; call.desc && i < call.count; ++i) access(call, call.desc[i], at);
 }
 
-// The memory has lost a reference or a mapping. Does nothing if the memory has others.
+// The memory has lost a reference or a mapping. Does nothing if the memory has other references or
+// mappings.
 void Timeline::lost(const Allocation& before, const Origin& at) noexcept {
   if (before.references + before.mappings != 1) return;
   end(What::kEnd, object_of(before), before.handle, before.size, before.made,

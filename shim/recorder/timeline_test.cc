@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The events in a timeline for memory that is used without an address: bound to a multicast object,
-// or mapped into a sparse array. And the times of the events.
+// or mapped into a sparse array. The tests also check the times of the events.
 #include "shim/recorder/timeline.h"
 
 #include <gmock/gmock.h>

@@ -12,12 +12,12 @@ namespace cuvmm::shim {
 
 /// In bytes, of one device. Exact for memory that cuvmm saw being made.
 struct HeldMemory {
-  std::uint64_t mapped = 0;    ///< by cuMemCreate, and mapped somewhere
+  std::uint64_t mapped = 0;    ///< by cuMemCreate, and mapped at some address
   std::uint64_t unmapped = 0;  ///< by cuMemCreate, mapped nowhere: only its handle keeps it alive
   std::uint64_t exported = 0;  ///< of both, the memory that descriptors and other processes may
                                ///< keep alive as well
   std::uint64_t pools = 0;     ///< allocated from pools
-  std::uint64_t plain = 0;     ///< by cuMemAlloc and its like
+  std::uint64_t plain = 0;     ///< by cuMemAlloc and similar calls
   std::uint64_t sum() const { return mapped + unmapped + pools + plain; }
 
   struct Creator {

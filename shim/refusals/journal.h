@@ -21,7 +21,7 @@ struct UncheckedRefusal {
   std::string function;
   CUresult result = CUDA_SUCCESS;
   std::string sentence;  ///< the driver's own; "" if it only repeats function and result
-  StackId stack = 0;     ///< of the first; it begins in the driver
+  StackId stack = 0;     ///< the stack of the first such call; it begins in the driver
   std::uint64_t count = 0;
 };
 

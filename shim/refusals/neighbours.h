@@ -14,15 +14,15 @@ namespace cuvmm::shim {
 
 struct Neighbour {
   int pid = 0;
-  std::string program;      ///< as the kernel names it; "" unknown
+  std::string program;      ///< the kernel's name for the program; "" unknown
   std::uint64_t bytes = 0;  ///< of the device, by NVML, including its contexts; 0 if NVML does not
                             ///< tell
-  bool shows = false;       ///< the process shows what it holds: the next four are known
+  bool shows = false;       ///< the process has a live file: the next four are known
   std::uint64_t mapped = 0, unmapped = 0, pools = 0, plain = 0;
 };
 
-/// The sources that can be asked. Not used if the emulator is the driver, because its memory
-/// belongs to one process.
+/// The sources that can be asked. Not used if the emulator is the driver, because the emulator's
+/// memory belongs to one process.
 struct Neighbourhood {
   CUresult (*bus_id)(char* text, int length, CUdevice device) = nullptr;
   std::string nvml;  ///< the library to load; "" none

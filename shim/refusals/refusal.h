@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call that the driver refused, and that no rule explains. It is no finding: the program may
-// expect the refusal, and no known fact makes the call wrong.
+// A call that the driver refused, and that no rule explains. A refusal is no finding: the program
+// may expect it, and no known fact makes the call wrong.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct MemoryFacts {
 struct AddressFacts {
   std::uint64_t largest_free = 0;  ///< bytes of the largest range that is free in this process
   std::uint64_t limit = 0;         ///< RLIMIT_AS; 0 none
-  std::uint64_t reserved = 0;      ///< in live reservations
+  std::uint64_t reserved = 0;      ///< the bytes in live reservations
   std::uint64_t reservations = 0;
 };
 

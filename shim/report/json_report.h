@@ -16,18 +16,19 @@ struct ReportContext {
   int pid = 0;
   std::string driver;     ///< {"path":...,"version":...,"emulated":...}
   std::string unchecked;  ///< a JSON array of strings
-  std::string escaped;    ///< a JSON array: paths of libcudas beside the shim, "" where none is
-  std::string notes;      ///< a JSON array of sentences, "" where nothing is missing
-  std::string unused;     ///< a JSON array: suppressions without use, "" none
-  std::string ipc;        ///< a JSON array, "" where legacy IPC was not used
-  std::string fault;      ///< an object, "" where none was seen
-  std::string stacks;     ///< an object: stacks of the timeline by id; "" where none is kept
+  std::string escaped;    ///< a JSON array: paths of libcudas that were loaded beside the shim, ""
+                          ///< if there are none
+  std::string notes;      ///< a JSON array of sentences, "" if no part is missing
+  std::string unused;     ///< a JSON array: suppressions that no finding matched, "" none
+  std::string ipc;        ///< a JSON array, "" if the process did not use legacy IPC
+  std::string fault;      ///< an object, "" if no fault came
+  std::string stacks;     ///< an object: stacks of the timeline by id; "" if there is no timeline
   std::uint64_t counts[static_cast<std::size_t>(EntryPoint::kCount)] = {};
   std::string in_use, ended_with_context;  ///< JSON arrays, "" if there are none
-  bool in_use_listed = false;              ///< each of these was told
+  bool in_use_listed = false;              ///< the text output lists each of these
   std::uint64_t alive_allocations = 0, alive_bytes = 0, alive_reservations = 0;
   std::string undecided;       ///< a JSON array of numbers of calls, "" none (docs/report.md)
-  bool leaks_judged = false;   ///< what the process leaks is among the findings
+  bool leaks_judged = false;   ///< the process's leaks are among the findings
   std::uint64_t expected = 0;  ///< occurrences that the program has declared as expected
   WorkCounts work;
   const char* ended = "exit";  ///< "exit", "signal", or "running" for a report that is not the last

@@ -22,7 +22,7 @@ TEST(Json, EscapesAndReplacesWhatIsNotUtf8) {
   EXPECT_EQ(json_string("\xff"
                         "a\xc3"),
             "\"\\ufffda\\ufffd\"");
-  EXPECT_EQ(json_string("\xc0\xaf"), "\"\\ufffd\\ufffd\"");             // overlong
+  EXPECT_EQ(json_string("\xc0\xaf"), "\"\\ufffd\\ufffd\"");             // an overlong form
   EXPECT_EQ(json_string("\xed\xa0\x80"), "\"\\ufffd\\ufffd\\ufffd\"");  // a surrogate
 }
 

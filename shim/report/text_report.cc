@@ -90,7 +90,7 @@ std::string object_text(const Entry& entry, std::size_t place) {
   if (object.made.call != 0)
     text += std::string(", ") + how(object) + " by call " + std::to_string(object.made.call);
   else if (object.made.stack != 0)
-    text += ", made";                               // by a call that has no number
+    text += ", made";                               // the call has no number
   else if (!object.work && object.ended.call == 0)  // of an ended object, only the end is known
     text += ", made by a call that cuvmm did not see";
   const bool elsewhere =

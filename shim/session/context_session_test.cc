@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// After a call ends a context, the model knows nothing of the objects that ended with the context:
-// cuvmm reports no leak of them, and judges no other memory wrong at an address that one of them
-// had. The model goes on to follow objects that outlive a context.
+// After a call ends a context, the model does not know the objects that ended with the context:
+// cuvmm reports no leak of them, and judges no other memory wrong at an address of a former object.
+// The model goes on to follow objects that outlive a context.
 #include <gmock/gmock.h>
 
 #include <thread>

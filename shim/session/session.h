@@ -35,7 +35,7 @@
 namespace cuvmm::shim {
 
 struct SessionOptions {
-  bool enforce = false;   ///< answer what is forbidden instead of forwarding it
+  bool enforce = false;   ///< the shim answers forbidden calls instead of forwarding them
   bool emulated = false;  ///< the driver is cuvmm's emulator
   WorkOptions work = {};
   DriverLog log = {};
@@ -493,8 +493,9 @@ class alignas(64) Session {
   std::atomic<bool> probes_wait_{false};
   std::atomic<bool> platform_known_{false};
   std::atomic<bool> capture_lost_{false};  ///< a finding reported it: later failures are its echo
-  bool initialized_ = false;               ///< as of the last fork
-  int forked_from_ = 0;                    ///< the process whose cuInit this one has inherited
+  bool initialized_ = false;               ///< the state at the last fork
+  int forked_from_ = 0;                    ///< the process from which this one inherited an
+                                           ///< initialised driver
   std::atomic<int> driver_version_{0};
   Bounds bounds_;
   QueuedWork work_;
@@ -506,7 +507,7 @@ class alignas(64) Session {
 
   // A cache line of its own for the members that VMM calls write, apart from the members that
   // copies read. The history's model begins a cache line.
-  alignas(64) OwnedMutex mutex_;           ///< never held across a driver call
+  alignas(64) OwnedMutex mutex_;           ///< no thread holds it across a driver call
   std::atomic<std::uint64_t> numbers_{0};  ///< the number of the newest checked call
   Timeline timeline_ CUVMM_GUARDED_BY(mutex_);
   static_assert(sizeof(OwnedMutex) + sizeof(Timeline) + 2 * sizeof(std::uint64_t) == 64);

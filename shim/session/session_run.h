@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The path of one intercepted call, top to bottom: the compiler makes an instance for each
-// intercepted function. What is special about a function stands in its policy (shim/policy/).
+// intercepted function. The special parts of a function are in its policy (shim/policy/).
 #pragma once
 
 #include <optional>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads reserve, create, map, copy, unmap, release and free at once, on a driver that gives a
-// name just freed to the next thread that asks. No call is wrong, so the session may find nothing.
+// name just freed to the next thread that asks. No call is wrong, so the session may make no
+// finding.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -213,7 +214,7 @@ TEST(Stress, ConcurrentLegalCallsWithReuseFindNothing) {
     EXPECT_TRUE(model.mappings().empty());
     EXPECT_TRUE(model.allocations().empty());
   });
-  // Without reuse the test would show nothing.
+  // The test needs reused addresses and handles.
   EXPECT_GT(addresses().reused(), static_cast<std::uint64_t>(kRounds));
   EXPECT_GT(memory().reused(), static_cast<std::uint64_t>(kRounds));
 }

@@ -64,7 +64,7 @@ TEST_F(ThreadsSession, WhatAnotherThreadCreatedIsAliveWhileItRuns) {
   created.acquire();
   EXPECT_EQ(leaks(), 0u);
   EXPECT_EQ(alive(), 1u);
-  // An object of the calling thread is a leak as ever.
+  // An object of the calling thread is a leak in any case.
   create();
   EXPECT_EQ(leaks(), 1u);
   EXPECT_EQ(alive(), 1u);

@@ -7,7 +7,7 @@ namespace cuvmm::shim {
 enum class AsyncMode : unsigned char {
   kOff,
   kObserved,  ///< the driver is asked about streams
-  kExact,     ///< an event of our own is behind each use
+  kExact,     ///< cuvmm records an event of its own behind each use
 };
 
 }  // namespace cuvmm::shim

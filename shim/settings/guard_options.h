@@ -7,9 +7,9 @@
 namespace cuvmm::shim {
 
 struct GuardOptions {
-  bool guard = false;          ///< an unmapped granule on both sides of each reservation
+  bool guard = false;          ///< an unmapped granule lies on both sides of each reservation
   std::size_t quarantine = 0;  ///< the number of freed ranges that the driver does not get back yet
-  bool poison = false;         ///< new memory, and memory that ends, holds a pattern
+  bool poison = false;         ///< new memory, and memory that ends, is filled with a pattern
 
   bool any() const { return guard || quarantine != 0 || poison; }
   bool ranges() const { return guard || quarantine != 0; }

@@ -20,7 +20,8 @@ struct Options {
   std::string report_dir;     ///< CUVMM_REPORT_DIR: folder for one JSON file per process
   std::string suppressions;   ///< CUVMM_SUPPRESSIONS
   std::string trace;          ///< CUVMM_TRACE: program text, %p already replaced
-  std::string trace_calls;    ///< CUVMM_TRACE_CALLS: globs, a comma between; of lines of JSON
+  std::string trace_calls;    ///< CUVMM_TRACE_CALLS: globs, separated by commas, for traces in
+                              ///< lines of JSON
   bool trace_errors = false;  ///< CUVMM_TRACE_ERRORS=1: only calls that did not succeed
   /// CUVMM_LIVE: folder for a file that shows the objects which the process holds, while it runs;
   /// empty or "off": no file.
@@ -32,16 +33,18 @@ struct Options {
   /// CUVMM_RING: folder for a file of each process's last calls; empty or "off": no file, because
   /// each call would pay for a file that no command reads
   std::string ring;
-  std::string fail;        ///< CUVMM_FAIL: which calls are made to fail
-  std::string fail_log;    ///< CUVMM_FAIL_LOG: folder for what was seen of calls that can fail
+  std::string fail;        ///< CUVMM_FAIL: the calls that cuvmm makes fail
+  std::string fail_log;    ///< CUVMM_FAIL_LOG: folder for logs of the calls that can fail
   GuardOptions guards;     ///< CUVMM_GUARD=1, CUVMM_QUARANTINE=N, CUVMM_POISON=1
   bool keep_ring = false;  ///< CUVMM_RING_KEEP=1: the file stays, however the process ends
   /// CUVMM_FAULT_ADDRESS: the address of the device's fault, from the kernel's log; 0 unknown
   std::uint64_t fault_address = 0;
-  std::string scope;         ///< CUVMM_SCOPE: what the process was started in, a test say
+  std::string scope;         ///< CUVMM_SCOPE: the scope in which the process was started, for
+                             ///< example a test
   std::string nvtx_include;  ///< CUVMM_NVTX_INCLUDE: globs, separated by commas: only in these
                              ///< ranges
-  int leaks_signal = 0;      ///< CUVMM_LEAKS_SIGNAL: at this one, leaks are told; 0: at none
+  int leaks_signal = 0;      ///< CUVMM_LEAKS_SIGNAL: the signal at which leaks are reported; 0:
+                             ///< none
   LeakCheck leak_check = LeakCheck::kSummary;  ///< CUVMM_LEAK_CHECK
   bool enforce = false;                        ///< CUVMM_ENFORCE=1
   bool allow_multicast = false;                ///< CUVMM_ALLOW_MULTICAST=1
@@ -53,11 +56,14 @@ struct Options {
   int limit = -1;  ///< CUVMM_LIMIT: findings printed of a rule, 0: all; -1: depends on whether
                    ///< stderr is a terminal
   bool no_python_frames = false;  ///< CUVMM_NO_PYTHON_FRAMES=1: stacks have no Python part
-  int stack_depth = kMaxFrames;   ///< CUVMM_STACK_DEPTH: frames kept of a stack; 1: the call site
+  int stack_depth = kMaxFrames;   ///< CUVMM_STACK_DEPTH: frames stored of a stack; 1: only the call
+                                  ///< site
   AsyncMode async = AsyncMode::kObserved;  ///< CUVMM_ASYNC: how work in flight is followed
-  bool unordered = false;   ///< CUVMM_UNORDERED=1: work that happened to be over is found as well
+  bool unordered = false;   ///< CUVMM_UNORDERED=1: work that happened to be over has a finding as
+                            ///< well
   int error_exit_code = 0;  ///< CUVMM_ERROR_EXITCODE, 0 leaves the code alone
-  std::string complaint;    ///< what was not understood, one sentence; empty when all was
+  std::string complaint;    ///< the first value that was not understood, in one sentence; empty if
+                            ///< there is none
 };
 
 /// Reads the CUVMM_* variables. A value that is not understood is ignored, and `complaint` names

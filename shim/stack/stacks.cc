@@ -148,7 +148,7 @@ StackId intern_with_ranges(StackId alone, std::uint32_t ranges) {
 // The result of unwinding a stack: each return address and its slot on the stack.
 struct Walk {
   std::uint32_t count;  ///< of places
-  bool repeatable;      ///< every slot was found
+  bool repeatable;      ///< the slot of every address was found
   struct Place {
     std::uintptr_t address;
     const std::uintptr_t* slot;

@@ -34,7 +34,7 @@ extern "C" __attribute__((visibility("default"))) void* standInEntryPoint(const 
     require(ask("cuGetProcAddress", 11030, 0) != ask("cuGetProcAddress", 12000, 0),
             "two ABIs of cuGetProcAddress");
     g_ask = reinterpret_cast<AskV2>(ask("cuGetProcAddress", 12000, 0));
-    // Both stream flavours are fetched for the same name.
+    // The runtime fetches both stream flavours of this name.
     ask("cuMemcpyAsync", 4000, 0);
     ask("cuMemcpyAsync", 7000, 2);
   }

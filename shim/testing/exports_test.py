@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shim exports exactly what is listed, needs only libc, libm and the loader, and is libcuda.so.1.
+"""The shim exports exactly the listed symbols, needs only libc, libm and the loader, and is
+libcuda.so.1.
 
 It has no symbol versions, so that its wrappers of runtime functions satisfy the versioned
 references to any libcudart.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The values of the shim that are made at the first call that needs them.
 
-A child that is forked while another thread makes such a value finds it half made, and waits for
-ever. So each new value needs a reason why that cannot happen.
+A child that is forked while another thread makes such a value finds the value half made, and waits
+without end. So each new value needs a reason why that cannot happen.
 """
 
 import re

@@ -21,7 +21,7 @@ namespace cuvmm::shim {
 
 /// The answers of a WorkWorld's driver. Only one object is in use at a time.
 struct WorkAnswers {
-  std::map<CUstream, CUresult> queries;       ///< of a stream; missing: SUCCESS
+  std::map<CUstream, CUresult> queries;       ///< for a stream; missing: SUCCESS
   std::map<CUevent, CUresult> event_queries;  ///< for an event; if it is missing: SUCCESS
   std::map<CUevent, CUstream> event_streams;  ///< cuvmm's own events, and the streams on which they
                                               ///< were recorded
@@ -29,16 +29,17 @@ struct WorkAnswers {
   std::set<CUstream> non_blocking;
   std::map<std::uint64_t, CUmemorytype> places;  ///< for an address; missing: pageable
   std::set<std::uint64_t> managed, sync_memops;  ///< addresses
-  std::vector<std::string> asked;                ///< functions that were asked, in order
+  std::vector<std::string> asked;                ///< the names of the functions that cuvmm called,
+                                                 ///< in order
   CUcontext context = reinterpret_cast<CUcontext>(std::uintptr_t{0xc0});
-  CUdeviceptr pool_memory = 0x300000000;   ///< what the next allocation from a pool gets
+  CUdeviceptr pool_memory = 0x300000000;   ///< the address of the next allocation from a pool
   CUdeviceptr plain_memory = 0x400000000;  ///< the address of the next plain memory, host memory
                                            ///< too
   std::function<void()> while_launching;   ///< called before a launch returns
   std::function<void()> while_telling;     ///< called before a call with a host function returns
   CUresult host_function = CUDA_SUCCESS;
   std::function<void()> while_allocating;  ///< called before an allocation of a pool returns
-  std::function<void()> while_recording;   ///< called once, before an event of ours is recorded
+  std::function<void()> while_recording;   ///< called once, before cuvmm records one of its events
   std::function<void()> while_asked;       ///< called once, before a stream's query returns
   bool cancels = false;                    ///< each question is a cancellation point
   CUresult free_async = CUDA_SUCCESS;
@@ -62,9 +63,9 @@ struct WorkAnswers {
   /// In place of all these: the nodes and the edges of each graph, as handles from 1 on.
   struct Node {
     CUgraphNodeType type{};
-    UsedRange memory;                     ///< of one that allocates, frees or fills
-    CUDA_KERNEL_NODE_PARAMS_v2 kernel{};  ///< of a kernel
-    CUgraph child = nullptr;              ///< of a child graph
+    UsedRange memory;                     ///< the memory of a node that allocates, frees or fills
+    CUDA_KERNEL_NODE_PARAMS_v2 kernel{};  ///< the parameters of a kernel node
+    CUgraph child = nullptr;              ///< the graph of a child graph's node
   };
   struct Graph {
     std::vector<std::uintptr_t> nodes;

@@ -11,7 +11,7 @@ namespace cuvmm::shim {
 /// The calls that become lines of JSON.
 struct TraceFilter {
   std::vector<std::string> calls;  ///< globs for names of functions; none: all functions
-  bool errors = false;             ///< only those that did not succeed
+  bool errors = false;             ///< only calls that did not succeed
 
   /// `calls`: globs, separated by commas.
   static TraceFilter of(std::string_view calls, bool errors);

@@ -22,7 +22,7 @@ class KnownArguments {
   TensorMaps& tensor_maps() { return tensor_maps_; }
   /// The arguments that checks found right in this generation().
   ArgumentCache& right() { return right_; }
-  /// Raised by each change after which an argument may point to something else.
+  /// Raised by each change after which an argument may point to other memory.
   std::uint64_t generation() const {
     return model_changes_.load(std::memory_order_acquire) +
            changes_.load(std::memory_order_acquire);

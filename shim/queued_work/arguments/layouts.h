@@ -28,7 +28,8 @@ struct Layout {
     std::uint32_t size = 0;               ///< bytes
     std::int16_t index = -1;              ///< among all parameters, from 0; -1 unknown
     Evidence evidence = Evidence::kWord;  ///< for each of its words to be an address
-    bool reads = false;                   ///< the kernel writes nothing through it, by its type
+    bool reads = false;                   ///< the type shows that the kernel does not write through
+                                          ///< it
     auto operator<=>(const Parameter&) const = default;
   };
   /// A parameter that is an aligned word of 8 bytes, and not kWord: small, so that many fit in a
@@ -38,13 +39,13 @@ struct Layout {
     Evidence evidence = Evidence::kWord;
     auto operator<=>(const Word&) const = default;
   };
-  CUfunction handle = nullptr;            ///< the function, or kernel
-  bool hidden = false;                    ///< the driver does not tell
-  bool hints = false;                     ///< words of structs and numbers are looked at too
-  bool structs = false;                   ///< some parameters may hold addresses besides these
+  CUfunction handle = nullptr;            ///< the function or kernel
+  bool hidden = false;                    ///< the driver does not give the layout
+  bool hints = false;                     ///< words of structs and numbers are read as well
+  bool structs = false;                   ///< some other parameters may hold addresses as well
   const std::string* function = nullptr;  ///< its name, demangled; lives as long as the process;
                                           ///< null: unknown
-  std::vector<Word> words;            ///< all of `parameters`, where each of them is one; else none
+  std::vector<Word> words;            ///< all of `parameters`, if each of them is a word; else none
   std::vector<Parameter> parameters;  ///< in their order; without the parameters that hold no
                                       ///< address
   std::vector<Parameter> others;      ///< of at least a word: a program may pass any value in them

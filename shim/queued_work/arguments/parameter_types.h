@@ -13,8 +13,8 @@ namespace cuvmm::shim {
 
 struct ParameterType {
   Evidence evidence = Evidence::kWord;  ///< of the parameter's words
-  std::uint32_t size = 0;               ///< bytes that the type has, 0 unknown
-  bool reads = false;                   ///< a pointer to numbers that are const
+  std::uint32_t size = 0;               ///< the bytes of the type, 0 unknown
+  bool reads = false;                   ///< the type is a pointer to const numbers
   bool operator==(const ParameterType&) const = default;
 };
 

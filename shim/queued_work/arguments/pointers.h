@@ -108,7 +108,7 @@ class Pointers {
   void add(std::uint64_t word, int parameter, Evidence evidence) {
     if (count_ == kMost) return;
     const GivenWord given(word, evidence);
-    // The parts of a struct often hold the same address. A comparison with more than the last word
+    // The parts of a struct often hold equal addresses. A comparison with more than the last word
     // costs more than it saves.
     if (count_ != 0 && words_[count_ - 1].bits() == given.bits()) return;
     parameters_[count_] = static_cast<std::int16_t>(parameter);
@@ -177,8 +177,8 @@ class Pointers {
   std::size_t tensor_count_ = 0;
   std::uint64_t fingerprint_ = kNoWords;
   std::uint64_t common_ = ~std::uint64_t{0};  ///< bits that all words have
-  std::uint64_t any_ = 0;                     ///< and bits that some have, their grades too
-  std::uint64_t outside_ = 0;                 ///< the words that are not noted, together
+  std::uint64_t any_ = 0;                     ///< bits that some words have, their grades included
+  std::uint64_t outside_ = 0;                 ///< the words that are not noted, joined by OR
   bool structs_ = false;
 };
 

@@ -171,7 +171,7 @@ class ChangedGraph : public GraphOfMemory {
     return run(calls::GraphExecKernelNodeSetParams{exec, node(kUse), &params});
   }
   CUresult update(CUgraphExec exec) { return run(calls::GraphExecUpdate_v2{exec, body_, nullptr}); }
-  /// Makes another graph of the same shape, whose fill writes the graph's own memory.
+  /// Makes another graph of equal shape, whose fill writes the graph's own memory.
   void make_other() {
     answers.nodes[kInner] = {CU_GRAPH_NODE_TYPE_MEMSET, {kMemory.base, 64}};
     answers.graphs[body_] = {{kAllocation, kInner, kFree}, {{kAllocation, kFree}}};

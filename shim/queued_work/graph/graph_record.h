@@ -26,8 +26,8 @@ class GraphRecord {
   /// Replaces the child graph in this node by another one, whose nodes were read at depth 0.
   void change_child(CUgraphNode node, std::vector<NodeUses> child);
   void enable(CUgraphNode node, bool enabled);
-  /// Replaces all nodes by the nodes of another graph of the same shape. The program goes on to
-  /// name nodes of the first graph.
+  /// Replaces all nodes by the nodes of another graph of equal shape. The program goes on to name
+  /// nodes of the first graph.
   void update(std::vector<NodeUses> nodes);
 
   /// The memory that the next launch uses.

@@ -17,7 +17,7 @@ namespace cuvmm::shim {
 /// no page.
 class GuardedMemory {
  public:
-  /// Called before each series of reads. Returns true if it has forgotten all pages; then the
+  /// Called before each series of reads. Returns true if begin() has forgotten all pages; then the
   /// caller must forget what it read there.
   bool begin() noexcept {
     if (++times_ % kTimes != 0) return false;

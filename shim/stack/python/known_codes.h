@@ -18,7 +18,7 @@ struct alignas(64) KnownCode {
   std::uint32_t version, first_line;
   // Read from the code object.
   std::uint64_t number;  ///< a part of PythonPlace::key
-  std::int64_t units;    ///< of its code
+  std::int64_t units;    ///< the code's number of units
 
   bool same(const KnownCode& other) const noexcept {
     return code == other.code && version == other.version && first_line == other.first_line &&

@@ -27,8 +27,8 @@ struct PythonLayout {
   } thread;
   struct {
     std::uint16_t code;                 ///< the code object; its lowest bits may be tags
-    std::uint16_t previous;             ///< the frame that called
-    std::uint16_t instruction;          ///< a number (int) before 3.11, then a pointer
+    std::uint16_t previous;             ///< the frame of the caller
+    std::uint16_t instruction;          ///< a number (int) before 3.11, a pointer since then
     std::uint16_t owner = kNowhere;     ///< a byte; a frame with kFirstShim and above belongs to no
                                         ///< Python function
     std::uint16_t is_entry = kNowhere;  ///< a byte: the outermost frame of one interpreter loop
@@ -37,10 +37,12 @@ struct PythonLayout {
     std::uint16_t filename, name, first_line, lines;
     std::uint16_t bytecode = kNowhere;  ///< where instructions begin; before 3.11 they are in
                                         ///< another object
-    std::uint16_t version = kNowhere;   ///< a number (int) that no other one has had; 0: none
-    bool version_of_process = false;    ///< no other one of any interpreter, not only of its own
+    std::uint16_t version = kNowhere;   ///< a number (int) that no other code object has had; 0:
+                                        ///< none
+    bool version_of_process = false;    ///< the number is unique in all interpreters of the
+                                        ///< process, not only in its own
   } code;
-  std::uint16_t ascii_size;           ///< of the header of a string of ASCII
+  std::uint16_t ascii_size;           ///< the size of the header of an ASCII string
   std::uint8_t instruction_unit = 1;  ///< the bytes in one unit of an instruction's number
   PythonLines lines = PythonLines::kLocations;
 

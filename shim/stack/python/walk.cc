@@ -214,7 +214,7 @@ class Reader {
   KnownCodes* const codes_;  // null: no number identifies this version's code objects
   Extent frame_extent_, code_extent_;
   static constexpr std::uintptr_t kNoCode = 1;  // no object has this address
-  std::uintptr_t code_ = kNoCode;               // of the frame before
+  std::uintptr_t code_ = kNoCode;               // the code object of the frame before
   std::uint64_t number_ = 0;
   std::int64_t units_ = 0;
   std::uintptr_t file_ = 0;

@@ -22,7 +22,7 @@ struct PythonInterpreter {
 
 /// A place in one of the Python functions that a thread is in.
 struct PythonPlace {
-  std::uintptr_t code;       ///< the code object; another one may get its address later
+  std::uintptr_t code;       ///< the code object; another object may get its address later
   std::int32_t instruction;  ///< byte of its code
   bool entry;  ///< the outermost frame of an interpreter loop: its caller is no Python function
   std::uint64_t key;  ///< equal only for equal names, lines and instructions, up to collisions of
@@ -36,7 +36,7 @@ struct PythonWalk {
   enum class End : std::uint8_t {
     kWhole,  ///< or the kMaxPythonFrames innermost frames
     kNone,   ///< the thread is in no Python function
-    kOdd,    ///< memory is not as the layout says: nothing of it counts
+    kOdd,    ///< memory differs from the layout: the walk's result must not be used
   };
   std::uint32_t count = 0;
   std::array<PythonPlace, kMaxPythonFrames> places;  ///< innermost first

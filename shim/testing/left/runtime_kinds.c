@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program of the runtime API that gives all back (no argument), or keeps some. */
+/* A program of the runtime API that frees all objects (no argument), or keeps some. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What is used of the runtime, as its header may not be there. */
+/* Declared here, because the runtime's header may not be installed. */
 typedef void* cudaStream_t;
 int cudaMalloc(void** memory, size_t bytes);
 int cudaFree(void* memory);
