@@ -45,8 +45,8 @@ class FactFinder {
   /// The bytes that each entry maps of a region, by the driver's sizes of the array's tiles; 0 for
   /// an unknown size; empty unless want_tiles() was called. Asks once for consecutive entries of
   /// one array, and only after the driver has accepted the call: so the arrays exist, and are
-  /// sparse unless their mapping is deferred. The answers are not cached, because an entry could
-  /// outlive its array.
+  /// sparse unless their mapping is deferred. The answers are not cached, because a cached answer
+  /// could outlive its array.
   std::vector<std::uint64_t> tile_sizes(const calls::MemMapArrayAsync& call) const;
 
   /// Whether a handle that the model does not know is at least an address that can be read.

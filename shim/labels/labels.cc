@@ -96,8 +96,8 @@ const Labels::Scope* Labels::scope_of(std::uint64_t call) const {
     if (scope.holds(call) && (!innermost || scope.from >= innermost->from)) innermost = &scope;
   };
   std::ranges::for_each(open_, look);
-  // Inner scopes are closed before outer ones: of two with an equal begin, the one that is visited
-  // first wins.
+  // Inner scopes are closed before outer ones, so this visits them last: of two with an equal begin
+  // the inner one wins.
   std::for_each(closed_.rbegin(), closed_.rend(), look);
   return innermost;
 }

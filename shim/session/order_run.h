@@ -143,8 +143,8 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
   std::optional<CancelOff> no_cancel;
   // Few launches ask the driver a question, and each question blocks cancellation itself. The
   // exception is the question for the current context, which each launch to a default stream asks.
-  // A thread may be cancelled inside of that question; this does no harm, because the driver may
-  // cancel it inside of the launch as well and the session has recorded nothing of the launch yet.
+  // A thread may be cancelled inside of that question; this does no harm, because it may be
+  // cancelled inside of the launch as well, and the session has recorded nothing of the launch yet.
   if constexpr (!kLaunches<CallStruct>) no_cancel.emplace();
   if constexpr (kLaunches<CallStruct>) {
     step.ticket = work_.enter(order_stream(call), per_thread, &step.kept.event);
@@ -334,8 +334,7 @@ void Session::leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ti
   try {
     const QueuedWork::Telling telling(work_, ticket);
     if (result != CUDA_SUCCESS) return work_.cancel(ticket);
-    // The arrays are as short as this call allows, because each element is written before it is
-    // read.
+    // The array is as short as this call allows, because its initialisers write each element.
     constexpr std::size_t kMost = kTouches<CallStruct> ? kMaxTouches : kMostRangesOfACopy;
     UsedRange ranges[kMost];
     std::size_t count = 0;
