@@ -116,7 +116,7 @@ void write_fail_log(Injector& injector, const char* ended, bool returned,
     add_number(out, "pid", static_cast<std::uint64_t>(::getpid()));
     add_text(out, "ended", ended);
     add_flag(out, "returned", returned);
-    // Only `cuvmm fail`'s first run needs all the stacks, because reading them takes time.
+    // Only a run without injected failures writes all the stacks, because reading them takes time.
     if (!injector.injects()) add_sites(out, *seen);
     add_injected(out, *seen);
     if (left) add_left(out, *left);

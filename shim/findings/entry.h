@@ -34,10 +34,10 @@ struct Entry {
   std::vector<Frame> stack;
   std::vector<std::vector<Frame>> object_stacks;  ///< one for each of finding.violation.objects:
                                                   ///< the stack of its maker
-  std::vector<std::vector<Frame>> ended_stacks;  ///< the stacks of the calls that ended the
-                                                 ///< objects; empty for an object that lives
-  std::vector<std::string> ranges;               ///< the ranges of NVTX in which the finding came:
-                                                 ///< outermost first
+  std::vector<std::vector<Frame>> ended_stacks;   ///< the stacks of the calls that ended the
+                                                  ///< objects; empty for an object that lives
+  std::vector<std::string> ranges;                ///< the ranges of NVTX in which the finding came:
+                                                  ///< outermost first
   /// One for each of finding.violation.objects: the ranges in which the object was made, and the
   /// names that NVTX's memory extension has for it.
   std::vector<std::vector<std::string>> object_ranges;

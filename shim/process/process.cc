@@ -88,7 +88,7 @@ Process::Process()
   silence_stderr(options_.quiet);
   limit_stacks(static_cast<std::size_t>(options_.stack_depth));
   object_table();  // made now, because a child that is forked while a thread makes the table would
-                   // wait for ever
+                   // wait without end
   if (options_.no_symbols) do_without_symbols();
   if (options_.no_python_frames || options_.stack_depth == 1) do_without_python();
   suppressions_ =
@@ -247,7 +247,7 @@ void Process::restart_in_child() {
               .labels = true,
               .objects = true,
               .stacks = {true, true, true, true}};
-  unlock_in_parent();  // In the child all locks become free, whichever thread held them, because
+  unlock_in_parent();  // in the child all locks become free, whichever thread held them, because
                        // the child has one thread
   ending_stack().unlock_after_fork();
   t_state.on_own_stack = false;
