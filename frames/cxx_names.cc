@@ -17,7 +17,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
 }
 
-// Where the template argument that begins at `at` ends: at the '>' or ',' of its own level.
+// The position at which the template argument that begins at `at` ends: the '>' or ',' of its own
+// level.
 std::size_t end_of_argument(std::string_view text, std::size_t at) {
   int depth = 0;
   for (; at < text.size(); ++at) {
@@ -29,7 +30,8 @@ std::size_t end_of_argument(std::string_view text, std::size_t at) {
   return std::string_view::npos;
 }
 
-// Leaves out a template's last argument where it is what nobody writes: ", std::allocator<X>".
+// Erases the last argument of each template that begins with `head`, such as ", std::allocator<X>":
+// programs leave these arguments at their defaults.
 void drop_last_argument(std::string& text, std::string_view head) {
   std::size_t at = text.find(head);
   while (at != std::string::npos) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of C++ functions for people.
+// Makes the names of C++ functions readable.
 #pragma once
 
 #include <string>
@@ -7,12 +7,13 @@
 
 namespace cuvmm::frames {
 
-/// "fill(int)" of "_Z4filli". Other names stay. A symbol version ("f@@V1") goes. Allocates.
+/// "fill(int)" for "_Z4filli". A name that is not mangled stays as it is. A symbol version
+/// ("f@@V1") is cut off. Allocates.
 std::string demangled(const char* name);
 
-/// The same name without what the compiler's own headers put between: "std::string" for
-/// std::__cxx11::basic_string with its usual arguments, no inline namespaces of the library, no
-/// default allocators and comparisons, ">>" for "> >".
+/// The demangled name without the parts that only the standard library's headers add. "std::string"
+/// replaces std::__cxx11::basic_string with its default arguments; inline namespaces of the
+/// library, default allocators and default comparisons are left out; ">>" replaces "> >".
 std::string shortened(std::string_view name);
 
 }  // namespace cuvmm::frames

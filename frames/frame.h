@@ -9,10 +9,10 @@ namespace cuvmm::frames {
 
 enum class Language : unsigned char { kNative, kPython };
 
-/// Of Python there is no module and no offset.
+/// A Python frame has no module and no offset.
 struct Frame {
   std::string function;      ///< demangled; empty when no symbol covers it
-  std::string module;        ///< path of the object it lies in; empty when none
+  std::string module;        ///< path of the object that the frame lies in; empty when unknown
   std::uint64_t offset = 0;  ///< bytes from the module's load address
   std::string file;          ///< source file; empty without debug information
   int line = 0;

@@ -5,7 +5,8 @@ namespace cuvmm::frames {
 
 bool glob_matches(std::string_view pattern, std::string_view text) {
   std::size_t p = 0, t = 0;
-  // Where to go on after the last star: it swallows one character more each time.
+  // The last star of the pattern and the first character that this star has not matched. After a
+  // mismatch the star matches one character more.
   std::size_t star = std::string_view::npos, star_text = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {

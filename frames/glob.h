@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shell-like patterns: * is any run of characters, ? is one.
+// Matches shell-like patterns: * stands for any run of characters, ? for one character.
 #pragma once
 
 #include <string_view>
 
 namespace cuvmm::frames {
 
-/// Whether the whole of `text` matches. Linear in practice; no backtracking deeper than one star.
+/// Whether the pattern matches the whole of `text`. Linear in practice, because only the last star
+/// is tried again.
 bool glob_matches(std::string_view pattern, std::string_view text);
 
 }  // namespace cuvmm::frames

@@ -28,7 +28,8 @@ bool of_python_itself(const Frame& frame) {
   return !frame.python() && (is_python(module) || module.starts_with("libpython"));
 }
 
-// The compiler may have put parts of it elsewhere: "_PyEval_EvalFrameDefault.cold".
+// Compilers move parts of the function into functions of their own:
+// "_PyEval_EvalFrameDefault.cold".
 bool runs_python(const Frame& frame) {
   constexpr std::string_view kLoop = "_PyEval_EvalFrameDefault";
   const std::string_view function = frame.function;
@@ -40,14 +41,14 @@ class Weaver {
  public:
   Weaver(std::vector<Frame>& out, std::span<const PythonLine> lines) : out_(out), lines_(lines) {}
 
-  // The functions of one loop of the interpreter.
+  // Appends the Python functions that one loop of the interpreter ran.
   void loop() {
     bool entry = false;
     while (!lines_.empty() && !entry) {
       const PythonLine& line = lines_.front();
       lines_ = lines_.subspan(1);
       entry = line.entry;
-      // What the interpreter itself wrote in Python's code, to call __init__.
+      // The interpreter runs a small Python function of its own to call __init__; no user wrote it.
       if (line.file == "__init__") continue;
       out_.push_back({std::string(line.function), "", 0, std::string(line.file), line.line,
                       Language::kPython});

@@ -11,12 +11,12 @@ namespace {
 constexpr const char* kPython = "/usr/bin/python3.12";
 constexpr const char* kLoop = "_PyEval_EvalFrameDefault";
 
-// Places without names are as good: what counts is where one loop ends.
+// The lines have no names, because with_python_frames() looks only at where a loop ends.
 constexpr PythonLine kInner{0, false, 0, "", ""}, kEntry{0, true, 0, "", ""};
 
 Frame frame(const char* function, const char* module) { return {function, module, 16, "", 0}; }
 
-// "p" for a function of Python, else the native function's name.
+// "p" for a Python function, the function's name for a native frame.
 std::string order(std::vector<Frame> native, const std::vector<PythonLine>& lines) {
   std::string text;
   for (const Frame& each : with_python_frames(std::move(native), lines)) {

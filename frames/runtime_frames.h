@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frames of the CUDA runtime at the inner end of a stack: which of its functions the program
-// called. This costs a call nothing, other than a wrapper of that function (runtime_twins.def).
+// Finds the function of the CUDA runtime that the program called, in the runtime's frames at the
+// inner end of a stack. This costs a call nothing, unlike a wrapper of that function
+// (runtime_twins.def).
 #pragma once
 
 #include <string>
@@ -10,14 +11,14 @@
 
 namespace cuvmm::frames {
 
-/// Whether the frame is one of a CUDA runtime: of a shared libcudart, of the inside of a static
-/// one, or of a template in the runtime's headers.
+/// Whether the frame belongs to a CUDA runtime: to a shared libcudart, to the inside of a static
+/// runtime, or to a template in the runtime's headers.
 bool of_cuda_runtime(const Frame& frame);
 
-/// "cudaFree": the function by which the stack enters the runtime. Its frames go, as the program's
-/// call of it is where the user's stack begins. Empty, and nothing goes, where the innermost frame
-/// is none of the runtime's, where the function has no name of the CUDA runtime, or where nothing
-/// is known of what called it.
+/// "cudaFree": the function by which the stack enters the runtime. The runtime's frames are
+/// removed, because the user's stack begins at the program's call of that function. Returns "" and
+/// removes nothing where the innermost frame is not the runtime's, where the function has no name
+/// of the CUDA runtime, or where the stack ends before the function's caller.
 std::string take_runtime_frames(std::vector<Frame>& frames);
 
 }  // namespace cuvmm::frames

@@ -41,7 +41,7 @@ TEST(RuntimeFrames, OthersStay) {
       {frame("work()", "/app/program"), frame("cudaFree", kRuntime)},
       {frame("cudaFree", "/app/static-runtime"), frame("main", "/app/static-runtime")},
       {frame("", kRuntime), frame("main", "/app/program")},
-      {frame("cudaFree", kRuntime)},  // cut off: what called it is not known
+      {frame("cudaFree", kRuntime)},  // the stack is cut off before the caller
   };
   for (std::vector<Frame> frames : stacks) {
     const std::size_t before = frames.size();

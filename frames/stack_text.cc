@@ -13,9 +13,10 @@ namespace cuvmm::frames {
 
 namespace {
 
-constexpr std::size_t kLinesShown = 16;  // all frames are in the JSON report
+constexpr std::size_t kLinesShown = 16;  // the JSON report has all frames
 
-// A thread's first frames: the C library's, as what lies below main.
+// Whether the frame is one of a thread's first frames. They belong to the C library, like the
+// frames below main.
 bool starts_thread(const Frame& frame) {
   constexpr std::string_view kLibraries[] = {"libc.so", "libc-", "libpthread"};
   constexpr std::string_view kStarts[] = {"start_thread", "clone", "clone3", "__clone3"};
@@ -25,12 +26,13 @@ bool starts_thread(const Frame& frame) {
          });
 }
 
-// By which `python -m` comes to the program: Python's own, and written in Python.
+// Python's own runpy module, by which `python -m` starts a program.
 bool of_runpy(const Frame& frame) {
   return frame.python() && (frame.file == "<frozen runpy>" || frame.file.ends_with("/runpy.py"));
 }
 
-// What lies below main is the C library's business. Interpreters may be without that symbol.
+// The frames below main belong to the C library and are not shown. Interpreters may have no symbol
+// for main.
 std::size_t depth_to_show(const std::vector<Frame>& frames) {
   const auto end = std::ranges::find_if(frames, [](const Frame& frame) {
     if (frame.python()) return false;
@@ -40,15 +42,15 @@ std::size_t depth_to_show(const std::vector<Frame>& frames) {
   const bool main = end != frames.end() && end->function == "main";
   const auto depth = static_cast<std::size_t>(end - frames.begin());
   if (main) return depth + 1;
-  // __libc_start_call_main has no name in a library without symbols.
+  // A C library without symbols has no name for __libc_start_call_main.
   const bool nameless = end != frames.end() && depth > 0 && frames[depth - 1].function.empty() &&
                         frames[depth - 1].module == end->module &&
                         end->function.starts_with("__libc_start_");
   return nameless ? depth - 1 : depth;
 }
 
-// Whose frames say nothing of the program, and are one line where several follow each other: null
-// for the others'.
+// A name for frames that tell the user nothing about the program. Neighbours with the same name are
+// shown as one line. Null for all other frames.
 const char* folded_as(const Frame& frame) {
   if (of_interpreter(frame)) return "the Python interpreter";
   if (file_name(frame.module).starts_with("libcudart")) return "the CUDA runtime";
@@ -91,7 +93,7 @@ std::string stack_text(const std::vector<Frame>& frames, const char* indent) {
       if (frames[end++].python()) python = true;
     }
     if (python) {
-      // The program's functions say what the interpreter did.
+      // The program's Python functions replace the interpreter's frames.
       for (; i < end && lines < kLinesShown; ++i) {
         if (frames[i].python() && !of_runpy(frames[i])) line(i, frame_text(frames[i]));
       }

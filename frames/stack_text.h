@@ -10,7 +10,7 @@
 
 namespace cuvmm::frames {
 
-/// What follows the last '/'.
+/// The part of the path after the last '/'.
 inline std::string_view file_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
@@ -18,13 +18,14 @@ inline std::string_view file_name(std::string_view path) {
 /// "fill() at cache.cc:41 (app+0x1234)", "fill at cache.py:41 (Python)".
 std::string frame_text(const Frame& frame);
 
-/// The frame that says best where the program is, as frame_text(): the innermost one that is no
-/// part of the Python interpreter and of no binding; "" where there is none at all.
+/// The frame that shows best where the program is, as frame_text(): the innermost frame outside of
+/// the Python interpreter and of bindings. The innermost frame where all frames are such; "" where
+/// `frames` is empty.
 std::string place_text(const std::vector<Frame>& frames);
 
-/// "#0 fill() at cache.cc:41 (app+0x1234)", one line per frame, indented, down to main. Of the
-/// Python interpreter the functions that it ran are shown; where they are not known, its frames
-/// that follow each other are one line.
+/// "#0 fill() at cache.cc:41 (app+0x1234)": one line per frame, indented, down to main. Where the
+/// Python functions are known, they replace the frames of the Python interpreter; elsewhere
+/// neighbouring frames of the interpreter are one line.
 std::string stack_text(const std::vector<Frame>& frames, const char* indent);
 
 }  // namespace cuvmm::frames

@@ -42,7 +42,7 @@ TEST(StackText, EndsBeforeTheCLibrarysStart) {
   EXPECT_EQ(stack_text(frames, ""), "#0 f (app+0x10)\n#1 ? (python3+0x10)\n");
 }
 
-// The C library of Debian 12 has no name for what calls main.
+// The C library of Debian 12 has no name for the function that calls main.
 TEST(StackText, EndsBeforeANamelessFrameOfTheCLibrarysStart) {
   std::vector<Frame> frames = {frame("f", "/app"), frame("", "/lib/libc.so.6"),
                                frame("__libc_start_main", "/lib/libc.so.6")};

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
 
-// Reads one line's fields. On an error returns its column (1-based) and says what was expected.
+// Reads the fields of one line. Returns the column (1-based) of an error and fills `expected`; 0
+// without an error.
 std::size_t parse_line(std::string_view line, SuppressionLine& entry, std::string& expected) {
   std::size_t at = 0;
   while ((at = line.find_first_not_of(kBlanks, at)) != std::string_view::npos && line[at] != '#') {

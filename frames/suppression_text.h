@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of a file of suppressions (docs/suppressions.md), for who obeys it and who checks it.
+// Reads the text of a file of suppressions (docs/suppressions.md), for the code that applies the
+// suppressions and the code that checks the file.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +12,13 @@ namespace cuvmm::frames {
 
 struct SuppressionLine {
   std::size_t number = 0;     ///< from 1
-  std::string rule = {};      ///< glob over rule ids; "" any
-  std::string function = {};  ///< glob over functions and modules; "" any
+  std::string rule = {};      ///< glob over rule ids; "" matches any rule
+  std::string function = {};  ///< glob over functions and modules; "" matches any
 };
 
 struct SuppressionText {
-  std::vector<SuppressionLine> lines;  ///< those that hold something
-  /// "LINE:COLUMN: what was expected" of each line that is not understood.
+  std::vector<SuppressionLine> lines;  ///< the lines with at least one field
+  /// "LINE:COLUMN: expected ..." for each line with an error.
   std::vector<std::string> errors;
 };
 

@@ -19,9 +19,9 @@ namespace cuvmm::frames {
 namespace {
 
 bool function_matches(const std::string& pattern, const Frame& frame) {
-  // A demangled name may be given without its parameters.
+  // The user may write a demangled name without its parameters,
   const std::string_view function = frame.function;
-  // Nor need it be as long as the report has it: the text on stderr is shortened.
+  // or as the report shows it: the text on stderr has the shortened name.
   return glob_matches(pattern, function) || glob_matches(pattern, shortened(function)) ||
          glob_matches(pattern, function.substr(0, function.find('('))) ||
          glob_matches(pattern, frame.module) || glob_matches(pattern, file_name(frame.module)) ||

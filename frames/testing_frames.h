@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of stacks, for tests.
+// Makes frames of stacks for tests.
 #pragma once
 
 #include "frames/frame.h"
 
 namespace cuvmm::frames {
 
-/// At "+0x10" of `module`.
+/// A frame at "+0x10" of `module`.
 inline Frame frame(const char* function, const char* module) {
   return {function, module, 16, "", 0};
 }
