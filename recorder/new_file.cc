@@ -37,7 +37,7 @@ const char* suffix(Section section) {
   return "";
 }
 
-// A larger file would raise SIGXFSZ.
+// A file larger than the process's limit would raise SIGXFSZ.
 bool size_is_allowed(std::size_t bytes) noexcept {
   rlimit largest{};
   return ::getrlimit(RLIMIT_FSIZE, &largest) != 0 || largest.rlim_cur >= bytes;
@@ -98,8 +98,8 @@ void NewFile::describe(const std::string& driver) noexcept {
 
 void NewFile::publish() noexcept { __atomic_store_n(&header().magic, kMagic, __ATOMIC_RELEASE); }
 
-// Pages are asked for before they are written: where the file system is full, a store would end the
-// program by SIGBUS.
+// grow() allocates pages before they are written, because a store into a full file system would end
+// the program by SIGBUS.
 bool NewFile::grow(std::size_t offset, std::size_t bytes) noexcept {
   if (refused_ != 0 && !std::has_single_bit(++refused_)) return false;
   const CancelOff no_cancel;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that this process makes, fills and lets grow for others.
+// A file that this process makes, fills and lets grow, and that other processes read.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,12 @@
 
 namespace cuvmm::recorder {
 
-/// The file of a section in this folder: each time the same one for this process while it is this
-/// program.
+/// The path of a section's file in this folder. A process gets the same path until it replaces its
+/// program by exec.
 std::string file_in(const std::string& folder, Section section);
 
-/// It is known by its name alone: the program may close any descriptor, and get its number again.
+/// The class keeps the file's name and no descriptor, because the program may close any descriptor
+/// and get its number again.
 class NewFile {
  public:
   NewFile() = default;
@@ -22,19 +23,19 @@ class NewFile {
   NewFile& operator=(const NewFile&) = delete;
   ~NewFile() { close(); }
 
-  /// Makes the file, which must not be there, for this user alone, gives its first bytes their
-  /// pages, and maps all of it. errno, or 0; but for 0 no file is left.
+  /// Makes the file for this user alone, allocates the pages of its first bytes, and maps all of
+  /// it. Returns an errno, or 0; EEXIST where the path exists. After an error no file is left.
   int create(const std::string& path, const Shape& shape, std::size_t first) noexcept;
-  /// Says of which process and of which libcuda it is.
+  /// Writes into the header which process and which libcuda the file describes.
   void describe(const std::string& driver) noexcept;
-  /// Readers take it from here on.
+  /// Makes the file valid for readers.
   void publish() noexcept;
-  /// Where it lies, all 0 at first; null: nowhere. It begins with a FileHeader.
+  /// The mapped file, all 0 at first; null where no file is open. It begins with a FileHeader.
   void* memory() const noexcept { return memory_; }
-  /// Gives these bytes of the file their pages, which it has not yet; false when there are none.
-  /// After a refusal it asks the system only now and then: each time after twice as many calls.
+  /// Allocates the pages of these bytes, which have none yet; false where the file system refuses.
+  /// After a refusal grow() asks the system seldom: each time after twice as many calls.
   bool grow(std::size_t offset, std::size_t bytes) noexcept;
-  /// The file stays.
+  /// Unmaps the file and leaves it in its folder.
   void close() noexcept;
 
  private:
@@ -45,13 +46,13 @@ class NewFile {
   void* memory_ = nullptr;
   std::uint64_t device_ = 0;
   std::uint64_t inode_ = 0;
-  std::uint64_t refused_ = 0;  // calls since the first one that got nothing
+  std::uint64_t refused_ = 0;  // calls since the first refusal
 };
 
-/// Fills in what a file of this shape says of itself; its first moment is now. For a NewFile, and
-/// for images in memory.
+/// Fills in the header of a file of this shape; its first moment is now. For a NewFile, and for
+/// images in memory.
 void begin_header(FileHeader& header, const Shape& shape) noexcept;
-/// The last moment known is now. Async-signal-safe.
+/// Sets the last known moment to now. Async-signal-safe.
 void note_moment(FileHeader& header) noexcept;
 
 }  // namespace cuvmm::recorder

@@ -32,7 +32,7 @@ std::string_view words(Section section) {
   return "something else";
 }
 
-// Before version 1 each section had a format of its own.
+// Before version 1 each section had its own format.
 bool is_of_earlier_cuvmm(const char* begin) {
   for (const std::string_view magic : {"cuvmmRNG", "cuvmmLIV", "cummTIME"}) {
     if (std::memcmp(begin, magic.data(), magic.size()) == 0) return true;
@@ -92,7 +92,7 @@ RecordedFile::~RecordedFile() {
 
 Refusal RecordedFile::open(const std::string& path, const Shape& shape, Named named) {
   *this = RecordedFile();
-  // Of a pipe that somebody put there, nobody would ever write the other end.
+  // O_NONBLOCK, because opening a pipe would wait for a writer for ever.
   const int links = named == Named::kByPerson ? 0 : O_NOFOLLOW;
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | links);
   if (fd < 0) return refused(std::strerror(errno));
@@ -135,7 +135,7 @@ const void* RecordedFile::map() {
   memory_ = memory;
   survive_lost_pages();
   guard_pages(memory_, bytes_);
-  // The pages stay without it, and `cuvmm top` looks at many.
+  // The mapping stays without the descriptor, and `cuvmm top` maps many files.
   ::close(std::exchange(file_, -1));
   return memory_;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that another process wrote, or writes: somebody else may have put there what he likes.
+// A file that another process has written, or still writes. Its bytes are not trusted, because
+// anybody may have changed them.
 #pragma once
 
 #include <cstddef>
@@ -11,42 +12,42 @@
 
 namespace cuvmm::recorder {
 
-/// Why a file is not taken.
+/// Why a file is not accepted.
 struct Refusal {
   enum class Kind {
     kNone,
-    kUnfinished,  ///< its process is just making it
-    kForeign,     ///< no file of this section, or of another version of cuvmm
+    kUnfinished,  ///< its process has not finished the header yet
+    kForeign,     ///< no file of this section, or a file of another version of cuvmm
     kOther
   };
   Kind kind = Kind::kNone;
-  std::string text;  ///< a sentence; "" for none
+  std::string text;  ///< a sentence; "" where the file is accepted
 };
 
-/// Whether these bytes, the first ones of a file, are the header of a file of this shape.
+/// Judges whether these bytes, the first of a file, are the header of a file of this shape.
 Refusal judge_header(std::span<const std::byte> bytes, const Shape& shape);
 
 class RecordedFile {
  public:
-  /// Who named the file decides what is taken.
+  /// How the file's name was found. This decides which files are accepted.
   enum class Named {
-    kByPerson,   ///< links are followed
-    kByFolder,   ///< it was found in a folder: no links
-    kByOneUser,  ///< the same, and it must be this user's; root takes all
+    kByPerson,   ///< a person typed it: links are followed
+    kByFolder,   ///< it stood in a folder: no links
+    kByOneUser,  ///< as kByFolder, and the file must be this user's; root accepts all
   };
   RecordedFile() = default;
   RecordedFile(RecordedFile&& other) noexcept;
   RecordedFile& operator=(RecordedFile&& other) noexcept;
   ~RecordedFile();
 
-  /// Opens a file of this shape. Its bytes are neither read nor judged, but for the header.
+  /// Opens a file of this shape. Reads and judges only its header.
   Refusal open(const std::string& path, const Shape& shape, Named named);
-  /// Copies these bytes; false where the file ends before.
+  /// Copies these bytes; false where the file ends before them.
   bool read(void* to, std::size_t bytes, std::size_t offset) const;
-  /// All of it, as its process writes it; what somebody cuts off is all 0 from then on. Null where
-  /// it cannot be mapped.
+  /// Maps the whole file, which its process may still write. Bytes that somebody cuts off read as 0
+  /// from then on. Null where the file cannot be mapped.
   const void* map();
-  /// Whether somebody cut off a part of what is mapped.
+  /// Whether somebody cut off a part of the mapped file.
   bool cut() const;
 
  private:

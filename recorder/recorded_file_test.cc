@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that a process makes, and what others take of them when somebody has cut, damaged or
-// replaced them.
+// Tests files that a process makes, and what readers take from them after somebody has cut, damaged
+// or replaced them.
 #include "recorder/recorded_file.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ class Files : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
-  // Writes these words over what the file has at a word's place.
+  // Overwrites one word of the file.
   static void put(const std::string& file, std::size_t word, std::uint64_t value) {
     std::fstream stream(file, std::ios::binary | std::ios::in | std::ios::out);
     stream.seekp(static_cast<std::streamoff>(word * 8));
@@ -63,7 +63,7 @@ class Files : public testing::Test {
     return path(name);
   }
 
-  // A file of each section, with something in it.
+  // Makes a file of each section, with some content.
   std::string last_calls() {
     NewFile file;
     EXPECT_EQ(file.create(path("1.ring"), last_calls::kShape, last_calls::kShape.bytes), 0);
@@ -105,7 +105,7 @@ class Files : public testing::Test {
     writer.finish();
     return path("1.timeline");
   }
-  // Reads whatever the file of a section has; the error, or "".
+  // Reads a file of a section; returns the error, or "".
   static std::string read(const Shape& shape, const std::string& file) {
     last_calls::Reading calls;
     timeline::Recorded events;
@@ -142,7 +142,7 @@ TEST_F(Files, WhatOneProcessWritesAnotherOneReads) {
   const auto* const bytes = static_cast<const char*>(opened.map());
   ASSERT_NE(bytes, nullptr);
   EXPECT_EQ(std::memcmp(bytes, &header, sizeof header), 0);
-  // Somebody cuts it: what is gone is all 0, and nobody dies of it.
+  // Bytes that somebody cuts off read as 0, and the reader survives.
   std::filesystem::resize_file(file, 4096);
   EXPECT_EQ(bytes[3 * 4096], 0);
   EXPECT_TRUE(opened.cut());
@@ -225,7 +225,7 @@ TEST_F(Files, ACutFileIsSaidToBeThat) {
   for (std::size_t i = 0; i < std::size(files); ++i) {
     const Shape& shape = kShapes[i];
     EXPECT_EQ(read(shape, files[i]), "") << files[i];
-    // Downwards from where its records are, and at its end.
+    // The file is cut at its end, and then at ever shorter lengths from where its records are.
     std::filesystem::resize_file(files[i], shape.bytes - 1);
     EXPECT_NE(read(shape, files[i]).find("cut off"), std::string::npos);
     const std::size_t from = std::min<std::size_t>(shape.bytes, std::size_t{2} << 20) / 512 * 512;
@@ -240,8 +240,8 @@ TEST_F(Files, ACutFileIsSaidToBeThat) {
   }
 }
 
-// Whatever stands behind the words that say what the file is: it is read, and nothing outside of
-// it.
+// Behind the words that identify the file, any bytes may stand: the reader reads nothing outside of
+// the file.
 TEST_F(Files, AnyBytesCanBeRead) {
   std::mt19937_64 random(42);
   last_calls();
@@ -252,7 +252,7 @@ TEST_F(Files, AnyBytesCanBeRead) {
   for (std::size_t i = 0; i < std::size(files); ++i) {
     const std::size_t words = std::min<std::size_t>(kShapes[i].bytes, std::size_t{2} << 20) / 8;
     for (int round = 0; round < 40; ++round) {
-      // Mostly in the first pages, which have headers and counts.
+      // Most random words go to the first pages, which have headers and counts.
       for (int n = 0; n < 40; ++n) {
         const std::size_t word = 5 + random() % (n % 2 == 0 ? 507 : words - 5);
         put(files[i], word, n % 3 == 0 ? random() : n % 3 == 1 ? ~std::uint64_t{0} : random() % 16);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of 64 bits in memory that several processes see: each is read and written as one.
+// Words of 64 bits in memory that several processes map. Each word is read and written at once.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ inline void store(std::uint64_t& word, std::uint64_t value) noexcept {
   __atomic_store_n(&word, value, __ATOMIC_RELAXED);
 }
 
-/// Between stores, and between loads, that must keep their order. ThreadSanitizer knows no fences;
-/// all accesses are atomic, so it has nothing to say without them.
+/// Keeps the order of stores, or of loads, before and after it. ThreadSanitizer does not know
+/// fences; it reports nothing without them, because all accesses are atomic.
 inline void fence(int order) noexcept {
 #if defined(__SANITIZE_THREAD__)
   static_cast<void>(order);

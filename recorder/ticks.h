@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of all records: a counter of the processor's where there is one. Two moments on it and
-// on a clock of the system say how long a tick is.
+// The clock of all records: the processor's counter, where there is one. Two moments on it and on a
+// clock of the system tell the length of a tick.
 #pragma once
 
 #include <time.h>
@@ -19,7 +19,8 @@ inline std::uint64_t clock_ns(clockid_t clock) noexcept {
 
 inline std::uint64_t now_ticks() noexcept {
 #if defined(__x86_64__)
-  // Not <x86intrin.h>: it takes longer to read than all else that this file needs.
+  // The builtin replaces <x86intrin.h>, because that header takes longer to compile than the rest
+  // of this file.
   return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
   std::uint64_t ticks;
@@ -30,7 +31,7 @@ inline std::uint64_t now_ticks() noexcept {
 #endif
 }
 
-/// How long a tick is, from two moments. Without two different ones, a nanosecond.
+/// The length of a tick, from two moments. A nanosecond where the two are not different.
 class TickRate {
  public:
   constexpr TickRate() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of things, for people.
+// Numbers with their nouns, as text for people.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process shows, and what others read of it.
+// Tests what a process writes about the objects it holds, and what readers take from it.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/inotify.h>
@@ -174,7 +174,8 @@ TEST_F(Live, AChangeReachesReadersAndSums) {
   EXPECT_EQ(all.sums.used, 32u);
   EXPECT_EQ(all.sums.unused, 0u);
 
-  // Other memory by that name, and an import whose size was not known, are put.
+  // change() refuses other memory with that handle, and an import whose size was unknown; put()
+  // writes both.
   held.allocation.made.call = 11;
   EXPECT_FALSE(writer.change(held.allocation));
   writer.put(held);
@@ -201,7 +202,7 @@ TEST_F(Live, SlotsAreUsedAgain) {
   const Snapshot now = view.snapshot();
   ASSERT_EQ(now.mappings.size(), 10u);
   EXPECT_EQ(now.mappings[0].base, std::uint64_t{99991} << 21);
-  // A page or two, and not what a hundred thousand would take.
+  // The file takes a page or two, not the space of a hundred thousand objects.
   EXPECT_LT(std::filesystem::file_size(path("1")), sizeof(Image) + 1);
   struct stat status {};
   ASSERT_EQ(stat(path("1").c_str(), &status), 0);
@@ -224,15 +225,15 @@ TEST_F(Live, WhatFindsNoRoomIsCounted) {
   EXPECT_EQ(view.snapshot().descriptors.size(), kExports);
 }
 
-// A full file system is not asked again for each object.
+// The writer does not ask a full file system again for each object.
 TEST_F(Live, AFileThatCannotGrowIsRarelyAsked) {
   Writer writer;
   ASSERT_EQ(writer.open(path("1"), ""), 0);
-  // Not ours any more: nothing grows.
+  // Another file has the name now, so the writer must not grow it.
   std::filesystem::remove(path("1"));
   std::ofstream(path("1")) << "another";
   const int watcher = ::inotify_init1(IN_NONBLOCK);
-  // Both, because equal events in a row become one.
+  // The test watches both events, because inotify merges equal events in a row.
   ASSERT_GE(::inotify_add_watch(watcher, path("1").c_str(), IN_OPEN | IN_CLOSE), 0);
   for (Address base = 1; base <= 4096; ++base) writer.put(reservation(base << 21, 1, {}));
   int looked = 0;
@@ -243,7 +244,7 @@ TEST_F(Live, AFileThatCannotGrowIsRarelyAsked) {
   EXPECT_LE(looked, 32);
 }
 
-// An object whose two halves do not belong together would be one that was never there.
+// A reader that took halves of two states would show an object that never existed.
 TEST_F(Live, ReadersSeeWholeObjectsWhileTheyChange) {
   Writer writer;
   ASSERT_EQ(writer.open(path("1"), ""), 0);
@@ -308,7 +309,7 @@ TEST_F(Live, StrangeFilesAreOneProblem) {
   EXPECT_NE(problems[0].find("; so are 2 more"), std::string::npos) << problems[0];
 }
 
-// Two containers with one /dev/shm: here nobody knows whether the other's process lives.
+// In two containers with one /dev/shm, neither can know whether the other's process lives.
 TEST_F(Live, FilesOfAnotherPidNamespaceStayUnseen) {
   const std::string file = path("theirs");
   {
@@ -333,7 +334,7 @@ TEST_F(Live, ASecondFileOfTheNameIsRefused) {
   ASSERT_EQ(first.open(path("1"), ""), 0);
   EXPECT_EQ(second.open(path("1"), ""), EEXIST);
   EXPECT_EQ(second.open("/nowhere/at/all.live", ""), ENOENT);
-  second.put(mapping(1, 1, 1));  // nothing is shown, and nothing goes wrong
+  second.put(mapping(1, 1, 1));  // an image without a file shows nothing, and put() is harmless
 }
 
 }  // namespace

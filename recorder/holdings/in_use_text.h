@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sentence of what a process has not given back, for the shim and for `cuvmm run`.
+// Writes one sentence about the objects that a process has not ended, for the shim and for `cuvmm
+// run`.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +16,27 @@ namespace cuvmm::holdings {
 inline constexpr const char* kInUse = "still in use";
 inline constexpr const char* kEndedWithContext = "freed only by the end of its context";
 
-/// Things of one kind. Of many, `made_at` is the place that made most of them.
+/// Objects of one kind. Where several places made them, `made_at` is the place that made most.
 struct Sum {
-  std::string what;  ///< one of them, for counted(): "piece of cuMemAlloc"
+  std::string what;  ///< the noun for one object, as counted() takes it: "piece of cuMemAlloc"
   std::uint64_t count = 0, bytes = 0;
   std::string made_at = {};
   std::uint64_t made_there = 0;
 };
 
-/// Host memory that was registered, never unregistered, and unmapped.
+/// Host memory that the program registered, never unregistered, and unmapped.
 inline constexpr const char* kUnmappedWords = "registered range of unmapped host memory";
 
-/// Whether it is worth a word that one place made so many: it may come there again and again. Of
-/// buffers, a program may well keep some that one line made; it seldom has two contexts, and it
-/// does not unmap registered memory.
+/// Whether the report shall mention that one place made so many objects, because the program may
+/// reach that place again and again. A program may well keep several buffers that one line made; it
+/// seldom has two contexts, and it does not unmap registered memory.
 inline bool grows(std::string_view what, std::uint64_t made_there, std::uint64_t count) {
   if (what == kUnmappedWords) return true;
   const std::uint64_t many = what == "context" || what == "green context" ? 2 : 8;
   return made_there >= many && made_there > count / 2;
 }
 
-/// The function that gives one of them back; "" where it is not one alone.
+/// The function that ends one of these objects; "" where several functions can.
 inline std::string_view ender(std::string_view what) {
   constexpr std::pair<std::string_view, std::string_view> kEnders[] = {
       {"piece of cuMemAlloc", "cuMemFree"},
@@ -77,8 +78,8 @@ inline std::string sum_text(const Sum& sum) {
   return text;
 }
 
-/// `in_use`, `ended`: "3 pieces of cuMemAlloc (48 MiB), 2 streams"; "" nothing. `listed`: each was
-/// told. "" where there is nothing to say.
+/// `in_use` and `ended` are lists such as "3 pieces of cuMemAlloc (48 MiB), 2 streams", or "" for
+/// none. `listed`: the report already names each object. Returns "" where both are empty.
 inline std::string in_use_sentence(const std::string& in_use, const std::string& ended,
                                    bool listed) {
   std::string text;

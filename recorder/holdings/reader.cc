@@ -22,7 +22,8 @@ std::string text(const char (&from)[kTextBytes]) {
   return std::string(from, ::strnlen(from, sizeof from));
 }
 
-// False while it is empty; `torn` where its writer is at it all the time, or died there.
+// False while the slot is empty. Sets `torn` where the slot's sequence stays odd or keeps changing:
+// its writer is busy with it, or died while it wrote.
 template <class Record>
 bool read_slot(const Slot<Record>& slot, Record& record, bool& torn) {
   std::uint64_t words[Slot<Record>::kWords];
@@ -103,7 +104,7 @@ bool View::current() const {
   char now[kTextBytes];
   const std::string link = "/proc/" + std::to_string(pid()) + "/exe";
   const ssize_t length = ::readlink(link.c_str(), now, sizeof now - 1);
-  // Deleted since, it has " (deleted)" at its end.
+  // The link ends with " (deleted)" where the program's file was deleted.
   return length < 0 ||
          std::string_view(now, static_cast<std::size_t>(length)).starts_with(program());
 }
@@ -168,7 +169,7 @@ std::vector<frames::PythonLine> View::python(std::uint32_t id) const {
 
 namespace {
 
-// A process that became another program by exec may have left several: the newest stays.
+// A process that replaced its program by exec may have left several files: the newest one is taken.
 std::vector<View> newest_of(std::vector<View> views) {
   std::sort(views.begin(), views.end(), [](const View& a, const View& b) {
     return a.pid() != b.pid() ? a.pid() < b.pid() : a.path() > b.path();
@@ -216,7 +217,8 @@ std::vector<View> open_all(const std::string& folder, std::vector<std::string>& 
     }
   }
   ::closedir(names);
-  // An update of cuvmm makes all that older processes left strange: they are one problem.
+  // After an update of cuvmm, the files of all older processes are foreign; they are reported as
+  // one problem.
   if (more_strange != 0) strange += "; so are " + std::to_string(more_strange) + " more";
   if (!strange.empty()) problems.push_back(std::move(strange));
   return newest_of(std::move(views));

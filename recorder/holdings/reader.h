@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at what another process holds, without stopping it.
+// Reads the objects that another process holds, without stopping that process.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace cuvmm::holdings {
 
-/// All objects, each as it was at some moment while they were read.
+/// All objects of a process, each as it was at some moment during the reading.
 struct Snapshot {
-  std::uint64_t calls = 0;  ///< number of the last call that had changed something
+  std::uint64_t calls = 0;  ///< number of the last call that had changed an object
   Sums sums{};
   std::vector<Reservation> reservations;
   std::vector<Mapping> mappings;
@@ -23,41 +23,45 @@ struct Snapshot {
   std::vector<Descriptor> descriptors;
   std::vector<Piece> pieces;
   std::vector<Team> teams;
-  std::size_t torn = 0;  ///< objects that were being written each time they were looked at
-  bool cut = false;      ///< a part of the file is gone, and objects with it
+  std::size_t torn = 0;  ///< objects that the writer was changing at each try
+  bool cut = false;      ///< somebody cut the file off, so objects may be missing
 };
 
 /// One process's file, mapped for reading.
 class View {
  public:
-  /// Why it is none, or "".
+  /// Returns why the file cannot be read, or "".
   std::string open(const std::string& path);
-  /// Of the last open().
+  /// The kind of the last open()'s error.
   recorder::Refusal::Kind refusal() const { return refusal_; }
 
   int pid() const { return static_cast<int>(image_->header.file.pid); }
   std::uint64_t start() const { return image_->header.file.start; }
   std::string program() const;
   std::string driver() const;
-  /// Which devices its process sees: equal where a device's number means the same.
+  /// The CUDA_VISIBLE_DEVICES of the process. Where two processes have equal texts, a device's
+  /// number means the same device in both.
   std::string visible() const;
-  /// Whether its pid means a process here: containers that share /dev/shm have pids of their own.
+  /// Whether the pid means a process in this pid namespace: containers that share /dev/shm have
+  /// pids of their own.
   bool of_here() const;
-  /// Whether its process still lives.
+  /// Whether the process still lives.
   bool alive() const;
-  /// Whether it is of a process of this `cuvmm run`.
+  /// Whether this `cuvmm run` started the process.
   bool made_in(std::uint64_t run_pid, std::uint64_t run_start) const;
-  /// Whether the `cuvmm run` lives that judges what its process leaves.
+  /// Whether the `cuvmm run` that started the process, and reports the objects that the process
+  /// leaves, still lives.
   bool wanted() const;
-  /// Whether that is still the program which made the file, and no other one by exec.
+  /// Whether the process still runs the program that made the file, and did not replace it by exec.
   bool current() const;
   std::uint64_t calls() const { return recorder::load(image_->header.calls); }
-  /// Reads nothing but these words: as cheap for many objects as for few.
+  /// Reads only the sums, so the cost does not grow with the number of objects.
   Sums sums() const;
   Snapshot snapshot() const;
-  /// Return addresses of the stack that an Origin names, innermost first; empty where it has none.
+  /// The return addresses of the stack that an Origin names, innermost first; empty where it names
+  /// none.
   std::vector<std::uint64_t> stack(std::uint32_t id) const;
-  /// Its Python functions, innermost first. Names last as long as this view.
+  /// The Python functions of that stack, innermost first. Their names live as long as this view.
   std::vector<frames::PythonLine> python(std::uint32_t id) const;
   const std::string& path() const { return path_; }
 
@@ -68,14 +72,14 @@ class View {
   std::string path_;
 };
 
-/// The files of this folder that are of living processes of this user, by pid. Removes those that a
-/// killed process left, unless they are wanted(); those of another pid namespace stay, unseen. What
-/// cannot be read is in `problems`, a sentence each.
+/// The files in this folder of living processes of this user, by pid. Removes the files of killed
+/// processes, unless they are wanted(). Skips the files of another pid namespace. Adds a sentence
+/// to `problems` for each file that cannot be read.
 std::vector<View> open_all(const std::string& folder, std::vector<std::string>& problems);
 
-/// The files of this folder that ended processes of this very `cuvmm run` left, by the run's pid
-/// and start. `all_ended`: all of them have ended. Else nobody knows it of those of another pid
-/// namespace, and they are left out.
+/// The files in this folder that ended processes of this `cuvmm run` left; `run_pid` and
+/// `run_start` name the run. `all_ended`: all processes of the run have ended. Otherwise files of
+/// another pid namespace are left out, because their processes may live.
 std::vector<View> open_left(const std::string& folder, std::uint64_t run_pid,
                             std::uint64_t run_start, bool all_ended);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which slot of a table has a key: one flat array of numbers, without a node per object.
+// Finds the slot of a table that has a key, by one flat array of numbers without a node per object.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ class SlotIndex {
  public:
   static constexpr std::uint32_t kNone = 0xffffffff;
 
-  /// `key_at(slot)` is the key of a slot that was added.
+  /// `key_at(slot)` returns the key of a slot that was added before.
   template <class KeyAt>
   std::uint32_t find(std::uint64_t key, const KeyAt& key_at) const {
     if (places_.empty()) return kNone;
@@ -23,7 +23,7 @@ class SlotIndex {
     }
   }
 
-  /// The key is not there yet. Throws std::bad_alloc before anything has changed.
+  /// The index must not have the key yet. Throws std::bad_alloc before anything has changed.
   template <class KeyAt>
   void add(std::uint64_t key, std::uint32_t slot, const KeyAt& key_at) {
     if ((count_ + 1) * 2 > places_.size()) grow(key_at);
@@ -31,7 +31,7 @@ class SlotIndex {
     put(key, slot);
   }
 
-  /// Gives the slot that it had; kNone where it was not there.
+  /// Returns the slot that the key had; kNone where the index does not have the key.
   template <class KeyAt>
   std::uint32_t remove(std::uint64_t key, const KeyAt& key_at) {
     if (places_.empty()) return kNone;
@@ -40,7 +40,7 @@ class SlotIndex {
     const std::uint32_t slot = places_[hole];
     if (slot == kNone) return kNone;
     --count_;
-    // What comes behind moves up, so that no search ends in the hole before its time.
+    // Later entries move into the hole, because a search ends at the first empty place.
     for (std::size_t at = next(hole); places_[at] != kNone; at = next(at)) {
       const std::size_t wanted = home(key_at(places_[at]));
       const bool stays = hole <= at ? hole < wanted && wanted <= at : hole < wanted || wanted <= at;
@@ -59,7 +59,7 @@ class SlotIndex {
 
  private:
   std::size_t home(std::uint64_t key) const {
-    // Addresses and handles differ in their middle bits.
+    // The hash multiplies, because addresses and handles differ mostly in their middle bits.
     return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15u) >> 32) & (places_.size() - 1);
   }
   std::size_t next(std::size_t at) const { return (at + 1) & (places_.size() - 1); }
@@ -77,7 +77,7 @@ class SlotIndex {
     }
   }
 
-  std::vector<std::uint32_t> places_;  // a power of two of them, at most half in use
+  std::vector<std::uint32_t> places_;  // a power of two, at most half in use
   std::size_t count_ = 0;
 };
 

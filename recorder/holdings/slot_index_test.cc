@@ -10,7 +10,7 @@ namespace cuvmm::holdings {
 namespace {
 
 TEST(SlotIndex, FindsWhatWasAddedAndNotWhatWasRemoved) {
-  // Against a map, with keys that crowd in few places.
+  // Compares the index with a std::map, with keys that crowd in few places.
   SlotIndex index;
   std::vector<std::uint64_t> keys(4096);
   std::map<std::uint64_t, std::uint32_t> known;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for what a process holds, one of each, for counted() (recorder/holdings/counted.h).
+// Nouns for the objects that a process holds, in the singular, for counted()
+// (recorder/holdings/counted.h).
 #pragma once
 
 #include "recorder/holdings/format.h"

@@ -18,12 +18,13 @@ using recorder::store;
 
 namespace {
 
-constexpr std::size_t kStep = std::size_t{64} << 10;  // by which the file grows
+constexpr std::size_t kStep = std::size_t{64} << 10;  // bytes by which the file grows
 
-// Readers read while this writes: each word as one. One writer alone changes them.
+// Readers read while this thread writes, so each word is stored at once. Only this thread changes
+// the words.
 inline void add(std::uint64_t& word, std::uint64_t more) { store(word, word + more); }
 
-// `by` is 1, or kLess for what goes.
+// `by` is 1 for an object that begins, and kLess for an object that ends.
 constexpr std::uint64_t kLess = ~std::uint64_t{0};  // -1
 
 [[gnu::always_inline]] inline void account(Sums& sums, const Reservation& r, std::uint64_t by) {
@@ -90,8 +91,8 @@ constexpr std::uint64_t kLess = ~std::uint64_t{0};  // -1
   add(sums.teams, by);
 }
 
-// Whether the sums stay as they are when the one becomes the other: most changes are of who did
-// something last.
+// Whether a change from `a` to `b` leaves the sums as they are. Most changes alter only the Origin
+// of the last call.
 [[gnu::always_inline]] inline bool counts_alike(const Reservation& a, const Reservation& b) {
   return a.size == b.size;
 }
@@ -109,7 +110,7 @@ constexpr std::uint64_t kLess = ~std::uint64_t{0};  // -1
 [[gnu::always_inline]] inline bool counts_alike(const Piece&, const Piece&) { return false; }
 [[gnu::always_inline]] inline bool counts_alike(const Team&, const Team&) { return true; }
 
-// Only what is looked at of it is copied, as this is inlined.
+// Copies only the members that the caller reads, because the compiler inlines this function.
 template <class Record>
 [[gnu::always_inline]] inline Record record_of(const Slot<Record>& slot) {
   Record record;
@@ -125,8 +126,8 @@ template <class Record>
 #endif
 #endif
 
-// Two words at a time where the compiler has registers of that size. Readers see by the slot's
-// sequence whether they met a half of it. ThreadSanitizer sees words.
+// Copies two words at a time where the processor has registers of that size. A reader sees by the
+// slot's sequence whether it read a part of two states. ThreadSanitizer needs single words.
 template <std::size_t kWords>
 [[gnu::always_inline]] inline void copy_words(std::uint64_t* to, const void* from) {
 #if !defined(__SSE2__) || defined(CUVMM_SEES_WORDS)
@@ -138,7 +139,7 @@ template <std::size_t kWords>
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i),
                      _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + 8 * i)));
   };
-  // One after the other, as a loop would be one here.
+  // The copies are unrolled, because the compiler would keep a loop here.
   [&]<std::size_t... kAt>(std::index_sequence<kAt...>) { (pair(2 * kAt), ...); }
   (std::make_index_sequence<kWords / 2>());
   if constexpr (kWords % 2 != 0) {
@@ -149,7 +150,7 @@ template <std::size_t kWords>
 #endif
 }
 
-// Where address space is short, it is the program's.
+// Where address space is limited, the program needs it more than the image does.
 bool space_is_ample() noexcept {
   constexpr rlim_t kAmple = rlim_t{16} << 30;
   rlimit space{};
@@ -170,7 +171,7 @@ bool Table<Record>::make_room(std::uint32_t slot) {
   return true;
 }
 
-// All of these words: to look which of them differ costs more than to write them.
+// Writes all of these words, because finding the words that differ costs more than writing them.
 template <class Record>
 template <std::size_t kFrom, std::size_t kTo>
 [[gnu::always_inline]] inline void Table<Record>::write(Slot<Record>& slot, std::uint64_t key,
@@ -220,7 +221,7 @@ std::uint32_t Table<Record>::take_slot(std::uint64_t key) {
     store(sums_->missed, sums_->missed + 1);
     return SlotIndex::kNone;
   }
-  // All that can throw comes before anything has changed; drop() then finds its room.
+  // Everything that can throw comes before anything has changed; drop() then needs no new memory.
   if (free_.capacity() < *used_ + 1) free_.reserve(std::max<std::size_t>(64, *used_ * 2));
   index_.add(key, at, key_at);
   if (fresh) {
@@ -240,7 +241,7 @@ void Table<Record>::drop(std::uint64_t key) {
   if (at == SlotIndex::kNone) return;
   if (key == last_key_) last_key_ = 0;
   account(*sums_, record_of(slots_[at]), kLess);
-  // What was there stays in its words: a reader that sees no key takes none of them.
+  // The words of the object stay, because a reader that sees key 0 does not take them.
   const std::uint64_t sequence = slots_[at].sequence;
   store(slots_[at].key, 0);
   __atomic_store_n(&slots_[at].sequence, sequence + 2, __ATOMIC_RELEASE);
@@ -271,7 +272,7 @@ int Writer::open(const std::string& path, const std::string& driver) {
   return 0;
 }
 
-// Changes are written by members' places.
+// Changes are written at the offsets of the members.
 static_assert(std::is_standard_layout_v<Allocation> && std::is_standard_layout_v<Reservation> &&
               std::is_standard_layout_v<Mapping>);
 static_assert(offsetof(MemoryHeld, allocation) == 0);
@@ -298,7 +299,7 @@ bool Writer::change(const Allocation& a) {
   Slot<MemoryHeld>* const slot = memory_.at(a.handle);
   if (!slot) [[unlikely]]
     return false;
-  // The first mapping tells the size of an import.
+  // The size of an import is unknown until its first mapping.
   const bool same = slot->words[offsetof(Allocation, size) / 8] == a.size &&
                     slot->words[offsetof(Allocation, made.call) / 8] == a.made.call;
   if (!same || a.multicast) [[unlikely]]
@@ -329,7 +330,7 @@ bool Writer::reach(Part& part, std::size_t end) {
 std::uint32_t Writer::note_name(std::string_view name) {
   const std::size_t at = names_end_;
   if (!reach(names_part_, at + name.size() + 1)) return 0;
-  std::copy(name.begin(), name.end(), image_->names + at);  // behind it the file is all zero
+  std::copy(name.begin(), name.end(), image_->names + at);  // the file is all zero behind the name
   names_end_ += name.size() + 1;
   return static_cast<std::uint32_t>(at);
 }
@@ -361,7 +362,7 @@ void Writer::note_stack(std::uint32_t id, std::span<const std::uintptr_t> frames
   std::size_t lines = 0;
   for (const frames::PythonLine& line : python.first(std::min(python.size(), kPythonFrames))) {
     if (!note_line(line)) continue;
-    // Readers find no stack before an object names it, and that object comes behind a fence.
+    // No reader finds the stack before an object names it, and the object is written after a fence.
     store(slot.python[lines++], line.number | (line.entry ? StackSlot::kEntry : 0));
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows what a process holds in an image. One thread at a time; readers need not wait.
+// Writes the objects that a process holds into an image. One thread at a time writes; readers need
+// not wait.
 #pragma once
 
 #include <array>
@@ -18,11 +19,11 @@
 
 namespace cuvmm::holdings {
 
-/// One kind of object in the image.
+/// All objects of one kind in the image.
 template <class Record>
 class Table {
  public:
-  /// `offset`: of the slots in the file.
+  /// `offset` is where the slots begin in the file.
   void start(Slot<Record>* slots, std::size_t offset, Header& header, recorder::NewFile& file) {
     slots_ = slots;
     offset_ = offset;
@@ -30,9 +31,9 @@ class Table {
     sums_ = &header.sums;
     file_ = &file;
   }
-  /// The object is there, as this. Throws std::bad_alloc.
+  /// Adds the object, or replaces its record. Throws std::bad_alloc.
   [[gnu::hot]] void put(const Record& record);
-  /// The slot of the object by this name; null where it has none.
+  /// The slot of the object with this key; null where the table has none.
   Slot<Record>* at(std::uint64_t key) {
     const std::uint32_t slot = slots_ ? find(key) : SlotIndex::kNone;
     return slot == SlotIndex::kNone ? nullptr : slots_ + slot;
@@ -41,18 +42,19 @@ class Table {
   template <std::size_t kFrom, std::size_t kTo>
   static void write(Slot<Record>& slot, std::uint64_t key, const void* words);
   Sums& sums() { return *sums_; }
-  /// It is gone; nothing where it was not there.
+  /// Removes the object; does nothing where the table does not have it.
   [[gnu::hot]] void drop(std::uint64_t key);
 
  private:
   bool make_room(std::uint32_t slot);
-  // A slot for an object that has none; SlotIndex::kNone where there is no room.
+  // Takes a slot for an object that has none; SlotIndex::kNone where none is free.
   [[gnu::noinline]] std::uint32_t take_slot(std::uint64_t key);
   std::uint32_t find(std::uint64_t key) const;
 
-  // What each change looks at comes first.
+  // The members that each change uses come first, to share cache lines.
   Slot<Record>* slots_ = nullptr;
-  // The object that was written last, and its slot: the calls of a block's life name one.
+  // The object that was written last, and its slot: the calls of a block's life often name one
+  // object in a row.
   std::uint64_t last_key_ = 0;
   std::uint32_t last_slot_ = 0;
   Sums* sums_ = nullptr;
@@ -71,7 +73,8 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
   ~Writer();
 
-  /// Makes the file, which must not be there; errno, or 0. `driver` is the libcuda's path.
+  /// Makes the file. Returns an errno, or 0; EEXIST where the path exists. `driver` is the path of
+  /// libcuda.
   int open(const std::string& path, const std::string& driver);
 
   void put(const Reservation& r) { reservations_.put(r); }
@@ -80,10 +83,11 @@ class Writer {
   void put(const Descriptor& d) { descriptors_.put(d); }
   void put(const Piece& p) { pieces_.put(p); }
   void put(const Team& t) { teams_.put(t); }
-  // An object that changed as a call of a block's life changes it. False: put it.
-  [[gnu::hot]] bool change(const Reservation& r);  ///< something was mapped in it, or unmapped
-  [[gnu::hot]] bool change(const Mapping& m);      ///< its access
-  [[gnu::hot]] bool change(const Allocation& a);   ///< its references or mappings
+  // Writes only the words that a call of a block's life changes. False: the caller must put() the
+  // object.
+  [[gnu::hot]] bool change(const Reservation& r);  ///< after a mapping in it began or ended
+  [[gnu::hot]] bool change(const Mapping& m);      ///< after its access changed
+  [[gnu::hot]] bool change(const Allocation& a);   ///< after its references or mappings changed
   void drop_reservation(std::uint64_t base) { reservations_.drop(base); }
   void drop_mapping(std::uint64_t base) { mappings_.drop(base); }
   void drop_memory(std::uint64_t handle) { memory_.drop(handle); }
@@ -91,32 +95,34 @@ class Writer {
   void drop_piece(std::uint64_t base) { pieces_.drop(base); }
   void drop_team(std::uint64_t handle) { teams_.drop(handle); }
 
-  /// The stack that objects name, if it is new: its return addresses and its Python functions.
-  /// Strings of these last as long as the process.
+  /// Writes the stack that objects name, unless the image has it: its return addresses and its
+  /// Python functions. The strings of the functions must live as long as the process.
   bool knows_stack(std::uint32_t id) const {
     return id == 0 || id >= kStacks || (stacks_[id / 64] >> (id % 64) & 1) != 0;
   }
   void note_stack(std::uint32_t id, std::span<const std::uintptr_t> frames,
                   std::span<const frames::PythonLine> python);
-  /// A call has changed something.
+  /// Notes the number of a call that has changed an object.
   void note_call(std::uint64_t number) noexcept {
     if (image_) recorder::store(image_->header.calls, number);
   }
 
-  /// In a child of fork: the file stays the parent's, and nothing is written to it any more.
+  /// Must be called in a child of fork: the file stays the parent's, and the child writes nothing
+  /// to it.
   void leave() noexcept;
 
  private:
-  // A part of the file that grows to its end, but not beyond `most`.
+  // A part of the file that grows from its start up to `most` bytes.
   struct Part {
     std::size_t offset, most;
     std::size_t backed = 0;  // bytes whose pages the file has
   };
-  // Whether the part's first `end` bytes can be written.
+  // Gives the part's first `end` bytes their pages; false where the file system has none.
   bool reach(Part& part, std::size_t end);
-  // Whether a stack may name this place: it is in the image now.
+  // Writes the place into the image. False where the image has no room, so that no stack may name
+  // the place.
   bool note_line(const frames::PythonLine& line);
-  // Where the name begins in the image; 0 where there is no room.
+  // The position at which the name begins in the image; 0 where the image has no room.
   std::uint32_t note_name(std::string_view name);
 
   Image* image_ = nullptr;
@@ -127,13 +133,13 @@ class Writer {
   Table<Descriptor> descriptors_;
   Table<Piece> pieces_;
   Table<Team> teams_;
-  std::array<std::uint64_t, kStacks / 64> stacks_{};      // a bit each
-  std::array<std::uint64_t, kPythonLines / 64> lines_{};  // of those that are in the image
+  std::array<std::uint64_t, kStacks / 64> stacks_{};      // one bit per stack
+  std::array<std::uint64_t, kPythonLines / 64> lines_{};  // one bit per place that the image has
   Part stacks_part_{offsetof(Image, stacks), sizeof(Image::stacks)};
   Part lines_part_{offsetof(Image, lines), sizeof(Image::lines)};
   Part names_part_{offsetof(Image, names), sizeof(Image::names)};
-  std::size_t names_end_ = 1;        // of those in the image: 0 is no name's place
-  const char* last_file_ = nullptr;  // mostly that of the next place too
+  std::size_t names_end_ = 1;        // end of the names in the image; position 0 stays unused
+  const char* last_file_ = nullptr;  // the next place is often in the same file
   std::uint32_t last_file_at_ = 0;
 };
 

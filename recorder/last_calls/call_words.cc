@@ -5,7 +5,7 @@ namespace cuvmm::last_calls {
 
 namespace {
 
-// Cuts off what is too long; the rest stays 0.
+// Cuts off text that is too long; the bytes behind a shorter text stay 0.
 template <std::size_t N>
 void put(char (&place)[N], const char* text) {
   for (std::size_t i = 0; i < N && text[i] != '\0'; ++i) place[i] = text[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which arguments of a call its record holds: up to four, by their kinds, from the table of entry
-// points.
+// Chooses the arguments of a call that its record holds: up to four, by their kinds in the table of
+// entry points.
 #pragma once
 
 #include <array>
@@ -16,13 +16,13 @@ namespace cuvmm::last_calls {
 
 namespace detail {
 
-/// A parameter as the table has it.
+/// A parameter in the table of entry points.
 struct Parameter {
   ParameterKind kind;
   const char* name;
 };
 
-/// Lower is more worth to be kept; kNever is never.
+/// A lower rank is kept first; kNever is not kept at all.
 inline constexpr int kNever = 9;
 constexpr int rank(ParameterKind kind) {
   using K = ParameterKind;
@@ -86,7 +86,7 @@ constexpr WordKind word_kind(ParameterKind kind) {
   }
 }
 
-// The parameters of each entry point, and one more, as no array is empty.
+// The parameters of each entry point, and one more, because an array cannot be empty.
 #define CUVMM_PARAMETER(kind, type, name) {ParameterKind::k##kind, #name},
 #define CUVMM_ENTRY(Name, area, ...)       \
   inline constexpr Parameter k##Name[] = { \
@@ -97,7 +97,7 @@ constexpr WordKind word_kind(ParameterKind kind) {
 
 inline constexpr std::size_t kMostParameters = 24;
 
-/// For each parameter the place of its word in the record, or -1.
+/// For each parameter the index of its word in the record, or -1.
 struct Choice {
   std::array<signed char, kMostParameters> place{};
   std::array<unsigned char, kWords> parameter{};
@@ -155,7 +155,7 @@ struct Taker {
 
 using Words = std::array<std::uint64_t, kWords>;
 
-/// The arguments that the call's record holds, in their order; 0 where there are fewer.
+/// The arguments that the call's record holds, in their order; the words behind them are 0.
 template <class CallStruct>
 Words words_of(const CallStruct& call) noexcept {
   Words words{};
@@ -163,7 +163,7 @@ Words words_of(const CallStruct& call) noexcept {
   return words;
 }
 
-/// Writes what each entry point and its words are called. Async-signal-safe.
+/// Writes the names of each entry point and of its words. Async-signal-safe.
 void fill_rows(EntryRow (&rows)[kEntries]) noexcept;
 
 }  // namespace cuvmm::last_calls

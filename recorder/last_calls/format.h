@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process's last calls, in a file that outlives it: the section's bytes, for who writes and who
-// reads them. All of it has its place from the start, so that a process which dies in the middle of
-// a call leaves a whole file.
+// A process's last calls, in a file that outlives the process. This file defines the bytes of the
+// section, for the writer and the readers. Every part of the file has its place from the start, so
+// a process that dies in the middle of a call leaves a whole file.
 #pragma once
 
 #include <cstddef>
@@ -14,22 +14,25 @@ namespace cuvmm::last_calls {
 
 using recorder::kTextBytes;
 
-inline constexpr std::size_t kCalls = 4096;   ///< the last ones that are kept; a power of two
-inline constexpr std::size_t kEnds = 4096;    ///< ends of objects; a power of two
-inline constexpr std::size_t kThreads = 256;  ///< whose current call is kept whatever others do
-inline constexpr std::size_t kEntries = 512;  ///< entry points that can be named
+inline constexpr std::size_t kCalls =
+    4096;  ///< the number of last calls that the file keeps; a power of two
+inline constexpr std::size_t kEnds = 4096;  ///< the number of ends of objects; a power of two
+inline constexpr std::size_t kThreads =
+    256;  ///< threads whose current call stays, however many calls others make
+inline constexpr std::size_t kEntries = 512;  ///< entry points that can have a name
 inline constexpr std::size_t kLive = 2048;    ///< objects that lived at the fault
 inline constexpr std::size_t kMapsBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kWords = 4;   ///< arguments of a call
 inline constexpr std::size_t kFrames = 8;  ///< return addresses of the call that ended an object
 
-/// In the upper half of a record stands what it is of; these are the lower half.
+/// The upper half of a call's result has the lower half of the sequence. The lower half has a
+/// CUresult, or one of these.
 inline constexpr std::uint32_t kPending = 0xffffffff;  ///< the call has not returned
-inline constexpr std::uint32_t kUnwound = 0xfffffffe;  ///< its thread was cancelled in it
+inline constexpr std::uint32_t kUnwound = 0xfffffffe;  ///< its thread was cancelled during the call
 
 enum class State : std::uint32_t { kRunning, kExited, kSignal };
 
-/// How an argument is spelt.
+/// How an argument is printed.
 enum class WordKind : std::uint8_t { kNone, kHex, kSize, kNumber };
 
 enum class ObjectKind : std::uint8_t {
@@ -43,15 +46,15 @@ enum class ObjectKind : std::uint8_t {
   kIpcMemory,
   kExternalMemory,
   kExternalBuffer,
-  // What `cuvmm run --guard` and `--quarantine` keep the program from.
-  kGuardBefore,  ///< it ends where a reservation begins
-  kGuardBehind,  ///< it begins where a reservation ends
+  // Memory that `cuvmm run --guard` and `--quarantine` forbid the program to use.
+  kGuardBefore,  ///< the guard ends where a reservation begins
+  kGuardBehind,  ///< the guard begins where a reservation ends
   kQuarantined,  ///< a reservation that was freed
   kCount
 };
 
-/// What an entry point is called, and the arguments that its records hold. No longer than that;
-/// nul-terminated where shorter.
+/// The names of an entry point and of the arguments in its records. Longer names are cut off;
+/// shorter ones end with a zero byte.
 struct EntryRow {
   char name[60];
   char words[kWords][16];
@@ -59,10 +62,10 @@ struct EntryRow {
 };
 static_assert(sizeof(EntryRow) == 128);
 
-/// One call. Whole if `sequence` is not 0 and the check in `who` is right.
+/// One call. A record is whole if `sequence` is not 0 and the check in `who` is right.
 struct CallRecord {
   std::uint64_t sequence;  ///< 1-based number of the call in this process; 0: being written
-  std::uint64_t ticks;     ///< when it began (Header says how ticks run)
+  std::uint64_t ticks;     ///< when the call began (Header says how long a tick is)
   std::uint64_t who;       ///< thread in the upper half, then 16 bits entry point, 16 bits check
   std::uint64_t words[kWords];
   std::uint64_t result;  ///< lower half of the sequence above, then the CUresult or kPending
@@ -76,10 +79,10 @@ struct EndRecord {
   std::uint64_t who;  ///< thread, then 8 bits device + 1, 8 bits ObjectKind, 16 bits check
   std::uint64_t base;
   std::uint64_t size;
-  std::uint64_t made;  ///< numbers of calls as findings have them; 0 unknown
+  std::uint64_t made;  ///< numbers of the calls, as findings print them; 0 unknown
   std::uint64_t ended;
-  std::uint64_t call;             ///< sequence of the call that ended it
-  std::uint64_t frames[kFrames];  ///< its return addresses, innermost first; 0: no more
+  std::uint64_t call;             ///< sequence of the call that ended the object
+  std::uint64_t frames[kFrames];  ///< return addresses of that call, innermost first; 0: no more
 };
 static_assert(sizeof(EndRecord) == 128);
 
@@ -87,31 +90,31 @@ struct LiveRecord {
   std::uint64_t base;
   std::uint64_t size;
   std::uint64_t made;
-  std::uint64_t who;  ///< as of an end, without thread and check
+  std::uint64_t who;  ///< as in EndRecord, without thread and check
 };
 static_assert(sizeof(LiveRecord) == 32);
 
-/// Words of 64 bits, so that each is read and written as one.
+/// All members are words of 64 bits, so that each is read and written at once.
 struct Header {
   recorder::FileHeader file;
-  std::uint64_t calls;  ///< how many there were
+  std::uint64_t calls;  ///< number of calls until now
   std::uint64_t entries;
   std::uint64_t ends;
   std::uint64_t state;  ///< State
   std::uint64_t signal;
-  std::uint64_t fault_result;  ///< the first CUresult that tells of a fault on the device, 0 none
-  std::uint64_t fault_call;    ///< sequence of the call that returned it
+  std::uint64_t fault_result;  ///< first CUresult that reports a fault on the device; 0: none
+  std::uint64_t fault_call;    ///< sequence of the call that returned that result
   std::uint64_t fault_ticks;
-  std::uint64_t address_known;  ///< `address` is one of the fault
+  std::uint64_t address_known;  ///< 1: `address` is the address of the fault
   std::uint64_t address;
-  std::uint64_t live;        ///< records of what lived then
-  std::uint64_t live_total;  ///< how many there would have been
+  std::uint64_t live;        ///< number of records of objects that lived at the fault
+  std::uint64_t live_total;  ///< number of objects that lived, with or without a record
   std::uint64_t maps_bytes;
 };
 
-/// A thread's call, in a cache line of its own: its thread alone writes it, with each call.
+/// A thread's call, in a cache line of its own, because the thread writes it with each call.
 struct alignas(64) ThreadSlot {
-  std::uint64_t call;   ///< the sequence of the call that is in the driver; 0: none
+  std::uint64_t call;   ///< sequence of the call that is in the driver; 0: none
   std::uint64_t owner;  ///< the kernel's number of the thread; 0: the slot is free
 };
 static_assert(sizeof(ThreadSlot) == 64);
@@ -124,12 +127,12 @@ struct Image {
   EntryRow entries[kEntries];
   ThreadSlot threads[kThreads];
   CallRecord calls[kCalls];  ///< call n at (n - 1) % kCalls
-  /// By its thread's slot: a call that others' calls have pushed out of `calls` while it is in the
-  /// driver. It counts as long as the slot names its sequence.
+  /// The record of a call that is still in the driver after newer calls took its place in `calls`;
+  /// the index is the thread's slot. The record counts while the slot names its sequence.
   CallRecord waiting[kThreads];
   EndRecord ends[kEnds];
   LiveRecord live[kLive];
-  char maps[kMapsBytes];  ///< /proc/self/maps
+  char maps[kMapsBytes];  ///< the text of /proc/self/maps
 };
 static_assert(sizeof(Header) <= 4096);
 static_assert(sizeof(Image) % 4096 == 0);
@@ -139,7 +142,7 @@ inline constexpr recorder::Shape kShape{
     ((sizeof(Image) * 31 + sizeof(EntryRow)) * 31 + static_cast<std::uint64_t>(ObjectKind::kCount)),
     sizeof(Image)};
 
-/// 16 bits of the words that are written with it.
+/// Folds a sum of the record's words into a check of 16 bits.
 inline std::uint64_t fold(std::uint64_t sum) noexcept {
   sum ^= sum >> 32;
   return (sum ^ sum >> 16) & 0xffff;
@@ -147,7 +150,7 @@ inline std::uint64_t fold(std::uint64_t sum) noexcept {
 inline std::uint64_t mixed(std::uint64_t sum, std::uint64_t word) noexcept {
   return (sum << 7 | sum >> 57) ^ word;
 }
-/// What the check in `who` must be; `who` without it.
+/// `who` with the check that the record must have; the parameter is `who` without it.
 inline std::uint64_t check_of(const CallRecord& r, std::uint64_t who) noexcept {
   std::uint64_t sum = mixed(mixed(r.sequence, r.ticks), who);
   for (const std::uint64_t word : r.words) sum = mixed(sum, word);

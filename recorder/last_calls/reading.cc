@@ -19,7 +19,7 @@ using recorder::load;
 
 namespace {
 
-// How ticks become nanoseconds before the last moment.
+// Converts ticks to nanoseconds before the last moment.
 class Clock {
  public:
   Clock(const recorder::FileHeader& header, const ClockPair* now)
@@ -34,7 +34,7 @@ class Clock {
       rate_ = {first_ticks, first_ns, now->ticks, now->ns};
     }
   }
-  /// The last moment is the latest of all that is asked about.
+  /// Moves the last moment to `ticks` where that is later.
   void reach(std::uint64_t ticks) {
     constexpr std::uint64_t kFar = std::uint64_t{1} << 62;
     if (ticks <= last_ticks_ || ticks - last_ticks_ > kFar) return;
@@ -57,7 +57,7 @@ std::string text(const char (&place)[N]) {
   return {place, ::strnlen(place, N)};
 }
 
-// A copy whose sequence was the same before and after, or sequence 0.
+// Copies a record. The sequence is 0 in the copy where the record changed meanwhile.
 template <class Record>
 Record copied(const Record& place) {
   static_assert(sizeof(Record) % sizeof(std::uint64_t) == 0);
@@ -85,7 +85,8 @@ CallSeen seen(const CallRecord& record, const Clock& clock) {
   call.entry = record.who >> 16 & 0xffff;
   std::copy(std::begin(record.words), std::end(record.words), call.words.begin());
   call.result = static_cast<std::uint32_t>(record.result);
-  // A result of another call's: both were written at once.
+  // The result belongs to another call where the halves of the sequence differ: a result and the
+  // sequence it belongs to are written at once.
   const bool mine = record.result >> 32 == (record.sequence & 0xffffffff);
   call.end = !mine                     ? CallSeen::End::kUnknown
              : call.result == kPending ? CallSeen::End::kPending
@@ -109,7 +110,7 @@ class Reader {
   void run() {
     header();
     rows();
-    // All times are before the last one.
+    // The last moment must be known first, because all times are counted back from it.
     for (const CallRecord& place : image_.calls) reach(copied(place));
     for (const CallRecord& place : image_.waiting) reach(copied(place));
     for (const EndRecord& place : image_.ends) reach(copied(place));
@@ -123,7 +124,7 @@ class Reader {
     live();
     const std::uint64_t maps = std::min<std::uint64_t>(load(image_.header.maps_bytes), kMapsBytes);
     reading_.maps.assign(image_.maps, maps);
-    // Of more lines than there is room for, the last one is cut.
+    // Where the text does not fit, its last line is incomplete.
     reading_.maps.resize(reading_.maps.rfind('\n') + 1);
   }
 
@@ -169,7 +170,7 @@ class Reader {
     const std::uint64_t total = reading_.total_calls;
     for (std::size_t i = 0; i < kCalls; ++i) {
       const CallRecord record = copied(image_.calls[i]);
-      // Places that were never written are not torn.
+      // Places that were never written do not count as torn.
       if (!is_whole(record) || (record.sequence - 1) % kCalls != i) {
         reading_.torn += i < total;
       } else {
@@ -182,7 +183,7 @@ class Reader {
     }
   }
 
-  // Calls that are still on, though the others have overwritten their records.
+  // Adds calls that have not returned and whose records newer calls have replaced.
   void waiting() {
     for (std::size_t i = 0; i < kThreads; ++i) {
       const CallRecord record = copied(image_.waiting[i]);

@@ -59,7 +59,7 @@ TEST(Reading, OfAFileThatIsNotThereSaysSo) {
   EXPECT_NE(read_file("/", reading), "");
 }
 
-// Whatever stands in the file: nothing is read outside of it, and text comes of it.
+// The reader must read nothing outside of an image with random bytes, and must still return text.
 TEST(Reading, TakesAnyBytes) {
   std::mt19937_64 random(20);
   const auto no_symbols = [](const std::vector<std::uint64_t>& frames) {
@@ -72,10 +72,10 @@ TEST(Reading, TakesAnyBytes) {
     const std::size_t count = sizeof(Image) / sizeof *words;
     if (round % 2 == 0) {
       for (std::size_t i = 0; i < count; ++i) words[i] = random();
-      // The words that say what the file is.
+      // The words that identify the file must be right.
       std::memcpy(image.get(), &good, 5 * sizeof *words);
     } else {
-      // The first page, the tables and the first records are what is easily broken.
+      // The first page, the tables and the first records are the likeliest places for errors.
       for (int i = 0; i < 2000; ++i) words[5 + random() % 12000] = random();
     }
     Reading reading;

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostEnds = 5;
 constexpr std::size_t kMostLaunches = 3;
 
-// A file may hold anything, commands for a terminal too.
+// Replaces control characters, because a damaged file may hold commands for a terminal.
 std::string printable(std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
@@ -29,7 +29,7 @@ bool contains(std::uint64_t base, std::uint64_t size, std::uint64_t address) {
   return address >= base && address - base < std::max<std::uint64_t>(size, 1);
 }
 
-// Work that may use memory: kernels, graphs, copies and fills.
+// Whether the call queues work that may use memory: kernels, graphs, copies and fills.
 bool launches(std::string_view name) {
   for (const char* begin :
        {"cuLaunchKernel", "cuLaunchCooperative", "cuGraphLaunch", "cuMemcpy", "cuMemset"}) {
@@ -51,7 +51,7 @@ std::string ended_text(const Reading& reading, const EndSeen& end, const Moment&
   return text + before_text(moment, end.call, end.ns);
 }
 
-// Before others: what holds the bytes, not only the addresses.
+// Objects that hold bytes come before objects that only hold addresses.
 int weight(ObjectKind kind) {
   if (kind >= ObjectKind::kGuardBefore) return 2;
   return kind == ObjectKind::kReservation ? 1 : 0;
@@ -62,7 +62,7 @@ bool has_address(ObjectKind kind) {
          kind != ObjectKind::kExternalMemory && kind != ObjectKind::kUnknown;
 }
 
-// The reservation that a guard belongs to, as far as it is known.
+// Names the reservation that the guard belongs to, if it is known.
 std::string guarded_text(const Reading& reading, const LiveSeen& guard) {
   const bool behind = guard.kind == ObjectKind::kGuardBehind;
   for (const LiveSeen& live : reading.live) {
@@ -76,7 +76,7 @@ std::string guarded_text(const Reading& reading, const LiveSeen& guard) {
   return "a reservation";
 }
 
-// What is said of an address in such an object.
+// Explains why the program may not use an address in such an object.
 std::string forbidden_text(const Reading& reading, const LiveSeen& live, std::uint64_t address) {
   switch (live.kind) {
     case ObjectKind::kGuardBefore:
@@ -140,7 +140,7 @@ std::string time_text(std::uint64_t ns) {
   for (const Unit& unit : kUnits) {
     if (static_cast<double>(ns) < unit.size) continue;
     std::snprintf(text, sizeof text, "%.3g %s", static_cast<double>(ns) / unit.size, unit.name);
-    // %.3g would say 1.23e+04 s.
+    // %.3g would print 1.23e+04 s.
     if (static_cast<double>(ns) >= unit.size * 1000)
       std::snprintf(text, sizeof text, "%.0f %s", static_cast<double>(ns) / unit.size, unit.name);
     return text;

@@ -65,7 +65,7 @@ TEST_F(Text, NamesWhatEndedBeforeTheFaultNewestFirst) {
   unmap(kBase + kPage);
   const auto sync = call(EntryPoint::kStreamSynchronize);
   writer_.begin_fault(700, sync);
-  unmap(kBase + 2 * kPage);  // on another thread, after it
+  unmap(kBase + 2 * kPage);  // on another thread, after the launch
   const std::string text = explained();
   EXPECT_THAT(text, HasSubstr("mapping 0x700000000000 (2 MiB), ended by "
                               "cuMemUnmap(ptr=0x700000000000, size=2M), 3 calls, "));

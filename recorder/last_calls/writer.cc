@@ -29,7 +29,8 @@ std::uint64_t tagged(std::uint64_t sequence, std::uint32_t result) noexcept {
   return sequence << 32 | result;
 }
 
-// Writes the words of a record as check_of() goes over them, so that no copy of them is needed.
+// Writes the words of a record while check_of() reads them, so that no copy of the record is
+// needed.
 class Checked {
  public:
   Checked(std::uint64_t sequence, std::uint64_t ticks, std::uint64_t who)
@@ -44,7 +45,7 @@ class Checked {
   std::uint64_t who_, sum_;
 };
 
-// The sequence is 0 while the rest changes, and comes last.
+// The sequence is 0 while the other words change, and is written last.
 void put(CallRecord& place, const CallRecord& record) noexcept {
   store(place.sequence, 0);
   fence(__ATOMIC_RELEASE);
@@ -60,7 +61,7 @@ std::uint64_t kind_bits(const Object& object) noexcept {
   return device << 24 | static_cast<std::uint64_t>(object.kind) << 16;
 }
 
-// Whether a thread of this process is no more.
+// Whether a thread of this process has ended.
 bool is_gone(std::uint64_t thread) noexcept {
   const int saved = errno;
   const bool gone = ::syscall(SYS_tgkill, ::getpid(), thread, 0) != 0 && errno == ESRCH;
@@ -84,7 +85,7 @@ std::uint64_t Writer::begin(ThreadPlace& who, EntryPoint entry, const Words& wor
   if (who.place == 0) [[unlikely]]
     choose_place(who);
   const std::uint64_t sequence = add_one(image->header.calls);
-  // Seldom, and often enough at the start.
+  // The clocks are compared seldom, but often enough at the start.
   if ((sequence & (sequence - 1)) == 0 || sequence % 1024 == 0) [[unlikely]]
     tune();
   CallRecord& place = image->calls[(sequence - 1) % kCalls];
@@ -93,7 +94,7 @@ std::uint64_t Writer::begin(ThreadPlace& who, EntryPoint entry, const Words& wor
   const std::uint64_t ticks = who.ticks = now_ticks();
   const std::uint64_t bits = std::uint64_t{who.thread} << 32 | static_cast<std::uint64_t>(entry)
                                                                    << 16;
-  // First: whoever pushes the record out looks for its sequence there.
+  // The slot comes first, because a thread that replaces the record looks for its sequence there.
   if (who.place <= kThreads) store(image->threads[who.place - 1].call, sequence);
   store(place.sequence, 0);
   fence(__ATOMIC_RELEASE);

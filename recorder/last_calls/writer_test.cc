@@ -21,7 +21,7 @@ Words words_of_unmap(std::uint64_t base, std::uint64_t size) {
   return words_of(calls::MemUnmap{.ptr = base, .size = size});
 }
 
-/// A writer over memory, and what is read of it.
+/// A writer into memory, and a reader of it.
 class Ring {
  public:
   Ring() {
@@ -48,7 +48,8 @@ class Ring {
 TEST(CallWords, AreTheArgumentsThatTellMost) {
   const calls::MemMap map{.ptr = 0x7000, .size = 5, .offset = 7, .handle = 0x99, .flags = 3};
   EXPECT_EQ(words_of(map), (Words{0x7000, 5, 7, 0x99}));
-  // Of more than four, addresses and sizes come before flags; a launch keeps function and stream.
+  // A call with more than four arguments keeps addresses and sizes before flags. A launch keeps
+  // function and stream.
   calls::LaunchKernel launch{};
   launch.f = reinterpret_cast<CUfunction>(0x11);
   launch.gridDimX = 64;
@@ -106,13 +107,13 @@ TEST(Writer, ForgetsTheOldestButNotWhatIsStillInTheDriver) {
   ASSERT_EQ(reading.pending.size(), 1u);
   EXPECT_EQ(reading.pending[0].sequence, stuck);
   EXPECT_EQ(reading.pending[0].thread, 77u);
-  // Its record is another call's by now, whose result stays.
+  // Another call's record is in its place now; that call's result must stay.
   ring.writer.end(other, stuck, 999);
   EXPECT_TRUE(ring.read().pending.empty());
   for (const CallSeen& call : ring.read().calls) EXPECT_EQ(call.result, 0u);
 }
 
-// Its slot in the table of calls is the next one's, and the call is kept elsewhere.
+// A newer call takes its place in the table of calls; the image keeps its record elsewhere.
 TEST(Writer, OfACallThatWaitsTheArgumentsStay) {
   Ring ring;
   ThreadPlace other{.thread = 77, .place = 5};
@@ -132,7 +133,7 @@ TEST(Writer, OfACallThatWaitsTheArgumentsStay) {
     EXPECT_EQ(reading.entry(reading.pending[0])->name, "cuMemCreate");
     ring.writer.end(other, stuck, 0);
     EXPECT_TRUE(ring.read().pending.empty());
-    // A newer call that is in its place is the one that counts.
+    // A newer call in the thread's slot is the pending call.
     const auto next = ring.writer.begin(other, EntryPoint::kMemRelease, {});
     ASSERT_EQ(ring.read().pending.size(), 1u);
     EXPECT_EQ(ring.read().pending[0].sequence, next);
@@ -140,7 +141,7 @@ TEST(Writer, OfACallThatWaitsTheArgumentsStay) {
   }
 }
 
-// Threads that wait and threads that push their records out, at once.
+// Some threads wait in a call while other threads replace their records.
 TEST(Writer, WhoeverReadsWhileCallsWaitSeesWholeRecords) {
   Ring ring;
   std::atomic<int> running{2};
@@ -207,7 +208,7 @@ TEST(Writer, ThreadsWriteAtOnceAndWhoeverReadsSeesWholeRecords) {
     threads.emplace_back([&ring, &running, t] {
       ThreadPlace me;
       for (std::uint64_t i = 0; i < kEach; ++i) {
-        // Each word says what the others must be.
+        // Each word determines the other words.
         const std::uint64_t mark = static_cast<std::uint64_t>(t) << 32 | i;
         const auto call = ring.writer.begin(me, EntryPoint::kMemUnmap, {mark, ~mark, mark, ~mark});
         ring.writer.note_end(me, {ObjectKind::kMapping, t, mark, ~mark});

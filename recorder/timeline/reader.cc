@@ -19,7 +19,7 @@ std::string read_file(const std::string& path, Recorded& out) {
   out.samples.resize(header.samples);
   constexpr std::uint64_t kAll = kFirstEvents + kLastEvents;
   Count& count = out.count = header.counts[header.newest];
-  // There may be some that are not counted.
+  // A killed process may have left events that it had not counted.
   std::vector<Event>& events = out.events;
   events.resize(std::min(count.events, kAll - kMostUncounted) + kMostUncounted);
   if (!file.read(out.samples.data(), out.samples.size() * sizeof(Sample),
@@ -30,7 +30,7 @@ std::string read_file(const std::string& path, Recorded& out) {
   for (const std::uint64_t all = count_events(events.data(), count.events); count.events < all;) {
     timeline::count(count, events[place_of(count.events)]);
   }
-  // Behind the first ones, the oldest of the last ones comes first.
+  // The last events are a ring: the oldest of them follows the first events.
   if (count.events > kAll) {
     const auto last = events.begin() + kFirstEvents;
     std::rotate(last, events.begin() + static_cast<std::ptrdiff_t>(place_of(count.events)),

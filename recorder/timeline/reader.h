@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the file in which a process kept what happened to its memory.
+// Reads the file in which a process recorded the events of its memory.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace cuvmm::timeline {
 
 struct Recorded {
   Header header{};
-  Count count{};              ///< of all events, also of those that are not kept
-  std::vector<Event> events;  ///< those that are kept, in order
+  Count count{};              ///< sums over all events, kept or not
+  std::vector<Event> events;  ///< the events that the file keeps, in order
   std::vector<Sample> samples;
 };
 
-/// Why it cannot be read, or "". Any bytes may stand in the file.
+/// Returns why the file cannot be read, or "". The file may hold any bytes.
 std::string read_file(const std::string& path, Recorded& out);
 
 }  // namespace cuvmm::timeline

@@ -10,9 +10,9 @@ namespace cuvmm::timeline {
 
 namespace {
 
-constexpr std::size_t kGrowEvents = std::size_t{1} << 14;  // a MiB
+constexpr std::size_t kGrowEvents = std::size_t{1} << 14;  // 1 MiB of events
 constexpr std::uint64_t kTune = kMostUncounted;
-// Every place where something is to be done is a multiple of what is looked at.
+// Each event at which the store has work is a multiple of the numbers that tend() checks.
 static_assert(kGrowEvents % kTune == 0 && kFirstEvents % kTune == 0 && kLastEvents % kTune == 0);
 static_assert(kTune % kFirstStride == 0);
 
@@ -59,8 +59,8 @@ void Store::close() noexcept {
   finished_ = false;
 }
 
-// Pages are asked for before they are written (recorder/new_file.cc says why), and entered
-// into the page tables in one go: each would cost a fault.
+// Pages are allocated before they are written (recorder/new_file.cc says why). They enter the page
+// tables in one call, because each would cost a fault.
 bool Store::grow(std::size_t place) noexcept {
   const std::size_t to = std::min(place + kGrowEvents, kFirstEvents + kLastEvents);
   const std::size_t from = offsetof(Image, events) + backed_ * sizeof(Event);
@@ -80,7 +80,7 @@ bool Store::grow(std::size_t place) noexcept {
   return true;
 }
 
-// Of the first events, their readers make the sums.
+// Samples of the first events are left out, because readers compute them.
 bool Store::tend() noexcept {
   const std::uint64_t events = due_;
   count_to(events);
@@ -112,14 +112,15 @@ void Store::publish() noexcept {
   __atomic_store_n(&header.newest, other, __ATOMIC_RELEASE);
 }
 
-// Other threads have hardly made more calls than that since this one asked the driver.
+// Other threads have made few calls since this call went to the driver, so its events are near the
+// end.
 void Store::take_back(std::uint64_t events, std::uint64_t call) noexcept {
   constexpr std::uint64_t kLook = 4096;
   count_to(events);
   bool found = false;
   for (std::uint64_t n = events, left = std::min(events, kLook); left > 0; --left) {
     const Event& event = *place(--n);
-    // They were written in one go.
+    // The events of one call stand together.
     if (found && event.by.call != call) break;
     found = event.by.call == call;
     if (found) sum(counted_.sums, event, true);
@@ -137,7 +138,7 @@ void Store::finish(std::uint64_t events) noexcept {
 void Store::add_sample(std::uint64_t ticks, std::uint64_t call) noexcept {
   Header& header = image_->header;
   if (header.samples == kSamples) {
-    // Of two neighbours the later one stays, with the higher peak of both.
+    // The later of two neighbours stays, with the higher of both peaks.
     for (std::size_t i = 0; i < kSamples / 2; ++i) {
       const std::uint64_t peak = image_->samples[2 * i].peak;
       image_->samples[i] = image_->samples[2 * i + 1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of a timeline, and what is known of the events in it. One thread at a time.
+// The file of a timeline, and the count of the events in it. One thread at a time uses a store.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace cuvmm::timeline {
 
-/// Somebody else writes the events (recorder/timeline/writer.h). "Due" is the next number of them
-/// at which something is to be done here.
+/// The Writer (recorder/timeline/writer.h) writes the events into the store's places. due() is the
+/// number of the next event at which the Writer must call tend().
 class Store {
  public:
   Store() = default;
@@ -20,25 +20,28 @@ class Store {
   Store& operator=(const Store&) = delete;
   ~Store() { close(); }
 
-  /// Makes the file, which must not be there; errno, or 0. One event is due.
+  /// Makes the file. Returns an errno, or 0; EEXIST where the path exists. The first event is due
+  /// then.
   int open(const std::string& path);
-  /// The same, with a new name in a folder. False where it cannot be.
+  /// open() with a new name in the folder. False where the file cannot be made.
   bool open_in(const std::string& folder) noexcept;
   bool is_open() const noexcept { return image_ != nullptr; }
   void close() noexcept;
 
   Image* image() const noexcept { return image_; }
-  /// Event number `n` from 0. For those that are due there is room.
+  /// The place of event number `n`, from 0. Events before due() have pages.
   Event* place(std::uint64_t n) const noexcept { return image_->events + place_of(n); }
   std::uint64_t due() const noexcept { return due_; }
 
-  /// As many events as were due are there. False: there is no more room, and the file is closed.
+  /// Must be called when due() events are written. Counts them and makes space for more. False: the
+  /// disk is full, and the store has closed the file.
   bool tend() noexcept;
-  /// There are so many events: counts them.
+  /// Counts the events up to number `events`.
   void count_to(std::uint64_t events) noexcept;
-  /// The same; the events of this call do not count: they are among the last ones.
+  /// count_to(), without the events of `call`, which the driver refused. They must be among the
+  /// last events.
   void take_back(std::uint64_t events, std::uint64_t call) noexcept;
-  /// The same; says what time it is, so that ticks can be read, and what the sums are.
+  /// count_to(), and writes the time and the sums, so that readers can convert ticks.
   void finish(std::uint64_t events) noexcept;
   bool finished() const noexcept { return finished_; }
 
@@ -50,7 +53,7 @@ class Store {
   Image* image_ = nullptr;
   std::uint64_t due_ = 0;
   Count counted_ = {};
-  std::uint64_t peak_since_ = 0;  // the sample before
+  std::uint64_t peak_since_ = 0;  // since the last sample
   recorder::NewFile file_;
   std::size_t backed_ = 0;  // events whose pages the file has
   bool finished_ = false;

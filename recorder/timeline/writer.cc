@@ -8,7 +8,7 @@ namespace cuvmm::timeline {
 struct Writer::Rest {
   Store store;
   std::string folder;
-  Event first = {};  // lies here until there is a file
+  Event first = {};  // takes the first event until the file is open
 };
 
 Writer::Writer() noexcept = default;
@@ -51,7 +51,7 @@ void Writer::go_on(std::uint64_t n) noexcept {
 void Writer::milestone() noexcept {
   Store& store = rest_->store;
   if (!store.is_open()) {
-    // Without a file, the report of this process has no timeline.
+    // Without a file, the report has no timeline of this process.
     if (!store.open_in(rest_->folder)) return leave();
     Event& first = *store.place(0);
     first = rest_->first;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps what happened to a process's memory in a timeline's file. One thread at a time.
+// Writes the events of a process's memory into a timeline's file. One thread at a time uses a
+// writer.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,8 @@
 
 namespace cuvmm::timeline {
 
-/// It is small: a call that writes an event has it in a cache line that it needs anyway.
+/// The class is small, so that a call that writes an event finds it in a cache line that the call
+/// needs anyway.
 class Writer {
  public:
   Writer() noexcept;
@@ -18,52 +20,53 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
   ~Writer();
 
-  /// From the first event on there is a file in this folder; "": none.
+  /// The first event makes a file in this folder; "": no file.
   void choose(const std::string& folder);
-  /// Makes the file, which must not be there; errno, or 0.
+  /// Makes the file. Returns an errno, or 0; EEXIST where the path exists.
   int open(const std::string& path);
   bool is_open() const noexcept;
-  /// Whether events are kept.
+  /// Whether add() records events.
   bool on() const noexcept { return next_ != nullptr; }
 
-  /// What an event says, but for its kind.
+  /// The words of an event, without its kind.
   struct Words {
     std::uint64_t key, size, more, other;
   };
-  /// Adds an event, of a call that began at `ticks`. Inline and short, because the caches are cold
-  /// where it is needed: to fetch one line of code takes as long as to execute ten instructions.
+  /// Adds an event of a call that began at `ticks`. Inline and short, because the caches are cold
+  /// at the call: fetching one line of code takes as long as executing ten instructions.
   [[gnu::always_inline]] inline void add(What what, Object object, int device, const Words& words,
                                          const Origin& by, std::uint64_t ticks) noexcept;
-  /// The events of this call do not count: they are among the last ones.
+  /// Marks the events of a call that the driver refused. They must be among the last events.
   void undo(std::uint64_t call, std::uint32_t thread, std::uint64_t ticks) noexcept;
-  /// How many were added.
+  /// The number of events that were added.
   std::uint64_t events() const noexcept;
-  /// This call was the last of which an event is kept before some were dropped, and this one the
-  /// first after them; false: none was dropped.
+  /// Where events were dropped, sets the last call before them and the first call after them of
+  /// which the file has an event. False: no event was dropped.
   bool gap(std::uint64_t& last_before, std::uint64_t& first_after) const noexcept;
-  /// Says what time it is, so that ticks can be read, and what the sums are.
+  /// Writes the time and the sums, so that readers can convert ticks.
   void finish() noexcept;
   bool finished() const noexcept;
 
   const Image* image() const noexcept;
-  /// Nothing is written any more.
+  /// Writes nothing from here on.
   void leave() noexcept;
-  /// In a child of fork: the file stays the parent's, and the next event gets one of its own.
+  /// Must be called in a child of fork: the file stays the parent's, and the next event makes a
+  /// file for the child.
   void restart_in_child() noexcept;
 
  private:
   struct Rest;
-  // Every so many events.
+  // Does the work that is due after many events.
   [[gnu::cold, gnu::noinline]] void milestone() noexcept;
-  // The next event lies here until there is a file.
+  // Takes the next event into memory until there is a file.
   void wait_for_first() noexcept;
-  // Event number `n` is the next one.
+  // Sets the place of event number `n`, which is the next.
   void go_on(std::uint64_t n) noexcept;
   Rest& rest();
 
-  Event* next_ = nullptr;       // null: nothing is kept
-  Event* stop_ = nullptr;       // behind it is a milestone
-  std::uint64_t round_ = 0;     // as the last word of an event has it
+  Event* next_ = nullptr;       // null: nothing is recorded
+  Event* stop_ = nullptr;       // after this event comes a milestone
+  std::uint64_t round_ = 0;     // for the last word of an event
   std::unique_ptr<Rest> rest_;  // null: no file was ever wanted
 };
 
@@ -72,8 +75,8 @@ inline void Writer::add(What what, Object object, int device, const Words& words
   Event* const place = next_;
   if (!place) [[unlikely]]
     return;
-  // The next one has a cache line of its own, which nobody has looked at yet: it comes while the
-  // program does something else.
+  // The next event needs a cache line that is not in a cache yet; it arrives while the program runs
+  // on.
   __builtin_prefetch(place + 1, 1);
   place->ticks = ticks;
   place->by = by;
@@ -81,7 +84,7 @@ inline void Writer::add(What what, Object object, int device, const Words& words
   place->size = words.size;
   place->more = words.more;
   place->other = words.other;
-  // Whoever reads this after the process was killed finds whole events.
+  // Stored last and at once: after the process was killed, a reader takes only whole events.
   using Word [[gnu::may_alias]] = std::uint64_t;
   const std::uint64_t kind = static_cast<std::uint64_t>(what) |
                              static_cast<std::uint64_t>(object) << 8 |

@@ -89,7 +89,7 @@ TEST_F(TimelineWriterTest, ALongRunKeepsItsStartItsEndAndItsSums) {
   const std::uint64_t total = kFirstEvents + kLastEvents + kMore;
   std::uint64_t before = 0, after = 0;
   for (std::uint64_t call = 1; call <= total; ++call) {
-    // One large piece in the middle, of which no event is left.
+    // One large piece lives in the middle of the run. The file keeps none of its events.
     const bool large = call == kFirstEvents + 10 || call == kFirstEvents + 11;
     const std::uint64_t size = large ? 1'000'000 : 10;
     if (call % 2 == 1) {
@@ -173,7 +173,7 @@ TEST_F(TimelineWriterTest, AChildLeavesTheFileAlone) {
   begin(1, 0x10, 100);
   writer_.leave();
   EXPECT_FALSE(writer_.is_open());
-  begin(2, 0x20, 100);  // goes nowhere
+  begin(2, 0x20, 100);  // this event is dropped
   EXPECT_EQ(writer_.open(path_), EEXIST);
 }
 
