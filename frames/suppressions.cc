@@ -21,7 +21,7 @@ namespace {
 bool function_matches(const std::string& pattern, const Frame& frame) {
   // The user may write a demangled name without its parameters,
   const std::string_view function = frame.function;
-  // or as the report shows it: the text on stderr has the shortened name.
+  // The user may also write the shortened name, which the text on stderr shows.
   return glob_matches(pattern, function) || glob_matches(pattern, shortened(function)) ||
          glob_matches(pattern, function.substr(0, function.find('('))) ||
          glob_matches(pattern, frame.module) || glob_matches(pattern, file_name(frame.module)) ||

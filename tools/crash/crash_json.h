@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file of last calls tells, for programs.
+// Turns a file of last calls into JSON.
 #pragma once
 
 #include "recorder/last_calls/reading.h"
@@ -7,7 +7,7 @@
 
 namespace cuvmm::tools {
 
-/// As docs/crashes.md describes it; the last `calls` calls.
+/// The JSON that docs/crashes.md describes, with the last `calls` calls.
 Json crash_json(const last_calls::Reading& reading, std::size_t calls);
 
 }  // namespace cuvmm::tools

@@ -14,7 +14,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-// As shim/symbolize/symbolize_abi.h has it, which is the shim's own.
+// The layout of the shim's symbolize_abi.h (shim/symbolize), which only the shim may include.
 struct Symbol {
   const char* function;
   const char* module;
@@ -35,7 +35,7 @@ SymbolizeMaps find_symbolizer() {
                  : nullptr;
 }
 
-// The module by the map alone: its first mapping is where it was loaded.
+// Finds the module by the map alone: the module's first mapping is its load address.
 frames::Frame by_map(const std::string& maps, std::uint64_t address) {
   std::istringstream lines(maps);
   std::string path_before;
@@ -76,7 +76,7 @@ std::vector<frames::Frame> crash_frames(const std::string& maps,
                              symbol->module ? symbol->offset : into.address, text(symbol->file),
                              symbol->line});
     };
-    // One by one: a frame with inlined functions yields more than one line.
+    // Each address is resolved alone, because a frame with inlined functions yields several lines.
     const std::uintptr_t frame = address;
     const std::size_t before = frames.size();
     if (symbolizer && !maps.empty() &&
@@ -92,7 +92,7 @@ std::vector<frames::Frame> crash_frames(const std::string& maps,
 std::string frame_line(std::size_t number, const frames::Frame& frame) {
   std::string text = fmt::format("#{} ", number);
   if (!frame.function.empty()) text += frame.function + " ";
-  // Python's files are often called alike, as __init__.py.
+  // Python frames show the whole path, because many files have one name, such as __init__.py.
   if (frame.python()) return text + fmt::format("at {}:{} (Python)", frame.file, frame.line);
   if (!frame.file.empty()) text += fmt::format("at {}:{} ", base_name(frame.file), frame.line);
   if (frame.module.empty()) return text + fmt::format("({:#x})", frame.offset);

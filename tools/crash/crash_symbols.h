@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Return addresses of a process that is gone, made readable by the memory map that it left.
+// Turns return addresses of an ended process into functions and lines, by the memory map that the
+// process left.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,9 @@
 
 namespace cuvmm::tools {
 
-/// At least a frame for each address; functions and lines where libcuvmm-symbolize.so is beside the
-/// shim and the modules' files are still there. What lies in no module has its address as offset.
+/// At least one frame for each address. Frames have functions and lines where libcuvmm-symbolize.so
+/// is beside the shim and the files of the modules still exist. The offset of an address outside of
+/// all modules is the address itself.
 std::vector<frames::Frame> crash_frames(const std::string& maps,
                                         const std::vector<std::uint64_t>& addresses);
 

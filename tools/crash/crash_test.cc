@@ -23,7 +23,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// An image that a process left, as a file too.
+/// An image that a process left; write() makes a file of it.
 class Left {
  public:
   Left() {
@@ -121,7 +121,7 @@ class KeptRings : public ::testing::Test {
   ~KeptRings() override { std::filesystem::remove_all(folder_); }
   std::string path(const char* name) const { return folder_ + "/" + name; }
 
-  // Of its own: ctest runs each test as a process, two at once.
+  // Each test has its own folder, because ctest runs tests as processes at the same time.
   const std::string folder_ = ::testing::TempDir() + "kept-rings-" + std::to_string(getpid());
 };
 
@@ -130,10 +130,10 @@ TEST_F(KeptRings, AreThoseOfCrashes) {
   stuck.hang();
   faulty.writer.begin_fault(700, 1);
   died.writer.note_signal(SIGABRT);
-  calm.write(path("1.ring"), 1);    // it became another program
-  calm.write(path("2.ring"), 2);    // somebody asked it to end
+  calm.write(path("1.ring"), 1);    // it replaced its program by exec
+  calm.write(path("2.ring"), 2);    // a signal asked it to end
   calm.write(path("3.ring"), 3);    // killed
-  stuck.write(path("4.ring"), 4);   // nobody knows how it ended, in a call
+  stuck.write(path("4.ring"), 4);   // its end is unknown, and a call had not returned
   faulty.write(path("5.ring"), 5);  // it exited
   died.write(path("6.ring"), 6);
   std::ofstream(path("7.ring")) << "nonsense";

@@ -35,7 +35,7 @@ std::string pending_text(const last_calls::Reading& reading) {
   return text;
 }
 
-// Oldest first, as a program has them.
+// The oldest call stands first, as in a program.
 std::string calls_text(const last_calls::Reading& reading, std::size_t most) {
   const std::size_t count = std::min(most, reading.calls.size());
   if (count == 0) return "";

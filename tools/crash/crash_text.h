@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file of last calls tells, for people.
+// Turns a file of last calls into text for people.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace cuvmm::tools {
 
-/// How the process ended, what it was in, what ended before, its last `calls` calls.
+/// Tells how the process ended, the calls that had not returned, the objects that ended before, and
+/// the last `calls` calls.
 std::string crash_text(const last_calls::Reading& reading, std::size_t calls);
 
-/// "exited", "was ended by signal 11 (SIGSEGV)": as far as the file knows.
+/// "exited", "was ended by signal 11 (SIGSEGV)", as far as the file knows.
 std::string crash_ending(const last_calls::Reading& reading);
 
 }  // namespace cuvmm::tools

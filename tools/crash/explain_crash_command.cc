@@ -20,7 +20,7 @@ struct CrashSettings {
   bool json = false;
 };
 
-// What the user knows of the address counts, whatever the file says.
+// An address that the user gives replaces the file's address.
 void take_address(const CrashSettings& settings, last_calls::Reading& reading) {
   if (!settings.address.empty()) {
     reading.address = parse_address(settings.address);

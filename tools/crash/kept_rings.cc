@@ -20,13 +20,13 @@ namespace cuvmm::tools {
 
 namespace {
 
-// Somebody asked the process to end: that is no crash.
+// Whether the signal asks a process to end: such an end is no crash.
 bool is_request(int signal) {
   return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGPIPE ||
          signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGALRM;
 }
 
-// `went_on`: it became another program by exec, which left a file of its own.
+// `went_on`: the process replaced its program by exec, and the new program has a file of its own.
 int signal_of(const last_calls::Reading& reading, const TreeResult& tree, bool went_on) {
   if (reading.state == last_calls::State::kSignal) return reading.signal;
   if (went_on) return 0;
@@ -41,13 +41,13 @@ std::string where(const last_calls::Reading& reading) {
   return entry ? " in " + entry->name : "";
 }
 
-// The pid, where the file is named as the shim names it.
+// The pid in the name of a file, where the shim named the file.
 std::string process_of(const std::string& file) {
   const std::string name = std::filesystem::path(file).filename();
   return name.substr(0, name.find('-'));
 }
 
-// Why somebody will want to look; "" if nobody will.
+// Why the user should look at the file; "" where there is no reason.
 std::string reason(const last_calls::Reading& reading, const TreeResult& tree, bool went_on) {
   if (reading.fault_result != 0) {
     return "saw " + result_name(static_cast<CUresult>(reading.fault_result));
@@ -56,7 +56,8 @@ std::string reason(const last_calls::Reading& reading, const TreeResult& tree, b
   if (signal != 0) {
     return is_request(signal) ? "" : "was ended by " + signal_text(signal) + where(reading);
   }
-  // Its parent knows how it ended. It did not exit, and exec comes between calls.
+  // Only the parent knows the end of such a process. The process did not exit, and did not exec,
+  // because exec comes between calls.
   const bool cut =
       !went_on && reading.state == last_calls::State::kRunning && !reading.pending.empty();
   return cut && !tree.left_running ? "was ended" + where(reading) : "";
@@ -79,7 +80,8 @@ std::vector<KeptRing> keep_rings(const std::string& folder, const TreeResult& tr
     const bool went_on = next != files.end() && process_of(*next) == process_of(file);
     last_calls::Reading reading;
     const std::string problem = last_calls::read_file(file, reading);
-    // In a folder that outlives the run there are files of other runs, and what others put there.
+    // A folder that outlives the run may hold files of other runs, and files that other programs
+    // put there.
     if (all && (!problem.empty() || reading.run != mine)) continue;
     const std::string why = problem.empty() ? reason(reading, tree, went_on) : "";
     if (why.empty()) {

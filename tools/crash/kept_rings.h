@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// After a run: which processes' last calls are worth a look.
+// Selects, after a run, the processes whose last calls the user should look at.
 #pragma once
 
 #include <map>
@@ -15,8 +15,8 @@ struct KeptRing {
   std::string sentence;  ///< "process 71 (python3) was ended by signal 9 (SIGKILL) in ..."
 };
 
-/// Looks at the files that the processes left in `folder`. Those of processes that ended well, or
-/// whose end nobody knows, are removed, unless `all` stay; the others are listed, by process.
+/// Reads the files that the processes left in `folder`. Removes the files of processes that ended
+/// well or whose end is unknown, unless `all` is set. Returns the other files, by process.
 std::vector<KeptRing> keep_rings(const std::string& folder, const TreeResult& tree, bool all);
 
 }  // namespace cuvmm::tools

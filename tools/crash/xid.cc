@@ -14,7 +14,7 @@ int digit(char c) {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-// Digits at the start of the text, which it loses.
+// Reads the digits at the start of the text, and removes them from it.
 std::optional<std::uint64_t> take_number(std::string_view& text) {
   if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
   std::uint64_t number = 0;
@@ -38,7 +38,7 @@ std::optional<std::uint64_t> parse_address(const std::string& text) {
 }
 
 std::optional<std::uint64_t> address_of_xid(const std::string& line) {
-  // "faulted @ 0x7f6a_2c000000"; the words before the number have changed with the drivers.
+  // "faulted @ 0x7f6a_2c000000"; the words before the number differ between drivers.
   if (line.find("Xid") == std::string::npos) return std::nullopt;
   for (const std::string_view before : {"faulted @ ", "fault address ", "address "}) {
     const std::size_t at = line.find(before);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line that the kernel logs for a fault of a GPU: "NVRM: Xid (...): 31, ... faulted @ 0x...".
+// Reads the line that the kernel logs for a fault of a GPU: "NVRM: Xid (...): 31, ... faulted @
+// 0x...".
 #pragma once
 
 #include <cstdint>
@@ -8,10 +9,10 @@
 
 namespace cuvmm::tools {
 
-/// The address that the line names; nothing where it names none.
+/// The address in the line; nothing where the line has none.
 std::optional<std::uint64_t> address_of_xid(const std::string& line);
 
-/// An address as people type it: hexadecimal with or without 0x, `_` between digits.
+/// Reads an address as people type it: hexadecimal with or without 0x, with `_` between digits.
 std::optional<std::uint64_t> parse_address(const std::string& text);
 
 }  // namespace cuvmm::tools

@@ -28,7 +28,7 @@ bool in_foreground() {
 Keys::Keys() {
   if (!in_foreground() || ::tcgetattr(STDIN_FILENO, &before_) != 0) return;
   struct sigaction action {};
-  action.sa_handler = &note_end;  // without SA_RESTART: a wait ends with it
+  action.sa_handler = &note_end;  // without SA_RESTART, so that a signal ends a wait
   for (const int signal : kEnding) ::sigaction(signal, &action, nullptr);
   termios now = before_;
   now.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
@@ -57,7 +57,7 @@ char Keys::wait(double seconds) {
   }
   char key = 0;
   if (ready <= 0) return 0;
-  // Where nobody can press a key any more, nobody looks.
+  // At the end of the input nobody can press a key, so the command ends.
   return ::read(STDIN_FILENO, &key, 1) == 1 ? key : 'q';
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single keys, as they are pressed at a terminal.
+// Reads single keys that a person presses at a terminal.
 #pragma once
 
 #include <termios.h>
 
 namespace cuvmm::tools {
 
-/// While it lives the terminal gives keys at once and does not show them. At a pipe, or in the
-/// background, there are none. A signal that ends the program gives the terminal back first.
+/// While a Keys lives, the terminal passes each key on at once and does not print it. With a pipe,
+/// or in the background, there are no keys. A signal that ends the program restores the terminal
+/// first.
 class Keys {
  public:
   Keys();
@@ -15,9 +16,9 @@ class Keys {
   Keys& operator=(const Keys&) = delete;
   ~Keys();
 
-  /// Whether there is somebody who could press one.
+  /// Whether a person could press a key.
   bool on() const { return on_; }
-  /// The key that is pressed within so many seconds; 0: none was.
+  /// The key that is pressed within `seconds`; 0: none.
   char wait(double seconds);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuvmm top, cuvmm map PID, cuvmm leaks PID: looks at processes that live, without stopping them.
+// cuvmm top, cuvmm map PID, cuvmm leaks PID: look at living processes without stopping them.
 #include <fmt/core.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -30,13 +30,13 @@ namespace cuvmm::tools {
 namespace {
 
 constexpr long kMostPid = 1L << 30;
-constexpr int kSettle = 100;  // ms between two looks for leaks: longer than a call takes
+constexpr int kSettle = 100;  // ms between two looks for leaks; a call takes less
 
 struct TopSettings {
   std::string folder;
   int tree = 0;
   double interval = 1;
-  std::size_t count = 0;  // of tables; 0: until somebody ends it
+  std::size_t count = 0;  // number of tables; 0: until the user ends the command
   bool once = false, json = false, sharing = false;
 };
 
@@ -54,14 +54,14 @@ void print_json(const Json& value) {
 std::vector<holdings::View> chosen(const TopSettings& settings) {
   std::vector<std::string> problems;
   std::vector<holdings::View> views = holdings::open_all(settings.folder, problems);
-  // In a screen that is drawn again and again they would come again and again.
+  // A screen that is drawn again and again would repeat the problems each time.
   if (settings.once) {
     for (const std::string& problem : problems) print_error("cuvmm top: {}\n", problem);
   }
   return settings.tree == 0 ? std::move(views) : tree_of(settings.tree, std::move(views));
 }
 
-// Also of those that --tree leaves out.
+// Also finds processes outside of --tree.
 std::vector<DeviceFiles> keepers_beside(const TopSettings& settings) {
   std::vector<std::string> problems;
   std::set<int> shown;
@@ -117,7 +117,7 @@ int top_once(const TopSettings& settings) {
   return 0;
 }
 
-// Files that are mapped already are not mapped again: of these only a few words are read.
+// Keeps the files that are mapped already, because only a few of their words are read.
 void look_again(std::vector<holdings::View>& views, const TopSettings& settings) {
   std::erase_if(views, [](const holdings::View& view) { return !view.alive() || !view.current(); });
   for (holdings::View& fresh : chosen(settings)) {
@@ -128,7 +128,7 @@ void look_again(std::vector<holdings::View>& views, const TopSettings& settings)
   }
 }
 
-// Below the table, where somebody can press a key.
+// The line below the table, where a person can press a key.
 std::string keys_text(std::time_t marked) {
   std::tm local{};
   ::localtime_r(&marked, &local);
@@ -154,10 +154,10 @@ int top_again_and_again(TopSettings settings) {
     std::string text =
         screen(views, marks, settings, terminal ? rows_of_screen() : ~std::size_t{0});
     if (keys.on()) text += keys_text(marked);
-    // From the top left corner; each line and the rest of the screen is cleared as it is drawn.
+    // Draws from the top left corner; clears the end of each line and the rest of the screen.
     if (terminal) write_output("\x1b[H\x1b[J");
     write_output(terminal ? text : text + "\n");
-    if (!finish_output().empty()) return 0;  // nobody reads any more
+    if (!finish_output().empty()) return 0;  // the reader of stdout has closed it
     if (settings.count != 0 && drawn >= settings.count) return 0;
     const char key = keys.wait(settings.interval);
     if (key == 'q') return 0;

@@ -23,10 +23,11 @@ namespace cuvmm::tools {
 
 namespace {
 
-// check_exit() takes a plain function: whose descriptors it asks for.
+// The process whose descriptors open_there() asks for; check_exit() takes a plain function.
 thread_local int t_pid = 0;
 bool open_there(const Export& exported) {
-  // A number that was used again: memory is behind a device file, or a file of the emulator's.
+  // The program may use the number again for another file. Memory is behind a device file, or a
+  // file of the emulator.
   const std::string link = link_of(t_pid, exported.fd);
   return link.starts_with("/dev/nvidia") || link.starts_with("/memfd:") ||
          link.starts_with("/dmabuf:") || link.starts_with("anon_inode:");
@@ -43,7 +44,8 @@ class Growing {
   Growing(const holdings::View& view, std::uint64_t since) : view_(view), since_(since) {}
   void add(const char* what, const Origin& made, std::uint64_t bytes) {
     if (made.call <= since_) return;
-    // One place has several stacks: in other ranges of NVTX, or by two calls on one line of Python.
+    // One place may have several stacks: in other ranges of NVTX, or by two calls on one line of
+    // Python.
     Grown& grown = all_[{what, view_.stack(made.stack), lines_of(made.stack)}];
     grown.what = what;
     grown.stack = made.stack;
@@ -61,7 +63,7 @@ class Growing {
   }
 
  private:
-  // Function, file and line of each Python function. Names last as long as the view.
+  // Function, file and line of each Python function. The names live as long as the view.
   using Lines = std::vector<std::tuple<std::string_view, std::string_view, int>>;
   Lines lines_of(std::uint32_t stack) const {
     Lines lines;
@@ -84,11 +86,11 @@ std::vector<Grown> grown_since(const holdings::View& view, const holdings::Snaps
     growing.add(holdings::kReservationWords, r.made, r.size);
   }
   for (const holdings::MemoryHeld& m : now.memory) {
-    if (m.allocation.multicast) continue;  // below
+    if (m.allocation.multicast) continue;  // counted as a team below
     growing.add(holdings::words(m), m.allocation.made, m.allocation.size);
   }
   for (const holdings::Descriptor& d : now.descriptors) {
-    // Closed in a way that the shim does not see, as by close_range(), it is none any more.
+    // The shim does not see every close, such as close_range(); a closed descriptor does not count.
     if (open_there(d.exported)) {
       growing.add(holdings::words(d.kind), d.exported.made, d.exported.size);
     }
@@ -117,7 +119,8 @@ std::string grown_text(LiveStacks& stacks, const std::vector<Grown>& all) {
   return text;
 }
 
-// Without a mark: what grows is among what one place has made again and again.
+// Without a mark, shows the places that made several objects, because a growing place is among
+// them.
 std::string held_text(LiveStacks& stacks, const std::vector<Grown>& all) {
   constexpr std::size_t kMostPlaces = 5;
   std::string text;
@@ -141,7 +144,7 @@ Model model_of(const holdings::Snapshot& now) {
   for (const Reservation& r : now.reservations) model.restore(r);
   for (const Mapping& m : now.mappings) model.restore(m);
   for (const holdings::MemoryHeld& m : now.memory) {
-    // What a multicast object needs is more than what is shown of it.
+    // A multicast object needs more fields than a process shows.
     if (!m.allocation.multicast) model.restore(m.allocation);
   }
   for (const holdings::Descriptor& d : now.descriptors) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process that lives has given up and still pins, and what grows in it.
+// Finds memory that a living process has leaked, and objects whose number grows.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace cuvmm::tools {
 
 /// Objects of one kind that one place in the program made.
 struct Grown {
-  std::string what;  ///< "open of IPC memory"
+  std::string what;  ///< the noun for one object: "open of IPC memory"
   std::uint32_t stack = 0;
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
@@ -25,20 +25,20 @@ struct Grown {
 struct LiveLeaks {
   std::uint64_t unseen =
       0;                    ///< objects that the process could not show: there may be leaks in them
-  std::uint64_t calls = 0;  ///< the number to give as the next mark
-  Violations given_up;      ///< by the rules of the exit (rulebook/leaks/check_exit.cc)
-  std::vector<Grown> grown;  ///< made since the mark and still there, the most bytes first
+  std::uint64_t calls = 0;  ///< the number of the last call; the next look can take it as the mark
+  Violations given_up;      ///< leaks by the rules for the exit (rulebook/leaks/check_exit.cc)
+  std::vector<Grown> grown;  ///< objects made since the mark that still live, the most bytes first
 };
 
-/// All that the process holds and that the rules do not call leaked, summed by kind as the member
-/// `in_use` of a report (docs/report.md). `model`: model_of(now).
+/// All objects of the process that the rules do not report as leaked, summed by kind like the
+/// member `in_use` of a report (docs/report.md). `model` must be model_of(now).
 Json in_use_json(const holdings::Snapshot& now, const Model& model);
 
-/// The model that check_exit() reads; what is not shown is not in it.
+/// The model that check_exit() reads. It has only the objects of `now`.
 Model model_of(const holdings::Snapshot& now);
 
-/// Looks twice, `settle_ms` apart: what a call is just at work with is no leak. `since`: the number
-/// of a call, the mark; what was made before it is left out.
+/// Looks twice, `settle_ms` milliseconds apart, because an object that a running call works with is
+/// no leak. `since` is the number of a call, the mark; objects made before it are left out.
 LiveLeaks find_live_leaks(const holdings::View& view, std::uint64_t since, int settle_ms);
 
 std::string leaks_text(const holdings::View& view, const LiveLeaks& leaks, std::uint64_t since,

@@ -19,7 +19,7 @@ std::string span_text(std::uint64_t base, std::uint64_t size) {
   return fmt::format("{}-{}", hex_text(base), hex_text(base + size));
 }
 
-// "0 rw, 1 r, host rw"; "nobody" where access was never set.
+// "0 rw, 1 r, host rw"; "nobody" where the program never set access.
 std::string access_of(const AccessMask& access) {
   std::string text;
   const auto add = [&](const std::string& who, std::uint64_t bit) {
@@ -68,7 +68,7 @@ const char* descriptor_text(holdings::Descriptor::Kind kind) {
   return kind == K::kDmaBuf ? "a dma-buf" : "exported from";
 }
 
-// "devices 0, 3 added"; what other processes added nobody tells.
+// "devices 0, 3 added"; the devices that other processes added are unknown.
 std::string added_text(std::uint64_t mask) {
   std::string devices;
   for (int device = 0; device < 64; ++device) {
@@ -78,7 +78,7 @@ std::string added_text(std::uint64_t mask) {
   return devices.empty() ? "no device added" : "device " + devices + " added";
 }
 
-// One line: mappings side by side of one size, place and access.
+// A line of neighbouring mappings with equal size, place and access.
 struct Row {
   const Mapping* first;
   std::uint64_t count;
@@ -112,7 +112,8 @@ class Drawing {
   }
 
  private:
-  // Where there are holes, a program that looks for room in its own reservation needs the largest.
+  // Where a reservation has holes, prints the largest one, because a program that looks for space
+  // in its own reservation needs it.
   void reservation(const Reservation& r, const std::vector<Mapping>& inside) {
     std::uint64_t mapped = 0, holes = 0, largest = 0, end = r.base;
     const auto hole = [&](std::uint64_t until) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The address space of a process that lives.
+// Prints the address space of a living process.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace cuvmm::tools {
 
-/// Reservations with their mappings, then what is not reserved. Equal mappings side by side are one
-/// line, unless `whole`.
+/// Reservations with their mappings, then the memory outside of reservations. Equal neighbouring
+/// mappings are one line, unless `whole` is set.
 std::string map_text(const holdings::View& view, const holdings::Snapshot& now, bool whole);
 Json map_json(const holdings::View& view, const holdings::Snapshot& now);
 

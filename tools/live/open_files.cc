@@ -15,10 +15,11 @@ namespace cuvmm::tools {
 
 namespace {
 
-// A process that polls many sockets may have very many: the driver's are among the first.
+// A process that polls many sockets may have very many descriptors; the driver's are among the
+// first.
 constexpr std::size_t kMostLookedAt = 4096;
 
-// The names in a folder of /proc that are numbers.
+// The names that are numbers in a folder of /proc.
 std::vector<int> numbers_in(const std::string& folder, std::size_t most) {
   std::vector<int> numbers;
   DIR* const names = ::opendir(folder.c_str());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files the processes of this user have open, as the kernel tells it.
+// Asks the kernel which files the processes of this user have open.
 #pragma once
 
 #include <cstddef>
@@ -9,23 +9,24 @@
 
 namespace cuvmm::tools {
 
-/// What a descriptor of a process stands for, as the kernel names it; "" where it is not open, or
+/// The target of a process's descriptor, as the kernel names it; "" where the descriptor is not
+/// open, or this process may not look.
 /// nobody may look.
 std::string link_of(int pid, int fd);
 /// The open descriptors of a process, at most `most`.
 std::vector<int> open_descriptors(int pid, std::size_t most);
-/// All processes of this user, also those that make no call of CUDA.
+/// All processes of this user, also processes that do not use CUDA.
 std::vector<int> processes_of_user();
 
-/// A process that has files of the driver open, and shows nothing of what it holds.
+/// A process that has files of the driver open, but shows no objects.
 struct DeviceFiles {
   int pid = 0;
   std::string program;
   std::size_t count = 0;
 };
-/// Of the processes of this user those that are not in `shown`: a worker that was forked after the
-/// driver had started keeps what it inherited, and with it memory of a process that is gone.
-/// `prefix`: how the names of the driver's files begin.
+/// The processes of this user that have files of the driver open and are not in `shown`. A worker
+/// that was forked after the driver had started keeps the inherited files, and with them memory of
+/// an ended process. `prefix` is how the names of the driver's files begin.
 std::vector<DeviceFiles> device_file_keepers(const std::set<int>& shown,
                                              const std::string& prefix = "/dev/nvidia");
 std::string device_files_text(const std::vector<DeviceFiles>& keepers);

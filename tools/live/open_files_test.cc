@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that keep files of the driver open and show nothing.
+// Tests finding processes that keep files of the driver open and show no objects.
 #include "tools/live/open_files.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 namespace cuvmm::tools {
 namespace {
 
-// A file stands for the driver's, and this process for the one that opened it.
+// A plain file stands for the driver's file, and this process for the process that opened it.
 TEST(OpenFiles, AForkedWorkerThatKeepsTheDriversFilesIsNamed) {
   std::string folder = (std::filesystem::temp_directory_path() / "cuvmm-files-XXXXXX").string();
   ASSERT_NE(mkdtemp(folder.data()), nullptr);

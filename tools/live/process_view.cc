@@ -83,7 +83,7 @@ const std::vector<frames::Frame>& LiveStacks::frames(std::uint32_t id) {
   if (fresh) {
     found->second =
         frames::with_python_frames(crash_frames(maps_, view_.stack(id)), view_.python(id));
-    // Where the program called the runtime is where its own stack begins.
+    // The user's stack begins at the program's call of the runtime.
     frames::take_runtime_frames(found->second);
   }
   return found->second;

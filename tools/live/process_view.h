@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process that shows what it holds: found by its pid, its stacks made readable.
+// Finds the process with a pid that shows its objects, and makes its stacks readable.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,25 @@
 
 namespace cuvmm::tools {
 
-/// The view of this pid. Throws UsageError with what is there instead.
+/// The view of this pid. Throws UsageError, which says why the process shows nothing.
 holdings::View view_of(int pid, const std::string& folder);
 
-/// What of this process cannot be known, as the kernel lets us not look into it: of another group,
-/// as by `podman exec`, or with more capabilities. In words, with what to do; "" where it lets us.
+/// Says in words which facts about this process the kernel hides from us, and how to get them; ""
+/// where it hides none. The kernel hides a process of another group, as by `podman exec`, or with
+/// more capabilities.
 std::string closed_to_us(int pid);
 
-/// The processes of the tree that starts at `root`, itself too.
+/// The processes of the tree that starts at `root`, with `root` itself.
 std::vector<holdings::View> tree_of(int root, std::vector<holdings::View> views);
 
-/// The stacks of a process that lives.
+/// The stacks of a living process.
 class LiveStacks {
  public:
   explicit LiveStacks(const holdings::View& view);
-  /// A line per frame, indented; "" where there is no stack. Where functions of Python are known,
-  /// the interpreter's own frames are left out.
+  /// One line per frame, indented; "" where the stack is unknown. Where Python functions are known,
+  /// they replace the interpreter's own frames.
   std::string text(std::uint32_t id, const std::string& indent);
-  /// All of them.
+  /// One text per frame, with all frames.
   std::vector<std::string> lines(std::uint32_t id);
 
  private:

@@ -17,9 +17,10 @@ namespace cuvmm::tools {
 
 namespace {
 
-constexpr std::size_t kMostCompared = 256;  // descriptors of one process: each is a call of kcmp
+constexpr std::size_t kMostCompared =
+    256;  // descriptors of one process, because each costs a call of kcmp
 
-// Open descriptors of a process that are of files by this name.
+// The open descriptors of a process whose link has this name.
 std::vector<int> descriptors_to(int pid, const std::string& link) {
   std::vector<int> found = open_descriptors(pid, ~std::size_t{0});
   std::erase_if(found, [&](int fd) { return link_of(pid, fd) != link; });
@@ -27,7 +28,8 @@ std::vector<int> descriptors_to(int pid, const std::string& link) {
   return found;
 }
 
-// Of a regular file, as the emulator's memory is, the inode tells; device files share theirs.
+// The inode identifies a regular file, such as the emulator's memory. Device files share an inode,
+// so kcmp compares them.
 bool same_file(int pid, int fd, int other_pid, int other_fd) {
   struct stat mine {
   }, theirs{};
@@ -40,7 +42,8 @@ bool same_file(int pid, int fd, int other_pid, int other_fd) {
   return ::syscall(SYS_kcmp, pid, other_pid, KCMP_FILE, fd, other_fd) == 0;
 }
 
-// Whether an earlier look found this descriptor: it is told from its own side.
+// Whether the memory was found from the other process before. Then `how` replaces the plain
+// descriptor.
 bool tell_again(std::vector<SharedMemory>& all, int pid, int fd, const std::string& how) {
   const std::string plain = fmt::format("descriptor {}", fd);
   for (SharedMemory& memory : all) {
@@ -53,12 +56,12 @@ bool tell_again(std::vector<SharedMemory>& all, int pid, int fd, const std::stri
   return false;
 }
 
-// Who else has this very file open.
+// Adds the other processes that have this very file open.
 void add_openers(const holdings::Descriptor& mine, int pid, const std::vector<int>& pids,
                  SharedMemory& memory) {
   const int fd = mine.exported.fd;
   const std::string link = link_of(pid, fd);
-  if (link.empty()) return;  // closed since
+  if (link.empty()) return;  // closed meanwhile
   for (const int other : pids) {
     if (other == pid) continue;
     for (const int theirs : descriptors_to(other, link)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which processes hold the same memory.
+// Finds memory that several processes hold.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ struct SharedMemory {
   std::vector<Holder> holders;
 };
 
-/// By the names that memory has on this machine, and by the kernel, which tells whether two open
-/// descriptors are of one file (kcmp): also of processes of this user that show nothing. An import
-/// of a driver's device file whose descriptor is closed cannot be matched.
+/// Compares the machine-wide names of memory, and asks the kernel whether two open descriptors mean
+/// one file (kcmp). So processes of this user that show no objects are found, too. An import of a
+/// driver's device file whose descriptor is closed cannot be matched.
 std::vector<SharedMemory> shared_memory(const std::vector<holdings::View>& views);
 
 std::string sharing_text(const std::vector<SharedMemory>& shared);

@@ -11,7 +11,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-// Control characters in a program's name are nothing for a terminal.
+// Removes control characters from a program's name, because a terminal would obey them.
 std::string printable(std::string text, std::size_t width) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
@@ -40,7 +40,7 @@ std::string short_size(std::uint64_t bytes) {
   constexpr const char* kUnits[] = {"", "K", "M", "G", "T", "P", "E"};
   double value = static_cast<double>(bytes);
   std::size_t unit = 0;
-  // 1023.95 would be printed with five digits.
+  // 1023.95 would print with five digits.
   while (value >= 1023.95 && unit + 1 < std::size(kUnits)) {
     value /= 1024;
     ++unit;

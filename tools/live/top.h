@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What processes hold, a line each.
+// Prints the objects of processes, one line for each process.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,18 @@ struct TopRow {
   int pid = 0;
   std::string program;
   holdings::Sums sums{};
-  std::int64_t growth = 0;  ///< of physical bytes, since the mark
+  std::int64_t growth = 0;  ///< change of the physical bytes since the mark
 };
 
-/// Physical bytes that a process holds, its own and others'.
+/// Physical bytes that a process holds, made by it or by others.
 std::uint64_t physical(const holdings::Sums& sums);
 
-/// By pid: what each process held at the mark. A process that came later is measured from nothing.
+/// The bytes that each process held at the mark, by pid. The growth of a process that started later
+/// counts from 0.
 using Marks = std::map<int, std::uint64_t>;
 Marks mark_now(const std::vector<holdings::View>& views);
 
-/// The largest first.
+/// The rows, the largest first.
 std::vector<TopRow> top_rows(const std::vector<holdings::View>& views, const Marks& marks);
 
 /// A table of at most 80 columns and `lines` rows, and a line with the sums.

@@ -26,7 +26,7 @@ StackName name_of_stack(const ProcessTimeline& timeline, std::uint32_t id) {
       const std::string module = text_in(*frame, "module");
       function = module.empty() ? "?" : module.substr(module.rfind('/') + 1);
     }
-    // These two end a name and a line in folded stacks.
+    // In folded stacks, a semicolon ends a name and a line break ends a line.
     std::replace_if(
         function.begin(), function.end(),
         [](char c) { return c == ';' || static_cast<unsigned char>(c) < 0x20; }, '?');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who held how much physical memory at a moment of a run.
+// Computes how much physical memory each place in the program held at a moment of a run.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,27 @@ namespace cuvmm::tools {
 struct Holding {
   std::uint64_t bytes = 0;
   std::uint64_t count = 0;
-  std::string site;  ///< the frame that a user knows
+  std::string site;  ///< the innermost frame of the user's own code
 };
 
-/// By stack, as its functions from the outermost on, joined by ';': the same in every run. "?"
-/// where no stack is known.
+/// By stack: the functions from the outermost on, joined by ';', so that two runs have equal keys.
+/// "?" where the stack is unknown.
 using Holdings = std::map<std::string, Holding>;
 
 struct MomentOfRun {
-  bool peak = true;     ///< of each process, its own
-  std::int64_t ns = 0;  ///< else: from the start of the first process's timeline
+  bool peak = true;  ///< the peak of each process
+  std::int64_t ns =
+      0;  ///< where `peak` is false: nanoseconds from the start of the first process's timeline
 };
 
-/// The moment in nanoseconds of `timeline`; `first` is the run's first one.
+/// The moment in nanoseconds of `timeline`; `first` is the run's first timeline.
 std::int64_t moment_in(const ProcessTimeline& timeline, const ProcessTimeline& first,
                        const MomentOfRun& moment);
 
-/// Of all processes together.
+/// The holdings of all processes together.
 Holdings holdings_at(const std::vector<ProcessTimeline>& processes, const MomentOfRun& moment);
 
-/// Nanoseconds of "1.5", "1.5s", "200ms", "10us"; nothing where it is no time.
+/// The nanoseconds of "1.5", "1.5s", "200ms" or "10us"; nothing where the text is no time.
 std::optional<std::int64_t> parse_moment(const std::string& text);
 
 }  // namespace cuvmm::tools

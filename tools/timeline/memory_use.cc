@@ -13,7 +13,8 @@ using O = timeline::Object;
 
 void add_use(MemoryUse& use, const ProcessTimeline& timeline, std::int64_t ns) {
   // At one moment a handle stands for one allocation.
-  std::unordered_map<std::uint64_t, std::int64_t> fresh;  // until when
+  std::unordered_map<std::uint64_t, std::int64_t>
+      fresh;  // allocations made at this moment, until their end
   for (const Life& life : timeline.lives) {
     if (life.kind != O::kAllocation || life.begin_ns != ns) continue;
     fresh[life.value] = life.alive() ? std::numeric_limits<std::int64_t>::max() : life.end_ns;
@@ -46,7 +47,7 @@ std::optional<MemoryUse> memory_use_at(const std::vector<ProcessTimeline>& proce
                                        const MomentOfRun& moment) {
   MemoryUse use;
   for (const ProcessTimeline& timeline : processes) {
-    // Among what is missing may be the mapping of an allocation that is there.
+    // A missing life may be the mapping of an allocation that the report has.
     if (timeline.dropped > 0 || timeline.left_out > 0) return std::nullopt;
     add_use(use, timeline, moment_in(timeline, processes.front(), moment));
   }

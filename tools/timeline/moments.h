@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a call was made, and which life an object of a finding had.
+// Finds when a call was made, and the life of an object that a finding names.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ class Moments {
  public:
   explicit Moments(const ProcessTimeline& timeline);
 
-  /// When call `number` was made: as exactly as the events around it tell. At the end for 0, which
-  /// stands for what is found there.
+  /// The time of call `number`, as exactly as the events around the call tell. The end of the
+  /// timeline for 0, which stands for findings at the exit.
   std::int64_t of_call(std::uint64_t number) const;
 
-  /// The life that an object of a finding ("what", "value", "made_by_call") had; null: unknown.
+  /// The life of a finding's object ("what", "value", "made_by_call"); null: unknown.
   const Life* life_of(const Json& object) const;
 
-  /// The memory that a mapping, an export or a use has; of memory, itself; null: unknown.
+  /// The memory of a mapping, an export or a use; for memory, the life itself; null: unknown.
   const Life* memory_of(const Life& life) const;
 
   /// The device of the memory behind a mapping; -1 unknown.

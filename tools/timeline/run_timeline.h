@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timelines of a run's processes, put into its report.
+// Adds the timelines of a run's processes to its report.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@
 
 namespace cuvmm::tools {
 
-/// Reads what the processes left in `folder`, and adds it to `report` as "timeline", with the
-/// stacks that their own reports have. What is missing goes to the report's notes, and comes back.
+/// Reads the files that the processes left in `folder`, and adds them to `report` as "timeline",
+/// with the stacks from the processes' reports. Returns a note for each missing part, and adds the
+/// notes to the report.
 std::vector<std::string> add_timelines(Json& report, const std::string& folder,
                                        const std::vector<ProcessReport>& processes);
 

@@ -66,7 +66,7 @@ void coarsen(ProcessTimeline& timeline, std::size_t most) {
   const std::int64_t shortest = *bound;
   const std::size_t longer = static_cast<std::size_t>(std::count_if(
       lives.begin(), lives.end(), [&](const Life& life) { return length(life) > shortest; }));
-  std::size_t room = most - std::min(most, longer);  // for those of just this length
+  std::size_t room = most - std::min(most, longer);  // places for lives of exactly this length
   const std::size_t before = lives.size();
   std::erase_if(lives, [&](const Life& life) {
     if (length(life) != shortest) return length(life) < shortest;

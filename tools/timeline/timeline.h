@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened to the memory of a run's processes, and when (docs/report.md, "timeline").
+// The events of the memory of a run's processes, with their times (docs/report.md, "timeline").
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace cuvmm::tools {
 
-/// One object from its begin to its end. Times are nanoseconds from the start of its process's
+/// One object from its begin to its end. Times are nanoseconds from the start of the process's
 /// timeline.
 struct Life {
   static constexpr std::int64_t kUnknown = -1;
@@ -22,14 +22,14 @@ struct Life {
   std::int64_t begin_ns = kUnknown;
   std::int64_t end_ns = kUnknown;  ///< kUnknown: it lived when the timeline ended
   std::uint64_t begin_call = 0;
-  std::uint64_t end_call = 0;  ///< 0: it lived
-  std::uint32_t thread = 0;    ///< that made it; 0 unknown
+  std::uint64_t end_call = 0;  ///< 0: it lived when the timeline ended
+  std::uint32_t thread = 0;    ///< thread that made it; 0 unknown
   std::uint32_t end_thread = 0;
   std::uint32_t stack = 0;  ///< ids in ProcessTimeline::stacks
   std::uint32_t end_stack = 0;
-  std::int32_t device = -1;  ///< of memory; -1 unknown
-  std::uint64_t handle = 0;  ///< of a mapping, an export and a use: their memory
-  std::uint64_t offset = 0;  ///< of a mapping; of a binding in its object, else in the memory
+  std::int32_t device = -1;  ///< device of the memory; -1 unknown
+  std::uint64_t handle = 0;  ///< the memory of a mapping, an export or a use
+  std::uint64_t offset = 0;  ///< of a mapping, in its memory; of a binding, in the multicast object
 
   bool alive() const { return end_call == 0; }
   bool lives_at(std::int64_t ns) const { return begin_ns <= ns && (alive() || end_ns > ns); }
@@ -54,15 +54,15 @@ struct TimelineSample {
 struct ProcessTimeline {
   std::int64_t pid = 0;
   std::string program;
-  std::uint64_t start_ns = 0;  ///< of the machine's clock since boot
+  std::uint64_t start_ns = 0;  ///< on the machine's clock since boot
   std::uint64_t unix_ns = 0;   ///< the same moment since 1970
   std::int64_t end_ns = 0;     ///< from start_ns
-  std::uint64_t events = 0;    ///< ever
-  std::uint64_t dropped = 0;   ///< of them, those that were not kept
+  std::uint64_t events = 0;    ///< all events of the process
+  std::uint64_t dropped = 0;   ///< those of `events` that the file did not keep
   std::int64_t dropped_from_ns = 0, dropped_until_ns = 0;
   std::uint64_t left_out = 0;  ///< short lives that were left out of `lives`
   bool stopped = false;        ///< the disk was full
-  std::uint64_t peak = 0;      ///< most physical memory, in bytes, and when
+  std::uint64_t peak = 0;      ///< most physical memory, in bytes
   std::int64_t peak_ns = 0;
   std::uint64_t peak_call = 0;
   std::vector<Life> lives;  ///< by begin
@@ -74,14 +74,15 @@ struct ProcessTimeline {
 /// "reservation", "allocation", "mapping", "import", ...
 const char* name(timeline::Object kind);
 
-/// How many objects a report holds: of more, those that lived longest.
+/// The most objects that a report holds. Beyond that, the shortest lives are left out.
 inline constexpr std::size_t kMostLives = 200'000;
 /// Leaves out the shortest lives of `timeline` beyond `most`, and counts them.
 void coarsen(ProcessTimeline& timeline, std::size_t most);
 
-/// For "timeline" of a report.
+/// The value of "timeline" in a report.
 Json timeline_json(const std::vector<ProcessTimeline>& processes);
-/// The other way; throws UsageError that says what was expected. Nothing where `report` has none.
+/// Reads timeline_json(). Throws UsageError, which says what was expected. Empty where `report` has
+/// no timeline.
 std::vector<ProcessTimeline> timelines_of(const Json& report);
 
 }  // namespace cuvmm::tools

@@ -31,7 +31,7 @@ class TickClock {
       : first_(header.file.first.ticks),
         rate_(first_, header.file.first.boot_ns, header.file.last.ticks, header.file.last.boot_ns) {
   }
-  // At most 9e15: readers of JSON may know a number only as a double.
+  // At most 9e15, because many readers of JSON hold numbers as doubles.
   std::int64_t ns(std::uint64_t ticks) const {
     constexpr std::uint64_t kMost = 9'000'000'000'000'000;
     return ticks <= first_ ? 0
@@ -43,8 +43,9 @@ class TickClock {
   recorder::TickRate rate_;
 };
 
-// The times of events in the order of the file. A call that began before another one, and whose
-// event stands behind that one's, happened no earlier: what it made may have that one's address.
+// The times of events in the order of the file. A call that began earlier than the call of the
+// event before it gets the later time: the object that it made may have the address of the other
+// call's object.
 class RisingClock {
  public:
   explicit RisingClock(const TimelineHeader& header) : clock_(header) {}
@@ -61,7 +62,7 @@ std::string location_text(std::uint64_t word) {
   switch (type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
       return "device" + std::to_string(id);
-    case 2:  // HOST and HOST_NUMA: older headers have no names for them
+    case 2:  // HOST and HOST_NUMA, for which older headers have no names
       return "host";
     case 3:
       return "host_numa" + std::to_string(id);
@@ -70,7 +71,7 @@ std::string location_text(std::uint64_t word) {
   }
 }
 
-// Pairs begins and ends.
+// Pairs the events of begins and ends.
 class Pairing {
  public:
   Pairing(const TimelineHeader& header, ProcessTimeline& out) : clock_(header), out_(out) {}
@@ -108,7 +109,7 @@ class Pairing {
     }
   };
 
-  // A use of memory: its kind, its key, the call that made it, and its number there.
+  // The key of a use: its kind, its key, the call that made it, and its number in that call.
   using UseKey = std::tuple<TimelineObject, std::uint64_t, std::uint64_t, std::uint64_t>;
 
   void begin(const TimelineEvent& event, std::int64_t ns) {
@@ -144,7 +145,7 @@ class Pairing {
     if (event.what != TimelineWhat::kAlive) close(life, event, ns);
   }
 
-  // Its begin is not among the events.
+  // Adds a life whose begin is not among the events.
   void add_late(const TimelineEvent& event) {
     Life life{.kind = event.object, .value = event.key, .size = event.size};
     life.begin_call = event.other;
@@ -169,7 +170,7 @@ class Pairing {
     if (event.what != TimelineWhat::kAlive && life.alive()) close(life, event, ns);
   }
 
-  // Of the use before it, whose begin is not among the events.
+  // Completes the use before this event, whose begin is not among the events.
   void shows(const TimelineEvent& event) {
     if (out_.lives.empty()) return;
     Life& life = out_.lives.back();
@@ -178,8 +179,8 @@ class Pairing {
     life.offset = timeline::use_word(event.more, 0);
   }
 
-  // What memory is bound to loses it with its last reference: the calls that give up plain memory
-  // write that end alone.
+  // A binding ends with the last reference of its memory. Calls that free plain memory write only
+  // the memory's end.
   void end_bindings(const TimelineEvent& event, std::int64_t ns) {
     if (bound_.empty()) return;
     const auto [from, to] = bound_.equal_range(event.key);
@@ -194,10 +195,10 @@ class Pairing {
   ProcessTimeline& out_;
   std::unordered_map<Key, std::size_t, Hash> open_;
   std::map<UseKey, std::size_t> uses_;
-  std::multimap<std::uint64_t, std::size_t> bound_;  // bindings by their memory
+  std::multimap<std::uint64_t, std::size_t> bound_;  // indexes of bindings, by their memory
 };
 
-// Of unmaps that the driver refused, and the like: they never happened.
+// Calls that the driver refused, such as unmaps: their events do not count.
 std::unordered_set<std::uint64_t> undone_calls(const std::vector<TimelineEvent>& events) {
   std::unordered_set<std::uint64_t> calls;
   for (const TimelineEvent& event : events) {
@@ -206,8 +207,8 @@ std::unordered_set<std::uint64_t> undone_calls(const std::vector<TimelineEvent>&
   return calls;
 }
 
-// The sums after each of the first events, which the process did not write down: at most as many
-// as it would have.
+// The sums after each of the first events, of which the process wrote no samples. The result has at
+// most as many samples as the process would have written.
 std::vector<TimelineSample> sums_of(const std::vector<TimelineEvent>& events,
                                     const std::unordered_set<std::uint64_t>& undone,
                                     RisingClock& clock) {
@@ -247,7 +248,7 @@ ProcessTimeline timeline_of(const TimelineHeader& header, const timeline::Count&
   out.peak_call = count.peak_call;
   const std::unordered_set<std::uint64_t> undone = undone_calls(events);
   const TickClock clock(header);
-  out.peak_ns = clock.ns(count.peak_ticks);  // where its event is not kept
+  out.peak_ns = clock.ns(count.peak_ticks);  // for a peak whose event is not kept
   Pairing pairing(header, out);
   for (const TimelineEvent& event : events) {
     if (event.object >= TimelineObject::kCount || event.what >= TimelineWhat::kCount) continue;
@@ -270,7 +271,7 @@ ProcessTimeline timeline_of(const TimelineHeader& header, const timeline::Count&
 
 namespace {
 
-// "" or why it could not be read.
+// Returns "", or why the file could not be read.
 std::string read_timeline(const std::string& path, ProcessTimeline& out) {
   timeline::Recorded recorded;
   const std::string problem = timeline::read_file(path, recorded);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the file in which a process kept what happened to its memory (recorder/timeline/format.h).
+// Reads the file in which a process recorded the events of its memory (recorder/timeline/format.h).
 #pragma once
 
 #include <string>
@@ -11,13 +11,14 @@ namespace cuvmm::tools {
 
 struct ReadTimelines {
   std::vector<ProcessTimeline> processes;  ///< by start
-  std::vector<std::string> notes;          ///< what is missing from them, in sentences
+  std::vector<std::string> notes;          ///< sentences about missing parts
 };
 
-/// All of `folder`. `most`: objects of all together.
+/// Reads all files of `folder`. `most` limits the objects of all processes together.
 ReadTimelines read_timelines(const std::string& folder, std::size_t most = kMostLives);
 
-/// Pairs the events of an image. `events` are its kept ones, in order; `count` is of all.
+/// Pairs the begins and ends among the events of an image. `events` are the kept events, in order;
+/// `count` has the sums over all events.
 ProcessTimeline timeline_of(const timeline::Header& header, const timeline::Count& count,
                             const std::vector<timeline::Event>& events,
                             const std::vector<timeline::Sample>& samples);

@@ -61,7 +61,7 @@ Json process_json(const ProcessTimeline& p) {
   throw UsageError{"\"timeline\": " + what + ": expected " + expected};
 }
 
-/// One row of numbers and strings, read from left to right.
+/// Reads one row of numbers and strings from left to right.
 class TimelineRow {
  public:
   TimelineRow(const Json& row, std::size_t columns, const char* what) : row_(row), what_(what) {

@@ -24,7 +24,7 @@ struct Recording {
   Recording() {
     header.file.pid = 42;
     header.file.first = {1000, 0, 5'000'000};
-    header.file.last = {3000, 0, 5'001'000};  // 2 ticks are a nanosecond
+    header.file.last = {3000, 0, 5'001'000};  // 2 ticks are 1 ns
   }
   TimelineEvent& add(TimelineWhat what, TimelineObject object, std::uint64_t call,
                      std::uint64_t key, std::uint64_t size, std::uint64_t other = 0) {
@@ -63,8 +63,8 @@ TEST(Timeline, BeginsAndEndsArePaired) {
   EXPECT_EQ(Moments(timeline).device_of(mapping), 1);
 }
 
-// Calls of two threads: the second one's began before, and was given the address that the first one
-// gave up.
+// Two threads make calls. The second thread's call began earlier, and got the address that the
+// first thread's call gave up.
 TEST(Timeline, NoTwoObjectsHaveOneAddressAtOnce) {
   Recording run;
   run.add(TimelineWhat::kBegin, TimelineObject::kReservation, 1, 0x1000, 4096);
@@ -95,7 +95,7 @@ TEST(Timeline, UsesOfOneCallArePairedByTheirNumbers) {
   }
   TimelineEvent& end = run.add(TimelineWhat::kEnd, TimelineObject::kSparse, 2, 0x7000, 0, 1);
   end.more = timeline::use_word(9, 1);
-  // The begin of this one is not there.
+  // The recording lacks the begin of this use.
   run.add(TimelineWhat::kEnd, TimelineObject::kSparse, 3, 0x7000, 0, 1).more =
       timeline::use_word(8, 7);
   const ProcessTimeline timeline = run.read();
@@ -116,14 +116,14 @@ TEST(Timeline, UsesOfOneCallArePairedByTheirNumbers) {
 TEST(Timeline, AUseWhoseBeginIsGoneShowsWhatIsSaidBehindIt) {
   Recording run;
   run.add(TimelineWhat::kBegin, TimelineObject::kReservation, 1, 0x7000, 4096);
-  // Behind no use it says nothing.
+  // Without a use before it, kShows means nothing.
   run.add(TimelineWhat::kShows, TimelineObject::kSparse, 0, 0x7000, 0, 0x99);
   run.add(TimelineWhat::kAlive, TimelineObject::kSparse, 0, 0x7000, 65536, 6).more =
       timeline::use_word(4, 3);
   run.add(TimelineWhat::kShows, TimelineObject::kSparse, 0, 0x7000, 65536, 0x100).more =
       timeline::use_word(8192, 3);
   run.add(TimelineWhat::kAlive, TimelineObject::kBinding, 0, 0xa, 4096, 5).more = 4;
-  // Of another object.
+  // The use before it is of another object.
   run.add(TimelineWhat::kShows, TimelineObject::kBinding, 0, 0xb, 4096, 0x98);
   const ProcessTimeline timeline = run.read();
   ASSERT_EQ(timeline.lives.size(), 3u);
@@ -160,7 +160,7 @@ TEST(Timeline, ABindingEndsWithItsMemoryAtTheLatest) {
   run.add(TimelineWhat::kBegin, TimelineObject::kBinding, 4, 0xb, 4096, 0x8);
   run.add(TimelineWhat::kEnd, TimelineObject::kBinding, 5, 0xa, 4096, 2);
   run.add(TimelineWhat::kEnd, TimelineObject::kAllocation, 6, 0x7, 4096, 1);
-  // As an import's end has it: both are written.
+  // The end of an import writes both ends.
   run.add(TimelineWhat::kEnd, TimelineObject::kBinding, 6, 0xb, 4096, 3);
   const ProcessTimeline timeline = run.read();
   ASSERT_EQ(timeline.lives.size(), 4u);
@@ -202,7 +202,7 @@ TEST(Timeline, MemoryThatIsOnlyBoundIsInUse) {
   EXPECT_EQ(after.bound, 0u);
   EXPECT_EQ(after.idle, 20u);
   EXPECT_EQ(after.all(), 30u);
-  // What was just made counts as what it is used for later.
+  // An object made at this moment counts by its later use.
   EXPECT_EQ(use_at(30).sparse, 8u);
   EXPECT_EQ(use_at(30).idle, 6u);
   EXPECT_EQ(use_at(29).all(), 6u);
@@ -286,7 +286,7 @@ TEST(Timeline, TheShortestLivesAreLeftOutAndCounted) {
     life.end_call = 1;
     timeline.lives.push_back(life);
   }
-  timeline.lives.push_back(Life{});  // alive
+  timeline.lives.push_back(Life{});  // a life without an end
   coarsen(timeline, 4);
   ASSERT_EQ(timeline.lives.size(), 4u);
   EXPECT_EQ(timeline.left_out, 7u);

@@ -9,7 +9,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-constexpr std::size_t kMostOfFinding = 64;  // one call may end all that a context has
+constexpr std::size_t kMostOfFinding = 64;  // one call may end all objects of a context
 
 }  // namespace
 
@@ -29,7 +29,8 @@ Told::Told(const ProcessTimeline& timeline, const Json& findings) {
       by_call[call].push_back(&finding);
   }
   if (by_call.empty()) return;
-  // An unmap that comes too early names the work that it disturbs, and not what it unmaps.
+  // The finding of an unmap that comes too early names the work that it disturbs, but not the
+  // mapping.
   for (const Life& life : timeline.lives) {
     for (const std::uint64_t call : {life.begin_call, life.end_call}) {
       const auto found = by_call.find(call);
@@ -45,7 +46,7 @@ void Told::tell(const Json& finding, const Life& life, const Json* object) {
   ToldOfLife& told = told_[&life];
   if (told.number == 0) told.number = told_.size();
   if (told.object == nullptr) told.object = object;
-  // A finding may name an object twice, or name what its call ended.
+  // A finding may name an object twice, or name the object that its call ended.
   if (std::find(told.findings.rbegin(), told.findings.rend(), &finding) != told.findings.rend())
     return;
   told.findings.push_back(&finding);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the findings of a run say of the objects in a process's timeline.
+// Connects the findings of a run with the objects in a process's timeline.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,22 @@
 
 namespace cuvmm::tools {
 
-/// What is known of one object: a finding names it, or is about the call that made or ended it.
+/// The facts about one object that a finding names, or that the call of a finding made or ended.
 struct ToldOfLife {
-  std::uint64_t number = 0;           ///< from 1, for its process
-  const Json* object = nullptr;       ///< as the first finding that names it has it; null: none
+  std::uint64_t number = 0;           ///< from 1, within its process
+  const Json* object = nullptr;       ///< the object in the first finding that names it; null: none
   std::vector<const Json*> findings;  ///< in the report's order
 };
 
 class Told {
  public:
-  /// Of `findings`, which are a report's, those of `timeline`'s process. Both outlive this.
+  /// Takes those `findings` of a report that are about the process of `timeline`. Both must outlive
+  /// this object.
   Told(const ProcessTimeline& timeline, const Json& findings);
 
-  /// Null: nothing.
+  /// Null where no finding is about the object.
   const ToldOfLife* of(const Life& life) const;
-  /// The objects of a finding, each once.
+  /// The objects of a finding, without repetition.
   const std::vector<const Life*>& lives_of(const Json& finding) const;
 
  private:
@@ -36,7 +37,7 @@ class Told {
   std::unordered_map<const Json*, std::vector<const Life*>> lives_;
 };
 
-/// Whether a finding is of this process.
+/// Whether a finding is about this process.
 bool is_of(const Json& finding, const ProcessTimeline& timeline);
 
 }  // namespace cuvmm::tools

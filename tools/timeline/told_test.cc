@@ -46,7 +46,7 @@ TEST(Told, OfWhatTheCallMadeOrEnded) {
   const Told told(timeline, findings);
   EXPECT_EQ(told.lives_of(findings[0]), (std::vector{&timeline.lives[0]}));
   EXPECT_EQ(told.lives_of(findings[1]), (std::vector{&timeline.lives[1]}));
-  EXPECT_TRUE(told.lives_of(findings[2]).empty());  // what is found at the end has no call
+  EXPECT_TRUE(told.lives_of(findings[2]).empty());  // a finding at the exit has no call
   EXPECT_TRUE(told.lives_of(findings[3]).empty());
   EXPECT_EQ(told.of(timeline.lives[0])->object, nullptr);
   EXPECT_NE(told.of(timeline.lives[0])->number, told.of(timeline.lives[1])->number);

@@ -21,9 +21,10 @@ namespace {
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kFirstInterval = 50 * kMillisecond, kLongest = 5000 * kMillisecond;
-constexpr std::uint64_t kSeldom = 50;  // of what one look takes, until the next one
+constexpr std::uint64_t kSeldom =
+    50;  // the next look comes after this many times the duration of the last look
 
-// All below this process, as it takes orphans.
+// All processes below this one, which also adopts orphans.
 std::vector<pid_t> descendants() {
   std::vector<pid_t> found = {::getpid()};
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -55,7 +56,8 @@ std::string canonical(const std::string& path) {
 
 MappedDrivers drivers_in(const std::string& maps, const std::string& shim_name) {
   MappedDrivers found;
-  std::map<std::pair<std::string, std::string>, int> parts;  // of files, by offset
+  std::map<std::pair<std::string, std::string>, int>
+      parts;  // mappings of a file, by file and offset
   std::istringstream lines(maps);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
@@ -77,7 +79,7 @@ DriverWatch::DriverWatch(const std::string& shim)
     : shim_name_(std::filesystem::path(canonical(shim)).filename()) {}
 
 void DriverWatch::note(Watched& one, const MappedDrivers& seen, const std::string& folder) {
-  // Another program, by exec, has the shim or not.
+  // exec replaced the program, and the new program may lack the shim.
   if (seen.shim != one.before.shim) return;
   std::set<std::string> drivers = both(seen.drivers, one.before.drivers);
   if (drivers.empty()) return;
@@ -94,7 +96,7 @@ void DriverWatch::look_at(Watched& one, const std::string& folder, std::uint64_t
   if (now < one.next_ns) return;
   const MappedDrivers seen = drivers_in(proc_text(folder + "/maps"), shim_name_);
   note(one, seen, folder);
-  // What was seen once is looked at soon again.
+  // A process with a change is looked at again soon.
   const bool news = seen.drivers != one.before.drivers || seen.twice != one.before.twice;
   one.interval_ns =
       news ? kFirstInterval : std::clamp(2 * one.interval_ns, kFirstInterval, kLongest);
@@ -119,7 +121,7 @@ void DriverWatch::look() {
 }
 
 void DriverWatch::add_to(MergedReport& report, const std::vector<ProcessReport>& reports) const {
-  std::set<std::string> known;  // which the shim opened
+  std::set<std::string> known;  // drivers that the shim opened
   bool all_known = true;
   for (const ProcessReport& one : reports) {
     const bool told = one.error.empty() && one.value.contains("driver");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes of the tree that use a driver which cuvmm's shim does not stand before: it is not in
-// them (an empty environment, sudo), or another driver was loaded beside it. The shim tells of the
-// second one when a process ends in its hands; not every process does.
+// Finds processes of the tree that use a driver which cuvmm's shim does not intercept: the process
+// has no shim (an empty environment, sudo), or it loaded another driver beside the shim. The shim
+// reports the second case when a process ends normally; not every process does.
 #pragma once
 
 #include <sys/types.h>
@@ -17,32 +17,33 @@
 
 namespace cuvmm::tools {
 
-/// What a /proc/PID/maps tells of drivers.
+/// The drivers in the text of a /proc/PID/maps.
 struct MappedDrivers {
-  bool shim = false;              ///< the shim is there
+  bool shim = false;              ///< the shim is mapped
   std::set<std::string> drivers;  ///< files called libcuda.so* whose code is mapped
-  std::set<std::string> twice;    ///< of these, those that were loaded more than once
+  std::set<std::string> twice;    ///< those of `drivers` that were loaded more than once
 };
 MappedDrivers drivers_in(const std::string& maps, const std::string& shim_name);
 
 class DriverWatch {
  public:
-  /// `shim`: its path.
+  /// `shim` is the shim's path.
   explicit DriverWatch(const std::string& shim);
 
-  /// Looks at the processes below this one, seldom enough to cost little.
+  /// Looks at the processes below this one. The interval between two looks keeps the cost low.
   void look();
-  /// Puts what was seen into the report of the run.
+  /// Adds the findings to the report of the run.
   void add_to(MergedReport& report, const std::vector<ProcessReport>& reports) const;
 
  private:
   struct Watched {
-    std::uint64_t next_ns = 0;  // when to look at it again
+    std::uint64_t next_ns = 0;  // when to look at the process again
     std::uint64_t interval_ns = 0;
     MappedDrivers before;  // at the last look
-    // At two looks, because who only asks whether a driver is there closes it at once.
-    std::set<std::string> drivers, twice;  // with the shim
-    std::string bare;                      // the program's name, where it had no shim
+    // Only files seen at two looks count, because a program that only tests for a driver closes it
+    // at once.
+    std::set<std::string> drivers, twice;  // drivers in a process with the shim
+    std::string bare;                      // name of a program without the shim
     bool nothing() const { return drivers.empty() && bare.empty(); }
   };
 

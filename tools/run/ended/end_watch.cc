@@ -17,7 +17,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-// The first thread may be over long before the others.
+// The first thread may end long before the others.
 bool other_thread_lives(const std::string& process) {
   std::error_code error;
   for (std::filesystem::directory_iterator at(process + "/task", error), end; !error && at != end;
@@ -34,7 +34,7 @@ EndWatch::EndWatch(std::string live_folder)
       run_pid_(static_cast<std::uint64_t>(::getpid())),
       run_start_(process_start("self")) {}
 
-// Whether it is of a process of this run; nothing where its process is just making it.
+// Whether the file is of a process of this run; nothing while the process is still making the file.
 std::optional<bool> EndWatch::is_ours(const std::string& file, Watched& one) const {
   using Kind = recorder::Refusal::Kind;
   recorder::RecordedFile opened;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When processes end that answer to their own parents: the kernel tells nobody else, so they are
-// looked at again and again.
+// Finds out when processes end whose parent is not this command. The kernel reports an end only to
+// the parent, so this class looks again and again.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,21 @@ namespace cuvmm::tools {
 
 class EndWatch {
  public:
-  /// Of the processes of this `cuvmm run` that show in this folder what they hold; "": of none.
+  /// Watches the processes of this `cuvmm run` that show their objects in this folder; "": none.
   explicit EndWatch(std::string live_folder);
 
-  /// Looks at each: some twenty times a second, and once more when all have ended.
+  /// Looks at each process: about twenty times a second, and once more after all have ended.
   void look();
-  /// The end of this image (api/posix/image_name.h), where it was seen; its `ns` is 0 where nobody
-  /// saw it alive.
+  /// The end of the process with this image (api/posix/image_name.h), if look() saw it. `ns` is 0
+  /// where look() never saw the process alive.
   std::optional<ProcessEnd> end_of(const std::string& image) const;
 
  private:
   struct Watched {
     std::uint64_t pid = 0;
-    std::uint64_t start = 0;        // of the process
-    std::uint64_t start_stack = 0;  // of the program: another one after exec; 0 unknown
+    std::uint64_t start = 0;  // when the process started
+    std::uint64_t start_stack =
+        0;  // where the program's stack begins, which exec changes; 0 unknown
     bool over = false;
     ThreadLooks looks;
     ProcessEnd end;
@@ -41,7 +42,7 @@ class EndWatch {
   const std::string folder_;
   const std::uint64_t run_pid_, run_start_;
   std::map<std::string, Watched> images_;
-  std::set<std::string> others_;  // files of other runs, and what is no such file
+  std::set<std::string> others_;  // files of other runs, and files of another kind
 };
 
 }  // namespace cuvmm::tools

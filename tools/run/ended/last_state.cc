@@ -26,7 +26,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-constexpr std::size_t kMostInFlight = 4;  // that are named
+constexpr std::size_t kMostInFlight = 4;  // calls named in the report
 constexpr const char* kOtherCalls = "earlier calls";
 
 std::uint64_t own_start() { return process_start("self"); }
@@ -35,10 +35,10 @@ std::string image_of(const holdings::View& view) {
   return std::filesystem::path(view.path()).stem().string();
 }
 
-// Descriptors of a process that is gone cannot be looked at, and a close may not have been seen.
+// The descriptors of an ended process cannot be checked, and the shim may have missed a close.
 bool closed(const Export&) { return false; }
 
-// The last call that touched what a violation is of, and its thread.
+// The last call that touched the object of a violation, with its thread.
 Origin last_touch(const Model& model, const ObjectRef& object) {
   Origin last = object.made;
   if (object.kind != ObjectRef::Kind::kAllocation) return last;
@@ -64,7 +64,7 @@ Json frames_json(const std::vector<frames::Frame>& frames) {
   return list;
 }
 
-// One process's last state.
+// Judges the last state of one process.
 class Judge {
  public:
   Judge(ProcessReport& report, const holdings::View& view, const last_calls::Reading& calls,
@@ -83,7 +83,7 @@ class Judge {
     if (!report_.value.contains("in_use")) {
       if (Json held_still = in_use_json(held, model); !held_still.empty())
         report_.value["in_use"] = std::move(held_still);
-      report_.value["in_use_listed"] = true;  // nobody can list more of it
+      report_.value["in_use_listed"] = true;  // no later report can list more
     }
     for (const Violation& leak : all) {
       if (leak.objects.empty()) continue;
@@ -96,7 +96,7 @@ class Judge {
       unknown += work == LastWork::kUnknown;
     }
     tell_in_flight(in_flight);
-    // One that was just written is in flight by that.
+    // An object whose slot was being written is in flight.
     report_.leaks = ProcessReport::Leaks::kJudged;
     if (held.cut || held.sums.missed != 0) {
       report_.leaks = ProcessReport::Leaks::kUnknown;
@@ -114,7 +114,7 @@ class Judge {
   }
 
  private:
-  // The process itself has judged all but these; nothing: it has judged none.
+  // The objects that the process left to this command to judge; nothing: the process judged none.
   std::optional<std::set<std::uint64_t>> undecided() const {
     const auto numbers = report_.value.find("undecided");
     if (!report_.value.value("leaks_judged", false)) return std::nullopt;
@@ -164,7 +164,7 @@ class Judge {
                     {"fix", rule.fix},
                     {"url", rule_url(rule.rule)},
                     {"count", count}};
-    // As the process folds them: one finding for each place that made such memory.
+    // The process folds findings in the same way: one finding for each place that made such memory.
     for (Json& other : report_.judged) {
       if (other["rule"] == finding["rule"] && other["stack"] == finding["stack"]) {
         other["count"] = other["count"].get<std::uint64_t>() + count;
@@ -200,8 +200,8 @@ class Judge {
   Death death_;
 };
 
-// A process counts its calls for its last report. The file of its last calls knows how many there
-// were, and names the last ones.
+// A process counts its calls only for its last report. The file of its last calls has the number of
+// all calls, and the names of the last ones.
 void count_calls(Json& report, const last_calls::Reading& calls) {
   Json counts = Json::object();
   std::uint64_t named = 0;
@@ -223,14 +223,14 @@ bool made_call(const last_calls::Reading& calls, std::initializer_list<std::stri
   });
 }
 
-// Whether the process may have something that it could leak.
+// Whether the process may have made an object that it could leak.
 bool made_something(const last_calls::Reading& calls) {
   return calls.total_calls > calls.calls.size() ||
          made_call(calls, {"cuMemCreate", "cuMemAddressReserve", "cuMemImportFromShareableHandle",
                            "cuMemRetainAllocationHandle", "cuMemPoolDestroy"});
 }
 
-// Of a process that shows nothing.
+// Says why a process shows no objects.
 std::string why_nothing(const ProcessReport& report, const LastStates& states) {
   if (states.live_folder.empty()) return "it showed nothing of what it held (--live off)";
   if (process_start(std::to_string(report.pid).c_str()) != 0) return "it still runs";
@@ -242,12 +242,12 @@ bool is_open_question(const ProcessReport& report) {
          (!report.value.value("leaks_judged", true) || report.value.contains("undecided"));
 }
 
-// Whether its last report is none that it made at its end.
+// Whether the process ended without its last report.
 bool is_cut(const ProcessReport& report) {
   return report.error.empty() && report.value.value("ended", "") == "running";
 }
 
-// What a judged leak had a use for is not unused.
+// A suppression that matched a judged leak is not unused.
 void leave_unused(std::vector<ProcessReport>& reports, const frames::Suppressions& suppressions) {
   const std::vector<std::string> list = suppressions.unused();
   const std::set<std::string> unused(list.begin(), list.end());
@@ -261,14 +261,14 @@ void leave_unused(std::vector<ProcessReport>& reports, const frames::Suppression
   }
 }
 
-// All that the processes of a run left.
+// All files that the processes of a run left.
 class LeftBehind {
  public:
   LeftBehind(const LastStates& states, const TreeResult& tree, const EndWatch& watch)
       : states_(states), tree_(tree), watch_(watch), now_(last_calls::this_clock_pair()) {
     views_ = holdings::open_left(states.live_folder, static_cast<std::uint64_t>(::getpid()),
                                  own_start(), !tree.left_running);
-    // Nobody else does it while this command lives.
+    // This command must remove them, because others leave them alone while it lives.
     for (const holdings::View& view : views_) ::unlink(view.path().c_str());
   }
 
@@ -342,7 +342,7 @@ std::string this_run() { return fmt::format("{}-{}", ::getpid(), own_start()); }
 void judge_last_states(std::vector<ProcessReport>& reports, const LastStates& states,
                        const TreeResult& tree, const EndWatch& watch) {
   const LeftBehind left(states, tree, watch);
-  // And of those that died with their command.
+  // Also removes the files of processes whose command has died.
   std::vector<std::string> problems;
   if (!states.live_folder.empty()) (void)holdings::open_all(states.live_folder, problems);
   for (ProcessReport& report : reports) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process held when it ended without a last word: by a signal, by exec, or while its threads
-// were at work. It is judged from what the process showed to others (live/) and from its last calls
-// (ring/), which both outlive it.
+// Judges the objects of processes that ended without a last report: by a signal, by exec, or while
+// their threads were running. The judgement uses two files that outlive the process: the objects
+// that it showed (live/), and its last calls (ring/).
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@
 
 namespace cuvmm::tools {
 
-/// How processes know for whom they leave what they held: the value of CUVMM_RUN.
+/// The value of CUVMM_RUN. Processes write it into their files, so that this run finds its own.
 std::string this_run();
 
 struct LastStates {
-  std::string live_folder;  ///< "" where the processes show nothing
-  std::string ring_folder;  ///< "" where they keep no calls
+  std::string live_folder;  ///< "" where the processes show no objects
+  std::string ring_folder;  ///< "" where the processes record no calls
   frames::Suppressions suppressions;
 };
 
-/// Completes the reports of such processes: leaks in `judged`, calls where they are not counted,
-/// what was in flight in `problems`, and in `leaks` whether they could be looked for. Reports of
-/// processes that live stay as they are.
+/// Completes the reports of such processes: adds leaks to `judged`, calls where the report does not
+/// count them, unfinished calls to `problems`, and to `leaks` whether leaks could be searched. The
+/// reports of living processes stay as they are.
 void judge_last_states(std::vector<ProcessReport>& reports, const LastStates& states,
                        const TreeResult& tree, const EndWatch& watch);
 

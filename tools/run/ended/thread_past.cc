@@ -14,7 +14,7 @@ namespace {
 
 using last_calls::CallSeen;
 
-// Between a create and the map that it is for, a thread makes a few calls, or some hundreds.
+// Between a create and its map, a thread makes a few calls, or some hundreds.
 constexpr std::size_t kManyCalls = 1024;
 
 bool about_memory(const last_calls::Reading& calls, const CallSeen& call) {
@@ -29,8 +29,8 @@ bool about_memory(const last_calls::Reading& calls, const CallSeen& call) {
   return !entry || std::find(std::begin(kNames), std::end(kNames), entry->name) != std::end(kNames);
 }
 
-// Whether the process's first thread was seen to make no call about memory for a while, without
-// what it waited for a processor.
+// Whether the looks saw the process's first thread make no call about memory for long enough,
+// without the time in which the thread waited for a processor.
 bool seen_idle(std::uint64_t last_ns, const std::vector<ThreadLook>& looks) {
   const auto first = std::find_if(looks.begin(), looks.end(),
                                   [&](const ThreadLook& l) { return l.ns >= last_ns; });
@@ -39,10 +39,10 @@ bool seen_idle(std::uint64_t last_ns, const std::vector<ThreadLook>& looks) {
   return last.ns - first->ns >= kIdleAwakeNs + (last.waited_ns - first->waited_ns);
 }
 
-// From that moment on the thread made no call about memory: whether for long.
+// Whether the thread had been idle for long: after `last_ns` it made no call about memory.
 LastWork idle_since(std::uint64_t last_ns, std::uint64_t known_ns, std::uint32_t thread,
                     const Death& death) {
-  // While it is stopped it cannot make one.
+  // A stopped process cannot make a call.
   last_ns = std::max(last_ns, death.end.stopped_ns);
   const auto since = [&](std::uint64_t ns) { return ns - std::min(ns, last_ns); };
   if (since(std::max(death.end.ns, known_ns)) >= kIdleNs) return LastWork::kGaveUp;
@@ -51,14 +51,15 @@ LastWork idle_since(std::uint64_t last_ns, std::uint64_t known_ns, std::uint32_t
   return known ? LastWork::kAtWork : LastWork::kUnknown;
 }
 
-// Whether it has done other things than that for long.
+// Whether the thread had made only other calls for long.
 LastWork does_other_things(const last_calls::Reading& calls, const Death& death,
                            std::uint32_t thread) {
   if (calls.calls.empty()) return LastWork::kUnknown;
-  // What was overwritten is older than all that is there.
+  // Calls that the ring has overwritten are older than all calls in it.
   std::uint64_t ago = calls.calls.front().ns;
   std::size_t others = 0;
-  bool told = false;  // that the driver has ended: it may wait since, with memory in its hands
+  bool told = false;  // a call reported the driver's end: the thread may wait since then, and still
+                      // use its memory
   for (const CallSeen& call : calls.calls) {
     if (call.thread != thread) continue;
     ++others;
@@ -72,15 +73,15 @@ LastWork does_other_things(const last_calls::Reading& calls, const Death& death,
   return idle_since(calls.last_ns - std::min(ago, calls.last_ns), calls.last_ns, thread, death);
 }
 
-// Whether it ended the program itself: no other thread made a call.
+// Whether the thread ended the program itself: no other thread made a call.
 bool ended_it(const last_calls::Reading& calls, const Death& death, std::uint32_t thread) {
   return death.by_itself && thread == death.first_thread && !calls.calls.empty() &&
          std::all_of(calls.calls.begin(), calls.calls.end(),
                      [&](const CallSeen& call) { return call.thread == thread; });
 }
 
-// Of the calls that findings number, each is among those that are kept, so as many of these came
-// later at least.
+// Every call that findings number also has a sequence, so at least death.last_number - number calls
+// came later.
 bool went_on(const last_calls::Reading& calls, const Death& death, std::uint32_t thread,
              std::uint64_t number) {
   const std::uint64_t later = death.last_number - std::min(number, death.last_number);

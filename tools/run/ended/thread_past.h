@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the last calls of a process that has ended tell of one of its threads: whether it was still
-// at work with what it had made.
+// Judges by the last calls of an ended process whether one of its threads was still working with
+// the objects that it had made.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,28 @@
 
 namespace cuvmm::tools {
 
-/// How long a thread makes no call about memory before nobody thinks that it is between two. More
-/// than it waits for a processor on a busy machine.
+/// A thread that makes no call about memory for this long is idle. The time is longer than a thread
+/// waits for a processor on a busy machine.
 inline constexpr std::uint64_t kIdleNs = 500'000'000;
-/// The same of a thread of which one knows how long it waited for a processor, without that.
+/// kIdleNs for a thread whose waiting time for a processor is known and subtracted.
 inline constexpr std::uint64_t kIdleAwakeNs = 100'000'000;
 
 struct Death {
   ProcessEnd end;
-  bool by_itself = false;  ///< by exec, or by a bare system call: the program wanted it
-  /// Number of the last call that changed something, as findings count.
+  bool by_itself =
+      false;  ///< by exec, or by a bare system call: the program ended itself on purpose
+  /// Number of the last call that changed an object, as findings count.
   std::uint64_t last_number = 0;
-  std::uint32_t first_thread = 0;  ///< of the process; 0: not known
+  std::uint32_t first_thread = 0;  ///< first thread of the process; 0 unknown
 };
 
 enum class LastWork {
-  kGaveUp,  ///< it made no call about memory for long, or many others since; or it went on to make
-            ///< other memory and to use that; or it ended the program itself
-  kAtWork,  ///< also where it was in such a call
-  kUnknown  ///< nobody knows for how long it had made no call
+  kGaveUp,  ///< no call about memory for long, or many other calls since; or it made and used other
+            ///< memory; or it ended the program itself
+  kAtWork,  ///< also where such a call had not returned
+  kUnknown  ///< the time since its last call about memory is unknown
 };
-/// Whether the thread had given up what its call `number` was the last to touch.
+/// Whether the thread had given up the object that its call `number` touched last.
 LastWork last_work(const last_calls::Reading& calls, const Death& death, std::uint32_t thread,
                    std::uint64_t number);
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
-// Calls of two threads, a millisecond apart; the last one is `last_ns` old at the last moment.
+// Calls of two threads, a millisecond apart. The last call is `last_ns` old at the last moment.
 class Past {
  public:
   Past() {
@@ -35,12 +35,13 @@ class Past {
     calls_.pending.push_back(calls_.calls.back());
     return *this;
   }
-  // Of the memory that call 1 made, which was the last to touch it.
+  // Asks about the memory that call 1 made and was the last to touch.
   LastWork work(const Death& death) const { return last_work(calls_, death, 1, 1); }
   bool gave_up(std::uint64_t died_later_ns = 0) const {
     return work(death(died_later_ns)) == LastWork::kGaveUp;
   }
-  // The same of the process's first thread, which waited so long for a processor since then.
+  // gave_up() for the process's first thread, which waited for a processor for `waited_ns` since
+  // then.
   bool gave_up(std::uint64_t died_later_ns, std::uint64_t waited_ns) const {
     Death known = death(died_later_ns);
     known.first_thread = 1;

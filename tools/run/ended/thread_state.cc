@@ -9,7 +9,7 @@
 namespace cuvmm::tools {
 
 ThreadState thread_state_of(const std::string& stat) {
-  // The second field, in brackets, may hold anything.
+  // The second field, in brackets, may hold any characters.
   const std::size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos) return {};
   std::istringstream words(stat.substr(name_end + 1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread, as its stat file in /proc describes it.
+// Reads the state of a thread from its stat file in /proc.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,21 @@
 namespace cuvmm::tools {
 
 struct ThreadState {
-  char state = '\0';              ///< as ps shows it; '\0': there is no such thread
-  std::uint64_t start = 0;        ///< when it started, in clock ticks since boot
-  std::uint64_t start_stack = 0;  ///< where its program's stack begins; 0: it has no memory
+  char state = '\0';              ///< as ps prints it; '\0': the thread does not exist
+  std::uint64_t start = 0;        ///< when the thread started, in clock ticks since boot
+  std::uint64_t start_stack = 0;  ///< where the stack of its program begins; 0: it has no memory
   bool dead() const { return state == '\0' || state == 'Z' || state == 'X'; }
-  /// Whether exec replaced the program whose stack began at `before`. A process that is ending
-  /// loses its memory before it is dead: it still runs then, without a stack.
+  /// Whether exec replaced the program whose stack began at `before`. An ending process loses its
+  /// memory before it is dead: its state still says that it runs, and start_stack is 0.
   bool runs_another_program(std::uint64_t before) const {
     return !dead() && start_stack != 0 && start_stack != before;
   }
 };
 
-/// Reads the text of /proc/PID/stat or of a thread's; nothing known where it is none.
+/// Reads the text of a stat file of a process or a thread. Returns the default where the text is no
+/// stat file.
 ThreadState thread_state_of(const std::string& stat);
-/// The same of a folder in /proc.
+/// Reads the stat file of a folder in /proc.
 ThreadState thread_state(const std::string& folder);
 
 }  // namespace cuvmm::tools

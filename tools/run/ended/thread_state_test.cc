@@ -6,7 +6,7 @@
 namespace cuvmm::tools {
 namespace {
 
-// A process called "a) b", with this state and beginning of its stack.
+// A process called "a) b", with this state and this begin of its stack.
 ThreadState read(const std::string& state, const std::string& start_stack) {
   return thread_state_of("7 (a) b) " + state +
                          " 1 7 7 0 -1 4194304 90 0 0 0 0 0 0 0 20 0 1 0 5177 2752512 220 "
