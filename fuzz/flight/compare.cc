@@ -9,7 +9,7 @@ namespace cuvmm::fuzz::flight {
 
 namespace {
 
-// What must be found, and what may be.
+// The rules that the shim must find, and the rules that it may find.
 class Expected {
  public:
   void may(Rule rule) { allowed_.push_back(rule); }
@@ -54,11 +54,11 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
     }
     if (!before.at(suspect.stream)) continue;
     out.robbed = true;
-    // Less access may still be enough.
+    // The work may still have enough access.
     const bool loses_all = opinion.certain == Rule::kUnmapInFlight;
     const bool over = history.piece(suspect.node).over;
     const bool still = after.at(suspect.stream) && !over;
-    // A shim that has asked other streams may know more of them than the program.
+    // A shim that has queried other streams may know more about them than the program does.
     const bool last =
         suspect.last && std::all_of(suspect.beside.begin(), suspect.beside.end(), [&](Node node) {
           return history.truly_hangs_on(node, suspect.node);
@@ -66,8 +66,8 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
     if (still) out.must_fault |= loses_all && last && !suspect.marked && !suspect.idle;
     if (suspect.unseen || suspect.doubtful) continue;
     if (last) wanted.may(opinion.certain);
-    // Of the legacy stream a shim may doubt what it is busy with. Who may know that the work is
-    // over is not told that nothing has waited for it.
+    // The shim may be unsure with what the legacy stream is busy. A program that may know that the
+    // work is over gets no finding about a missing wait.
     if ((!last || suspect.legacy) && !suspect.told) wanted.may(opinion.uncertain);
     if (!still || (suspect.told && (!last || suspect.legacy))) continue;
     if (!last) {

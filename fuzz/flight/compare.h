@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a shim found of a call, held against the reference's opinion and what streams were busy.
+// Compares the shim's findings for a call with the reference's opinion and the busy streams.
 #pragma once
 
 #include <map>
@@ -12,12 +12,13 @@ namespace cuvmm::fuzz::flight {
 
 struct Compared {
   std::string problem;  ///< empty for none
-  bool robbed = false;  ///< memory went from under work, or may have
+  bool robbed = false;  ///< the call took memory from work, or may have
   bool must_fault = false;
 };
 
-/// `before` and `after`: whether streams were busy right before the call and right after it. A shim
-/// asked in between: what is busy after was busy for it, and what is idle before was idle.
+/// `before` and `after` say whether streams were busy right before and right after the call. The
+/// shim queried the driver in between: a stream that is busy after was busy for the shim, and a
+/// stream that was idle before was idle.
 Compared compare(const Opinion& opinion, const History& history, const std::map<int, bool>& before,
                  const std::map<int, bool>& after, const std::vector<Rule>& found);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs about work in flight on the emulator: what the shim finds is what the reference expects,
-// and each synchronisation that a program of the corpus needs is missed where it is taken out.
+// Runs programs about work in flight on the emulator. The shim must find what the reference
+// expects, and where a synchronisation that a corpus program needs is taken out, the shim must miss
+// it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -63,7 +64,7 @@ TEST(Flight, OfTheCorpusIsFoundWhatItSays) {
   }
 }
 
-// How many kernels were launched, or captured.
+// The number of kernels that were launched or captured.
 unsigned launched(const std::string& text, const Result& result) {
   const std::vector<std::string> lines = lines_of(annotated(text, result));
   return static_cast<unsigned>(std::count_if(lines.begin(), lines.end(), [](const auto& line) {
@@ -72,7 +73,7 @@ unsigned launched(const std::string& text, const Result& result) {
   }));
 }
 
-// Each line that is marked is a synchronisation that somebody could forget.
+// Each marked line is a synchronisation that a programmer could forget.
 TEST(Flight, EachMissingSynchronisationIsFound) {
   const std::string mark = "needed: ";
   int planted = 0;
@@ -94,8 +95,9 @@ TEST(Flight, EachMissingSynchronisationIsFound) {
   EXPECT_GE(planted, 30);
 }
 
-// Whether the copy is over when its source is unmapped is the seed's doing. If so, a shim has asked
-// for it, and knows that the legacy stream is busy with nothing but the kernel; a program does not.
+// The seed decides whether the copy is over when its source is unmapped. If so, the shim has
+// queried the copy and knows that only the kernel keeps the legacy stream busy; the program does
+// not know.
 TEST(Flight, AShimMayKnowMoreThanTheProgramOfWhatTheLegacyStreamWaitsFor) {
   const std::string text = R"(cuvmm-program 1
 init()
@@ -174,7 +176,7 @@ TEST(Flight, AProgramThatCannotBeReadIsAProblem) {
   EXPECT_NE(result.problem.find("the text: "), std::string::npos) << result.problem;
 }
 
-// --- The comparison itself
+// --- The comparison
 
 struct FlightCompare : ::testing::Test {
   History history;

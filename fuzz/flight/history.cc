@@ -58,7 +58,7 @@ Node History::add(int stream, std::vector<Use> uses, Node also) {
 Node History::wait(int stream, Node also) {
   Piece piece;
   piece.work = false;
-  // A blocking stream waits for the legacy one when it has work.
+  // A blocking stream that gets work waits for the legacy stream.
   Stream& self = this->stream(stream);
   if (self.kind != Kind::kBlocking) piece.after = right_before(stream);
   piece.after.insert(piece.after.end(), {self.last, also});

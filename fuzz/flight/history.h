@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was given to streams, written down as a graph: one node for each thing that a stream was
-// asked to do, with edges to those that come right before it. Questions are answered by walking.
+// A graph of the work that the program gave to streams: one node for each item of a stream, with
+// edges to the nodes right before it. Functions answer questions by walking the graph.
 //
-// Deliberately naive, and deliberately not rulebook/order: there are no clocks and no positions,
-// and nothing is ever forgotten.
+// The class is naive on purpose, and shares no design with rulebook/order: it has no clocks and no
+// positions, and forgets nothing.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,13 @@ struct Bytes {
   }
 };
 
-/// Memory that work is given, or works on.
+/// Memory that work gets as an argument, or works on.
 struct Use {
   Bytes bytes;
-  bool argument = true;  ///< it is given: by a copy, or as a whole parameter of a kernel
-  bool touched = true;   ///< it is read or written; an argument may go unused
-  bool seen = true;      ///< false: in a struct, where nobody knows what is an address
+  bool argument = true;  ///< an argument: of a copy, or a whole parameter of a kernel
+  bool touched = true;   ///< the work reads or writes it; an argument may go unused
+  bool seen =
+      true;  ///< false: the memory's address is in a struct, where a shim cannot recognise it
 };
 
 /// An index into the nodes; -1 for none.
@@ -37,24 +38,25 @@ class History {
   enum class Kind : std::uint8_t { kLegacy, kBlocking, kNonBlocking };
   struct Stream {
     std::uint64_t handle = 0;
-    int thread = 0;  ///< of a thread's default stream
+    int thread = 0;  ///< the thread of a thread's default stream
     Kind kind = Kind::kLegacy;
     bool live = true;
     Node last = -1;
-    /// Of a blocking stream, an event's record behind the last of it and of the legacy stream. The
-    /// stream itself has nothing to do for that.
+    /// For a blocking stream: an event's record behind the last record of this stream and of the
+    /// legacy stream. The stream itself does no work for it.
     Node record = -1;
   };
   struct Piece {
     int stream = 0;
-    std::vector<Node> after;  ///< those right before it
+    std::vector<Node> after;  ///< the nodes right before this one
     std::vector<Use> uses;
     bool work = true;  ///< false: an event's record or a wait, which takes no time of its own
     bool is_record = false;
-    bool known = false;  ///< the program waited for it, or was told that it is over
-    bool over = false;   ///< it is over, whoever knows
+    bool known = false;  ///< the program waited for it, or a query said that it is over
+    bool over = false;   ///< it is over, whether the program knows or not
     bool told = false;   ///< the program may know, or come to know, that it is over
-    bool spoke = false;  ///< or that it is done with its memory, while it runs
+    bool spoke =
+        false;  ///< the program may know that it no longer uses its memory, although it runs
     bool graph = false;  ///< a launch of a graph
   };
 
@@ -68,44 +70,44 @@ class History {
   Node count() const { return static_cast<Node>(pieces_.size()); }
 
   void mark_graph(Node node) { pieces_[static_cast<std::size_t>(node)].graph = true; }
-  /// One more node at the end of a stream, behind `also` as well.
+  /// Adds a node at the end of a stream, also behind `also`.
   Node add(int stream, std::vector<Use> uses = {}, Node also = -1);
-  /// A wait for `also`, and an event's record.
+  /// Add a wait for `also`, and an event's record.
   Node wait(int stream, Node also);
   Node record(int stream);
-  /// Whether this node is done before the next one starts that the stream is given.
+  /// Whether this node is done before the stream's next node starts.
   bool before_next(Node node, int stream) const;
-  /// Whether this node is done before the other starts, or is it.
+  /// Whether `node` is `other`, or is done before `other` starts.
   bool leads_to(Node node, Node other) const;
 
-  /// Whether nothing but this node, and what comes before it, can keep the other from being done:
-  /// as far as the program knows.
+  /// Whether only `node`, and the nodes before it, can keep `other` from being done, as far as the
+  /// program knows.
   bool hangs_on(Node other, Node node) const;
-  /// The same by what is over, whoever knows.
+  /// hangs_on() by the nodes that are over, whether the program knows or not.
   bool truly_hangs_on(Node other, Node node) const;
 
-  /// What somebody waits for who waits for a stream, or for everything.
+  /// The nodes that a wait for this stream, or for everything, waits for.
   std::vector<Node> awaited(int stream) const;
-  /// What may keep a stream busy.
+  /// The nodes that may keep a stream busy.
   std::vector<Node> busy_with(int stream) const;
   std::vector<Node> everything() const;
-  /// The program knows these to be over, and so all that comes before them.
+  /// Marks these nodes, and all nodes before them, as known to be over.
   void learn(const std::vector<Node>& nodes);
-  /// The program may have waited for these, or may see of itself when they are over.
+  /// Marks nodes for which the program may have waited, or whose end it may see by itself.
   void tell(const std::vector<Node>& nodes);
-  /// The program looked, by this node, at a word that any work may have written which it does not
-  /// come after.
+  /// The program looked, by this node, at a word. Any work that the node does not come before may
+  /// have written that word.
   void look(Node by);
-  /// They are over, but the program does not know.
+  /// Marks nodes as over, without the program's knowledge.
   void end(const std::vector<Node>& nodes);
 
  private:
   std::vector<Node> right_before(int stream) const;
   Node put(int stream, Piece piece);
-  /// Whether each piece of work that comes before `other` and not before `node` is `done`.
+  /// Whether each node that comes before `other` and not before `node` is `done`.
   template <class Done>
   bool hangs_on(Node other, Node node, Done done) const;
-  /// The nodes and all before them.
+  /// The nodes and all nodes before them.
   std::vector<bool> reach(const std::vector<Node>& from) const;
 
   std::vector<Stream> streams_;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::chrono::seconds kLongest{30};
 
-// What a child leaves, also where it dies.
+// The results that a child leaves, also where it dies.
 struct Board {
   bool done = false;
   char problem[512] = {};
@@ -23,7 +23,7 @@ struct Board {
   bool found[static_cast<std::size_t>(Rule::kCount)] = {};
   bool of_kernels[static_cast<std::size_t>(Rule::kCount)] = {};
   bool stopped = false, faulted = false;
-  char notes[1 << 15] = {};  ///< a line for each statement
+  char notes[1 << 15] = {};  ///< one line for each statement
 };
 
 void leave(Board& board, const Result& result) {

@@ -69,7 +69,7 @@ class Machine {
   static bool names_other(const program::Value& value);
   void hand_over(const Statement& statement, program::Session& from, program::Session& to);
   void note_kernel(const Statement& statement, const program::Session& session);
-  /// Whether each of these streams is busy, as the driver says now.
+  /// Asks the driver whether each of these streams is busy.
   std::map<int, bool> ask(const Opinion& opinion);
   void disagree(std::string problem) {
     if (!result.problem.empty()) return;
@@ -102,7 +102,7 @@ Driver Machine::tapped() {
     out.set(Driver::primary_symbol(CallStruct::kEntryPoint),
             reinterpret_cast<Driver::AnyFunction>(&Way::call));
   };
-  // The session learns from the kernels' PTX what their parameters are.
+  // The session learns the parameters of kernels from their PTX.
   out.set(Driver::primary_symbol(EntryPoint::kModuleLoadData),
           reinterpret_cast<Driver::AnyFunction>(&load));
 #define CUVMM_FLIGHT_CALL(call) tap(static_cast<const calls::call*>(nullptr));
@@ -155,7 +155,7 @@ CUresult Machine::step(const CallStruct& call) {
   if (session_.off()) disagree("the shim turned itself off");
   const bool ready = answer == CUDA_SUCCESS;
   const Compared compared = compare(opinion, reference_.history(), before, after, sink_.rules);
-  // A copy that waits for itself fails at once where its memory is not there yet.
+  // A copy that waits for itself fails at once where its memory is no longer mapped.
   const bool fails = compared.robbed && !ready;
   if (!ready && !fails && !(opinion.may_wait && answer == CUDA_ERROR_NOT_READY)) {
     disagree(std::string(CallStruct::kName) + " answered " + result_name(answer));
@@ -175,14 +175,14 @@ CUresult Machine::step(const CallStruct& call) {
   return answer;
 }
 
-// Names of one process stand for something in the other as well: the bytes of legacy IPC.
+// Legacy IPC passes bytes to the other process, so the name stands for them there as well.
 void Machine::hand_over(const Statement& statement, program::Session& from, program::Session& to) {
   if (statement.result.empty()) return;
   const program::Binding* made = from.binding(statement.result);
   if (made) to.bind(statement.result, *made);
 }
 
-// The reference does not see how kernels are loaded.
+// The reference does not see how kernels are loaded, so their names are passed to it here.
 void Machine::note_kernel(const Statement& statement, const program::Session& session) {
   const program::Binding* made = session.binding(statement.result);
   if (made && !statement.arguments.empty()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the calls of one program under a shim, and holds what is found against the reference.
+// Makes the calls of one program under a shim, and compares the findings with the reference.
 #pragma once
 
 #include <string>
@@ -11,20 +11,20 @@
 
 namespace cuvmm::fuzz::flight {
 
-/// What came of a program.
+/// The result of a program.
 struct Result {
-  std::string problem;  ///< what disagreed: "line 7, cuMemUnmap: ..."; empty for nothing
+  std::string problem;  ///< the first disagreement: "line 7, cuMemUnmap: ..."; empty for none
   unsigned calls = 0;
-  std::vector<Rule> found = {};       ///< by the shim, each once
-  std::vector<Rule> of_kernels = {};  ///< those of them that are about the launch of a kernel
-  /// Memory was taken from work: what follows may do anything, and was not made.
+  std::vector<Rule> found = {};       ///< rules that the shim found, each once
+  std::vector<Rule> of_kernels = {};  ///< those of `found` about the launch of a kernel
+  /// The run stopped, because a call took memory from work and the rest could do anything.
   bool stopped = false;
-  bool faulted = false;                 ///< and the work then failed
-  std::vector<std::string> notes = {};  ///< by statement: what it answered, and what was found
+  bool faulted = false;                 ///< the work then failed
+  std::vector<std::string> notes = {};  ///< for each statement the answer and the findings
 };
 
-/// Runs it in this process, which must not have used the driver before, and cannot use it again.
-/// `path` is where the driver was loaded from, for a second process.
+/// Runs the program in this process, which must not have used the driver before and cannot use it
+/// again. `path` is where the driver was loaded from, for a second process.
 Result run(const LoadedDriver& driver, const std::string& path, const program::Program& program);
 
 }  // namespace cuvmm::fuzz::flight

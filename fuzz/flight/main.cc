@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuvmm-fuzz-flight: programs about work in flight, on the emulator's late streams.
+// cuvmm-fuzz-flight: searches with programs about work in flight, on the emulator's late streams.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>

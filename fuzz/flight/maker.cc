@@ -11,7 +11,7 @@ namespace cuvmm::fuzz::flight {
 
 namespace {
 
-/// What a program has made so far, supposing that all of it went well.
+/// The objects that a program has made so far, if all its calls succeeded.
 struct Have {
   struct Memory {
     char kind = 'm';     ///< m: mapped, p: of a pool, o: opened, b: a buffer, a: cuMemAlloc
@@ -22,7 +22,7 @@ struct Have {
   std::vector<Memory> memory;
   std::vector<std::string> streams = {"0", "2"};  ///< the default streams first
   std::vector<std::string> events, executables;
-  std::vector<std::string> gone;               ///< addresses where nothing is any more, or yet
+  std::vector<std::string> gone;               ///< addresses without memory: no longer, or not yet
   std::map<std::string, std::string> kernels;  ///< names by kernel
   std::string pool;
   int threads = 1;
@@ -34,7 +34,7 @@ class Maker {
   std::string program();
 
  private:
-  // What there is, in the beginning and later.
+  // Make the first objects of a program, and more of them later.
   void begin();
   void map();
   void add_pool_memory();
@@ -43,20 +43,20 @@ class Maker {
   void add_stream();
   void add_graph();
   std::string capture(const std::string& stream, const std::vector<std::uint32_t>& kinds);
-  // What happens then.
+  // Make the calls that use the objects.
   void next();
   void touch();
   void launch_kernel(int stream);
-  /// What comes before the stream in a call for one node of a graph, of one kind or another.
+  /// The text before the stream in a call for one node of a graph, of a random kind.
   std::string node(std::uint32_t kind);
   const std::string& kernel(const std::string& name);
-  /// Where memory is; now and then where it was, or will never be.
+  /// An address of memory; sometimes one where memory was, or never will be.
   std::string address(int stream);
   void reserve();
   void launch();
   void order();
   void wait_for(int stream);
-  /// A call by which the program may learn that work is over, without a synchronisation.
+  /// Makes a call by which the program may learn that work is over, without a synchronisation.
   void tell(int stream);
   std::string buffer();
   void take();
@@ -66,7 +66,7 @@ class Maker {
   std::string fresh(char letter) { return letter + std::to_string(++names_); }
   void say(const std::string& line) { text_ += actor_ + line + "\n"; }
   int any_stream() {
-    // Streams of the program more often than default ones, of which there are two.
+    // Prefers the program's own streams to the two default ones.
     const auto count = static_cast<std::uint32_t>(have_.streams.size());
     if (count > kDefaults && random_.chance(70)) {
       return static_cast<int>(kDefaults + random_.below(count - kDefaults));
@@ -192,7 +192,7 @@ void Maker::launch_kernel(int stream) {
   const bool structure = kind >= 80;
   const std::string function = kernel(name);
   std::string words = address(stream) + ", " + (kind < 40 || structure ? "7" : address(stream));
-  // One argument more that may be an address, and goes unused.
+  // An additional argument that may be an address; the kernel does not use it.
   words += kind >= 60 && !structure && random_.chance(30) ? ", " + address(stream) : ", 8";
   const std::string list = structure ? "[[" + words + "]]" : "[" + words + "]";
   const std::string grid = "(" + function + ", 1, 1, 1, 32, 1, 1, 0";
@@ -388,7 +388,7 @@ void Maker::next() {
   if (kind < 76) return tell(any_stream());
   if (kind < 88) {
     take();
-    // What a graph uses may be gone by now.
+    // The memory that a graph uses may be freed by now.
     if (!have_.executables.empty() && random_.chance(50)) launch();
     return;
   }
@@ -408,7 +408,7 @@ std::string Maker::program() {
   return text_;
 }
 
-/// "r1" of "@t1 r1 = cuMemAlloc(2M)"; empty where nothing is bound.
+/// The name "r1" of "@t1 r1 = cuMemAlloc(2M)"; empty where the line binds none.
 std::string bound_by(const std::string& line) {
   const std::size_t equals = line.find(" = "), bracket = line.find('(');
   if (equals == std::string::npos || equals > bracket) return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program knows of work by a copy from or to the host, or by a word that a stream writes:
-// read from NVIDIA's page on the synchronisation behaviour of the API.
+// The work that a program knows to be over by a copy from or to the host, or by a word that a
+// stream writes. Source: NVIDIA's page on the synchronisation behaviour of the API.
 #include <algorithm>
 
 #include "fuzz/flight/reference.h"
@@ -20,12 +20,13 @@ void Reference::accept(const calls::MemAllocHost& made, int) {
 
 namespace {
 
-// A program may read in so few bytes how far some other work is, which writes them.
+// A copy of so few bytes may read a flag that other work writes, and so tell the program how far
+// that work is.
 constexpr std::uint64_t kMostOfAFlag = 1024;
 
 }  // namespace
 
-// To the host: it returns only when it is done.
+// A copy to the host returns only when it is done.
 Opinion Reference::judge(const calls::MemcpyDtoH& made, int thread) {
   return telling(0, thread, {made.srcDevice, made.ByteCount});
 }
@@ -35,8 +36,9 @@ void Reference::accept(const calls::MemcpyDtoH& made, int thread) {
   if (made.ByteCount <= kMostOfAFlag) history_.look(node);
 }
 
-// With a stream it may do so where the memory is pageable; the program can look whether page-locked
-// memory was written, and so whether it was the copy's turn.
+// On a stream, a copy may return only when it is done where the memory is pageable. Where it is
+// page-locked, the program can look at the memory, and so see whether the stream has come to the
+// copy.
 Opinion Reference::judge(const calls::MemcpyDtoHAsync& made, int thread) {
   return telling(value_of(made.hStream), thread, {made.srcDevice, made.ByteCount});
 }
@@ -46,7 +48,7 @@ void Reference::accept(const calls::MemcpyDtoHAsync& made, int thread) {
   if (made.ByteCount <= kMostOfAFlag) history_.look(node);
 }
 
-// From pageable memory: the stream is synchronised, the bytes are put aside, and it returns. From
+// From pageable memory: the copy synchronises the stream, keeps the bytes and returns. From
 // page-locked memory it returns when it is done.
 Opinion Reference::judge(const calls::MemcpyHtoD& made, int thread) {
   return telling(0, thread, {made.dstDevice, made.ByteCount});
@@ -56,7 +58,7 @@ void Reference::accept(const calls::MemcpyHtoD& made, int thread) {
   history_.learn(pinned(made.srcHost) ? std::vector<Node>{node} : history_.piece(node).after);
 }
 
-// With a stream it may synchronise; from page-locked memory it does not.
+// On a stream, a copy may synchronise; from page-locked memory it does not.
 Opinion Reference::judge(const calls::MemcpyHtoDAsync& made, int thread) {
   return telling(value_of(made.hStream), thread, {made.dstDevice, made.ByteCount});
 }
@@ -65,7 +67,7 @@ void Reference::accept(const calls::MemcpyHtoDAsync& made, int thread) {
   if (!pinned(made.srcHost)) history_.tell(history_.piece(node).after);
 }
 
-// Somebody may look at the word.
+// The program may look at the word.
 Opinion Reference::judge(const calls::StreamWriteValue32& made, int thread) {
   return telling(value_of(made.stream), thread, {made.addr, sizeof made.value});
 }

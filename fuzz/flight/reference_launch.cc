@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of kernels and graphs: what they are given, and what they do with it.
+// Launches of kernels and graphs: their arguments, and how they use these.
 #include <algorithm>
 #include <cstring>
 
@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::uint64_t kWord = 8;
 
-// The kernels of program/kernel/kernels.h, stated once more: how many words each parameter has; of
-// all words one after the other, which are said to be addresses; and which are addresses of as many
-// words as the one at `count` says.
+// The kernels of program/kernel/kernels.h, stated once more: the number of words of each parameter;
+// the indices of words that are addresses; and the addresses of arrays whose length is the word at
+// `count`.
 struct Kernel {
   const char* name;
   std::vector<int> parameters;
@@ -35,7 +35,7 @@ std::uint64_t word_at(const void* at) {
   return word;
 }
 
-// All words that a kernel is given, in order.
+// All words of a kernel's arguments, in order.
 std::vector<std::uint64_t> words_of(const Kernel& kernel, void** parameters, void** extra) {
   std::vector<std::uint64_t> out;
   const auto* packed = extra ? static_cast<const char*>(extra[1]) : nullptr;
@@ -100,7 +100,7 @@ bool Reference::ends_at(std::uint64_t address) const {
 
 void Reference::judge_argument(Opinion& out, std::uint64_t address) const {
   const Bytes place{address, 1};
-  const Memory* newest = nullptr;  // what is there, or was there last
+  const Memory* newest = nullptr;  // the live memory there, or else the last memory there
   bool behind = false;
   for (const Memory& each : memory_) {
     if (each.bytes.holds(place) && (!newest || !newest->live)) newest = &each;
@@ -121,11 +121,12 @@ void Reference::judge_argument(Opinion& out, std::uint64_t address) const {
     (doubtful ? out.perhaps_vain : out.vain).push_back(Rule::kLaunchAccess);
     return;
   }
-  // Whatever is there, it may fail. The end of other memory is an address that may be given.
+  // The launch may fail, whichever memory is there. A kernel may get the end of other memory as an
+  // address.
   out.perhaps_vain = {Rule::kLaunchMapped, Rule::kLaunchAlive, Rule::kLaunchAccess};
   out.lost |= !behind;
   if (behind || !followed() || leads_elsewhere(address)) return;
-  // Plain memory is not followed, so that its address may be one that nobody looks at.
+  // The shim does not follow plain memory, so it may ignore such an address.
   const bool pooled = newest && newest->kind == Memory::Kind::kPool;
   if (range && range->live) {
     const bool here = mapped && newest->born > range->born;
@@ -208,7 +209,7 @@ Opinion Reference::judge(const calls::GraphLaunch& made, int thread) {
   const int stream = history_.find(value_of(made.hStream), thread);
   Opinion out = plain(graph && stream >= 0);
   if (!out.made) return out;
-  // An executable graph's launches come one behind the other, whatever streams they are given to.
+  // The launches of an executable graph run one after the other, on whichever streams.
   judge_launch(out, stream, thread, graph->uses, graph->last);
   return out;
 }
@@ -217,7 +218,7 @@ void Reference::accept(const calls::GraphLaunch& made, int thread) {
   graph.last = history_.add(history_.find(value_of(made.hStream), thread), graph.uses, graph.last);
   history_.mark_graph(graph.last);
 }
-// Programs update an executable graph by one of the same form.
+// Programs update an executable graph only by a graph of equal form.
 Opinion Reference::judge(const calls::GraphExecUpdate_v2& made, int) {
   const bool known = alive(executables_, value_of(made.hGraphExec)) != nullptr;
   return plain(known && alive(graphs_, value_of(made.hGraph)) && made.resultInfo);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which memory there is, and who is robbed of it.
+// The memory of a program, and the work from which a call takes it away.
 #include <algorithm>
 
 #include "fuzz/flight/reference.h"
@@ -45,7 +45,7 @@ void Reference::take(Opinion& out, const Memory& memory, int ordered_by, int thr
         return use.bytes.meets(memory.bytes) && (use.touched || !touched);
       });
     };
-    // A kernel may walk backwards from there.
+    // A kernel may walk backwards from the end of the memory.
     const bool by_end = std::any_of(piece.uses.begin(), piece.uses.end(), [&](const Use& use) {
       const bool end = use.bytes.base - memory.bytes.base == memory.bytes.size;
       return end && use.argument && !use.touched;
@@ -59,7 +59,7 @@ void Reference::take(Opinion& out, const Memory& memory, int ordered_by, int thr
       if (stream.live) continue;
       suspect.doubtful = true;
     }
-    // All that it is given there is an address where memory may end.
+    // All its arguments there are addresses at which other memory may end.
     suspect.doubtful |= ends_at(memory.bytes.base) &&
                         std::none_of(piece.uses.begin(), piece.uses.end(), [&](const Use& use) {
                           const bool end = !use.touched && use.bytes.base == memory.bytes.base;
@@ -79,7 +79,8 @@ void Reference::take(Opinion& out, const Memory& memory, int ordered_by, int thr
       const History::Piece& other = history_.piece(later);
       if (other.known) continue;
       if (other.stream == piece.stream) {
-        // A record is done with the work before it. What a wait waits for is not looked at.
+        // A record is done when the work before it is done. The work that a wait waits for is
+        // ignored.
         suspect.marked |= !other.work;
         suspect.last &= other.is_record;
       } else if (suspect.legacy && history_.stream(other.stream).kind == History::Kind::kBlocking) {
@@ -150,7 +151,7 @@ void Reference::accept(const calls::MemUnmap& made, int) {
   live_at(made.ptr, Memory::Kind::kMapped)->live = false;
 }
 
-// To give access takes nothing away.
+// Giving access takes no memory away.
 Opinion Reference::judge(const calls::MemSetAccess& made, int thread) {
   const Memory* memory = live_at(made.ptr, Memory::Kind::kMapped);
   Opinion out = plain(memory && memory->bytes.size == made.size && made.desc && made.count == 1);
@@ -256,8 +257,8 @@ void Reference::accept(const calls::MemAlloc& made, int) {
   memory_.push_back({.bytes = {*made.dptr, made.bytesize}, .kind = Memory::Kind::kPlain});
 }
 
-// Of a pool's memory it waits for nothing. For all else the driver may wait by itself, and does so;
-// nobody promises it.
+// For a pool's memory, the call waits for nothing. For other memory the driver may wait by itself;
+// it does, but no document promises it.
 Opinion Reference::judge(const calls::MemFree& made, int thread) {
   const Memory* const pooled = live_at(made.dptr, Memory::Kind::kPool);
   Opinion out = plain(pooled || live_at(made.dptr, Memory::Kind::kPlain));
@@ -285,7 +286,7 @@ void Reference::accept(const calls::IpcOpenMemHandle& made, int) {
     ++again->object;
     return;
   }
-  constexpr std::uint64_t kSize = 2 << 20;  // as programs allocate it over there
+  constexpr std::uint64_t kSize = 2 << 20;  // programs allocate this size in the other process
   memory_.push_back({.bytes = {*made.pdptr, kSize}, .kind = Memory::Kind::kOpened, .object = 1});
 }
 
@@ -297,7 +298,7 @@ Opinion Reference::judge(const calls::IpcCloseMemHandle& made, int thread) {
   if (out.made) take(out, *memory, -1, thread);
   return out;
 }
-// GPUs were seen to wait here.
+// Drivers of GPUs waited here.
 void Reference::accept(const calls::IpcCloseMemHandle& made, int) {
   live_at(made.dptr, Memory::Kind::kOpened)->live = false;
   history_.tell(history_.everything());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work, what orders it, and what waits for it.
+// Work, its order, and the calls that wait for it.
 #include <algorithm>
 
 #include "fuzz/flight/reference.h"
@@ -36,7 +36,7 @@ Opinion Reference::work(std::uint64_t handle, int thread, const std::vector<Byte
   out.made = stream >= 0 && std::all_of(all.begin(), all.end(), [&](const Bytes& bytes) {
                return bytes.size != 0 && usable(bytes);
              });
-  // A default stream must not be touched while another one captures.
+  // A program must not touch a default stream while another stream captures.
   constexpr std::uint64_t kLastDefault = 2;
   if (capturing() && handle <= kLastDefault) out.made = false;
   if (!out.made || stream == capture_) return out;
@@ -124,8 +124,8 @@ Opinion Reference::judge(const calls::StreamQuery& made, int thread) {
 void Reference::accept(const calls::StreamQuery& made, int thread) {
   history_.learn(history_.awaited(history_.find(value_of(made.hStream), thread)));
 }
-// To wait for what was never recorded does nothing, not even on the legacy stream. A shim cannot
-// know that it never was.
+// Waiting for an event that was never recorded does nothing, not even on the legacy stream. A shim
+// cannot know that the event was never recorded.
 Opinion Reference::judge(const calls::StreamWaitEvent& made, int thread) {
   const Event* event = alive(events_, value_of(made.hEvent));
   return plain(event && event->node >= 0 && history_.find(value_of(made.hStream), thread) >= 0 &&

@@ -62,7 +62,7 @@ Hunted hunt(const Target& target, const HuntOptions& options, const Wanted& want
 
 namespace {
 
-/// Tries shorter and simpler texts for as long as one shows the same.
+/// Tries shorter and simpler texts that still show the finding.
 class Shortener {
  public:
   Shortener(const Target& target, const Hunted& found, const Wanted& wanted)
@@ -80,7 +80,7 @@ class Shortener {
   bool better(const std::string& text) {
     if (text == best_.text || best_.tries >= kMostTries) return false;
     ++best_.tries;
-    // A seed means something else in another program: as late as can be is tried as well.
+    // In another program a seed gives other times, so the latest possible times are tried as well.
     for (const std::string& streams : {best_.streams, std::string("late")}) {
       if (wanted_(run_alone(target_, text, streams)) != found_.what) continue;
       best_.text = text;
@@ -89,7 +89,7 @@ class Shortener {
     }
     return false;
   }
-  // From the end, so that what is needed by nothing any more goes early.
+  // Goes from the end, so that lines without a user are removed early.
   bool one_line() {
     bool any = false;
     for (std::size_t line = lines_in(best_.text); line-- > kHead;) {
@@ -97,7 +97,7 @@ class Shortener {
     }
     return any;
   }
-  // An event that stood for another record than meant, a wait and its record.
+  // Removes a wait and its record, which may have made an event stand for another record.
   bool two_lines() {
     constexpr std::size_t kFew = 24;
     if (lines_in(best_.text) > kFew) return false;
@@ -108,7 +108,7 @@ class Shortener {
     }
     return false;
   }
-  // A default stream needs no call that makes it.
+  // A default stream needs no call to make it.
   bool default_stream() {
     const std::string key = "hStream=t";
     for (std::size_t at = best_.text.find(key); at != std::string::npos;

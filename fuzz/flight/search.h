@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for a program that shows something, from nothing, and makes it short.
+// Searches for a program that shows a finding, and shortens it.
 #pragma once
 
 #include <chrono>
@@ -12,12 +12,12 @@
 
 namespace cuvmm::fuzz::flight {
 
-/// What is looked for: nothing means a program that disagrees.
+/// Names the finding that is searched for; without it, a program that disagrees.
 using Wanted = std::function<std::string(const Result&)>;
 
 struct Hunted {
   std::string text, streams;
-  std::string what;  ///< what it shows, as Wanted says; empty where nothing was met
+  std::string what;  ///< the finding, as Wanted names it; empty where the search found none
   Result result;
   double seconds = 0;
   std::uint64_t programs = 0, calls = 0, robbed = 0, faulted = 0;
@@ -27,24 +27,24 @@ struct HuntOptions {
   std::uint64_t seed = 1;
   std::chrono::milliseconds time{10'000};
   int processes = 1;
-  std::string streams;  ///< empty: as late as can be, and late by seeds in turn
+  std::string streams;  ///< empty: in turn as late as possible, and late by seeds
 };
 
-/// Until `wanted` says something of a program, or the time is up.
+/// Searches until `wanted` names a finding of a program, or the time is up.
 Hunted hunt(const Target& target, const HuntOptions& options, const Wanted& wanted);
 
 struct Shortened {
   std::string text, streams;
   unsigned tries = 0;
 };
-/// Takes out lines, with what needs them, and puts default streams in place of others, as long as
-/// the rest shows the same.
+/// Removes lines, with the lines that need them, and replaces streams by default streams, as long
+/// as the rest shows the finding.
 Shortened shorten(const Target& target, const Hunted& found, const Wanted& wanted);
 
-/// How many calls a text makes, but for those that only start a process or a thread.
+/// The number of calls in a text, without those that only start a process or a thread.
 std::size_t calls_in(const std::string& text);
 
-/// What is wrong, wherever in a program.
+/// The disagreement without its place in the program.
 std::string disagreement_of(const Result& result);
 
 }  // namespace cuvmm::fuzz::flight

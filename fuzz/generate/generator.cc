@@ -9,8 +9,8 @@ namespace cuvmm::fuzz {
 
 namespace {
 
-// References whose producer is gone, or was never there, go to a live one of the same process; a
-// descriptor is anybody's, as are 64 bytes.
+// Binds each reference without a live producer to a live object of the same process. Descriptors
+// and blobs may come from either process.
 void rebind(Ops& ops, Random& random) {
   std::vector<std::uint8_t> bound[kProcesses][kNameKinds];
   for (Op& op : ops) {

@@ -35,7 +35,7 @@ TEST(Generator, SevenCallsOfTenSucceedAndAllKindsAreMade) {
   }
 }
 
-// As recorded on real drivers; and with them, they succeed too.
+// Further calls are made as often as the recordings of real drivers need, and most of them succeed.
 TEST(Generator, FurtherCallsAreMadeWhereTheyAreAskedFor) {
   Random random(2), again(2);
   const auto further = [](const Op& op) { return is_further(op.code); };
@@ -56,7 +56,7 @@ TEST(Generator, FurtherCallsAreMadeWhereTheyAreAskedFor) {
   for (auto code = static_cast<std::size_t>(kFirstFurther); code < kCodes; ++code) {
     const auto one = static_cast<Code>(code);
     if (since(one) > 0) continue;  // endpoint_test.cc
-    // Of memory that is not managed, each is refused.
+    // Calls about managed memory are refused, because the programs have none.
     const bool managed = one == Code::kPrefetch || one == Code::kAdvise;
     EXPECT_GE(managed ? made[code] : succeeded[code], 20u) << function_of(one);
   }
@@ -77,7 +77,7 @@ TEST(Generator, MutantsAndCrossesStayCanonicalAndBounded) {
   }
 }
 
-// Each recipe, put into legal programs, breaks its rule in one of them at least.
+// Puts each recipe into legal programs; at least one of them must break the rule.
 void each_breaks_its_rule(std::span<const Rule> rules, std::uint64_t further) {
   for (const Rule rule : rules) {
     bool broken = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the next call is, the calls of data, and mistakes.
+// Chooses the next call, makes the calls of data, and makes mistakes.
 #include "fuzz/generate/maker.h"
 
 #include <algorithm>
@@ -30,7 +30,8 @@ Op Maker::make(Sketch& now) {
   return op;
 }
 
-// What is missing comes first; then everything, in proportion to how often programs do it.
+// Chooses a call that makes a missing object first; otherwise all calls, as often as programs make
+// them.
 Code Maker::choose(const Sketch& now) {
   if (now.ranges.empty() && random_.chance(60)) return Code::kReserve;
   if (style_.endpoints && random_.chance(45)) return next_of_endpoint(now);
@@ -43,7 +44,7 @@ Code Maker::choose(const Sketch& now) {
   if (now.externals.empty() && !now.descriptors.empty() && random_.chance(15)) {
     return Code::kExtImport;
   }
-  // What an area's objects are for takes several of its calls.
+  // The objects of an area are used only by several of its calls together.
   const auto one_of = [&](Code first, Code last) {
     const auto low = static_cast<std::uint32_t>(first);
     return static_cast<Code>(low + random_.below(static_cast<std::uint32_t>(last) - low + 1));
@@ -85,7 +86,7 @@ Code Maker::choose(const Sketch& now) {
   return Code::kMap;
 }
 
-// The next step on the way of memory from one process to the other.
+// The next step that passes memory from one process to the other.
 Code Maker::hand_over(const Sketch& now) {
   const bool arrived =
       std::any_of(now.descriptors.begin(), now.descriptors.end(),
@@ -123,7 +124,7 @@ bool Maker::data(Op& op, const Sketch& now, bool second) {
     const unsigned access = device < 0 ? 0 : piece.mapping->access[device];
     const auto* behind = now.memory(piece.mapping->memory);
     if (behind && behind->team) {
-      // A copy's two sides are alike here.
+      // Both sides of a copy take the distance.
       const bool writes = op.code == Code::kFill || op.code == Code::kWrite;
       if (!writes || !now.all_bound(*behind) || !random_.chance(90)) continue;
     }
@@ -133,7 +134,7 @@ bool Maker::data(Op& op, const Sketch& now, bool second) {
   }
   if (device >= 0) {
     for (const auto& plain : now.plains) {
-      // What both processes have is what a mistake would show in.
+      // Memory that both processes have is used more often, because a mistake would show there.
       const bool shared = plain.made == Code::kIpcOpen || now.open_elsewhere(plain);
       usable.push_back({plain.name, 0, plain.size});
       if (shared) usable.insert(usable.end(), 3, {plain.name, 0, 1});
@@ -144,7 +145,8 @@ bool Maker::data(Op& op, const Sketch& now, bool second) {
     const auto& piece = pick(usable, random_);
     ref = piece.name;
     at = byte(piece.at + random_.below(piece.size));
-    // Now and then across the end of a granule, when the next one belongs to the same mapping.
+    // Sometimes the access crosses the end of a granule, if the next granule belongs to the same
+    // mapping.
     const bool inside = at + 1u < piece.at + piece.size;
     odd = byte(random_.chance(30) ? (inside ? 6 : 1) : random_.chance(30) ? 3 : 0);
   };
@@ -178,14 +180,15 @@ bool Maker::fill(Op& op, const Sketch& now) {
 }
 
 bool Maker::free_plain(Op& op, const Sketch& now) {
-  // What is open here is closed, and what is open there not freed yet: faults by themselves.
+  // Memory that is open here must be closed, and memory that is open elsewhere must not be freed
+  // yet: both would be faults.
   if (random_.chance(90) && any(now.plains, op.ref, [&](const Sketch::Plain& p) {
         const bool early = p.made == Code::kIpcOpen || now.open_elsewhere(p);
         return !early || random_.chance(5 + style_.faults);
       })) {
     return true;
   }
-  // Of a reservation: a fault by itself.
+  // An address of a reservation is a fault here.
   if (now.ranges.empty() || !random_.chance(style_.faults)) return false;
   op.ref = pick(now.ranges, random_).name;
   return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes one call at a time that fits what the program did so far.
+// Makes calls one at a time that fit the objects that the program has made so far.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ class Maker {
   Op make(Sketch& now);
 
  private:
-  // Which call.
+  // Choose the next call.
   Code choose(const Sketch& now);
   Code hand_over(const Sketch& now);
   Code hand_over_plain(const Sketch& now);
@@ -35,7 +35,7 @@ class Maker {
   Code next_further(const Sketch& now);
   Code touch();  ///< a copy or a fill
 
-  // Its arguments, by area; false where nothing fits.
+  // Choose the arguments of a call, by area; false where no object fits.
   bool fill(Op& op, const Sketch& now);
   bool virtual_memory(Op& op, const Sketch& now);
   bool data(Op& op, const Sketch& now, bool second);
@@ -46,23 +46,23 @@ class Maker {
   bool endpoint(Op& op, const Sketch& now);
   bool further(Op& op, const Sketch& now);
 
-  // Those of one call, or of a few that are alike.
+  // Choose the arguments of one call, or of a few similar ones.
   bool free_reservation(Op& op, const Sketch& now);
   void create(Op& op, const Sketch& now);
   bool export_memory(Op& op, const Sketch& now);
-  bool take_descriptor(Op& op, const Sketch& now);  ///< to import what it stands for, or to close
+  bool take_descriptor(Op& op, const Sketch& now);  ///< a descriptor to import from, or to close
   bool map(Op& op, const Sketch& now);
-  /// A mapping and perhaps those behind it; the first of them.
+  /// Chooses a mapping, and perhaps its neighbours; returns the first.
   std::optional<Sketch::Piece> mapped_run(Op& op, const Sketch& now);
   bool give_access(Op& op, const Sketch& now);
   bool ask_about_mapping(Op& op, const Sketch& now);
   bool free_plain(Op& op, const Sketch& now);
-  /// A multicast object, of which all devices were added or some are missing.
+  /// A multicast object; with `complete`, all devices were added to it, else some are missing.
   bool team(std::uint8_t& ref, const Sketch& now, bool complete);
   bool bind(Op& op, const Sketch& now);
-  /// An id that was reserved and has no endpoint.
+  /// A reserved id without an endpoint.
   bool free_id(Op& op, const Sketch& now);
-  /// Names one of the endpoints that fits; null where none does.
+  /// Chooses an endpoint that fits; null where none does.
   template <class Fits>
   const Sketch::Endpoint* endpoint_that(Op& op, const Sketch& now, Fits fits);
   bool create_endpoint(Op& op);
@@ -74,12 +74,12 @@ class Maker {
   bool place_pool(Op& op, const Sketch& now);
   bool any_memory(Op& op, const Sketch& now);
   bool reference(std::uint8_t& ref, const Sketch& now);
-  /// Sets `ref` to the name of one of them that fits; false when none does.
+  /// Sets `ref` to the name of an object in the list that fits; false when none does.
   template <class List, class Fits>
   bool any(const List& list, std::uint8_t& ref, Fits fits);
   std::uint8_t device() { return byte(random_.below(static_cast<std::uint32_t>(style_.devices))); }
 
-  /// One or two fields that a careless program gets wrong.
+  /// Changes one or two fields, as a careless program would.
   void spoil(Op& op, const Sketch& now);
 
   Random& random_;

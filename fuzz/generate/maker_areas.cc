@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of the areas beside virtual memory management.
+// Makes the calls of the areas beside virtual memory management.
 #include "fuzz/generate/maker.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ bool Maker::external(Op& op, const Sketch& now) {
       const auto& from = pick(now.externals, random_);
       op.ref = from.name;
       op.name = now.free_name(NameKind::kRange, random_.below(256));
-      // Elsewhere in a dedicated one is a fault by itself.
+      // A buffer elsewhere than at the start of dedicated memory is a fault.
       const bool at_start = from.dedicated && !random_.chance(5 + style_.faults);
       op.at = byte(at_start || random_.chance(60) ? 0 : random_.below(from.size));
       if (from.dedicated && !at_start && from.size > 1) {
@@ -118,7 +118,7 @@ bool Maker::bind(Op& op, const Sketch& now) {
   return true;
 }
 
-// The next step on the way of a pool's memory into an import of it.
+// The next step that passes a pool's memory to another process.
 Code Maker::share_pool(const Sketch& now) {
   const auto any = [](const auto& list, auto fits) {
     return std::any_of(list.begin(), list.end(), fits);
@@ -159,7 +159,7 @@ bool Maker::pooled(Op& op, const Sketch& now) {
       op.place = device();
       return true;
     case Code::kPoolDestroy:
-      // A default one: a fault by itself.
+      // Destroying a default pool is a fault.
       return pool([&](const Pool& p) { return !p.is_default || random_.chance(style_.faults); });
     case Code::kPoolAlloc:
       if (random_.chance(10)) op.size = 0, op.odd_size = byte(1 + random_.below(4));
@@ -208,7 +208,7 @@ bool Maker::pooled(Op& op, const Sketch& now) {
   }
 }
 
-// The next step on the way of plain memory from one process to the other.
+// The next step that passes plain memory from one process to the other.
 Code Maker::hand_over_plain(const Sketch& now) {
   const auto any = [](const auto& list, auto fits) {
     return std::any_of(list.begin(), list.end(), fits);
@@ -249,14 +249,14 @@ bool Maker::legacy(Op& op, const Sketch& now) {
       if (legal && any(now.tokens, op.ref, [&](const Token& t) { return now.arrived(t); })) {
         return true;
       }
-      // Of memory that is gone, or in the process of the exporter: never legal.
+      // Opening freed memory, or memory of this process, is never legal.
       return (fault || random_.chance(20)) &&
              any(now.tokens, op.ref, [](const Token& t) { return t.pool == 0; });
     }
     case Code::kIpcClose:
       if (!fault && any(now.plains, op.ref, made_by(Code::kIpcOpen))) return context;
       if (style_.faults == 0) return false;
-      // Once too often, or what was never opened.
+      // Closes memory once too often, or memory that was never opened.
       if (random_.chance(60) &&
           any(now.dead, op.ref, [](const Sketch::Dead& gone) { return gone.opened; })) {
         return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of logical endpoints, and fabric copies.
+// Makes the calls of logical endpoints, and fabric copies.
 #include <algorithm>
 
 #include "fuzz/generate/maker.h"
@@ -17,7 +17,7 @@ bool some(const List& list, Fits fits) {
 
 }  // namespace
 
-// What is missing for a copy comes first; then everything.
+// Chooses a call that makes a missing object for a copy first; otherwise all calls.
 Code Maker::next_of_endpoint(const Sketch& now) {
   const auto& all = now.endpoints;
   if (now.ids.empty() && random_.chance(90)) return Code::kEpReserve;
@@ -89,7 +89,7 @@ bool Maker::endpoint(Op& op, const Sketch& now) {
       op.size = byte(1 + random_.below(4));
       return true;
     case Code::kEpRelease: {
-      // With an endpoint among them: a fault by itself.
+      // Releasing ids with an endpoint among them is a fault.
       const auto unused = [&](const Sketch::Ids& ids) {
         return !some(now.endpoints, [&](const Endpoint& e) { return e.name == ids.name; }) ||
                random_.chance(style_.faults);
@@ -127,7 +127,7 @@ bool Maker::endpoint(Op& op, const Sketch& now) {
     case Code::kEpQuery: {
       const Endpoint* e = endpoint_that(op, now, any);
       op.size = 1;
-      // Those that follow too.
+      // Takes the following endpoints too.
       while (e && random_.chance(40) && now.endpoint(op.ref, op.extra + op.size)) ++op.size;
       return e;
     }
@@ -202,8 +202,8 @@ bool Maker::unbind_endpoint(Op& op, const Sketch& now) {
   return true;
 }
 
-// Between an endpoint of another device and memory of this one or of the host; now and then between
-// two pointers.
+// Copies between an endpoint of another device and memory of this device or of the host; sometimes
+// between two pointers.
 bool Maker::fabric_copy(Op& op, const Sketch& now) {
   const int device = now.device[op.actor];
   if (device < 0) return false;
@@ -230,7 +230,7 @@ bool Maker::fabric_copy(Op& op, const Sketch& now) {
   if (random_.chance(10) && pointer.writable) {
     op.value = fabric_value(kByPointer, kByPointer);
     op.at = op.at2;
-    op.odd = 4;  // 64 KiB on, where nothing of the source is
+    op.odd = 4;  // 64 KiB behind the source's end
     return true;
   }
   const Endpoint* e = endpoint_that(op, now, [&](const Endpoint& each) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls that came after the recordings: is_further() in fuzz/ops/op.h.
+// Makes the calls that came after the recordings: is_further() in fuzz/ops/op.h.
 #include "fuzz/generate/maker.h"
 
 namespace cuvmm::fuzz {
 
-// One of those that the program has, or what that one needs.
+// Chooses one of the calls that the style allows, or a call that makes an object that it needs.
 Code Maker::next_further(const Sketch& now) {
   std::vector<Code> codes;
   for (auto code = static_cast<std::size_t>(kFirstFurther); code < kCodes; ++code) {
@@ -33,7 +33,7 @@ bool Maker::further(Op& op, const Sketch& now) {
     case Code::kPrefetch:
     case Code::kAdvise:
     case Code::kWhereIs:
-      // Never legal: no memory here is managed.
+      // Never legal, because no memory of these programs is managed.
       op.value = byte(1 + random_.below(6));
       op.place = random_.chance(70) ? device() : random_.chance(50) ? kHostPlace : kNumaPlace;
       return random_.chance(20) && any_memory(op, now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of virtual memory management.
+// Makes the calls of virtual memory management.
 #include "fuzz/generate/maker.h"
 
 namespace cuvmm::fuzz {
@@ -121,7 +121,7 @@ std::optional<Sketch::Piece> Maker::mapped_run(Op& op, const Sketch& now) {
   op.ref = piece.range;
   op.at = byte(piece.mapping->at);
   unsigned end = piece.mapping->at + piece.mapping->size;
-  // A run of neighbours at once.
+  // Takes several neighbours at once.
   for (const auto& next : mappings) {
     if (next.range == piece.range && next.mapping->at == end && random_.chance(40)) {
       end += next.mapping->size;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults by rule: how a legal call becomes one that breaks it.
+// Plants faults: turns a legal call into one that breaks a rule.
 #include <algorithm>
 
 #include "fuzz/generate/generator.h"
@@ -9,8 +9,8 @@ namespace cuvmm::fuzz {
 
 namespace {
 
-// kRepeat makes the call twice; kMoveFirst moves what it refers to behind it, as it were: the call
-// is made before everything else that names its range.
+// kRepeat makes the call twice. kMoveFirst makes the call before all other calls that name its
+// range.
 constexpr Recipe kRecipes[] = {
     {Rule::kReservePtrNonnull, Code::kReserve, How::kChange, &Op::faults, kNullOut},
     {Rule::kReserveSizeGranularity, Code::kReserve, How::kChange, &Op::odd_size, kPage},

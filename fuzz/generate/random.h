@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers that a seed means for ever.
+// Random numbers that a seed determines for ever.
 #pragma once
 
 #include <cstdint>
 
 namespace cuvmm::fuzz {
 
-/// Small, fast and the same everywhere (xorshift64*), so that a seed means a program.
+/// Small, fast and equal on every machine (xorshift64*), so that a seed always means one program.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du) {

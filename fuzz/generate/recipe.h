@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a legal call becomes one that breaks a rule.
+// How a legal call becomes a call that breaks a rule.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace cuvmm::fuzz {
 
-/// Field by field what to put into an op of this call; kKeep leaves a field as it is.
+/// The values to put into an op of this call, field by field; kKeep leaves a field as it is.
 constexpr int kKeep = -1;
 struct Recipe {
   Rule rule;
@@ -23,9 +23,9 @@ using How = Recipe::How;
 constexpr int kPage = 1, kByte = 2, kTooLarge = 8, kTebibyte = 7;  // indices into kOdd
 constexpr int kNoDevice = 11, kNoNode = 10, kNoType = 12;          // into kPlaces
 
-/// Those of logical endpoints and fabric copies.
+/// Recipes for logical endpoints and fabric copies.
 std::span<const Recipe> endpoint_recipes();
-/// Those of the calls of is_further().
+/// Recipes for the calls of is_further().
 std::span<const Recipe> further_recipes();
 
 }  // namespace cuvmm::fuzz

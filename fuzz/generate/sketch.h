@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generator's rough idea of what a program has made so far, supposing that every legal call
-// succeeds.
+// The objects that a program has made so far, under the assumption that every legal call succeeds.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +29,8 @@ struct Sketch {
     bool exportable;
     bool on_host;
     std::uint8_t device = 0;
-    /// Of a multicast object: for how many devices, which were added, what was bound.
+    /// For a multicast object: the number of devices, the devices that were added, the bound
+    /// memory.
     struct Bound {
       std::uint8_t device;
       unsigned at, size;
@@ -48,28 +48,29 @@ struct Sketch {
     unsigned size;  ///< of the memory behind it
     bool on_host;
     std::uint8_t device;
-    int process;            ///< that made it
-    std::uint8_t pool = 0;  ///< it is no memory but this pool
+    int process;            ///< the process that made it
+    std::uint8_t pool = 0;  ///< not 0: the descriptor stands for this pool
   };
   struct External {
     std::uint8_t name;
     unsigned size;
-    bool beyond;  ///< imported with more than there is
+    bool beyond;  ///< imported with a size beyond the memory's end
     bool dedicated;
   };
   /// Memory with an address and no reservation.
   struct Plain {
-    std::uint8_t name;  ///< among those of ranges
+    std::uint8_t name;  ///< in the names of ranges
     unsigned size;
     Code made = Code::kExtBuffer;
-    std::uint8_t owner = 0;  ///< pool; the other process's name of memory that is open here
+    std::uint8_t owner =
+        0;  ///< pool; or the other process's name of memory that this process opened
   };
   struct Pool {
     std::uint8_t name;
     std::uint8_t device;
     bool shareable;
     bool exported = false;
-    std::uint8_t source = 0;  ///< of an imported one
+    std::uint8_t source = 0;  ///< the exported name of an imported pool
     bool is_default = false;
   };
   /// An exported pointer, or a handle of plain memory.
@@ -78,25 +79,25 @@ struct Sketch {
     std::uint8_t range;
     std::uint8_t pool;  ///< 0: legacy IPC
     unsigned size;
-    int process;  ///< that made it
+    int process;  ///< the process that made it
   };
-  /// What cuLogicalEndpointIdReserve gave.
+  /// The ids that cuLogicalEndpointIdReserve gave.
   struct Ids {
     std::uint8_t name;
     unsigned count;
   };
   struct Endpoint {
-    std::uint8_t name, index;  ///< of its id: that of the ids, and how many further
+    std::uint8_t name, index;  ///< of its id: the name of the ids, and the distance from the first
     bool team;
     unsigned size, devices;
     bool shareable;
-    std::vector<std::uint8_t> added = {};  ///< the owner of a unicast one
+    std::vector<std::uint8_t> added = {};  ///< devices; for a unicast endpoint its owner
     std::vector<Memory::Bound> bound = {};
     bool ready = false;
     bool imported = false;
     bool missing() const { return added.size() < devices; }
     bool member(std::uint8_t place) const;
-    /// Whether each device that it has is bound at a granule.
+    /// Whether memory is bound at this granule for each device of the endpoint.
     bool bound_at(unsigned at) const;
   };
   /// The bytes of an exported endpoint.
@@ -107,7 +108,7 @@ struct Sketch {
   struct Dead {
     NameKind kind;
     std::uint8_t name;
-    bool opened = false;  ///< it was closed as often as it had been opened
+    bool opened = false;  ///< closed as often as it had been opened
   };
   struct Piece {
     std::uint8_t range;
@@ -115,16 +116,16 @@ struct Sketch {
     bool on_host;
   };
 
-  // Of the process that the next call belongs to.
+  // Objects of the process that makes the next call.
   std::vector<Range> ranges;
   std::vector<Memory> memories;
   std::vector<Plain> plains;
-  // Of the other one: nothing of it is valid here.
+  // Objects of the other process; this process cannot use them.
   std::vector<Range> foreign_ranges;
   std::vector<Memory> foreign_memories;
   std::vector<Plain> foreign_plains;
   int process = 0;
-  // Of both.
+  // Objects of both processes.
   std::vector<Descriptor> descriptors;
   std::vector<External> externals;
   std::vector<Pool> pools;
@@ -136,26 +137,26 @@ struct Sketch {
   int device[kActors] = {0, -1, -1, 0};
   bool used[kNameKinds][256] = {};
 
-  /// What follows is about this process.
+  /// Makes `which` the process of the next calls.
   void turn_to(int which);
   /// All mappings with the names of their ranges; valid until the next follow().
   std::vector<Piece> pieces() const;
   const Memory* memory(std::uint8_t name) const;
-  /// A name of legacy IPC that the other process gave, and whose memory it has not freed.
+  /// Whether a token of legacy IPC came from the other process, and its memory has not been freed.
   bool arrived(const Token& token) const;
-  /// The other process has this memory open.
+  /// Whether the other process has opened this memory.
   bool open_elsewhere(const Plain& plain) const;
   /// Whether each byte of a multicast object is bound for each device.
   bool all_bound(const Memory& object) const;
   const Endpoint* endpoint(std::uint8_t name, unsigned index) const;
-  /// A name that nothing has had; any when all are taken.
+  /// A name that no object has had; any name when all are taken.
   std::uint8_t free_name(NameKind kind, std::uint32_t otherwise) const;
-  /// Names that later ops bind are taken too.
+  /// Marks the names that later ops bind as taken.
   void avoid(const Ops& ops);
   void follow(const Op& op);
 
  private:
-  /// The same for the calls of other areas; false for a call of VMM.
+  /// follow() for the calls of other areas; false for a call of VMM.
   bool follow_area(const Op& op);
   // The calls of VMM, by what they change.
   void follow_range(const Op& op);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the generator thinks of logical endpoints.
+// The generator's view of logical endpoints.
 #include <algorithm>
 
 #include "fuzz/generate/sketch.h"

@@ -13,7 +13,7 @@ constexpr std::uint64_t from_to(Code first, Code last) { return (bit(last) << 1)
 constexpr std::uint64_t kPools = from_to(Code::kPoolCreate, Code::kPointerImport);
 constexpr std::uint64_t kLegacy = from_to(Code::kAlloc, Code::kIpcClose);
 
-/// Calls of kFirstFurther and behind it that belong together, and what they need of the others.
+/// Calls from kFirstFurther on that belong together, and the other calls that they need.
 struct Family {
   Code first, last;
   std::uint64_t needs;
@@ -46,7 +46,7 @@ Style swarm(Random& random, const Scope& scope) {
   style.faults = random.chance(40) ? 0 : random.chance(70) ? 5 : 25;
   style.threads = random.chance(90) ? 1 : 1 + random.below(kThreads);
   if (random.chance(50)) {
-    // Calls that the others cannot do without stay.
+    // All programs keep the calls that other calls need.
     constexpr std::uint64_t kAlways = bit(Code::kReserve) | bit(Code::kCreate) | bit(Code::kMap);
     style.enabled = kAlways | random.next() >> 8;
   }
@@ -61,7 +61,8 @@ Style swarm(Random& random, const Scope& scope) {
     style.enabled |= bit(Code::kExport) | bit(Code::kImport) | bit(Code::kSetAccess);
     if (random.chance(30)) style.enabled |= kLegacy | bit(Code::kMemFree);
   }
-  // Last, and only where they can be made: other programs stay what they are.
+  // Drawn last, and only where the driver has the calls, so that the programs of other seeds do not
+  // change.
   style.endpoints = scope.multicast && scope.endpoints && random.chance(50);
   if (style.endpoints) style.enabled |= from_to(Code::kEpReserve, Code::kFabricCopy);
   if (scope.further) add_further(random, style);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program is made of: drawn for each, so that programs differ more than their calls do.
+// The style of a program: drawn for each program, so that programs differ more than their calls do.
 #pragma once
 
 #include "fuzz/generate/random.h"
@@ -7,19 +7,19 @@
 
 namespace cuvmm::fuzz {
 
-/// What programs are made of.
+/// The style of one program.
 struct Style {
   int devices = 1;
-  unsigned ops = 30;      ///< about how many
+  unsigned ops = 30;      ///< roughly how many ops
   unsigned granules = 8;  ///< of a reservation, at most
   unsigned pieces = 3;    ///< granules of an allocation, at most
-  unsigned faults = 8;    ///< percent of ops that get one
+  unsigned faults = 8;    ///< percent of ops with a fault
   unsigned threads = 1;
   int processes = 1;
-  bool multicast = false;                     ///< only for what never loads a real driver
-  bool endpoints = false;                     ///< the same, of a driver that has them
+  bool multicast = false;                     ///< only for drivers that never reach a real driver
+  bool endpoints = false;                     ///< as `multicast`, where the driver has endpoints
   std::uint64_t enabled = ~std::uint64_t{0};  ///< bit per Code up to kFirstFurther
-  std::uint64_t further = 0;                  ///< the same for those that follow
+  std::uint64_t further = 0;                  ///< bit per Code from kFirstFurther on
   bool allows(Code code) const {
     const auto bit =
         static_cast<unsigned>(code) - (is_further(code) ? static_cast<unsigned>(kFirstFurther) : 0);
@@ -27,21 +27,21 @@ struct Style {
   }
 };
 
-/// What programs may be made of.
+/// The limits of all styles.
 struct Scope {
   int devices = 1;
   int processes = 1;
   bool multicast = false;
-  bool endpoints = false;  ///< of no use without multicast
-  bool further = false;    ///< calls of is_further(); the recorded seeds are without them
+  bool endpoints = false;  ///< has an effect only with multicast
+  bool further = false;    ///< calls of is_further(); the recorded seeds do not have them
 };
 
 /// All calls of is_further(), as Style::further.
 inline constexpr std::uint64_t kAllFurther =
     (std::uint64_t{1} << (kCodes - static_cast<std::size_t>(kFirstFurther))) - 1;
 
-/// A random style: swarm selection of calls, sizes, threads and share of faults. With two processes
-/// most programs are of both.
+/// A random style: a random selection of calls, sizes, threads and share of faults. With two
+/// processes, most programs use both.
 Style swarm(Random& random, const Scope& scope);
 
 }  // namespace cuvmm::fuzz

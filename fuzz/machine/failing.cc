@@ -9,7 +9,7 @@ namespace cuvmm::fuzz {
 
 namespace {
 
-std::atomic<unsigned> left{0};  // calls up to and with the one that fails; 0: none does
+std::atomic<unsigned> left{0};  // calls until the call that fails, with that call; 0: none fails
 std::atomic<unsigned> made{0};
 std::atomic<bool> struck{false};
 

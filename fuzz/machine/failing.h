@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes one call of a driver fail, to see whether the shim still knows afterwards what exists.
+// Makes one call of a driver fail, to test whether the shim still knows which objects exist.
 #pragma once
 
 #include "api/driver/driver.h"
 
 namespace cuvmm::fuzz {
 
-/// The same driver with the calls that programs are made of led past a counter. One per process:
-/// the counter is static.
+/// The driver with a counter before each call that programs make. One per process, because the
+/// counter is static.
 Driver failing(const Driver& driver);
 
-/// The k-th such call from now on answers OUT_OF_MEMORY and reaches no driver (k > 0); 0 ends it.
+/// Lets the k-th call from now on return OUT_OF_MEMORY without reaching the driver (k > 0); 0 lets
+/// none fail.
 void fail_call(unsigned k);
 /// Whether that call has been made.
 bool call_failed();
-/// Calls led past the counter since fail_call(), those of a shim's own among them.
+/// Calls that passed the counter since fail_call(), including a shim's own calls.
 unsigned calls_made();
 
 }  // namespace cuvmm::fuzz

@@ -6,7 +6,7 @@ namespace cuvmm::fuzz {
 namespace {
 
 std::uint32_t digest(const void* data, std::size_t size) {
-  // FNV-1a: the same on every machine.
+  // FNV-1a, because it is equal on every machine.
   std::uint32_t hash = 2166136261u;
   const auto* bytes = static_cast<const unsigned char*>(data);
   for (std::size_t i = 0; i < size; ++i) hash = (hash ^ bytes[i]) * 16777619u;
@@ -37,8 +37,8 @@ std::uint32_t value_said(ParameterKind kind, const void* out, std::size_t bytes)
 }
 
 namespace {
-// A driver whose table has nothing that can make or use a multicast team: not even a shim could
-// call it through that.
+// The driver without the functions that can make or use a multicast team, so that not even a shim
+// can call them through this table.
 Driver without_multicast(Driver driver) {
   for (const SymbolInfo& info : symbols()) {
     if (can_multicast(info.name)) driver.set(info.symbol, nullptr);
@@ -52,7 +52,7 @@ Machine::Machine(const Driver& first, bool multicast, const std::optional<Driver
     : drivers_{multicast ? first : without_multicast(first)},
       multicast_(multicast),
       version_(version) {
-  // What another process is asked to do is a list without multicast.
+  // The list of calls for another process has no multicast.
   if (other) drivers_.push_back(without_multicast(*other));
   for (int process = 0; process < processes() && error_.empty(); ++process) {
     const Driver& driver = drivers_[process];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the calls of a program on a driver: names become values, ops become call structs.
+// Makes the calls of a program on a driver: turns names into values, and ops into call structs.
 #pragma once
 
 #include <fcntl.h>
@@ -16,17 +16,17 @@
 
 namespace cuvmm::fuzz {
 
-/// What one op answered.
+/// The answer to one op.
 struct Answer {
-  bool run = false;  ///< false: a reference whose maker failed, or nothing to call
+  bool run = false;  ///< false: the maker of a reference failed, or the op makes no call
   CUresult result = CUDA_SUCCESS;
   std::uint32_t value = 0;  ///< flags, granularity, digest of properties or bytes; 0 for none
 };
 
-/// What an out-parameter says that makes no name: flags, a size, a digest of properties or of
-/// `bytes` bytes; 0 for the other ones.
+/// The value of an out-parameter that makes no name: flags, a size, a digest of properties or of
+/// `bytes` bytes; 0 for all other parameters.
 std::uint32_t value_said(ParameterKind kind, const void* out, std::size_t bytes);
-/// The same of a call that succeeded.
+/// The value of a call that succeeded.
 template <class CallStruct>
 std::uint32_t value_said(const CallStruct& call) {
   std::size_t bytes = 0;
@@ -40,13 +40,13 @@ std::uint32_t value_said(const CallStruct& call) {
   return value;
 }
 
-/// One process's driver with its contexts, for any number of programs one after the other; another
-/// process's too where there is one. Names stand for the same numbers in both.
+/// The driver and contexts of one process, and of a second process where there is one. A machine
+/// runs any number of programs in turn. Names stand for equal numbers in both processes.
 class Machine {
  public:
-  /// Initialises the drivers; error() says what failed. Without `other` the ops of the second
-  /// process are not run. Without `multicast` nothing of api/multicast.h is called, whoever asks;
-  /// and none that a driver of CUDA `version` lacks, by since().
+  /// Initialises the drivers; error() says what failed. Without `other`, the ops of the second
+  /// process are not run. Without `multicast`, no function of api/multicast.h is called, even by a
+  /// shim. Calls that a driver of CUDA `version` lacks, by since(), are not made.
   explicit Machine(const Driver& driver, bool multicast = false,
                    const std::optional<Driver>& other = std::nullopt, int version = 0);
   const std::string& error() const { return error_; }
@@ -54,43 +54,44 @@ class Machine {
   const Driver& driver(int process = 0) const { return drivers_[process]; }
   int processes() const { return static_cast<int>(drivers_.size()); }
 
-  /// Before a program: nothing is bound, device 0 is current to the first thread of each process
-  /// and none to the others.
+  /// Must be called before each program: no name is bound, and device 0 is current on the first
+  /// thread of each process only.
   void start();
-  /// The contexts that start() makes current, and nothing else. A thread that is not the caller
-  /// gets its own when it is next used.
+  /// Makes the contexts of start() current, and does nothing else. A thread other than the caller
+  /// gets its context when it is next used.
   void make_current();
-  /// Device of the current context of an op's actor; -1 for none.
+  /// The device of the current context of an op's actor; -1 for none.
   int device_of(int actor) const { return current_[actor]; }
 
   /// Makes the op's call through `visit(call)`, which returns its CUresult, on the op's thread.
   template <class Visit>
   Answer step(const Op& op, Visit&& visit);
-  /// Runs on one of the threads; thread 0 is the caller. What another process does starts here,
-  /// too. Inside, what is for the same thread is run at once.
+  /// Runs `work` on one of the threads; thread 0 is the caller. The calls of another process start
+  /// here, too. Work for the current thread runs at once.
   template <class Work>
   void on_thread(int thread, Work&& work);
 
-  /// The descriptor that a name stands for was closed by the program; for `closed` of step().
+  /// Called when the program closes the descriptor of a name; for `closed` of step().
   std::function<void(int)> on_close;
 
  private:
   struct Binding {
     enum : std::uint8_t { kUnbound, kFailed, kBound } state = kUnbound;
     std::uint64_t value = 0;
-    bool given = false;  ///< a descriptor that was offered as external memory: no longer closed
-    bool taken = false;  ///< and was closed by the driver, whose its number is now
+    bool given =
+        false;  ///< the descriptor was offered as external memory: the program no longer closes it
+    bool taken = false;  ///< the driver closed the descriptor, so its number may mean another file
   };
   const Binding& bound(NameKind kind, std::uint8_t name) const {
     return bindings_[static_cast<std::size_t>(kind)][name];
   }
-  /// The same to be changed.
+  /// The binding of a name, for a change.
   Binding& binding(NameKind kind, std::uint8_t name) {
     Binding& out = bindings_[static_cast<std::size_t>(kind)][name];
     used_bindings_.push_back(&out);
     return out;
   }
-  /// The value of the name that a success makes.
+  /// The value of the name that the last successful call makes.
   std::uint64_t made(NameKind kind);
 
   std::vector<Driver> drivers_;  // by process
@@ -99,12 +100,12 @@ class Machine {
   std::string error_;
   std::vector<CUcontext> contexts_[kProcesses];
   Binding bindings_[kNameKinds][256];
-  std::vector<Binding*> used_bindings_;  ///< all that may be other than at the start
+  std::vector<Binding*> used_bindings_;  ///< all bindings that may differ from the start
   int current_[kActors] = {0, -1, -1, 0};
-  bool used_[kThreads] = {};   ///< has a context that start() does not give it
-  bool stale_[kThreads] = {};  ///< still has one of an earlier program
+  bool used_[kThreads] = {};   ///< the thread has a context that start() does not give it
+  bool stale_[kThreads] = {};  ///< the thread still has a context of an earlier program
   std::unique_ptr<Worker> workers_[kThreads];
-  int running_ = 0;  ///< the thread that on_thread() is on
+  int running_ = 0;  ///< the thread on which on_thread() runs
   CallMemory memory_;
   std::vector<Blob> blobs_;
 };
@@ -133,16 +134,16 @@ Answer Machine::step(const Op& op, Visit&& visit) {
   if (is_multicast(op.code) && !multicast_) return answer;
   if (since(op.code) > version_) return answer;
   const Shape& s = shape(op.code);
-  // Without a place to write to the name is not even bound again.
+  // Without an out-parameter, the name keeps its old binding.
   const bool makes = s.makes != NameKind::kNone && !(op.faults & kNullOut);
   Binding* target = makes ? &binding(s.makes, op.name) : nullptr;
   const auto value = [&](NameKind kind, std::uint8_t name, bool& usable) -> std::uint64_t {
     if (kind == NameKind::kNone || name == 0) return 0;
     const Binding& b = bound(kind, name);
     if (b.state == Binding::kFailed) usable = false;
-    // A descriptor is handed over while it is open; the driver may have closed this one.
+    // A descriptor can be passed on only while it is open; the driver may have closed this one.
     if (b.given && process_of(op) != 0) usable = false;
-    // Whose file has the number of a descriptor that was taken is the driver's own affair.
+    // After the driver took a descriptor, the driver decides which file has the number.
     if (b.taken && fcntl(static_cast<int>(b.value), F_GETFD) >= 0) usable = false;
     return b.state == Binding::kBound ? b.value : 0;
   };
@@ -153,7 +154,7 @@ Answer Machine::step(const Op& op, Visit&& visit) {
   if (target) *target = {Binding::kFailed};
   if (op.code == Code::kExtImport && op.ref) binding(s.ref, op.ref).given = true;
   if (op.code == Code::kClose) {
-    // A number that is closed may come back as somebody else's: the name stands for nothing now.
+    // After the close, the number may mean another file, so the name stands for nothing.
     if (op.ref && bound(s.ref, op.ref).given) return answer;
     if (op.ref) binding(s.ref, op.ref).state = Binding::kUnbound;
     if (!usable || first == 0) return answer;
@@ -184,7 +185,7 @@ Answer Machine::step(const Op& op, Visit&& visit) {
       return result;
     });
   });
-  // UNKNOWN: it looked at the descriptor, and closed it all the same.
+  // On UNKNOWN the driver also closed the descriptor.
   const bool took = answer.result == CUDA_SUCCESS || answer.result == CUDA_ERROR_UNKNOWN;
   if (op.code == Code::kExtImport && op.ref && took) binding(s.ref, op.ref).taken = true;
   if (target && answer.result == CUDA_SUCCESS) *target = {Binding::kBound, made(s.makes)};

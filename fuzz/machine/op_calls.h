@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry points behind ops.def: an op's call as its struct, and all of them as types.
+// The entry points behind ops.def: the call of an op as its struct, and all calls as types.
 #pragma once
 
 #include "api/calls.h"
@@ -9,7 +9,7 @@
 namespace cuvmm::fuzz {
 
 namespace source {
-// Within the namespace of the sources, whose names ops.def has.
+// In the namespace of the sources, because ops.def names them without it.
 #define CUVMM_FUZZ_PARAMETER(parameter, ...) \
   .parameter = as<decltype(Struct::parameter)>(__VA_ARGS__::value(op, operands)),
 #define CUVMM_FUZZ_VISIT(Call, ...)                                          \
@@ -18,8 +18,8 @@ namespace source {
     return visit(Struct{CUVMM_FOR_EACH(CUVMM_FUZZ_PARAMETER, __VA_ARGS__)}); \
   }
 
-/// Calls visit(struct) with the entry point that the op calls. Its pointers point into the
-/// operands' memory. NOT_SUPPORTED for what is no entry point: context and close.
+/// Calls visit(struct) with the entry point that the op calls. The struct's pointers point into the
+/// memory of `operands`. Returns NOT_SUPPORTED for context and close, which are no entry points.
 template <class Visit>
 CUresult visit_call(const Op& op, const Operands& operands, Visit&& visit) {
 #define CUVMM_FUZZ_OP_ALSO(which, also, Call, ...) \

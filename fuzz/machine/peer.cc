@@ -25,7 +25,8 @@ constexpr std::chrono::milliseconds kPatience{20000};  // for one call
 
 Peer* current = nullptr;
 
-// Whether a success of this call left a descriptor where its first pointer points to.
+// The descriptor that a successful call of this kind wrote behind its first pointer; null for other
+// calls.
 template <class CallStruct>
 const int* exported(const CallStruct& call) {
   if constexpr (requires { call.shareableHandle; }) {
@@ -96,7 +97,7 @@ struct Way<entry, CUresult(CUDAAPI*)(Args...)> {
   }
 };
 
-// Whether the number is a descriptor of this process; 0 has a meaning of its own.
+// Whether the number is an open descriptor of this process; 0 has a meaning of its own.
 bool is_open(std::intptr_t number) {
   return number > 0 && number <= 0x7fffffff && fcntl(static_cast<int>(number), F_GETFD) >= 0;
 }
@@ -154,7 +155,7 @@ std::optional<Message> Peer::ask(Message& request) {
   if (reply) return reply;
   const bool late = channel_->timed_out();
   if (late) kill(pid_, SIGKILL);
-  // A channel that fails though nobody died is no reason to wait for ever.
+  // A channel may fail although the peer lives; waiting for ever would not help.
   const int status = wait_for_end();
   lost_ = late ? "timeout" : outcome_text(outcome_of_end(status));
   return std::nullopt;
@@ -174,7 +175,7 @@ CUresult Peer::call(const CallStruct& call) {
   if (!reply) return CUDA_ERROR_UNKNOWN;
   put_back(call, reply->text);
   if (reply->fd >= 0) {
-    // The number under which the descriptor is known here.
+    // The number that the descriptor has in this process.
     if (const int* place = exported(call)) *const_cast<int*>(place) = reply->fd;
   }
   return static_cast<CUresult>(reply->number);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another process with a driver of its own, whose calls are made from this one.
+// Another process with its own driver, which makes calls for this process.
 #pragma once
 
 #include <sys/types.h>
@@ -15,22 +15,22 @@ namespace cuvmm::fuzz {
 using program::Channel;
 using program::Message;
 
-/// Serves any number of programs: a context of a real driver costs a quarter of a second. Calls go
-/// there as bytes and come back with their answer. Descriptors live in this process alone: an
-/// exported one comes here at once and is closed there; for an import a copy goes there. So each
-/// crosses by SCM_RIGHTS whoever uses it.
+/// A peer serves any number of programs, because a context of a real driver costs a quarter of a
+/// second. Calls go to the peer as bytes, and their answers come back. Only this process keeps
+/// descriptors: the peer sends an exported descriptor here and closes its own; for an import, this
+/// process sends a copy. So each descriptor crosses by SCM_RIGHTS, whichever process uses it.
 class Peer {
  public:
-  /// Forks; this process must not have used a driver by then. `driver` is loaded over there.
+  /// Forks. This process must not have used a driver before. The peer loads `driver`.
   explicit Peer(const std::string& driver);
   ~Peer();
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
-  /// Its driver as a table of functions of this process, which has one peer at a time. Calls answer
-  /// CUDA_ERROR_UNKNOWN once it is lost.
+  /// The peer's driver as a table of functions of this process; a process has one peer at a time.
+  /// After the peer is lost, calls return CUDA_ERROR_UNKNOWN.
   Driver driver();
-  /// How it ended without being asked to: "signal:SIGSEGV", "timeout"; empty while it lives.
+  /// How the peer ended before it was asked to: "signal:SIGSEGV", "timeout"; empty while it lives.
   const std::string& lost() const { return lost_; }
   pid_t pid() const { return pid_; }
 
@@ -39,7 +39,7 @@ class Peer {
 
  private:
   std::optional<Message> ask(Message& request);
-  /// Its status, after two seconds by force.
+  /// Returns the peer's exit status; kills it after two seconds.
   int wait_for_end();
 
   std::optional<Channel> channel_;

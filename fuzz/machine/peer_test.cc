@@ -11,7 +11,7 @@
 namespace cuvmm::fuzz {
 namespace {
 
-// On some real machines it cannot be undone.
+// A real machine may not recover from such a call.
 TEST(Peer, CannotBeAskedForMulticast) {
   each_remote_call(
       []<class CallStruct> { EXPECT_FALSE(can_multicast_call<CallStruct>) << CallStruct::kName; });

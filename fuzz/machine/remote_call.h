@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call as bytes, made in another process: what its pointers stand for travels with it.
+// A call as bytes, made in another process. The memory behind its pointers travels with it.
 #pragma once
 
 #include <cstring>
@@ -11,9 +11,9 @@
 
 namespace cuvmm::fuzz {
 
-/// Calls visit.operator()<CallStruct>() for each call that a peer can be asked for: those of a
-/// machine that starts, a shim's own questions, and what programs of two processes are made of.
-/// What can make or use a multicast team is not among them.
+/// Calls visit.operator()<CallStruct>() for each call that a peer can make: the calls of a starting
+/// machine, a shim's own calls, and the calls of programs of two processes. Calls that can make or
+/// use a multicast team are left out.
 template <class Visit>
 void each_remote_call(Visit&& visit) {
   const auto each = [&]<class... CallStructs>(std::tuple<CallStructs...>*) {
@@ -36,7 +36,7 @@ namespace detail {
 
 constexpr std::size_t kFabricHandle = 64;
 
-/// Bytes behind a pointer parameter; 0 where the pointer is a plain number.
+/// The number of bytes behind a pointer parameter; 0 where the pointer is a plain number.
 template <class CallStruct>
 std::size_t bytes_behind(ParameterKind kind, const CallStruct& call, std::size_t pointee) {
   switch (kind) {
@@ -76,8 +76,8 @@ std::size_t bytes_behind(ParameterKind kind, const CallStruct& call, std::size_t
 
 }  // namespace detail
 
-/// Calls visit(pointer, bytes) for each pointer of the call that stands for memory. The pointer can
-/// be set to where that memory is here.
+/// Calls visit(pointer, bytes) for each pointer of the call that points to memory. The visitor can
+/// set the pointer to a copy of that memory in this process.
 template <class CallStruct, class Visitor>
 void each_buffer(CallStruct& call, Visitor&& visitor) {
   call.visit([&](ParameterKind kind, const char*, const auto& field) {
@@ -106,11 +106,11 @@ std::string pack(const CallStruct& call) {
   return out;
 }
 
-/// A call that came as bytes, its pointers set to copies of what they stood for.
+/// A call that came as bytes; its pointers point to copies of the caller's memory.
 template <class CallStruct>
 struct Unpacked {
   CallStruct call{};
-  std::string memory;  ///< of all pointers, each at a multiple of kAligned
+  std::string memory;  ///< the memory of all pointers, each at a multiple of kAligned
   bool whole = true;   ///< false: the bytes are too few
 
   explicit Unpacked(const std::string& bytes) {
@@ -140,7 +140,7 @@ struct Unpacked {
   static std::size_t room(std::size_t size) { return (size + kAligned - 1) / kAligned * kAligned; }
 };
 
-/// The memory behind the pointers after the call, to be put back by put_back().
+/// The memory behind the pointers after the call, for put_back().
 template <class CallStruct>
 std::string memory_of(CallStruct& call) {
   std::string out;
@@ -150,7 +150,7 @@ std::string memory_of(CallStruct& call) {
   return out;
 }
 
-/// Only what the call's pointers let it write changes.
+/// Copies the bytes back behind the pointers through which the call may write.
 template <class CallStruct>
 void put_back(const CallStruct& call, const std::string& bytes) {
   std::size_t at = 0;

@@ -21,17 +21,17 @@ using program::Value;
 /// The names that a text has bound so far, for its writer.
 struct WrittenNames {
   bool bound[kNameKinds][256] = {};
-  int buffers = 0;  ///< "b1", "b2": host memory that was read into
+  int buffers = 0;  ///< number of buffers so far: "b1", "b2" are host memory for reads
 
   static std::string name(NameKind kind, std::uint8_t number);
-  /// "r1"; empty for what is not bound.
+  /// "r1"; empty for a name that is not bound.
   std::string text(NameKind kind, std::uint8_t number) const;
 };
 
-/// The names that a text binds and what is wrong with it, for its reader.
+/// The names that a text binds, and the text's first error, for its reader.
 class ReadNames {
  public:
-  /// The number of a name: its own digits where they are free.
+  /// Gives the name a number: its own digits where they are free.
   std::uint8_t bind(NameKind kind, const std::string& text);
   /// 0 for a name that is not bound.
   std::uint8_t find(NameKind kind, const std::string& text) const;
@@ -40,8 +40,7 @@ class ReadNames {
   std::map<std::string, std::uint8_t> names_[kNameKinds];
 };
 
-/// The names of a text that is only read: every one is worth 0, so that a sum is the distance from
-/// it.
+/// Gives every name the value 0, so that a sum is the distance from the name.
 class ZeroNames : public NameSource {
  public:
   std::optional<std::uint64_t> lookup(std::string_view) override { return 0; }
@@ -49,7 +48,7 @@ class ZeroNames : public NameSource {
   std::string missing(std::string_view) const override { return {}; }
 };
 
-/// What is read of one argument.
+/// The reader of one argument.
 class Argued {
  public:
   struct State {
@@ -57,28 +56,28 @@ class Argued {
     Resolver resolver{zero};
     ReadNames names;
     BoundArguments bound;
-    std::string problem;  ///< why no op holds the statement; empty for nothing
+    std::string problem;  ///< why no op can hold the statement; empty where one can
   };
   Argued(State& state, const Value* value, std::span<const Word> words)
       : state_(state), value_(value), words_(words) {}
 
-  /// Null where the argument was left out.
+  /// Null where the text leaves the argument out.
   const Value* value() const { return value_; }
   bool null() const { return value_ && value_->kind == Value::Kind::kNull; }
-  /// 0 for null and where it was left out.
+  /// The number; 0 for null and where the text leaves the argument out.
   std::uint64_t number() const;
-  /// The name that it is, or begins with; 0 for none.
+  /// The name that the argument is, or begins with; 0 for none.
   std::uint8_t reference(NameKind kind) const;
-  /// Granules and odd bytes of the number.
+  /// Splits the number into granules and odd bytes.
   void split(std::uint8_t& granules, std::uint8_t& odd, const char* what) const;
   /// The fields of a flattened CUmemAllocationProp.
   const std::vector<const Argument*>& properties() const { return state_.bound.properties; }
   Resolver& resolver() const { return state_.resolver; }
-  /// Another value of the same statement: a field, or an element.
+  /// The reader of a part of this value: a field, or an element.
   Argued part(const Value* value, std::span<const Word> words) const {
     return Argued(state_, value, words);
   }
-  /// Says that an op cannot hold it.
+  /// Records that an op cannot hold the argument.
   void refuse(const char* problem) const { state_.problem = problem; }
 
  private:

@@ -47,7 +47,7 @@ constexpr NameKind kMakes[kCodes] = {
 #include "fuzz/ops/ops.def"
 };
 
-// By code: where its descriptions begin, what its names are, what it uses.
+// For each code: its first description, the kinds of its names, the fields that it uses.
 struct Summary {
   const Description* first = nullptr;
   Shape shape;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of ops.def as data: what writes and reads a call goes through its parameters one by
-// one.
+// The lines of ops.def as data, for code that goes through the parameters of a call one by one.
 #pragma once
 
 #include <span>
@@ -26,18 +25,19 @@ struct Part {
 /// One function that an op may call.
 struct Description {
   Code code;
-  std::uint8_t extra;  ///< where the op has several functions: this one's value of `extra`
+  std::uint8_t extra;  ///< for an op with several functions: the value of its field `extra` that
+                       ///< selects this one
   const char* function;
   std::span<const Part> parts;
 };
 
-/// What a canonical op calls.
+/// The description of the function that a canonical op calls.
 const Description& describe(const Op& op);
 /// The op's only or first function.
 const Description& describe(Code code);
-/// By the function's name; null for what no op calls.
+/// The description of a function; null where no op calls it.
 const Description* find_description(std::string_view function);
-/// All of them, in the order of ops.def.
+/// All descriptions, in the order of ops.def.
 std::span<const Description> descriptions();
 
 }  // namespace cuvmm::fuzz

@@ -45,8 +45,8 @@ TEST(Description, AnOpHasItsOwnFunctionAndIsFoundByIt) {
   EXPECT_EQ(find_description("cuMemAllocAsync"), nullptr);
 }
 
-// Each bit that a call uses is in its text: an op read back is the op, but for references to what
-// is not bound.
+// The text of an op has each bit that its call uses: an op that is read back equals the op, except
+// for references to names that are not bound.
 TEST(Description, ATextHoldsAllThatAnOpUses) {
   for (const Description& description : descriptions()) {
     for (unsigned value = 0; value < 256; ++value) {

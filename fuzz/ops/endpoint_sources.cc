@@ -17,10 +17,10 @@ using Copy = CUDA_FABRIC_COPY_BATCH_OP;
 
 bool source_is_endpoint(const Op& op) { return source_type(op.value) == kByEndpoint; }
 bool destination_is_endpoint(const Op& op) { return destination_type(op.value) == kByEndpoint; }
-// Of two sides that are alike, the other distance is the destination's.
+// Where both sides are of one type, the second distance belongs to the destination.
 bool alike(const Op& op) { return source_is_endpoint(op) == destination_is_endpoint(op); }
 
-// What is added to the name of a side: the first distance goes with an endpoint, the second with a
+// The distance that is added to a side's name: the first belongs to an endpoint, the second to a
 // pointer.
 std::uint64_t added(const Op& op, bool destination) {
   const bool endpoint = destination ? destination_is_endpoint(op) : source_is_endpoint(op);
@@ -211,7 +211,7 @@ void FabricOps::read(Op& op, const Argued& argued) {
   const bool same = from && to ? other.ref == op.ref && other.extra == op.extra
                                : from || to || other.ref2 == op.ref2;
   if (!same) argued.refuse("an op's two sides that are alike have one name");
-  // The first distance is that of an endpoint, or of the destination where there is none.
+  // The first distance belongs to the endpoint, or to the destination where no side is an endpoint.
   const std::uint64_t first = offset_of(from ? copy.src : copy.dst);
   const std::uint64_t second = offset_of(from ? copy.dst : copy.src);
   if (!fuzz::split(first, op.at, op.odd) || !fuzz::split(second, op.at2, op.odd2)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources of what the calls about logical endpoints and fabric copies take.
+// Sources of the parameters of calls about logical endpoints and fabric copies.
 #pragma once
 
 #include "api/newer/endpoint.h"
@@ -16,7 +16,7 @@ struct EndpointId : Source {
     return text_of(names.text(kEndpoint, op.ref), op.extra);
   }
   static void read(Op& op, const Argued& argued);
-  /// "e1+4K"; a name that is not bound is not written.
+  /// "e1+4K"; without the name where it is not bound.
   static std::string text_of(const std::string& name, std::uint64_t added);
 };
 
@@ -37,7 +37,7 @@ struct EndpointHandleType : Source {
   static void read(Op& op, const Argued& argued);
 };
 
-/// 64 bytes that an earlier call gave or, with a bit of `flags`, that no driver wrote.
+/// 64 bytes that an earlier call gave, or, with a bit of `flags`, bytes that no driver wrote.
 struct EndpointBytes : Bytes<2> {
   static constexpr std::uint8_t kMadeUp = 1;
   static constexpr Op kUses{.ref2 = kAll, .flags = kMadeUp};
@@ -63,7 +63,7 @@ struct SecondOut : Source {
   }
 };
 
-/// How many copies of the list are made.
+/// How many copies of the list the call makes.
 struct FabricCount : Source {
   static constexpr Op kUses{.odd_size = kAll};
   static void canonicalise(Op& op) { op.odd_size = wrapped(op.odd_size, kNoCopies + 1); }
@@ -79,8 +79,8 @@ struct FabricCount : Source {
   }
 };
 
-/// The copies of a batch. An endpoint is the op's first reference, and a pointer its second; of two
-/// that are alike, the source is at the distance that goes with it, the destination at the other.
+/// The copies of a batch. The op's first reference is an endpoint, the second a pointer. Where both
+/// sides are of one type, the source has that type's distance and the destination the other one.
 struct FabricOps : Source {
   static constexpr NameKind kRef = kEndpoint, kRef2 = kRange;
   static constexpr Op kUses{.ref = kAll,
@@ -100,7 +100,7 @@ struct FabricOps : Source {
   static void read(Op& op, const Argued& argued);
 };
 
-/// The calling thread's own, or one of the legacy ones.
+/// The calling thread's own stream, or one of the two legacy names.
 struct FabricStream : Source {
   static constexpr bool kStated = true;
   static constexpr Op kUses{.value = 0x60};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources of what the calls of is_further() take.
+// Sources of the parameters of the calls of is_further().
 #pragma once
 
 #include "fuzz/ops/structure_sources.h"
 
 namespace cuvmm::fuzz::source {
 
-/// The NULL stream, which the text leaves out.
+/// The NULL stream; the text leaves it out.
 struct LegacyStream : Source {
   static constexpr Op kUses{};
   static std::uint64_t value(const Op&, const Operands&) { return 0; }
@@ -14,7 +14,7 @@ struct LegacyStream : Source {
   static void read(Op&, const Argued&) {}
 };
 
-/// What a stream writes into a word of 4 or 8 bytes: each byte of it differs.
+/// The value that a stream writes into a word of 4 or 8 bytes: its bytes differ from each other.
 struct WordValue : Source {
   static constexpr Op kUses{.value = kAll, .extra = kLongWord};
   static std::uint64_t value(const Op& op, const Operands&) { return word(op); }
@@ -28,7 +28,7 @@ struct WordValue : Source {
   }
 };
 
-/// How many operations of the list are made.
+/// How many operations of the list the call makes.
 struct WordCount : Source {
   static constexpr Op kUses{.extra = 7, .faults = kNoCount};
   static std::uint64_t value(const Op& op, const Operands&) { return count(op); }
@@ -44,8 +44,8 @@ struct WordCount : Source {
   }
 };
 
-/// A batch's operations: a write, and what word_follower() says. Never NULL, of which a driver
-/// dies.
+/// The operations of a batch: a write, and the operation of word_follower(). Never NULL, because a
+/// driver would crash.
 struct WordList : Source {
   static constexpr NameKind kRef = kRange, kRef2 = kRange;
   static constexpr Op kUses{.ref = kAll,
@@ -62,7 +62,7 @@ struct WordList : Source {
   static void read(Op& op, const Argued& argued);
 };
 
-/// A CUmem_advise, or a number that is none.
+/// A CUmem_advise, or a number that is no advice.
 struct Advice : Source {
   static constexpr Op kUses{.value = 15};
   static std::uint64_t value(const Op& op, const Operands&) { return op.value; }
@@ -70,7 +70,7 @@ struct Advice : Source {
   static void read(Op& op, const Argued& argued);
 };
 
-/// A CUmemAllocationType: pinned, or none that there is; never managed.
+/// A CUmemAllocationType: pinned, or a type that does not exist; never managed.
 struct NotManaged : Source {
   static constexpr std::uint64_t kTypes[] = {1, 0, 3, 99};
   static constexpr Op kUses{.extra = 3};
@@ -79,7 +79,8 @@ struct NotManaged : Source {
   static void read(Op& op, const Argued& argued);
 };
 
-/// All of the size, nothing, or more: there is never more than one answer to write.
+/// The summary's granularity: the whole size, nothing, or more, so that the driver has at most one
+/// answer to write.
 struct Summary : Source {
   static constexpr Op kUses{.size = kAll, .odd_size = kAll, .extra = 3};
   static void canonicalise(Op& op) {
@@ -94,7 +95,7 @@ struct Summary : Source {
   }
 };
 
-/// The driver's choice, or more than the summary's.
+/// The sampling: the driver's choice, or more than the summary's.
 struct Sampling : Source {
   static constexpr Op kUses{.size = kAll, .odd_size = kAll, .extra = 7};
   static std::uint64_t value(const Op& op, const Operands&) { return bytes(op); }

@@ -21,7 +21,7 @@ constexpr const char* kReused =
 constexpr const char* kForeign =
     "the value is another process's: whether it means something in this one is the driver's layout";
 
-// Bytes that a call names at its first address.
+// The number of bytes that the call uses from its first address on.
 std::uint64_t extent(const Op& op) {
   const Op& used = used_by(op.code);
   if (op.code == Code::kWriteWord || op.code == Code::kWordBatch) return word_bytes(op.extra);
@@ -93,16 +93,18 @@ const char* Layout::leaves(const Op& op) const {
   const Shape& s = shape(op.code);
   const int process = process_of(op);
   if (op.code == Code::kReserve) {
-    // Whether the hint is a multiple of a large alignment, and still in the user's address space.
+    // Checks that the hint is a multiple of a large alignment, and still in the user's address
+    // space.
     const bool hinted = bound(NameKind::kRange, op.ref) > 0;
     return hinted && (kAlignments[op.extra] > kGranule || at > kFar) ? kElsewhere : nullptr;
   }
   if (s.ref == NameKind::kDescriptor && bound(s.ref, op.ref) == kTaken) return kReused;
-  // A number and no name: a driver reserves address space of its own up there.
+  // The address is a number without a name: a driver has reserved address space of its own up
+  // there.
   if (s.ref == NameKind::kRange && op.ref == 0 && at > kFar) return kElsewhere;
   const char* out = nullptr;
   if (op.code == Code::kFree) {
-    // One reservation lies at a live base, whatever the size that is asked for.
+    // A live base belongs to one reservation, whatever size the call gives.
     out = leaves_range(process, op.ref, at, 1);
   } else if (s.ref == NameKind::kRange) {
     out = leaves_range(process, op.ref, at, extent(op));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells which calls of a program depend on the addresses and handles that the driver happened to
-// choose.
+// Finds the calls of a program whose answer depends on the addresses and handles that the driver
+// happened to choose.
 #pragma once
 
 #include <vector>
@@ -9,40 +9,40 @@
 
 namespace cuvmm::fuzz {
 
-/// Follows a program by its names alone. A call leaves them when it reaches past the reservation
-/// that its name stands for, or uses the name of what is freed: then the answer depends on what
-/// else lies there, which is the driver's own affair (address-space layout, reuse of handle
-/// values). So it is with a range or a handle of another process: the number may be a good one
-/// here.
+/// Follows a program by its names alone. A call leaves its names when it reaches past the
+/// reservation that the name stands for, or uses the name of a freed object. Then the answer
+/// depends on the driver's layout of addresses and reuse of handles. A range or a handle of another
+/// process leaves the names as well, because its number may be valid in this process.
 class Layout {
  public:
-  /// What an op's answer depends on; null for nothing but the program.
+  /// A sentence that says what the op's answer depends on beside the program; null for nothing.
   const char* leaves(const Op& op) const;
-  /// What makes its answer one of chance on a real driver; null for nothing:
-  /// - it maps, or gives access to, GPUDirect RDMA memory whose oldest mapping was unmapped while
-  /// it
-  ///   had others, of which a driver refuses some and not others, as stale memory would;
-  /// - it creates gigabytes of TILE_POOL memory, which a driver may not have at that moment.
+  /// A sentence that says why a real driver's answer is a matter of chance; null where it is not:
+  /// - the op maps, or gives access to, GPUDirect RDMA memory whose oldest mapping was unmapped
+  /// while the memory had others: a driver refuses some of these and not others, as for stale
+  /// memory;
+  /// - the op creates gigabytes of TILE_POOL memory, which a driver may not have at that moment.
   const char* unsettled(const Op& op) const;
-  /// Whether the address of the call lies in what its name stands for, wherever the call ends.
+  /// Whether the address of the call lies in the object of its name, wherever the call ends.
   bool begins_inside(const Op& op) const;
-  /// The op succeeded: its names stand for something else now.
+  /// Must be called after the op succeeded; binds its names anew.
   void succeeded(const Op& op);
-  /// The op failed or was not run: what it would have made does not exist.
+  /// Must be called after the op failed or was not run: the object that it would have made does not
+  /// exist.
   void failed(const Op& op);
 
  private:
   enum : int { kUnbound = 0, kFailed = -1, kTaken = -2 };  // else an index + 1
-  /// Made, of a kind whose names are only bound or not.
+  /// The binding of a name of a kind that is only bound or not.
   static constexpr int kSomething = 1;
   struct Range {
     std::uint64_t size;
     bool live;
     int process;
-    int source = 0;   ///< what it shows, if it was opened by another process than made it
-    int device = -1;  ///< in whose context
+    int source = 0;   ///< for memory opened from another process: the range over there
+    int device = -1;  ///< device of the context that made it
     int opens = 0;
-    /// The memory of a pool that it was imported of: imported again, it is the same pointer.
+    /// For memory imported from a pool: the pool's memory; a second import gives an equal pointer.
     int pointer_of = 0;
   };
   struct Mapping {
@@ -50,14 +50,14 @@ class Layout {
     std::uint64_t at, size;
     bool live;
   };
-  /// An allocation as one process knows it, whatever its handles.
+  /// An allocation as one process knows it, with all its handles.
   struct Object {
     bool rdma;
     bool oldest_gone;
   };
   struct Memory {
     int references, mappings, object;
-    int process;  ///< whose handle it is
+    int process;  ///< the process of the handle
     bool alive() const { return references > 0 || mappings > 0; }
   };
 
@@ -66,15 +66,15 @@ class Layout {
   const char* leaves_memory(int process, std::uint8_t name) const;
   const Object* object_of(std::uint8_t name) const;
 
-  // What a call that succeeded changes; what the name that it makes stands for then.
+  // Follow a successful call; return what the name that it makes stands for.
   int change(const Op& op);
   int change_ranges(const Op& op);
   int change_memories(const Op& op);
   void change_mappings(const Op& op);
   int change_descriptors(const Op& op);
   int change_pools(const Op& op);
-  int change_shared(const Op& op);  ///< of memory that another process, or an import, shows
-  // What is new: its index, + 1 but for an object.
+  int change_shared(const Op& op);  ///< for memory that another process, or an import, shares
+  // Return the new index + 1; for an object, the index.
   int add(const Range& range);
   int add_memory(const Op& op, int object);
   int add_object(bool rdma);
@@ -82,7 +82,7 @@ class Layout {
 
   void unmap(Mapping& mapping);
 
-  /// What a name stands for; null where that is unknown.
+  /// The object of a name; null where it is unknown.
   Range* range_of(std::uint8_t number) {
     const int index = bound(NameKind::kRange, number);
     return index > 0 ? &ranges_[static_cast<std::size_t>(index - 1)] : nullptr;
@@ -106,8 +106,8 @@ class Layout {
   std::vector<Range> ranges_;
   std::vector<Mapping> mappings_;
   std::vector<Memory> memories_;
-  std::vector<bool> pools_;          ///< whether each is alive
-  std::vector<Object> objects_{{}};  ///< the first is what an unknown descriptor imports
+  std::vector<bool> pools_;  ///< true: the pool is alive
+  std::vector<Object> objects_{{}};  ///< the first is for unknown descriptors
 };
 
 }  // namespace cuvmm::fuzz

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call that succeeded changes, by what it is about.
+// Follows successful calls, by the kind of object.
 #include <algorithm>
 #include <string_view>
 
@@ -49,7 +49,7 @@ int Layout::change(const Op& op) {
     case Code::kIpcClose:
       return change_shared(op);
     case Code::kEpExport:
-      return kUnbound;  // of no memory
+      return kUnbound;  // without memory
     default:
       return kSomething;
   }
@@ -145,7 +145,7 @@ void Layout::unmap(Mapping& mapping) {
 int Layout::change_descriptors(const Op& op) {
   switch (op.code) {
     case Code::kExport:
-      // A descriptor stands for the handle that it was made of.
+      // The descriptor stands for the handle that it was exported from.
       return std::max<int>(bound(NameKind::kMemory, op.ref), kUnbound);
     case Code::kImport: {
       int object = 0;
@@ -175,7 +175,7 @@ int Layout::change_pools(const Op& op) {
       }
       return kSomething;
     case Code::kPoolExport:
-      return kUnbound;  // of no memory
+      return kUnbound;  // without memory
     default:
       pools_.push_back(true);
       return static_cast<int>(pools_.size());
@@ -196,11 +196,11 @@ int Layout::change_shared(const Op& op) {
       if (Range* opened = range_of(op.ref)) opened->live = --opened->opens > 0;
       return kSomething;
     default:
-      return bound(NameKind::kRange, op.ref);  // stands for what it was made of
+      return bound(NameKind::kRange, op.ref);  // stands for the range that it was exported from
   }
 }
 
-// Opening again in one context only counts.
+// A second open in one context only raises the count.
 int Layout::open(const Op& op, int from) {
   for (std::size_t i = 0; i < ranges_.size(); ++i) {
     Range& r = ranges_[i];

@@ -8,7 +8,7 @@
 namespace cuvmm::fuzz {
 namespace {
 
-// Whether the last call of a program depends on the layout when all before it succeed.
+// Whether the last call of a program depends on the layout when all calls before it succeed.
 bool last_leaves(const std::string& text) {
   const TextOps read = from_text("cuvmm-program 1\ninit()\n" + text);
   EXPECT_EQ(read.error, "");
@@ -40,7 +40,7 @@ TEST(Layout, OpenedMemoryIsThereUntilItIsClosedAsOftenAsItWasOpened) {
   EXPECT_FALSE(last_leaves(again + "@p1 cuIpcCloseMemHandle(r3)\n@p1 cuMemsetD8(r2, 1, 9)\n"));
   EXPECT_TRUE(last_leaves(again + "@p1 cuIpcCloseMemHandle(r3)\n@p1 cuIpcCloseMemHandle(r2)\n"
                                   "@p1 cuMemsetD8(r3, 1, 9)\n"));
-  // Another context has a pointer of its own.
+  // Each context has its own pointer.
   EXPECT_TRUE(last_leaves(shared + "@p1 context(1)\n@p1 r3 = cuIpcOpenMemHandle(s1, 1)\n"
                                    "@p1 cuIpcCloseMemHandle(r3)\n@p1 cuMemsetD8(r3, 1, 9)\n"));
 }
@@ -98,7 +98,7 @@ TEST(Layout, AHintDependsOnItsRangesPlaceWhereItIsFarFromItOrAligned) {
   EXPECT_FALSE(last_leaves(made + "r2 = cuMemAddressReserve(2M, addr=r1+4M)\n"));
 }
 
-// Whether the last call's answer is one of chance.
+// Whether the answer to the last call is a matter of chance.
 bool last_unsettled(const std::string& text) {
   const TextOps read = from_text("cuvmm-program 1\ninit()\n" + text);
   EXPECT_EQ(read.error, "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One call of a fuzzed program, as 16 bytes. The size is fixed, so that a byte mutator cannot shift
-// the calls behind it.
+// the calls that follow.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ inline constexpr Caller kCallers[kCodes] = {
 };
 }  // namespace detail
 
-/// The function's name in the program text: "cuMemMap". Where an op has several, the first.
+/// The function's name in the program text: "cuMemMap". The first one where an op has several.
 constexpr std::string_view function_of(Code code) {
   return detail::kCallers[static_cast<std::size_t>(code)].function;
 }
@@ -50,58 +50,59 @@ inline constexpr bool kMulticast[kCodes] = {
 };
 }  // namespace detail
 
-/// Whether the call can make or use a multicast team: on a shared fabric it can disturb others, so
-/// none may reach a real driver.
+/// Whether the call can make or use a multicast team. None may reach a real driver, because a team
+/// can disturb other users of a shared fabric.
 constexpr bool is_multicast(Code code) {
   return detail::kMulticast[static_cast<std::size_t>(code)];
 }
 
-/// Whether the call is about logical endpoints, which a driver has since CUDA 13.3, or a fabric
-/// copy (13.5). Each of them is_multicast() as well.
+/// Whether the call is about logical endpoints, which drivers have since CUDA 13.3, or a fabric
+/// copy (13.5). Each such call is_multicast() as well.
 constexpr bool is_endpoint(Code code) {
   return code >= Code::kEpReserve && code <= Code::kFabricCopy;
 }
-/// The version of the driver that has them all.
+/// The first driver version that has all these calls.
 inline constexpr int kEndpointsSince = 13050;
 
-/// Whether the call came to ops.def after programs were recorded on real drivers: it is made only
-/// where it is asked for (Scope::further), so that a seed goes on meaning the recorded program.
+/// Whether the call came to ops.def after programs were recorded on real drivers. Such a call is
+/// made only where Scope::further asks for it, so that each seed still means the recorded program.
 inline constexpr Code kFirstFurther = Code::kPoolTrim;
 constexpr bool is_further(Code code) { return code >= kFirstFurther; }
 
-/// The driver's version that a call needs which the recorded drivers do not have; 0 for none.
+/// The driver version that the call needs, where the recorded drivers lack the call; 0 for all
+/// other calls.
 constexpr int since(Code code) {
   return is_endpoint(code) ? kEndpointsSince : code == Code::kWhereIs ? 13040 : 0;
 }
 
-/// Whether processes other than process 0 make this call, too.
+/// Whether processes other than process 0 make this call too.
 constexpr bool crosses(Code code) { return detail::kCallers[static_cast<std::size_t>(code)].both; }
 
-/// What a name stands for; a reference asks for one kind.
+/// The kind of object that a name stands for; each reference asks for one kind.
 enum class NameKind : std::uint8_t {
   kNone,
-  kRange,  ///< an address: of a reservation, or of memory that needs none
+  kRange,  ///< an address: of a reservation, or of memory without one
   kMemory,
   kDescriptor,
   kExternal,
   kPool,
-  kBlob,      ///< 64 bytes that stand for memory elsewhere
+  kBlob,      ///< 64 bytes that stand for memory of another process
   kEndpoint,  ///< the first of the ids that one call reserved
   kCount
 };
 inline constexpr std::size_t kNameKinds = static_cast<std::size_t>(NameKind::kCount);
 
-/// References are names, bound by the op that produces them (as in the program text): taking an op
-/// out renumbers nothing. 0 is no name; a name without a binding has the value 0.
+/// References are names, which the op that makes the object binds (as in the program text), so
+/// removing an op renumbers nothing. 0 is no name; a name without a binding has the value 0.
 struct Op {
   Code code = Code::kContext;
-  std::uint8_t name = 0;   ///< what it binds
+  std::uint8_t name = 0;   ///< the name that the op binds
   std::uint8_t actor = 0;  ///< a thread of process 0, 0..kThreads-1; then the other processes
   std::uint8_t ref = 0;    ///< first reference: an address, or the handle where there is no address
   std::uint8_t ref2 = 0;   ///< second reference: the handle of a map, the source of a copy
   std::uint8_t at = 0;     ///< granules added to the address
   std::uint8_t odd = 0;    ///< index into kOdd, added to the address
-  std::uint8_t at2 = 0;    ///< of the second address
+  std::uint8_t at2 = 0;    ///< granules added to the second address
   std::uint8_t odd2 = 0;
   std::uint8_t size = 0;      ///< granules; elements for data
   std::uint8_t odd_size = 0;  ///< index into kOdd, added to the size
@@ -121,14 +122,14 @@ inline constexpr std::uint8_t kNullOut = 1;                 ///< NULL for the ou
 inline constexpr std::uint8_t kNullIn = 2;                  ///< NULL for the structure
 inline constexpr std::uint8_t kNoCount = 4;                 ///< cuMemSetAccess of no descriptors
 inline constexpr std::uint8_t kNullSecond = 4;              ///< NULL for a second out-parameter
-inline constexpr std::uint64_t kNoDescriptor = 0x7ffffff0;  ///< nobody has that many files open
+inline constexpr std::uint64_t kNoDescriptor = 0x7ffffff0;  ///< no process has that many files open
 inline constexpr std::uint64_t kGarbage = 0x1234;           ///< a handle that no driver gave
 inline constexpr int kThreads = 3;                          ///< of process 0; the others have one
 inline constexpr int kProcesses = 2;
 inline constexpr std::uint8_t kActors = kThreads + kProcesses - 1;
 inline constexpr std::size_t kMostOps = 200;
 
-/// Who makes an op's call.
+/// The process that makes an op's call.
 constexpr int process_of(std::uint8_t actor) { return actor < kThreads ? 0 : actor - kThreads + 1; }
 constexpr int process_of(const Op& op) { return process_of(op.actor); }
 constexpr int thread_of(const Op& op) { return op.actor < kThreads ? op.actor : 0; }
@@ -173,7 +174,7 @@ inline constexpr std::uint64_t kAlignments[] = {
     4096, 3,        std::uint64_t{1} << 46, std::uint64_t{1} << 63};
 inline constexpr std::uint64_t kOffsets[] = {0, kGranule, 4096, 0 - kGranule};
 
-/// What is odd about creation properties, by `extra`: one field of the flattened structure.
+/// The unusual creation property that `extra` selects: one field of the flattened structure.
 struct PropertyTwist {
   const char* key;  ///< as the program text writes it; "" for none
   std::uint64_t value;
@@ -183,7 +184,7 @@ inline constexpr PropertyTwist kTwists[] = {
     {"type", 0},      {"rdma", 2},      {"usage", 255},     {"compression", 2},
     {"reserved0", 1}, {"reserved2", 1}, {"reserved3", 1},   {"win32_metadata", 1}};
 
-/// What an op binds and asks for.
+/// The kinds of names that an op binds and refers to.
 struct Shape {
   NameKind makes = NameKind::kNone;
   NameKind ref = NameKind::kNone;
@@ -191,7 +192,7 @@ struct Shape {
 };
 const Shape& shape(Code code);
 
-/// What `extra` of the calls about external memory says; the bit that needs no name clears it.
+/// Bits of `extra` in the calls about external memory.
 inline constexpr std::uint8_t kReservedWord = 1;  ///< a reserved word that is not 0
 inline constexpr std::uint8_t kWild = 2;          ///< kNoDescriptor, or kGarbage
 
@@ -202,12 +203,12 @@ constexpr int device_number(std::uint8_t place) {
 constexpr std::uint8_t kAllOnes = 10;
 constexpr unsigned team_size(std::uint8_t extra) { return extra == kAllOnes ? ~0u : extra; }
 
-/// What is odd about the properties of a pool, by `extra`: the type is 0, or one of the fields that
-/// should be 0 has this value.
+/// The unusual pool property that `extra` selects: the type is 0, or a field that should be 0 has
+/// this value.
 inline constexpr std::uint64_t kPoolTwists[] = {0, 0, 4096, 1, 1};
 inline constexpr unsigned char kForged = 0xa5;  ///< each byte of a blob that no driver wrote
 
-/// What `value` says of a logical endpoint: its type, for how many devices, its handle types.
+/// Parts of `value` for a logical endpoint: its type, its number of devices, its handle types.
 inline constexpr unsigned kUnicast = 1, kTeamed = 2;
 constexpr unsigned endpoint_type(std::uint8_t value) { return value & 3; }
 constexpr unsigned endpoint_devices(std::uint8_t value) { return value >> 2 & 7; }
@@ -215,10 +216,11 @@ constexpr unsigned endpoint_handle_types(std::uint8_t value) { return value >> 5
 constexpr std::uint8_t endpoint_value(unsigned type, unsigned devices, unsigned handle_types) {
   return static_cast<std::uint8_t>(type | devices << 2 | handle_types << 5);
 }
-inline constexpr std::uint8_t kEndpointIds = 8;  ///< ids that follow a name's: by `extra`
+inline constexpr std::uint8_t kEndpointIds =
+    8;  ///< `extra` selects one of this many ids behind a name
 
-/// What `value` says of a fabric copy: the types of its source and its destination, its own flags,
-/// and its stream. `odd_size` says how many copies a batch has.
+/// Parts of `value` for a fabric copy: the types of its source and destination, its flags, and its
+/// stream. `odd_size` selects the copies of a batch.
 inline constexpr unsigned kByPointer = 1, kByEndpoint = 2;
 constexpr unsigned source_type(std::uint8_t value) { return value & 3; }
 constexpr unsigned destination_type(std::uint8_t value) { return value >> 2 & 3; }
@@ -227,12 +229,13 @@ constexpr std::uint8_t fabric_value(unsigned source, unsigned destination) {
 }
 inline constexpr std::uint8_t kCopyFlag = 0x10;
 inline constexpr std::uint8_t kLegacyStream = 0x40;  ///< and 0x20 for its other name
-/// One, two of which the second is that much further, the same one twice, none of a list of one.
+/// One copy; two copies, the second one kNextCopy bytes further; one copy twice; no copy of a list
+/// of one.
 inline constexpr std::uint8_t kOneCopy = 0, kTwoCopies = 1, kSameCopies = 2, kNoCopies = 3;
 inline constexpr std::uint64_t kNextCopy = 256;
 
-/// What `extra` says of stream memory operations: words of 64 bits in place of 32, and what follows
-/// the write of a batch.
+/// Parts of `extra` for stream memory operations: words of 64 bits instead of 32, and the operation
+/// after the write of a batch.
 inline constexpr std::uint8_t kLongWord = 1;
 inline constexpr unsigned kWriteAlone = 0, kThenWait = 1, kThenWrite = 2, kThenFlush = 3;
 constexpr unsigned word_bytes(std::uint8_t extra) { return extra & kLongWord ? 8 : 4; }
@@ -247,16 +250,17 @@ void canonicalise(Op& op);
 /// The fields that a call reads, as masks of their bits.
 const Op& used_by(Code code);
 
-/// The value that an address or a size stands for.
+/// The bytes of an address's or a size's distance.
 constexpr std::uint64_t distance(std::uint8_t granules, std::uint8_t odd) {
   return granules * kGranule + kOdd[odd];
 }
-/// Granules and index into kOdd whose sum is `distance`; false when there are none.
+/// Finds granules and an index into kOdd whose sum is `distance`; false when there are none.
 bool split(std::uint64_t distance, std::uint8_t& granules, std::uint8_t& odd);
 
 /// The program as bytes: magic and version, then 16 bytes per op.
 std::vector<std::uint8_t> encode(const Ops& ops);
-/// Any bytes become a program: bad headers and tails are ignored, ops canonical, at most kMostOps.
+/// Any bytes become a program: wrong headers and tails are ignored, ops made canonical, at most
+/// kMostOps kept.
 Ops decode(std::span<const std::uint8_t> bytes);
 inline constexpr std::size_t kHeaderBytes = 16;
 

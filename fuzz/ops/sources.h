@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a call's parameter comes from in the 16 bytes of an op: a class for each way, which knows
-// the bits that it uses, their canonical form, the parameter's value, its text and the way back.
+// Sources compute a call's parameter from the 16 bytes of an op. Each source is a class that knows
+// the bits it uses, their canonical form, the parameter's value, its text, and how to read the text
+// back.
 //
 // A source has these members, or has them from Source:
 //   kUses            the bits of the op that it reads
@@ -24,14 +25,14 @@ namespace cuvmm::fuzz {
 
 using Blob = std::array<unsigned char, kBlobBytes>;
 
-/// What the pointers of a call point to while it is made.
+/// The memory behind the pointers of a call.
 struct CallMemory {
   alignas(16) unsigned char out[kBlobBytes] = {};  ///< what the call writes
   alignas(16) unsigned char in[128] = {};          ///< the structure that it reads
   unsigned char bytes[256] = {};                   ///< host memory of a copy
 };
 
-/// What the names of a call are worth, and its memory.
+/// The values of a call's names, and its memory.
 struct Operands {
   std::uint64_t first, second;
   std::span<const Blob> blobs;  ///< a name is worth an index + 1
@@ -55,7 +56,7 @@ constexpr Op masked(const Op& a, const Op& b) {
   for (std::size_t i = 0; i < bits.size(); ++i) bits[i] &= kept[i];
   return std::bit_cast<Op>(bits);
 }
-/// Without the fields of which any bit is in `gone`.
+/// Clears the fields of `op` that have a bit in `gone`.
 constexpr Op without(const Op& op, const Op& gone) {
   auto bits = std::bit_cast<Bytes16>(op);
   const auto used = std::bit_cast<Bytes16>(gone);
@@ -68,7 +69,7 @@ inline constexpr std::uint8_t kAll = 255;
 constexpr std::uint8_t wrapped(std::uint8_t value, std::size_t count) {
   return static_cast<std::uint8_t>(value % count);
 }
-/// The one pair of fields for a distance: fewest odd bytes first.
+/// The canonical pair of fields for a distance: the one with fewest odd bytes.
 inline void settle(std::uint8_t& granules, std::uint8_t& odd) {
   odd = wrapped(odd, kOdds);
   split(distance(granules, odd), granules, odd);
@@ -80,7 +81,7 @@ struct Source {
   static void canonicalise(Op&) {}
 };
 
-/// The text says it even where it is 0.
+/// A source whose argument stands in the text even where it is 0.
 template <class Of>
 struct Stated : Of {
   static constexpr bool kStated = true;
@@ -97,7 +98,7 @@ struct Out : Source {
   static void read(Op& op, const Argued& argued);
 };
 
-/// Never NULL.
+/// An out-parameter that is never NULL.
 struct SureOut : Source {
   static constexpr Op kUses{};
   static void* value(const Op&, const Operands& o) { return o.memory.out; }
@@ -107,7 +108,7 @@ struct SureOut : Source {
 
 // --- Names, addresses, distances
 
-/// The fields of an op's first or second reference, and of what is added to it.
+/// The fields of an op's first or second reference, and of the distance from it.
 template <int which>
 struct Fields;
 template <>
@@ -137,7 +138,7 @@ struct Name : Source {
   static void read(Op& op, const Argued& argued) { op.*Of::kRef = argued.reference(kind); }
 };
 
-/// A name, or with `bit` of `extra` a value that nobody gave.
+/// A name, or, with `bit` of `extra`, a value that no call gave.
 template <NameKind kind, std::uint8_t bit, std::uint64_t wild>
 struct WildName : Name<kind> {
   static constexpr Op kUses{.ref = kAll, .extra = bit};
@@ -158,12 +159,12 @@ struct WildName : Name<kind> {
 using ExternalObject = WildName<kExternal, kWild, kGarbage>;
 using PoolDescriptor = WildName<kDescriptor, kWild, kNoDescriptor>;
 
-/// A fabric handle is passed by pointer: NULL, never a descriptor's number.
+/// Fabric handles are passed by pointer: NULL, never a descriptor's number.
 struct MemoryDescriptor : WildName<kDescriptor, 1, kNoDescriptor> {
   static void canonicalise(Op& op);
 };
 
-/// In a structure; never 0, because a driver closes what it does not like.
+/// A descriptor in a structure; never 0, because a driver closes descriptors that it refuses.
 struct ExternalDescriptor : WildName<kDescriptor, kWild, kNoDescriptor> {
   static std::uint64_t value(const Op& op, const Operands& o) {
     const std::uint64_t fd = WildName::value(op, o);
@@ -221,23 +222,23 @@ struct Size : Source {
   static void read(Op& op, const Argued& argued);
 };
 
-/// Without those that are thousands of granules and more.
+/// A size without those of thousands of granules and more.
 struct ReservationSize : Size {
   static void canonicalise(Op& op);
 };
 
-/// Never 0: of nothing, nothing is written.
+/// Never 0, because memory of no bytes cannot be written.
 struct AllocationSize : Size {
   static void canonicalise(Op& op);
 };
 
-/// Without odd bytes.
+/// A size without odd bytes.
 struct Granules : Size {
   static constexpr Op kUses{.size = kAll};
   static void canonicalise(Op&) {}
 };
 
-/// Bytes of a copy, elements of a fill.
+/// The bytes of a copy, or the elements of a fill.
 struct Elements : Source {
   static constexpr Op kUses{.size = kAll};
   static std::uint64_t value(const Op& op, const Operands&) { return op.size; }
@@ -254,7 +255,7 @@ struct Flags : Source {
   static void read(Op& op, const Argued& argued);
 };
 
-/// An element of a table, by `extra`.
+/// The element of a table that `extra` selects.
 template <class Table>
 struct OneOf : Source {
   static constexpr Op kUses{.extra = kAll};
@@ -280,7 +281,7 @@ struct Offsets {
   static constexpr std::span<const std::uint64_t> kValues = kOffsets;
 };
 
-/// By number, where there is one.
+/// A device by its number; a place without a number is none.
 struct Device : Source {
   static constexpr Op kUses{.place = kAll};
   static void canonicalise(Op& op);
@@ -289,7 +290,7 @@ struct Device : Source {
   static void read(Op& op, const Argued& argued);
 };
 
-/// Devices that a machine may have.
+/// A device that a machine may have.
 struct FirstDevices : Device {
   static void canonicalise(Op& op) { op.place = wrapped(op.place, kHostPlace); }
 };
@@ -301,14 +302,14 @@ struct HandleType : Source {
   static void read(Op& op, const Argued& argued);
 };
 
-/// Never fabric, whose handle is passed by pointer.
+/// Never fabric, because its handle is passed by pointer.
 struct PoolHandleType : HandleType {
   static void canonicalise(Op& op) {
     if (op.value == 8) op.value = 9;
   }
 };
 
-/// As a field: without one it is not named.
+/// A field of a structure; the text leaves it out where it is 0.
 template <std::uint8_t bits>
 struct HandleTypes : HandleType {
   static constexpr Op kUses{.value = bits};
@@ -324,7 +325,7 @@ struct RangeType : HandleType {
   static std::string text(const Op& op, const WrittenNames&);
 };
 
-/// Not those that are not known to be refused everywhere.
+/// Only types that every driver is known to refuse.
 struct ExternalType : HandleType {
   static void canonicalise(Op& op) {
     if (op.value == 8 || op.value == 9) op.value = 1;
@@ -333,7 +334,8 @@ struct ExternalType : HandleType {
   static void read(Op& op, const Argued& argued);
 };
 
-/// Of a granularity, above the handle types; the text has its number.
+/// The option of a granularity; it uses the bits above the handle types, and the text has its
+/// number.
 struct Option : Source {
   static constexpr Op kUses{.value = 0x30};
   static std::uint64_t value(const Op& op, const Operands&) { return op.value >> 4; }
@@ -341,7 +343,7 @@ struct Option : Source {
   static void read(Op& op, const Argued& argued);
 };
 
-/// Of a pool; also some that no driver has.
+/// An attribute of a pool; some numbers exist in no driver.
 struct PoolAttribute : Source {
   static constexpr Op kUses{.value = 31};
   static std::uint64_t value(const Op& op, const Operands&) { return op.value; }
@@ -366,7 +368,7 @@ struct ReservedWord : Source {
 
 // --- Bytes
 
-/// 1, 2 or 4 bytes per element, by `extra`; addresses are multiples of it.
+/// 1, 2 or 4 bytes per element, by `extra`; addresses are multiples of that size.
 struct FillValue : Source {
   static constexpr Op kUses{.value = kAll, .extra = kAll};
   static void canonicalise(Op& op);
@@ -412,7 +414,7 @@ struct Bytes : Name<kBlob, which> {
   }
 };
 
-/// Or, with a bit of `extra`, bytes that no driver wrote.
+/// Bytes of an earlier call, or, with a bit of `extra`, bytes that no driver wrote.
 struct ForgedBytes : Bytes<1> {
   static constexpr Op kUses{.ref = kAll, .extra = kWild};
   static void canonicalise(Op& op) {

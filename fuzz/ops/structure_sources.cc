@@ -7,10 +7,10 @@ namespace cuvmm::fuzz::source {
 
 namespace {
 
-// The text has these by their numbers: a device below 0, and the node of the CPU.
+// The text has these places by their numbers: a device below 0, and the node of the CPU.
 bool by_number(const Place& place) { return place.id < 0 || place.type == 4; }
 
-// Pinned memory with one property beside: what the program text means by it.
+// Pinned memory with one unusual property, as the program text means it.
 CUmemAllocationProp twisted(const PropertyTwist& twist) {
   Argument argument{twist.key, {}};
   argument.value.kind = Value::Kind::kNumber;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources of what a call takes by pointer: properties, locations, descriptors, records.
+// Sources of the structures that a call takes by pointer: properties, locations, descriptors,
+// records.
 #pragma once
 
 #include <utility>
@@ -63,11 +64,11 @@ struct Location : Source {
     return location;
   }
   static std::string text_of(std::uint8_t place);
-  /// The place of a location; refuses it where there is none.
+  /// The place of a location; refuses a location that no place has.
   static std::uint8_t place_of(const CUmemLocation& location, const Argued& argued);
 };
 
-/// A CUmemAllocationProp: handle types in some bits of `value`, what is odd about it in `extra`.
+/// A CUmemAllocationProp: `value` has the handle types, `extra` selects an unusual property.
 struct AnyProperties : Source {
   static void canonicalise(Op& op) {
     Location::canonicalise(op);
@@ -91,7 +92,7 @@ struct Properties : AnyProperties {
   static void read(Op& op, const Argued& argued) { read_into(op, argued); }
 };
 
-/// One descriptor, or two, of which the second gives location `extra` - 1 all access.
+/// One descriptor, or two; the second gives location `extra` - 1 all access.
 struct Access : Source {
   static constexpr Op kUses{.place = kAll, .value = 7, .extra = kAll};
   static void canonicalise(Op& op) {
@@ -103,10 +104,10 @@ struct Access : Source {
   static void read(Op& op, const Argued& argued);
 };
 
-/// How many descriptors, or 0 by the bit `fault`.
+/// The number of descriptors, or 0 with the bit `fault`.
 template <std::uint8_t fault>
 struct AccessCount : Source {
-  static constexpr bool kStated = true;  // where the list does not say it
+  static constexpr bool kStated = true;  // the list does not tell the count
   static constexpr Op kUses{.faults = fault};
   static void canonicalise(Op& op) {
     if (op.faults & kNullIn) op.faults &= static_cast<std::uint8_t>(~fault);
@@ -122,7 +123,7 @@ struct AccessCount : Source {
   }
 };
 
-/// A field of a pool's properties that should be 0, and is not with this `extra`.
+/// A field of a pool's properties that should be 0 and has another value with this `extra`.
 template <std::uint8_t which>
 struct PoolTwist : Source {
   static constexpr Op kUses{.extra = kAll};
@@ -137,7 +138,7 @@ struct PoolTwist : Source {
   }
 };
 
-/// Pinned, or 0 with the first `extra`.
+/// The type pinned, or 0 with the first `extra`.
 struct PoolType : PoolTwist<1> {
   static void canonicalise(Op& op) { op.extra = wrapped(op.extra, std::size(kPoolTwists)); }
   static std::uint64_t value(const Op& op, const Operands&) {
@@ -183,7 +184,8 @@ struct Record : Source {
   }
   static void read(Op& op, const Argued& argued) {
     const Value& record = *argued.value();
-    Type whole = argued.resolver().record<Type>(record);  // says what is no field of it
+    Type whole =
+        argued.resolver().record<Type>(record);  // reports fields that the record does not have
     if (record.kind != Value::Kind::kRecord) return;
     const char* const* key = Keys::kKeys;
     ((Sources::read(op, argued.part(field(record, *key), words(whole, *key))), ++key), ...);

@@ -11,7 +11,7 @@ using program::Parameter;
 
 namespace {
 
-/// Writes one op after the other; knows which names are bound so far.
+/// Writes ops one after the other, and keeps the names that are bound so far.
 class Writer {
  public:
   std::string line(const Op& op, const Note& note) {
@@ -22,14 +22,14 @@ class Writer {
     if (op.code == Code::kRead) return read(op, actor, comment, note.bytes);
     if (op.code == Code::kClose) return close(op, actor);
     const NameKind makes = shape(op.code).makes;
-    // A call without an out-parameter binds nothing: the name is as if it had failed.
+    // A call without an out-parameter binds nothing, as a failed call does.
     const bool named = makes != NameKind::kNone && !(op.faults & kNullOut);
     std::string out = actor;
     if (named) out += WrittenNames::name(makes, op.name) + " = ";
     out += call(op) + comment + "\n";
     if (named) names_.bound[static_cast<std::size_t>(makes)][op.name] = true;
     if (named && makes == NameKind::kDescriptor) given_[op.name] = false;
-    // It may be the driver's now: the program does not close it any more.
+    // The driver may own the descriptor now, so the program does not close it any more.
     if (op.code == Code::kExtImport) given_[op.ref] = true;
     return out;
   }
@@ -63,7 +63,7 @@ class Writer {
            (arguments.empty() ? "" : arguments.substr(2)) + ")";
   }
 
-  // A buffer to read into, the call, and the bytes if they are known.
+  // Writes a read: the buffer, the call, and the bytes if they are known.
   std::string read(const Op& op, const std::string& actor, const std::string& comment,
                    const std::string& bytes) {
     const std::string buffer = "b" + std::to_string(++names_.buffers);
@@ -79,7 +79,7 @@ class Writer {
 
   std::string close(const Op& op, const std::string& actor) {
     bool& bound = names_.bound[static_cast<std::size_t>(NameKind::kDescriptor)][op.ref];
-    if (!bound || given_[op.ref]) return {};  // closes nothing
+    if (!bound || given_[op.ref]) return {};  // no descriptor to close
     const std::string out = actor + call(op) + "\n";
     bound = false;
     return out;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops as the program text, and back: the corpus, the reports and the reproducers are text.
+// Writes ops as program text and reads them back. The corpus, the reports and the reproducers are
+// text.
 #pragma once
 
 #include <optional>
@@ -11,10 +12,10 @@
 
 namespace cuvmm::fuzz {
 
-/// What a line says after '#': the answer that is expected, and the rules that the call breaks.
+/// The comment of a line, after '#': the expected answer, and the rules that the call breaks.
 struct Note {
   std::string text;   ///< "CUDA_SUCCESS =3 !cuMemMap-vacant"; empty for none
-  std::string bytes;  ///< what a read returned, as hexadecimal digits; empty for none
+  std::string bytes;  ///< the bytes that a read returned, as hexadecimal digits; empty for none
 };
 
 /// One program text, header included. `notes` is empty or has one entry per op.
@@ -24,8 +25,8 @@ struct TextOps {
   Ops ops;
   std::string error;  ///< "LINE: why this statement has no op"; empty on success
 };
-/// Reads what to_text() writes, and any program of the same calls whose numbers ops can hold.
-/// Results may have any names; pseudo-calls but context(), host(), bytes() and close() have no op.
+/// Reads the text of to_text(), and any program of these calls whose numbers ops can hold. Results
+/// may have any names; pseudo-calls other than context(), host(), bytes() and close() have no op.
 TextOps from_text(std::string_view text);
 
 }  // namespace cuvmm::fuzz

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program text as ops: each parameter's source (ops.def) reads its argument.
+// Reads program text as ops: the source of each parameter (ops.def) reads its argument.
 #include "fuzz/ops/description.h"
 #include "fuzz/ops/text.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 class Reader {
  public:
-  /// "" or why the statement has no op.
+  /// Returns "", or why the statement has no op.
   std::string read(const Statement& statement, Ops& ops) {
     const bool silent = statement.function == "init" || statement.function == "host" ||
                         statement.function == "bytes";

@@ -19,7 +19,7 @@ TEST(FuzzText, TheTextOfAProgramGivesItBack) {
     const std::string text = to_text(ops);
     const TextOps read = from_text(text);
     ASSERT_EQ(read.error, "") << text;
-    // Not the ops themselves: a reference to what is not bound is 0 in the text.
+    // The test compares texts, because the text has 0 for a reference to a name that is not bound.
     EXPECT_EQ(to_text(read.ops), text);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recording of plain memory held against another driver.
+// Compares a recording of plain memory with another driver.
 #include <algorithm>
 #include <map>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kOthers = 8;
 
-// The same numbers behind other names, places and values are one kind of difference.
+// Differences that vary only in names, places and values are of one kind.
 std::string kind_of(const Op& op, const Step& here, const Answer& there) {
   std::string out = function_name(op);
   if (op.code == Code::kAttribute || op.code == Code::kSetAttribute) {
@@ -32,7 +32,7 @@ std::string kind_of(const Op& op, const Step& here, const Answer& there) {
   if (here.dead) out += ", freed";
   if (here.outside) out += ", outside";
   out += "): recorded ";
-  // Digests are many, and so are the names of blocks.
+  // Digests and names of blocks vary, so they are left out of the kind.
   const auto add = [&](const Answer& answer, const Answer& other) {
     Answer shortened = answer;
     const bool data = is_data(op.code);
@@ -64,7 +64,7 @@ std::string text_until(const RecordedProgram& program, const std::vector<Step>& 
   return out;
 }
 
-// A call and the calls that made what it names.
+// The text of a call, with the calls that made the objects it names.
 std::string call_text(const RecordedProgram& program, std::size_t at) {
   const Op& op = program.ops[at];
   std::string out = "  " + op_text(op) + "  # " + answer_text(program.answers[at]);
@@ -82,7 +82,7 @@ bool changes(Code code) {
          code == Code::kSetAttribute || is_data(code);
 }
 
-// The driver's answer to the only call of its group that differs, as far as the digest says it.
+// The driver's answer to the only call of its group that differs, as far as the digest tells.
 std::string likely_answer(const DigestCheck::Mismatch& mismatch, const Answer& here) {
   for (std::uint16_t result = 0; result < 1000; ++result) {
     if (!result_name(static_cast<CUresult>(result)).starts_with("CUDA_")) continue;
@@ -94,7 +94,8 @@ std::string likely_answer(const DigestCheck::Mismatch& mismatch, const Answer& h
   return "another answer or value";
 }
 
-/// Goes through a recording's programs and counts what the two drivers answered otherwise.
+/// Goes through a recording's programs and counts the calls that the two drivers answered
+/// differently.
 class Comparer {
  public:
   Comparer(const Recording& recording, Machine& machine, Comparison& out)
@@ -103,13 +104,13 @@ class Comparer {
         out_(out),
         is_abridged_(!recording.abridged.empty()),
         check_(recording.digests, is_abridged_ ? recording.group : kDigestGroup) {}
-  /// The recording's next program.
+  /// Takes the recording's next program.
   void take();
-  /// The differences, the most frequent first.
+  /// Sorts the differences, the most frequent first.
   void conclude(std::string_view permitted);
 
  private:
-  /// A program, the recorded answers and this driver's.
+  /// A program, the recorded answers, and this driver's answers.
   struct Run {
     RecordedProgram program;
     std::vector<Step> here;
@@ -143,7 +144,7 @@ void Comparer::take() {
   std::size_t i = 0;
   while (i < end) {
     const Answer& there = run.program.answers[i];
-    // A driver's death or a broken context has no like here.
+    // This driver cannot repeat a driver's death or a broken context.
     if (there.how == Answer::How::kDied || is_sticky(static_cast<CUresult>(there.result))) break;
     if (!comparable_after(run, i++)) break;
   }
@@ -162,13 +163,13 @@ void Comparer::take() {
   ++number_;
 }
 
-// Makes a call and compares it; whether the two machines are still alike behind it.
+// Makes a call and compares it; returns whether both machines are still alike after it.
 bool Comparer::comparable_after(Run& run, std::size_t i) {
   const Op& op = run.program.ops[i];
   run.here.push_back(machine_.step(op));
   const Step& here = run.here.back();
   Answer& there = run.program.answers[i];
-  // For what is not stored the digest stands.
+  // The digest stands for answers that are not stored.
   if (is_abridged_ && !stored()->known_answer(i)) there = here.answer;
   ++out_.calls;
   follow_digest(run, i);
@@ -183,7 +184,7 @@ bool Comparer::comparable_after(Run& run, std::size_t i) {
   return !changes(op.code) || !one_changed;
 }
 
-// An answer that differs here, or hangs on what is none of the program's, is stored by itself.
+// Stores an answer that differs here, or that depends on more than the program.
 void Comparer::follow_digest(const Run& run, std::size_t i) {
   const Step& here = run.here[i];
   Answer answer = run.program.answers[i];
@@ -220,7 +221,7 @@ void Comparer::add_difference(const Run& run, std::size_t i) {
   }
 }
 
-// The digest of a group differs: one call of it does, or several do.
+// The digest of a group differs: one call of the group does, or several do.
 void Comparer::add_mismatch(const DigestCheck::Mismatch& mismatch) {
   if (mismatch.program) {
     const Run& run = group_[*mismatch.program - mismatch.first];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of a libcuda that programs about plain memory call.
+// The functions of libcuda that programs about plain memory call.
 #pragma once
 
 #include <cuda.h>
@@ -15,12 +15,12 @@ struct BatchAttributes {
   unsigned flags = 0;
 };
 
-/// All of them, or an error. The library stays loaded.
+/// All functions, or an error. The library stays loaded.
 struct Functions {
 #define CUVMM_FUNCTION(name) decltype(&::name) name = nullptr;
 #include "fuzz/plain/functions.def"
   CUresult (*cuCtxCreate_v2)(CUcontext*, unsigned, CUdevice) = nullptr;
-  /// Of CUDA 13.0; null where the driver, or the emulator's headers, are older.
+  /// Since CUDA 13.0; null where the driver, or the emulator's headers, are older.
   CUresult (*cuMemcpyBatchAsync_v2)(CUdeviceptr* to, CUdeviceptr* from, std::size_t* sizes,
                                     std::size_t count, BatchAttributes* attributes,
                                     std::size_t* firsts, std::size_t attribute_count,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs about plain memory: mostly legal calls, with wrong ones among them.
+// Makes programs about plain memory: most calls are legal, some are wrong.
 #pragma once
 
 #include "fuzz/generate/random.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of memory: how it is made, placed and freed.
+// Makes, places and frees memory.
 #include "fuzz/plain/machine.h"
 
 #include <sys/mman.h>
@@ -13,10 +13,10 @@ namespace cuvmm::fuzz::plain {
 
 namespace {
 
-constexpr std::uint64_t kMostRegistered = 8 << 20;  // more than any such size but the absurd ones
+constexpr std::uint64_t kMostRegistered = 8 << 20;  // larger than all sizes except the absurd ones
 
-// Memory of the program's own, with so much on both sides of it that nobody may touch: whatever is
-// registered or copied from a place beside it meets the same in every process.
+// Memory of the program, with inaccessible guard space on both sides. So a registration or a copy
+// beside the memory behaves alike in every process.
 constexpr std::uint64_t kGuard = 16 << 20;
 
 std::uint64_t host_region(std::uint64_t size, int protection) {
@@ -98,7 +98,7 @@ CUresult Machine::memory(const Op& op, Step& step) {
   describe(at, step);
   Block& block = blocks_[at.name];
   const bool at_start = at.name && at.offset == 0;
-  // Where something else may be by now, or lie beside the block, nothing is ended.
+  // The machine does not end memory where other memory may lie by now, at or beside the block.
   const bool ends = op.code == Code::kUnregister || op.code == Code::kFree ||
                     op.code == Code::kFreeHost || op.code == Code::kFreeAsync;
   if (ends && step.outside) {
@@ -117,7 +117,7 @@ CUresult Machine::memory(const Op& op, Step& step) {
         step.answer.how = Answer::How::kLeftOut;
         return CUDA_SUCCESS;
       }
-      // Whether a range of terabytes meets other locked memory is a matter of the layout.
+      // The driver's layout decides whether a range of terabytes meets other locked memory.
       step.outside = step.outside || pick(kSizes, op.size) > kMostRegistered;
       return do_register(op);
     case Code::kUnregister:
@@ -185,7 +185,7 @@ CUresult Machine::allocate(const Op& op, Step& step) {
       break;
     case Code::kAllocAsync:
       block.kind = Kind::kPooled;
-      // The current pool may be another one; what matters is that something came from it.
+      // The current pool may be another pool; only the fact that memory came from it matters.
       block.pool = kDefaultPool;
       result = settle(f_.cuMemAllocAsync(out, block.size, stream(op.form)), stream(op.form));
       break;
@@ -199,7 +199,7 @@ CUresult Machine::allocate(const Op& op, Step& step) {
   block.device = address;
   if (result != CUDA_SUCCESS) return result;
   if (block.kind == Kind::kPooled) {
-    // Which pool is the current one is not followed: it may be any.
+    // The machine does not follow which pool is current, so it may be any.
     const bool any = op.code == Code::kAllocAsync;
     const unsigned bit = 1u << (block.pool == kDefaultPool ? 0 : block.pool);
     block.first_of_pool = any ? used_pools_ == 0 : (used_pools_ & bit) == 0;
@@ -218,7 +218,7 @@ void Machine::bind(unsigned name, Block block) {
   fill_new(block, name);
 }
 
-// What memory holds when it is new is nobody's affair: each block gets bytes of its own.
+// New memory has unknown content, so each block gets bytes of its own.
 void Machine::fill_new(const Block& block, unsigned name) {
   if (block.kind == Kind::kRegistered || block.kind == Kind::kPageable) return;
   if (block.host) {
@@ -234,8 +234,8 @@ void Machine::bury(Block& block) {
   block.died = allocations_;
 }
 
-// What lies beside a driver's memory of the host, and beside its own memory, is another's in one
-// process and nothing in another.
+// Beside a driver's host memory, and beside the program's own memory, one process may have other
+// memory and another process none.
 bool Machine::beside_host_memory(const Op& op, const Spot& at) const {
   if (op.form % 5 != 2 || at.name == 0 || pick(kSizes, op.size) > kMostRegistered) return false;
   const Block& block = blocks_[at.name];
@@ -270,7 +270,7 @@ CUresult Machine::do_register(const Op& op) {
     end_region(block.region, block.region_size);
     return result;
   }
-  // The pointer for the device; a driver may have none for it.
+  // The pointer for the device; a driver may give none for this memory.
   CUdeviceptr device = 0;
   if (result == CUDA_SUCCESS &&
       f_.cuMemHostGetDevicePointer_v2(&device, reinterpret_cast<void*>(block.host), 0) ==
@@ -286,7 +286,7 @@ CUresult Machine::unregister(const Op& op, const Spot& at) {
   Block& block = blocks_[at.name];
   if (result != CUDA_SUCCESS || at.name == 0) return result;
   (void)op;
-  // Whose memory it is: a registration of another block's bytes has no memory of its own.
+  // A registration of another block's bytes has no memory of its own.
   for (Block& other : blocks_) {
     if (!other.live || other.kind != Kind::kRegistered || other.host != at.address) continue;
     if (other.region) {
@@ -318,7 +318,7 @@ CUresult Machine::map(const Op& op) {
   block.of_host = which == 3;
   if (which == 3) prop.location.id = 0;
   if (which == 3) prop.location.type = static_cast<CUmemLocationType>(3);  // HOST_NUMA
-  // At first all devices have access, for the bytes that it begins with.
+  // At first all devices have access, so that the machine can write the first bytes.
   CUmemAccessDesc access[2] = {};
   for (int i = 0; i < 2; ++i) {
     access[i].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -345,7 +345,7 @@ CUresult Machine::map(const Op& op) {
                                           CU_MEM_ACCESS_FLAGS_PROT_NONE};
   access[0].flags = kFlags[op.value % 3];
   if (op.form & 4) access[0].location.id = devices_ - 1;
-  // Of such memory the CPU makes the copies, and dies.
+  // The CPU copies such memory, and crashes.
   blocks_[name].sealed = which == 3 && op.value % 3 == 2;
   return op.value % 3 ? f_.cuMemSetAccess(base, block.size, access, 1) : result;
 }
@@ -387,7 +387,7 @@ CUresult Machine::release(Block& block) {
 bool Machine::finish() {
   f_.cuCtxSetCurrent(contexts_[0]);
   bool clean = !broken_ && f_.cuCtxSynchronize() == CUDA_SUCCESS;
-  // What is registered inside other memory goes first.
+  // Registrations inside other memory end first.
   for (Block& block : blocks_) {
     if (block.live && block.kind == Kind::kRegistered && !block.region) {
       clean = clean && release(block) == CUDA_SUCCESS;
@@ -405,7 +405,7 @@ bool Machine::finish() {
   return clean;
 }
 
-// The default pool outlives a program: it is to begin as it was.
+// The default pool outlives a program, so its attributes are reset.
 void Machine::reset_pool() {
   std::uint64_t zero = 0;
   int one = 1;
@@ -423,7 +423,7 @@ CUstream Machine::stream(std::uint8_t form) const {
   return streams[form % 4];
 }
 
-// What was queued is to be done before the next call.
+// The next call must find the queued work done.
 CUresult Machine::settle(CUresult result, CUstream stream) {
   if (result != CUDA_SUCCESS) return result;
   const CUresult done = f_.cuStreamSynchronize(stream);

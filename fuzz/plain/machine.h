@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the calls of a program about plain memory, and reduces what they answer to numbers that do
-// not depend on where a driver puts things.
+// Makes the calls of a program about plain memory, and turns the answers into numbers that do not
+// depend on the driver's layout.
 #pragma once
 
 #include "fuzz/plain/driver.h"
@@ -8,14 +8,15 @@
 
 namespace cuvmm::fuzz::plain {
 
-/// What a comparison has to know of an op beside its answer.
+/// The facts about an op, beside its answer, that a comparison needs.
 struct Step {
   Answer answer;
-  Kind kind = Kind::kNone;  ///< of the block that it is about; the destination
+  Kind kind = Kind::kNone;  ///< kind of the op's block; for a copy, of the destination
   Kind kind2 = Kind::kNone;
-  bool dead = false;        ///< that block was freed
-  bool outside = false;     ///< in nothing of the program's, or not known where: neighbours decide
-  bool value_open = false;  ///< the value depends on bytes that nobody wrote
+  bool dead = false;  ///< the block was freed
+  bool outside =
+      false;  ///< not in a block of the program, or at an unknown place, so neighbours decide
+  bool value_open = false;  ///< the value depends on bytes that no call wrote
 };
 
 class Machine {
@@ -25,30 +26,31 @@ class Machine {
   const std::string& error() const { return error_; }
   int devices() const { return devices_; }
 
-  /// Nothing is bound; the first context is current.
+  /// Must be called before each program: nothing is bound, and the first context is current.
   void start();
   Step step(const Op& op);
-  /// Frees what is left; false when the driver refuses, or is beyond use.
+  /// Frees what the program left; false when the driver refuses, or cannot be used any more.
   bool finish();
-  /// A call answered with an error that the context does not recover from.
+  /// Whether a call returned an error from which the context does not recover.
   bool broken() const { return broken_; }
 
  private:
   struct Block {
     Kind kind = Kind::kNone;
     bool live = false;
-    std::uint64_t device = 0;  ///< address for the device, or of pageable memory
+    std::uint64_t device = 0;  ///< address for the device, or for pageable memory
     std::uint64_t host = 0;    ///< address for the CPU; 0: none
     std::uint64_t size = 0, pitch = 0, width = 0, height = 1;
-    bool read_only = false;                     ///< registered memory that nobody may write
-    bool of_host = false;                       ///< mapped memory of the host's
-    bool sealed = false;                        ///< memory of the host's that nobody has access to
-    unsigned pool = 0;                          ///< that it came from: a name, or kDefaultPool
-    bool first_of_pool = false;                 ///< the first memory from it in this program
-    std::uint64_t region = 0, region_size = 0;  ///< of the recorder's own memory or reservation
+    bool read_only = false;      ///< registered memory that may only be read
+    bool of_host = false;        ///< mapped memory on the host
+    bool sealed = false;         ///< mapped host memory without access for any device
+    unsigned pool = 0;           ///< pool of the memory: a name, or kDefaultPool
+    bool first_of_pool = false;  ///< the first memory of its pool in this program
+    std::uint64_t region = 0,
+                  region_size = 0;  ///< extent of the recorder's own memory or reservation
     CUmemGenericAllocationHandle handles[2] = {};
     unsigned born = 0;  ///< number of allocations before it
-    unsigned died = 0;  ///< the same when it was freed
+    unsigned died = 0;  ///< number of allocations before it was freed
   };
   static constexpr unsigned kDefaultPool = 100;
   static constexpr std::uint64_t kBuffer = 64 << 20;
@@ -57,14 +59,15 @@ class Machine {
     std::uint64_t address = 0;
     std::uint64_t offset = 0;  ///< in the block
     unsigned name = 0;
-    bool inside = false;     ///< in the block's bytes
-    bool by_layout = false;  ///< it depends on how a driver aligned the block
-    bool near = false;       ///< in them, or at what a small allocation is rounded up to
+    bool inside = false;     ///< within the block's bytes
+    bool by_layout = false;  ///< depends on the driver's alignment of the block
+    bool near =
+        false;  ///< within the block, or within the size to which small allocations are rounded up
   };
   /// One side of a copy or a fill.
   struct Side {
     Spot spot;
-    std::uint64_t extent = 0;  ///< bytes from the spot to behind the last; 0: none
+    std::uint64_t extent = 0;  ///< bytes from the spot to the end; 0: none
   };
 
   // machine.cc
@@ -138,16 +141,16 @@ class Machine {
   CUmemoryPool default_pool_ = nullptr;
   unsigned current_ = 0;
   bool broken_ = false;
-  bool tainted_ = false;  ///< bytes were written outside their block, or nobody knows which
+  bool tainted_ = false;  ///< bytes outside of a block were written, or unknown bytes were
   unsigned allocations_ = 0;
-  unsigned used_pools_ = 0;  ///< those that memory came from: a bit each
+  unsigned used_pools_ = 0;  ///< pools that gave memory: one bit each
   Block blocks_[kBlocks];
   CUmemoryPool pools_[kPools] = {};
-  char* buffer_ = nullptr;  ///< pageable memory, with pages on both sides that nobody may touch
+  char* buffer_ = nullptr;  ///< pageable memory, with inaccessible pages on both sides
   std::uint64_t zero_ = 0;
 };
 
-/// Errors after which a context answers nothing else.
+/// Whether a context returns only this error from now on.
 bool is_sticky(CUresult result);
 
 }  // namespace cuvmm::fuzz::plain

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of every shape: of bytes, rows and slices, between contexts, in batches.
+// Makes copies of every shape: bytes, rows and slices, between contexts, in batches.
 #include "fuzz/plain/extent.h"
 #include "fuzz/plain/machine.h"
 
@@ -10,7 +10,7 @@ namespace {
 struct Types {
   unsigned to, from;
 };
-// HOST is 1, DEVICE 2, UNIFIED 4; 0 and 9 are none.
+// HOST is 1, DEVICE 2, UNIFIED 4; 0 and 9 do not exist.
 constexpr Types kTypes[] = {{2, 1}, {1, 2}, {2, 2}, {4, 4}, {1, 1}, {4, 2},
                             {2, 4}, {1, 4}, {4, 1}, {2, 0}, {9, 2}};
 
@@ -24,12 +24,12 @@ void set_sides(Descriptor& d, const Types& types, std::uint64_t to, std::uint64_
   if (types.from != 1) d.srcDevice = from;
 }
 
-// What lies between a side's address and its first byte, and how its rows and slices follow.
+// The offset of a side's first byte from its address, and the distances of its rows and slices.
 struct Layout {
   std::uint64_t x, y, z, pitch, rows;
 };
 
-// A pitch of 0 stands for rows that follow each other, and so do slices.
+// A pitch of 0 stands for rows, or slices, without gaps.
 template <class Descriptor>
 std::uint64_t reach(const Descriptor& d, const Layout& side) {
   const Wide row = side.pitch ? side.pitch : side.x + d.WidthInBytes;
@@ -97,7 +97,7 @@ CUresult Machine::make(const Op& op, const CUDA_MEMCPY3D& d) {
                      : settle(f_.cuMemcpy3D_v2(given), nullptr);
 }
 
-// The contexts of both sides stand in the form, too: 2 bits for either.
+// `form` also has the contexts of both sides: 2 bits for each.
 CUresult Machine::make(const Op& op, CUDA_MEMCPY3D_PEER& d) {
   d.dstContext = context(op.form >> 1);
   d.srcContext = context(op.form >> 3);
@@ -117,7 +117,7 @@ CUresult Machine::copy_by_descriptor(const Op& op, Step& step) {
   d.Height = pick(kHeights, op.height);
   d.dstPitch = pitch_of(op.pitch, d.WidthInBytes, at.name);
   d.srcPitch = pitch_of(op.pitch2, d.WidthInBytes, from_at.name);
-  // Offsets of rows and bytes, now and then.
+  // Sometimes rows and bytes have an offset.
   d.dstXInBytes = op.flags & 1 ? 16 : op.flags & 16 ? 1 : 0;
   d.srcXInBytes = op.flags & 2 ? 16 : 0;
   d.dstY = op.flags & 4 ? 1 : 0;
@@ -167,8 +167,8 @@ CUresult Machine::copy_peer(const Op& op, Step& step) {
   return result;
 }
 
-// Up to four copies of as many bytes, one behind the other on both sides; their attributes are as
-// the flags say: how many, which copies they begin with, and whether the arrays are there.
+// Up to four copies of equal size, one behind the other on both sides. The flags choose the
+// attributes: their number, the copies with which they begin, and whether the arrays exist.
 CUresult Machine::copy_batch(const Op& op, Step& step) {
   constexpr std::size_t kMost = 4;
   const Spot at = spot(op.ref, op.at), from_at = spot(op.ref2, op.at2);
@@ -179,7 +179,8 @@ CUresult Machine::copy_batch(const Op& op, Step& step) {
   const std::uint64_t size = count ? all / count : 0;
   const Side to{at, size * count}, from{from_at, size * count};
   if (!allowed(op, to, &from, step)) return CUDA_SUCCESS;
-  if (!f_.cuMemcpyBatchAsync_v2) {  // older than the recorded driver: no answer to hold against it
+  if (!f_.cuMemcpyBatchAsync_v2) {  // the driver is older than the recorded driver, so there is no
+                                    // answer to compare
     step.answer.how = Answer::How::kNotRun;
     step.outside = true;
     return CUDA_SUCCESS;
@@ -211,7 +212,7 @@ CUresult Machine::copy_batch(const Op& op, Step& step) {
       op.faults & kNullOut ? nullptr : tos, sources, op.faults & kNullOut2 ? nullptr : sizes, count,
       op.flags & 16 ? nullptr : attributes, op.flags & 32 ? nullptr : firsts,
       kCounts[(op.flags >> 2) & 3], on);
-  // What comes before a copy that is refused is made all the same, nobody knows when.
+  // Copies before a refused copy are made all the same, at an unknown time.
   if (result != CUDA_SUCCESS && count > 1) {
     tainted_ = true;
     f_.cuStreamSynchronize(on);

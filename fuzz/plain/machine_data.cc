@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fills and copies may touch, what they left, and fills of every shape.
+// Decides which memory fills and copies may touch, reads their result, and makes fills of every
+// shape.
 #include <algorithm>
 #include <cstring>
 
@@ -50,7 +51,7 @@ CUresult Machine::data(const Op& op, Step& step) {
   }
 }
 
-// Whether a side lies in what its name stands for.
+// Whether a side lies in the block of its name.
 bool Machine::fits(const Side& side) const {
   if (side.extent == 0) return true;
   if (side.spot.name == 0) {
@@ -63,8 +64,8 @@ bool Machine::fits(const Side& side) const {
          side.extent <= block.size - side.spot.offset;
 }
 
-// The recorder's own memory is never left, nor what was freed, nor memory of the host's: what lies
-// beside that is mapped in one process and not in another.
+// Calls never leave the recorder's own memory, freed memory, or host memory, because the memory
+// beside it is mapped in some processes only.
 bool Machine::dangerous(const Side& side) const {
   if (side.extent == 0 || fits(side)) return false;
   if (side.spot.name == 0) return side.spot.address > 4096 || side.extent > kBuffer;
@@ -72,8 +73,8 @@ bool Machine::dangerous(const Side& side) const {
   return !block.live || block.host != 0;
 }
 
-// A write to what is not to be written faults; a host's address is the device's on all that is
-// recorded, but need not be.
+// A write to read-only memory faults. A host address may differ from the device's, although it does
+// not on recorded machines.
 bool Machine::unfit(const Side& side, bool written) const {
   const Block& block = blocks_[side.spot.name];
   return side.spot.name && side.extent &&
@@ -81,8 +82,8 @@ bool Machine::unfit(const Side& side, bool written) const {
           (block.host && block.host != block.device));
 }
 
-// Driver 580.159.04 dies of these (12 deaths in 90,000 calls): a batch between pageable memory and
-// mapped memory of the host's; a peer copy of mapped memory that is told no context.
+// Driver 580.159.04 crashes in these calls (12 deaths in 90,000 calls): a batch between pageable
+// memory and mapped host memory; a peer copy of mapped memory without a context.
 bool Machine::deadly(const Op& op) const {
   const Block& a = blocks_[op.ref % kBlocks];
   const Block& b = blocks_[op.ref2 % kBlocks];
@@ -97,8 +98,8 @@ bool Machine::deadly(const Op& op) const {
   return peers && none && (a.kind == Kind::kMapped || b.kind == Kind::kMapped);
 }
 
-// Touching what is not the program's is left out but in wild programs, and nothing is known of any
-// bytes after that. So it is with a copy whose sides overlap.
+// Only wild programs touch memory outside of their blocks, and after that the content of all bytes
+// is unknown. The same holds for a copy whose sides overlap.
 bool Machine::allowed(const Op& op, const Side& to, const Side* from, Step& step) {
   const auto of = pick(kLengths, op.size).of;
   const bool aligned = of == Length::kToPage || of == Length::kTo64K || of == Length::kTo2M;
@@ -124,7 +125,8 @@ bool Machine::allowed(const Op& op, const Side& to, const Side* from, Step& step
   return true;
 }
 
-// What a copy left in memory that the CPU can read: the machine's buffer, or a block of the host's.
+// Looks at the result of a copy in memory that the CPU can read: the machine's buffer, or a block
+// on the host.
 void Machine::look(const Side& to, std::uint64_t extent, CUresult result, Step& step) const {
   if (result != CUDA_SUCCESS) return;
   step.value_open = tainted_;
@@ -148,7 +150,7 @@ std::uint64_t Machine::pitch_of(std::uint8_t index, std::uint64_t row, unsigned 
   return pitch.bytes;
 }
 
-// One run of elements, or rows of them.
+// Fills one run of elements, or rows of them.
 CUresult Machine::fill(const Op& op, Step& step) {
   const Spot at = spot(op.ref, op.at);
   describe(at, step);

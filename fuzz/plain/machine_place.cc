@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the places and lengths of an op stand for, and what a pointer that a driver gave points to.
+// Finds the addresses and lengths of an op, and the block of a pointer that a driver gave.
 #include <algorithm>
 
 #include "fuzz/plain/extent.h"
@@ -40,7 +40,7 @@ void Machine::describe(const Spot& at, Step& step) const {
   step.kind = at.name ? block.kind : Kind::kNone;
   if (at.name == 0) return;
   step.dead = !block.live;
-  // What was freed may be another's by now; so may what lies beside a block.
+  // Freed memory may belong to another allocation by now, and so may memory beside a block.
   step.outside =
       block.live ? !at.near || at.by_layout : block.died != allocations_ || at.offset != 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools and what can be asked of them.
+// Makes pools and queries them.
 #include <cstring>
 
 #include "fuzz/plain/machine.h"
@@ -24,7 +24,7 @@ CUresult Machine::pools(const Op& op, Step& step) {
   const unsigned name = op.name % kPools;
   CUmemoryPool asked = pool(op.ref);
   CUmemoryPool out = nullptr;
-  // A name that stands for nothing is no argument: drivers follow such pointers.
+  // A name without a pool is no argument, because drivers follow such pointers.
   const bool needs_pool = op.code != Code::kPoolCreate && op.code != Code::kPoolDefault &&
                           op.code != Code::kPoolCurrent;
   if (needs_pool && !asked) {
@@ -52,7 +52,7 @@ CUresult Machine::pools(const Op& op, Step& step) {
       return result;
     }
     case Code::kPoolDestroy: {
-      // A driver damages itself when a pool is destroyed that has memory (fuzz/README.md).
+      // A driver damages itself when a pool with memory is destroyed (fuzz/README.md).
       for (const Block& block : blocks_) {
         if (block.kind != Kind::kPooled || block.pool != op.ref % kPools) continue;
         step.answer.how = Answer::How::kLeftOut;
@@ -100,7 +100,7 @@ CUresult Machine::pool_attribute(const Op& op, CUmemoryPool asked, Step& step) {
   const auto number = static_cast<CUmemPool_attribute>(pick(kPoolAttributes, op.which));
   if (op.code == Code::kPoolSetAttribute) {
     std::uint64_t value[2] = {pick(kThresholds, op.value), 0};
-    // Driver 580.159.04 dies of NULL here.
+    // Driver 580.159.04 crashes on NULL here.
     if (op.faults & kNullOut) {
       step.answer.how = Answer::How::kLeftOut;
       return CUDA_SUCCESS;
@@ -122,7 +122,7 @@ CUresult Machine::pool_attribute(const Op& op, CUmemoryPool asked, Step& step) {
   std::uint64_t raw = 0;
   std::memcpy(&raw, bytes[0], sizeof raw);
   step.answer.value = static_cast<std::uint32_t>(raw ^ (raw >> 32));
-  // The default pool remembers other programs, and cuMemFree does not end what it counts as used.
+  // The default pool keeps memory of other programs, and counts memory as used after cuMemFree.
   step.value_open = asked == default_pool_ && number >= CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT;
   return result;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of memory: attributes, ranges, flags, descriptors, access.
+// Queries memory: attributes, ranges, flags, descriptors, access.
 #include <unistd.h>
 
 #include <cstring>
@@ -11,7 +11,7 @@ namespace cuvmm::fuzz::plain {
 
 namespace {
 
-// How many bytes an output took: those that are the same whatever was there before.
+// An output, filled in two ways before the call, to find the bytes that the call wrote.
 struct Output {
   alignas(16) unsigned char bytes[2][32];
   Output() {
@@ -27,7 +27,7 @@ struct Output {
   }
 };
 
-// Small memory shares a block of the driver's with other memory; where in it, nobody is told.
+// Small memory shares a block of the driver with other memory, at an unknown place.
 bool in_shared_block(int attribute, Kind kind) {
   return attribute == CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR && kind != Kind::kMapped &&
          kind != Kind::kRegistered;
@@ -97,7 +97,7 @@ std::uint32_t Machine::attribute_value(int attribute, std::uint64_t raw, const S
       return raw ? 99 : 0;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      // Of an address that is nobody's: itself or nothing.
+      // For an address outside of all memory: the address itself or nothing.
       return raw && raw == at.address ? 0x60000000u : pointer_value(raw, at.name);
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
@@ -132,7 +132,7 @@ CUresult Machine::attribute(const Op& op, const Spot& at, Step& step) {
   return result;
 }
 
-// Three at once; one of them is looked at.
+// Asks for three attributes at once and looks at one.
 CUresult Machine::attributes(const Op& op, const Spot& at, Step& step) {
   const int numbers[3] = {pick(kAttributes, op.which), pick(kAttributes, op.value),
                           pick(kAttributes, op.flags)};
@@ -165,7 +165,7 @@ CUresult Machine::attributes(const Op& op, const Spot& at, Step& step) {
 CUresult Machine::range(const Op& op, const Spot& at, Step& step) {
   CUdeviceptr base = 0;
   std::size_t size = 0;
-  const unsigned form = op.form % 4;  // which output is looked at, or not asked for
+  const unsigned form = op.form % 4;  // chooses the output to look at, or the outputs to leave out
   const CUresult result = f_.cuMemGetAddressRange_v2(form >= 2 ? nullptr : &base,
                                                      form == 3 ? nullptr : &size, at.address);
   step.answer.value = form == 0 ? pointer_value(base, at.name) : folded(size);
@@ -176,28 +176,27 @@ CUresult Machine::range_handle(const Op& op, const Spot& at, Step& step) {
   int fd = -1;
   constexpr int kTypes[] = {1, 1, 1, 1, 1, 0, 2};
   std::uint64_t address = at.address;
-  // Most ask for whole pages: of what the block begins or ends in.
+  // Most forms ask for the whole pages in which the block begins or ends.
   if (op.form % 4 == 1) address = address / 4096 * 4096;
   if (op.form % 4 == 2) address = address / 65536 * 65536;
   if (op.form % 4 == 3) address = address / (2 << 20) * (2 << 20);
   const std::uint64_t size = length(at, op.size) + (at.address - address);
-  // Where a driver puts small memory is its own affair: whether that is a whole page, too.
-  // So is what lies behind the last whole granule, or behind the mapping.
+  // The driver's layout decides whether small memory fills a page, and what lies behind the last
+  // whole granule or behind the mapping.
   const Length& of = pick(kLengths, op.size);
   const bool whole = of.of == Length::kToPage || of.of == Length::kTo64K || of.of == Length::kTo2M;
   const Block& block = blocks_[at.name];
   const std::uint64_t end = block.kind == Kind::kMapped ? block.device + block.size
                                                         : up(block.device + block.size, kGranule);
   const bool beyond = address + size > end;
-  // A pool's chunk is given out as one: from its first byte on. Only the first memory that came
-  // from a pool is known to lie there.
-  // Driver 580.159.04 dies of gigabytes from there on.
+  // A pool's chunk gets one descriptor, from its first byte on. Only the first memory from a pool
+  // is known to lie there. Driver 580.159.04 crashes on a size of gigabytes from there.
   if (block.kind == Kind::kPooled && size > (1u << 30) && size < (1ull << 60)) {
     step.answer.how = Answer::How::kLeftOut;
     return CUDA_SUCCESS;
   }
   const bool later = block.kind == Kind::kPooled && !block.first_of_pool;
-  step.outside = step.outside || step.dead;  // a pool keeps what was freed for a while
+  step.outside = step.outside || step.dead;  // a pool keeps freed memory for a while
   step.outside = step.outside || (at.name != 0 && (op.form % 4 == 0 || !whole || beyond || later));
   const CUresult result = f_.cuMemGetHandleForAddressRange(
       op.faults & kNullOut ? nullptr : &fd, address, size,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuvmm-fuzz-plain: what a driver answers to generated programs about plain memory.
+// cuvmm-fuzz-plain: records a driver's answers to generated programs about plain memory.
 #include "fuzz/plain/record.h"
 #include "fuzz/record/recorder_main.h"
 
@@ -21,7 +21,7 @@ struct Tool {
       "in\n"
       "the arguments; 3 no driver.\n";
 
-  // The others are those of cuvmm-fuzz-record alone.
+  // Only cuvmm-fuzz-record takes the other arguments.
   static bool fit(const RecorderArguments& arguments) {
     return arguments.record.processes == 1 && arguments.record.profile.empty();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the next call is, and the calls of memory, of pools, and that ask.
+// Chooses the next call, and makes the calls of memory, of pools, and queries.
 #include "fuzz/plain/maker.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace {
 
 bool anything(const Known&) { return true; }
 
-// Whether the call takes away a block.
+// Whether the call ends a block.
 bool ends(Code code) {
   return code == Code::kUnregister || code == Code::kFree || code == Code::kFreeHost ||
          code == Code::kUnmap || code == Code::kFreeAsync;
@@ -113,7 +113,7 @@ Op Maker::make() {
   if (wild_) op.faults |= kWild;
   if (op.code <= Code::kUnmap) {
     memory(op);
-    if (ends(op.code) && op.ref == 0 && !random_.chance(10)) {  // nothing to end
+    if (ends(op.code) && op.ref == 0 && !random_.chance(10)) {  // no block to end
       op = {};
       op.code = Code::kAttribute;
       if (wild_) op.faults |= kWild;
@@ -218,7 +218,7 @@ void Maker::ending(Op& op) {
   }
 }
 
-// Frees a block that fits; now and then none, or another.
+// Frees a block that fits; sometimes none, or another one.
 template <class Fits>
 void Maker::freed(Op& op, Fits fits) {
   op.ref = fault() ? any(anything) : any(fits);
@@ -227,7 +227,7 @@ void Maker::freed(Op& op, Fits fits) {
   if (op.at == 0) died(op.ref);
 }
 
-// What one context registered, and another, perhaps, once more.
+// Registers memory again, perhaps in another context.
 void Maker::register_again(Op& op) {
   const std::uint8_t name =
       any([](const Known& block) { return block.live && block.kind == Kind::kRegistered; });

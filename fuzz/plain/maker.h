@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes one call at a time that fits what the program did so far.
+// Makes calls one at a time that fit the blocks that the program has made so far.
 #pragma once
 
 #include <vector>
@@ -15,14 +15,15 @@ constexpr std::uint8_t byte(std::uint32_t value) { return static_cast<std::uint8
 struct Known {
   std::uint8_t name;
   Kind kind;
-  std::uint8_t size = 0;  ///< as its op names it
+  std::uint8_t size = 0;  ///< as the block's op names it
   bool live = true;
 };
 
 class Maker {
  public:
   explicit Maker(Random& random) : random_(random) {
-    // A style: some programs go wrong often, a few touch what is not theirs.
+    // The style of a program: some programs make many faults, a few touch memory outside of their
+    // blocks.
     faults_ = random_.chance(30) ? 15 : 4;
     wild_ = random_.below(400) == 0;
     contexts_ = random_.chance(35);
@@ -32,13 +33,13 @@ class Maker {
  private:
   Code choose();
 
-  // The arguments of a call, by area.
+  // Choose the arguments of a call, by area.
   void memory(Op& op);
   void query(Op& op);
   void data(Op& op);
   void pool(Op& op);
 
-  // Of memory: what makes a block, and what takes it away.
+  // Make calls that make or end a block.
   void allocation(Op& op);
   void pitched(Op& op);
   void registration(Op& op);
@@ -47,7 +48,7 @@ class Maker {
   template <class Fits>
   void freed(Op& op, Fits fits);
 
-  // Of data.
+  // Make calls about data.
   void sides(Op& op, bool needs_host);
   void by_descriptor(Op& op);
   std::uint8_t contexts_of_sides();

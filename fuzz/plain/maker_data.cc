@@ -6,14 +6,14 @@
 
 namespace cuvmm::fuzz::plain {
 
-// Which contexts a peer copy names, now and then none.
+// The contexts that a peer copy names; sometimes none.
 std::uint8_t Maker::contexts_of_sides() {
   const auto one = [&] { return random_.chance(2) ? 3u : random_.below(3); };
   const unsigned to = one(), from = one();
   return byte((to << 1) | (from << 3));
 }
 
-// Destination and source: two blocks, or one and the recorder's own memory.
+// Chooses destination and source: two blocks, or a block and the recorder's own memory.
 void Maker::sides(Op& op, bool needs_host) {
   const auto live = [](const Known& block) { return block.live; };
   op.ref = any(live);
@@ -21,7 +21,7 @@ void Maker::sides(Op& op, bool needs_host) {
   op.at = random_.chance(70) ? 0 : place(false);
   op.at2 = random_.chance(70) ? 0 : place(false);
   if (!needs_host && !random_.chance(25)) return;
-  // The recorder's buffer on one side.
+  // The recorder's buffer is one side.
   if (random_.chance(50)) {
     op.ref = 0;
     op.at = 1;
@@ -36,14 +36,14 @@ void Maker::data(Op& op) {
   op.value = below(256);
   op.which = below(3);
   op.form = random_.chance(60) ? 0 : below(8);
-  // Mostly what fits: a few bytes, all that is left, half of it.
+  // Mostly lengths that fit: a few bytes, the rest of the block, half of it.
   constexpr std::uint8_t kUsual[] = {1, 2, 3, 4, 5, 5, 6, 7, 8, 11, 11, 12, 12, 12, 26, 27};
   op.size = random_.chance(88) ? kUsual[below(std::size(kUsual))] : below(std::size(kLengths));
   op.height = random_.chance(75) ? byte(random_.chance(40) ? 0 : 2 + random_.below(2))
                                  : below(std::size(kHeights));
   op.pitch = random_.chance(60) ? byte(random_.below(2)) : below(std::size(kPitches));
   op.pitch2 = random_.chance(60) ? byte(random_.below(2)) : below(std::size(kPitches));
-  // A pitch that is too large for anything fits one row.
+  // A pitch that no block can have fits one row.
   if (op.pitch >= 8 && op.pitch <= 12 && random_.chance(80)) op.height = 0;
   if (op.pitch2 >= 8 && op.pitch2 <= 12 && random_.chance(80)) op.height = 0;
   switch (op.code) {
@@ -57,7 +57,7 @@ void Maker::data(Op& op) {
       op.form = byte(below(8) + (below(4) << 4));
       const unsigned direction = op.form % 4;
       sides(op, direction < 2);
-      // Which side the host's is.
+      // Whether the host is the destination or the source.
       const bool swap = (direction == 0 && op.ref == 0) || (direction == 1 && op.ref2 == 0);
       if (swap && !fault()) {
         std::swap(op.ref, op.ref2);

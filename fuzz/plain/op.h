@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One call about plain memory as 16 bytes: cuMemAlloc, pitched, host, registered, pooled and mapped
-// memory, what is asked of it, and every shape of fill and copy.
+// memory, queries, and every shape of fill and copy.
 #pragma once
 
 #include <array>
@@ -73,17 +73,17 @@ constexpr bool has_descriptor(Code code) {
 /// Fields are indices into the tables below, taken modulo their length: any 16 bytes are an op.
 struct Op {
   Code code = Code::kContext;
-  std::uint8_t name = 0;    ///< what it binds: a block, or a pool
+  std::uint8_t name = 0;    ///< the block or pool that it binds
   std::uint8_t ref = 0;     ///< block or pool; the destination of a copy; 0: see kNowhere
-  std::uint8_t ref2 = 0;    ///< the source of a copy; the pool of an allocation
+  std::uint8_t ref2 = 0;    ///< source of a copy; pool of an allocation
   std::uint8_t at = 0;      ///< kPlaces: where in the block
-  std::uint8_t at2 = 0;     ///< of the source
-  std::uint8_t size = 0;    ///< kSizes, or kLengths of data: bytes of a row
+  std::uint8_t at2 = 0;     ///< place in the source
+  std::uint8_t size = 0;    ///< kSizes, or for data kLengths: bytes of a row
   std::uint8_t height = 0;  ///< kHeights
   std::uint8_t depth = 0;   ///< kHeights
   std::uint8_t pitch = 0;   ///< kPitches
-  std::uint8_t pitch2 = 0;  ///< of the source
-  std::uint8_t form = 0;    ///< which of several functions, or which output is looked at
+  std::uint8_t pitch2 = 0;  ///< pitch of the source
+  std::uint8_t form = 0;    ///< one of several functions, or the output to look at
   std::uint8_t which = 0;   ///< attribute, element, memory types, location
   std::uint8_t value = 0;
   std::uint8_t flags = 0;
@@ -96,7 +96,8 @@ using Ops = std::vector<Op>;
 
 inline constexpr std::uint8_t kNullOut = 1;
 inline constexpr std::uint8_t kNullOut2 = 2;
-inline constexpr std::uint8_t kWild = 128;  ///< data outside its block is touched all the same
+inline constexpr std::uint8_t kWild =
+    128;  ///< makes the call although it touches memory outside of its block
 
 inline constexpr unsigned kBlocks = 48;  ///< names of blocks are 1..kBlocks-1
 inline constexpr unsigned kPools = 8;    ///< names of pools are 1..kPools-1
@@ -108,7 +109,7 @@ enum class Kind : std::uint8_t {
   kPitched,
   kHost,
   kRegistered,
-  kPageable,  ///< the program's own memory: a registration was refused, or ended
+  kPageable,  ///< the program's own memory, after a registration was refused or ended
   kPooled,
   kMapped,
   kCount
@@ -140,14 +141,14 @@ inline constexpr Place kPlaces[] = {
     {Anchor::kStart, -1},    {Anchor::kStart, 8},   {Anchor::kStart, 3},    {Anchor::kStart, 512},
     {Anchor::kStart, -4096},
 };
-/// Where a reference to no block points. Addresses where something may happen to lie in one process
-/// and nothing in another are not among them.
-inline constexpr std::uint64_t kPageableBuffer = 1;  ///< the machine's own
-inline constexpr std::uint64_t kGuardPage = 2;       ///< of the machine's; nobody may touch it
+/// The addresses of a reference to no block. Addresses where one process may have memory and
+/// another none are left out.
+inline constexpr std::uint64_t kPageableBuffer = 1;  ///< the machine's own buffer
+inline constexpr std::uint64_t kGuardPage = 2;       ///< the machine's inaccessible page
 inline constexpr std::uint64_t kNowhere[] = {
     0, kPageableBuffer, 4096, 0x1234000, std::uint64_t{1} << 47, ~0ull - 4095, kGuardPage};
 
-/// Lengths of data: bytes, or a share of what is left of the block behind the place.
+/// Lengths of data: bytes, or a share of the rest of the block behind the place.
 struct Length {
   enum : std::uint8_t { kBytes, kRest, kHalf, kToPage, kTo64K, kTo2M } of;
   std::uint64_t bytes;  ///< added
@@ -216,7 +217,8 @@ constexpr const T& pick(const T (&table)[n], std::uint8_t index) {
   return table[index % n];
 }
 
-/// What an op answered: what it made or looked at as one number that is the same everywhere.
+/// An op's answer, and the object or value of the call as one number that does not depend on the
+/// machine.
 struct Answer {
   enum class How : std::uint8_t { kNotRun, kDone, kLeftOut, kDied };
   How how = How::kNotRun;
@@ -228,7 +230,7 @@ struct Answer {
 /// Clears the fields that the call does not use.
 void canonicalise(Op& op);
 
-/// "SUCCESS =3", "left out", "its end", "not run"; the codes by number.
+/// "SUCCESS =3", "left out", "its end", "not run"; error codes are numbers.
 std::string answer_text(const Answer& answer);
 /// "cuPointerGetAttribute b3[start+1] which=2".
 std::string op_text(const Op& op);

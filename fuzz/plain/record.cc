@@ -13,7 +13,7 @@ namespace cuvmm::fuzz::plain {
 namespace {
 
 struct PlainProgress : Progress {
-  Answer answers[kMostOps] = {};  ///< of the program that runs
+  Answer answers[kMostOps] = {};  ///< answers of the program that runs
 };
 
 class Child {
@@ -72,7 +72,7 @@ class Child {
   const Clock::time_point end_;
 };
 
-// The program in which the child died, with what it answered until then.
+// The bytes to record of the program in which the child died, with its answers until then.
 std::string last_words(const RecordOptions& options, PlainProgress& progress) {
   RecordedProgram program;
   program.ops = generate(options.seed, progress.program);

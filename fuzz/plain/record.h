@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records a driver's answers to programs about plain memory, and compares another's with them.
+// Records a driver's answers to programs about plain memory, and compares them with another
+// driver's.
 #pragma once
 
 #include "fuzz/plain/machine.h"
@@ -8,21 +9,21 @@
 
 namespace cuvmm::fuzz::plain {
 
-/// Programs run in a child; when it dies or hangs, that is recorded, and another one goes on with
-/// the next program.
+/// Runs programs in a child. When the child dies or hangs, record() notes that, and a new child
+/// goes on with the next program.
 RecordSummary record(const RecordOptions& options);
 
 struct Comparison {
   std::vector<Difference> differences;
   std::uint64_t calls = 0, unexplained = 0, beyond = 0;
   std::string error;
-  // Of a full recording: what an abridged one of it stores, if this driver is the emulator.
+  // For a full recording and the emulator: the answers that an abridged recording must store.
   std::vector<Abridged> abridged;
   std::vector<std::uint32_t> digests;
 };
 /// Programs per digest of an abridged recording.
 inline constexpr unsigned kDigestGroup = 2;
-/// Runs the programs on another driver, in this process. `permitted` as in
+/// Runs the programs on another driver, in this process. `permitted` is described in
 /// fuzz/record/recorder.h.
 Comparison compare(const Recording& recording, const Functions& driver, std::string_view permitted);
 

@@ -54,7 +54,7 @@ class Writer {
     for (; value >= 128; value >>= 7) bytes_ += static_cast<char>(value | 128);
     bytes_ += static_cast<char>(value);
   }
-  /// A program's number, as the distance from the last one's.
+  /// Writes a program's number, as the distance from the last one's.
   void program(std::uint64_t number) {
     this->number(number - last_);
     last_ = number;
@@ -108,7 +108,7 @@ class Reader {
   bool failed_ = false;
 };
 
-// The programs that the generator makes otherwise, from the file.
+// Reads the programs that the file stores, because the generator makes them differently.
 bool read_unlike(Reader& from, std::vector<ProgramBytes>& programs) {
   for (std::uint64_t left = from.section(); left > 0 && !from.failed(); --left) {
     const std::uint64_t number = from.program(), size = from.number();
@@ -151,7 +151,7 @@ void each_generated(const std::vector<RecordedPart>& parts, const Generator& gen
   }
 }
 
-// Keeps each so manieth group.
+// Keeps one of `every` groups.
 void thin(AbridgedFile& file, std::size_t every) {
   AbridgedFile kept{file.header, file.generator, file.group, file.parts, {}, {}, {}};
   for (std::size_t group = 0; group < file.digests.size(); group += every) {

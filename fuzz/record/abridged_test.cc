@@ -35,7 +35,7 @@ TEST(AnswerDigest, FollowsTheOrder) {
   EXPECT_NE(digest_of({answer(0)}).sum(), digest_of({answer(0), answer(0)}).sum());
 }
 
-// What the emulator of this process answers to programs of a seed, as if a driver had answered.
+// The emulator's answers to programs of a seed, as a driver's recording.
 Recording full_recording(Programs programs, std::uint64_t seed, std::size_t count) {
   Recording out;
   out.machine = {.gpu = "A GPU",
@@ -66,7 +66,7 @@ std::string abridged(const Recording& full) {
   return abridged_recording(full, all.abridged, all.digests, kDigestGroup);
 }
 
-// The driver's answer to the first call of this kind that succeeds is changed to a refusal.
+// Changes the driver's answer to the first successful call of this kind into a refusal.
 bool refuse_first(Recording& recording, Code code, std::size_t from) {
   for (std::size_t i = from; i < recording.programs.size(); ++i) {
     for (std::size_t op = 0; op < recording.programs[i].ops.size(); ++op) {
@@ -85,7 +85,7 @@ bool refuse_first(Recording& recording, Code code, std::size_t from) {
 TEST(AbridgedRecording, ComparesAsTheFullOneDoes) {
   for (const Programs programs : {Programs::kFirst, Programs::kAreas, Programs::kToday}) {
     Recording full = full_recording(programs, 5, 41);
-    // Of a death everything is stored.
+    // A program in which the driver died is stored whole.
     full.programs[3].answers.back().how = RecordedAnswer::How::kDied;
     const std::string bytes = abridged(full);
     const Recording small = parse_recording(bytes);
@@ -107,8 +107,8 @@ TEST(AbridgedRecording, ComparesAsTheFullOneDoes) {
 }
 
 TEST(AbridgedRecording, ACallThatDiffersIsNamedWithTheDriversAnswer) {
-  // A driver that refused one call, in the digest as if the emulator agreed with it: what a changed
-  // emulator meets.
+  // The recording has a refusal of one call, and a digest as if the emulator agreed. A comparison
+  // with a changed emulator sees such a file.
   const Recording full = full_recording(Programs::kToday, 7, 40);
   Recording refused = full;
   ASSERT_TRUE(refuse_first(refused, Code::kGetAccess, 10));
@@ -123,7 +123,7 @@ TEST(AbridgedRecording, ACallThatDiffersIsNamedWithTheDriversAnswer) {
       ++op;
     }
     if (op == full.programs[i].ops.size()) continue;
-    // The group's digest with that answer in its place.
+    // The digest of the group with that answer in its place.
     AnswerDigest digest;
     const std::size_t first = i - i % kDigestGroup;
     for (std::size_t p = first; p < first + kDigestGroup; ++p) {
@@ -159,7 +159,7 @@ TEST(AbridgedRecording, ProgramsThatTheGeneratorNoLongerMakesAreStored) {
   full.programs[4].answers.resize(5);
   std::string bytes = abridged(full);
   EXPECT_EQ(parse_recording(bytes).programs[4].ops, full.programs[4].ops);
-  // Another seed makes other programs, which their hash shows.
+  // Another seed makes other programs; their hash shows it.
   const std::size_t seed = bytes.find('\n') + 1 + 64 + 4 + 4 + 8 + 4 + 3;
   ASSERT_EQ(bytes[seed], 9);
   bytes[seed] = 8;

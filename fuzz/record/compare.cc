@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recording held against another driver.
+// Compares a recording with another driver.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -41,7 +41,7 @@ std::string kind_of(const Op& op, const RecordedAnswer& there, const Step& here,
   return out;
 }
 
-// The driver's answer to the only call of its group that differs, as far as the digest says it.
+// The driver's answer to the only call of its group that differs, as far as the digest tells.
 std::optional<RecordedAnswer> likely_answer(const DigestCheck::Mismatch& mismatch,
                                             const Step& here) {
   using How = RecordedAnswer::How;
@@ -62,14 +62,14 @@ std::optional<RecordedAnswer> likely_answer(const DigestCheck::Mismatch& mismatc
   return std::nullopt;
 }
 
-// Whether the call leaves the machine as it is.
+// Whether the call changes nothing on the machine.
 bool only_looks(const Op& op) {
   return op.code == Code::kGetAccess || op.code == Code::kRangeHandle ||
          op.code == Code::kProperties || op.code == Code::kRead || op.code == Code::kContext;
 }
 
-// Takes the first calls into the layout, by the answers of this driver; whether one of them changed
-// something outside what its names stand for.
+// Follows the first calls in the layout, by the answers of this driver. Returns whether one of them
+// changed an object outside of its names.
 bool leaves_before(const Ops& ops, const Result& here, std::size_t count, Layout& layout) {
   bool out = false;
   for (std::size_t i = 0; i < count; ++i) {
@@ -82,7 +82,8 @@ bool leaves_before(const Ops& ops, const Result& here, std::size_t count, Layout
   return out;
 }
 
-/// Goes through a recording's programs and counts what the two drivers answered otherwise.
+/// Goes through a recording's programs and counts the calls that the two drivers answered
+/// differently.
 class Comparer {
  public:
   Comparer(const Recording& recording, Differential& machine, Comparison& out)
@@ -91,9 +92,10 @@ class Comparer {
         out_(out),
         is_abridged_(!recording.abridged.empty()),
         check_(recording.digests, is_abridged_ ? recording.group : kDigestGroup) {}
-  /// The recording's next program. False when nothing can be run any more: then it says why.
+  /// Takes the recording's next program. False when no program can run any more; then the error
+  /// says why.
   bool take();
-  /// The differences, the most frequent first.
+  /// Sorts the differences, the most frequent first.
   void conclude(std::string_view permitted);
 
  private:
@@ -101,10 +103,10 @@ class Comparer {
     const RecordedProgram& program;
     const Result& here;
     Layout layout;
-    const Abridged* stored;  ///< of an abridged recording
+    const Abridged* stored;  ///< for an abridged recording
     Abridged& to_store;
   };
-  /// A program and what this driver answered, until its group's digest is held to it.
+  /// A program and this driver's answers, until its group's digest is compared.
   struct Done {
     Ops ops;
     Result here;
@@ -137,7 +139,7 @@ bool Comparer::take() {
   }
   const Abridged* stored = is_abridged_ ? &recording_.abridged[number_] : nullptr;
   for (std::size_t i = 0; stored && i < program.ops.size(); ++i) {
-    // For what is not stored the digest stands.
+    // The digest stands for answers that are not stored.
     if (!stored->known_answer(i)) program.answers[i] = answer_of(here.steps[i]);
   }
   Abridged& to_store = out_.abridged.emplace_back();
@@ -175,7 +177,7 @@ void Comparer::store_all(const RecordedProgram& program, Abridged& out) {
   }
 }
 
-// The digest of a group differs: one call of it does, or several do.
+// The digest of a group differs: one call of the group does, or several do.
 void Comparer::add_mismatch(const DigestCheck::Mismatch& mismatch) {
   std::string kind, example;
   if (mismatch.program) {
@@ -202,10 +204,10 @@ void Comparer::add_mismatch(const DigestCheck::Mismatch& mismatch) {
   difference.example = example + kFullRecordings;
 }
 
-// The call behind the last one that can be compared.
+// The index behind the last call that can be compared.
 std::size_t Comparer::end_of(Run& run) {
   const std::size_t end = run.stored ? run.stored->end : run.program.ops.size();
-  // What a program answered before the driver died in it went with the process.
+  // The answers of a program in which the driver died were lost with the process.
   std::size_t i = died_at(run.program);
   if (i < run.program.ops.size()) {
     const bool foreseen = run.here.steps[i].skipped;
@@ -220,7 +222,7 @@ std::size_t Comparer::end_of(Run& run) {
   return i;
 }
 
-// Compares a call; whether the two machines are still alike behind it.
+// Compares a call; returns whether both machines are still alike after it.
 bool Comparer::comparable_after(Run& run, std::size_t i) {
   const Op& op = run.program.ops[i];
   const RecordedAnswer& there = run.program.answers[i];
@@ -234,16 +236,16 @@ bool Comparer::comparable_after(Run& run, std::size_t i) {
   follow_digest(run, i, leaves || !alike);
   if (!alike) {
     add_difference(run, i, leaves, unsettled);
-    // Two refusals leave both machines as they were.
+    // Two refusals change neither machine.
     return !done && (!step.answer.run || step.skipped || step.answer.result != CUDA_SUCCESS);
   }
-  // The same answer, but perhaps about something else: the two machines may differ from here.
-  // Refused access may have taken effect up to where it met what is not of this program.
+  // Equal answers may still be about different objects, so the two machines may differ from here
+  // on. A refused access may have taken effect up to the first address outside of this program.
   const bool in_part = op.code == Code::kSetAccess && run.layout.begins_inside(op);
   return !leaves || (!done && !in_part) || only_looks(op);
 }
 
-// `alone`: the answer is stored by itself, since it differs here, or hangs on what is nobody's.
+// `alone`: the answer is stored, because it differs here or depends on more than the program.
 void Comparer::follow_digest(Run& run, std::size_t i, bool alone) {
   const auto op = static_cast<std::uint8_t>(i);
   AnswerWord answer = word_of(run.program.answers[i]);

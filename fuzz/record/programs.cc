@@ -24,7 +24,7 @@ Ops first_program(Random& random, int devices, int processes) {
   return ops;
 }
 
-// Without the rules that came to plantable() since.
+// Leaves out the rules that came to plantable() later.
 const std::vector<Rule>& rules_of_areas() {
   static const std::vector<Rule> rules = [] {
     const std::span<const Rule> all = plantable();
@@ -42,7 +42,7 @@ Ops program(Random& random, std::span<const Rule> rules, int devices, int proces
   style.ops = (style.processes > 1 ? 20 : 10) + random.below(50);
   if (random.chance(50)) style.faults += 10;
   Ops ops = generate(random, style);
-  // Some with faults by rule, alone and in pairs.
+  // Some programs get planted faults, one or several.
   for (unsigned faults = random.chance(30) ? 1 + random.below(3) : 0; faults > 0; --faults) {
     plant(ops, rules[random.below(static_cast<std::uint32_t>(rules.size()))], random);
   }
@@ -58,7 +58,8 @@ Ops program_of(Programs programs, std::uint64_t seed, std::uint64_t number, int 
             : programs == Programs::kAreas ? program(random, rules_of_areas(), devices, processes)
                                            : program(random, plantable(), devices, processes);
   if (ops.size() > kMostRecordedOps) ops.resize(kMostRecordedOps);
-  // A real driver may be behind this: neither the style nor the machine allows them; nor this.
+  // A real driver may run the programs, so multicast calls are removed, although style and machine
+  // exclude them already.
   std::erase_if(ops, [](const Op& op) { return is_multicast(op.code); });
   return ops;
 }

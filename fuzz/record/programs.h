@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs that a recording's seed means.
+// Makes the programs of a recording's seed.
 #pragma once
 
 #include "fuzz/ops/op.h"

@@ -46,7 +46,7 @@ class Child {
       if (!machine.lost().empty()) _exit(kPeerLost);
       take(result, program);
       ++progress_.program;
-      // What would not go away would be in the way of all that follows.
+      // Objects that cannot be removed would disturb all later programs.
       if (result.at == program.ops.size() && result.verdict == Result::Verdict::kDisagree) _exit(4);
     }
     progress_.finished = true;
@@ -89,10 +89,10 @@ class Child {
   const Clock::time_point end_;
 };
 
-// The program in which the child died, as far as it is known.
+// The bytes to record of the program in which the child died, as far as they are known.
 std::string last_words(const RecordOptions& options, const DeviceProgress& progress) {
   RecordedProgram program;
-  // The header's device count stands in the file; programs are generated for it again.
+  // The reader generates programs for the device count in the file's header.
   program.ops = program_of(options, progress.program, std::max(1, progress.devices));
   program.answers.resize(program.ops.size());
   if (progress.op < program.answers.size()) {

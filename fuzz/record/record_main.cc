@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuvmm-fuzz-record: a driver's answers to generated programs, and their comparison with another's.
+// cuvmm-fuzz-record: records a driver's answers to generated programs, and compares them with
+// another driver's.
 #include <algorithm>
 
 #include "fuzz/ops/text.h"
@@ -42,7 +43,7 @@ struct Tool {
   }
   static Comparison compare(const Recording& recording, const RecorderArguments& arguments) {
     const std::string& path = arguments.record.driver;
-    // Forked before this process uses a driver.
+    // The peer must be forked before this process uses a driver.
     auto peer = recording.machine.processes > 1 ? std::make_unique<Peer>(path) : nullptr;
     const LoadedDriver loaded = load_driver(path);
     Comparison out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two recorders, cuvmm-fuzz-record and cuvmm-fuzz-plain, have in common: their arguments,
-// what may differ from a recording, and how they tell what they found.
+// The common part of the two recorders, cuvmm-fuzz-record and cuvmm-fuzz-plain: their arguments,
+// the permitted differences, and the output.
 #pragma once
 
 #include <chrono>
@@ -14,17 +14,18 @@ namespace cuvmm::fuzz {
 
 struct RecordOptions {
   std::string driver;
-  std::string profile;  ///< says which calls would kill the driver; empty: the newest GPU's
+  std::string profile;  ///< tells which calls would kill the driver; empty: the newest GPU's
   std::string output;
   std::uint64_t seed = 1;
-  std::uint64_t calls = 100000;  ///< stop after so many
+  std::uint64_t calls = 100000;  ///< stop after this many calls
   std::chrono::milliseconds time{55000};
-  int processes = 1;  ///< of the programs; the second process is a child of the recorder's child
+  int processes = 1;  ///< of each program; the second process is a child of the recorder's child
 };
 
 struct RecordSummary {
   std::uint64_t programs = 0, calls = 0, succeeded = 0, left_out = 0;
-  unsigned restarts = 0;  ///< the driver died, hung, would not clean up, or its context was lost
+  unsigned restarts =
+      0;  ///< times that the driver died, hung, did not clean up, or lost its context
   double seconds = 0;
   std::string error;
 };
@@ -35,31 +36,31 @@ struct Difference {
   std::uint64_t count = 0;
   std::string example;   ///< the first program, shortened to the call, with this driver's answers
   std::string others{};  ///< a few more such calls
-  std::string reason{};  ///< why it is permitted; empty: it is not
+  std::string reason{};  ///< why the difference is permitted; empty: it is not
 };
 
-/// Said below a call whose recorded answer is in a digest alone.
+/// Printed below a call whose recorded answer is only in a digest.
 inline constexpr const char* kFullRecordings =
     "(by the digest of its answers; fuzz/recorded/README.md says where the full recording is)\n";
 
-/// Why a kind may differ so often in one recording; empty: it may not. `permitted` has a line for
-/// each kind that may: the beginning of its text, then " # " and the reason. A reason that begins
-/// with "at most N: " is none for more than N.
+/// Why a kind of difference may occur so often in one recording; empty: it may not. `permitted` has
+/// a line for each permitted kind: the beginning of its text, then " # " and the reason. A reason
+/// that begins with "at most N: " permits no more than N.
 std::string reason_of(const std::string& kind, std::uint64_t count, std::string_view permitted);
 
 struct RecorderArguments {
   RecordOptions record;
   std::string compare, permitted, print;
-  std::string abridge;    ///< with `compare` of a full recording: where the abridged one goes
-  std::size_t every = 1;  ///< with `compare`: of how many programs, or groups, one is taken
+  std::string abridge;    ///< with `compare` of a full recording: the path of the abridged one
+  std::size_t every = 1;  ///< with `compare`: one of this many programs, or groups, is compared
 };
-/// Nothing where they are no job, or more than one.
+/// Nothing where the arguments ask for no job, or for more than one.
 std::optional<RecorderArguments> recorder_arguments(int argc, char** argv);
 
-/// The file's bytes; empty where it cannot be read, or where no path is given.
+/// The file's bytes; empty where the file cannot be read, or the path is empty.
 std::string file_bytes(const std::string& path);
 
-/// On stdout; what went wrong on stderr. The exit code.
+/// Prints a summary on stdout and errors on stderr. Returns the exit code.
 int tell(const char* tool, const RecordSummary& done);
 void tell(const std::vector<Difference>& differences);
 

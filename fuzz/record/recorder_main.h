@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program around a recorder: records, compares with a file, or prints one.
+// The main function of a recorder: records, compares with a file, or prints a file.
 #pragma once
 
 #include <cstdio>

@@ -9,7 +9,7 @@ namespace cuvmm::fuzz {
 namespace {
 
 constexpr std::string_view kRecordingMagic =
-    "cuvmm-fuzz-recording ";  // then the version and a line's end
+    "cuvmm-fuzz-recording ";  // the version and a line's end follow
 constexpr char kVersion = '2', kAbridgedVersion = '4';
 constexpr std::size_t kNameBytes = 64;
 constexpr std::size_t kMachineBytes = kNameBytes + 4 + 4 + 8 + 4;
@@ -20,7 +20,7 @@ void put(std::string& out, T value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-/// Takes values off the front; fails for good once there are too few bytes.
+/// Takes values off the front. After the first value that the bytes do not hold, every value fails.
 class Cursor {
  public:
   explicit Cursor(std::string_view bytes) : rest_(bytes) {}

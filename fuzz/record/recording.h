@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs and what a driver answered to them, as one compact file.
+// Programs and a driver's answers to them, as one compact file.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace cuvmm::fuzz {
 
-/// What is known of the machine that answered.
+/// The machine that answered.
 struct RecordedMachine {
   std::string gpu;
-  int driver_version = 0;  ///< as cuDriverGetVersion writes it
+  int driver_version = 0;  ///< in cuDriverGetVersion's format
   int devices = 0;
   std::uint64_t seed = 0;
-  int processes = 1;  ///< of its programs, at most
+  int processes = 1;  ///< the most processes of its programs
 };
 
 /// An op's answer as stored: 7 bytes.
@@ -39,24 +39,25 @@ struct RecordedProgram {
 AnswerWord word_of(const RecordedAnswer& answer);
 RecordedAnswer answer_of(const AnswerWord& word);
 
-/// The bytes that the file begins with, and those of one program.
+/// The bytes with which the file begins, and those of one program.
 std::string recording_header(const RecordedMachine& machine);
 std::string recorded_bytes(const RecordedProgram& program);
 
 struct Recording {
   RecordedMachine machine;
   std::vector<RecordedProgram> programs;
-  std::string error;  ///< empty on success; a cut last program is left out in silence
-  // Of an abridged recording: its programs' answers are NotRun but for those that are stored.
+  std::string
+      error;  ///< empty on success; a last program that is cut off is left out without an error
+  // For an abridged recording: answers that are not stored are kNotRun.
   std::vector<Abridged> abridged;
   std::vector<std::uint32_t> digests;
   unsigned group = 1;
 };
-/// Any bytes are read without harm. Version 1 of the format said nothing of processes: one. Of an
-/// abridged recording, which is version 4, only each `every`th group of programs is kept; of a full
-/// one each such program.
+/// Any bytes are safe to read. Version 1 of the format has no number of processes: one. Of an
+/// abridged recording (version 4), one of `every` groups of programs is kept; of a full recording,
+/// one of `every` programs.
 Recording parse_recording(std::string_view bytes, std::size_t every = 1);
-/// The abridged file of a full recording, by what a comparison with an emulator found of it.
+/// The abridged file of a full recording, by the result of a comparison with an emulator.
 std::string abridged_recording(const Recording& full, std::vector<Abridged> abridged,
                                std::vector<std::uint32_t> digests, unsigned group);
 

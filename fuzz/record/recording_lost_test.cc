@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A second process that dies under the program, and under the recorder.
+// Tests a second process that dies while a program, or the recorder, uses it.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 namespace cuvmm::fuzz {
 namespace {
 
-// A child of a process, but not this one; 0 for none.
+// A child of the process other than `except`; 0 for none.
 pid_t child_of(pid_t pid, pid_t except) {
   const std::string number = std::to_string(pid);
   std::ifstream children("/proc/" + number + "/task/" + number + "/children");
@@ -27,9 +27,9 @@ pid_t child_of(pid_t pid, pid_t except) {
   return 0;
 }
 
-// Kills the child of the recorder's child, which is the second process, once programs of its own
-// have been written; so many times. A process, since a thread would be half there in what the
-// recorder forks.
+// Kills the child of the recorder's child, which is the second process, once the file has programs
+// of it; does so `times` times. It runs as a process, because a fork of the recorder would copy
+// half of a thread.
 [[noreturn]] void kill_peers(pid_t parent, const std::string& path, unsigned times) {
   pid_t current = 0;
   std::uintmax_t enough = 0;
@@ -88,7 +88,7 @@ TEST(RecordingLost, ALostProcessIsADeathAndTheNextProgramHasFreshOnes) {
   EXPECT_EQ(deaths, done.restarts);
 }
 
-// What a program says when the second process dies before its fourth call.
+// The problem of a program whose second process dies before its fourth call.
 std::string problem_of_a_death() {
   auto peer = std::make_unique<Peer>(CUVMM_EMULATOR);
   const pid_t second = peer->pid();
@@ -109,7 +109,7 @@ std::string problem_of_a_death() {
 }
 
 TEST(RecordingLost, AProgramEndsWithItsSecondProcess) {
-  const pid_t child = fork();  // this process's driver stays unused
+  const pid_t child = fork();  // so that the driver of this process stays unused
   if (child == 0) {
     const std::string problem = problem_of_a_death();
     std::fprintf(stderr, "%s\n", problem.c_str());

@@ -70,7 +70,7 @@ TEST(Recording, ACutOrForeignFileDoesNoHarm) {
   EXPECT_TRUE(parse_recording(header + std::string(100, '\xff')).programs.empty());
 }
 
-// Recorded in child processes, since this one's emulator may be in use.
+// Recorded in child processes, because this process may use the emulator already.
 TEST(Recording, AnEmulatorAgreesWithItsOwnRecordingAndNotWithAnotherProfiles) {
   const std::string path = testing::TempDir() + "/recording.bin";
   RecordOptions options;
@@ -94,7 +94,7 @@ TEST(Recording, AnEmulatorAgreesWithItsOwnRecordingAndNotWithAnotherProfiles) {
   }
   const Driver& driver = emulated().machine().driver();
   EXPECT_EQ(compare(recording, driver, "", "").unexplained, 0u);
-  // A changed answer is noticed, and a reason makes it good.
+  // A comparison notices a changed answer, and a reason permits it.
   for (RecordedProgram& program : recording.programs) {
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
       RecordedAnswer& answer = program.answers[i];
@@ -108,8 +108,8 @@ TEST(Recording, AnEmulatorAgreesWithItsOwnRecordingAndNotWithAnotherProfiles) {
   }
 }
 
-// A driver that died in a read past its reservation met what only it had laid there; one that died
-// in a read of mapped bytes did something new.
+// A driver that died in a read past its reservation met its own layout; a driver that died in a
+// read of mapped bytes shows a new fault.
 TEST(Recording, ADeathIsJudgedByWhatItsCallNames) {
   const std::string given =
       "cuvmm-program 1\ninit()\nr1 = cuMemAddressReserve(4M)\n"

@@ -12,7 +12,7 @@ namespace cuvmm::fuzz {
 
 namespace {
 
-/// Waits for the child. Whether it died, or hung in one program and was killed.
+/// Waits for the child. Returns whether it died, or hung in one program and was killed.
 bool died(pid_t pid, const Progress& progress) {
   constexpr auto kPatience = std::chrono::seconds(10);
   std::uint64_t seen = progress.program;
@@ -69,7 +69,7 @@ RecordSummary record_watched(const RecordOptions& options, const Watched& watche
     }
     if (progress.finished) break;
     ++out.restarts;
-    if (!dead) continue;  // it asked for a new process
+    if (!dead) continue;  // the child asked for a new process
     const std::string words = watched.last_words();
     if (write(file, words.data(), words.size()) < 0) break;
     ++progress.program;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the reference knows of logical endpoints.
+// The reference's state of logical endpoints.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +15,10 @@ struct EndpointState {
     int device;
     std::uint64_t offset, size;
     int memory;  ///< the reference's index of the memory
-    int handle;  ///< of its handle, or
-    int plain;   ///< of its entry in the list of plain memory; -1 for the other one
+    int handle;  ///< index of the handle that was bound, or
+    int plain;   ///< index of the entry in the list of plain memory; -1 for the other
     std::uint64_t memory_offset;
-    int by;  ///< the name that it was bound through
+    int by;  ///< the name through which it was bound
     bool live = true;
     bool covers(std::uint64_t at) const { return at >= offset && at - offset < size; }
     bool meets(std::uint64_t at, std::uint64_t bytes) const {
@@ -28,14 +28,14 @@ struct EndpointState {
   /// An endpoint, which several ids may name.
   struct Object {
     bool team;
-    int owner;         ///< of a unicast one
-    unsigned devices;  ///< that a team will have
+    int owner;         ///< owner of a unicast endpoint
+    unsigned devices;  ///< devices for which a team is made
     std::uint64_t size;
     unsigned types;
-    std::vector<int> added;  ///< the owner of a unicast one
+    std::vector<int> added;  ///< devices; for a unicast endpoint its owner
     std::vector<Binding> bindings = {};
-    /// Something was done through one of several names of which nobody says what it means for the
-    /// others: what is bound is unknown.
+    /// A call through one of several names has an unknown effect on the other names, so the bound
+    /// memory is unknown.
     bool vague = false;
     bool member(int device) const {
       return std::find(added.begin(), added.end(), device) != added.end();
@@ -46,15 +46,15 @@ struct EndpointState {
     std::uint32_t id;
     int object;
     bool imported;
-    bool ready = false;  ///< cuLogicalEndpointQuery said so
+    bool ready = false;  ///< cuLogicalEndpointQuery answered that it is ready
     bool live = true;
   };
-  /// What an export wrote.
+  /// The bytes of an export.
   struct Ticket {
     std::array<unsigned char, 64> bytes;
     int name;
   };
-  std::vector<std::uint32_t> ids;  ///< that are reserved
+  std::vector<std::uint32_t> ids;  ///< reserved ids
   std::vector<Object> objects;
   std::vector<Name> names;
   std::vector<Ticket> tickets;
@@ -63,7 +63,7 @@ struct EndpointState {
   bool reserved(std::uint32_t id) const {
     return std::find(ids.begin(), ids.end(), id) != ids.end();
   }
-  /// The endpoint that has the id; null for none.
+  /// The endpoint with this id; null for none.
   const Name* find(std::uint32_t id) const {
     for (const Name& name : names) {
       if (name.live && name.id == id) return &name;
@@ -71,12 +71,13 @@ struct EndpointState {
     return nullptr;
   }
   int index(const Name& name) const { return static_cast<int>(&name - names.data()); }
-  /// How many ids name the object.
+  /// The number of ids of the object.
   long names_of(int object) const {
     return std::count_if(names.begin(), names.end(),
                          [&](const Name& name) { return name.live && name.object == object; });
   }
-  /// A shim cannot know what others did: it was imported, or they may have.
+  /// Whether a shim cannot know the calls of other processes: the endpoint was imported, or others
+  /// may have imported it.
   bool unseen(const Name& name) const {
     return name.imported || std::any_of(tickets.begin(), tickets.end(), [&](const Ticket& ticket) {
              return names[static_cast<std::size_t>(ticket.name)].object == name.object;

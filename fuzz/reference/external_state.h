@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the reference knows of external memory.
+// The reference's state of external memory.
 #pragma once
 
 #include <algorithm>
@@ -12,18 +12,18 @@ struct ExternalState {
   struct Object {
     std::uint64_t value;  ///< the CUexternalMemory
     int memory;           ///< the reference's index of the allocation behind it
-    std::uint64_t size;   ///< that it was imported with
-    bool dedicated;       ///< imported as such
+    std::uint64_t size;   ///< the size of the import
+    bool dedicated;       ///< imported with the flag DEDICATED
     bool unseen;          ///< another process exported it
     bool live;
-    int device;  ///< of the context that imported it
+    int device;  ///< device of the context that imported it
   };
   std::vector<Object> objects;
-  std::vector<int> taken;     ///< numbers of descriptors that are the driver's
-  std::vector<int> received;  ///< such a number, under which another process's export came since
+  std::vector<int> taken;     ///< numbers of descriptors that the driver owns
+  std::vector<int> received;  ///< such numbers that an export of another process got later
 
   void clear() { *this = {}; }
-  /// The last object of that value; -1 for none.
+  /// The last object with this value; -1 for none.
   int find(std::uint64_t value) const {
     for (std::size_t i = objects.size(); i-- > 0;) {
       if (objects[i].value == value) return static_cast<int>(i);
@@ -31,11 +31,11 @@ struct ExternalState {
     return -1;
   }
   bool took(int fd) const { return std::find(taken.begin(), taken.end(), fd) != taken.end(); }
-  /// What only looks as if the driver had it: no call of this process brought the number back.
+  /// Whether the driver only seems to own the number: no call of this process brought it back.
   bool came_back(int fd) const {
     return std::find(received.begin(), received.end(), fd) != received.end();
   }
-  /// A new file has this number, of another process's making or not.
+  /// A new file has this number; `other`: another process made it.
   void opened(int fd, bool other) {
     const bool looked_taken = std::erase(received, fd) != 0;
     const bool was_taken = std::erase(taken, fd) != 0;

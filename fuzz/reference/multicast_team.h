@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the reference knows of multicast objects.
+// The reference's state of multicast objects.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ struct MulticastTeam {
   struct Binding {
     int device;
     std::uint64_t offset, size;
-    int handle;  ///< the reference's index of the bound memory's handle; it ends with that
+    int handle;  ///< index of the bound memory's handle; the binding ends with the handle
     std::uint64_t memory_offset;
     bool live;
   };
@@ -21,7 +21,7 @@ struct MulticastTeam {
   unsigned types;
   std::vector<int> added;
   std::vector<Binding> bindings;
-  bool shared = false;  ///< under two handles: who may unbind what is not written anywhere
+  bool shared = false;  ///< the object has two handles; no document says which one may unbind
 
   bool member(int device) const {
     return std::find(added.begin(), added.end(), device) != added.end();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that lies at addresses of its own, beside every reservation: a flat list.
+// Memory with addresses outside of all reservations: a flat list.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +11,30 @@ struct PlainMemory {
   enum class Kind : std::uint8_t { kExternal, kPool, kTaken, kAlloc, kOpened };
   std::uint64_t base = 0, size = 0;
   Kind kind = Kind::kExternal;
-  int memory = -1;             ///< the reference's index of what holds its bytes
-  std::uint64_t offset = 0;    ///< of its first byte in that memory
-  int owner = -1;              ///< index of what it was made from, by kind
+  int memory = -1;             ///< index of the memory with its bytes
+  std::uint64_t offset = 0;    ///< offset of its first byte in that memory
+  int owner = -1;              ///< index of the object that it was made from, by kind
   std::vector<int> also = {};  ///< kTaken: further pools that it was imported through
-  int source = -1;             ///< kTaken: index of the memory that was exported
-  bool vague = false;  ///< kTaken: through a pool that was destroyed, which a driver may accept
+  int source = -1;             ///< kTaken: index of the exported memory
+  bool vague = false;  ///< kTaken: imported through a destroyed pool, which a driver may accept
   bool live = true;
   bool by_pool = false;  ///< kPool: freed by cuMemFreeAsync
-  int opens = 0;         ///< kOpened: that were not closed yet
-  int device = -1;       ///< of the context that made, imported or opened it
+  int opens = 0;         ///< kOpened: opens without a close
+  int device = -1;       ///< device of the context that made, imported or opened it
 };
 
 class PlainList {
  public:
   void clear() { all_.clear(); }
   void add(const PlainMemory& one) { all_.push_back(one); }
-  /// The live one that holds the address; null for none.
+  /// The live entry that has the address; null for none.
   const PlainMemory* at(std::uint64_t address) const {
     for (const PlainMemory& p : all_) {
       if (p.live && address >= p.base && address - p.base < p.size) return &p;
     }
     return nullptr;
   }
-  /// The last one that began there, live or not.
+  /// The last entry that began there, live or not.
   const PlainMemory* last(std::uint64_t base) const {
     const PlainMemory* found = nullptr;
     for (const PlainMemory& p : all_) {
@@ -51,7 +51,7 @@ class PlainList {
   const PlainMemory* live_base(std::uint64_t base) const {
     return const_cast<PlainList*>(this)->live_base(base);
   }
-  /// Whether a live one shares bytes with the range.
+  /// Whether a live entry shares bytes with the range.
   bool meets(std::uint64_t base, std::uint64_t size) const {
     for (const PlainMemory& p : all_) {
       if (p.live && (p.base >= base ? p.base - base < size : base - p.base < p.size)) return true;

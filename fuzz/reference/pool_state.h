@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the reference knows of pools, and of the bytes that stand for memory elsewhere.
+// The reference's state of pools, and of bytes that stand for memory of other processes.
 #pragma once
 
 #include <array>
@@ -16,23 +16,23 @@ struct PoolState {
     std::uint64_t value;  ///< the CUmemoryPool
     int location_type, location;
     unsigned types;
-    int source;  ///< the pool that an imported one shows; -1: it is its own
+    int source;  ///< index of the pool that an imported pool shows; -1: a pool of its own
     bool live = true;
     bool is_default = false;
     bool exported = false;
-    std::vector<int> given = {};  ///< devices that it was set accessible for, beside its own
-    bool vague = false;           ///< that was changed after its end
-    /// What its attributes 1 to 4 are, by number - 1; -1 where it is not known.
+    std::vector<int> given = {};  ///< devices that got access to it, beside its own device
+    bool vague = false;           ///< access changed after the pool's end
+    /// The values of attributes 1 to 4, by number - 1; -1 where unknown.
     std::array<std::int64_t, 4> told = {-1, -1, -1, -1};
-    bool set = false;  ///< one of them was set
+    bool set = false;  ///< the program set an attribute
   };
-  /// What an export of a pointer, or of plain memory, wrote.
+  /// The bytes of an export of a pointer, or of plain memory.
   struct Token {
     Blob bytes;
     int memory;  ///< index into the list of plain memory
     bool of_pool;
   };
-  /// A pool was made the current one of a place; what was set before for that place is over.
+  /// The pool that a program made current for a place; replaces earlier ones.
   struct Current {
     int location_type, location;
     int pool;  ///< index
@@ -42,7 +42,7 @@ struct PoolState {
   std::vector<Token> tokens;
 
   void clear() { *this = {}; }
-  /// The last pool of that value; -1 for none.
+  /// The last pool with this value; -1 for none.
   int find(std::uint64_t value) const {
     for (std::size_t i = pools.size(); i-- > 0;) {
       if (pools[i].value == value) return static_cast<int>(i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judgements as a whole, look-ups, and what is left at the end.
+// Judges answers, finds objects, and lists the objects that remain at the end.
 #include "fuzz/reference/reference.h"
 
 namespace cuvmm::fuzz {
@@ -58,7 +58,7 @@ bool Judgement::dangerous(const Profile& profile, EntryPoint entry) const {
                                       Rule::kPropertiesHandleValid, Rule::kPropertiesHandleAlive,
                                       Rule::kMapHandleValid, Rule::kMapHandleAlive,
                                       Rule::kExportHandleValid, Rule::kExportHandleAlive,
-                                      // Beyond its reservation lies memory of the driver's own.
+                                      // Beyond its reservation lies memory of the driver.
                                       Rule::kMapInsideReservation, Rule::kUnmapInsideReservation};
   for (const Rule rule : kDangers) {
     if (breaks(rule)) return true;

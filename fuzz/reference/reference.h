@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A second opinion: the unicast VMM rules over flat lists, written from rulebook/rules/*.def alone.
+// A second opinion: the rules of virtual memory management over flat lists, written from
+// rulebook/rules/*.def alone.
 //
-// Deliberately naive, and deliberately not the model: one cell per reserved or mapped 2 MiB granule
-// in a plain vector, found by looking at all of them. What the two share is the catalogue of rules
-// and, for what a driver does with a broken one, its profile.
+// The reference is naive on purpose, and not the model: a plain vector has one cell per reserved or
+// mapped granule of 2 MiB, and each question looks at all cells. The reference and the model share
+// only the catalogue of rules and, for a driver's answer to a broken rule, its profile.
 #pragma once
 
 #include <cuda.h>
@@ -30,26 +31,27 @@ inline bool inside(std::uint64_t offset, std::uint64_t size, std::uint64_t whole
   return offset <= whole && size <= whole - offset;
 }
 
-/// What the reference thinks of one call before it is made.
+/// The reference's opinion of one call, before the call is made.
 struct Judgement {
   static constexpr int kMost = 24;
-  Rule broken[kMost];  ///< every rule that the call breaks, in no order
+  Rule broken[kMost];  ///< all rules that the call breaks, in no order
   int count = 0;
-  bool foreign = false;      ///< touches memory that is nobody's: any error will do
-  bool may_refuse = false;   ///< INVALID_VALUE will do as well
-  bool may_run_out = false;  ///< OUT_OF_MEMORY will do as well
-  bool no_room = false;      ///< the same, where the profile has nothing against the call
-  bool may_succeed = false;  ///< CUDA_SUCCESS will do as well
-  bool fatal = false;        ///< a real driver or its machine dies in it, though no rule says so
-  Quirk quirks[4];           ///< what a driver may have against the call beside the rules
+  bool foreign = false;      ///< touches memory outside of the program: any error is right
+  bool may_refuse = false;   ///< INVALID_VALUE is right as well
+  bool may_run_out = false;  ///< OUT_OF_MEMORY is right as well
+  bool no_room = false;  ///< OUT_OF_MEMORY is right where the profile has nothing against the call
+  bool may_succeed = false;  ///< CUDA_SUCCESS is right as well
+  bool fatal = false;  ///< a real driver or its machine dies in the call, although no rule says so
+  Quirk quirks[4];     ///< reasons of the driver against the call, beside the rules
   int quirk_count = 0;
-  /// Not to be called: the reference cannot follow what would come of it (another process would get
-  /// what only the first one's knows; too much memory for its cells).
+  /// The call must not be made, because the reference cannot follow its effect (another process
+  /// would get an object that only the first process knows; too much memory for the cells).
   bool uncovered = false;
-  /// About a descriptor of another process's export, or an imported endpoint: no shim saw it made.
+  /// The call uses a descriptor of another process's export, or an imported endpoint, which no shim
+  /// saw made.
   bool unseen = false;
-  bool loose = false;          ///< nothing is written of what should happen: any answer will do
-  bool unpredictable = false;  ///< nothing later in the program can be compared between drivers
+  bool loose = false;          ///< no document says the result: any answer is right
+  bool unpredictable = false;  ///< two drivers may differ in the rest of the program
 
   void add(Rule rule) {
     if (count < kMost && !breaks(rule)) broken[count++] = rule;
@@ -61,37 +63,38 @@ struct Judgement {
     return std::find(quirks, quirks + quirk_count, quirk) != quirks + quirk_count;
   }
   bool breaks(Rule rule) const;
-  /// No rule is broken that is more than advice.
+  /// Whether the call breaks no rule that is more than advice.
   bool legal() const;
-  /// A driver with this profile may answer this.
+  /// Whether a driver with this profile may give this answer.
   bool accepts(const Profile& profile, EntryPoint entry, CUresult answer) const;
-  /// The profile's driver dies in this call.
+  /// Whether the profile's driver dies in this call.
   bool crashes(const Profile& profile, EntryPoint entry) const;
-  /// A real driver may die in it, read what was freed, or change memory that is not the program's.
+  /// Whether a real driver may die in the call, read freed memory, or change memory outside of the
+  /// program.
   bool dangerous(const Profile& profile, EntryPoint entry) const;
 };
 
-/// Who makes a call: the device of the thread's current context, -1 without one.
+/// The caller: the device of the thread's current context, -1 without one.
 struct Actor {
   int device = 0;
 };
 
-/// The machine that the calls are made on.
+/// The machine on which the calls are made.
 struct ReferenceMachine {
   int devices = 1;
   std::uint64_t device_memory = ~std::uint64_t{0};  ///< bytes per device
-  bool charge = true;        ///< OUT_OF_MEMORY is predicted from it; false: it may always happen
-  int cuda_version = 13000;  ///< of the driver, as cuDriverGetVersion writes it
+  bool charge = true;  ///< predict OUT_OF_MEMORY from it; false: OUT_OF_MEMORY may always happen
+  int cuda_version = 13000;  ///< of the driver, in cuDriverGetVersion's format
 };
 
-/// judge() before a call, accept() after it succeeded (reads the out-parameters). A call that
-/// failed changed nothing, or what refuse() says.
+/// judge() is called before a call, accept() after it succeeded (it reads the out-parameters), and
+/// refuse() after some failed calls. All other failed calls change nothing.
 class Reference {
  public:
   explicit Reference(ReferenceMachine machine) : machine_(machine) {}
-  /// Another process of that machine: what memories hold and descriptors stand for is the same in
-  /// both, everything else its own. Each asks the other what its names of legacy IPC stand for, so
-  /// neither is used after the other has ended.
+  /// Another process of the machine of `first`. Both references share the content of memory and the
+  /// objects of descriptors; all other state is separate. Each asks the other for the memory of its
+  /// names of legacy IPC, so neither may be used after the other is destroyed.
   Reference(ReferenceMachine machine, Reference& first)
       : machine_(machine),
         memories_(first.memories_),
@@ -102,7 +105,7 @@ class Reference {
   }
   Reference(const Reference&) = delete;
   Reference& operator=(const Reference&) = delete;
-  /// Forgets everything, the other process's memories and descriptors too.
+  /// Forgets everything, also the other process's memories and descriptors.
   void clear();
 
   Judgement judge(const calls::MemAddressReserve&, Actor) const;
@@ -176,7 +179,7 @@ class Reference {
   Judgement judge(const calls::MemSetMemPool&, Actor) const;
   Judgement judge(const calls::MemGetLocationInfo&, Actor) const;
 
-  // What a success changes. The sentence is what is wrong with the outputs, null when nothing is.
+  // Record a success. Return a sentence about wrong outputs, or null.
   const char* accept(const calls::MemAddressReserve&);
   const char* accept(const calls::MemAddressFree&);
   const char* accept(const calls::MemCreate&);
@@ -248,16 +251,16 @@ class Reference {
   const char* accept(const calls::MemSetMemPool&);
   const char* accept(const calls::MemGetLocationInfo&) { return nullptr; }
 
-  /// What a driver with this profile does even though it refuses.
+  /// Record the effect that a driver with this profile has although it refuses.
   void refuse(const calls::MemSetAccess&, CUresult answer, const Profile& profile);
   void refuse(const calls::ImportExternalMemory&, CUresult answer, const Profile& profile);
 
-  /// The program closed this descriptor.
+  /// Records that the program closed this descriptor.
   void close(int fd);
-  /// Whether every byte that the read would return was written before, so that its value is known.
+  /// Whether every byte that the read returns was written before, so that its value is known.
   bool knows(const calls::MemcpyDtoH& call) const;
 
-  // What is left, for who cleans up.
+  // The objects that remain, for the clean-up.
   struct Span {
     std::uint64_t base, size;
   };
@@ -271,9 +274,9 @@ class Reference {
   std::vector<std::uint64_t> pools() const;
   std::vector<std::uint32_t> endpoints() const;
   std::vector<std::uint32_t> endpoint_ids() const;
-  /// Default pools and the attributes (1..4) of them that were set.
+  /// Default pools and those of their attributes (1..4) that were set.
   std::vector<std::pair<std::uint64_t, int>> told_to_defaults() const;
-  /// Default pools and devices that were given access to them.
+  /// Default pools and devices that got access to them.
   std::vector<std::pair<std::uint64_t, int>> given_to_defaults() const;
 
  private:
@@ -291,7 +294,7 @@ class Reference {
     std::uint64_t base, size;
     int handle;  ///< index into handles_
     unsigned char access[kPlaces];
-    bool device_last;  ///< device 0's access was changed after the host's
+    bool device_last;  ///< the access of device 0 changed after the host's
     bool live;
     std::uint64_t offset = 0;  ///< into a multicast object
   };
@@ -304,7 +307,7 @@ class Reference {
     std::uint64_t size;
     CUmemAllocationProp prop;
     std::vector<Write> writes;
-    int team = -1;  ///< index into teams_: it is a multicast object
+    int team = -1;  ///< index into teams_, for a multicast object
   };
   struct Named {
     std::uint64_t value;  ///< the handle
@@ -318,21 +321,22 @@ class Reference {
     int fd;
     int memory;
     bool open;
-    int pool = -1;       ///< index into the pools: it is an export of one
-    bool other = false;  ///< not made by the first process
+    int pool = -1;       ///< index into the pools, for an export of a pool
+    bool other = false;  ///< another process than the first made it
   };
 
-  /// Where the byte of a live address lies; memory -1 for nowhere. `run`: bytes up to where that
-  /// may change.
+  /// The memory of a live address; memory is -1 where the address has none. `run` is the number of
+  /// bytes for which that holds.
   struct Spot {
     int memory = -1;
     std::uint64_t offset = 0;
     std::uint64_t run = 0;
   };
   Spot spot(std::uint64_t address) const;
-  /// Of another process than the first.
+  /// Whether this is another process than the first.
   bool other() const { return &memories_ != &own_memories_; }
-  /// Memory with an address of its own, and the tail of a mapping that left its reservation.
+  /// Whether the address lies both in plain memory and in the tail of a mapping beyond its
+  /// reservation.
   bool ambiguous(std::uint64_t address) const;
   // Pools.
   const PoolState::Pool* judge_pool(Judgement& out, CUmemoryPool pool, Rule valid,
@@ -348,14 +352,14 @@ class Reference {
   void set_current(std::uint64_t pool, int location_type, int location);
   void judge_managed(Judgement& out, std::uint64_t base, std::uint64_t size) const;
   void judge_managed_place(Judgement& out, const CUmemLocation& place, int last_type) const;
-  /// The index of memory that nobody wrote to yet.
+  /// The index of new memory that has not been written to.
   int fresh_memory(std::uint64_t size, int type, int id);
   // Multicast.
   struct Bind {
     std::uint64_t object, offset, size;
     unsigned long long flags;
     const Named* memory;      ///< null for none
-    std::uint64_t memory_at;  ///< offset or address, as it was asked for
+    std::uint64_t memory_at;  ///< offset or address, as in the call
     std::uint64_t memory_offset;
   };
   bool is_team(int memory) const {
@@ -379,9 +383,9 @@ class Reference {
     int device;
     std::uint64_t offset, size;
     unsigned long long flags;
-    std::uint64_t memory_at;  ///< offset or address, as it was asked for
-    /// What is bound: the reference's index of the memory, -1 for none; of its handle, or of its
-    /// entry in the list of plain memory; and where in it.
+    std::uint64_t memory_at;  ///< offset or address, as in the call
+    /// The bound memory: the reference's index of the memory, -1 for none; of its handle, or of its
+    /// entry in the list of plain memory; and the place in it.
     int memory, handle, plain;
     std::uint64_t memory_offset;
   };
@@ -396,20 +400,20 @@ class Reference {
   const EndpointState::Object& object_of(const Endpoint& endpoint) const {
     return endpoints_.objects[static_cast<std::size_t>(endpoint.object)];
   }
-  /// The memory behind a binding was freed; what the binding is worth then is written nowhere.
+  /// Whether the memory behind a binding was freed. No document says the state of such a binding.
   bool ended(const EndpointState::Binding& binding) const;
   void judge_fabric(Judgement& out, const CUDA_FABRIC_COPY_BATCH_OP& op, Actor actor) const;
   void judge_fabric_endpoint(Judgement& out, const CUDA_FABRIC_COPY_BATCH_OP& op, bool write,
                              Actor actor) const;
-  /// Whether the pointer is local to the device.
+  /// Returns whether the pointer is local to the device.
   bool judge_fabric_pointer(Judgement& out, std::uint64_t at, std::uint64_t size, bool write,
                             Actor actor) const;
   void copy(const CUDA_FABRIC_COPY_BATCH_OP& op);
-  /// The open export of that number; null for none.
+  /// The open export with this number; null for none.
   const Descriptor* export_at(int fd) const;
-  /// A new file has this number.
+  /// Records that a new file has this number.
   void opened(int fd);
-  /// Adds memory with an address of its own; what is wrong with that, or null.
+  /// Adds memory outside of all reservations; returns a sentence about a wrong address, or null.
   const char* place(const PlainMemory& made);
   void judge_freed(Judgement& out, std::uint64_t address) const;
   void judge_plain(Judgement& out, const PlainMemory& plain) const;
@@ -423,27 +427,28 @@ class Reference {
   const Named* judge_handle(Judgement& out, std::uint64_t value, Rule zero, Rule valid, Rule alive,
                             Rule referenced) const;
   void judge_prop(Judgement& out, const CUmemAllocationProp& prop) const;
-  /// The memory that the other process gave out under these 64 bytes, or that was opened here: its
-  /// own entry for it, live or freed.
+  /// The memory that the other process exported with these 64 bytes, or that was opened here: the
+  /// other reference's entry, live or freed.
   const PlainMemory* exported_elsewhere(const void* bytes) const;
   const PlainMemory& exporters(const PlainMemory& opened) const;
-  /// Another process has memory of this one open.
+  /// Whether another process has opened this memory.
   bool open_elsewhere(const PlainMemory& plain) const;
-  /// The driver gave 64 bytes out as the name of the memory at `address`; false where none is.
+  /// Records that the driver gave 64 bytes for the memory at `address`; false where no memory is
+  /// there.
   bool name_given(std::uint64_t address, const void* bytes, bool of_pool);
   bool valid_device(int id) const { return id >= 0 && id < machine_.devices; }
-  /// Some mapping shares bytes with the range, and is not inside it.
+  /// Whether some mapping shares bytes with the range and does not lie inside it.
   bool cuts(std::uint64_t base, std::uint64_t size) const;
-  /// Every byte lies in a cell for which `good` holds.
+  /// Whether every byte lies in a cell for which `good` holds.
   template <class Good>
   bool all(std::uint64_t base, std::uint64_t size, Good good) const;
   static void grant(Mapped& mapping, const CUmemAccessDesc* desc, std::size_t count);
   const CUmemAllocationProp& prop_of(const Cell& cell) const;
-  /// When the CPU makes a copy of memory on the host.
+  /// When the CPU makes a copy of host memory.
   enum class ByCpu : std::uint8_t {
     kNever,
-    kAlone,         ///< where the device may do nothing
-    kBetweenHosts,  ///< then, and where the other side lies on the host as well
+    kAlone,         ///< where the device has no access
+    kBetweenHosts,  ///< as kAlone, and where the other side also lies on the host
   };
   void judge_touch(Judgement& out, std::uint64_t base, std::uint64_t size, bool write, bool fill,
                    Actor actor, ByCpu by_cpu = ByCpu::kAlone) const;
@@ -453,7 +458,7 @@ class Reference {
   Judgement judge_write(std::uint64_t base, std::uint64_t size, bool fill, Actor actor,
                         bool from_host = false) const;
   void store(std::uint64_t at, const unsigned char* bytes, std::uint64_t size, bool known);
-  /// -1: never written.
+  /// The byte at an address; -1: never written.
   int byte_at(std::uint64_t address) const;
   int byte_in(int memory, std::uint64_t at) const;
   bool known_at(std::uint64_t address) const;
@@ -465,16 +470,16 @@ class Reference {
   std::vector<Range> ranges_;
   std::vector<Mapped> mappings_;
   std::vector<Named> handles_;
-  // Of all processes.
+  // Shared by all processes.
   std::vector<Memory> own_memories_;
   std::vector<Descriptor> own_descriptors_;
   ExternalState own_external_;
   std::vector<Memory>& memories_ = own_memories_;
   std::vector<Descriptor>& descriptors_ = own_descriptors_;
   ExternalState& external_ = own_external_;
-  const Reference* partner_ = nullptr;  ///< the other process; null where there is none
+  const Reference* partner_ = nullptr;  ///< the other process; null for none
   PlainList plain_;
-  // Of the first process: the others have none, but for the names of legacy IPC.
+  // State of the first process; other processes only have names of legacy IPC.
   PoolState pool_state_;
   std::vector<MulticastTeam> teams_;
   EndpointState endpoints_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference's opinion of copies and fills, and what the memory holds.
+// The reference's opinion of copies and fills, and the content of memory.
 #include <algorithm>
 
 #include "fuzz/reference/reference.h"
@@ -13,13 +13,13 @@ void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t si
     out.foreign = true;
     return;
   }
-  // Byte ranges are short here: look at each granule's part of it.
+  // Byte ranges are short here, so each granule's part is judged alone.
   for (std::uint64_t at = base, left = size; left != 0;) {
     const Cell* cell = cell_at(at);
     std::uint64_t run = std::min(left, kGranule - at % kGranule);
     if (ambiguous(at)) out.loose = true;
     if (const PlainMemory* plain = plain_.at(at)) {
-      // Where one object ends and another begins is the driver's layout.
+      // The driver's layout decides where one object ends and another begins.
       if (at != base) out.may_refuse = true;
       run = std::min(left, plain->size - (at - plain->base));
       judge_plain(out, *plain);
@@ -41,9 +41,10 @@ void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t si
     unsigned access = all[actor.device];
     const bool may_be_cpu = !fill && by_cpu != ByCpu::kNever;
     if (may_be_cpu && static_cast<int>(prop_of(*cell).location.type) != 1) {
-      // What the device may not do is refused, where it may do anything. Else the CPU makes the
-      // copy, as it does between two places on the host where that has access too: and the driver
-      // dies of what the host may not do. All orders of up to three settings were asked of an H200.
+      // If the device has any access, the driver refuses what the device may not do. Otherwise the
+      // CPU makes the copy, as it does between two places on the host where the host has access
+      // too, and the driver dies if the host may not do it. Source: all orders of up to three
+      // settings, on an H200.
       const unsigned host = all[kPlaces - 1], needed = write ? 3 : 1;
       const bool refused = access != 0 && access < needed;
       if (!refused && (access == 0 || (host != 0 && by_cpu == ByCpu::kBetweenHosts))) {
@@ -74,7 +75,7 @@ void Reference::judge_context(Judgement& out, std::uint64_t base, std::uint64_t 
                               Actor actor) const {
   if (actor.device >= 0) return;
   out.add(Rule::kDataContext);
-  // What lives too short for the call does so with a context and without.
+  // Rules about memory that ends too early hold with a context and without.
   if (const PlainMemory* plain = size ? plain_.at(base) : nullptr) judge_plain(out, *plain);
 }
 
@@ -116,7 +117,7 @@ Judgement Reference::judge(const calls::MemFree& call, Actor) const {
   Judgement out;
   out.loose = call.dptr != 0 && ambiguous(call.dptr);
   if (call.dptr == 0) {
-    out.may_refuse = true;  // nothing to free: not documented either way
+    out.may_refuse = true;  // without an object; no document gives the answer
   } else if (cell_at(call.dptr)) {
     out.add(Rule::kMemFreeNotVmm);
   } else if (const PlainMemory* plain = plain_.live_base(call.dptr)) {
@@ -131,7 +132,7 @@ Judgement Reference::judge(const calls::MemFree& call, Actor) const {
   return out;
 }
 
-// Nothing live begins there.
+// Judges an address at which no live memory begins.
 void Reference::judge_freed(Judgement& out, std::uint64_t address) const {
   using Kind = PlainMemory::Kind;
   if (const PlainMemory* around = plain_.at(address)) {
@@ -143,7 +144,7 @@ void Reference::judge_freed(Judgement& out, std::uint64_t address) const {
     const auto& all = plain_.all();
     out.add(std::any_of(all.begin(), all.end(), was_freed) ? Rule::kFreeOnce : Rule::kFreeKnown);
   }
-  out.fatal = true;  // what a real driver has there may be another's
+  out.fatal = true;  // the memory there may belong to another process on a real driver
 }
 
 Judgement Reference::judge(const calls::MemGetHandleForAddressRange& call, Actor actor) const {
@@ -161,7 +162,7 @@ Judgement Reference::judge(const calls::MemGetHandleForAddressRange& call, Actor
     if (cell.mapping >= 0 && meets(cell, call.dptr, call.size) && team_at(cell)) out.loose = true;
   }
   if (!first) {
-    // Memory of cuMemAlloc has a dma-buf (H200: dmabuf/malloc); of the rest nothing is written.
+    // Memory of cuMemAlloc has a dma-buf (H200: dmabuf/malloc); for other memory no document says.
     const PlainMemory* plain = plain_.at(call.dptr);
     out.loose = plain && plain->kind != PlainMemory::Kind::kExternal;
     if (out.count == 0) out.foreign = true;
@@ -207,7 +208,7 @@ const char* Reference::accept(const calls::MemGetHandleForAddressRange& call) {
   return fd < 0 ? "the descriptor is negative" : nullptr;
 }
 
-// --- Contents: each allocation has the list of its writes; the last one that holds a byte counts.
+// --- Contents: each allocation has the list of its writes; the last write of a byte counts.
 
 bool Reference::ambiguous(std::uint64_t address) const {
   return plain_.at(address) && cell_at(address);
@@ -240,7 +241,7 @@ void Reference::store(std::uint64_t at, const unsigned char* bytes, std::uint64_
     }
     const std::uint64_t run = std::min(size, here.run);
     if (ambiguous(at)) {
-      // Which of the two it is, nobody says: neither is known any more.
+      // No document says which of the two the write reaches, so both become unknown.
       known = false;
       const Mapped* m =
           mapped_at(at) ? &mappings_[static_cast<std::size_t>(mapped_at(at)->mapping)] : nullptr;
@@ -320,7 +321,7 @@ const char* Reference::accept(const calls::MemcpyDtoH& call) {
 const char* Reference::accept(const calls::MemcpyDtoD& call) {
   std::vector<unsigned char> bytes(call.ByteCount);
   std::vector<bool> known(call.ByteCount);
-  // Where the two sides share memory, the order of the bytes is the driver's own affair.
+  // Where both sides share memory, the driver chooses the order of the bytes.
   bool shared = false;
   for (std::uint64_t i = 0; i < call.ByteCount; ++i) {
     const int byte = byte_at(call.srcDevice + i);
@@ -328,7 +329,7 @@ const char* Reference::accept(const calls::MemcpyDtoD& call) {
     bytes[i] = static_cast<unsigned char>(byte < 0 ? 0 : byte);
   }
   const auto memory_of = [&](std::uint64_t at) { return spot(at).memory; };
-  // Through a multicast address it is several memories.
+  // A multicast address writes to several memories.
   if (const int to = memory_of(call.dstDevice); to >= 0) {
     shared = memories_[static_cast<std::size_t>(to)].team >= 0;
   }

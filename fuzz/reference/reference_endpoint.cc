@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference's opinion of logical endpoints: rulebook/rules/endpoint.def, line by line. What
-// becomes of a binding whose memory was freed, and of what another name of the endpoint bound, is
-// written nowhere.
+// The reference's opinion of logical endpoints: rulebook/rules/endpoint.def, line by line. No
+// document says the state of a binding whose memory was freed, or of a binding that another name of
+// the endpoint made.
 #include <algorithm>
 
 #include "fuzz/reference/reference.h"
@@ -11,7 +11,7 @@ namespace cuvmm::fuzz {
 namespace {
 
 constexpr std::uint64_t kLargest = std::uint64_t{1} << 40;  // the profile's maxSize
-constexpr unsigned kFabric = 1;                             // the one handle type, and type of one
+constexpr unsigned kFabric = 1;  // the one handle type, and the type of one device
 
 }  // namespace
 
@@ -77,7 +77,7 @@ void Reference::judge_new_endpoint(Judgement& out, std::uint32_t id) const {
   if (endpoints_.find(id)) out.add(Rule::kEpIdFree);
 }
 
-// `asked`: of a possible endpoint, which all have one rule.
+// `asked`: the call only asks for limits; all such calls have one rule.
 void Reference::judge_endpoint_prop(Judgement& out, const CUlogicalEndpointProp& prop,
                                     bool asked) const {
   const auto add = [&](Rule rule) { out.add(asked ? Rule::kEpLimitsPropValid : rule); };
@@ -86,7 +86,7 @@ void Reference::judge_endpoint_prop(Judgement& out, const CUlogicalEndpointProp&
     if (!valid_device(prop.unicast.device)) add(Rule::kEpCreateDevice);
   } else if (type == kTeamed) {
     if (prop.multicast.numDevices == 0) add(Rule::kEpCreateDevices);
-    // Of what a machine with one device has no use for, the limits are not known.
+    // The limits that a machine with one device reports for teams are unknown.
     if (machine_.devices < 2) asked ? void(out.loose = true) : out.add(Rule::kEpCreateMulticast);
   } else {
     add(Rule::kEpCreateType);
@@ -157,7 +157,7 @@ const char* Reference::accept(const calls::LogicalEndpointDestroy& call) {
   const Endpoint* endpoint = endpoints_.find(call.leId);
   if (!endpoint) return "no endpoint was destroyed";
   const_cast<Endpoint*>(endpoint)->live = false;
-  // Whether the others keep what this one bound is not written anywhere.
+  // No document says whether the other names keep the bindings of this one.
   auto& object = const_cast<EndpointState::Object&>(object_of(*endpoint));
   for (const EndpointState::Binding& b : object.bindings) {
     object.vague = object.vague || (b.live && b.by == endpoints_.index(*endpoint));
@@ -213,7 +213,7 @@ Judgement Reference::judge(const calls::LogicalEndpointExport& call, Actor) cons
   if (static_cast<unsigned>(call.handleType) != kFabric) {
     out.add(Rule::kEpExportType);
   } else if (endpoint && endpoint->imported) {
-    out.loose = true;  // it was created elsewhere
+    out.loose = true;  // the endpoint was created in another process
   } else if (endpoint && object_of(*endpoint).types == 0) {
     out.add(Rule::kEpExportAllowed);
   }
@@ -246,7 +246,7 @@ Judgement Reference::judge(const calls::LogicalEndpointImport& call, Actor) cons
   if (!of || endpoints_.names_of(of->object) == 0) {
     out.add(Rule::kEpImportValid);
   } else if (!of->live && out.count == 0) {
-    out.loose = true;  // its exporter's name is gone, and another one is not
+    out.loose = true;  // the exporter's name ended, and another name did not
   }
   return out;
 }
@@ -259,7 +259,7 @@ const char* Reference::accept(const calls::LogicalEndpointImport& call) {
   return nullptr;
 }
 
-// --- What is bound
+// --- Bindings
 
 Reference::EndpointBind Reference::bind_of(const calls::LogicalEndpointBindMem& call) const {
   const Named* named = call.memHandle ? handle(call.memHandle) : nullptr;
@@ -328,7 +328,7 @@ void Reference::judge_bind(Judgement& out, const EndpointBind& bind) const {
   }
   const int type = static_cast<int>(memory.prop.location.type);
   if (type == 1 && memory.prop.location.id != bind.device) out.add(Rule::kEpBindMemoryDevice);
-  // Of the host, but of which of its nodes.
+  // The memory lies on the host, on an unknown node.
   if (type == 2) out.loose = true;
   const bool shared = object && object->team && (object->types || endpoint->imported);
   bool sealed = static_cast<unsigned>(memory.prop.requestedHandleTypes) == 0;
@@ -336,7 +336,7 @@ void Reference::judge_bind(Judgement& out, const EndpointBind& bind) const {
     const PlainMemory& plain = plain_.all()[static_cast<std::size_t>(bind.plain)];
     const auto& pool = pool_state_.pools[static_cast<std::size_t>(plain.owner)];
     sealed = plain.kind == PlainMemory::Kind::kPool && pool.types == 0;
-    if (shared && sealed && !pool.live) out.loose = true;  // what is known of it went with it
+    if (shared && sealed && !pool.live) out.loose = true;  // the pool took the facts about it along
   }
   if (shared && sealed) out.add(Rule::kEpBindShareable);
 }
@@ -363,7 +363,7 @@ Judgement Reference::judge(const calls::LogicalEndpointBindAddr& call, Actor) co
   }
   if (ambiguous(at)) out.loose = true;
   judge_bind(out, bind);
-  // Of what is mapped of an allocation in part, or in two neighbouring mappings.
+  // The address may be of an allocation that is mapped in part, or in two neighbouring mappings.
   if (const Cell* cell = at ? mapped_at(at) : nullptr) {
     const Mapped& m = mappings_[static_cast<std::size_t>(cell->mapping)];
     const bool past = call.size > m.size - (at - m.base);

@@ -64,7 +64,7 @@ Judgement Reference::judge(const calls::ImportExternalMemory& call, Actor actor)
   if (exported) {
     const auto& prop = memories_[static_cast<std::size_t>(exported->memory)].prop;
     if (prop.allocFlags.compressionType != 0) {
-      // With a second device in the process, the driver dies of its own device's (66 of 66).
+      // With a second device in the process, the driver dies of its own device's memory (66 of 66).
       out.fatal = machine_.devices > 1;
       if (prop.location.id != actor.device) out.add(Quirk::kExtCompressedElsewhere);
     }
@@ -94,7 +94,7 @@ const char* Reference::accept(const calls::ImportExternalMemory& call, Actor act
 }
 
 void Reference::refuse(const calls::ImportExternalMemory& call, CUresult answer, const Profile&) {
-  // An H200 closes what it finds to be no memory object.
+  // An H200 closes a descriptor that is no memory object.
   if (answer == CUDA_ERROR_UNKNOWN && call.memHandleDesc) close(call.memHandleDesc->handle.fd);
 }
 
@@ -136,7 +136,7 @@ Judgement Reference::judge(const calls::ExternalMemoryGetMappedBuffer& call, Act
 const char* Reference::place(const PlainMemory& made) {
   const bool taken = plain_.meets(made.base, made.size) ||
                      std::any_of(cells_.begin(), cells_.end(), [&](const Cell& cell) {
-                       // The tail of a mapping that left its reservation is in nobody's way.
+                       // The tail of a mapping beyond its reservation does not conflict.
                        return cell.range >= 0 && meets(cell, made.base, made.size);
                      });
   plain_.add(made);
@@ -180,7 +180,7 @@ const char* Reference::accept(const calls::DestroyExternalMemory& call) {
 void Reference::judge_fill(Judgement& out, const PlainMemory& plain, Actor actor) const {
   using Kind = PlainMemory::Kind;
   if (plain.device == actor.device) return;
-  // Peer access, with which memory of cuMemAlloc may be filled, no program enables.
+  // Peer access would allow fills of cuMemAlloc's memory, but no program enables it.
   if (plain.kind == Kind::kAlloc) out.add(Quirk::kFillElsewhere);
   if (plain.kind == Kind::kExternal || plain.kind == Kind::kOpened) out.add(Rule::kDataFillDevice);
 }
@@ -190,7 +190,8 @@ void Reference::judge_plain(Judgement& out, const PlainMemory& plain) const {
       !external_.objects[static_cast<std::size_t>(plain.owner)].live) {
     out.add(Rule::kExtBufferAfterDestroy);
   }
-  // Of memory that its owner freed nothing is known; a real driver may read what is another's now.
+  // The content of memory that its owner freed is unknown; a real driver may read another process's
+  // memory.
   if (plain.kind == PlainMemory::Kind::kOpened && !exporters(plain).live) {
     out.fatal = out.loose = true;
   }

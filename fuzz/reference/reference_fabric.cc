@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference's opinion of fabric copies: the rules fabric-copy-*, and what is where after them.
+// The reference's opinion of fabric copies: the rules fabric-copy-*, and the content of memory
+// after them.
 #include <algorithm>
 
 #include "fuzz/reference/reference.h"
@@ -13,7 +14,7 @@ using Copy = CUDA_FABRIC_COPY_BATCH_OP;
 unsigned type_of(const CUfabricCpyOperand& side) { return static_cast<unsigned>(side.type); }
 bool is_endpoint(const CUfabricCpyOperand& side) { return type_of(side) == kByEndpoint; }
 
-// Whether two sides of copies touch the same bytes, by the addresses and offsets that they name.
+// Whether two sides of copies share bytes, by their addresses and offsets.
 bool meet(const CUfabricCpyOperand& a, std::uint64_t a_size, const CUfabricCpyOperand& b,
           std::uint64_t b_size) {
   if (is_endpoint(a) != is_endpoint(b) || a_size == 0 || b_size == 0) return false;
@@ -40,7 +41,7 @@ void Reference::judge_fabric_endpoint(Judgement& out, const Copy& op, bool write
   if (object.vague) out.loose = true;
   if (!object.team && object.owner == actor.device) {
     out.add(Rule::kFcOwnerAccess);
-    // Nothing is copied; or whose it is, an importer need not know.
+    // The call copies nothing, or an importer need not know the owner.
     if (op.size == 0 || endpoint->imported) out.loose = true;
   }
   bool bound = true;
@@ -57,7 +58,7 @@ void Reference::judge_fabric_endpoint(Judgement& out, const Copy& op, bool write
       }
     }
   }
-  // Of a team that lacks devices nothing is said: it is not ready, which another rule says.
+  // A team that lacks devices is not ready, which another rule reports.
   if (!bound || (op.size && object.added.empty())) out.add(Rule::kFcEndpointBound);
 }
 
@@ -74,7 +75,7 @@ bool Reference::judge_fabric_pointer(Judgement& out, std::uint64_t at, std::uint
         plain ? memories_[static_cast<std::size_t>(plain->memory)].prop : prop_of(*cell);
     const int type = static_cast<int>(prop.location.type);
     if (type == 1 && prop.location.id != actor.device) local = false;
-    // Of what another process allocated, or another call knows, the device may be unknown.
+    // The device of memory that another process or another call allocated may be unknown.
     if (plain && plain->kind != PlainMemory::Kind::kAlloc &&
         plain->kind != PlainMemory::Kind::kPool) {
       out.loose = true;
@@ -124,7 +125,7 @@ Judgement Reference::judge(const calls::FabricCpyBatchAsync& call, Actor actor) 
   return out;
 }
 
-// Byte by byte: each copy is short.
+// Copies byte by byte, because each copy is short.
 void Reference::copy(const Copy& op) {
   struct Byte {
     int memory;
@@ -151,7 +152,7 @@ void Reference::copy(const Copy& op) {
     }
     return out;
   };
-  // Where the two sides share memory, the order of the bytes is the driver's own affair.
+  // Where both sides share memory, the driver chooses the order of the bytes.
   bool shared = false;
   for (std::uint64_t i = 0; i < op.size; ++i) {
     for (const Byte& from : places(op.src, i)) {

@@ -60,7 +60,7 @@ bool Reference::name_given(std::uint64_t address, const void* bytes, bool of_poo
   if (!plain) return false;
   PoolState::Token token{{}, plain_.index(*plain), of_pool};
   std::memcpy(token.bytes.data(), bytes, token.bytes.size());
-  // The same bytes may come back for other memory: they are its name now.
+  // The driver may give the same bytes for new memory; then they stand for the new memory.
   std::erase_if(pool_state_.tokens, [&](const PoolState::Token& old) {
     return old.of_pool == of_pool && old.bytes == token.bytes;
   });
@@ -83,7 +83,7 @@ Judgement Reference::judge(const calls::IpcOpenMemHandle& call, Actor actor) con
   if (!theirs) {
     out.add(Rule::kIpcOpenHandleValid);
   } else if (!theirs->live) {
-    // What is open here is only counted.
+    // Opening memory again that is open here only raises the count.
     const int owner = partner_->plain_.index(*theirs);
     const bool open = std::any_of(plain_.all().begin(), plain_.all().end(), [&](const auto& p) {
       return p.live && p.kind == PlainMemory::Kind::kOpened && p.owner == owner &&
@@ -116,7 +116,7 @@ const char* Reference::accept(const calls::IpcOpenMemHandle& call, Actor actor) 
   if (!theirs) return "memory of the process itself was opened";
   const int owner = partner_->plain_.index(*theirs);
   for (const PlainMemory& p : plain_.all()) {
-    // Opening again in one context only counts; another context has a pointer of its own.
+    // A second open in one context only raises the count; another context gets its own pointer.
     if (!p.live || p.kind != PlainMemory::Kind::kOpened) continue;
     if (p.owner != owner || p.device != actor.device) continue;
     ++plain_.live_base(p.base)->opens;
@@ -145,7 +145,7 @@ Judgement Reference::judge(const calls::IpcCloseMemHandle& call, Actor actor) co
         return p.base == call.dptr && p.kind == PlainMemory::Kind::kOpened;
       });
   if (closed) out.add(Rule::kIpcClosePairing);
-  // What was closed may be the address of something else by now.
+  // The address of closed memory may belong to another object by now.
   if (!closed || plain_.at(call.dptr) || cell_at(call.dptr)) out.add(Rule::kIpcCloseOpened);
   return out;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference's opinion of calls about managed memory, of which there is none here:
+// The reference's opinion of calls about managed memory, on programs that have none:
 // rulebook/rules/managed.def and location_info.def.
 #include "fuzz/reference/reference.h"
 
@@ -8,19 +8,19 @@ namespace cuvmm::fuzz {
 void Reference::judge_managed(Judgement& out, std::uint64_t base, std::uint64_t size) const {
   if (base == 0 || size == 0) {
     out.add(Rule::kManagedSize);
-    out.loose = true;  // what it does then is written nowhere
+    out.loose = true;  // no document says the result
     return;
   }
   const PlainMemory* plain = plain_.at(base);
   if (!cell_at(base) && !plain) {
-    // Memory of the system, or nothing, or the driver's own.
+    // The address is of system memory, of the driver, or of nothing.
     out.loose = out.fatal = true;
     return;
   }
   out.add(Rule::kManagedOnly);
   if (!plain) return;
   if (size > plain->size - (base - plain->base)) out.add(Rule::kDataInside);
-  // A shim need not know of what another call than cuMemAlloc gave that it is not managed.
+  // For memory of calls other than cuMemAlloc, a shim need not know that it is not managed.
   out.unseen = plain->kind != PlainMemory::Kind::kAlloc;
 }
 
@@ -49,7 +49,7 @@ Judgement Reference::judge(const calls::MemAdvise_v2& call, Actor actor) const {
   judge_managed(out, call.devPtr, call.count);
   const int advice = static_cast<int>(call.advice);
   if (advice == 3) judge_managed_place(out, call.location, 4);
-  // About who accesses it: a device or the host.
+  // Advice about the accessing place: a device or the host.
   if (advice == 5 || advice == 6) judge_managed_place(out, call.location, 2);
   if (advice < 1 || advice > 6) out.loose = true;
   return out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference's opinion of allocations: making, naming and sharing them.
+// The reference's opinion of calls that make, name and share allocations.
 #include "fuzz/reference/reference.h"
 
 namespace cuvmm::fuzz {
@@ -75,13 +75,13 @@ Judgement Reference::judge(const calls::MemCreate& call, Actor) const {
   }
   if (flags.usage & 1) {
     if (call.prop->requestedHandleTypes) out.add(Rule::kCreateTilePoolPrivate);
-    // Of the host, nobody has asked.
+    // The limit on the host has not been measured.
     if (!on_host && call.size > machine_.device_memory && call.size >> 45 == 0) {
       out.add(Quirk::kTilePoolSize);
     }
   }
-  // How much the host has is the machine's own affair. What it may have but can hardly spare is not
-  // asked of a real one.
+  // The machine decides how much host memory is free. A real machine is not asked for sizes that it
+  // may have but can hardly spare.
   if (on_host && call.size >= std::uint64_t{1} << 30) out.may_run_out = true;
   if (on_host && out.may_run_out && call.size < std::uint64_t{1} << 40) out.fatal = true;
   if (static_cast<int>(call.prop->location.type) != 1 || !valid_device(call.prop->location.id)) {
@@ -100,15 +100,15 @@ Judgement Reference::judge(const calls::MemCreate& call, Actor) const {
     out.add(Rule::kCreateFits);
   }
   out.may_run_out = !machine_.charge;
-  // An export keeps the memory after its last release, and so may a binding to an endpoint.
+  // An export keeps the memory after its last release, and a binding to an endpoint may keep it.
   for (const Descriptor& d : descriptors_) out.may_run_out |= d.open && d.memory >= 0;
   for (const EndpointState::Object& object : endpoints_.objects) {
     out.may_run_out |= !object.bindings.empty();
   }
-  // It keeps what is freed, up to its threshold.
+  // A pool keeps freed memory, up to its threshold.
   for (const PoolState::Pool& pool : pool_state_.pools) out.may_run_out |= pool.set;
   for (const PlainMemory& p : plain_.all()) {
-    // How much of a device plain memory takes is a driver's own affair.
+    // The driver decides how much of a device plain memory takes.
     const bool own = p.kind == PlainMemory::Kind::kPool || p.kind == PlainMemory::Kind::kAlloc;
     if (p.live && own) out.may_run_out = true;
   }
@@ -170,10 +170,11 @@ Judgement Reference::judge(const calls::MemGetAllocationPropertiesFromHandle& ca
   judge_handle(out, call.handle, Rule::kPropertiesHandleNonzero, Rule::kPropertiesHandleValid,
                Rule::kPropertiesHandleAlive, Rule::kPropertiesHandleReferenced);
   const Named* asked = handle(call.handle);
-  if (asked && team_of(*asked)) out.loose = true;  // nobody says what a multicast object tells
-  // What freed memory still says is anybody's guess.
+  if (asked && team_of(*asked))
+    out.loose = true;  // no document says a multicast object's properties
+  // The answer about freed memory may be anything.
   out.may_refuse = out.breaks(Rule::kPropertiesHandleAlive);
-  // Another process's value may be that of memory which an earlier program freed here.
+  // A value of another process may be that of memory which an earlier program freed here.
   out.may_succeed = out.breaks(Rule::kPropertiesHandleValid);
   return out;
 }
@@ -183,7 +184,7 @@ const char* Reference::accept(const calls::MemGetAllocationPropertiesFromHandle&
   if (!named || !named->alive() || team_of(*named)) return nullptr;
   const CUmemAllocationProp& made = memories_[static_cast<std::size_t>(named->memory)].prop;
   const CUmemAllocationProp& told = *call.prop;
-  // HOST memory may be told as HOST_NUMA, and bits that are no handle type may be left out.
+  // The driver may report HOST memory as HOST_NUMA, and leave out unknown handle types.
   const int made_type = static_cast<int>(made.location.type);
   const int told_type = static_cast<int>(told.location.type);
   const bool same_place = made_type == told_type || (made_type == 2 && told_type == 3);
@@ -234,7 +235,8 @@ Judgement Reference::judge(const calls::MemExportToShareableHandle& call, Actor)
     const auto& prop = memories_[static_cast<std::size_t>(named->memory)].prop;
     const auto types = static_cast<unsigned>(prop.requestedHandleTypes);
     if (!(types & type)) out.add(Rule::kExportRequestedType);
-    // Only multicast objects come to be with a type that the system lacks; nothing says what then.
+    // Only multicast objects can have a type that the system lacks; no document says the answer
+    // then.
     const bool team = is_team(named->memory);
     if ((types & type & ~kExportable) || (team && type == 8)) out.loose = true;
   }
@@ -244,7 +246,7 @@ Judgement Reference::judge(const calls::MemExportToShareableHandle& call, Actor)
 const char* Reference::accept(const calls::MemExportToShareableHandle& call) {
   const Named* named = handle(call.handle);
   const int fd = *static_cast<const int*>(call.shareableHandle);
-  opened(fd);  // an older descriptor of that number is gone
+  opened(fd);  // an older descriptor with that number is closed
   descriptors_.push_back({fd, named ? named->memory : -1, true, -1, other()});
   if (named && team_of(*named)) const_cast<MulticastTeam*>(team_of(*named))->shared = true;
   return fd < 0 ? "the descriptor is negative" : nullptr;

@@ -145,7 +145,7 @@ Judgement Reference::judge(const calls::MulticastBindAddr& call, Actor) const {
   judge_bind(out, {call.mcHandle, call.mcOffset, call.size, call.flags,
                    m ? &handles_[static_cast<std::size_t>(m->handle)] : nullptr, call.memptr,
                    m ? call.memptr - m->base + m->offset : 0});
-  // What is mapped of a multicast object may be a part of it.
+  // A part of a multicast object may be mapped.
   const bool past = m && call.size > m->size - (call.memptr - m->base);
   if (past && !out.breaks(Rule::kMcBindInsideMemory)) out.add(Rule::kMcBindInsideMemory);
   return out;
@@ -249,7 +249,7 @@ void Reference::judge_touch(Judgement& out, const MulticastTeam& team, const Cel
   const Mapped& m = mappings_[static_cast<std::size_t>(cell.mapping)];
   const std::uint64_t offset = at - m.base + m.offset;
   for (const int device : team.added) {
-    // What is touched lies in one granule, and bindings are made of whole ones.
+    // A touch lies in one granule, and bindings have whole granules.
     const bool covered =
         std::any_of(team.bindings.begin(), team.bindings.end(), [&](const auto& b) {
           return holds(b) && b.device == device && offset >= b.offset && offset - b.offset < b.size;

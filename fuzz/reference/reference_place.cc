@@ -14,7 +14,7 @@ std::uint64_t value_of_pool(CUmemoryPool pool) { return reinterpret_cast<std::ui
 
 void Reference::judge_place(Judgement& out, const CUmemLocation* place, CUmemAllocationType type,
                             const PlaceRules& rules) const {
-  // Managed memory is never asked for here.
+  // These programs never ask for managed memory.
   if (static_cast<int>(type) != 1) out.add(rules.type);
   if (!place) {
     out.add(rules.location);
@@ -66,7 +66,7 @@ Judgement Reference::judge(const calls::MemSetMemPool& call, Actor) const {
                Rule::kPlaceSetLocationDevice, Rule::kPlaceSetLocationNode});
   const bool placed = out.count == 0;
   judge_pool(out, call.pool, Rule::kPlaceSetPoolValid, Rule::kPlaceSetPoolAlive);
-  // Where a pool lay that was destroyed is still known.
+  // The location of a destroyed pool is still known.
   const int index = call.pool ? pool_state_.find(value_of_pool(call.pool)) : -1;
   if (index < 0) return out;
   const auto& pool = pool_state_.pools[static_cast<std::size_t>(index)];
@@ -77,7 +77,7 @@ Judgement Reference::judge(const calls::MemSetMemPool& call, Actor) const {
   return out;
 }
 
-// The last thing that was set for a place counts, as long as that pool lives.
+// The last pool that was set for a place counts, as long as it lives.
 void Reference::set_current(std::uint64_t value, int location_type, int location) {
   const int index = pool_state_.find(value);
   if (index < 0 || !pool_state_.pools[static_cast<std::size_t>(index)].live) return;

@@ -49,7 +49,7 @@ Judgement Reference::judge(const calls::MemPoolCreate& call, Actor) const {
   if (types & 8) out.add(Rule::kPoolCreateFabric);
   if ((types & 8) && type == 3) out.add(Rule::kPoolCreateMultinode);
   if (props.win32SecurityAttributes && !(types & 2)) out.add(Rule::kPoolCreateWin32);
-  // By their places: older headers have no names for some of them. CUDA 13.4 uses one byte more.
+  // By bytes, because older headers have no names for some fields. CUDA 13.4 uses one byte more.
   unsigned char bytes[sizeof props];
   std::memcpy(bytes, &props, sizeof bytes);
   if ((bytes[32] & ~2) || bytes[33]) out.add(Rule::kPoolCreateUsage);
@@ -78,7 +78,7 @@ const char* Reference::accept(const calls::DeviceGetDefaultMemPool& call) {
 
 Judgement Reference::judge(const calls::DeviceGetDefaultMemPool& call, Actor) const {
   Judgement out;
-  out.loose = !valid_device(call.dev);  // there are no rules of it
+  out.loose = !valid_device(call.dev);  // no rule covers it
   return out;
 }
 
@@ -91,16 +91,16 @@ Judgement Reference::judge(const calls::MemPoolDestroy& call, Actor) const {
     for (const PlainMemory& memory : plain_.all()) {
       if (!memory.live || memory.kind != PlainMemory::Kind::kTaken) continue;
       if (memory.vague) {
-        out.loose = true;  // whose it is, nobody says
+        out.loose = true;  // the owner is unknown
         continue;
       }
-      // Through whichever import of the same pool.
+      // Any import of the same pool holds it.
       const auto& owner = pool_state_.pools[static_cast<std::size_t>(memory.owner)];
       const bool held = owner.source == pool->source;
       if (held && !out.breaks(Rule::kPoolDestroyImported)) out.add(Rule::kPoolDestroyImported);
     }
   }
-  // The memory may be freed later. Driver 580.159.04 damages itself in that: fuzz/README.md.
+  // A later free of the memory damages driver 580.159.04: fuzz/README.md.
   const int index = pool_state_.find(number(call.pool));
   for (const PlainMemory& memory : plain_.all()) {
     const bool taken = memory.live && memory.kind == PlainMemory::Kind::kPool;
@@ -151,7 +151,7 @@ const char* Reference::accept(const calls::MemAllocFromPoolAsync& call) {
 Judgement Reference::judge(const calls::MemFreeAsync& call, Actor actor) const {
   Judgement out;
   const PlainMemory* plain = call.dptr ? plain_.live_base(call.dptr) : nullptr;
-  // Of memory that came by another route, and without a context, nothing is written.
+  // No document covers memory that came by another route, or calls without a context.
   const bool other = plain && (plain->kind == PlainMemory::Kind::kExternal ||
                                plain->kind == PlainMemory::Kind::kOpened || open_elsewhere(*plain));
   out.loose = call.dptr == 0 || ambiguous(call.dptr) || other || actor.device < 0;
@@ -221,7 +221,8 @@ Judgement Reference::judge(const calls::MemPoolImportFromShareableHandle& call, 
   if (const Descriptor* exported = export_at(fd)) {
     out.add(Rule::kPoolImportKind);
     out.unseen = exported->other;
-    out.loose = is_team(exported->memory);  // how a multicast object is refused nobody says
+    out.loose =
+        is_team(exported->memory);  // no document says how a driver refuses a multicast object
   } else if (pool_behind(fd) < 0) {
     out.add(Rule::kPoolImportDescriptor);
   }
@@ -258,7 +259,8 @@ Judgement Reference::judge(const calls::MemPoolExportPointer& call, Actor) const
     out.add(Rule::kPoolPointerExported);
   }
   if (plain->base != call.ptr) out.add(Rule::kPoolPointerBase);
-  out.loose = !pool.live || ambiguous(call.ptr);  // whether memory outlives its pool for that
+  out.loose =
+      !pool.live || ambiguous(call.ptr);  // no document says whether memory outlives its pool here
   return out;
 }
 
@@ -301,7 +303,7 @@ const char* Reference::accept(const calls::MemPoolImportPointer& call) {
   const auto* token = pool_state_.token(call.shareData, true);
   if (!token) return "a pointer of nothing was imported";
   const PlainMemory from = plain_.all()[static_cast<std::size_t>(token->memory)];
-  // Again it is the same pointer.
+  // A second import gives the same pointer.
   if (PlainMemory* other = plain_.live_base(*call.ptr_out);
       other && other->kind == PlainMemory::Kind::kTaken && other->source == token->memory) {
     const int through = pool_state_.find(number(call.pool));
@@ -309,7 +311,7 @@ const char* Reference::accept(const calls::MemPoolImportPointer& call) {
     other->vague = other->vague || !pool_state_.pools[static_cast<std::size_t>(through)].live;
     return nullptr;
   }
-  // Of memory that is gone, what a driver gives is something else.
+  // For freed memory a driver gives other memory.
   const CUmemLocation where = memories_[static_cast<std::size_t>(from.memory)].prop.location;
   const int memory =
       from.live ? from.memory : fresh_memory(from.size, static_cast<int>(where.type), where.id);
@@ -329,7 +331,7 @@ Judgement Reference::judge(const calls::MemPoolSetAccess& call, Actor) const {
   const auto* pool =
       judge_pool(out, call.pool, Rule::kPoolAccessPoolValid, Rule::kPoolAccessPoolAlive);
   out.loose = call.count == 0;
-  // Where a pool lay that was destroyed is still known.
+  // The location of a destroyed pool is still known.
   const int last = call.pool ? pool_state_.find(number(call.pool)) : -1;
   const auto* where = last < 0 ? nullptr : &pool_state_.pools[static_cast<std::size_t>(last)];
   if (!call.map) {
@@ -386,7 +388,7 @@ void Reference::judge_pool_touch(Judgement& out, const PlainMemory& plain, bool 
     const auto& given = pool_state_.pools[static_cast<std::size_t>(owner)].given;
     return std::count(given.begin(), given.end(), actor.device) != 0;
   };
-  // Imported through several, that of any may count.
+  // Where memory was imported through several pools, the access of any may count.
   const auto further = std::count_if(plain.also.begin(), plain.also.end(), gives);
   const bool all = gives(plain.owner) && further == static_cast<int>(plain.also.size());
   const bool none = !gives(plain.owner) && further == 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference's opinion of what is asked of a pool and set on it: the rules of
+// The reference's opinion of queries and settings of a pool: the rules of
 // rulebook/rules/pool_attribute.def, line by line.
 #include <algorithm>
 #include <cstring>
@@ -17,7 +17,7 @@ bool is_mark(int attribute) { return attribute == kReservedHigh || attribute == 
 bool is_settable(int attribute) {
   return (attribute >= 1 && attribute <= kThreshold) || is_mark(attribute);
 }
-// Of the first eight; the others' is not looked at.
+// For the first eight; the size of the others is not used.
 bool is_int(int attribute) { return attribute < kThreshold; }
 
 std::uint64_t value_of(int attribute, const void* from) {
@@ -74,7 +74,7 @@ const char* Reference::accept(const calls::MemPoolSetAttribute& call) {
   if (index < 0 || attribute < 1 || attribute > kThreshold) return nullptr;
   auto& pool = pool_state_.pools[static_cast<std::size_t>(index)];
   pool.set = true;
-  // What has its highest bit set is not held against what is told later.
+  // A value with its highest bit set is not compared with later queries.
   pool.told[static_cast<std::size_t>(attribute - 1)] =
       static_cast<std::int64_t>(value_of(attribute, call.value));
   return nullptr;
@@ -91,9 +91,9 @@ const char* Reference::accept(const calls::MemPoolGetAttribute& call) {
     const bool as_set = told < 0 || static_cast<std::uint64_t>(told) == value;
     return as_set ? nullptr : "the attribute is not what was set";
   }
-  if (pool.source >= 0) return nullptr;  // what an import has, nothing says
+  if (pool.source >= 0) return nullptr;  // no document says the values of an import
   std::uint64_t used = 0;
-  bool otherwise = false;  // memory was freed by cuMemFree, which drivers go on counting as used
+  bool otherwise = false;  // cuMemFree freed memory, which drivers go on counting as used
   for (const PlainMemory& memory : plain_.all()) {
     if (memory.kind != PlainMemory::Kind::kPool || memory.owner != index) continue;
     if (memory.live) used += memory.size;

@@ -8,7 +8,7 @@
 namespace cuvmm::fuzz {
 
 namespace {
-constexpr std::uint64_t kLargest = std::uint64_t{1} << 46;  // what one reservation may have
+constexpr std::uint64_t kLargest = std::uint64_t{1} << 46;  // the largest reservation
 
 bool host(int type) { return type == 2 || type == 3; }
 }  // namespace
@@ -16,7 +16,7 @@ bool host(int type) { return type == 2 || type == 3; }
 template <class Good>
 bool Reference::all(std::uint64_t base, std::uint64_t size, Good good) const {
   if (size == 0) return true;
-  if (size - 1 > ~base) return false;  // runs past the end of memory
+  if (size - 1 > ~base) return false;  // runs past the end of the address space
   std::uint64_t found = 0;
   for (const Cell& cell : cells_) {
     if (meets(cell, base, size) && good(cell)) ++found;
@@ -132,7 +132,7 @@ Judgement Reference::judge(const calls::MemMap& call, Actor) const {
   const MulticastTeam* team = named ? team_of(*named) : nullptr;
   if (team) {
     judge_map(out, call, *team);
-    // There is no memory behind it, but a cell for each granule of it here.
+    // No memory lies behind the handle, but the reference would need a cell for each granule.
     if (call.size >> 32) out.uncovered = true;
   } else if (call.offset) {
     out.add(Rule::kMapOffsetZero);
@@ -163,7 +163,7 @@ Judgement Reference::judge(const calls::MemMap& call, Actor) const {
     const Range& range = ranges_[static_cast<std::size_t>(first->range)];
     if (call.size > range.size - (call.ptr - range.base)) {
       out.add(Rule::kMapInsideReservation);
-      out.may_refuse = true;  // the tail may hit what the driver keeps there
+      out.may_refuse = true;  // the tail may reach memory of the driver
       out.unpredictable = true;
     }
   }
@@ -217,7 +217,7 @@ Judgement Reference::judge(const calls::MemUnmap& call, Actor) const {
   }
   const Cell* first = cell_at(call.ptr);
   if (!first || first->range < 0) {
-    // The tail of a mapping that left its reservation may go as a whole.
+    // The tail of a mapping beyond its reservation may be unmapped as a whole.
     if (!first) out.add(Rule::kUnmapPtrReserved);
     return out;
   }
@@ -283,7 +283,7 @@ Judgement Reference::judge(const calls::MemSetAccess& call, Actor) const {
   } else if (!all(call.ptr, call.size, [](const Cell& c) { return c.mapping >= 0; })) {
     out.add(Rule::kAccessHole);
   }
-  // Behind a hole nobody looks.
+  // The driver does not look behind a hole.
   for (std::uint64_t at = 0; call.desc && at < call.size; at += kGranule) {
     const Cell* cell = mapped_at(call.ptr + at);
     if (!cell) break;
@@ -358,7 +358,7 @@ Judgement Reference::judge(const calls::MemGetAccess& call, Actor) const {
   } else if (ambiguous(call.ptr)) {
     out.loose = true;
   } else if (plain_.at(call.ptr) && mapped_at(call.ptr - 1)) {
-    out.loose = true;  // the end of a mapping, and the beginning of something else
+    out.loose = true;  // the end of a mapping, and the beginning of another object
   } else if (!mapped_at(call.ptr) && !plain_.at(call.ptr)) {  // H200: getaccess/cuMemAlloc-ptr
     const bool past_end = !cell_at(call.ptr) && mapped_at(call.ptr - 1);
     out.add(past_end ? Rule::kGetAccessPastEnd : Rule::kGetAccessMapped);
@@ -377,7 +377,7 @@ const char* Reference::accept(const calls::MemGetAccess& call) {
     } else if (type == 3) {
       expected = m.access[kPlaces - 1];
     } else {
-      // Asked of an H200: the later of the host's and device 0's, where both have any.
+      // Measured on an H200: the later of the host's and device 0's access, where both have any.
       const unsigned device = m.access[0], on_host = m.access[kPlaces - 1];
       expected = on_host == 0 || (device != 0 && m.device_last) ? device : on_host;
     }

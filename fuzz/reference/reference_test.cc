@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference's own opinion of single calls: the emulator plays no part here.
+// Tests the reference's opinion of single calls, without the emulator.
 #include "fuzz/reference/reference.h"
 
 #include <gtest/gtest.h>
@@ -107,7 +107,7 @@ TEST_F(ReferenceTest, AliasesShareTheirBytes) {
   EXPECT_EQ(reference_.accept(calls::MemcpyDtoH{&byte, kBase + kGranule + 7, 1}), nullptr);
 }
 
-// Plain memory of one process, as another one with this reference opens it.
+// Plain memory of one process, as a reference for another process sees it opened.
 class OpenedTest : public ReferenceTest {
  protected:
   void allocate() {
@@ -135,7 +135,7 @@ TEST_F(OpenedTest, AHandleIsGoodWhileItsMemoryLives) {
   EXPECT_TRUE(breaks(open_at(0), Rule::kIpcOpenOtherProcess));
   ASSERT_EQ(reference_.accept(calls::MemFree{kBase}), nullptr);
   EXPECT_TRUE(others(open_at(0), Rule::kIpcOpenAlive));
-  allocate();  // a driver may give the same bytes to what lies there now
+  allocate();  // a driver may give the same bytes for the memory that lies there now
   EXPECT_TRUE(other_.judge(open_at(0), Actor{0}).legal());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference's opinion of stream memory operations: rulebook/rules/stream_memory.def, and of
-// data.def what a device needs to touch a word.
+// The reference's opinion of stream memory operations: rulebook/rules/stream_memory.def, and from
+// data.def the access that a device needs for a word.
 #include "fuzz/reference/reference.h"
 
 namespace cuvmm::fuzz {
@@ -22,7 +22,7 @@ void Reference::judge_word(Judgement& out, std::uint64_t at, unsigned bytes, boo
                            Actor actor) const {
   if (at % bytes != 0) {
     out.add(Rule::kStreamMemAligned);
-    if (at % kGranule + bytes > kGranule) out.loose = true;  // in two mappings, perhaps
+    if (at % kGranule + bytes > kGranule) out.loose = true;  // the word may lie in two mappings
   }
   judge_context(out, at, bytes, actor);
   if (actor.device < 0) return;
@@ -31,7 +31,7 @@ void Reference::judge_word(Judgement& out, std::uint64_t at, unsigned bytes, boo
     const auto& prop = memories_[static_cast<std::size_t>(plain->memory)].prop;
     const bool here = static_cast<int>(prop.location.type) == 1 && prop.location.id == actor.device;
     const bool own = plain->kind == Kind::kAlloc || plain->kind == Kind::kPool;
-    // The rules about such memory are of copies and fills.
+    // The rules about such memory cover only copies and fills.
     if (!here || !own) {
       out.loose = true;
       judge_plain(out, *plain);
@@ -39,7 +39,8 @@ void Reference::judge_word(Judgement& out, std::uint64_t at, unsigned bytes, boo
     }
   }
   judge_touch(out, at, bytes, write, false, actor, ByCpu::kNever);
-  // A driver that lets a device write to what it may read refuses where it may not even read.
+  // A driver that lets a device write to memory it may only read still refuses memory without
+  // access.
   Judgement read;
   judge_touch(read, at, bytes, false, false, actor, ByCpu::kNever);
   if (write && read.breaks(Rule::kDataReadable)) out.may_refuse = true;
@@ -51,7 +52,7 @@ void Reference::write_word(const Judgement& judged, std::uint64_t at, std::uint6
                            unsigned bytes) {
   unsigned char word[8];
   for (unsigned i = 0; i < bytes; ++i) word[i] = static_cast<unsigned char>(value >> 8 * i);
-  // What a driver does that accepts a broken rule, nothing says.
+  // No document says the effect where a driver accepts a broken rule.
   const bool sure = judged.count == 0 && !judged.loose && !judged.foreign;
   store(at, word, bytes, sure);
 }
@@ -59,7 +60,8 @@ void Reference::write_word(const Judgement& judged, std::uint64_t at, std::uint6
 Judgement Reference::judge(const calls::StreamWriteValue32& call, Actor actor) const {
   Judgement out;
   judge_word(out, call.addr, 4, true, actor);
-  if (call.flags) out.loose = true;  // of no memory barrier, and of unknown ones, there is no rule
+  if (call.flags)
+    out.loose = true;  // no rule covers the flag without a memory barrier, or unknown flags
   return out;
 }
 Judgement Reference::judge(const calls::StreamWriteValue64& call, Actor actor) const {
@@ -83,7 +85,7 @@ Judgement Reference::judge(const calls::StreamBatchMemOp& call, Actor actor) con
   if (call.flags) out.add(Rule::kStreamMemFlags);
   if (call.count >= 256) out.add(Rule::kStreamMemCount);
   if (call.count && !call.paramArray) out.add(Rule::kStreamMemArray);
-  // Of no words at all nothing is said.
+  // No rule covers a call without words.
   if (actor.device < 0) call.count ? out.add(Rule::kDataContext) : void(out.loose = true);
   for (unsigned i = 0; call.paramArray && i < call.count && i < 256; ++i) {
     const CUstreamBatchMemOpParams& one = call.paramArray[i];

@@ -46,7 +46,7 @@ void Differential::disagree(Result& result, std::size_t at, std::string problem)
 }
 
 void Differential::clean_up(Result& result) {
-  // Importers first: what another process has open is not freed.
+  // Importers close first, because memory that another process has open must not be freed.
   for (int process = 0; process < machine_.processes(); ++process) close_opened(result, process);
   for (int process = 0; process < machine_.processes(); ++process) clean_up(result, process);
   for (const int fd : reference_.descriptors()) ::close(fd);
@@ -79,7 +79,7 @@ void Differential::clean_up_areas(Result& result) {
     check_end(result, driver(calls::MemPoolDestroy{reinterpret_cast<CUmemoryPool>(pool)}),
               "destroying a pool");
   }
-  // A default pool outlives the program, and what devices may do with it.
+  // A default pool outlives the program, with its devices' access.
   for (const auto& [pool, device] : reference_.given_to_defaults()) {
     CUmemAccessDesc none{};
     none.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -90,14 +90,15 @@ void Differential::clean_up_areas(Result& result) {
   }
   for (const auto& [pool, attribute] : reference_.told_to_defaults()) {
     constexpr int kThreshold = 4;
-    cuuint64_t value = attribute == kThreshold ? 0 : 1;  // low bytes first: an int as well
+    cuuint64_t value =
+        attribute == kThreshold ? 0 : 1;  // the low bytes come first, so it is valid as an int too
     check_end(
         result,
         driver(calls::MemPoolSetAttribute{reinterpret_cast<CUmemoryPool>(pool),
                                           static_cast<CUmemPool_attribute>(attribute), &value}),
         "setting a default pool's attribute back");
     if (attribute != kThreshold) continue;
-    // What it kept is idle now, and counts as the device's until it is given back.
+    // The memory that the pool kept is idle now, and counts as used until it is trimmed.
     check_end(result, driver(calls::MemPoolTrimTo{reinterpret_cast<CUmemoryPool>(pool), 0}),
               "trimming a default pool");
   }

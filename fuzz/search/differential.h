@@ -13,22 +13,23 @@
 
 namespace cuvmm::fuzz {
 
-/// What came of one op.
+/// The result of one op.
 struct Step {
   Answer answer;
   Judgement judgement;
   EntryPoint entry = EntryPoint::kCount;  ///< kCount: no call was made
-  bool skipped = false;                   ///< the driver would crash, or touch what is nobody's
-  bool failed = false;                    ///< made to fail (fuzz/machine/failing.h)
+  bool skipped = false;  ///< the call was not made: the driver would crash, or touch memory outside
+                         ///< of the program
+  bool failed = false;   ///< made to fail (fuzz/machine/failing.h)
 };
 
-/// What came of a program.
+/// The result of a program.
 struct Result {
   enum class Verdict { kAgree, kPoisoned, kDisagree };
   Verdict verdict = Verdict::kAgree;
-  std::string problem;  ///< of the first disagreement: "op 3, cuMemMap: ..."; names no address
-  unsigned calls = 0;   ///< that reached the driver, those of a shim's own among them
-  std::size_t at = 0;   ///< index of its op; the number of ops when found while cleaning up
+  std::string problem;  ///< the first disagreement: "op 3, cuMemMap: ..."; without addresses
+  unsigned calls = 0;   ///< calls that reached the driver, including a shim's own
+  std::size_t at = 0;   ///< index of the op; the number of ops when the clean-up found the problem
   std::vector<Step> steps;
 };
 
@@ -47,13 +48,13 @@ struct DifferentialOptions {
   bool wait = false;   ///< let copies and fills end before the next call
   bool multicast =
       false;  ///< make calls of api/multicast.h: of the emulator only, never of a real driver
-  bool charge = true;  ///< memory is this program's alone: what is free can be foretold
+  bool charge = true;  ///< no other program uses the memory, so OUT_OF_MEMORY can be predicted
 };
 
-/// The op's line in a reproducer: what it answered, and the rules that it breaks.
+/// The comment of each op in a reproducer: its answer, and the rules that it breaks.
 std::vector<Note> notes_of(const Result& result);
 
-/// Makes the calls as they are.
+/// Makes the calls without a shim.
 class Plain {
  public:
   explicit Plain(const Driver& driver) : driver_(driver) {}
@@ -61,34 +62,34 @@ class Plain {
   CUresult run(const CallStruct& call) {
     return driver_(call);
   }
-  /// What is wrong beside the answer; null for nothing.
+  /// Returns what is wrong beside the answer; null for nothing.
   const char* judge(const Judgement&, CUresult) { return nullptr; }
 
  private:
   const Driver& driver_;
 };
 
-/// One process's driver, used for any number of programs.
+/// Runs any number of programs on one process's driver.
 class Differential {
  public:
-  /// With `peer`, programs may be those of two processes: its driver is the other one's.
+  /// With `peer`, programs may have two processes; the second one uses the peer's driver.
   Differential(const Driver& driver, Profile profile, DifferentialOptions options,
                std::unique_ptr<Peer> peer = nullptr);
   const std::string& error() const { return machine_.error(); }
   Machine& machine() { return machine_; }
   const Profile& profile() const { return profile_; }
-  /// How the other process ended by itself; empty while it lives, or when there is none. Nothing
-  /// can be run any more then.
+  /// How the other process ended by itself; empty while it lives, or where there is none. After its
+  /// end no program can run.
   std::string lost() const { return peer_ ? peer_->lost() : std::string(); }
-  /// Called before each op, for who watches from outside; may be empty.
+  /// Called before each op, for an observer; may be empty.
   std::function<void(std::size_t)> on_step;
 
-  /// Runs the program and takes away what it left.
+  /// Runs the program and ends the objects that it left.
   Result run(const Ops& ops) {
     Plain plain(machine_.driver());
     return run(ops, plain);
   }
-  /// The same with calls that go through `runner`, which is Plain or has its members.
+  /// run() with calls that go through `runner`, which is Plain or has its members.
   template <class Runner>
   Result run(const Ops& ops, Runner& runner);
 
@@ -98,9 +99,9 @@ class Differential {
   void clean_up(Result& result);
   void clean_up(Result& result, int process);
   void close_opened(Result& result, int process);
-  /// What process 0 has left of pools and external memory; the other process has none.
+  /// Ends the pools and external memory of process 0; the other process has none.
   void clean_up_areas(Result& result);
-  /// Process 0's logical endpoints and their ids.
+  /// Destroys process 0's logical endpoints and releases their ids.
   void destroy_endpoints(Result& result);
   static void check_end(Result& result, CUresult answer, const char* what);
   Reference& reference(int process) { return process ? other_reference_ : reference_; }
@@ -122,7 +123,7 @@ Result Differential::run(const Ops& ops, Runner& runner) {
   other_reference_.clear();
   machine_.start();
   std::size_t i = 0;
-  // What one thread does in a row is one errand there and back.
+  // Consecutive ops of one thread are one hand-over to it and back.
   const auto errand = [&] {
     const int thread = thread_of(ops[i]);
     for (; i < ops.size() && thread_of(ops[i]) == thread; ++i) {
@@ -159,7 +160,7 @@ void Differential::step(const Op& op, std::size_t index, Runner& runner, Result&
     }
     const bool failed_before = call_failed();
     const CUresult answer = process ? machine_.driver(process)(call) : runner.run(call);
-    // A shim asks the driver things of its own: then the program's call went on.
+    // Where a shim's own question failed, the program's call went on.
     step.failed = call_failed() && !failed_before && answer == CUDA_ERROR_OUT_OF_MEMORY;
     if (answer == CUDA_SUCCESS) {
       if constexpr (requires {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logical endpoints and fabric copies, on a driver that has them: the corpus, generated programs,
-// planted faults, and what once disagreed.
+// Tests logical endpoints and fabric copies on a driver that has them: the corpus, generated
+// programs, planted faults, and earlier disagreements.
 #include <gtest/gtest.h>
 
 #include "fuzz/generate/generator.h"
@@ -8,7 +8,7 @@
 #include "fuzz/search/testing.h"
 
 #ifdef __clang__
-// The leak check at exit of clang 14 dies on a library with thread-locals that was opened late.
+// The leak check at exit of clang 14 crashes on a library with thread-locals that was opened late.
 extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
 #endif
 
@@ -62,7 +62,7 @@ TEST(EndpointCorpus, BreaksEveryRuleThatCanBePlanted) {
   }
 }
 
-// Programs that disagreed on a driver as it is documented.
+// Programs that disagreed on a driver that behaves as documented.
 TEST(EndpointRegression, ATeamIsMappedAtItsGranularity) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -108,7 +108,7 @@ TEST(EndpointGenerator, SixCallsOfTenSucceedAndAllKindsAreMade) {
   }
 }
 
-// Each recipe, put into legal programs, breaks its rule in one of them at least.
+// Puts each recipe into legal programs; at least one of them must break the rule.
 TEST(EndpointGenerator, APlantedFaultBreaksItsRule) {
   for (const Rule rule : plantable_in_endpoints()) {
     bool broken = false;

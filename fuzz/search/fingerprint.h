@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells mistakes apart, wherever in a program and by whichever seed they were found.
+// Distinguishes mistakes, independent of their place in a program and of the seed.
 #pragma once
 
 #include <string>
 
 namespace cuvmm::fuzz {
 
-/// What is wrong, wherever in a program, and whether a simpler call shows it or the one found.
+/// A problem without its place in the program. A simpler call and the call it replaces give one
+/// kind.
 std::string kind_of(const std::string& problem);
 
 /// 16 digits of a kind: what `cuvmm work merge` calls the finding.

@@ -144,7 +144,7 @@ int tell(const Arguments& arguments, const Finding& finding, const std::string& 
   return 1;
 }
 
-// The shortest program that shows the same kind of thing: crash stays crash.
+// The shortest program that shows a problem of the same kind: a crash stays a crash.
 Finding shortest(const Target& target, const Finding& finding) {
   const std::string wanted = kind_of(finding.problem);
   const ShrinkResult shrunk = shrink(finding.ops, [&](const Ops& ops) {
@@ -156,7 +156,7 @@ Finding shortest(const Target& target, const Finding& finding) {
   return try_program(target, shrunk.ops).value_or(finding);
 }
 
-// Writes the few of these programs that show all that was seen.
+// Writes the few programs that together show everything that all of them showed.
 void keep(const Arguments& arguments, const std::vector<Ops>& found) {
   unsigned number = 0;
   for (const Ops& ops : minimise(arguments.target, found)) {
@@ -167,7 +167,7 @@ void keep(const Arguments& arguments, const std::vector<Ops>& found) {
   std::printf("%u programs in %s\n", number, arguments.corpus.c_str());
 }
 
-// The programs of a folder instead of a search's.
+// Does keep() for the programs of a folder.
 int keep_of(const Arguments& arguments) {
   std::vector<std::string> paths;
   for (const auto& each : std::filesystem::directory_iterator(arguments.from)) {
@@ -228,7 +228,7 @@ int run(int argc, char** argv) {
     write_inputs(*arguments);
     return 0;
   }
-  // Small enough that a program can run out of it.
+  // The memory is small enough that a program can run out of it.
   setenv("CUVMM_DEVICES", "3", 0);
   setenv("CUVMM_DEVICE_MEMORY", "64M", 0);
   setenv("CUVMM_MULTICAST_TIMEOUT_MS", "0", 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work in a child process, and the memory in which it leaves what came of it.
+// Runs work in a child process, with memory in which the child leaves its result.
 #pragma once
 
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 
 namespace cuvmm::fuzz {
 
-/// A T that outlives the child that writes to it. False where there is no memory.
+/// A T that outlives the child that writes it. False where there is no memory.
 template <class T>
 class SharedWithChild {
  public:
@@ -33,16 +33,16 @@ class SharedWithChild {
   T* value_ = nullptr;
 };
 
-/// As much of the text as there is room for. What was shared is zero before.
+/// Writes as much of the text as fits. The memory must be zero before.
 template <std::size_t size>
 void put(char (&to)[size], const std::string& text) {
   std::strncpy(to, text.c_str(), size - 1);
 }
 
-/// The code of a child that ended because of an error that it has put down.
+/// Exit code of a child that has written down why it ended.
 inline constexpr int kSaidWhy = 2;
 
-/// Runs `work` in a child. Empty where it returned, or ended with kSaidWhy; else how the child
+/// Runs `work` in a child. Returns "" where it returned, or ended with kSaidWhy; else how the child
 /// died: "signal:SIGSEGV", or "timeout" where it was killed because it took longer than `time`.
 std::string in_child(const std::function<void()>& work, std::chrono::milliseconds time);
 

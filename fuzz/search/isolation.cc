@@ -18,11 +18,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What child and parent share: it survives the child's death.
+// Memory that child and parent share; it survives the child's death.
 struct Board {
   std::uint32_t running = 0;  ///< bytes of the program that runs
   std::uint8_t program[kHeaderBytes + kMostOps * sizeof(Op)];
-  char problem[512];  ///< what disagreed; empty for nothing
+  char problem[512];  ///< the disagreement; empty for none
   char error[512];
   char text[1 << 16];  ///< the program with its answers
   Statistics statistics;
@@ -36,7 +36,7 @@ void show(Board& board, const Ops& ops) {
   board.running = static_cast<std::uint32_t>(bytes.size());
 }
 
-// The driver of a child, or its end; with a second process where programs need one.
+// Opens the driver of a child, or ends the child; with a second process where programs need one.
 std::unique_ptr<Differential> open(const Target& target, Board& board, int processes) {
   auto peer = processes > 1 ? std::make_unique<Peer>(target.driver) : nullptr;
   const LoadedDriver loaded = load_driver(target.driver);
@@ -67,7 +67,7 @@ std::string describe(const Result& result, const Ops& ops) {
          result.problem;
 }
 
-// Answers and broken rules in pairs of neighbours: what makes a program new.
+// Pairs of neighbouring answers and broken rules. A program with a new pair is new.
 class Novelty {
  public:
   bool shows_new(const Result& result) {
@@ -154,7 +154,7 @@ void search(const Target& target, Board& board, std::uint64_t seed, std::chrono:
 
 namespace {
 
-// Per call: the answer, and the answer with each broken rule.
+// For each call: the answer, and the answer with each broken rule.
 std::set<std::uint64_t> features_of(const Result& result) {
   std::set<std::uint64_t> out;
   for (const Step& step : result.steps) {
@@ -174,7 +174,7 @@ void minimise_here(Differential& machine, const std::vector<Ops>& found, Board& 
   for (const Ops& ops : found) shown.push_back(features_of(machine.run(ops)));
   std::set<std::uint64_t> covered;
   for (;;) {
-    // Most new features for its length.
+    // Takes the program with most new features for its length.
     std::size_t best = 0;
     double worth = 0;
     for (std::size_t i = 0; i < found.size(); ++i) {
@@ -196,7 +196,7 @@ void minimise_here(Differential& machine, const std::vector<Ops>& found, Board& 
                },
                {.tries = 500});
     covered.merge(features_of(machine.run(result.ops)));
-    // What a program of two processes shows may differ from run to run: once is enough.
+    // Programs of two processes may show other features in another run, so one run counts.
     covered.merge(wanted);
     keep(board, result.ops);
   }
@@ -218,7 +218,7 @@ std::optional<Finding> try_program(const Target& target, const Ops& ops) {
   const std::string death = in_child(
       [&] {
         const auto machine = open(target, *board, processes_of(ops));
-        // A shorter program fails at another call: all are tried.
+        // A shorter program fails at another call, so each call is tried.
         const Result result = run(target, *machine, ops, Failures::kEach);
         if (result.verdict == Result::Verdict::kDisagree)
           put(board->problem, describe(result, ops));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing of api/multicast.h reaches a driver unless it was asked for: on a real fabric it may
-// disturb others.
+// Tests that no function of api/multicast.h reaches a driver unless the caller asked for it: on a
+// real fabric it may disturb other users.
 #include "fuzz/generate/generator.h"
 #include "fuzz/search/testing_machine.h"
 
@@ -30,7 +30,7 @@ void set_trap(Driver& driver) {
   }
 }
 
-// A driver that notices each call that the gate must keep from it.
+// A driver that notices each call that the gate must stop.
 Driver trapped() {
   Driver driver = load_driver(CUVMM_EMULATOR).driver;
 #define CUVMM_ENTRY(Name, area, ...) set_trap<calls::Name>(driver);
@@ -39,7 +39,7 @@ Driver trapped() {
   return driver;
 }
 
-// Of a driver that has every such call; the emulator's own answers do not matter here.
+// A driver with every such call; the emulator's own answers do not matter here.
 Profile newest() { return load_profile("documented").profile; }
 
 Ops every_multicast_call() {
@@ -48,7 +48,7 @@ Ops every_multicast_call() {
     Op op;
     op.code = static_cast<Code>(code);
     op.size = op.extra = 1;
-    // Of nobody's memory it would not be called.
+    // Without NULL, the call would be left out, because it names no memory.
     if (op.code == Code::kFabricCopy) op.faults = kNullIn;
     canonicalise(op);
     if (is_multicast(op.code)) ops.push_back(op);
@@ -56,9 +56,9 @@ Ops every_multicast_call() {
   return ops;
 }
 
-// What the recorder and everything else does that does not say otherwise.
+// The default, which the recorder and all other tools use.
 TEST(MulticastGate, NothingIsCalledByDefault) {
-  emulated();  // its environment
+  emulated();  // sets the environment
   const Ops ops = every_multicast_call();
   ASSERT_EQ(ops.size(), 19u);
   reached = false;
@@ -67,7 +67,7 @@ TEST(MulticastGate, NothingIsCalledByDefault) {
     for (const Step& step : result.steps) EXPECT_FALSE(step.answer.run);
   }
   EXPECT_FALSE(reached);
-  // Nor is there a way round: the functions are gone from the machine's table.
+  // There is no way round: the machine's table does not have the functions.
   int marked = 0;
   for (const SymbolInfo& info : symbols()) {
     if (!can_multicast(info.entry)) continue;
@@ -90,7 +90,7 @@ TEST(MulticastGate, TheTrapsWouldNoticeEach) {
   }
 }
 
-// Nor does what an older driver lacks reach it, whoever asks.
+// Calls that an older driver lacks do not reach it either, whoever makes them.
 TEST(MulticastGate, AnOlderDriverIsAskedForNoEndpoint) {
   reached = false;
   const Profile older = load_profile(builtin_profiles().front()).profile;
@@ -105,7 +105,7 @@ TEST(MulticastGate, AnOlderDriverIsAskedForNoEndpoint) {
 TEST(MulticastGate, NoStyleHasThemByDefault) {
   Random random(4);
   for (int i = 0; i < 300; ++i) {
-    // Endpoints alone are not asked for: they are multicast.
+    // Endpoints are multicast, so a scope with endpoints alone does not have them.
     const Scope scope{.devices = 3, .endpoints = true};
     Ops ops = generate(random, swarm(random, scope));
     mutate(ops, random, scope, 60);

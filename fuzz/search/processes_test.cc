@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of two processes: the emulator in this one and in another, against one reference.
+// Tests programs of two processes: the emulator in this process and in another, against one
+// reference.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -18,7 +19,7 @@ void choose_machine() {
   setenv("CUVMM_MULTICAST_TIMEOUT_MS", "0", 1);
 }
 
-// One for all tests: the other process is forked before this one uses the emulator.
+// All tests share one, because the other process must be forked before this one uses the emulator.
 Differential& two_processes() {
   static Differential* const only = [] {
     choose_machine();
@@ -52,7 +53,7 @@ constexpr const char* kShared =
     "@p1 cuMemMap(r2, 2M, h2)\n"
     "@p1 cuMemSetAccess(r2, 2M, [device0:rw])\n";
 
-// Whether every byte of the last read of a program was foretold.
+// Expects that the reference predicts every byte of a program's last read.
 void expect_known_read(const std::string& text) {
   const Ops ops = ops_of(text);
   const Result result = two_processes().run(ops);
@@ -100,7 +101,7 @@ TEST(Processes, AnotherProcessesHandleIsNone) {
 TEST(Processes, WithoutASecondOneItsCallsAreNotMade) {
   const Ops ops = ops_of(std::string(kShared) + "@p1 cuMemUnmap(r2, 2M)\n");
   const LoadedDriver loaded = load_driver(CUVMM_EMULATOR);
-  (void)two_processes();  // whose reservation of the driver comes first
+  (void)two_processes();  // its driver makes a reservation first
   Differential alone(loaded.driver, load_profile(builtin_profiles().front()).profile, {});
   const Result result = alone.run(ops);
   EXPECT_EQ(result.problem, "");
@@ -137,7 +138,7 @@ TEST(Processes, OpenedMemoryHoldsWhatEitherWrites) {
   expect_known_read(opened +
                     "@p1 cuMemcpyHtoD(r2+64, host(9, fill=3), 9)\nb1 = host(9)\n"
                     "cuMemcpyDtoH(b1, r1+64, 9)\n");
-  // What was there before it was opened, through an opening that counts as the second.
+  // Memory keeps its content when it is opened, also by the second open.
   expect_known_read(
       "@p1 r1 = cuMemAlloc(2M)\n@p1 cuMemsetD8(r1, 7, 16)\n"
       "@p1 s1 = cuIpcGetMemHandle(r1)\nr2 = cuIpcOpenMemHandle(s1, 1)\n"
@@ -145,7 +146,7 @@ TEST(Processes, OpenedMemoryHoldsWhatEitherWrites) {
       "cuMemcpyDtoH(b1, r3, 16)\n");
 }
 
-// The answer of the last call and the rules that the reference sees it break.
+// The answer of the last call, and the rules that the reference sees it break.
 std::string last_note(const std::string& text) {
   const Ops ops = ops_of(text);
   const Result result = two_processes().run(ops);
@@ -167,7 +168,7 @@ TEST(Processes, OpenedMemoryIsTheOtherProcesses) {
             "CUDA_ERROR_INVALID_VALUE !cuIpcCloseMemHandle-pairing");
   EXPECT_EQ(last_note(opened + "cuMemFree(r1)\n"),
             "CUDA_SUCCESS !cuIpcGetMemHandle-freed-after-close");
-  // As an H200: what is open is counted, what is not open any more is not found.
+  // As on an H200: memory that is open is counted, and memory that is no longer open is not found.
   EXPECT_EQ(last_note(opened + "cuMemFree(r1)\n@p1 r3 = cuIpcOpenMemHandle(s1, 1)\n"),
             "CUDA_SUCCESS");
   EXPECT_EQ(last_note(opened + "@p1 cuIpcCloseMemHandle(r2)\ncuMemFree(r1)\n"
@@ -175,7 +176,7 @@ TEST(Processes, OpenedMemoryIsTheOtherProcesses) {
             "CUDA_ERROR_INVALID_VALUE !cuIpcOpenMemHandle-memory-alive");
 }
 
-// Nobody knows what is there; a recorder does not ask a real driver.
+// The content of such memory is unknown, so a recorder does not touch it on a real driver.
 TEST(Processes, WhatIsFreedWhileItIsOpenIsNotTouched) {
   for (const char* touch :
        {"@p1 cuMemsetD8(r2, 7, 16)\n", "@p1 b1 = host(9)\n@p1 cuMemcpyDtoH(b1, r2+2M, 9)\n"}) {
@@ -198,7 +199,7 @@ TEST(Processes, OtherAreasBelongToTheFirstProcess) {
       "@p1 cuMemSetAccess(r1, 2M, [device0:rw])\n"
       "@p1 cuMemsetD8(r1, 7, 16)\n"
       "@p1 d1 = cuMemExportToShareableHandle(h1, posix_fd)\n"
-      // Asked of process 1, made by process 0.
+      // Process 1 imports an export of process 0.
       "@p1 x1 = cuImportExternalMemory({type=opaque_fd, fd=d1, size=2M})\n"
       "r2 = cuExternalMemoryGetMappedBuffer(x1, {offset=0, size=2M})\n"
       "b1 = host(16, fill=0xcd)\n"

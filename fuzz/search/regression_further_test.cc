@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with calls of is_further() that once disagreed, as the shrinker left them.
+// Programs with calls of is_further() that disagreed once, as the shrinker left them.
 #include "fuzz/search/testing_machine.h"
 
 namespace cuvmm::fuzz {
 namespace {
 
-// The emulator took what was imported through a pool for memory that may be managed.
+// The emulator took memory imported through a pool for memory that may be managed.
 TEST(FuzzRegression, MemoryThatWasImportedThroughAPoolIsNotPrefetched) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -21,7 +21,7 @@ cuMemAdvise_v2(r8, 2M, 3, device0)
             "");
 }
 
-// The same of memory that outlives its pool.
+// The emulator did this also for memory that outlives its pool.
 TEST(FuzzRegression, MemoryThatOutlivesItsPoolIsNotAdvised) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -34,7 +34,7 @@ cuMemPrefetchAsync_v2(r2, 2M, host)
             "");
 }
 
-// The end of a program gives back what a default pool keeps.
+// The end of a program trims the memory that a default pool keeps.
 TEST(FuzzRegression, WhatADefaultPoolKeepsComesBack) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -45,7 +45,7 @@ cuMemPoolSetAttribute(o1, release_threshold, 78M)
             "");
 }
 
-// Nothing is kept free behind memory that must not begin where it does.
+// The shim left no free space behind memory that must not begin where it does.
 TEST(FuzzRegression, UnalignedMemoryAtTheEndOfAMulticastObjectIsWithinIt) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -70,8 +70,8 @@ cuMemMap(r3, 2M, h6)
             "");
 }
 
-// The pool that is current for a place from the start is its default pool, also where nobody asked
-// for that one by its own function. Of every kind of place.
+// A place's current pool is at first its default pool, even if the program never asked for the
+// default pool by its own function. The test tries every kind of place.
 TEST(FuzzRegression, ThePoolThatAPlaceHasAtFirstIsItsDefaultOne) {
   for (const char* place : {"device0", "device1", "host", "host_numa0"}) {
     EXPECT_EQ(disagreement(std::string("cuvmm-program 1\ninit()\no7 = cuMemGetMemPool(") + place +

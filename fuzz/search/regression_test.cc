@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The corpus, and programs that once disagreed: replayed bare and under the shim.
+// Replays the corpus, and programs that disagreed once, without and with the shim.
 #include "fuzz/generate/generator.h"
 #include "fuzz/search/testing.h"
 #include "fuzz/search/testing_machine.h"
 #include "program/c/c_source.h"
 
 #ifdef __clang__
-// The leak check at exit of clang 14 dies on a library with thread-locals that was opened late.
+// The leak check at exit of clang 14 crashes on a library with thread-locals that was opened late.
 extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
 #endif
 
@@ -44,7 +44,7 @@ TEST(Corpus, BreaksEveryRuleThatCanBePlanted) {
   }
 }
 
-// Each has a C form that compiles is docs/fuzzing.md's promise; the writer's own tests compile C.
+// docs/fuzzing.md promises a C form for each program; the writer's own tests compile C.
 TEST(Corpus, EachProgramOfOneThreadHasAFormInC) {
   for (const auto& path : corpus("one-process")) {
     const std::string text = read(path);
@@ -55,7 +55,7 @@ TEST(Corpus, EachProgramOfOneThreadHasAFormInC) {
   }
 }
 
-// Programs that disagreed, as the shrinker left them.
+// Programs that disagreed once, as the shrinker left them.
 
 TEST(FuzzRegression, AnImportHasTheHandleTypesOfItsMemorysCreation) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
@@ -83,8 +83,8 @@ cuMemcpyHtoD(r1+2M, host(1, fill=0), 1)
             "");
 }
 
-// Found by failing each driver call: that the driver could not describe the import made it a
-// multicast object.
+// A search with failing driver calls found that the shim took an import for a multicast object when
+// the driver could not describe it.
 TEST(FuzzRegression, AnImportThatIsNotDescribedForLackOfMemoryIsMemory) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -144,7 +144,7 @@ s1 = cuMemPoolExportPointer(r7)
             "");
 }
 
-// The shim was sure that nothing lies where a reservation was; cuMemAlloc's memory may.
+// The shim was sure that no memory lies where a reservation was; memory of cuMemAlloc may.
 TEST(FuzzRegression, MemoryWhereAReservationWasMayBeAskedFor) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -156,7 +156,7 @@ cuMemGetAccess(device0, r1)
             "");
 }
 
-// A descriptor that a driver refuses is closed as well; its number was taken for the program's.
+// A driver also closes a descriptor that it refuses; the shim took the number for the program's.
 TEST(FuzzRegression, ARefusedDescriptorsNumberIsTheDrivers) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -170,7 +170,7 @@ o4 = cuMemPoolImportFromShareableHandle(d1, posix_fd)
             "");
 }
 
-// From outside a pool's pointer is a handle of memory that is gone.
+// In another process, a pool's pointer stands for freed memory.
 TEST(FuzzRegression, APoolsPointerIsNoIpcHandle) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -183,7 +183,7 @@ r9 = cuIpcOpenMemHandle(s1, 1)
             "");
 }
 
-// Nor does anybody look there whether a multicast object's devices include the one named.
+// Behind a hole the driver does not check whether a multicast object has the named device.
 TEST(FuzzRegression, BehindAHoleNobodyLooksForTheTeam) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -200,7 +200,7 @@ cuMemSetAccess(r4, 6M, [device0:r])
             "");
 }
 
-// Whether a fill may run from a mapping on into memory of cuMemAlloc is the driver's affair.
+// The driver decides whether a fill may run from a mapping into memory of cuMemAlloc.
 TEST(FuzzRegression, AFillAcrossWhereTwoObjectsMeetMayBeRefused) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -217,7 +217,7 @@ cuMemsetD8(r2+4194303, 0, 3)
             "");
 }
 
-// What is in effect after a refused host location was one thing for memory, another for teams.
+// After a refused host location, memory and teams had different access.
 TEST(FuzzRegression, ARefusedHostLocationLeavesWhatCameBeforeItOnATeamToo) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -233,7 +233,7 @@ cuMemGetAccess(device2, r1+2M)
             "");
 }
 
-// In the emulator, a pointer imported into a destroyed pool was memory of cuMemAlloc.
+// The emulator took a pointer imported into a destroyed pool for memory of cuMemAlloc.
 TEST(FuzzRegression, WhatADestroyedPoolImportedIsNoPlainMemory) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -249,7 +249,7 @@ s1 = cuIpcGetMemHandle(r4)
             "");
 }
 
-// The emulator asked the first multicast object of a range alone who is in its team.
+// The emulator checked the team of only the first multicast object in a range.
 TEST(FuzzRegression, AccessToSeveralTeamsIsForWhoIsInAll) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -265,7 +265,7 @@ cuMemSetAccess(r4+2M, 4M, [device0:r])
             "");
 }
 
-// The shim kept a number for the driver's that a pool's export had brought back.
+// The shim thought that the driver owned a number that a pool's export had brought back.
 TEST(FuzzRegression, APoolsDescriptorIsNotTheOneThatTheDriverTook) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -288,7 +288,7 @@ h6 = cuMemCreate(128M, host, usage=255)
             "");
 }
 
-// As far as the shim knows, an import may have any size.
+// The shim does not know the size of an import.
 TEST(FuzzRegression, HowMuchOfAnImportIsBoundIsTheDriversToRefuse) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -302,7 +302,7 @@ cuMulticastBindMem(h2, 0, h4, 0, 4M)
             "");
 }
 
-// How a driver refuses a multicast object where it wants a pool is not known.
+// No document says how a driver refuses a multicast object in place of a pool.
 TEST(FuzzRegression, ATeamIsNoPool) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -330,7 +330,7 @@ r8 = cuMemPoolImportPointer(o3, s1)
             "");
 }
 
-// Where the driver could not describe an import, the shim was sure that it lies on no host.
+// Where the driver could not describe an import, the shim was sure that it does not lie on a host.
 TEST(FuzzRegression, AnImportThatIsNotDescribedMayLieOnTheHost) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -346,7 +346,7 @@ cuMemcpyDtoH(b1, r1, 1)
             "");
 }
 
-// The shim looks at where a copy begins; what lies behind that object is the driver's layout.
+// The shim looks at the begin of a copy; the driver's layout decides what lies behind that object.
 TEST(FuzzRegression, ACopyThatRunsOnIntoAnEndedBufferMayBeRefusedInSilence) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -383,7 +383,7 @@ d1 = cuMemExportToShareableHandle(h1, fabric)
             "");
 }
 
-// Of a multicast object a part may be mapped, and that part is what an address names.
+// A part of a multicast object may be mapped, and an address then names that part.
 TEST(FuzzRegression, AMulticastBindByAddressEndsWithTheMapping) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -421,7 +421,7 @@ cuMemcpyDtoH(b1, r2+4K, 4)
             "");
 }
 
-// A pool that is refused for its FABRIC handles says nothing against its node.
+// A pool that is refused for FABRIC handles says nothing about its node.
 TEST(FuzzRegression, FabricHandlesAreTheReasonNotTheNode) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -430,7 +430,7 @@ o1 = cuMemPoolCreate({allocType=pinned, handleTypes=fabric, location=host_numa0}
             "");
 }
 
-// Destroyed pools may be used by mistake: where the memory lies is its own affair.
+// A program may use a destroyed pool by mistake; the memory decides where it lies.
 TEST(FuzzRegression, APointerThroughADestroyedPoolIsItsMemorys) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -466,7 +466,7 @@ cuMemcpyHtoD(r2, host(1, fill=0), 1)
             "");
 }
 
-// What lies behind a hole is not touched by a call that has effect up to the hole.
+// A call that takes effect up to a hole does not touch the memory behind it.
 TEST(FuzzRegression, AccessUpToAHoleShowsNothingBehindIt) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()
@@ -482,7 +482,7 @@ cuMemSetAccess(r1, 6M, [host:r])
             "");
 }
 
-// The reference has a cell for each granule, and a multicast object may have any size.
+// The reference would need a cell for each granule of a multicast object of any size.
 TEST(FuzzRegression, AHugeMulticastObjectIsNotMapped) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()

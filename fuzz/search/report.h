@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Describes a finding: how to reproduce it, as program text, as C and as a test.
+// Describes a finding: its replay command, as program text, as C and as a test.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace cuvmm::fuzz {
 
-/// A GoogleTest case that replays the program and demands agreement.
+/// A GoogleTest case that replays the program and expects agreement.
 std::string test_case(const std::string& title, const std::string& text);
 
-/// Writes FOLDER/NAME.cuvmm and FOLDER/NAME.c; the replay command, the program, the path of the C
-/// file and the test, to be printed.
+/// Writes FOLDER/NAME.cuvmm and FOLDER/NAME.c. Returns text to print: the replay command, the
+/// program, the path of the C file and the test.
 std::string report(const Target& target, const Finding& finding, const std::string& folder,
                    const std::string& name);
 

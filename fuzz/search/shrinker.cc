@@ -57,14 +57,14 @@ class Shrinker {
     return out;
   }
 
-  // Where it needs no second process, which call by call cannot be seen.
+  // Moves all calls to one process where the second process is not needed.
   void one_process() {
     Ops candidate = ops_;
     for (Op& op : candidate) op.actor = process_of(op) ? 0 : op.actor;
     attempt(std::move(candidate));
   }
 
-  // Calls after the one that shows it.
+  // Drops the calls after the one that shows the problem.
   void drop_tail() {
     std::size_t low = 0;
     while (low < ops_.size()) {
@@ -75,7 +75,7 @@ class Shrinker {
     }
   }
 
-  // In one step all that shares no name with the last call, directly or through others.
+  // Drops in one step all calls that share no name with the last call, directly or through others.
   void keep_related() {
     if (ops_.empty()) return;
     std::set<std::pair<NameKind, std::uint8_t>> names;
@@ -125,7 +125,7 @@ class Shrinker {
     return any;
   }
 
-  // What only goes together: an unmap and the map that it makes room for.
+  // Drops pairs that can only go together, such as an unmap and the map that needs it.
   bool drop_pairs() {
     bool any = false;
     for (std::size_t i = 0; i < ops_.size(); ++i) {
@@ -153,7 +153,7 @@ class Shrinker {
       side(candidate[i], &Op::ref, &Op::ref2) = name;
       any = attempt(std::move(candidate));
     }
-    // Values come back: a name whose object is gone may stand for what a later call made.
+    // Values are used again: the name of an ended object may have the value of a later object.
     const std::uint8_t old = side(ops_[i], &Op::ref, &Op::ref2);
     for (std::size_t at = i; old != 0 && old != name && at-- > 0;) {
       const Shape& made = shape(ops_[at].code);
@@ -163,7 +163,7 @@ class Shrinker {
       if (attempt(without(candidate, at, 1))) return true;
       break;
     }
-    // What lies beside one object may be another one.
+    // The address beside one object may belong to another.
     if (side(ops_[i], &Op::at, &Op::at2) != 0 || side(ops_[i], &Op::odd, &Op::odd2) != 0) {
       Ops candidate = ops_;
       side(candidate[i], &Op::ref, &Op::ref2) = name;
@@ -173,7 +173,7 @@ class Shrinker {
     return any;
   }
 
-  // A multicast object for one device less, and that device not added.
+  // Makes a multicast object for one device less, and drops that device's add.
   bool smaller_teams() {
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       if (ops_[i].code != Code::kMcCreate || ops_[i].extra < 2) continue;
@@ -187,7 +187,7 @@ class Shrinker {
     return false;
   }
 
-  // A descriptor that nobody has instead of one that is wrong: it needs no call that makes it.
+  // Replaces a wrong descriptor by one that does not exist, which needs no call to make it.
   bool no_descriptor() {
     bool any = false;
     for (std::size_t i = 0; i < ops_.size(); ++i) {
@@ -208,7 +208,7 @@ class Shrinker {
     return any;
   }
 
-  // References of another kind go to each name of that kind in turn.
+  // References of another kind are tried with each name of that kind.
   bool simpler(std::size_t i, const Simpler& s) {
     const Shape &before = shape(s.code), &after = shape(s.instead);
     Op op = ops_[i];
@@ -228,7 +228,7 @@ class Shrinker {
     return false;
   }
 
-  // One object instead of two: references go to the oldest name of their kind.
+  // Replaces two objects by one: references go to the oldest name of their kind.
   bool merge_names() {
     bool any = false;
     for (std::size_t i = 0; i < ops_.size(); ++i) {
@@ -237,19 +237,19 @@ class Shrinker {
         if (kind == NameKind::kNone) continue;
         for (std::size_t j = 0; j < i; ++j) {
           if (shape(ops_[j].code).makes != kind) continue;
-          // Another process's number may be a good one here by chance.
+          // Another process's number may be valid here by chance.
           const bool own = process_of(ops_[i]) == process_of(ops_[j]);
           if (!own && kind != NameKind::kDescriptor && kind != NameKind::kBlob) continue;
           const std::size_t before = ops_.size();
           any = merge(i, second, ops_[j].name) || any;
-          if (ops_.size() < before) return true;  // what is where has changed
+          if (ops_.size() < before) return true;  // the indices have changed
         }
       }
     }
     return any;
   }
 
-  // Each field its plainest value: 0, 1, and what rebinds no other op.
+  // Gives each field its plainest value: 0, 1, or a value that binds no other op's name.
   bool plain_fields() {
     static constexpr std::uint8_t Op::*kFields[] = {
         &Op::actor, &Op::faults, &Op::flags, &Op::odd, &Op::odd2, &Op::odd_size,
@@ -267,7 +267,8 @@ class Shrinker {
         }
       }
     }
-    // Every size of the program one granule smaller at a time: a map, its memory and its access.
+    // Makes every size of the program one granule smaller at a time: a map, its memory and its
+    // access.
     for (std::uint8_t size = 255; size > 1; --size) {
       Ops candidate = ops_;
       bool changed = false;

@@ -11,8 +11,8 @@ namespace cuvmm::fuzz {
 
 namespace {
 
-// What the shim cannot know for sure, so that its silence is no mistake: how much is free, what the
-// machine has, whether a value it never saw was made by another route.
+// Rules that the shim cannot judge for sure, so that no finding is right too: the free memory, the
+// machine's features, and values that another route may have made.
 bool may_be_silent(Rule rule) {
   switch (rule) {
     case Rule::kReserveCapacity:
@@ -30,7 +30,7 @@ bool may_be_silent(Rule rule) {
     case Rule::kRetainAddrMapped:
     case Rule::kFreeExact:
     case Rule::kRangeOneDevice:
-    case Rule::kMapBounds:  // of an import, whose size it does not know
+    case Rule::kMapBounds:  // for an import, whose size the shim does not know
     case Rule::kMcBindInsideMemory:
     case Rule::kMapPtrAligned:
     case Rule::kAccessPtrAligned:
@@ -40,21 +40,21 @@ bool may_be_silent(Rule rule) {
     case Rule::kImportDescriptorNonzero:
     case Rule::kImportDescriptorValid:
     case Rule::kImportFabricValid:
-    case Rule::kPoolAllocContext:   // a question to the driver for each allocation is too many
-    case Rule::kIpcFreedWhileOpen:  // what another process has open
-    case Rule::kPoolTakeAlive:      // what a pointer's data stands for is the driver's secret
+    case Rule::kPoolAllocContext:   // asking the driver for each allocation would cost too much
+    case Rule::kIpcFreedWhileOpen:  // another process has the memory open
+    case Rule::kPoolTakeAlive:      // only the driver knows the meaning of a pointer's data
     case Rule::kPoolTakeData:
-    case Rule::kPoolSetLocal:  // where a default pool lies
+    case Rule::kPoolSetLocal:  // the location of a default pool
     case Rule::kPlaceSetMatches:
-    case Rule::kEpImportValid:  // what an endpoint's bytes stand for is the driver's secret
+    case Rule::kEpImportValid:  // only the driver knows the meaning of an endpoint's bytes
       return true;
     default:
       return info(rule).kind == RuleKind::kAdvice;
   }
 }
 
-// How large an allocation of another process is; what an imported endpoint is, and what was done to
-// one that others may have imported.
+// The size of another process's allocation, the kind of an imported endpoint, and other processes'
+// calls on it.
 bool of_unseen(Rule rule) {
   switch (rule) {
     case Rule::kExtImportSizeExact:
@@ -83,30 +83,32 @@ bool of_unseen(Rule rule) {
 
 bool of_access(Rule rule) { return rule == Rule::kDataReadable || rule == Rule::kDataWritable; }
 
-// Whether another mistake was made than was found, of which the shim sees nothing else.
+// Whether the shim cannot tell the mistake that it found from the one that was made.
 bool looks_alike(Rule found, const Judgement& judgement) {
   switch (found) {
     case Rule::kMapWholeAllocation:  // the size of an import is unknown: too much, or not all
       return judgement.breaks(Rule::kMapBounds);
-    case Rule::kPoolImportDescriptor:  // another process's export is no pool's, whatever it is
+    case Rule::kPoolImportDescriptor:  // another process's export of any kind is no pool
       return judgement.unseen && judgement.breaks(Rule::kPoolImportKind);
-    case Rule::kImportDescriptorOwned:  // the number came back by another process, and went again
+    case Rule::kImportDescriptorOwned:  // the number came back by another process, and was closed
+                                        // again
       return judgement.unseen && judgement.breaks(Rule::kImportDescriptorValid);
-    case Rule::kExtImportFdValid:  // of what another process exported it knows nothing
+    case Rule::kExtImportFdValid:  // the shim knows nothing of another process's export
       return judgement.unseen && judgement.has(Quirk::kExtCompressedElsewhere);
     case Rule::kExtImportFdOwned:
       return judgement.unseen && (judgement.breaks(Rule::kExtImportFdValid) ||
                                   judgement.has(Quirk::kExtCompressedElsewhere));
-    case Rule::kCreatePcieRdma:  // a bit that newer drivers know, among some that none does
+    case Rule::kCreatePcieRdma:  // a bit that newer drivers know, among bits that none knows
       return judgement.breaks(Rule::kCreateUsageKnown);
-    case Rule::kEpAddOnce:  // the shim does not know what an import is, and what others did to it
+    case Rule::kEpAddOnce:  // the shim knows neither an import's kind nor other processes' calls on
+                            // it
     case Rule::kEpBindImported:
     case Rule::kEpBindVacant:
     case Rule::kFcEndpointBound:
       return judgement.unseen && !judgement.legal();
-    case Rule::kPoolTakeData:  // bytes of memory that is gone may be of none
+    case Rule::kPoolTakeData:  // the bytes of freed memory may stand for none
       return judgement.breaks(Rule::kPoolTakeAlive);
-    case Rule::kIpcOpenAlive:  // bytes of something else, or of memory that is gone
+    case Rule::kIpcOpenAlive:  // the bytes of another object, or of freed memory
       return judgement.breaks(Rule::kIpcOpenHandleValid);
     default:
       return false;
@@ -118,8 +120,8 @@ class Sink : public shim::FindingSink {
   void take(shim::Finding finding) override {
     if (guesses || finding.violation.certain) rules.push_back(finding.violation.rule);
   }
-  bool guesses = true;      ///< whether findings that the shim is not certain of count
-  std::vector<Rule> rules;  ///< of the last call
+  bool guesses = true;      ///< whether uncertain findings count
+  std::vector<Rule> rules;  ///< rules of the last call
 };
 
 class Shim {
@@ -139,17 +141,17 @@ class Shim {
 
   const char* judge(const Judgement& judgement, CUresult answer) {
     if (session_.off()) return "the shim turned itself off";
-    // Why a call failed that was made to fail is anybody's guess. Where it was a question of the
-    // shim's own, it has not learned something, and may be silent from then on.
+    // The reason of a failure that was forced may be anything. If it was a question of the shim's
+    // own, the shim has learned less, and may be silent from then on.
     const bool failed = call_failed() && !failed_before_;
     failed_before_ = call_failed();
     if (failed && answer != CUDA_ERROR_OUT_OF_MEMORY) blind_ = true, sink_.guesses = false;
     if (failed) return nullptr;
-    // Where a driver sets the access of a part only, the shim cannot know of which.
+    // Where a driver sets the access of a part only, the shim cannot know which part.
     partly_ = partly_ || (judgement.breaks(Rule::kAccessHole) && answer == CUDA_SUCCESS) ||
               (judgement.breaks(Rule::kAccessHostLocation) && answer == CUDA_ERROR_NOT_SUPPORTED);
     bool hit = sink_.rules.empty();
-    // Why a driver refuses what it may refuse, a shim can only guess.
+    // A shim can only guess why a driver refuses a call that it may refuse.
     const bool guessed = judgement.may_refuse && answer != CUDA_SUCCESS;
     for (const Rule rule : sink_.rules) {
       if (judgement.breaks(rule) || looks_alike(rule, judgement) || (partly_ && of_access(rule))) {
@@ -185,17 +187,17 @@ class Shim {
 
 namespace {
 
-// The first call of the program that answers otherwise under the shim.
+// Finds the first call of the program with another answer under the shim.
 void hold_together(const Ops& ops, const Result& bare, Result& stacked) {
   const bool two = processes_of(ops) > 1;
   Layout layout;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Answer& a = bare.steps[i].answer;
     const Answer& b = stacked.steps[i].answer;
-    // Bytes that nobody wrote may differ from run to run.
+    // Bytes that no call wrote may differ between runs.
     const bool same_value = a.value == b.value || bare.steps[i].judgement.unpredictable;
     const bool same = a.run == b.run && a.result == b.result && same_value;
-    // Another process's number may be a good one here by chance, in one of the two runs.
+    // Another process's number may be valid here by chance, in one of the two runs.
     const bool done = a.run && a.result == CUDA_SUCCESS;
     if (two && layout.leaves(ops[i]) && (!same || done)) return;
     if (two) done ? layout.succeeded(ops[i]) : layout.failed(ops[i]);
@@ -208,14 +210,14 @@ void hold_together(const Ops& ops, const Result& bare, Result& stacked) {
   }
 }
 
-// One at a time, in one place: a session has more than a megabyte, which would be mapped and
-// unmapped for each program.
+// Sessions share one place, one at a time, because a session has more than a megabyte, which each
+// program would map and unmap.
 Shim& fresh_shim(Differential& machine) {
   static auto& only = *new std::optional<Shim>;
   return only.emplace(machine.machine().driver());
 }
 
-// The program under the shim with its k-th driver call failing.
+// Runs the program under the shim, with its k-th driver call failing.
 Result run_failing(Differential& machine, const Ops& ops, unsigned k) {
   Shim& shim = fresh_shim(machine);
   fail_call(k);
@@ -226,7 +228,7 @@ Result run_failing(Differential& machine, const Ops& ops, unsigned k) {
   return result;
 }
 
-// A number that follows from the program, below `count`.
+// A number below `count` that the program determines.
 unsigned pick(const Ops& ops, unsigned count) {
   Fnv1a hash;
   for (const std::uint8_t byte : encode(ops)) hash.add(std::uint64_t{byte});

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shim between a program and a driver, judged by the reference: no false finding, none missing,
-// and no answer changed.
+// Runs the shim between a program and a driver. The reference judges that no finding is false or
+// missing, and no answer changes.
 #pragma once
 
 #include "fuzz/search/differential.h"
 
 namespace cuvmm::fuzz {
 
-/// In how many ways a program is run: which of its driver calls is made to fail, once each.
+/// The driver calls that fail, one per additional run.
 enum class Failures { kNone, kOne, kEach };
 
-/// Runs the program bare, then through a shim session of its own; disagrees where either differs
-/// from the reference, or where the two runs differ. Then once more for each of `failures`: the
-/// driver refuses one call with OUT_OF_MEMORY, and all that follows has to be as if it had not been
-/// made. kOne takes a call that follows from the program; kEach takes all of them.
+/// Runs the program without the shim, then through a new shim session; disagrees where either run
+/// differs from the reference, or from the other run. Then runs the program once more for each of
+/// `failures`: the driver refuses one call with OUT_OF_MEMORY, and everything after it must be as
+/// if the call had not been made. kOne takes a call that the program determines; kEach takes all
+/// calls in turn.
 Result run_stacked(Differential& machine, const Ops& ops, Failures failures = Failures::kOne);
 
 }  // namespace cuvmm::fuzz

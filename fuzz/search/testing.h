@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The corpus, for tests.
+// Finds the programs of the corpus, for tests.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace cuvmm::fuzz {
 
-/// The programs in a folder of fuzz/corpus/ and below it, by name.
+/// The programs in a folder of fuzz/corpus/ and its subfolders, by name.
 inline std::vector<std::filesystem::path> corpus(const std::string& folder) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry :
@@ -29,8 +29,8 @@ inline std::string read(const std::filesystem::path& path) {
   return stream.str();
 }
 
-/// A program but for the bytes that it expects to read: an op has no place for these. `cuvmm
-/// replay` checks them, which ctest runs on each such program.
+/// A program without the bytes that it expects to read, because an op cannot hold them. `cuvmm
+/// replay` checks these bytes; ctest runs it on each such program.
 inline std::string read_calls(const std::filesystem::path& path) {
   std::istringstream lines(read(path));
   std::string text;

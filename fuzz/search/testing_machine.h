@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The emulator in a test's own process.
+// The emulator in the process of a test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ inline Differential& emulated() {
   return *only;
 }
 
-/// What is wrong with the answers to a program text, bare or under the shim; "" for nothing.
+/// Returns the problem of a program text, without or with the shim; "" for none.
 inline std::string disagreement(std::string_view text) {
   const TextOps read = from_text(text);
   if (!read.error.empty()) return read.error;

@@ -20,7 +20,7 @@ Statistics& statistics() {
   return all;
 }
 
-// For who watches (fuzz/run).
+// Prints progress, for fuzz/run.
 void tell_progress() {
   using Clock = std::chrono::steady_clock;
   static Clock::time_point told = Clock::now();
@@ -30,8 +30,8 @@ void tell_progress() {
   std::fprintf(stderr, "cuvmm: %s\n", statistics().text().c_str());
 }
 
-// The emulator: named, or beside the program where a fleet's build put it, or in the build's
-// folder.
+// The emulator: the path in CUVMM_DRIVER, or beside the program as in a fleet's build, or in the
+// build's folder.
 std::string driver_path() {
   if (const char* named = std::getenv("CUVMM_DRIVER")) return named;
   std::error_code error;
@@ -40,8 +40,8 @@ std::string driver_path() {
   return std::filesystem::exists(beside, error) ? beside.string() : CUVMM_EMULATOR;
 }
 
-// CUVMM_FUZZ_PROCESSES=2: programs may be those of two processes. A fleet sets no variables: there
-// a copy of the target whose name ends so has such programs.
+// CUVMM_FUZZ_PROCESSES=2 allows programs of two processes. A fleet sets no variables; there, a copy
+// of the target whose name ends in -processes has such programs.
 int processes() {
   if (const char* count = std::getenv("CUVMM_FUZZ_PROCESSES"))
     return std::clamp(std::atoi(count), 1, kProcesses);
@@ -55,8 +55,8 @@ const LoadedDriver& loaded() {
   return driver;
 }
 
-// What the driver behaves as; CUVMM_PROFILE=documented has logical endpoints, which the newest
-// recorded driver lacks.
+// The driver's profile. CUVMM_PROFILE=documented has logical endpoints, which the newest recorded
+// driver lacks.
 const ProfileResult& wanted_profile() {
   static const ProfileResult result = [] {
     const char* wanted = std::getenv("CUVMM_PROFILE");
@@ -83,7 +83,8 @@ Differential& engine() {
     std::string error = loaded().error.empty() ? profile.error : loaded().error;
     Differential* out = nullptr;
     if (error.empty()) {
-      // Forked before the driver is used, and by the process that runs the programs.
+      // The peer must be forked before this process uses the driver, by the process that runs the
+      // programs.
       auto peer = processes() > 1 ? std::make_unique<Peer>(driver_path()) : nullptr;
       out = new Differential(loaded().driver, profile.profile, {.multicast = loaded().emulated},
                              std::move(peer));
@@ -134,8 +135,8 @@ std::size_t room(std::size_t most) {
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most)
     __attribute__((weak));
 
-// AFL++ forks after this: libraries with counters have to be there by then, and the emulator must
-// not have been used yet, because a child cannot go on with it.
+// AFL++ forks after this call. Libraries with counters must be loaded before, and the emulator must
+// be unused, because a child cannot go on with it.
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   cuvmm::fuzz::loaded();
   return 0;
@@ -145,7 +146,8 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
                                                std::size_t most, unsigned seed) {
   using namespace cuvmm::fuzz;
   Random random(seed);
-  // The engine's own changes of bytes too: they find what a structure leaves out.
+  // The engine's own byte changes are used as well, because they find changes that the structure
+  // leaves out.
   if (random.chance(15) && LLVMFuzzerMutate) return LLVMFuzzerMutate(data, size, most);
   Ops ops = decode({data, size});
   if (ops.empty() || random.chance(5)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driver profiles: any bytes are read without harm, and what is read is written to the same.
+// Fuzzes driver profiles: any bytes are safe to read, and a profile that was read is written back
+// unchanged.
 #include <cstdlib>
 #include <string_view>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports of processes: any bytes are read and merged without harm.
+// Fuzzes reports of processes: any bytes are safe to read and merge.
 #include <string>
 
 #include "tools/report/report_merge.h"

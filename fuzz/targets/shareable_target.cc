@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors from another process: a memfd of any contents, sealed or not, is looked at without
-// harm. The first byte chooses the seals and the size, the second whether the last page is the
-// input or a genuine one with pairs of place and byte of the input.
+// Fuzzes descriptors from another process: a memfd of any content, sealed or not, is safe to
+// import. The first byte chooses the seals and the size. The second byte chooses whether the last
+// page is the input, or a genuine page with pairs of place and byte from the input.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < 3) return 0;
   const int fd = memfd_create("input", MFD_ALLOW_SEALING | MFD_CLOEXEC);
   if (fd < 0) return 0;
-  // Pages of memory and a trailer page, as a real one has, or an odd size.
+  // Pages of memory and a trailer page, like a genuine one, or an odd size.
   const off_t pages = (data[0] >> 6) + (data[0] & 32 ? 1 : 0);
   const std::uint8_t* const bytes = data + 2;
   const std::size_t count = size - 2;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shim stacked on the emulator: right findings, no others, and no answer changed.
+// Fuzzes the shim on the emulator: it must find the right rules and no others, and change no
+// answer.
 #include "fuzz/search/stacked.h"
 #include "fuzz/targets/engine.h"
 

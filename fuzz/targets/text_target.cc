@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program text: any bytes are parsed without harm, what parses prints to itself, and ops
+// Fuzzes the program text: any bytes are safe to parse, a parsed text prints itself, and ops
 // survive the way to text and back.
 #include <cstdlib>
 #include <string_view>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 64 bytes of an IPC handle from anybody: a genuine one and the page of its file with bytes
-// of the input in places. The first byte chooses what it is taken for; pairs of place and byte
-// follow, places from 64 on lie in the page.
+// Fuzzes the 64 bytes of an IPC handle: a genuine handle and the page of its file, with bytes of
+// the input in some places. The first byte chooses the kind of the handle; pairs of place and byte
+// follow. Places from 64 on lie in the page.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,14 +14,14 @@
 namespace cuvmm::emulator {
 namespace {
 
-constexpr std::uint64_t kSize = 4096;  // of the memory; as large as the page behind it
+constexpr std::uint64_t kSize = 4096;  // of the memory, and of the page behind it
 using Page = std::array<unsigned char, 4096>;
 
 struct Genuine {
   int fd = -1;
   IpcBytes name{};
   Page page{};
-  std::size_t at = 0;  ///< of the name in the page
+  std::size_t at = 0;  ///< place of the name in the page
 };
 
 const Genuine& genuine() {
@@ -57,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (place < name.size()) {
       name[place] = data[i + 1];
     } else {
-      // The trailer of the file comes first in its page; then the name.
+      // The trailer of the file comes first in its page, then the name.
       const std::size_t there = place - name.size();
       page[there < 64 ? there : real.at + (there - 64) % 64] = data[i + 1];
     }
@@ -68,7 +68,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Followed followed = follow_ticket(name, asked, 3);
   const bool same = std::equal(name.begin(), name.end(), page.begin() + real.at);
   if (followed.fd >= 0) {
-    // What leads somewhere stands there, byte for byte, and as what it is taken for.
+    // A handle that is accepted must stand in the page, byte for byte, with the kind that was asked
+    // for.
     if (!same || followed.ticket.kind != asked || followed.ticket.size > kSize) __builtin_trap();
     close(followed.fd);
   } else if (asked == TicketKind::kIpcMemory && name == real.name && page == real.page) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs of the first recordings, from their seeds. Their generator was an earlier one than
-// fuzz/generate/, before it learned of external memory, pools and IPC. It stays as it is: 3 million
-// recorded calls need no bytes of their own because of it.
+// Makes the programs of the first recordings from their seeds. It is the state of fuzz/generate/
+// before external memory, pools and IPC, and must never change: because of it, 3 million recorded
+// calls need no bytes of their own.
 #pragma once
 
 #include "fuzz/generate/random.h"
@@ -18,13 +18,13 @@ struct Style {
   unsigned faults = 8;
   unsigned threads = 1;
   int processes = 1;
-  unsigned odds = 11;  ///< indices into kOdd that there were
+  unsigned odds = 11;  ///< number of indices into kOdd at that time
   std::uint32_t enabled = ~std::uint32_t{0};
 };
 
 Style swarm(Random& random, int devices, int processes);
 Ops generate(Random& random, const Style& style);
-/// Changes the program so that some call breaks a rule, if it has a call to do it in.
+/// Changes the program so that some call breaks a rule, if it has a suitable call.
 void plant(Ops& ops, Random& random);
 
 }  // namespace cuvmm::fuzz::first

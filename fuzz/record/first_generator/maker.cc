@@ -18,7 +18,7 @@ const T& chosen(const std::vector<T>& from, Random& random) {
 
 std::uint8_t low(std::uint32_t value) { return static_cast<std::uint8_t>(value); }
 
-/// Makes one op that fits what the program did so far.
+/// Makes one op that fits the objects that the program has made so far.
 class Maker {
  public:
   Maker(Random& random, const Style& style) : random_(random), style_(style) {}
@@ -42,7 +42,8 @@ class Maker {
   }
 
  private:
-  // What is missing comes first; then everything, in proportion to how often programs do it.
+  // Chooses a call that makes a missing object first; otherwise all calls, as often as programs
+  // make them.
   Code choose(const Sketch& now) {
     if (now.ranges.empty() && random_.chance(60)) return Code::kReserve;
     if (style_.processes > 1 && random_.chance(40)) return hand_over(now);
@@ -69,7 +70,7 @@ class Maker {
     return Code::kMap;
   }
 
-  // The next step on the way of memory from one process to the other.
+  // The next step that passes memory from one process to the other.
   Code hand_over(const Sketch& now) {
     const bool arrived = std::any_of(now.descriptors.begin(), now.descriptors.end(),
                                      [&](const auto& d) { return d.process != now.process; });
@@ -105,7 +106,8 @@ class Maker {
       const auto& piece = chosen(usable, random_);
       ref = piece.range;
       at = low(piece.mapping->at + random_.below(piece.mapping->size));
-      // Now and then across the end of a granule, when the next one belongs to the same mapping.
+      // Sometimes the access crosses the end of a granule, if the next granule belongs to the same
+      // mapping.
       const bool inside = at + 1u < piece.mapping->at + piece.mapping->size;
       odd = low(random_.chance(30) ? (inside ? 6 : 1) : random_.chance(30) ? 3 : 0);
     };
@@ -145,7 +147,7 @@ class Maker {
     }
   }
 
-  // Reservations, allocations, and what needs neither.
+  // Makes calls of reservations and allocations, and calls that need neither.
   bool memory(Op& op, const Sketch& now) {
     switch (op.code) {
       case Code::kContext:
@@ -181,7 +183,7 @@ class Maker {
         if (random_.chance(40)) op.value = 16;
         return true;
       case Code::kMemFree:
-        // Never legal here: a fault by itself.
+        // Never legal here, so the call is a fault.
         if (now.ranges.empty() || !random_.chance(style_.faults)) return false;
         op.ref = chosen(now.ranges, random_).name;
         return true;
@@ -190,7 +192,7 @@ class Maker {
     }
   }
 
-  // What a handle or a descriptor is used for.
+  // Makes calls that use a handle or a descriptor.
   bool handle(Op& op, const Sketch& now) {
     switch (op.code) {
       case Code::kRelease:
@@ -249,7 +251,7 @@ class Maker {
     op.ref = piece.range;
     op.at = low(piece.mapping->at);
     unsigned end = piece.mapping->at + piece.mapping->size;
-    // A run of neighbours at once.
+    // Takes several neighbours at once.
     for (const auto& next : mappings) {
       if (next.range == piece.range && next.mapping->at == end && random_.chance(40)) {
         end += next.mapping->size;
@@ -288,7 +290,7 @@ class Maker {
     return true;
   }
 
-  // One or two fields that a careless program gets wrong.
+  // Changes one or two fields, as a careless program would.
   void spoil(Op& op, const Sketch& now) {
     const unsigned times = random_.chance(20) ? 2 : 1;
     for (unsigned i = 0; i < times; ++i) {
@@ -360,7 +362,7 @@ Style swarm(Random& random, int devices, int processes) {
   style.faults = random.chance(40) ? 0 : random.chance(70) ? 5 : 25;
   style.threads = random.chance(90) ? 1 : 1 + random.below(kThreads);
   if (random.chance(50)) {
-    // Calls that the others cannot do without stay.
+    // All programs keep the calls that other calls need.
     constexpr std::uint32_t kAlways = 1u << static_cast<unsigned>(Code::kReserve) |
                                       1u << static_cast<unsigned>(Code::kCreate) |
                                       1u << static_cast<unsigned>(Code::kMap);

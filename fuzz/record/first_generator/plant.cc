@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults by rule: how a legal call becomes one that breaks it.
+// Plants faults: turns a legal call into one that breaks a rule.
 #include <algorithm>
 
 #include "fuzz/record/first_generator/generator.h"
@@ -8,7 +8,7 @@ namespace cuvmm::fuzz::first {
 
 namespace {
 
-/// Field by field what to put into an op of this call; kKeep leaves a field as it is.
+/// The values to put into an op of this call, field by field; kKeep leaves a field as it is.
 constexpr int kKeep = -1;
 struct Recipe {
   Code code;
@@ -21,8 +21,8 @@ using How = Recipe::How;
 constexpr int kPage = 1, kByte = 2, kTooLarge = 8, kTebibyte = 7;  // indices into kOdd
 constexpr int kNoDevice = 11, kNoNode = 10, kNoType = 12;          // into kPlaces
 
-// kRepeat makes the call twice; kMoveFirst moves what it refers to behind it, as it were: the call
-// is made before everything else that names its range.
+// kRepeat makes the call twice. kMoveFirst makes the call before all other calls that name its
+// range.
 constexpr Recipe kRecipes[] = {
     {Code::kReserve, How::kChange, &Op::faults, kNullOut},
     {Code::kReserve, How::kChange, &Op::odd_size, kPage},

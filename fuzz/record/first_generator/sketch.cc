@@ -13,7 +13,7 @@ auto find(List& list, std::uint8_t name) {
                       [&](const auto& each) { return each.name == name; });
 }
 
-// A name bound again stands for the new object; the old one cannot be reached any more.
+// A name that is bound again stands for the new object; the program cannot reach the old one.
 template <class List, class Item>
 void replace(List& list, Item item) {
   const auto old = find(list, item.name);
@@ -63,7 +63,7 @@ void Sketch::turn_to(int which) {
 void Sketch::follow(const Op& op) {
   turn_to(process_of(op));
   used[static_cast<std::size_t>(shape(op.code).makes)][op.name] = true;
-  // What looks like a fault changes nothing; being wrong now and then does no harm.
+  // The sketch ignores calls that look like faults; a wrong guess does no harm.
   if (op.faults || op.flags || op.odd_size) return;
   const bool data = op.code >= Code::kFill;
   if (op.odd && !data) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program has made so far if every legal call of it succeeds: the generator's rough idea.
+// The objects that a program has made so far, under the assumption that every legal call succeeds.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct Sketch {
     std::uint8_t name;
     unsigned size;  ///< of the memory behind it
     bool on_host;
-    int process;  ///< that made it
+    int process;  ///< the process that made it
   };
   struct Dead {
     NameKind kind;
@@ -46,25 +46,25 @@ struct Sketch {
     bool on_host;
   };
 
-  // Of the process that the next call belongs to.
+  // Objects of the process that makes the next call.
   std::vector<Range> ranges;
   std::vector<Memory> memories;
-  // Of the other one: nothing of it is valid here.
+  // Objects of the other process; this process cannot use them.
   std::vector<Range> foreign_ranges;
   std::vector<Memory> foreign_memories;
   int process = 0;
-  // Of both.
+  // Objects of both processes.
   std::vector<Descriptor> descriptors;
   std::vector<Dead> dead;
   int device[kActors] = {0, -1, -1, 0};
   bool used[4][256] = {};
 
-  /// What follows is about this process.
+  /// Makes `which` the process of the next calls.
   void turn_to(int which);
   /// All mappings with the names of their ranges; valid until the next follow().
   std::vector<Piece> pieces() const;
   const Memory* memory(std::uint8_t name) const;
-  /// A name that nothing has had; any when all are taken.
+  /// A name that no object has had; any name when all are taken.
   std::uint8_t free_name(NameKind kind, std::uint32_t otherwise) const;
   void follow(const Op& op);
 
