@@ -106,7 +106,7 @@ class Layout {
   std::vector<Range> ranges_;
   std::vector<Mapping> mappings_;
   std::vector<Memory> memories_;
-  std::vector<bool> pools_;  ///< true: the pool is alive
+  std::vector<bool> pools_;          ///< true: the pool is alive
   std::vector<Object> objects_{{}};  ///< the first is for unknown descriptors
 };
 
