@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Targets over all folders: `libraries` (the objects that programs load) and `demo` (those, the command
-# and the examples), for builds that need no test: ./dev demo, the compiler and header matrix.
+# Targets over all folders, for builds without tests (./dev demo, the compiler and header matrix):
+# `libraries` has the objects that programs load; `demo` has these, the command and the examples.
 function(cuvmm_aggregate name)
   add_custom_target(${name})
   foreach(target IN LISTS ARGN)

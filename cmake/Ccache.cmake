@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Compiles through ccache where it is installed and nobody chose a launcher.
+# Compiles through ccache where ccache is installed and the user chose no launcher.
 option(CUVMM_CCACHE "Compile through ccache when it is installed" ON)
 find_program(CUVMM_CCACHE_PROGRAM ccache)
 mark_as_advanced(CUVMM_CCACHE_PROGRAM)

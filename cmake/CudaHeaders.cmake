@@ -31,5 +31,5 @@ endif()
 message(STATUS "CUDA headers: ${CUVMM_CUDA_INCLUDE_FOUND} (${CUVMM_CUDA_VERSION})")
 
 add_library(CUDA::headers INTERFACE IMPORTED)
-# SYSTEM: NVIDIA's headers are not ours to make warning-free.
+# SYSTEM, because NVIDIA's headers may cause warnings.
 target_include_directories(CUDA::headers SYSTEM INTERFACE "${CUVMM_CUDA_INCLUDE_FOUND}")

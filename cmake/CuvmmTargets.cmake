@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Options every target shares, and the one way to declare a GoogleTest binary.
+# The options of every target, and the function that declares a GoogleTest binary.
 
 option(CUVMM_WERROR "Treat warnings as errors" ON)
 set(CUVMM_SANITIZE "" CACHE STRING "Sanitizers for all targets, e.g. address;undefined or thread")
@@ -7,23 +7,27 @@ set(CUVMM_SANITIZE "" CACHE STRING "Sanitizers for all targets, e.g. address;und
 add_library(cuvmm_options INTERFACE)
 target_compile_options(cuvmm_options INTERFACE -Wall -Wextra $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety> $<$<BOOL:${CUVMM_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
-  # GCC's generic tuning clears and copies small structures by `rep stos` and `rep movs`, whose start takes a
-  # tenth of an intercepted call. Not in Debug builds, whose commands clang-tidy reads.
+  # GCC's generic tuning clears and copies small structures by `rep stos` and `rep movs`, whose
+  # start takes a tenth of an intercepted call. Debug builds do without, because clang-tidy reads
+  # their commands.
   foreach(option memset memcpy)
     target_compile_options(cuvmm_options INTERFACE
       "$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<CONFIG:Debug>>>:-m${option}-strategy=vector_loop:256:noalign,libcall:-1:noalign>")
   endforeach()
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # What a call runs waits for the lines of its code more than for anything else (docs/performance.md): no padding in it.
+  # Code without padding, because a call mostly waits for the cache lines of its code
+  # (docs/performance.md).
   target_compile_options(cuvmm_options INTERFACE
     "$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<CONFIG:Debug>>>:-fno-align-jumps;-fno-align-loops;-fno-align-labels>")
 endif()
 if(CUVMM_SANITIZE)
   list(JOIN CUVMM_SANITIZE "," sanitizers)
-  # Not `enum`: C callers put any number into <cuda.h>'s enumerations, and judging such calls is our job.
-  # Not clang's `function`: libraries of C are called through the types that their callers have for enumerations.
-  # Not maybe-uninitialized: what the sanitizers add makes GCC see it where it is not (gcc(1), -fsanitize).
+  # Not `enum`: C callers pass any number in <cuda.h>'s enumerations, and cuvmm must judge such
+  # calls.
+  # Not clang's `function`: programs call C libraries through types with their own enumerations.
+  # Not maybe-uninitialized: the sanitizers' code makes GCC warn where nothing is wrong (gcc(1),
+  # -fsanitize).
   target_compile_options(cuvmm_options INTERFACE -fsanitize=${sanitizers} -fno-sanitize=enum -fno-omit-frame-pointer
                                                  -fno-sanitize-recover=all $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
                                                  $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)
@@ -33,10 +37,10 @@ if(CUVMM_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "CUVMM_FUZZ needs clang: cmake --preset fuzz")
   endif()
-  # Coverage counters in everything, the engine only in the targets. A target asks for less by its property
-  # CUVMM_COVERAGE: `none`, or `counters` without the operands of comparisons and without what every program reaches
-  # or none (cmake/uncounted.txt): the engine looks at each counter after each input. (An option of the target's own
-  # to the same end would come before this one, and be overruled.)
+  # All code has coverage counters; only the targets have the engine. A target lowers that by its
+  # property CUVMM_COVERAGE: `none`, or `counters` without the operands of comparisons and without
+  # code that all programs reach or none (cmake/uncounted.txt), because the engine reads each
+  # counter after each input. (A target's own option would come before this one and be overruled.)
   target_compile_options(cuvmm_options INTERFACE
     "$<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:CUVMM_COVERAGE>,none>>:-fsanitize=fuzzer-no-link>"
     "$<$<STREQUAL:$<TARGET_PROPERTY:CUVMM_COVERAGE>,counters>:-fno-sanitize-coverage=trace-cmp,indirect-calls,stack-depth;-fsanitize-coverage-ignorelist=${CMAKE_SOURCE_DIR}/cmake/uncounted.txt>")
@@ -49,8 +53,8 @@ function(cuvmm_address_checks_soon target)
   endif()
 endfunction()
 
-# cuvmm_compile_soon(TARGET...): what a command does once, and no program that is checked ever runs, need
-# not be fast. It is compiled in two thirds of the time.
+# cuvmm_compile_soon(TARGET...): for code that a command runs once and no checked program runs, so
+# that it need not be fast. It compiles in two thirds of the time.
 function(cuvmm_compile_soon)
   foreach(target ${ARGN})
     target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo,Release>:-O1>)
@@ -58,9 +62,9 @@ function(cuvmm_compile_soon)
   endforeach()
 endfunction()
 
-# cuvmm_own_lines(TARGET...): each function that may be hot begins a cache line. How many lines a call touches then
-# depends on the functions that it runs, and no more on where code that it does not run lies before them
-# (bench.cache_lines). What is marked cold stays packed.
+# cuvmm_own_lines(TARGET...): each function that may be hot begins a cache line. The number of lines
+# that a call touches then depends only on the functions that it runs, not on the code before them
+# (bench.cache_lines). Functions marked cold stay packed.
 function(cuvmm_own_lines)
   foreach(target ${ARGN})
     target_compile_options(${target} PRIVATE
@@ -76,9 +80,9 @@ function(cuvmm_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gmock GTest::gtest_main)
-  cuvmm_address_checks_soon(${name})  # what takes long in a test is compiling it, not running it
+  cuvmm_address_checks_soon(${name})  # a test takes longer to compile than to run
   include(GoogleTest)
-  # PRE_TEST: a build runs nothing. Sanitized binaries may need what only the test run sets up
-  # (`./dev tsan` turns address randomisation off), and two cores have better to do.
+  # PRE_TEST, because a build must not run tests: sanitized binaries may need the setup of the test
+  # run (`./dev tsan` turns address randomisation off), and listing takes time.
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
 endfunction()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cpack` in a build folder makes the Debian package of what `cmake --install` installs: ./dev package.
+# `cpack` in a build folder makes the Debian package of the files that `cmake --install` installs:
+# ./dev package.
 if(CUVMM_WHEEL)
   return()
 endif()
@@ -24,7 +25,7 @@ management, multicast, legacy IPC, external memory, stream-ordered pools)
 in programs as they are, and says who made the objects involved and what to
 change. Where there is no GPU, its emulated libcuda runs them.")
 
-# What Debian wants beside each package.
+# Files that Debian demands in each package.
 string(TIMESTAMP CUVMM_DATE "%a, %d %b %Y %H:%M:%S +0000" UTC)  # SOURCE_DATE_EPOCH, where it is set
 file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/package/changelog.Debian" @ONLY CONTENT
 "cuvmm (@PROJECT_VERSION@-1) unstable; urgency=medium

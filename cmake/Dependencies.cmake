@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Looks for everything a build uses before any target is made, so that what is missing is said at
-# once and by the name under which Debian and Ubuntu have it. The folders' own find_package calls
-# then find it again, and say what they leave out where it is optional (libdw).
+# Looks for all packages of a build before any target is made, so that the user gets all missing
+# packages at once, by their names in Debian and Ubuntu. The folders' own find_package calls then
+# find them again, and say what is left out where a package is optional (libdw).
 
 set(missing "")
 set(lost "")
@@ -31,7 +31,7 @@ if(NOT Python3_Interpreter_FOUND)
   list(APPEND missing python3)
 endif()
 if(BUILD_TESTING AND CMAKE_CROSSCOMPILING)
-  # The libraries that are installed are for this machine; their sources lie beside them.
+  # The installed libraries are for this machine; their sources lie beside them.
   set(CUVMM_GTEST_SOURCE /usr/src/googletest CACHE PATH "GoogleTest's sources, for cross compilation")
   set(INSTALL_GTEST OFF)
   add_subdirectory("${CUVMM_GTEST_SOURCE}" googletest EXCLUDE_FROM_ALL SYSTEM)
@@ -41,7 +41,8 @@ elseif(BUILD_TESTING)
     list(APPEND missing libgtest-dev libgmock-dev)
   endif()
 endif()
-# Archives, so that the emulator needs no library of theirs; those of this machine are none for another.
+# Archives, so that the emulator needs no shared library of these packages. This machine's archives
+# do not fit another architecture.
 find_library(CUVMM_ZSTD_ARCHIVE libzstd.a)
 find_library(CUVMM_LZ4_ARCHIVE liblz4.a)
 set(CUVMM_UNPACKS OFF)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Target `headers_alone`: each header that has no .cc of its own is compiled by itself, so that it includes
-# what it uses. Those that have one are included first by it, which cuvmm_includes holds them to.
+# Target `headers_alone` compiles each header without a .cc of its own alone, to prove that the
+# header includes what it uses. A header with a .cc is that file's first include, which
+# cuvmm_includes tests.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${CMAKE_SOURCE_DIR}"
   ${CMAKE_SOURCE_DIR}/api/*.h ${CMAKE_SOURCE_DIR}/bench/*.h ${CMAKE_SOURCE_DIR}/conformance/*.h ${CMAKE_SOURCE_DIR}/emulator/*.h
   ${CMAKE_SOURCE_DIR}/fuzz/*.h ${CMAKE_SOURCE_DIR}/kernels/*.h ${CMAKE_SOURCE_DIR}/program/*.h ${CMAKE_SOURCE_DIR}/recorder/*.h ${CMAKE_SOURCE_DIR}/frames/*.h ${CMAKE_SOURCE_DIR}/rulebook/*.h ${CMAKE_SOURCE_DIR}/shim/*.h
@@ -17,5 +18,5 @@ add_library(headers_alone OBJECT EXCLUDE_FROM_ALL ${units})
 set_target_properties(headers_alone PROPERTIES UNITY_BUILD OFF)
 target_include_directories(headers_alone PRIVATE "${CMAKE_BINARY_DIR}/shim")
 target_compile_options(headers_alone PRIVATE -O0 -g0 -Wno-unused-function -Wno-unused-variable -Wno-unused-const-variable)
-# What the targets that use them define.
+# The definitions of the targets that use the headers.
 target_compile_definitions(headers_alone PRIVATE CUVMM_RUNTIME_MAJOR=13 CUVMM_EMULATOR="" CUVMM_EMULATOR_PATH="" CUVMM_CORPUS="")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cmake --install BUILD --prefix ANY`: all paths are relative, so the folder may be moved afterwards. Target `installed`
-# is what it needs.
+# `cmake --install BUILD --prefix ANY`: all paths are relative, so the folder can be moved
+# afterwards. Target `installed` builds the files for it.
 include(CMakePackageConfigHelpers)
 
 set(libraries cuvmm_shim cuvmm_other_libc)
@@ -9,12 +9,12 @@ if(TARGET cuvmm_symbolize)
 endif()
 set(emulator cuvmm_emulator cuvmm_nvml cuvmm_runtime_12 cuvmm_runtime_13 cuvmm_blas)
 
-# The manual page and the shells' completions, which the command itself writes.
+# The manual page and the shells' completions; the command writes them.
 set(pages "${CMAKE_BINARY_DIR}/pages")
 file(MAKE_DIRECTORY "${pages}")
 find_program(CUVMM_GZIP gzip)
 mark_as_advanced(CUVMM_GZIP)
-if(CUVMM_SANITIZE)  # a build runs nothing that is sanitized
+if(CUVMM_SANITIZE)  # a build runs no sanitized program
   add_custom_target(cuvmm_pages)
 else()
   set(man_page "${pages}/cuvmm.1")
@@ -52,7 +52,8 @@ else()
       file(MAKE_DIRECTORY \"\${links}\")
       file(CREATE_LINK ../libcuvmm-shim.so \"\${links}/${name}\" SYMBOLIC)")
   endforeach()
-  # What is preloaded, once more by the names that glibc's $LIB may stand for (tools/installation/layout.h).
+  # The preloaded objects, also under the names for which glibc's $LIB may stand
+  # (tools/installation/layout.h).
   foreach(folder IN LISTS CUVMM_PRELOAD_FOLDERS)
     string(REGEX REPLACE "[^/]+" ".." up "${folder}")
     foreach(name IN LISTS CUVMM_PRELOADED)
@@ -68,18 +69,18 @@ install(DIRECTORY "${CMAKE_SOURCE_DIR}/emulator/python/hook/" DESTINATION "${CUV
         PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
         FILES_MATCHING PATTERN "*.md" PATTERN "*.json")
-# The example to begin with: `python3 -m cuvmm.first_finding` where a wheel was installed.
+# The first example: `python3 -m cuvmm.first_finding` after the installation of a wheel.
 if(CUVMM_WHEEL)
   install(FILES "${CMAKE_SOURCE_DIR}/examples/first_finding.py" DESTINATION .)
 else()
   install(FILES "${CMAKE_SOURCE_DIR}/examples/first_finding.py" DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples")
 endif()
-if(CUVMM_GZIP)  # as Debian has it
+if(CUVMM_GZIP)  # as Debian does
   execute_process(COMMAND ${CUVMM_GZIP} -9nc "${CMAKE_SOURCE_DIR}/CHANGELOG.md" OUTPUT_FILE "${pages}/changelog.gz")
   install(FILES "${pages}/changelog.gz" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 endif()
 
-# find_package(cuvmm), and pkg-config.
+# For find_package(cuvmm) and pkg-config.
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/cuvmm")
 set(made "${CMAKE_BINARY_DIR}/package")
 configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/package/cuvmm-config.cmake.in" "${made}/cuvmm-config.cmake"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Where things lie once they are installed: the command in bin/, what programs load in lib/cuvmm/, found from bin/.
+# The places of installed files: the command in bin/, the objects that programs load in lib/cuvmm/,
+# found from bin/.
 include(GNUInstallDirs)
 
-# A wheel holds no symbolic links, and its bytes follow from the sources alone: not from the folder in which they were
-# compiled.
+# A wheel has no symbolic links. Its bytes depend on the sources alone, not on the build folder.
 option(CUVMM_WHEEL "Build and install what a Python wheel holds (preset wheel, ./dev wheel)" OFF)
 if(CUVMM_WHEEL)
   add_compile_options("-ffile-prefix-map=${CMAKE_SOURCE_DIR}=/cuvmm")
@@ -11,7 +11,8 @@ if(CUVMM_WHEEL)
 endif()
 
 set(CUVMM_PRIVATE_LIBDIR "${CMAKE_INSTALL_LIBDIR}/cuvmm")
-# What `cuvmm run` preloads, from that folder, and the folders that glibc's $LIB may name (tools/installation/layout.h).
+# The objects that `cuvmm run` preloads from that folder, and the folders that glibc's $LIB may name
+# (tools/installation/layout.h).
 set(CUVMM_PRELOADED libcuvmm-shim.so libcuvmm-other-libc.so emulator/libcudart.so.12 emulator/libcudart.so.13
     emulator/libcuvmm-blas.so)
 set(CUVMM_PRELOAD_FOLDERS lib lib64 lib/x86_64-linux-gnu lib/aarch64-linux-gnu)

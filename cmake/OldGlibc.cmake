@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# CUVMM_GLIBC=2.28: what is built needs no newer glibc than that, though this machine has one. The compiler and the
-# objects are as ever; only what they are linked with differs (old_glibc/stubs.py).
+# CUVMM_GLIBC=2.28: the build's objects need no newer glibc, although this machine has one. The
+# compiler and the objects do not change, only the libraries with which they are linked
+# (old_glibc/stubs.py).
 set(CUVMM_GLIBC "" CACHE STRING "Oldest glibc that the installed objects must run on, e.g. 2.28; empty: this machine's")
 if(NOT CUVMM_GLIBC)
   return()
@@ -20,6 +21,7 @@ execute_process(
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
   "${CMAKE_CURRENT_LIST_DIR}/old_glibc/stubs.py" "${CMAKE_CURRENT_LIST_DIR}/old_glibc/compat.c"
   "${CMAKE_CURRENT_LIST_DIR}/old_glibc/find_object.c" "${CMAKE_CURRENT_LIST_DIR}/old_glibc/start.c")
-# Before glibc 2.34 threads and the loader's functions were libraries of their own: whoever may need them names them.
+# Before glibc 2.34, threads and the loader's functions were separate libraries, so all objects that
+# may need them link them.
 add_link_options("-L${stubs}" -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -Wl,--pop-state)
 message(STATUS "Linked for glibc ${CUVMM_GLIBC} and newer")

@@ -23,7 +23,7 @@ TOLD = {
     "map_past_reservation": "A page is mapped past the end of its tensor's addresses. The driver says CUDA_SUCCESS.",
     "unmap_under_work": "Memory is unmapped while a fill still runs. The driver says CUDA_SUCCESS here too.",
 }
-# Only here, where the emulator answers, may an example make multicast calls.
+# Examples may make multicast calls only here, because the emulator answers them.
 ENVIRONMENT = {"CUVMM_EXAMPLE_MULTICAST": "1", "CUVMM_MULTICAST_TIMEOUT_MS": "200"}
 
 

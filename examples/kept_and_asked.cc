@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Legal programs that look like bugs, to the end: what they keep is in use, what they ask they may
-// not know, and what they try they can do without. cuvmm must stay silent on all of them.
+// Legal programs that look like bugs until they end: they use the objects that they keep, they ask
+// questions that may have no answer, and they try calls that they can do without. cuvmm must stay
+// silent on all of them.
 //
 // expects: nothing
 #include "examples/bugs/bug.h"
@@ -23,7 +24,7 @@ CUmemGenericAllocationHandle create(unsigned handle_types = 0) {
   return handle;
 }
 
-// PyTorch's expandable segments: the descriptor of a shared segment is kept for whoever asks next.
+// PyTorch's expandable segments keep the descriptor of a shared segment for the next request.
 void keep_a_descriptor_of_mapped_memory() {
   const CUdeviceptr address = reserve(chunk);
   const auto type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
@@ -33,7 +34,7 @@ void keep_a_descriptor_of_mapped_memory() {
   SAW(CUDA_SUCCESS, cuMemExportToShareableHandle(&fd, handle, type, 0));
 }
 
-// torch_memory_saver and vLLM's sleep mode: the memory goes, the addresses wait for it.
+// torch_memory_saver and vLLM's sleep mode release the memory and keep its addresses for later.
 void sleep() {
   constexpr int kBuffers = 4;
   CUdeviceptr addresses[kBuffers];
@@ -46,7 +47,7 @@ void sleep() {
   for (const CUdeviceptr address : addresses) SAW(CUDA_SUCCESS, cuMemUnmap(address, chunk));
 }
 
-// UCX asks of every pointer whether it is memory of cuMemCreate.
+// UCX tests every pointer for memory of cuMemCreate.
 void ask_of_plain_memory() {
   CUdeviceptr plain = 0;
   CUmemGenericAllocationHandle handle = 0;
@@ -56,7 +57,8 @@ void ask_of_plain_memory() {
   SAW(CUDA_SUCCESS, cuMemFree(plain));
 }
 
-// PyTorch and vLLM: a FABRIC handle where the machine has a fabric, a descriptor everywhere else.
+// PyTorch and vLLM try a FABRIC handle first, and fall back to a descriptor on machines without a
+// fabric.
 void try_fabric_first() {
   constexpr auto kFabric = static_cast<CUmemAllocationHandleType>(8);
   const CUmemAllocationProp prop = bug::memory_on(0, kFabric);

@@ -25,7 +25,7 @@ CUdeviceptr reserve(std::size_t size) {
 }
 
 // Field bug 5, NVIDIA/nccl issue 1795: looks like a double release. Retaining added a reference;
-// the first release drops that one, the second one that of cuMemCreate.
+// the first release drops that reference, the second one the creation's reference.
 void retain_then_release_twice() {
   const CUdeviceptr address = reserve(chunk);
   const CUmemGenericAllocationHandle created = create(chunk);
@@ -60,7 +60,7 @@ void grow_and_unmap_at_once() {
   SAW(CUDA_SUCCESS, cuMemAddressFree(address, 4 * chunk));
 }
 
-// The same memory at two addresses, each mapping with its own access.
+// Maps one allocation at two addresses, each mapping with its own access.
 void map_twice() {
   const CUdeviceptr writer = reserve(chunk), reader = reserve(chunk);
   const CUmemAccessDesc write = bug::access_from(0);
@@ -96,9 +96,9 @@ void without_a_context() {
   SAW(CUDA_SUCCESS, cuMemAddressFree(address, chunk));
 }
 
-// Nothing is closed here, and nothing is missing: the import as external memory took the descriptor
-// over. Overlapping buffers show the same bytes. They outlive the external memory, and freeing them
-// after its end is the documented order (cuda.h, cuDestroyExternalMemory).
+// No close is missing here, because the import as external memory took the descriptor over.
+// Overlapping buffers show common bytes. They outlive the external memory, and freeing them after
+// its end is the documented order (cuda.h, cuDestroyExternalMemory).
 void external_memory() {
   const CUmemAllocationHandleType type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   const CUmemAllocationProp prop = bug::memory_on(0, type);
@@ -126,8 +126,8 @@ void external_memory() {
   SAW(CUDA_SUCCESS, cuMemFree(all));
 }
 
-// A graph frees the memory that it allocates, and is launched again: each launch has it anew, at
-// the same address. Two branches of the graph use it, and the free waits for both.
+// A graph frees the memory that it allocates, and is launched again: each launch allocates it anew,
+// at one address. Two branches of the graph use it, and the free waits for both.
 void graph_with_memory_of_its_own() {
   CUstream stream = nullptr;
   CUcontext context = nullptr;

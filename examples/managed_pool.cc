@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Legal use of pools of managed memory (CUDA 13.0): every device and the CPU touch their memory,
-// wherever it prefers to be. cuvmm must stay silent. It runs where CUVMM_EXAMPLE_MANAGED=1 says
-// that the driver is the emulator: managed memory is not for a lent GPU.
+// Legal use of pools of managed memory (CUDA 13.0): every device and the CPU touch the memory,
+// whatever its preferred place is. cuvmm must stay silent. The program runs only where
+// CUVMM_EXAMPLE_MANAGED=1 says that the driver is the emulator, because managed memory may disturb
+// a shared GPU.
 //
 // expects: nothing
 #include "examples/bugs/bug.h"

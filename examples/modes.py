@@ -12,7 +12,8 @@ import sys
 import expectation
 import under_shim
 
-# What a user may choose: when the emulator does the work, how cuvmm asks, and what it finds.
+# The user's choices: when the emulator does the work, how cuvmm queries it, and which findings
+# there are.
 MODES = {
     "eager": {"CUVMM_STREAMS": "eager"},
     "eager, unordered": {"CUVMM_STREAMS": "eager", "CUVMM_UNORDERED": "1"},

@@ -13,7 +13,7 @@ import under_shim
 ENVIRONMENT = {"CUVMM_EXAMPLE_MULTICAST": "1", "CUVMM_MULTICAST_TIMEOUT_MS": "300", "CUVMM_DEVICES": "8",
                "CUVMM_NO_SYMBOLS": "1"}
 
-# What is left out, and the rules that its findings must name: all of them, and no other.
+# The step that is left out, and exactly the rules that the findings must name.
 STEPS = {
     "none": set(),
     "round-size": {"cuMulticastCreate-size-granularity"},

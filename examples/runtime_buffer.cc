@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program of the CUDA runtime that maps more of an external memory than there is: the size of two
-// frames in an allocation for one. The driver says that a value is invalid; cuvmm says which, in
-// terms of the runtime's function that was called. Real programs take the size of the image, or of
-// the buffer, where the size of the memory behind it was meant.
+// frames in an allocation for one. The driver only says that a value is invalid; cuvmm names the
+// value, in terms of the runtime's function that the program called. Real programs take the size of
+// the image, or of the buffer, in place of the size of the memory behind it.
 //
 // expects: cuExternalMemoryGetMappedBuffer-bounds
 #include <cuda.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kFrame = std::size_t{2} << 20;
 
-// Stands in for the other API (Vulkan, OpenGL): memory as a file descriptor.
+// Stands for the other API (Vulkan, OpenGL): memory as a file descriptor.
 bool export_frame(int& fd) {
   CUmemAllocationProp prop = {};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;

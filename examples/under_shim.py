@@ -40,7 +40,7 @@ class Run:
         return f"killed by {signal.Signals(-self.code).name}" if self.code < 0 else f"exit code {self.code}"
 
 
-# How long a program that ran out of time may take to say what it had. The shim takes 3 s at most.
+# How long a program that ran out of time may take to write its report. The shim takes 3 s at most.
 LAST_WORDS_S = 10.0
 
 
@@ -93,7 +93,7 @@ def _members(group: int) -> list[int]:
     found = []
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
-            # Behind the name, which may hold anything: the state, the parent and the group.
+            # Behind the name, which may hold any characters: the state, the parent and the group.
             state, _, its_group = stat.read_text(errors="replace").rpartition(")")[2].split()[:3]
         except (OSError, ValueError):
             continue  # it has ended meanwhile

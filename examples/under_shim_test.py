@@ -15,7 +15,7 @@ import unittest.mock
 
 import under_shim
 
-# Makes a finding, cuMemAddressFree of what was never reserved, says so with a file, and hangs.
+# Makes a finding (cuMemAddressFree of an address that was never reserved), makes a file, and hangs.
 HANGS = """
 import ctypes, os, signal, sys, time
 {first}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel on memory that is mapped: half of each vector lies on one device and half on another, at
-// one range of addresses, and the first device may use all of it. It is what a buffer looks like
-// that grows over several GPUs. The kernel comes as PTX, so that the emulator runs it as well.
+// A kernel on mapped memory: half of each vector lies on one device and half on another, in one
+// range of addresses, and the first device may use all of it. A buffer that grows over several GPUs
+// looks like this. The kernel is PTX, so that the emulator can run it as well.
 //
 // expects: nothing
 #include <vector>
@@ -53,7 +53,7 @@ done:
 }
 )";
 
-// Memory of two devices, one behind the other.
+// Memory of two devices, the second behind the first.
 class Vector {
  public:
   explicit Vector(std::size_t half) : size_(2 * half) {

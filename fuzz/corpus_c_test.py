@@ -38,7 +38,7 @@ def one_file(sources):
         head, blocks, main = helpers_and_main(text)
         helpers += [block for block in blocks if block not in helpers]
         functions.append(f"\nstatic int program_{name}(void) {{\n{main}")
-    # A helper needs those that the writer put before it.
+    # A helper comes after the helpers that it calls.
     order = {re.search(r"static [\w* ]*?(\w+)\(", block).group(1): block for block in helpers}
     helpers.sort(key=lambda block: sum(f"{n}(" in block for n in order))
     cases = "".join(f'  if (!strcmp(argv[1], "{n}")) return program_{n}();\n' for n, _ in sources)
@@ -62,7 +62,7 @@ def main():
         text = path.read_text()
         written = subprocess.run([cuvmm, "to-c", path], capture_output=True, text=True, check=False)
         if THREADED.search(text):
-            # Several threads cannot be written as C: that is an error message, not ignored.
+            # A program of several threads cannot be written as C: cuvmm must say so.
             if written.returncode == 0 or "cannot be written as C" not in written.stderr:
                 fail(f"{path}: a program of several threads was written as C")
             continue

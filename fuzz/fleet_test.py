@@ -20,7 +20,7 @@ class Fleet(unittest.TestCase):
         self.assertEqual(packages(first), packages(second))
         images = {re.search(r"^FROM (.*)$", each.read_text(), re.MULTILINE)[1] for each in CONTAINERS}
         self.assertEqual(len(images), 1)
-        # The image without a tag is of Ubuntu 20.04, which has no libtomlplusplus-dev.
+        # The image without a tag is Ubuntu 20.04, which lacks libtomlplusplus-dev.
         tag = images.pop().split(":")[1]
         for project in (SOURCE / ".clusterfuzzlite/project.yaml", SOURCE / "fuzz/oss-fuzz/project.yaml"):
             self.assertIn(f"base_os_version: {tag}", project.read_text().splitlines())

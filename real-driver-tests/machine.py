@@ -15,7 +15,8 @@ import under_shim
 PACKAGES = ("torch", "torchvision", "transformers", "triton", "jax", "lightning",
             "cupy-cuda13x", "cuda-bindings", "cuda-core", "nvidia-nccl-cu13", "numpy")
 
-# Runs in a process of its own: a CUDA context here would be inherited by nobody and hold memory.
+# Runs in a process of its own, because a CUDA context in this process would hold memory for
+# nobody's use.
 _PROBE = """
 import ctypes, json
 cuda = ctypes.CDLL("libcuda.so.1")

@@ -61,7 +61,7 @@ def shown(run: under_shim.Run) -> str:
 
 
 def repeat(options: argparse.Namespace, build: under_shim.Build, program: str, mode: str, waits: bool) -> dict:
-    # After a fault nothing can be given back.
+    # After a fault, the program can free nothing.
     environment = {"CUVMM_LEAK_CHECK": "no", "CUVMM_ASYNC": mode}
     environment |= {"EARLY_UNMAP_WAITS": "1"} if waits else {}
     environment |= {"CUVMM_STREAMS": "late"} if options.emulate else {}

@@ -15,8 +15,8 @@ CLIENTS = ROOT / "emulator" / "python"
 
 RESULT = "{result}"  # in an argument: the path of this run's result, without its suffix
 
-# Set for every step. Using multicast can put GPUs that others share out of service: it stays off in
-# everything that could use it, and the shim refuses it on top.
+# Set for every step. Multicast can disturb GPUs that others share, so it stays off in all programs
+# that could use it, and the shim refuses it too.
 ENVIRONMENT = {
     "NCCL_NVLS_ENABLE": "0",
     "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
@@ -50,7 +50,7 @@ WAITED_BY_VULKAN = {
                                        "semaphore that CUDA signalled; cuvmm sees no Vulkan",
 }
 
-# The surface that is checked; a step that calls none of it proves nothing about the shim.
+# The calls under test; a step that makes none of them proves nothing about the shim.
 CHECKED_CALLS = (
     "cuMemAddressReserve", "cuMemAddressFree", "cuMemCreate", "cuMemRelease", "cuMemMap", "cuMemUnmap",
     "cuMemSetAccess", "cuMemGetAccess", "cuMemExportToShareableHandle", "cuMemImportFromShareableHandle",
@@ -119,7 +119,7 @@ def _clients(python: str) -> list[Step]:
     return [
         client("bindings_round_trip", "cuda.bindings", expects=()),
         client("bindings_two_processes", "cuda.bindings", expects=()),
-        # What is found depends on the version that is installed.
+        # The findings depend on the installed version.
         client("core_grow", "cuda.core", known=VIRTUAL_MEMORY_RESOURCE),
         client("core_peer", "cuda.core", devices=2, known=VIRTUAL_MEMORY_RESOURCE),
     ]
@@ -153,7 +153,7 @@ def _workloads(python: str) -> list[Step]:
                  expects=()),
         workload("torch_malloc_async", variant="early", package="torch", expects=("data-pool-ordered",), timed=False,
                  environment={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync", "POOL_USE_EARLY": "1"}),
-        # Its extension alone, or the whole wheel, on PYTHONPATH.
+        # The extension alone, or the whole wheel, on PYTHONPATH.
         workload("vllm_sleep", package="cumem_allocator", known=FABRIC_PROBE),
         workload("memory_saver", package="torch_memory_saver"),
         workload("torch_peer", devices=2, **torch),
@@ -173,7 +173,7 @@ def _early_unmap(build: under_shim.Build, python: str) -> list[Step]:
                 "torch": ((python, str(WORKLOADS / "torch_early_unmap.py"), str(folder / "libearly_unmap.so")), "torch")}
     steps = []
     for name, (argv, package) in programs.items():
-        # After a fault nothing can be given back. A GPU needs no telling that its streams are late.
+        # After a fault, the program can free nothing. A GPU's streams are late without a setting.
         quiet = {"CUVMM_LEAK_CHECK": "no", "CUVMM_STREAMS": "late"}
         more = {"timeout": 90, "package": package, "gpu": name == "torch", "timed": False}
         steps.append(Step(f"workload.{name}_early_unmap", argv, environment=quiet, expects=("cuMemUnmap-idle",), **more))

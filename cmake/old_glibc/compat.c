@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine's headers and compiler ask of glibc, and an older glibc has not. stubs.py makes
-// an archive of these files; a build with CUVMM_GLIBC links what it needs of it into each object,
-// never exported. For x86-64.
+// Functions that this machine's headers and compiler need and an older glibc lacks. stubs.py makes
+// an archive of these files; a build with CUVMM_GLIBC links the needed ones into each object, and
+// never exports them. For x86-64.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stddef.h>
@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-// --- glibc 2.33: stat and its kin. Before it they were inline, and called these. 1 is x86-64's
-// struct stat.
+// --- glibc 2.33: stat and its kin. Before 2.33 they were inline functions that called these. 1 is
+// the version of x86-64's struct stat.
 struct stat;
 extern int __xstat(int version, const char* path, struct stat* status);
 extern int __lxstat(int version, const char* path, struct stat* status);
@@ -48,8 +48,8 @@ int fstatat64(int folder, const char* path, struct stat* status, int flags) {
 // --- glibc 2.30.
 pid_t gettid(void) { return (pid_t)syscall(SYS_gettid); }
 
-// For std::condition_variable of libstdc++, which looks at its clock again afterwards: so a change
-// of the time of day makes a wait wrong by that much, as it did before.
+// For std::condition_variable of libstdc++, which checks its clock again after the wait: a change
+// of the time of day makes one wait wrong by that much, as before 2.30.
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                            const struct timespec* until) {
   enum { kSecond = 1000000000 };
@@ -69,7 +69,7 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cl
   return pthread_cond_timedwait(condition, mutex, &day);
 }
 
-// --- glibc 2.32 (and sigabbrev_np, below). Never "one thread alone": then libstdc++ counts
+// --- glibc 2.32 (and sigabbrev_np, below). The value is never "one thread", so libstdc++ counts
 // references atomically.
 extern char __libc_single_threaded;
 char __libc_single_threaded = 0;

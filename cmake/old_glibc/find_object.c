@@ -7,14 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The running glibc's own is asked where it has one: it takes no lock.
+// Uses the running glibc's function where it exists, because that takes no lock.
 typedef int FindObject(void* address, struct dl_find_object* result);
 static _Atomic(FindObject*) g_own;
 
 __attribute__((constructor)) static void look_for_own(void) {
   FindObject* own = NULL;
   *(void**)&own = dlsym(RTLD_DEFAULT, "_dl_find_object");
-  if (!own) dlerror();  // so that nobody else is told of it
+  if (!own) dlerror();  // so that no other code gets the error
   atomic_store_explicit(&g_own, own, memory_order_release);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For programs: since glibc 2.34 the C library itself runs a program's constructors. Before, code
-// of the program did, which this compiler no longer adds.
+// For programs: since glibc 2.34 the C library runs a program's constructors. Before, the program's
+// own code ran them, which this compiler no longer adds.
 #include <stddef.h>
 
 typedef void Constructor(int, char**, char**);

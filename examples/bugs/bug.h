@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the bug programs share. Each program is one bug of a real project, reduced to its driver
-// calls. It prints every call with the driver's answer and exits with 0 when the answers are those
-// of an H200 with driver 580.159.04, 1 when they differ, 77 when it cannot run here.
-// Lines `// expects: RULE` in a program name the findings that cuvmm must report for it, all of
-// them; `// needs: ...` names what it takes to run (see ../expectation.py).
+// The common part of the bug programs. Each program is one bug of a real project, reduced to its
+// driver calls. It prints every call with the driver's answer and exits with 0 when the answers are
+// those of an H200 with driver 580.159.04, 1 when they differ, 77 when it cannot run here. Lines
+// `// expects: RULE` in a program name all findings that cuvmm must report for it; `// needs: ...`
+// names the conditions to run it (see ../expectation.py).
 #pragma once
 
 #include <cuda.h>
@@ -24,7 +24,7 @@ inline int differences = 0;
 /// The program's exit code.
 inline int verdict() { return differences == 0 ? 0 : 1; }
 
-/// Prints a call and its answer, and notes when an H200 answered something else.
+/// Prints a call and its answer, and counts a difference from an H200's answer.
 inline CUresult saw(CUresult expected, const char* call, CUresult answer) {
   std::printf("%s = %s\n", call, name(answer));
   if (answer != expected) {
@@ -34,21 +34,21 @@ inline CUresult saw(CUresult expected, const char* call, CUresult answer) {
   return answer;
 }
 
-/// For calls on which the real driver crashes: only cuvmm's --enforce makes them return, and then
-/// with some error code.
+/// For calls on which the real driver crashes: only cuvmm's --enforce makes them return, with some
+/// error code.
 inline void refused(const char* call, CUresult answer) {
   std::printf("%s = %s\n", call, name(answer));
   if (answer == CUDA_SUCCESS) ++differences;
 }
 
-/// The call that shows a fault of work that filled or read what is not there. For a fill, an H200
-/// answered CUDA_ERROR_LAUNCH_FAILED, and an H100 CUDA_ERROR_ILLEGAL_ADDRESS (both 580.159.04).
+/// For the call that reports a fault of work on missing memory. For a fill, an H200 answered
+/// CUDA_ERROR_LAUNCH_FAILED, and an H100 CUDA_ERROR_ILLEGAL_ADDRESS (both 580.159.04).
 inline void faulted(const char* call, CUresult answer) {
   std::printf("%s = %s\n", call, name(answer));
   if (answer != CUDA_ERROR_LAUNCH_FAILED && answer != CUDA_ERROR_ILLEGAL_ADDRESS) ++differences;
 }
 
-/// A call that has to work for the program to make sense.
+/// For a call that must succeed, because the rest of the program needs it.
 inline void must(const char* call, CUresult answer) {
   if (answer == CUDA_SUCCESS) return;
   std::printf("%s = %s, and the program cannot go on\n", call, name(answer));
@@ -60,8 +60,9 @@ inline void must(const char* call, CUresult answer) {
   std::exit(77);
 }
 
-/// Multicast can put GPUs that others share out of service: the examples that use it run only where
-/// CUVMM_EXAMPLE_MULTICAST=1 says that the driver is the emulator, or a machine of one's own.
+/// Multicast can disturb GPUs that others share. The examples that use it run only where
+/// CUVMM_EXAMPLE_MULTICAST=1 says that the driver is the emulator, or that nobody shares the
+/// machine.
 inline void need_multicast(int count = 2) {
   const char* allowed = std::getenv("CUVMM_EXAMPLE_MULTICAST");
   if (allowed == nullptr || *allowed != '1') skip("multicast, without CUVMM_EXAMPLE_MULTICAST=1");
@@ -74,7 +75,7 @@ inline void need_multicast(int count = 2) {
 #define FAULTED(call) bug::faulted(#call, (call))
 #define MUST(call) bug::must(#call, (call))
 
-/// Device memory, shareable as `handle_types` (CUmemAllocationHandleType bits) says.
+/// Device memory that can be shared by `handle_types` (CUmemAllocationHandleType bits).
 inline CUmemAllocationProp memory_on(
     int ordinal, CUmemAllocationHandleType handle_types = CU_MEM_HANDLE_TYPE_NONE) {
   CUmemAllocationProp prop = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A second process for the bugs that need one: forked before any CUDA call, joined by pipes.
+// A second process for the bugs that need one: forked before any CUDA call, connected by pipes.
 #pragma once
 
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 namespace bug {
 
-/// What two processes say to each other: values, byte by byte, in order.
+/// Sends values to the other process and receives them, byte by byte, in order.
 class Peer {
  public:
   Peer(int in, int out) : in_(in), out_(out) {}
@@ -32,9 +32,10 @@ class Peer {
   int in_, out_;
 };
 
-/// Runs `importer` in a child and `exporter` here; both return an exit code. The program's exit
-/// code is 0 when both are. When one gives up, the other's next send() or receive() ends it: no
-/// process keeps a copy of the other's ends, and a write that nobody reads is an error, no SIGPIPE.
+/// Runs `importer` in a child and `exporter` in this process; both return an exit code. The
+/// program's exit code is 0 when both are. When one process ends early, the other's next send() or
+/// receive() ends it, because no process keeps a copy of the other's ends, and a write without a
+/// reader is an error, not SIGPIPE.
 template <class Exporter, class Importer>
 int in_two_processes(Exporter exporter, Importer importer) {
   int down[2], up[2];
@@ -51,7 +52,7 @@ int in_two_processes(Exporter exporter, Importer importer) {
   close(down[0]);
   close(up[1]);
   const int here = exporter(Peer(up[0], down[1]));
-  close(down[1]);  // (before the wait: the child may still want a word)
+  close(down[1]);  // before the wait, because the child may still send
   close(up[0]);
   int status = 1;
   waitpid(child, &status, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps memory, uses it, gives it back. grow [--device N] [--twice]: with --twice it gives the
-// memory back twice.
+// Maps memory, uses it and frees it. grow [--device N] [--twice]: with --twice, the program frees
+// the memory twice.
 #include <cuda.h>
 #include <cuvmm/cuvmm.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ int main(int count, char** arguments) {
   CUdeviceptr address = 0;
   CUmemGenericAllocationHandle handle = 0;
   MUST(cuMemAddressReserve(&address, size, 0, 0, 0));
-  cuvmm_name_range((const void*)address, size, "the buffer");  // findings call it so
+  cuvmm_name_range((const void*)address, size, "the buffer");  // findings use this name
   MUST(cuMemCreate(&handle, size, &kind, 0));
   MUST(cuMemMap(address, size, 0, handle, 0));
   MUST(cuMemSetAccess(address, size, &access, 1));

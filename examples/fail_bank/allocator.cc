@@ -23,7 +23,7 @@ Segment* Allocator::allocate(std::size_t granules) {
   mutex_.lock();
   Segment& segment = segments_.emplace_back();
   if (!fill(segment, granules)) {
-    if (is(Bug::kLeftInList)) {  // free_all() meets it again
+    if (is(Bug::kLeftInList)) {  // free_all() finds the segment again
       mutex_.unlock();
       return nullptr;
     }
@@ -56,7 +56,7 @@ bool Allocator::fill(Segment& segment, std::size_t granules) {
 
 bool Allocator::create(CUmemGenericAllocationHandle& handle) {
   while (cuMemCreate(&handle, granule_, &prop_, 0) != CUDA_SUCCESS) {
-    if (is(Bug::kGarbageReleased)) cuMemRelease(0x123450000);  // it was never written to
+    if (is(Bug::kGarbageReleased)) cuMemRelease(0x123450000);  // the handle was never written
     if (!is(Bug::kRetriesForever)) return false;
   }
   return true;
@@ -67,7 +67,8 @@ bool Allocator::add_granule(Segment& segment) {
   if (!create(handle)) return false;
   const CUdeviceptr place = segment.base + segment.handles.size() * granule_;
   if (cuMemMap(place, granule_, 0, handle, 0) != CUDA_SUCCESS && !is(Bug::kMapIgnored)) {
-    if (is(Bug::kReleasedTwice)) segment.handles.push_back(handle);  // and undo() releases it again
+    if (is(Bug::kReleasedTwice))
+      segment.handles.push_back(handle);  // undo() releases the handle again
     if (!is(Bug::kHandleKept)) cuMemRelease(handle);
     return false;
   }
@@ -75,7 +76,7 @@ bool Allocator::add_granule(Segment& segment) {
   return true;
 }
 
-// Takes back what is there: of a segment that is whole, and of one that was begun.
+// Undoes the steps of a segment, whole or half-made.
 bool Allocator::undo(Segment& segment) {
   bool good = true;
   const auto check = [&](CUresult result) { good = good && result == CUDA_SUCCESS; };
@@ -83,7 +84,7 @@ bool Allocator::undo(Segment& segment) {
   const bool whole = mapped == segment.size;
   if (is(Bug::kReservationFirst) && !whole) check(cuMemAddressFree(segment.base, segment.size));
   if (is(Bug::kHoleUnmapped)) {
-    check(cuMemUnmap(segment.base, segment.size));  // as if all had been mapped
+    check(cuMemUnmap(segment.base, segment.size));  // as if every granule had been mapped
   } else {
     std::size_t count = segment.handles.size();
     if (is(Bug::kLastGranuleKept) && !whole && count != 0) --count;
@@ -98,7 +99,7 @@ bool Allocator::undo(Segment& segment) {
   return good;
 }
 
-// Plain memory will do. The reservation is forgotten.
+// Takes plain memory instead, and forgets the reservation.
 bool Allocator::fall_back(Segment& segment) {
   for (std::size_t i = 0; i < segment.handles.size(); ++i) {
     cuMemUnmap(segment.base + i * granule_, granule_);

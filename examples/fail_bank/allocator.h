@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small allocator of device memory in granules, whose error paths may have one mistake.
+// A small allocator of device memory in granules. Its error paths have at most one mistake.
 #pragma once
 
 #include <cuda.h>
@@ -26,9 +26,9 @@ class Allocator {
   Allocator(Bug bug, CUdevice device);
   std::size_t granule() const { return granule_; }
 
-  /// A new segment of that many granules; null where the driver refused something.
+  /// A new segment of `granules` granules; null where the driver refused a call.
   Segment* allocate(std::size_t granules);
-  /// False where the driver refused something.
+  /// False where the driver refused a call.
   bool free(Segment* segment);
   bool free_all();
 

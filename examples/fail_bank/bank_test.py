@@ -42,7 +42,7 @@ BANK = {
 }
 # They show only where something is mapped already.
 HALF_MADE = {"last-granule-kept", "reservation-first", "wrong-size"}
-# One of each verdict and way, for every day.
+# One bug of each verdict and way, for the daily run.
 QUICK = ["reservation-kept", "handle-kept", "released-twice", "null-used", "stays-locked", "descriptor-kept",
          "exits-with-zero"]
 GOOD = {"clean", "handled"}
@@ -55,7 +55,8 @@ def campaign(cuvmm, bank, bug, calls, hangs):
         command = [cuvmm, "fail", "--each", "--emulate", "--devices", "1", "--json", file]
         command += ["--calls", calls] if calls else []
         command += ["--all"] if bug in HALF_MADE else []
-        # Only what hangs takes so long. Where it must not, a busy machine has all the time it needs.
+        # Only a program that hangs takes so long. Other programs get more time, because the machine
+        # may be busy.
         command += ["--timeout", "10", "--jobs", "8"] if hangs else ["--timeout", "120"]
         began = time.monotonic()
         done = subprocess.run([*command, "--", bank, bug], capture_output=True, text=True, check=False)

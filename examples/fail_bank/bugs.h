@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bank of error-path bugs: each is a mistake that shows only after a call of the driver failed.
-// The name of one is the program's argument; `none` is the program without a mistake.
+// The bank of error-path bugs: mistakes that show only after a call of the driver failed. The
+// program's argument is the name of a bug, or `none` for a program without a mistake.
 #pragma once
 
 #include <string_view>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that uses memory, shares some, and cleans up, whatever fails: the clean-up has the
-// mistake that its argument names (bugs.def), and `cuvmm fail --each` must find it. It prints a sum
-// and exits with 0; where a call failed, it says so on stderr and exits with 1.
+// A program that uses memory, shares some, and cleans up, whichever call fails. Its argument names
+// a mistake of the clean-up (bugs.def), and `cuvmm fail --each` must find that mistake. The program
+// prints a sum and exits with 0; where a call failed, it says so on stderr and exits with 1.
 // needs: an argument
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ bool failed(const char* what) {
   return false;
 }
 
-// Another process would answer; there is none.
+// Waits for an answer of another process that does not exist.
 void wait_for_peer() {
   std::mutex mutex;
   std::condition_variable never;
@@ -38,7 +38,7 @@ class Work {
     if (!first && !is(Bug::kNullUsed)) return failed("the first segment");
     Segment* const second = memory_.allocate(3);
     if (!second && !is(Bug::kNullUsed)) return failed("the second segment");
-    // Nobody looks whether there is one.
+    // The program does not check whether the segment exists.
     if (!copy(first->base, second->base)) return failed("a copy");
     if (!share(*first)) return failed("the sharing");
     if (!look_up(*second)) return failed("the look at a handle");
@@ -61,7 +61,7 @@ class Work {
     return good || is(Bug::kCopyIgnored);
   }
 
-  // As a peer would: by a descriptor.
+  // Imports by a descriptor, as a peer would.
   bool share(const Segment& segment) {
     if (segment.plain) return true;
     int fd = -1;

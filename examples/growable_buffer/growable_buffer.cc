@@ -5,8 +5,8 @@
 
 GrowableBuffer::~GrowableBuffer() {
   if (address_ == 0) return;
-  // One unmap may end several mappings, as long as it covers each of them whole and nothing else.
-  // The handles were released when they were mapped, so this also frees the memory.
+  // One unmap may end several mappings, as long as it covers whole mappings only. The handles were
+  // released after the maps, so the unmap also frees the memory.
   if (size_ != 0) cuMemUnmap(address_, size_);
   cuMemAddressFree(address_, capacity_);
 }
@@ -26,7 +26,8 @@ std::size_t GrowableBuffer::round_up(std::size_t bytes) const {
 
 CUresult GrowableBuffer::reserve(std::size_t max_bytes) {
   if (address_ != 0) return CUDA_ERROR_ALREADY_MAPPED;
-  // The granularity belongs to these properties and no others: always ask with the ones to be used.
+  // The granularity belongs to these properties only, so the query must use the properties of the
+  // allocation.
   const CUmemAllocationProp properties = prop();
   CUresult result = cuMemGetAllocationGranularity(&granularity_, &properties,
                                                   CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
@@ -47,19 +48,21 @@ CUresult GrowableBuffer::grow(std::size_t bytes) {
   if (bytes > capacity_) return CUDA_ERROR_OUT_OF_MEMORY;
   const std::size_t step = round_up(bytes) - size_;
   const CUdeviceptr tail = address_ + size_;
-  steps_.reserve(steps_.size() + 1);  // what can throw comes before what would have to be undone
+  steps_.reserve(
+      steps_.size() +
+      1);  // everything that can throw comes before the first step that would need an undo
 
   const CUmemAllocationProp properties = prop();
   CUmemGenericAllocationHandle handle = 0;
   CUresult result = cuMemCreate(&handle, step, &properties, 0);
   if (result != CUDA_SUCCESS) return result;
   result = cuMemMap(tail, step, 0, handle, 0);
-  // A mapping keeps the memory alive by itself. Releasing the handle here means that it can neither
-  // be forgotten later nor be released twice, and undoes cuMemCreate where the mapping failed.
+  // A mapping keeps the memory alive, so the handle is released here: the program can neither
+  // forget it nor release it twice, and a failed mapping undoes cuMemCreate.
   const CUresult released = cuMemRelease(handle);
   if (result != CUDA_SUCCESS) return result;
 
-  // Only the tail: the front has its access already.
+  // Only the tail, because the front has its access already.
   CUmemAccessDesc access = {};
   access.location = properties.location;
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A buffer on one device that grows and shrinks without moving: the model of right use.
+// A buffer on one device that grows and shrinks without moving. It shows the right use of the API.
 #pragma once
 
 #include <cuda.h>
@@ -8,29 +8,29 @@
 #include <vector>
 
 /// Owns one address range, reserved once at its full size, and the memory mapped into its front.
-/// Growing maps more memory behind what is there: nothing is copied, and the address stays.
+/// Growing maps more memory behind the front: no bytes are copied, and the address stays.
 ///
-/// Each step of growing is one allocation and one mapping, because a mapping is always a whole
-/// allocation and ends only as a whole. Errors are the driver's codes; a call that fails leaves the
-/// buffer as it was. Not thread-safe; movable neither. Work that uses memory must have finished
-/// before it is given up: cuMemUnmap waits for nothing.
+/// Each step of growing is one allocation and one mapping, because a mapping has a whole allocation
+/// and ends only as a whole. Errors are the driver's codes; a call that fails leaves the buffer
+/// unchanged. Neither thread-safe nor movable. Work that uses the memory must be finished before
+/// shrink() or the destructor, because cuMemUnmap waits for nothing.
 class GrowableBuffer {
  public:
-  /// Holds nothing until reserve() succeeded.
+  /// Holds no memory until reserve() succeeded.
   explicit GrowableBuffer(int device_ordinal) : device_(device_ordinal) {}
   ~GrowableBuffer();
   GrowableBuffer(const GrowableBuffer&) = delete;
   GrowableBuffer& operator=(const GrowableBuffer&) = delete;
 
-  /// Reserves addresses for `max_bytes`, rounded up to the granularity; takes no memory. Once only:
-  /// CUDA_ERROR_ALREADY_MAPPED otherwise.
+  /// Reserves addresses for `max_bytes`, rounded up to the granularity; takes no memory.
+  /// CUDA_ERROR_ALREADY_MAPPED at a second call.
   CUresult reserve(std::size_t max_bytes);
 
   /// Makes at least `bytes` of the front usable. CUDA_ERROR_OUT_OF_MEMORY when the reservation or
-  /// the device has too little room. Does nothing when that much is usable already.
+  /// the device has too little space. Does nothing when that much is usable already.
   CUresult grow(std::size_t bytes);
 
-  /// Gives up memory from the back, whole steps of growing only, as long as `bytes` stay usable.
+  /// Frees memory from the back, in whole steps of growing, as long as `bytes` stay usable.
   CUresult shrink(std::size_t bytes);
 
   CUdeviceptr address() const { return address_; }

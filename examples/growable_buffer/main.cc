@@ -20,7 +20,7 @@ bool ok(const char* what, CUresult result) {
   return false;
 }
 
-/// Appends `numbers` at byte `at` and reads everything up to there back.
+/// Appends `numbers` at byte `at`, and reads the buffer back up to their end.
 bool append_and_check(const GrowableBuffer& buffer, std::size_t at, std::vector<int>* numbers,
                       int count) {
   const std::size_t first = numbers->size();
@@ -30,7 +30,7 @@ bool append_and_check(const GrowableBuffer& buffer, std::size_t at, std::vector<
   std::vector<int> back(numbers->size());
   return ok("copy to the device", cuMemcpyHtoD(buffer.address() + at, numbers->data() + first,
                                                static_cast<std::size_t>(count) * sizeof(int))) &&
-         // One copy across all mappings: to the device they are one range.
+         // One copy across all mappings, because for the device they are one range.
          ok("copy from the device",
             cuMemcpyDtoH(back.data(), buffer.address(), back.size() * sizeof(int))) &&
          back == *numbers;

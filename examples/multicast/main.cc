@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process per device sets up an all-reduce buffer that a multicast object spans: the object
-// travels from rank 0 to the others as a descriptor, each rank adds its device, binds its memory,
-// maps both, and writes through the multicast address to all.
-// `multicast --leave-out STEP` does without one step, or does it out of order (see kSteps below);
-// cuvmm says what is wrong then (examples/multicast_test.py).
+// One process per device sets up an all-reduce buffer that a multicast object spans. Rank 0 sends
+// the object to the other ranks as a descriptor; each rank adds its device, binds its memory, maps
+// both, and writes through the multicast address to all. `multicast --leave-out STEP` leaves one
+// step out, or makes it out of order (see kSteps below); cuvmm then reports the mistake
+// (examples/multicast_test.py).
 //
 // expects: nothing
 // needs: 8 devices
@@ -23,7 +23,7 @@
 namespace {
 
 constexpr int kRanks = 8;
-// What can go wrong; "none" is the program as it should be.
+// The possible mistakes; "none" is the correct program.
 constexpr const char* kSteps[] = {"none",    "round-size",   "shareable", "add",
                                   "bind",    "barrier",      "access",    "unbind",
                                   "release", "unbind-first", "close"};
@@ -46,7 +46,7 @@ pthread_barrier_t* make_barrier() {
   return made;
 }
 
-/// Rank 0 makes the object and sends it around; the others take it over.
+/// Rank 0 makes the object and sends it to the other ranks, which import it.
 CUmemGenericAllocationHandle share(int rank, const CUmulticastObjectProp& prop,
                                    const int (&sockets)[kRanks][2]) {
   const CUmemAllocationHandleType type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
@@ -83,7 +83,7 @@ int run(int rank, const int (&sockets)[kRanks][2]) {
   if (!(without("add") && rank == kRanks - 1) && !late) {
     MUST(cuMulticastAddDevice(object, rank));
   }
-  if (!without("barrier")) meet();  // every device is in the team, or nobody goes on
+  if (!without("barrier")) meet();  // no rank goes on before every device is in the team
 
   const CUmemAllocationProp memory_prop =
       bug::memory_on(rank, without("shareable") ? CU_MEM_HANDLE_TYPE_NONE
@@ -96,7 +96,7 @@ int run(int rank, const int (&sockets)[kRanks][2]) {
     bound = cuMulticastBindMem(object, 0, memory, 0, size, 0);
     if (bound != CUDA_SUCCESS) std::printf("rank %d: bind = %s\n", rank, bug::name(bound));
   }
-  // The next step is for all ranks or for none.
+  // All ranks take the next step, or none does.
   meet();
   if (late || without("barrier") || without("add") || bound != CUDA_SUCCESS) {
     MUST(cuMemRelease(memory));
@@ -169,7 +169,7 @@ int main(int argc, char** argv) {
   int code = 0;
   for (int status = 0; wait(&status) > 0;) {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
-    // A rank that failed meets the others nowhere: they would wait for ever.
+    // A rank that failed comes to no further meeting, so the others would wait for ever.
     if (code == 0) {
       code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
       for (const pid_t child : children) kill(child, SIGTERM);

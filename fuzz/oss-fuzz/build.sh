@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# One script builds for OSS-Fuzz and for ClusterFuzzLite: the one in the repository.
+# OSS-Fuzz and ClusterFuzzLite share the build script in the repository.
 set -euo pipefail
 exec "$SRC/cuvmm/.clusterfuzzlite/build.sh"

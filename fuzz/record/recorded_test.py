@@ -35,7 +35,7 @@ def numbers(recording, at):
 def groups(recording):
     """(programs, programs per digest) of an abridged recording."""
     each = numbers(recording, recording.index(b"\n") + 1 + HEADER)
-    next(each)  # which generator
+    next(each)  # the generator
     group, parts = next(each), next(each)
     return sum([(next(each), next(each))[1] for _ in range(parts)]), group
 
@@ -101,7 +101,7 @@ def main():
     compared, beyond = int(counts[2]), int(counts[3])
     if int(counts[1]) != to_compare(programs, group, every) or compared < 9 * beyond:
         sys.exit(f"recorded_test: of {programs} programs each {every}th {group} were to be compared, nine calls of ten")
-    # Its first group alone.
+    # Only the first group is compared.
     result = compare(tool, emulator, permitted, spoilt(recording, programs, group), programs)
     if result.returncode != 1 or "program " not in result.stdout:
         sys.exit("recorded_test: a changed answer goes unnoticed")

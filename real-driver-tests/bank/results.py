@@ -19,7 +19,7 @@ LONGEST_NAME = 160  # characters of a function's name, which may be a page of te
 SHOWN_NAME = 80  # of them, in a table
 NOT_RUN = ("skipped", "not started")
 
-# What the outputs of a case's runs are to each other.
+# Relations between the outputs of a case's runs.
 EQUAL, UNSTABLE, DIFFERENT, UNKNOWN = "equal", "differs between two bare runs", "DIFFERENT", "not compared"
 UNREPEATED = "differs, and there is one bare run"
 
@@ -117,7 +117,7 @@ class Result:
 
     def __init__(self, head: dict, runs: list[dict], judged: judgements.Judgements):
         ran = {(run["program"], run["allocator"], run["mode"]) for run in runs if run["state"] not in NOT_RUN}
-        # What one machine could not run, another one may have.
+        # Another machine may have run what one machine could not.
         runs = [run for run in runs if run["state"] not in NOT_RUN or (run["program"], run["allocator"], run["mode"]) not in ran]
         self.head, self.runs = head, runs
         self.cases: dict[tuple[str, str], list[dict]] = collections.defaultdict(list)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A descriptor of another process, taken as UCX does and as hip-tests do.
+// Takes a descriptor of another process, as UCX and hip-tests do.
 #pragma once
 
 #include <sys/prctl.h>
@@ -11,10 +11,10 @@
 
 namespace flow {
 
-/// Lets processes of the same user take descriptors where the kernel asks more of them.
+/// Lets processes of this user take descriptors even where the kernel demands ptrace rights.
 inline void let_others_take() { prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); }
 
-/// By pidfd_getfd(2): a copy of descriptor `fd` of process `pid`.
+/// Returns a copy of descriptor `fd` of process `pid`, by pidfd_getfd(2).
 inline int taken_from(pid_t pid, int fd) {
   const auto other = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
   if (other < 0) bug::skip("there is no pidfd_open here");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the flows share. Each re-expresses what a client of the driver does with memory, step by
-// step, and prints every call that it makes; it exits with 0 when the answers are right and the
-// contents too, 1 when not, 77 when it cannot run here. `// expects:` as in
+// The common part of the flows. Each flow repeats, step by step, how a client of the driver uses
+// memory, and prints every call that it makes. It exits with 0 when the answers and the contents
+// are right, 1 when not, 77 when it cannot run here. `// expects:` is described in
 // ../../examples/expectation.py.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace flow {
 
-/// Notes what is not as it has to be.
+/// Prints a condition that does not hold, and fails the flow.
 inline void hold(const char* what, bool holds) {
   if (holds) return;
   std::printf("  (not so: %s)\n", what);
@@ -57,13 +57,13 @@ inline Mapped map_new(std::size_t size, CUmemAllocationHandleType types = CU_MEM
   return m;
 }
 
-/// Unmaps, and frees the address; the handle is the caller's to release.
+/// Unmaps the memory and frees the address; the caller still has to release the handle.
 inline void unmap(CUdeviceptr address, std::size_t size) {
   SAW(CUDA_SUCCESS, cuMemUnmap(address, size));
   SAW(CUDA_SUCCESS, cuMemAddressFree(address, size));
 }
 
-/// A pool of device 0 whose memory can be shared as `types`.
+/// A pool of device 0 whose memory can be shared by `types`.
 inline CUmemoryPool make_pool(CUmemAllocationHandleType types = CU_MEM_HANDLE_TYPE_NONE,
                               std::size_t most = 0) {
   CUmemPoolProps props = {};

@@ -22,7 +22,7 @@ int owner(const bug::Peer& peer) {
   MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   MUST(cuIpcGetMemHandle(&memory_handle, memory));
   CUipcMemHandle again;
-  MUST(cuIpcGetMemHandle(&again, memory));  // as often as one likes
+  MUST(cuIpcGetMemHandle(&again, memory));  // any number of times
   MUST(cuIpcGetEventHandle(&event_handle, ready));
   MUST(cuMemsetD8Async(memory, 0x11, kSize, stream));
   MUST(cuEventRecord(ready, stream));

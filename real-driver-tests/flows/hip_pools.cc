@@ -42,7 +42,7 @@ void attributes_and_reuse() {
   SAW(CUDA_SUCCESS, cuMemsetD8Async(first, 5, kSize, stream));
   SAW(CUDA_SUCCESS, cuMemFreeAsync(first, stream));
   const CUdeviceptr second = take(pool);
-  HOLD(second == first);  // on one stream, freed memory serves again
+  HOLD(second == first);  // freed memory is used again on the same stream
   SAW(CUDA_SUCCESS, cuMemFreeAsync(second, stream));
   SAW(CUDA_SUCCESS, cuStreamSynchronize(stream));
   HOLD(flow::pool_value(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == 0);

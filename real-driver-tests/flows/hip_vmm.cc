@@ -54,7 +54,7 @@ void one_memory_in_two_places() {
   HOLD(flow::filled(second, granule, 2));
   flow::unmap(second, granule);
   flow::unmap(m.address, granule);
-  // And, mapped once more, it still holds what was written.
+  // Mapped once more, the memory still has its content.
   const CUdeviceptr third = reserve(granule);
   flow::map_at(third, granule, m.handle);
   HOLD(flow::filled(third, granule, 2));
@@ -111,7 +111,7 @@ void access_taken_and_given() {
   SAW(CUDA_SUCCESS, cuMemRelease(m.handle));
 }
 
-// Behind the old part if that address is free, else all of it goes elsewhere.
+// Grows behind the old part if that address is free; otherwise the whole buffer moves.
 void grow() {
   flow::Mapped old = flow::map_new(granule);
   MUST(cuMemsetD8(old.address, 4, granule));

@@ -59,7 +59,7 @@ void map_and_access(std::size_t granule) {
   SAW(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(m.address, 0));
   SAW(CUDA_ERROR_INVALID_VALUE, cuMemGetAllocationPropertiesFromHandle(nullptr, m.handle));
   flow::unmap(m.address, granule);
-  // A question, after which one knows: nothing is mapped there any more.
+  // This query tells that the address has no mapping any more.
   CUmemGenericAllocationHandle none = 0;
   SAW(CUDA_ERROR_INVALID_VALUE,
       cuMemRetainAllocationHandle(&none, reinterpret_cast<void*>(m.address)));

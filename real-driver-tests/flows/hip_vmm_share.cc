@@ -58,7 +58,7 @@ int child(const bug::Peer& parent) {
   MUST(cuCtxSynchronize());
   parent.done();
   parent.wait();
-  HOLD(flow::filled(address, size, 2));  // the memory lives as long as one of them holds it
+  HOLD(flow::filled(address, size, 2));  // the memory lives as long as one process holds it
   flow::unmap(address, size);
   SAW(CUDA_SUCCESS, cuMemRelease(handle));
   return bug::verdict();

@@ -10,7 +10,7 @@ namespace {
 CUdeviceptr mapped, plain;
 std::size_t mapped_size;
 
-// The process is past its exit code: a wrong answer ends it with another one.
+// The process has its exit code already, so a wrong answer must end it with another one.
 void want(CUresult answer, const char* call) {
   if (answer == CUDA_ERROR_DEINITIALIZED) return;
   std::fprintf(stderr, "%s answered %d in a destructor\n", call, static_cast<int>(answer));

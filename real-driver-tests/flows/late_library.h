@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that keeps memory and gives it up in a destructor of its own.
+// A library that keeps memory and frees it in a destructor of its own.
 #pragma once
 
 #include <cuda.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UCX's cache of what other processes have shared: what was opened once is used again, until the
-// owner has other memory at that address. What is in use stays, what is not is closed oldest first.
+// UCX's cache of memory that other processes shared. An opened entry is used again until the owner
+// has other memory at that address. Entries in use stay; the oldest unused entry is closed first.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace flow {
 
-/// What the owner of memory sends of it.
+/// The key that the owner of memory sends to other processes.
 template <class Handle>
 struct Key {
   CUdeviceptr base = 0;  ///< in the owner's address space
@@ -28,7 +28,7 @@ class RemoteCache {
   RemoteCache(std::size_t most, Open open, Close close)
       : most_(most), open_(std::move(open)), close_(std::move(close)) {}
 
-  /// Where the memory is mapped here; put() ends its use.
+  /// The address of the memory in this process; put() ends its use.
   CUdeviceptr get(const Key<Handle>& key) {
     if (const auto old = regions_.find(key.base);
         old != regions_.end() && old->second.buffer_id != key.buffer_id) {
@@ -49,7 +49,7 @@ class RemoteCache {
     while (!regions_.empty()) drop(regions_.begin());
   }
 
-  int opened = 0;  ///< times that something was opened
+  int opened = 0;  ///< number of opens
 
  private:
   struct Region {
@@ -84,14 +84,15 @@ class RemoteCache {
   unsigned clock_ = 0;
 };
 
-/// The buffer's id, which tells memory from what had its address before.
+/// The buffer's id, which differs between memory and the memory that had its address before.
 inline unsigned long long buffer_id(CUdeviceptr address) {
   unsigned long long id = 0;
   MUST(cuPointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID, address));
   return id;
 }
 
-/// As UCX asks before it packs a key: what can carry this memory to another process.
+/// The queries that UCX makes before it packs a key: the ways in which other processes can get this
+/// memory.
 struct Sharing {
   int legacy = 0;
   unsigned long long types = 0;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kSize = 1 << 20;
 constexpr int kEvents = 8;
 
-// What is allocated: base and size, as hooks around the driver's functions would keep it.
+// The allocations: base and size, as hooks around the driver's functions would keep them.
 std::map<CUdeviceptr, std::size_t> noted;
 
 CUdeviceptr allocate(CUstream stream) {
@@ -32,7 +32,7 @@ struct Copy {
   bool busy = false;
 };
 
-// Starts copies as long as an event is free, and collects those that are done.
+// Starts copies as long as an event is free, and collects the finished copies.
 void copy_all(CUdeviceptr from, CUdeviceptr to, CUstream stream) {
   std::vector<Copy> copies(kEvents);
   for (Copy& copy : copies) MUST(cuEventCreate(&copy.event, CU_EVENT_DISABLE_TIMING));
@@ -77,14 +77,14 @@ int main() {
   MUST(cuStreamSynchronize(stream));
   HOLD(called == 1);
 
-  // Freed on the stream, and by cuMemFree, which waits.
+  // Frees on the stream, and by cuMemFree, which waits.
   note_freed(from);
   SAW(CUDA_SUCCESS, cuMemFreeAsync(from, stream));
   MUST(cuStreamSynchronize(stream));
   note_freed(to);
   SAW(CUDA_SUCCESS, cuMemFree(to));
 
-  // Addresses come back for other memory: what is noted never lies under what is new.
+  // Addresses come back for new memory: a noted allocation never overlaps a new one.
   for (int round = 0; round < 16; ++round) {
     const CUdeviceptr address = allocate(stream);
     note_freed(address);
@@ -95,7 +95,7 @@ int main() {
   std::set<unsigned long long> ids{id_of_current()};
   CUcontext other = nullptr;
 #if CUDA_VERSION >= 13000
-  CUctxCreateParams parameters = {};  // that ask for nothing
+  CUctxCreateParams parameters = {};  // with default values
   MUST(cuCtxCreate(&other, &parameters, 0, 0));
 #else
   MUST(cuCtxCreate(&other, 0, 0));

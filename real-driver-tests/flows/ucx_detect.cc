@@ -19,10 +19,10 @@ struct Memory {
   Kind kind = Kind::kHost;
   CUdeviceptr base = 0;
   std::size_t size = 0;
-  bool legacy = false;  // of a context's own: no pool's, not mapped
+  bool legacy = false;  // legacy memory of a context: neither of a pool nor mapped
 };
 
-// Memory of cuMemCreate has a handle to retain, all else has not.
+// Only memory of cuMemCreate has a handle to retain.
 bool is_mapped(CUdeviceptr address) {
   CUmemGenericAllocationHandle handle = 0;
   if (cuMemRetainAllocationHandle(&handle, reinterpret_cast<void*>(address)) != CUDA_SUCCESS) {
@@ -68,7 +68,7 @@ Memory detect(CUdeviceptr address, std::size_t size) {
 using GetRange = CUresult (*)(void*, CUdeviceptr, std::size_t, CUmemRangeHandleType,
                               unsigned long long);
 
-// The function is looked up, as a libcuda of before 11.7 has none.
+// The flow looks the function up, because a libcuda before 11.7 does not have it.
 void export_dma_buf(const Memory& memory) {
   void* found = nullptr;
   CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
@@ -124,7 +124,8 @@ int main() {
   SAW(CUDA_SUCCESS, cuMemFreeHost(pinned));
   SAW(CUDA_SUCCESS, cuMemFreeAsync(queued, nullptr));
   MUST(cuStreamSynchronize(nullptr));
-  SAW(CUDA_SUCCESS, cuMemRelease(mapped.handle));  // in this order: the mapping holds the memory
+  SAW(CUDA_SUCCESS,
+      cuMemRelease(mapped.handle));  // in this order, because the mapping holds the memory
   flow::unmap(mapped.address, mapped.size);
   SAW(CUDA_SUCCESS, cuMemFree(plain));
   return bug::verdict();

@@ -22,7 +22,7 @@ Key pack(CUdeviceptr inside) {
   return key;
 }
 
-// A process's half: its device's primary context is retained and pushed for each of UCX's steps.
+// One process's part: retains its device's primary context, and pushes it for each of UCX's steps.
 template <class Body>
 auto in_primary_context(Body&& body) {
   CUcontext context = nullptr;
@@ -51,7 +51,7 @@ int owner(const bug::Peer& peer) {
     MUST(cuCtxSynchronize());
   }
   peer.done();
-  peer.wait();  // everything is closed
+  peer.wait();  // the other process has closed everything
   for (const CUdeviceptr buffer : buffers) SAW(CUDA_SUCCESS, cuMemFree(buffer));
   return bug::verdict();
 }
@@ -91,7 +91,7 @@ int other(const bug::Peer& peer) {
     peer.done();
     if (round + 1 < kRounds) keys.push_back(peer.receive<Key>());
   }
-  HOLD(cache.opened == kRounds);  // three in turn, and room for two
+  HOLD(cache.opened == kRounds);  // three buffers in turn, and a cache for two
   cache.purge();
   peer.wait();
   SAW(CUDA_SUCCESS, cuEventDestroy(event));

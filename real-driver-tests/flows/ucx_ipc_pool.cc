@@ -26,7 +26,7 @@ Key pack(CUdeviceptr inside, CUmemoryPool pool) {
   const flow::Sharing sharing = flow::sharing_of(inside);
   HOLD(!sharing.legacy);
   HOLD(sharing.pool == pool);
-  // Before it looks at the pool, UCX asks whether this is memory of cuMemCreate.
+  // UCX first tests whether this is memory of cuMemCreate, and then looks for a pool.
   CUmemGenericAllocationHandle none = 0;
   HOLD(cuMemRetainAllocationHandle(&none, reinterpret_cast<void*>(inside)) != CUDA_SUCCESS);
   MUST(cuMemPoolExportPointer(&key.handle, key.base));

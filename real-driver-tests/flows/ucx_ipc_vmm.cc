@@ -21,7 +21,7 @@ struct Shareable {
 };
 using Key = flow::Key<Shareable>;
 
-// The first kind that the machine has.
+// The first kind of handle that the machine supports.
 flow::Mapped allocate(std::size_t size) {
   const auto both = static_cast<CUmemAllocationHandleType>(kFabric | kPosix);
   const CUmemAllocationProp prop = bug::memory_on(0, both);
@@ -101,7 +101,7 @@ int other(const bug::Peer& peer) {
   }
   HOLD(cache.opened == 1);
   peer.done();
-  peer.wait();  // the owner has given it up; the mapping here holds it
+  peer.wait();  // the owner has released the memory; this process's mapping holds it
   HOLD(flow::filled(cache.get(key), key.size, 9));
   cache.purge();
   return bug::verdict();

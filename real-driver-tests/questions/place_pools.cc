@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a driver answers about the default, the current and created pools of a device, of the host
-// and of a NUMA node, and about their memory. One line for each question:
+// Prints a driver's answers about the default, the current and created pools of a device, of the
+// host and of a NUMA node, and about their memory. One line for each question:
 //
 //   host_numa0 default: cuMemPoolDestroy: CUDA_ERROR_INVALID_VALUE
 //   host_numa0 default, access of device 0: cuMemcpyDtoH: CUDA_ERROR_INVALID_VALUE
 //
-// The questions about one pool are asked in a process of its own: if the driver does not survive
-// one, its line says so, and the next pool follows. No managed memory, no multicast. What they say
-// belongs into the rules of pools (rulebook/rules/pool.def, data.def). Exit code 0: all was asked;
-// 77: the driver has no pools of places (CUDA 13).
+// Each pool has a process of its own for its questions: if the driver crashes, the question's line
+// says so, and the next pool follows. The program uses no managed memory and no multicast. The
+// answers belong into the rules of pools (rulebook/rules/pool.def, data.def). Exit code 0: all
+// questions were asked; 77: the driver has no pools of places (CUDA 13).
 #include <cuda.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@
 
 namespace {
 
-// By number: older headers have no names for some of them.
+// By number, because older headers have no names for some of them.
 constexpr int kDevice = 1, kHost = 2, kHostNuma = 3;
 constexpr std::size_t kSize = std::size_t{2} << 20;
 
@@ -34,7 +34,7 @@ constexpr Place kPlaces[] = {{"device0", kDevice}, {"host", kHost}, {"host_numa0
 enum class Kind { kDefault, kCurrent, kCreated, kShareable };
 constexpr const char* kKindNames[] = {"default", "current", "created", "created for descriptors"};
 
-// Of CUDA 13: asked for by name, since this builds with older headers as well.
+// Functions of CUDA 13, found by name, because this program builds with older headers as well.
 using GetPool = CUresult (*)(CUmemoryPool*, CUmemLocation*, CUmemAllocationType);
 GetPool g_default = nullptr, g_current = nullptr;
 
@@ -172,7 +172,7 @@ class Questions {
   CUmemoryPool pool_ = nullptr;
 };
 
-// 77 where the driver is too old.
+// Returns 77 where the driver is too old.
 int ask_all(const Place& place, Kind kind) {
   CUdevice device = 0;
   CUcontext context = nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An allocator for PyTorch (torch.cuda.memory.CUDAPluggableAllocator): each tensor is a reservation
-// with one mapping, which goes as soon as Python lets go of the tensor. EARLY_UNMAP_WAITS=1 puts
-// the wait back that cudaFree does and cuMemUnmap does not.
+// An allocator for PyTorch (torch.cuda.memory.CUDAPluggableAllocator). Each tensor is a reservation
+// with one mapping, which the allocator unmaps as soon as Python frees the tensor. With
+// EARLY_UNMAP_WAITS=1 the allocator waits before that, as cudaFree does and cuMemUnmap does not.
 #include <cuda.h>
 
 #include <cstdio>

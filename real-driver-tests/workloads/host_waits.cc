@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls wait for work: a kernel spins for 300 ms on a stream, a call is made, and the stream
-// is asked. One line for each question:
+// Tests which calls wait for work: a kernel spins for 300 ms on a stream, the program makes a call,
+// and then queries the stream. One line for each question:
 //
 //   cuMemFree: waited (took 299.8 ms)
 //   cuMemcpyDtoD: did not wait (took 0.0 ms)
 //
-// What they say belongs into rulebook/order/host_wait.h. `host_waits TEXT` asks only what has TEXT
-// in its name. No managed memory, no multicast; each kernel ends by itself. Exit code 0: all was
-// asked.
+// The answers belong into rulebook/order/host_wait.h. `host_waits TEXT` asks only the questions
+// with TEXT in their name. The program uses no managed memory and no multicast; each kernel ends by
+// itself. Exit code 0: all questions were asked.
 #include <cuda.h>
 
 #include <chrono>
@@ -21,7 +21,7 @@
 
 namespace {
 
-// Two functions, so that one of them is loaded while the other one runs.
+// Two functions, so that the program can load one while the other runs.
 constexpr const char* kKernels = R"(
 .version 7.0
 .target sm_75
@@ -52,7 +52,7 @@ void must(CUresult result, const char* call) {
 }
 #define MUST(call) must(call, #call)
 
-/// What questions are asked with. Each has one of its own of what it ends.
+/// The objects for a question. A question that ends an object uses an object of its own.
 struct World {
   CUcontext context = nullptr;
   CUmodule module = nullptr;
@@ -85,7 +85,7 @@ void open(World& w) {
   MUST(cuArrayCreate(&w.array, &shape));
 }
 
-/// The kernel takes its time on this stream from now on.
+/// Launches a kernel that keeps this stream busy.
 void keep_busy(const World& w, CUstream stream, std::uint64_t nanoseconds = kSpin) {
   void* arguments[] = {&nanoseconds};
   MUST(cuLaunchKernel(w.spin, 1, 1, 1, 1, 1, 1, 0, stream, arguments, nullptr));
@@ -96,7 +96,7 @@ class Asker {
  public:
   Asker(World& world, const char* only) : w_(world), only_(only) {}
 
-  /// `prepare` is called before the kernel starts, `call` while it spins on the stream.
+  /// Calls `prepare` before the kernel starts, and `call` while it spins on the stream.
   void ask(
       const char* name, CUstream stream, const std::function<CUresult()>& call,
       const std::function<void()>& prepare = [] {}) {
@@ -107,7 +107,7 @@ class Asker {
     const auto begin = std::chrono::steady_clock::now();
     const CUresult result = call();
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-    // An event of its own: the stream may have been destroyed, or been given more.
+    // A separate event, because the call may have destroyed the stream, or given it more work.
     const CUresult state = cuEventQuery(w_.done);
     const char* const text = result != CUDA_SUCCESS          ? "the call failed"
                              : state == CUDA_SUCCESS         ? "waited"
@@ -124,7 +124,7 @@ class Asker {
   const char* only_;
 };
 
-// Without a stream: on the legacy one, which comes after the blocking stream.
+// Copies without a stream run on the legacy stream, which waits for the blocking stream.
 void ask_copies(Asker& asker, World& w) {
   const CUstream s = w.blocking;
   char* const pageable = w.pageable[0].data();
@@ -169,7 +169,7 @@ void ask_copies(Asker& asker, World& w) {
   always();
 }
 
-// With the stream that is busy.
+// Copies on the busy stream.
 void ask_copies_on_a_stream(Asker& asker, World& w) {
   const CUstream s = w.apart;
   char* const pageable = w.pageable[0].data();
@@ -210,7 +210,7 @@ void ask_copies_on_a_stream(Asker& asker, World& w) {
 #endif
 }
 
-// What ends memory, and other objects.
+// Calls that end memory and other objects.
 void ask_ends(Asker& asker, World& w) {
   const CUstream s = w.apart;
   CUdeviceptr memory = 0;
@@ -262,7 +262,7 @@ void ask_ends(Asker& asker, World& w) {
   asker.ask(
       "cuStreamDestroy, a busy stream", s,
       [&] {
-        // The event behind the second kernel is asked.
+        // Queries the event behind the second kernel.
         keep_busy(w, stream);
         return cuStreamDestroy(stream);
       },
@@ -317,7 +317,7 @@ void ask_code(Asker& asker, World& w) {
       [&] {
         std::size_t offset = 0, bytes = 0;
         const CUresult answer = cuFuncGetParamInfo(function, 0, &offset, &bytes);
-        return answer == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : answer;  // it has none
+        return answer == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : answer;  // the stream has none
       },
       [&] {
         load();
@@ -361,7 +361,7 @@ void ask_graphs_and_events(Asker& asker, World& w) {
   asker.ask("cuStreamSynchronize", w.apart, [&] { return cuStreamSynchronize(w.apart); });
   asker.ask("cuEventSynchronize", w.apart, [&] { return cuEventSynchronize(w.done); });
   asker.ask("cuCtxSynchronize", w.apart, [&] { return cuCtxSynchronize(); });
-  // Whether an event behind a copy that waited is done at once (--async=exact does not record one).
+  // Whether an event behind a copy that waited is done at once (--async=exact records none there).
   asker.ask("an event right behind cuMemcpyDtoHAsync, pageable", w.apart, [&] {
     MUST(cuMemcpyDtoHAsync(w.pageable[0].data(), w.device[0], kSmall, w.apart));
     MUST(cuEventRecord(w.done, w.apart));

@@ -26,7 +26,8 @@ def main() -> None:
             torch_memory_saver.pause("lost")
             torch_memory_saver.resume("lost")
         torch.cuda.synchronize()
-    # Its pools end with the interpreter, outside a region, and it then ends the process with 1, shim or not.
+    # The library's pools end with the interpreter, outside a region; it then ends the process with
+    # 1, shim or not.
     os._exit(0)
 
 

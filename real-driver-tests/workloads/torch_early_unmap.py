@@ -18,18 +18,18 @@ def main(library: str) -> None:
     result = torch.zeros(1 << 20, device="cuda")
     torch.cuda.synchronize()
     data = torch.ones(1 << 20, device="cuda")
-    result.add_(data)  # once before: to load a kernel may wait for the GPU
+    result.add_(data)  # once before, because loading a kernel may wait for the GPU
     torch.cuda.synchronize()
-    torch.cuda._sleep(1 << 28)  # what the GPU is busy with; it touches no memory
+    torch.cuda._sleep(1 << 28)  # keeps the GPU busy without touching memory
     result.add_(data)
-    del data  # the memory goes, and the sum has not begun
+    del data  # frees the memory before the sum has begun
     try:
         torch.cuda.synchronize()
         faulted = False
     except RuntimeError as error:
         faulted = "illegal memory access" in str(error)
     print("the kernel faulted" if faulted else f"the sum is {result.sum().item()}", flush=True)
-    # After a fault no destructor can do its work.
+    # After a fault, no destructor can free its object.
     os._exit(0 if faulted != waits else 1)
 
 

@@ -12,7 +12,7 @@ def capture(pool, size: int) -> tuple[torch.cuda.CUDAGraph, torch.Tensor, torch.
     given = torch.zeros(size, device="cuda")
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):  # what warms up must not run in the capture
+    with torch.cuda.stream(side):  # the warm-up must not run in the capture
         (given * 2 + 1).sum()
     torch.cuda.current_stream().wait_stream(side)
     graph = torch.cuda.CUDAGraph()

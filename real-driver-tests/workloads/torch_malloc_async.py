@@ -15,7 +15,7 @@ def hand_over(early: bool) -> list:
     makes, uses = torch.cuda.Stream(), torch.cuda.Stream()
     sums = []
     if early:
-        # Kernels that are loaded while the GPU is busy wait for it.
+        # Loading a kernel waits for a busy GPU.
         (torch.full((1, 1 << 18), 0.0, device="cuda").zero_() * 2).mean()
         torch.cuda.synchronize()
     for step in range(100):

@@ -31,7 +31,7 @@ def main() -> None:
             assert outbox.get(timeout=60) == step + 1
             assert bool((tensor == step + 1).all()), f"step {step}: the consumer's change is not seen"
             if step % 2:
-                kept.append(tensor)  # some live to the end, their segments' descriptors too
+                kept.append(tensor)  # some live to the end, with their segments' descriptors
             del tensor
     inbox.put(None)
     consumer.join(60)

@@ -30,7 +30,7 @@ def main() -> None:
             one_round(rng)
             torch.cuda.synchronize()
             torch.cuda.empty_cache()
-        # Nearly all of the device at once, after the small pieces have been given back.
+        # Nearly all of the device's memory at once, after the small pieces are freed.
         free, _ = torch.cuda.mem_get_info()
         large = torch.empty(int(free * 0.8), dtype=torch.uint8, device="cuda")
         large[-1] = 3

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bug of vllm before pull request 43020, with a kernel: memory is unmapped while a kernel that
-// writes to it spins. It spins until the host says so, so the bug is there every time.
-// EARLY_UNMAP_WAITS=1 puts the wait back, and then nothing is wrong. Exit code 0: the driver did
-// what it must.
+// The bug of vllm before pull request 43020, with a kernel: the program unmaps memory while a
+// kernel that writes to it spins. The kernel spins until the host stops it, so the bug happens
+// every time. With EARLY_UNMAP_WAITS=1 the program waits first, and nothing is wrong. Exit code 0:
+// the driver answered as it must.
 #include <cuda.h>
 
 #include <cstdint>
@@ -91,6 +91,6 @@ int main() {
   const CUresult end = cuStreamSynchronize(stream);
   std::printf("the kernel ended with %d\n", static_cast<int>(end));
   std::fflush(stdout);
-  // After a fault no destructor can do its work.
+  // After a fault, no destructor can free its object.
   std::_Exit(end == (waits ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS) ? 0 : 1);
 }

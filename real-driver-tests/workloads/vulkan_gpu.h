@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A headless Vulkan device that shares memory and semaphores by file descriptor: the exporter's
-// half of vulkan_import.
+// A headless Vulkan device that shares memory and semaphores by file descriptor: the exporter in
+// vulkan_import.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ class Gpu {
 
   const vk::raii::Device& device() const { return device_; }
 
-  /// Memory for what `requirements` describe; `extend` is chained to the allocation.
+  /// Memory that meets `requirements`; `extend` is chained to the allocation.
   vk::raii::DeviceMemory allocate(const vk::MemoryRequirements& requirements,
                                   vk::MemoryPropertyFlags properties, const void* extend) const {
     const auto kinds = physical_.getMemoryProperties();
@@ -58,13 +58,14 @@ class Gpu {
     return {device_, vk::SemaphoreCreateInfo{{}, &type}};
   }
 
-  /// A semaphore and the value that it is waited for or set to; the value is a timeline's alone.
+  /// A semaphore and the value to wait for or to set; only timeline semaphores use the value.
   struct Point {
     const vk::raii::Semaphore* semaphore = nullptr;
     std::uint64_t value = 0;
   };
 
-  /// Runs what `record(commands)` records, after `wait` and before `signal`, and waits for its end.
+  /// Runs the commands that `record(commands)` records, after `wait` and before `signal`, and waits
+  /// for their end.
   template <class Record>
   void submit(Record&& record, Point wait, Point signal) const {
     const vk::raii::CommandBuffers buffers(
@@ -104,7 +105,7 @@ class Gpu {
   static std::uint32_t transfer_family(const vk::raii::PhysicalDevice& device) {
     std::uint32_t index = 0;
     for (const auto& family : device.getQueueFamilyProperties()) {
-      // Clearing an image takes a queue of compute or graphics.
+      // Clearing an image needs a queue of compute or graphics.
       if (family.queueFlags & vk::QueueFlagBits::eCompute) return index;
       ++index;
     }

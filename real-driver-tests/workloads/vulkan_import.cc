@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vulkan's memory and semaphores in CUDA, as the documentation has it: buffers (of their own memory
-// and dedicated), an image, binary and timeline semaphores. Both sides write and each checks what
-// the other wrote. Nothing here is against a rule: no finding is expected.
+// Imports Vulkan's memory and semaphores into CUDA as documented: buffers (in their own memory and
+// in dedicated memory), an image, binary and timeline semaphores. Both sides write, and each checks
+// the other's bytes. All calls are legal: no finding is expected.
 #include <dlfcn.h>
 
 #include <vector>
@@ -25,14 +25,14 @@ bool all_are(std::span<const unsigned char> bytes, unsigned char value) {
   return std::all_of(bytes.begin(), bytes.end(), [&](unsigned char b) { return b == value; });
 }
 
-/// A semaphore that both sides hold.
+/// A semaphore of both sides.
 class Shared {
  public:
   Shared(const vulkan::Gpu& gpu, bool timeline) : vulkan_(gpu.semaphore(timeline)) {
     CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC desc = {};
     desc.type = timeline ? CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD
                          : CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD;
-    desc.handle.fd = gpu.exported(vulkan_);  // CUDA's from here on
+    desc.handle.fd = gpu.exported(vulkan_);  // CUDA owns it from here on
     MUST(cuImportExternalSemaphore(&cuda_, &desc));
   }
   ~Shared() { MUST(cuDestroyExternalSemaphore(cuda_)); }
@@ -60,7 +60,7 @@ CUexternalMemory import(const vulkan::Gpu& gpu, const vk::raii::DeviceMemory& me
                         std::uint64_t size, bool dedicated) {
   CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = {};
   desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
-  desc.handle.fd = gpu.exported(memory);  // CUDA's from here on
+  desc.handle.fd = gpu.exported(memory);  // CUDA owns it from here on
   desc.size = size;
   desc.flags = dedicated ? CUDA_EXTERNAL_MEMORY_DEDICATED : 0;
   CUexternalMemory imported = nullptr;
@@ -99,7 +99,7 @@ void share_buffer(const vulkan::Gpu& gpu, bool dedicated, bool timeline) {
   Shared changed(gpu, timeline);
   CUexternalMemory imported = import(gpu, memory, requirements.size, dedicated);
   const CUdeviceptr whole = mapped(imported, 0, kBytes);
-  // Of dedicated memory an H200 maps nothing but what begins at 0.
+  // In dedicated memory an H200 maps only buffers that begin at 0.
   const CUdeviceptr tail =
       dedicated ? whole + kBytes - kTail : mapped(imported, kBytes - kTail, kTail);
 
@@ -200,7 +200,7 @@ void share_image(const vulkan::Gpu& gpu) {
   MUST(cuDestroyExternalMemory(imported));
 }
 
-// The loader is looked for when this runs; a machine without one is none of cuvmm's business.
+// Looks for the loader at run time, because a machine without Vulkan is no failure of cuvmm.
 void need_vulkan() {
   for (const char* name : {"libvulkan.so.1", "libvulkan.so"}) {
     if (dlopen(name, RTLD_NOW | RTLD_LOCAL)) return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 41: ROCm/hip-tests, the access tests' branch for NVIDIA (bug 42, vLLM and Open MPI, is
 // its mirror image: host memory read by the CPU without access for the host).
-// The CPU is to read device memory through its mapping. Access for the host can be set only on
-// memory that was created on the host.
+// The program wants the CPU to read device memory through its mapping. Access for the host can be
+// set only on memory that was created on the host.
 //
 // expects: cuMemSetAccess-host-location
 #include "examples/bugs/bug.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 43: ROCm/hip-tests, hipMemSetGetAccess ChangeAccessProp.
-// Weights are made read-only after loading, and a later update writes to them all the same.
+// The program makes weights read-only after loading, and a later update still writes to them.
 //
 // expects: data-writable
 #include "examples/bugs/bug.h"

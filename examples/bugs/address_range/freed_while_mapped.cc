@@ -2,7 +2,7 @@
 // Field bug 11: invergent-ai/surogate issue 117 (bug 22, ROCR-Runtime issue 257, frees the same way
 // in the belief that CUDA allows it).
 // The second plane cannot be allocated. The error path frees the address range at once, but the
-// first plane is still mapped there: the free fails, its result is not looked at, and both the
+// first plane is still mapped there. The free fails, the program ignores its result, and both the
 // range and the memory of the first plane are lost.
 //
 // expects: cuMemAddressFree-unmapped
@@ -11,7 +11,7 @@
 
 int main() {
   const std::size_t plane = bug::start();
-  const std::size_t too_much = std::size_t{1} << 40;  // no device has a TiB
+  const std::size_t too_much = std::size_t{1} << 40;  // no device has 1 TiB
   const CUmemAllocationProp prop = bug::memory_on(0);
   const CUmemAccessDesc access = bug::access_from(0);
   CUdeviceptr address = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug: PyTorch, torch/csrc/distributed/c10d/symm_mem, ~AllocationRef (seen in 2.11).
-// Each buffer has an address range of its own. Its end unmaps and releases the memory, and forgets
-// the range: cuMemAddressFree is never called, and each further buffer takes new addresses.
+// Each buffer has an address range of its own. Its destructor unmaps and releases the memory, but
+// never calls cuMemAddressFree, so each further buffer takes new addresses.
 //
 // expects: cuMemAddressReserve-freed
 #include "examples/bugs/bug.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 1: NVIDIA/cuda-python pull request 2884 (issue 2882), VirtualMemoryResource.
-// Closing a buffer looks its allocation up by address (which adds a reference) and releases that
-// one. The reference that cuMemCreate gave is never released: the memory stays taken until exit,
-// although nothing maps it and no call ever fails. On an H100, 64 buffers of 64 MiB kept 4 GiB.
+// Closing a buffer looks its allocation up by address, which adds a reference, and releases only
+// that reference. The reference of cuMemCreate is never released: the memory stays taken until
+// exit, although it has no mapping and no call ever fails. On an H100, 64 buffers of 64 MiB kept 4
+// GiB.
 //
 // expects: cuMemCreate-released
 #include "examples/bugs/bug.h"
@@ -23,7 +24,7 @@ Buffer allocate(std::size_t size) {
   MUST(cuMemAddressReserve(&buffer.address, size, 0, 0, 0));
   MUST(cuMemMap(buffer.address, size, 0, handle, 0));
   MUST(cuMemSetAccess(buffer.address, size, &access, 1));
-  return buffer;  // the handle is forgotten here, its reference is not
+  return buffer;  // the handle is forgotten here, but its reference stays
 }
 
 void deallocate(const Buffer& buffer) {
@@ -31,7 +32,8 @@ void deallocate(const Buffer& buffer) {
   SAW(CUDA_SUCCESS, cuMemRetainAllocationHandle(&handle, reinterpret_cast<void*>(buffer.address)));
   SAW(CUDA_SUCCESS, cuMemUnmap(buffer.address, buffer.size));
   SAW(CUDA_SUCCESS, cuMemAddressFree(buffer.address, buffer.size));
-  SAW(CUDA_SUCCESS, cuMemRelease(handle));  // the retained reference; one is left
+  SAW(CUDA_SUCCESS,
+      cuMemRelease(handle));  // the retained reference; the creation's reference remains
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 58: NVIDIA/cuda-python issue 2694.
-// Host memory is asked for with node -1, meant as "any", or on "the current node". A NUMA location
-// needs the number of a real node, and the current one is no location for an allocation at all.
+// The program asks for host memory with node -1, meant as "any", or on "the current node". A NUMA
+// location needs the number of a real node, and the current node is no location for an allocation.
 //
 // expects: cuMemCreate-numa-node
 // expects: cuMemCreate-location-type

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bugs 7 and 8: rocm-systems pull request 10613 (a query that retains inside itself and never
 // releases) and ROCm/hip-tests, hipMemRetainAllocationHandle.cc.
-// The handle that cuMemRetainAllocationHandle returns equals the one that was created, so it looks
-// like the same thing. Each time it is one more reference, and none of these is ever released.
+// The handle that cuMemRetainAllocationHandle returns equals the created handle, so the program
+// takes both for one reference. Each call adds one more reference, and the program never releases
+// these.
 //
 // expects: cuMemRetainAllocationHandle-released
 #include "examples/bugs/bug.h"
 
 namespace {
 
-/// Where the memory behind an address lies; keeps a reference to it each time.
+/// The location of the memory behind an address; each call keeps a reference to the memory.
 CUmemLocation location_of(CUdeviceptr address) {
   CUmemGenericAllocationHandle handle = 0;
   CUmemAllocationProp prop = {};

@@ -28,7 +28,7 @@ int main() {
 
   SAW(CUDA_SUCCESS, cuExternalMemoryGetMappedBuffer(&address, memory, &buffer));
   SAW(CUDA_SUCCESS, cuMemsetD8(address, 0, size));
-  // Here cuMemFree(address) was called, and never reached the driver.
+  // The program called cuMemFree(address) here, and the call never reached the driver.
   SAW(CUDA_SUCCESS, cuDestroyExternalMemory(memory));
   return bug::verdict();
 }

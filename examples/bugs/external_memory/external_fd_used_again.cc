@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 116: shacklettbp/madrona's CUDA-Vulkan interop, gs-madrona pull request 67.
 // A successful cuImportExternalMemory takes the descriptor over: the driver closes it. The program
-// closes it as well, which ends whatever file has got the number by then, and imports it again
-// for its second consumer. cuMemImportFromShareableHandle, which does not take descriptors over, is
-// where the habit comes from.
+// closes it as well, which closes any file that has the number by then, and imports it again for
+// its second consumer. The habit comes from cuMemImportFromShareableHandle, which does not take
+// descriptors over.
 //
 // expects: cuImportExternalMemory-fd-owned
 #include <unistd.h>
@@ -25,7 +25,7 @@ int main() {
   desc.size = size;
 
   SAW(CUDA_SUCCESS, cuImportExternalMemory(&memory, &desc));
-  std::printf("close(%d) = %d\n", fd, close(fd));  // EBADF, or somebody else's file
+  std::printf("close(%d) = %d\n", fd, close(fd));  // EBADF, or the file that has the number now
   SAW(CUDA_ERROR_UNKNOWN, cuImportExternalMemory(&second, &desc));
 
   MUST(cuDestroyExternalMemory(memory));

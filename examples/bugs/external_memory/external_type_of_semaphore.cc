@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 118: cuda-samples issues 258 and 27.
-// The type of an imported memory is chosen by the names of the semaphore family. The numbers agree
-// for the first types, so nobody notices; where they do not, the driver says no more than that a
-// value is wrong. The real code sat in a test of Vulkan's handle bits.
+// The program chooses the type of an imported memory by the names of the semaphore family. The
+// numbers are equal for the first types, so the mistake stays unnoticed; for the other types the
+// driver says only that a value is wrong. The real code was in a test of Vulkan's handle bits.
 //
 // expects: cuImportExternalMemory-type-known
 // expects: cuMemExportToShareableHandle-fd-closed
@@ -24,7 +24,7 @@ int main() {
   desc.size = size;
 
   SAW(CUDA_ERROR_INVALID_VALUE, cuImportExternalMemory(&memory, &desc));
-  // A refused import takes nothing over: the descriptor is still the program's to close.
+  // A refused import takes no descriptor: the program still has to close it.
 
   MUST(cuMemRelease(handle));
   return bug::verdict();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // chelsea0x3b/cudarc issue 521: memory of a stream-ordered pool (cuMemAllocFromPoolAsync, and what
-// a runtime allocates asynchronously by default) is given to legacy IPC, which can name only
-// cuMemAlloc's. A pool has an export of its own. The same for VMM memory.
+// a runtime allocates asynchronously by default) goes to legacy IPC, which can share only memory of
+// cuMemAlloc. A pool has an export of its own. VMM memory fails in the same way.
 //
 // expects: cuIpcGetMemHandle-not-pool
 // expects: cuIpcGetMemHandle-not-vmm

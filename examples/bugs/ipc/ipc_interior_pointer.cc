@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bugs 90 and 91: kvcache-ai/Mooncake pull requests 1622 and 3546, pytorch/tensorpipe pull
 // request 248, pmodels/mpich pull request 4630, openucx/ucx issue 11724.
-// Tensors live at offsets of one allocation; the handle of each is sent, and the importer uses the
-// pointer as it gets it. The handle is always the whole allocation's: every tensor but the first is
-// read from the wrong place, and no call fails.
+// Tensors live at offsets of one allocation. The program sends the handle of each, and the importer
+// uses the pointer that it gets. A handle always means the whole allocation, so every tensor except
+// the first is read from the wrong place, and no call fails.
 //
 // expects: cuIpcGetMemHandle-dptr-base
 #include "examples/bugs/bug.h"

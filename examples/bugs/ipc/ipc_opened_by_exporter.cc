@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 89: openucx/ucx pull request 11226 and issue 10933.
-// Ranks that share a process exchange IPC handles as if they were processes, and one opens a handle
+// Ranks in one process exchange IPC handles as if they were processes, and one rank opens a handle
 // that it made itself.
 //
 // expects: cuIpcOpenMemHandle-other-process

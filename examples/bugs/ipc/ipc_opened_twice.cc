@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bugs 87 and 88: openucx/ucx issue 3192 and pull requests 4599 and 4431 (pymapd issue 202).
-// A cache of IPC handles is asked twice for one handle, and opens it twice. Old drivers answered
-// ALREADY_MAPPED; newer ones count, and give the same pointer again. The cache closes it once, and
-// the memory of the exporter stays mapped.
+// A cache of IPC handles gets two requests for one handle, and opens it twice. Old drivers answered
+// ALREADY_MAPPED; newer ones count the opens and give the same pointer again. The cache closes it
+// once, and the exporter's memory stays mapped.
 //
 // expects: cuIpcOpenMemHandle-closed
 #include "examples/bugs/bug.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 13: vllm-project/vllm pull request 12981.
-// cuMemCreate fails, the failure is printed, and the program goes on: it maps a handle that was
-// never written, sets access on what was not mapped, and copies into it. vLLM's users saw the
-// error of a later call and a crash. A value that is no handle crashes this driver, so this program
-// only survives under `cuvmm run --enforce`.
+// cuMemCreate fails, the program prints the failure and goes on: it maps a handle that was never
+// written, sets access without a mapping, and copies into it. vLLM's users saw the error of a later
+// call and a crash. A value that is no handle crashes this driver, so this program only survives
+// under `cuvmm run --enforce`.
 //
 // needs: enforce
 // expects: cuMemMap-handle-valid
@@ -17,7 +17,7 @@ int main() {
   const CUmemAllocationProp prop = bug::memory_on(0);
   const CUmemAccessDesc access = bug::access_from(0);
   CUdeviceptr address = 0;
-  // What the stack happened to hold where the variable was not initialised.
+  // A value that the uninitialised variable may have had.
   CUmemGenericAllocationHandle handle = 0x1234;
   const char text[] = "weights";
   MUST(cuMemAddressReserve(&address, size, 0, 0, 0));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 20: vllm-project/vllm pull request 45565.
-// An earlier unmap failed and nobody noticed, so waking up maps onto an address that is still
-// mapped. The driver answers CUDA_ERROR_INVALID_VALUE, as for ten other mistakes; what one needs to
-// know is which mapping is in the way and who made it.
+// An earlier unmap failed without notice, so waking up maps onto an address that is still mapped.
+// The driver answers CUDA_ERROR_INVALID_VALUE, as for ten other mistakes; the user needs to know
+// which mapping is in the way, and which call made it.
 //
 // expects: cuMemMap-vacant
 #include "examples/bugs/bug.h"

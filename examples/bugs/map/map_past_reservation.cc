@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 29: ovg-project/kvcached pull request 238 (in review: offsets were not checked).
-// A page is mapped beyond the end of its own tensor's address range. The driver accepts that in
-// silence, and the page then sits in the range of the neighbour, whose own mapping is refused later
+// The program maps a page beyond the end of its own tensor's address range. The driver accepts that
+// without an error. The page then lies in the neighbour's range, whose own mapping is refused later
 // with CUDA_ERROR_INVALID_VALUE, far from the mistake.
 //
 // expects: cuMemMap-inside-reservation
@@ -12,7 +12,7 @@ int main() {
   const std::size_t page = bug::start();
   const CUmemAllocationProp prop = bug::memory_on(0);
   CUdeviceptr both = 0, tensor = 0, neighbour = 0;
-  // A range that was just given back is handed out again when asked for: two adjacent ones.
+  // The driver gives a freed range out again when the program asks for it: two adjacent ranges.
   MUST(cuMemAddressReserve(&both, 4 * page, 0, 0, 0));
   MUST(cuMemAddressFree(both, 4 * page));
   MUST(cuMemAddressReserve(&tensor, 2 * page, 0, both, 0));
@@ -25,7 +25,8 @@ int main() {
   SAW(CUDA_SUCCESS, cuMemMap(tensor + page, 2 * page, 0, large, 0));    // one page too far
   SAW(CUDA_ERROR_INVALID_VALUE, cuMemMap(neighbour, page, 0, own, 0));  // its first page
 
-  // Nothing is given back: no unmap fits what lies in two reservations, and the process ends here.
+  // The program frees no addresses, because no unmap fits a mapping in two reservations, and ends
+  // here.
   MUST(cuMemRelease(large));
   MUST(cuMemRelease(own));
   return bug::verdict();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 26: openxla/xla pull request 38779 (the first restriction of its new allocator).
-// One large allocation is to back two separate addresses, a slice each. The parameter for it
-// exists, but the offset must be 0 and the size must be the allocation's.
+// The program wants to map slices of one large allocation at two separate addresses. The parameter
+// for it exists, but the offset must be 0 and the size must be the allocation's.
 //
 // expects: cuMemMap-whole-allocation
 // expects: cuMemMap-offset-zero

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 23: ROCm/hip-tests, hipMemUnmap.cc.
-// A cache wants half of a mapping back. A mapping ends only as a whole: the half that should be
-// given up must have been an allocation and a mapping of its own.
+// A cache wants to free half of a mapping. A mapping ends only as a whole, so that half should have
+// been an allocation and a mapping of its own.
 //
 // expects: cuMemUnmap-whole-mappings
 #include "examples/bugs/bug.h"

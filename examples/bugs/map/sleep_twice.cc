@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bugs 2 and 3: vllm-project/vllm issue 36651 (cumem sleep and wake), and
 // fzyzcjy/torch_memory_saver issue 92 (free of a paused allocation).
-// A second sleep() unmaps and releases again what the first one gave up, because no allocation
-// remembers whether it is asleep. The driver accepts the unmap of nothing in silence, and only by
-// luck still recognises the dead handle: the documentation leaves its release undefined.
+// A second sleep() unmaps and releases the memory of the first one again, because no allocation
+// remembers whether it is asleep. The driver accepts the unmap without a mapping, and happens to
+// recognise the released handle: the documentation leaves its release undefined.
 //
 // expects: cuMemUnmap-mapped
 // expects: cuMemRelease-pairing

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 18: ovg-project/kvcached issue 437.
-// A page table is out of step with the mappings: it believes that a page holds the shared zero
-// page, and unmaps it before it maps real memory. Nothing is mapped there. This driver says
-// nothing, so the page table stays wrong until something worse happens.
+// A page table differs from the mappings: it expects the shared zero page at an address, and unmaps
+// it before it maps real memory. The address has no mapping. This driver reports no error, so the
+// page table stays wrong until a worse failure.
 //
 // expects: cuMemUnmap-mapped
 #include "examples/bugs/bug.h"
@@ -16,7 +16,7 @@ int main() {
   MUST(cuMemAddressReserve(&cache, kPages * page, 0, 0, 0));
   MUST(cuMemCreate(&zero, page, &prop, 0));
   MUST(cuMemCreate(&real, page, &prop, 0));
-  // The zero page backs the first two pages; the page table believes in all three.
+  // The zero page backs only the first two pages; the page table expects all three.
   for (std::size_t i = 0; i < 2; ++i) MUST(cuMemMap(cache + i * page, page, 0, zero, 0));
 
   const CUdeviceptr third = cache + 2 * page;

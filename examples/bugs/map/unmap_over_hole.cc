@@ -2,7 +2,8 @@
 // Field bug 17: pytorch/pytorch issue 188008, an expandable segment's destructor (bug 16, NVIDIA's
 // vectorAddMMAP sample, cleans up the same way).
 // Growing failed after `mapped` of the slots; the destructor unmaps the whole segment in one call.
-// The documentation wants exactly what was mapped. This driver accepts the slots that never were.
+// The documentation demands exactly the mapped ranges. This driver accepts the slots without a
+// mapping.
 //
 // expects: cuMemUnmap-mapped
 #include "examples/bugs/bug.h"
@@ -19,7 +20,7 @@ int main() {
     MUST(cuMemMap(segment + i * slot, slot, 0, handles[i], 0));
   }
 
-  SAW(CUDA_SUCCESS, cuMemUnmap(segment, kSlots * slot));  // the last two slots hold nothing
+  SAW(CUDA_SUCCESS, cuMemUnmap(segment, kSlots * slot));  // the last two slots have no mapping
 
   for (auto handle : handles) MUST(cuMemRelease(handle));
   MUST(cuMemAddressFree(segment, kSlots * slot));

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 112: NVIDIA/nccl issue 2332.
-// A buffer of mapped memory goes to a library, which asks for the range around it before it
-// registers it. The driver finds nothing there, and the library looks to be at fault. But the
-// program has not given the device access yet: to a device without access the memory is not there.
+// A buffer of mapped memory goes to a library, which queries the range around it before it
+// registers it. The driver reports no memory there, and the library seems to be at fault. But the
+// program has not given the device access yet, and the query finds only memory with access.
 //
 // expects: cuMemGetAddressRange-access
 #include "examples/bugs/bug.h"
 
 namespace {
 
-/// As a library sees a buffer that it did not allocate.
+/// A library's view of a buffer that it did not allocate.
 CUresult register_buffer(CUdeviceptr buffer) {
   CUdeviceptr base = 0;
   std::size_t size = 0;

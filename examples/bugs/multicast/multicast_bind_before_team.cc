@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bugs 94 and 95: TensorRT-LLM pull request 4952, pytorch pull request 195596.
-// A rank binds its memory when it has added its own device, and not when all have: the bind waits
-// for the rest of the team, for ever where another rank has failed. All devices first, then a
-// barrier, then the binds.
-// No GPU was asked: the answers are those that the documentation implies.
+// A rank binds its memory after adding its own device, and not after all ranks have added theirs.
+// The bind waits for the rest of the team, for ever if another rank has failed. The right order is
+// all devices, a barrier, the binds. The answers follow from the documentation; they were not
+// measured on a GPU.
 //
 // expects: multicast-all-added
 // needs: 2 devices

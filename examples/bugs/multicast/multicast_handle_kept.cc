@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 6: mscclpp pull request 535.
-// A connection is torn down: memory and mapping end, and the handle of the multicast object is
-// forgotten. It is released like that of memory; a fabric has few multicast groups to lose.
-// No GPU was asked: the answers are those that the documentation implies.
+// The program ends a connection's memory and mapping, but forgets the handle of the multicast
+// object. The handle must be released like that of memory; a fabric has few multicast groups. The
+// answers follow from the documentation; they were not measured on a GPU.
 //
 // expects: cuMulticastCreate-released
 // needs: 2 devices

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 98: pytorch issue 162429, mscclpp pull request 567, NCCL issue 2115.
-// The buffer goes first, and its binding with it: the unbind that follows finds nothing and fails.
-// Callers ignore the answer, or stop at it.
-// No GPU was asked: the answers are those that the documentation implies.
+// The program releases the buffer first, which ends its binding: the unbind that follows finds no
+// binding and fails. Callers ignore the answer, or stop at it. The answers follow from the
+// documentation; they were not measured on a GPU.
 //
 // expects: multicast-unbind-before-release
 // expects: cuMulticastUnbind-bound

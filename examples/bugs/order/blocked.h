@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream that waits until it is let go. What is queued behind is unfinished for as long as the
-// program likes: on a GPU as in the emulator, and without a kernel.
+// A stream that waits until the program lets it go. Work behind the wait is unfinished until then,
+// on a GPU as in the emulator, and without a kernel.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel that writes to the memory it is given. It comes as PTX, so that the emulator runs it
-// too.
+// A kernel that writes to its argument. The kernel is PTX, so that the emulator can run it too.
 #pragma once
 
 #include "examples/bugs/bug.h"
 
 namespace bug {
 
-/// Its functions are of the context that was current when it was made.
+/// The kernel belongs to the context that was current when the object was made.
 class FillKernel {
  public:
   FillKernel() {
@@ -15,13 +14,13 @@ class FillKernel {
     MUST(cuModuleLoadData(&module, kText));
     MUST(cuModuleGetFunction(&function_, module, "fill"));
   }
-  /// Queues it: one warp writes a word each to the 128 bytes at `to`.
+  /// Queues the kernel: one warp writes a word each to the 128 bytes at `to`.
   CUresult operator()(CUdeviceptr to, CUstream stream) const {
     constexpr unsigned kThreads = 32;
     void* parameters[] = {&to};
     return cuLaunchKernel(function_, 1, 1, 1, kThreads, 1, 1, 0, stream, parameters, nullptr);
   }
-  /// The same as a node of a graph. The one parameter is the address to write to.
+  /// The kernel as a node of a graph. Its one parameter is the address to write to.
   CUDA_KERNEL_NODE_PARAMS node(void** parameters) const {
     constexpr unsigned kThreads = 32;
     CUDA_KERNEL_NODE_PARAMS params{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a pool is freed with cuMemFree while a kernel uses it. For memory of cuMemAlloc that
-// goes well, because cuMemFree waits for the device. Of a pool's memory it waits for nothing
-// (cuda.h): the program has to.
+// The program frees memory of a pool with cuMemFree while a kernel uses it. For memory of
+// cuMemAlloc that is right, because cuMemFree waits for the device. For a pool's memory cuMemFree
+// waits for nothing (cuda.h), so the program has to wait.
 //
 // expects: cuMemFree-idle
 // needs: late streams
@@ -20,7 +20,7 @@ int main() {
   SAW(CUDA_SUCCESS, fill(buffer, busy.get()));
 
   SAW(CUDA_SUCCESS, cuMemFree(buffer));
-  // What becomes of the kernel is the driver's matter: the pool may have kept the memory.
+  // The driver decides whether the kernel works: the pool may have kept the memory.
   busy.let_go();
   cuStreamSynchronize(busy.get());
   return bug::verdict();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug: rapidsai/rmm issue 2156.
-// Memory of a pool is used on one stream and freed on another, and no event orders the two. The
-// pool may give the memory to somebody else while the first stream still writes to it.
+// The program uses memory of a pool on one stream and frees it on another, without an event between
+// them. The pool may give the memory out again while the first stream still writes to it.
 //
 // expects: cuMemFreeAsync-ordered
 // needs: late streams

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVIDIA/warp issue 1419, in small: a graph frees its memory without a dependency on the work that
 // uses it. The free was captured before its stream waited for the other one. The join behind it
-// ends the capture well, but orders nothing: a launch may give the memory away while the kernel
-// still writes to it. Nothing tells, until some graph happens to need the memory at that moment.
+// makes the capture valid, but orders nothing: a launch may free the memory while the kernel still
+// writes to it. No error shows until another graph needs the memory at that moment.
 //
 // expects: graph-memory-ordered
 #include "examples/bugs/order/fill_kernel.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug: ggml-org/llama.cpp issue 26771.
-// A captured graph keeps the address that its work had. Then a cache is flushed, the memory behind
-// the address is unmapped, and the graph is launched once more.
+// A captured graph keeps the address of its work. Then the program flushes a cache, which unmaps
+// the memory behind the address, and launches the graph once more.
 //
 // expects: launch-argument-alive
 // needs: late streams

@@ -15,7 +15,7 @@ int main() {
   const std::size_t size = bug::start();
   MUST(cuDeviceGetCount(&devices));
   if (devices < 2) bug::skip("one device");
-  const bug::Mapped memory = bug::map_one(size);  // of device 0, for device 0
+  const bug::Mapped memory = bug::map_one(size);  // on device 0, accessible to device 0
 
   bug::start(1);
   const bug::FillKernel fill;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 105: pytorch/pytorch issue 196258.
 // Before it unmaps, the allocator synchronises the NULL stream. That is the NULL stream of the
-// current context, and another device's context is current: nobody has waited for the work.
+// current context, but another device's context is current, so the allocator does not wait for the
+// work.
 //
 // expects: cuMemUnmap-idle
 // needs: late streams
@@ -17,7 +18,7 @@ int main() {
   bug::BlockedStream busy(CU_STREAM_DEFAULT);
   MUST(cuMemsetD8Async(memory.address, 1, size, busy.get()));
 
-  bug::start(1);  // as a loop over all devices leaves it
+  bug::start(1);  // as after a loop over all devices
   SAW(CUDA_SUCCESS, cuStreamSynchronize(nullptr));
   SAW(CUDA_SUCCESS, cuMemUnmap(memory.address, size));
   SAW(CUDA_SUCCESS, cuMemRelease(memory.handle));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 103: vllm-project/vllm pull request 43020.
-// An allocator unmaps memory as soon as its last reference on the host is gone. Work that uses the
-// memory is still queued. cuMemUnmap does not wait for it, as cuMemFree would: the work faults, and
-// some later call, often far away, is the first to say so.
+// An allocator unmaps memory as soon as its last reference on the host ends, while work that uses
+// the memory is still queued. cuMemUnmap does not wait for that work, unlike cuMemFree. The work
+// faults, and a later call, often far away, is the first to report it.
 //
 // expects: cuMemUnmap-idle
 // needs: late streams

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other end of rapidsai/rmm issue 2156: memory of a pool is allocated in the order of one
-// stream and used on another, and no event lets the second wait for the first.
-// The address is there when cuMemAllocAsync returns, so that nothing looks wrong. But until the
-// stream of the allocation gets there, the memory may still be somebody else's.
+// The other end of rapidsai/rmm issue 2156: a program allocates memory of a pool in the order of
+// one stream and uses it on another, without an event between them. cuMemAllocAsync returns the
+// address at once, so the mistake does not show. But until the allocation's stream has reached the
+// allocation, other work may still use the memory.
 //
 // expects: data-pool-ordered
 // needs: late streams

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug: ai-dynamo/dynamo pull request 12906.
-// A transfer takes two pieces of a pool. A copy fails, and the function returns at once: nobody has
-// their addresses any more. The pool is destroyed later, and its memory lives on.
+// A transfer takes two pieces of a pool. A copy fails, and the function returns at once, so the
+// addresses of both are lost. The program later destroys the pool, and its memory lives on.
 //
 // expects: cuMemPoolDestroy-memory-freed
 #include "examples/bugs/bug.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gs-madrona pull request 67: an imported descriptor is closed twice.
-// A successful import makes the descriptor the driver's, which closes it. The program closes the
-// number again. Here nothing has it; in a program with threads it is somebody's new file by then.
+// After a successful import the driver owns the descriptor, and closes it. The program closes the
+// number again. Here no file has the number; in a program with threads, a new file may have it.
 //
 // expects: cuImportExternalMemory-fd-owned
 #include <unistd.h>

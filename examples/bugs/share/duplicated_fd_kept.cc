@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVIDIA/nccl issue 2376, in small: a descriptor leaks on a path that is seldom taken.
-// The exported descriptor is closed, as it should be. A second number for it, made by dup() to be
-// sent later, is not: the memory stays taken, though every handle was released.
+// The program closes the exported descriptor, but not a copy that dup() made for sending later. The
+// memory stays taken, although every handle was released.
 //
 // expects: cuMemExportToShareableHandle-fd-closed
 #include <unistd.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 68: openucx/ucx issue 11548 (bug 65, mscclpp issue 467, meets the other side of it).
-// Memory is created as shareable by file descriptor, and later the transport between nodes asks for
-// a fabric handle. The types are fixed when memory is created; UCX fell back to a path that was six
-// hundred times slower without a word.
+// The program creates memory that can be shared by file descriptor, and later the transport between
+// nodes asks for a fabric handle. The types are fixed at creation; UCX fell back to a path that was
+// six hundred times slower, without a message.
 //
 // expects: cuMemExportToShareableHandle-type-requested
 #include "examples/bugs/bug.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // As gs-madrona pull request 67, with a plain export: two owners close one descriptor.
-// Whoever sends the descriptor closes it, and so does whoever keeps the memory. Here the second
-// close() finds nothing; in a program with threads it closes somebody's new file.
+// Both the sender of the descriptor and the owner of the memory close it. Here the second close()
+// fails; in a program with threads it closes another thread's new file.
 //
 // expects: cuMemExportToShareableHandle-fd-closed-once
 #include <fcntl.h>
@@ -17,7 +17,7 @@ int main() {
   int fd = -1;
   MUST(cuMemCreate(&handle, size, &prop, 0));
   MUST(cuMemExportToShareableHandle(&fd, handle, type, 0));
-  if (close(fd) != 0) std::printf("close(%d) failed\n", fd);  // it was sent
+  if (close(fd) != 0) std::printf("close(%d) failed\n", fd);  // by the sender
   if (close(fd) == 0) std::printf("close(%d) hit another file\n", fd);
   MUST(cuMemRelease(handle));
   return bug::verdict();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 73: smolvm pull request 650 (bug 74, flashinfer pull request 2563, leaks
 // one descriptor for each peer).
-// Memory is exported to a child process; the parent releases everything it holds, but not the
-// descriptor. An open descriptor is a reference like any other: the memory stays taken.
+// The program exports memory to a child process; the parent releases everything except the
+// descriptor. An open descriptor is a reference too, so the memory stays taken.
 //
 // expects: cuMemExportToShareableHandle-fd-closed
 #include "examples/bugs/bug.h"
@@ -18,7 +18,7 @@ int main() {
   MUST(cuMemCreate(&handle, size, &prop, 0));
 
   SAW(CUDA_SUCCESS, cuMemExportToShareableHandle(&fd, handle, type, 0));
-  // Here the descriptor is sent to the child, which closes its copy after importing.
+  // The program sends the descriptor to the child here, which closes its copy after the import.
   SAW(CUDA_SUCCESS, cuMemRelease(handle));
 
   MUST(cuMemGetInfo(&free_after, &total));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bugs 80 and 81: ROCm/hip-tests, hipMemImportFromShareableHandle, and kvcache-ai/Mooncake
 // pull request 1218.
-// A file descriptor is imported through a pointer to it, as a fabric handle would be. A descriptor
-// goes by value, in the bits of the pointer; the address of the variable is no descriptor.
+// The program imports a file descriptor through a pointer to it, as for a fabric handle. A
+// descriptor goes by value, in the bits of the pointer; the address of the variable is no
+// descriptor.
 //
 // expects: cuMemImportFromShareableHandle-descriptor-valid
 #include <unistd.h>

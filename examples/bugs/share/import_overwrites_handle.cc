@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field bug 67: NVIDIA/TensorRT-LLM pull request 15302.
-// A probe whether sharing works creates memory, exports it, and imports it back into the same
-// variable. The import is a new handle with a reference of its own; the one that creation gave is
-// overwritten and can never be released.
+// To test whether sharing works, the program creates memory, exports it, and imports it back into
+// the same variable. The import is a new handle with a reference of its own; it overwrites the
+// created handle, whose reference can never be released.
 //
 // expects: cuMemCreate-released
 #include <unistd.h>

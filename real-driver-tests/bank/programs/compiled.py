@@ -11,7 +11,7 @@ def _train(mode: str) -> list[torch.Tensor]:
     model = torch.compile(net, mode=mode)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
     losses = []
-    for _ in range(6):  # of reduce-overhead, the first ones are warm-up and capture
+    for _ in range(6):  # the first rounds of reduce-overhead are warm-up and capture
         torch.compiler.cudagraph_mark_step_begin()
         loss = torch.nn.functional.cross_entropy(model(x), labels)
         loss.backward()

@@ -21,7 +21,7 @@ FOR_ALL = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NV
 
 def main() -> int:
     module, function = sys.argv[1:]
-    for name, value in FOR_ALL.items():  # multicast may put GPUs that others share out of service
+    for name, value in FOR_ALL.items():  # multicast can disturb GPUs that others share
         if os.environ.get(name) != value:
             sys.exit(f"{name} must be {value}: start this by real-driver-tests/bank/run")
     try:
@@ -33,7 +33,7 @@ def main() -> int:
         print(f"skipped: not installed: {error.name}", flush=True)
         return 77
     in_use.require()
-    if result is not None:  # of several processes, one has the result
+    if result is not None:  # only one of several processes has the result
         print(f"digest={digest.of(result)}", flush=True)
     return 0
 

@@ -53,7 +53,7 @@ def graphs():
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:
         held, out = cupy.zeros((64, 64), dtype=cupy.float32), cupy.zeros((64, 64), dtype=cupy.float32)
-        cupy.multiply(held, 3, out=out)  # its kernels are loaded before the capture
+        cupy.multiply(held, 3, out=out)  # loads its kernels before the capture
         cupy.add(out, 1, out=out)
         stream.synchronize()
         stream.begin_capture()
