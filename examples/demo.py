@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""demo.py BUILD [--verbose]: what cuvmm says of one clean program and of bugs that real projects had; needs no GPU.
+"""demo.py BUILD [--verbose]: shows cuvmm's findings for one clean program and for bugs of real projects; needs no GPU.
 
 Two of them and a Python program are told in full, and the others by a line each; --verbose tells all in full. Exit
 code 1 where something was found otherwise than each program's own comment says.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the demo makes of comments, reports and texts."""
+"""Tests how the demo reads comments, reports and texts."""
 import pathlib
 import sys
 import unittest

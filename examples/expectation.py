@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an example's first comment says: the findings it must yield and what it needs to run.
+"""Reads an example's first comment: the findings that the example must yield, and its conditions to run.
 
     // expects: RULE          a finding of this rule, once per line and nothing beside them
     // expects: nothing       no finding at all, but for answers and tries that a fall-back followed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first program of the tutorial: what it says where nobody put a driver under it, and what cuvmm says of it.
+"""Tests the tutorial's first program: its message without a driver, and cuvmm's findings.
 
 Usage: first_finding_test.py CUVMM.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cache in Python that forgets memory: it unmaps a block that it gives up, and does not release it.
+"""A cache in Python that leaks memory: it unmaps an unused block, but does not release it.
 
     cuvmm run --emulate -- python3 python_leak.py
 """

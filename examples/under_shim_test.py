@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is left of a program that runs out of time.
+"""Tests the report of a program that runs out of time.
 
 Usage: under_shim_test.py BUILD_FOLDER.
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a fuzzing fleet builds in, as far as that can be held to the rest without its containers."""
+"""Checks the containers of a fuzzing fleet against the build, as far as that is possible without running them."""
 import pathlib
 import re
 import unittest

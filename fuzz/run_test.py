@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What fuzz/run says of its targets, with scripts in their places: run_test.py"""
+"""Tests the output of fuzz/run, with scripts in place of the targets: run_test.py"""
 import os
 import signal
 import subprocess

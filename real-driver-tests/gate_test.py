@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing here, in bench/ or in examples/ calls what the gate of api/multicast.h keeps from a real driver, unasked."""
+"""No program here, in bench/ or in examples/ makes a multicast call (api/multicast.h) without the user's permission."""
 
 import pathlib
 import re

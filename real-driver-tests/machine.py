@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a result is about: the driver, the devices, the versions of the software that was run."""
+"""The machine of a result: the driver, the devices, the versions of the software."""
 
 from __future__ import annotations
 

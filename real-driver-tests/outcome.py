@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a step came to, and how a run is written down: one JSON file and a table for people."""
+"""The outcome of a step, and the output of a run: one JSON file and a table for people."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Outcome:
 
 
 def judge(step: steps.Step, run: under_shim.Run) -> Outcome:
-    """Holds a run of a step against what it must show."""
+    """Compares a run of a step with the step's expectations."""
     if run.code == 77:
         lines = run.output.strip().splitlines() or ["it said no reason"]
         return Outcome(step.name, "skipped", [next((line for line in lines if line.startswith("skipped")), lines[-1])])
@@ -73,12 +73,12 @@ def _refused(refusal: dict) -> str:
 
 
 def _short(refusal: dict) -> dict:
-    """A refusal as a result holds it: with the stack in short."""
+    """A refusal in the form of a result, with a short stack."""
     return refusal | {"stack": [_frame(frame) for frame in refusal.get("stack", [])[:KEPT_FRAMES]]}
 
 
 def _kept(finding: dict, step: steps.Step) -> dict:
-    """A finding as a result holds it: its stack in short, and what is known of it already."""
+    """A finding in the form of a result, with a short stack and the known judgement."""
     judgement = step.known.get(finding["rule"], "")
     if finding["rule"] in (step.expects or ()):
         judgement = "true: the bug that the example is about"

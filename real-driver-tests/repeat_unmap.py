@@ -50,7 +50,7 @@ def command(build: under_shim.Build, program: str, python: str) -> list[str]:
 
 
 def shown(run: under_shim.Run) -> str:
-    """What one run came to, in a line: the same text for the same thing."""
+    """The outcome of a run, in a line; equal outcomes have equal lines."""
     if run.report is None:
         said = ", ".join(sorted(set(re.findall(r"\[(cu\w+-[\w-]+)\]", run.output))))
         return f"no report, {said or 'nothing'} in the output; {run.end()}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a run, as data: what is started, on what, and what must come out of it."""
+"""The steps of a run, as data: the program, its conditions, and its expected outcome."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _examples(build: under_shim.Build) -> list[Step]:
 
 
 def _flows(build: under_shim.Build) -> list[Step]:
-    """What UCX and hip-tests do with memory, in programs of ours."""
+    """The flows: programs that use memory as UCX and hip-tests do."""
     folder = ROOT / "real-driver-tests" / "flows"
     steps = []
     for source in sorted([*folder.glob("hip_*.cc"), *folder.glob("ucx_*.cc")]):
@@ -183,7 +183,7 @@ def _early_unmap(build: under_shim.Build, python: str) -> list[Step]:
 
 
 def _recorder(build: under_shim.Build) -> list[Step]:
-    """What this driver answers to every conformance case, for a profile; no judgement."""
+    """This driver's answers to every conformance case, for a profile; no judgement."""
     argv = (str(build.folder / "bin" / "cuvmm-record"), "--output", f"{RESULT}-conformance.json",
             str(ROOT / "conformance" / "cases"), "--families", str(ROOT / "conformance" / "families"),
             "--pairs", "--share", "--jobs", "8")

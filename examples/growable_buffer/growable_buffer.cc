@@ -48,9 +48,7 @@ CUresult GrowableBuffer::grow(std::size_t bytes) {
   if (bytes > capacity_) return CUDA_ERROR_OUT_OF_MEMORY;
   const std::size_t step = round_up(bytes) - size_;
   const CUdeviceptr tail = address_ + size_;
-  steps_.reserve(
-      steps_.size() +
-      1);  // everything that can throw comes before the first step that would need an undo
+  steps_.reserve(steps_.size() + 1);  // first, because it may throw and needs no undo
 
   const CUmemAllocationProp properties = prop();
   CUmemGenericAllocationHandle handle = 0;

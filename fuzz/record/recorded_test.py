@@ -21,7 +21,7 @@ HEADER = 64 + 4 + 4 + 8 + 4
 
 
 def numbers(recording, at):
-    """The numbers that follow: 7 bits a byte, the lowest first."""
+    """The numbers from `at` on: 7 bits a byte, the lowest first."""
     while True:
         value, shift = 0, 0
         while True:
@@ -41,12 +41,12 @@ def groups(recording):
 
 
 def to_compare(programs, group, every):
-    """How many programs each so manieth group has."""
+    """The number of programs in each of the compared groups."""
     return sum(min(group, programs - at) for at in range(0, programs, group * every))
 
 
 def spoilt(recording, programs, group):
-    """With another digest of its first group: a comparison that finds nothing there is worthless."""
+    """The recording with a wrong digest for its first group, which a comparison must notice."""
     digests = -(-programs // group)
     at = len(recording) - 4 * digests
     return recording[:at] + bytes([recording[at] ^ 1]) + recording[at + 1 :]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the bank's parts: its table, judgements, comparisons and results. Nothing is run."""
+"""Tests of the bank's parts: its table, judgements, comparisons and results. No program is run."""
 
 import ast
 import json

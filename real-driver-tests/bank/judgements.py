@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person said of findings: judged.toml.
+"""A person's judgements of findings: judged.toml.
 
     [[judgement]]
     rule = "cuMemFreeAsync-ordered"   # this and the next three: globs, "*" where left out
@@ -10,7 +10,7 @@
     verdict = "library"               # true: the bank's own program is wrong; library: a library is; false: cuvmm is
     reason = "issue 1234: it frees before it waits"
 
-The first one that matches a finding counts.
+The first judgement that matches a finding counts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UNJUDGED = "unjudged"
 
 
 class JudgementError(ValueError):
-    """A file that is not understood; the text says what of it."""
+    """A file with an error; the text names the error."""
 
 
 @dataclasses.dataclass
@@ -56,7 +56,7 @@ class Judgements:
         self.entries = entries
 
     def of(self, run: dict, finding: dict) -> tuple[str, str]:
-        """Verdict and reason; UNJUDGED and "" where nobody said anything."""
+        """Verdict and reason; UNJUDGED and "" for a finding without a judgement."""
         for entry in self.entries:
             if entry.matches(run, finding):
                 entry.used = True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the bank runs: programs.toml as data, and the runs that follow from it."""
+"""The programs of the bank: programs.toml as data, and the runs that follow from it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEYS = {"name", "run", "needs", "allocators", "devices", "timeout"}
 
 
 class PlanError(ValueError):
-    """A table that is not understood; the text says what of it."""
+    """A table with an error; the text names the error."""
 
 
 @dataclasses.dataclass(frozen=True)

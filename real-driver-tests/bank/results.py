@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the runs came to: one line of JSON each, and from these the result, as JSON and as tables for people."""
+"""The results of the runs: one line of JSON each, and from these lines the result, as JSON and as tables for people."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def kept(finding: dict, frames: int = KEPT_FRAMES) -> dict:
 
 
 def digest_in(output: str) -> str:
-    """What the program said of its outputs: of several processes, all of it."""
+    """The digests that the program printed; for several processes, all of them."""
     return " ".join(sorted(line.partition("=")[2] for line in output.splitlines() if line.startswith("digest=")))
 
 
 def needs_verdict(finding: dict) -> bool:
-    """Whether a user would be told of it: not of answers, nor of advice after which the program got what it wanted."""
+    """Whether a user would see the finding: not answers, nor advice after which the program got its result another way."""
     quiet = finding["kind"] == "advice" and finding.get("handled", 0) >= finding.get("count", 1)
     return finding["kind"] not in QUIET_KINDS and not quiet
 
@@ -85,7 +85,7 @@ def place(finding: dict) -> str:
 
 
 def read(paths: list[pathlib.Path]) -> list[dict]:
-    """The lines of all logs. A killed run may have left half a line at the end: that run is not there."""
+    """The lines of all logs. A killed run may have left half a line at the end, which is left out."""
     lines = []
     for path in paths:
         for text in path.read_text().splitlines():
@@ -97,7 +97,7 @@ def read(paths: list[pathlib.Path]) -> list[dict]:
 
 
 def comparison(runs: list[dict]) -> dict[str, str]:
-    """Of one case's runs: what the outputs of each mode are to those of the bare run."""
+    """Compares the outputs of each mode of a case with those of the bare run."""
     bare = [run["digest"] for run in runs if run["mode"] == "bare" and run["state"] == "passed"]
     compared = {}
     for run in runs:
@@ -113,7 +113,7 @@ def comparison(runs: list[dict]) -> dict[str, str]:
 
 
 class Result:
-    """All runs together, with what a person said of their findings."""
+    """All runs together, with a person's judgements of their findings."""
 
     def __init__(self, head: dict, runs: list[dict], judged: judgements.Judgements):
         ran = {(run["program"], run["allocator"], run["mode"]) for run in runs if run["state"] not in NOT_RUN}
@@ -128,13 +128,13 @@ class Result:
         self.unused = judged.unused()
 
     def open_findings(self) -> list[tuple[dict, dict]]:
-        """Runs and findings of which nobody said anything, or that a person called false."""
+        """Runs and findings without a judgement, or that a person called false."""
         bad = (judgements.UNJUDGED, "false")
         return [(run, finding) for run in self.runs for finding in run.get("findings", [])
                 if finding["verdict"] in bad and needs_verdict(finding)]
 
     def broken(self) -> list[str]:
-        """What is wrong with cuvmm, or not judged yet: none is the gate."""
+        """The mistakes of cuvmm, and the findings without a judgement: the gate is that there are none."""
         problems = [f"{finding['verdict']} finding: {finding['rule']} in {_name(run)} at {place(finding)}"
                     for run, finding in self.open_findings()]
         for key, runs in self.cases.items():
@@ -145,7 +145,7 @@ class Result:
         return problems
 
     def missing(self) -> list[str]:
-        """Runs that show nothing: they ran out of time, or fail without cuvmm as well."""
+        """Runs without a result: they ran out of time, or fail without cuvmm as well."""
         missing = [f"{_name(run)}: {run['state']} ({run['reason']})" for run in self.runs
                    if run["state"] in ("out of time", "not started")
                    or (run["mode"] == "bare" and run["state"] in ("failed", "timed out"))]
@@ -233,7 +233,7 @@ def _findings(result: Result) -> list[str]:
 
 
 def _work(result: Result) -> list[str]:
-    """What became of the launches: of each case in its most exact mode, and all together."""
+    """The launches of each case in its most exact mode, and of all together, by what the shim did with them."""
     rows = []
     for (program, allocator), runs in result.cases.items():
         by_mode = {run["mode"]: counts(run) for run in runs}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the PyTorch workloads share: proof that expandable segments, and with them VMM, are in use."""
+"""The common part of the PyTorch workloads: proof that expandable segments, and with them VMM, are in use."""
 
 import torch
 

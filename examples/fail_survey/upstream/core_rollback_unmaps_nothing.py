@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cuda.core 1.2.2: VirtualMemoryResource.allocate() unmaps what was never mapped.
+"""cuda.core 1.2.2: VirtualMemoryResource.allocate() unmaps an address that was never mapped.
 
     cuvmm run --emulate --fail cuMemMap@1=OUT_OF_MEMORY! -- python3 core_rollback_unmaps_nothing.py
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One short text for all outputs of a program: equal if and only if their bytes are."""
+"""One short text for all outputs of a program: two texts are equal if and only if the bytes of the outputs are."""
 
 import hashlib
 
 
 def of(value) -> str:
-    """Of numbers, texts, tensors and arrays of any library, and lists, tuples and dicts of these."""
+    """The digest of numbers, texts, tensors and arrays of any library, and of lists, tuples and dicts of these."""
     digest = hashlib.sha256()
     _add(digest, value)
     return digest.hexdigest()[:16]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether PyTorch's allocator is the one that the environment asks for: else a program tries another one, unnoticed."""
+"""Checks that PyTorch uses the allocator that the environment names, so that no program tests another one unnoticed."""
 
 import os
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small models of transformers with random weights: nothing is downloaded."""
+"""Small models of transformers with random weights, so that no program downloads anything."""
 
 import seeded
 import torch
@@ -9,7 +9,7 @@ NEW_TOKENS = 24
 
 
 def _causal(model: transformers.PreTrainedModel, dtype: torch.dtype = torch.float16, **how) -> list[torch.Tensor]:
-    """What a model of text generates, twice: the second time its memory is there already."""
+    """The text that a model generates, twice: the second time, the allocator has the memory already."""
     model = model.to("cuda", dtype).eval()
     prompt = torch.randint(3, model.config.vocab_size, (4, 16)).cuda()
     outputs = []

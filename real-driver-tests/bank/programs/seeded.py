@@ -16,7 +16,7 @@ if os.environ.get("CUVMM_TEST_EMULATED"):  # cuDNN does not start on the emulato
 
 
 def on_device(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Random numbers, made by the CPU: the same for each GPU."""
+    """Random numbers from the CPU, so that each GPU gets equal ones."""
     return torch.randn(*shape).to("cuda", dtype)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program raises where it cannot run."""
+"""The exception of a program that cannot run."""
 
 
 class Skipped(Exception):
-    """Its text says why."""
+    """The text says why."""

@@ -8,7 +8,7 @@ import torch
 
 
 def reductions():
-    """Sums on some streams while tensors of others are freed: the kernels' structs hold words that nobody wrote."""
+    """Sums on some streams while tensors of others are freed; the kernels' structs have words that were never written."""
     side = [torch.cuda.Stream() for _ in range(4)]
     sums = []
     for step in range(60):
@@ -29,7 +29,7 @@ def reductions():
 
 
 def offloading():
-    """Layers wait in pinned memory; each is fetched by a stream of its own while the one before it works."""
+    """Layers stay in pinned memory; a separate stream fetches each while the layer before it works."""
     layers = [(torch.randn(512, 512) / 16).pin_memory() for _ in range(8)]
     copies, x = torch.cuda.Stream(), seeded.on_device(64, 512)
     back = torch.empty(64, 512, pin_memory=True)

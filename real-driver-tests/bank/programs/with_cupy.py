@@ -49,7 +49,7 @@ def streams():
 
 
 def graphs():
-    """What a stream captures is launched several times, with other contents each time."""
+    """Captures a stream's work and launches it several times, with other contents each time."""
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:
         held, out = cupy.zeros((64, 64), dtype=cupy.float32), cupy.zeros((64, 64), dtype=cupy.float32)

@@ -29,7 +29,7 @@ def train():
 
 
 def copies():
-    """Arrays come to the host and are deleted at once: the copies to pageable memory are what makes the host wait."""
+    """Arrays are copied to the host and deleted at once: only the copies to pageable memory make the host wait."""
     double = jax.jit(lambda value: value * 2 + 1)
     outputs = []
     for step in range(40):
