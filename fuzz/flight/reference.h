@@ -128,7 +128,7 @@ class Reference {
   bool capturing() const { return capture_ >= 0; }
 
   // Opinions that several calls share.
-  // A call that is made where it is legal and no stream captures.
+  /// A call that is made where it is legal and no stream captures.
   Opinion plain(bool legal) const;
   /// A call that waits for these nodes, or queries them.
   Opinion wait(const std::vector<Node>& nodes) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a legal call becomes a call that breaks a rule.
+// Recipes that turn a legal call into a call that breaks a rule.
 #pragma once
 
 #include <span>

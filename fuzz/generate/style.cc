@@ -57,7 +57,8 @@ Style swarm(Random& random, const Scope& scope) {
   if (scope.processes > 1 && random.chance(85)) {
     style.processes = scope.processes;
     style.ops += 15;
-    style.granules = std::min(style.granules, 8u);  // fewer places, more often the same
+    style.granules =
+        std::min(style.granules, 8u);  // fewer places, so that calls more often share one
     style.enabled |= bit(Code::kExport) | bit(Code::kImport) | bit(Code::kSetAccess);
     if (random.chance(30)) style.enabled |= kLegacy | bit(Code::kMemFree);
   }

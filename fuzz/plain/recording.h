@@ -26,7 +26,7 @@ struct Recording {
   RecordedMachine machine;
   std::vector<RecordedProgram> programs;
   std::string error;  ///< empty on success; a cut last program is left out in silence
-  // Of an abridged recording: its programs' answers are NotRun but for those that are stored.
+  // For an abridged recording: answers that are not stored are kNotRun.
   std::vector<Abridged> abridged;
   std::vector<std::uint32_t> digests;
   unsigned group = 1;

@@ -30,7 +30,7 @@ struct RecordSummary {
   std::string error;
 };
 
-/// Where a driver and a recording differ.
+/// A difference between a driver and a recording.
 struct Difference {
   std::string kind;  ///< "cuMemUnmap: recorded CUDA_SUCCESS, here CUDA_ERROR_INVALID_VALUE !rule"
   std::uint64_t count = 0;

@@ -42,7 +42,7 @@ struct Statistics {
   std::string text() const;
 };
 
-/// How programs are run.
+/// Options of a run.
 struct DifferentialOptions {
   bool spare = false;  ///< leave out calls that kill a real driver or touch foreign memory
   bool wait = false;   ///< let copies and fills end before the next call

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hip-tests do with legacy IPC: memory and an event of one process, opened in another, which
-// waits for the event on its stream before it reads, answers in the same memory, and closes both.
+// Uses legacy IPC as hip-tests do: another process opens memory and an event, waits for the event
+// on its stream before it reads, writes an answer into the memory, and closes both.
 //
 // expects: nothing
 #include "examples/bugs/process.h"

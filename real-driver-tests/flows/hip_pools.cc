@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hip-tests do with pools: the default one and one of their own, its attributes, reuse on a
-// stream, trimming, a bound on its size, access of the own device, and memory that outlives a
+// Uses pools as hip-tests do: the default pool and a pool of its own, attributes, reuse on a
+// stream, trimming, a limit of the size, access of the pool's device, and memory that outlives a
 // destroyed pool.
 //
 // expects: nothing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hip-tests' negative cases of pools: each is refused as the documentation has it, is found to
-// break its rule, and leaves everything as it was.
+// hip-tests' negative cases of pools: the driver refuses each as documented, cuvmm finds the broken
+// rule, and no state changes.
 //
 // expects: cuMemPoolCreate-pool-nonnull
 // expects: cuMemPoolCreate-poolProps-nonnull

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hip-tests do with virtual memory: memory mapped again and again, at two places at a time, in
-// parts and out of order; handles released before and after; access taken and given; a buffer that
-// grows; several threads at it.
+// Uses virtual memory as hip-tests do: maps memory again and again, at two addresses at once, in
+// parts and out of order; releases handles before and after; takes access and gives it; grows a
+// buffer; does this on several threads.
 //
 // expects: nothing
 #include <atomic>

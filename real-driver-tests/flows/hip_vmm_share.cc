@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hip-tests do with shared memory of cuMemCreate: the descriptor goes by SCM_RIGHTS to a child
-// that is forked before the driver starts; each side maps the memory and sees the other's contents;
-// and a process may import what it exported itself.
+// Shares memory of cuMemCreate as hip-tests do: the descriptor goes by SCM_RIGHTS to a child that
+// is forked before the driver starts; each side maps the memory and reads the other's bytes; and a
+// process imports its own export.
 //
 // expects: nothing
 #include "examples/bugs/process.h"

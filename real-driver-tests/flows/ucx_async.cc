@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// UCX's memory events and its pool of events: memory that is allocated and freed on streams, noted
-// as it comes and goes, copied with an event behind each copy that is asked until it is done, and a
-// callback of the stream. Contexts are told apart by their ids.
+// UCX's memory events and its pool of events: memory that is allocated and freed on streams and
+// noted at both times, copies with an event behind each that is queried until it is done, and a
+// callback of the stream. Contexts are distinguished by their ids.
 //
 // expects: nothing
 #include <atomic>

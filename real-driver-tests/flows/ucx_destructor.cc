@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UCX empties its cache in a destructor of its library, which runs after the driver's own end: the
-// driver answers DEINITIALIZED there, and what was still mapped was in use to the end.
+// UCX empties its cache in a destructor of its library, which runs after the driver's own end. The
+// driver answers DEINITIALIZED there; the mappings that remain were in use until the end.
 //
 // expects: nothing
 #include "real-driver-tests/flows/flow.h"

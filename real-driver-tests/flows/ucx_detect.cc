@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// UCX's cuda_copy: of every address that a program passes, what kind of memory it is, where it
-// lies, how far it goes, and whether a network card may reach it by a dma-buf. It asks and lives
-// with any answer; what was asked for is given back.
+// UCX's cuda_copy: for every address that a program passes, it queries the kind of memory, the
+// location, the extent, and whether a network card may reach the memory by a dma-buf. It accepts
+// any answer, and releases every object that a query made.
 //
 // expects: nothing
 #include <unistd.h>

@@ -11,7 +11,6 @@ namespace cuvmm::tools {
 
 /// The target of a process's descriptor, as the kernel names it; "" where the descriptor is not
 /// open, or this process may not look.
-/// nobody may look.
 std::string link_of(int pid, int fd);
 /// The open descriptors of a process, at most `most`.
 std::vector<int> open_descriptors(int pid, std::size_t most);

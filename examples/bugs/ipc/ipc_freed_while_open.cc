@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exporter of an IPC handle frees its memory while another process still has it open: a worker
-// is told to stop, and the memory is freed before it has closed (the undefined order that the
-// documentation of cuIpcOpenMemHandle names). Neither process can see it alone; with both under
-// `cuvmm run`, the report puts it together.
+// The exporter of an IPC handle frees its memory while another process still has it open: the
+// program stops a worker, and frees the memory before the worker has closed it (the undefined order
+// that the documentation of cuIpcOpenMemHandle names). Neither process can see the mistake alone;
+// with both under `cuvmm run`, the report combines them.
 //
 // expects: cuIpcGetMemHandle-freed-after-close
 #include "examples/bugs/bug.h"

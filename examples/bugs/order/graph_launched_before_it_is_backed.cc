@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph is captured with an address whose memory is to be mapped later, and is launched before:
 // kekzl/imp issue 1648, where nothing has taken the place of what the address meant.
-// A capture keeps the address alone, so that nobody looks at what lies there until the launch. The
-// first page of the buffer is mapped; the graph writes to the third one.
+// A capture keeps only the address, so the memory there is not checked before the launch. The first
+// page of the buffer is mapped; the graph writes to the third one.
 //
 // expects: launch-argument-mapped
 // needs: late streams

@@ -9,7 +9,7 @@
 
 namespace cuvmm::fuzz::first {
 
-/// What programs are made of, as cuvmm::fuzz::Style.
+/// The style of a program, as cuvmm::fuzz::Style.
 struct Style {
   int devices = 1;
   unsigned ops = 30;

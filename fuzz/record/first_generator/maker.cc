@@ -371,7 +371,8 @@ Style swarm(Random& random, int devices, int processes) {
   if (processes > 1 && random.chance(85)) {
     style.processes = processes;
     style.ops += 15;
-    style.granules = std::min(style.granules, 8u);  // fewer places, more often the same
+    style.granules =
+        std::min(style.granules, 8u);  // fewer places, so that calls more often share one
     style.enabled |= 1u << static_cast<unsigned>(Code::kExport) |
                      1u << static_cast<unsigned>(Code::kImport) |
                      1u << static_cast<unsigned>(Code::kSetAccess);
