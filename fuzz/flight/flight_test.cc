@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs programs about work in flight on the emulator. The shim must find what the reference
-// expects, and where a synchronisation that a corpus program needs is taken out, the shim must miss
-// it.
+// expects. Where a synchronisation that a corpus program needs is taken out, the shim must report
+// that it is missing.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -35,7 +35,8 @@ TEST(Generator, SevenCallsOfTenSucceedAndAllKindsAreMade) {
   }
 }
 
-// Further calls are made as often as the recordings of real drivers need, and most of them succeed.
+// Without Scope::further, programs have no further calls, as on the recorded drivers. With it, the
+// calls are made and succeed.
 TEST(Generator, FurtherCallsAreMadeWhereTheyAreAskedFor) {
   Random random(2), again(2);
   const auto further = [](const Op& op) { return is_further(op.code); };
