@@ -351,6 +351,23 @@ TEST(PoolModel, ADestroyedPoolIsNobodysCurrentPool) {
   EXPECT_TRUE(w.model.pools().current().empty());
 }
 
+TEST(PoolModel, ARefusedResetKeepsTheAccessOfADefaultPool) {
+  World w;
+  CUmemoryPool out = kPool;
+  w.accept(calls::DeviceGetDefaultMemPool{.pool_out = &out, .dev = 0});
+  CUmemAccessDesc desc = access_desc(3, 1);
+  const calls::MemPoolSetAccess give{.pool = kPool, .map = &desc, .count = 1};
+  w.accept(give);
+  const Pool* const pool = w.model.pools().find(reinterpret_cast<std::uintptr_t>(kPool));
+  ASSERT_NE(pool, nullptr);
+  EXPECT_EQ(pool->access, 2u);
+  const calls::DevicePrimaryCtxReset reset{.dev = 0};
+  w.refuse(reset);
+  EXPECT_EQ(pool->access, 2u);
+  w.accept(reset);
+  EXPECT_EQ(pool->access, ~std::uint64_t{0}) << "nobody knows whether the pool forgets it";
+}
+
 TEST(PoolModel, WhatWasNeverSeenIsUncertain) {
   World w;
   w.model.platform().complete = false;

@@ -172,7 +172,9 @@ void PoolState::begin(const Ending& ending, Origin, const Surroundings&, Retired
   // It is not known whether a default pool forgets its access settings, so any device counts as
   // allowed.
   for (auto& [handle, pool] : pools_) {
-    if (pool.is_default && pool.access != 0 && !elsewhere(pool.location)) pool.access = kAnyDevice;
+    if (!pool.is_default || pool.access == 0 || elsewhere(pool.location)) continue;
+    taken.default_pools.emplace_back(handle, pool.access);
+    pool.access = kAnyDevice;
   }
   for (const auto& [base, memory] : memory_) {
     if (!elsewhere(memory.location)) taken.pool_memory.push_back(memory);
@@ -411,6 +413,11 @@ void PoolState::restore(const EndedContext& taken, const EndsMeanwhile& ends) {
     if (!ended && !memory_.contains(memory.base)) add(memory);
   }
   for (const auto& [place, pool] : taken.current_pools) current_.try_emplace(place, pool);
+  // Another thread may have set the access meanwhile: that stays.
+  for (const auto& [handle, access] : taken.default_pools) {
+    const auto pool = pools_.find(handle);
+    if (pool != pools_.end() && pool->second.access == kAnyDevice) pool->second.access = access;
+  }
   if (!taken.default_access) return;
   std::uint64_t& given = default_access_[taken.device];
   if (given == kAnyDevice) given = *taken.default_access;
