@@ -265,6 +265,7 @@ void Process::restart_in_child() {
   fault_known_.store(false);
   leaks_judged_.store(false);
   undecided_.clear();
+  last_report_lost_ = false;
   in_use_.clear();
   ended_with_context_.clear();
   report_.choose(options_.report, false);

@@ -198,6 +198,7 @@ class Process : private DeathReport {
                          ///< beside the shim
   std::set<std::string> notes_ CUVMM_GUARDED_BY(mutex_);  ///< the parts that are missing from the
                                                           ///< report
+  bool last_report_lost_ = false;  ///< it could not be written into own_report_
 };
 
 }  // namespace cuvmm::shim

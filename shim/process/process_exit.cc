@@ -141,6 +141,7 @@ void Process::write_json(const char* ended) {
   const bool idle = !used && report.unchecked == "[]";
   const auto write = [&](ReportFile& file, bool keep) {
     const int error = file.write(report, *ledger_, keep);
+    if (last && &file == &own_report_) last_report_lost_ = error != 0;
     if (error != 0 && last) {
       say("cannot write the report " + file.path() + ": errno " + std::to_string(error));
     }
@@ -214,10 +215,11 @@ void Process::finish() noexcept {
   const bool done =
       !interrupted && findings_stack().run([&] { work(Care::kOwnMemory); }, kLastPatience);
   if (!done) ending_stack().run([&] { work(Care::kAsInterrupted); }, kLastPatience);
-  // The files with the held objects and the last calls stay if `cuvmm run` has to judge the rest.
+  // The files with the held objects and the last calls stay if `cuvmm run` has to judge the rest, or
+  // all of it, because the report could not be written.
   const bool no_leaks = options_.leak_check == LeakCheck::kNo;
-  const bool all_judged =
-      !options_.judged || no_leaks || (leaks_judged_.load() && undecided_.empty());
+  const bool told = no_leaks || (leaks_judged_.load() && undecided_.empty());
+  const bool all_judged = !options_.judged || (told && !last_report_lost_);
   last_calls_.finish(options_.keep_ring || !all_judged);
   Opened* const open = opened_.load();
   if (open && all_judged) open->session.stop_showing(kLastPatience);

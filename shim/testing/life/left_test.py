@@ -124,6 +124,22 @@ class Left(unittest.TestCase):
         self.assertGreater(len(lines), 10, shown.stderr)
         self.assertRegex(lines[-1], r"# CUDA_SUCCESS\n$")
 
+    def test_a_report_that_cannot_be_written_is_no_death(self):
+        # A child of a shell, whose end cuvmm does not see. It leaks, and no file may grow any more.
+        program = HOLDER.split("held =")[0] + """
+import resource
+handle, prop = U64(), (ctypes.c_int * 8)(1, 0, 1)
+must(cuda.cuMemCreate(ctypes.byref(handle), SIZE(2 << 20), prop, U64(0)))
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+"""
+        result = self.run_it("sh", "-c", '"$0" -c "$1"; exit $?', sys.executable, program,
+                             options=("--error-exitcode", "9"))
+        self.assertIn("cannot write the report", result.stderr)
+        self.assertIn("ended by itself", result.stderr)
+        self.assertNotIn("killed, or", result.stderr)
+        self.assertRegex(result.stderr, r"0 errors, 0 undefined, 1 leak in \d+ call")
+        self.assertEqual(result.returncode, 9, result.stderr)
+
     def test_a_child_of_another_user_reports(self):
         if os.geteuid() != 0:
             self.skipTest("needs root")
