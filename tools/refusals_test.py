@@ -31,6 +31,15 @@ a1 = cuMemAllocAsync(2G)
 cuMemFreeAsync(a0)
 h0 = cuMemCreate(200G, device=0)  # CUDA_ERROR_OUT_OF_MEMORY
 """
+# The free is queued, so that the trim comes too early.
+TRIMMED_TOO_EARLY = """init()
+s0 = cuStreamCreate(Flags=1)
+a0 = cuMemAllocAsync(100G, hStream=s0)
+cuMemFreeAsync(a0, hStream=s0)
+p0 = cuDeviceGetDefaultMemPool(0)
+cuMemPoolTrimTo(p0, 0)
+h0 = cuMemCreate(60G, device=0)
+"""
 OUT_OF_ADDRESSES = """init()
 r0 = cuMemAddressReserve(1T)
 r1 = cuMemAddressReserve(200T)  # CUDA_ERROR_OUT_OF_MEMORY
@@ -67,6 +76,17 @@ class Refusals(cli_test.CliTest):
         self.assertEqual(facts["held"]["pools"], 2 * GIB)
         self.assertEqual(facts["pools_cached"], 8 * GIB)
         self.assertIn("its default pool keeps 8 GiB of which nothing is allocated", text)
+
+    def test_a_trim_that_came_before_the_free_had_its_turn_is_named(self):
+        met = 0
+        for seed in range(1, 9):
+            refusals, text = self.refused(TRIMMED_TOO_EARLY, f"--streams=late:{seed}")
+            if not refusals:
+                continue  # the free had its turn early enough
+            met += 1
+            self.assertRegex(text, r"trimmed a pool behind .*: wait for the stream in between")
+            self.assertNotIn("other processes and the driver 100 GiB", text)
+        self.assertGreater(met, 0)
 
     def test_a_program_that_tries_again_with_success_is_left_alone(self):
         (refusal,), text = self.refused(TRIED_AGAIN)

@@ -71,6 +71,10 @@ std::optional<DefaultPool> ask_default_pool(const Driver& driver, int device) {
   return told ? std::optional(known) : std::nullopt;
 }
 
+std::uint64_t wanted_by(const Call& call) {
+  return visit_call<std::uint64_t>(call, [](const auto& made) { return wanted_size(made); });
+}
+
 // The bytes that the pool has in use besides the memory whose place is known.
 std::uint64_t unplaced_in(const Model& model, int device, const DefaultPool& known) {
   std::uint64_t placed = 0;
@@ -97,10 +101,7 @@ void Session::note_refusal(const Call& call, CUresult result, std::uint64_t inde
   refusal.entry = call.entry_point();
   refusal.purpose.what =
       visit_call<std::uint64_t>(call, [](const auto& made) { return purpose_of(made); });
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    refusal.purpose.size =
-        visit_call<std::uint64_t>(call, [](const auto& made) { return wanted_size(made); });
-  }
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) refusal.purpose.size = wanted_by(call);
   if (!late) probes_wait_.store(true, std::memory_order_relaxed);
   if (sink_.fold_refusal(refusal.entry, result, late, stack, refusal.purpose)) return;
   refusal.result = result;
@@ -148,12 +149,34 @@ void Session::note_queued_frees(std::uint64_t pool, std::uint64_t used,
                      "back nothing before. The last such free is call " +
                      std::to_string(last.by.call) + " on stream " + hex_text(last.stream);
   asides.push_back({std::move(text), last.by.stack});
-  const Origin& trim = history_.causes.last_trim();
-  if (trim.call > last.by.call) {
-    asides.push_back({"call " + std::to_string(trim.call) +
-                          " trimmed a pool behind it: wait for the stream in between",
-                      trim.stack});
+  note_early_trim(asides);
+}
+
+// What waited for its turn when the driver refused the call may have had it by now.
+void Session::note_done_frees(const MemoryFacts& facts, std::uint64_t wanted,
+                              std::vector<Refusal::Aside>& asides) {
+  const Causes::QueuedFree& last = history_.causes.last_free();
+  if (last.by.call == 0 || wanted == 0 || !facts.measured) return;
+  if (facts.free >= wanted) {
+    asides.push_back({"there is room by now: perhaps the cuMemFreeAsync of call " +
+                          std::to_string(last.by.call) + " had to wait for its turn on stream " +
+                          hex_text(last.stream) + ". Wait for the stream first",
+                      last.by.stack});
+  } else if (facts.free + facts.cached < wanted) {
+    return;
   }
+  note_early_trim(asides);
+}
+
+void Session::note_early_trim(std::vector<Refusal::Aside>& asides) {
+  const Origin &trim = history_.causes.last_trim(), &freed = history_.causes.last_free().by;
+  if (trim.call <= freed.call) return;
+  asides.push_back({"call " + std::to_string(trim.call) +
+                        " trimmed a pool behind the cuMemFreeAsync of call " +
+                        std::to_string(freed.call) +
+                        ", which gives nothing back before the free has had its turn: wait for "
+                        "the stream in between",
+                    trim.stack});
 }
 
 std::optional<MemoryFacts> Session::memory_facts(const Call& call,
@@ -163,6 +186,22 @@ std::optional<MemoryFacts> Session::memory_facts(const Call& call,
   MemoryFacts facts;
   facts.device = wanted_device(call, place.device);
   if (facts.device < 0) return std::nullopt;
+  std::string live;
+  bool pooled = false;
+  {
+    const Locked lock(mutex_);
+    facts.held = held_memory(history_.model, facts.device);
+    // What the program has freed may still be in the pool.
+    pooled = uses_pools(history_.model, facts.device, facts.device == place.device) ||
+             history_.causes.last_free().by.call != 0;
+    live = mirror_.folder();
+  }
+  std::optional<DefaultPool> pool;
+  if (pooled) {
+    const RelaxedCapture relaxed(work_.questions(), work_.captures());
+    pool = ask_default_pool(driver_, facts.device);
+  }
+  // Behind the pool, which gives memory back once a free has had its turn.
   if (facts.device == place.device) {
     // The question must not disturb a capture that goes on elsewhere.
     const RelaxedCapture relaxed(work_.questions(), work_.captures());
@@ -171,28 +210,19 @@ std::optional<MemoryFacts> Session::memory_facts(const Call& call,
     facts.free = free;
     facts.total = total;
   }
-  std::string live;
-  bool pooled = false;
-  {
+  if (pool) {
+    if (pool->reserved > pool->used) facts.cached = pool->reserved - pool->used;
     const Locked lock(mutex_);
-    facts.held = held_memory(history_.model, facts.device);
-    pooled = uses_pools(history_.model, facts.device, facts.device == place.device);
-    live = mirror_.folder();
-  }
-  if (pooled) {
-    const RelaxedCapture relaxed(work_.questions(), work_.captures());
-    if (const auto known = ask_default_pool(driver_, facts.device)) {
-      if (known->reserved > known->used) facts.cached = known->reserved - known->used;
-      const Locked lock(mutex_);
-      facts.held.pools += unplaced_in(history_.model, facts.device, *known);
-      note_queued_frees(reinterpret_cast<std::uintptr_t>(known->pool), known->used, asides);
-      const Origin& kept = history_.causes.threshold_of(known->pool);
-      if (facts.cached != 0 && kept.call != 0) {
-        asides.push_back({"call " + std::to_string(kept.call) +
-                              " set the release threshold of the default pool: below it, the pool "
-                              "keeps what is freed",
-                          kept.stack});
-      }
+    facts.held.pools += unplaced_in(history_.model, facts.device, *pool);
+    const std::size_t said = asides.size();
+    note_queued_frees(reinterpret_cast<std::uintptr_t>(pool->pool), pool->used, asides);
+    if (asides.size() == said) note_done_frees(facts, wanted_by(call), asides);
+    const Origin& kept = history_.causes.threshold_of(pool->pool);
+    if (facts.cached != 0 && kept.call != 0) {
+      asides.push_back({"call " + std::to_string(kept.call) +
+                            " set the release threshold of the default pool: below it, the pool "
+                            "keeps what is freed",
+                        kept.stack});
     }
   }
   // Each question to the neighbours may take a while, and a program may be refused many times in

@@ -215,8 +215,8 @@ void Process::finish() noexcept {
   const bool done =
       !interrupted && findings_stack().run([&] { work(Care::kOwnMemory); }, kLastPatience);
   if (!done) ending_stack().run([&] { work(Care::kAsInterrupted); }, kLastPatience);
-  // The files with the held objects and the last calls stay if `cuvmm run` has to judge the rest, or
-  // all of it, because the report could not be written.
+  // The files with the held objects and the last calls stay if `cuvmm run` has to judge the rest,
+  // or all of it, because the report could not be written.
   const bool no_leaks = options_.leak_check == LeakCheck::kNo;
   const bool told = no_leaks || (leaks_judged_.load() && undecided_.empty());
   const bool all_judged = !options_.judged || (told && !last_report_lost_);

@@ -439,6 +439,9 @@ class alignas(64) Session {
   std::optional<MemoryFacts> memory_facts(const Call& call, std::vector<Refusal::Aside>& asides);
   void note_queued_frees(std::uint64_t pool, std::uint64_t used,
                          std::vector<Refusal::Aside>& asides) CUVMM_NEEDS(mutex_);
+  void note_done_frees(const MemoryFacts& facts, std::uint64_t wanted,
+                       std::vector<Refusal::Aside>& asides) CUVMM_NEEDS(mutex_);
+  void note_early_trim(std::vector<Refusal::Aside>& asides) CUVMM_NEEDS(mutex_);
   // shim/cause/name_cause.cc
   /// Finds the earlier event that caused `violations`, or the refusal itself. Called without a
   /// lock.
