@@ -159,7 +159,7 @@ Violations Session::explain_stream(CUstream stream) {
 Violations Session::explain_crash(const Call& call) {
   constexpr std::chrono::milliseconds kPatience{200};
   Violations found;
-  if (mutex_.held_here() || !mutex_.lock_within(kPatience)) return found;
+  if (!mutex_.lock_within(kPatience)) return found;
   const Locked lock(mutex_, kHeldAlready);
   const Model& model = history_.model;
   const auto look = [&](const Touch& touch) {

@@ -10,7 +10,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-using Object = timeline::Object;
+using timeline::Object;
 
 constexpr std::size_t kMostStacks = 512;  // made readable at the end, which takes a while for each
 

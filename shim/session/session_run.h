@@ -42,8 +42,7 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   if (in_flight() || off()) return call.invoke(function);
   if constexpr (kOrdersWork<CallStruct>) return order(symbol, call, function, direct);
 
-  // For a call by a runtime function, the place that the user knows is the place where that
-  // function was called.
+  // Of a call by a runtime function, the user knows the place that called that function.
   const RuntimeCall* const runtime = runtime_call();
   const Caller& caller = runtime ? runtime->caller : direct;
   int& program_errno = t_state.error();
