@@ -274,7 +274,7 @@ std::string abridged_bytes(const AbridgedFile& file, const Generator& generator)
 std::string read_abridged(std::string_view bytes, std::size_t header_bytes, std::size_t every,
                           const std::function<Generator(const AbridgedFile&)>& generator,
                           AbridgedFile& out) {
-  const std::string broken = "the file is broken, or not whole";
+  static constexpr const char* kBroken = "the file is broken, or not whole";
   Reader from(bytes);
   out.header.resize(header_bytes);
   from.raw(out.header.data(), header_bytes);
@@ -285,23 +285,23 @@ std::string read_abridged(std::string_view bytes, std::size_t header_bytes, std:
     const std::uint64_t seed = from.number();
     out.parts.push_back({seed, from.number()});
     programs += std::min(out.parts.back().programs, kMostPrograms);
-    if (programs >= kMostPrograms) return broken;
+    if (programs >= kMostPrograms) return kBroken;
   }
   std::uint64_t hash = 0;
   from.raw(&hash, sizeof hash);
-  if (from.failed() || out.group == 0 || out.group > 64) return broken;
+  if (from.failed() || out.group == 0 || out.group > 64) return kBroken;
   const Generator make = generator(out);
   if (!make) return "its programs are of a generator that is not known";
   each_generated(out.parts, make,
                  [&](ProgramBytes program) { out.programs.push_back(std::move(program)); });
-  if (!read_unlike(from, out.programs)) return broken;
+  if (!read_unlike(from, out.programs)) return kBroken;
   if (hash_of(out.programs) != hash) {
     return "its seed no longer means the recorded programs: the generator has changed";
   }
-  if (!read_answers(from, out.programs, out.abridged)) return broken;
+  if (!read_answers(from, out.programs, out.abridged)) return kBroken;
   out.digests.resize((programs + out.group - 1) / out.group);
   for (std::uint32_t& digest : out.digests) from.raw(&digest, sizeof digest);
-  if (from.failed()) return broken;
+  if (from.failed()) return kBroken;
   if (every > 1) thin(out, every);
   return {};
 }

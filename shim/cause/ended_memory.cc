@@ -158,31 +158,29 @@ Violations Session::explain_stream(CUstream stream) {
 
 Violations Session::explain_crash(const Call& call) {
   constexpr std::chrono::milliseconds kPatience{200};
-  Violations found;
-  if (!mutex_.lock_within(kPatience)) return found;
-  const Locked lock(mutex_, kHeldAlready);
-  const Model& model = history_.model;
-  const auto look = [&](const Touch& touch) {
-    const bool host = found.empty() && touch.width != 0 && !names_device(touch);
-    if (host && FactFinder::unreadable(touch.base)) {
-      found = ended_on_host(model, touch);
-    }
-  };
-  visit_call<int>(call, [&]<class CallStruct>(const CallStruct& made) {
-    if constexpr (kTouches<CallStruct>) {
-      Touch list[kMaxTouches];
-      const std::size_t count = touches(made, list);
-      for (std::size_t i = 0; i < count; ++i) look(list[i]);
-    } else if constexpr (kBatch<CallStruct>) {
-      for (std::size_t i = 0; i < operations(made); ++i) {
-        const Operation one = operation(made, i);
-        for (std::size_t k = 0; k < one.count; ++k) look(one.list[k]);
+  const auto found = with_model_within(kPatience, [&](const Model& model) {
+    Violations on_host;
+    const auto look = [&](const Touch& touch) {
+      const bool host = on_host.empty() && touch.width != 0 && !names_device(touch);
+      if (host && FactFinder::unreadable(touch.base)) on_host = ended_on_host(model, touch);
+    };
+    visit_call<int>(call, [&]<class CallStruct>(const CallStruct& made) {
+      if constexpr (kTouches<CallStruct>) {
+        Touch list[kMaxTouches];
+        const std::size_t count = touches(made, list);
+        for (std::size_t i = 0; i < count; ++i) look(list[i]);
+      } else if constexpr (kBatch<CallStruct>) {
+        for (std::size_t i = 0; i < operations(made); ++i) {
+          const Operation one = operation(made, i);
+          for (std::size_t k = 0; k < one.count; ++k) look(one.list[k]);
+        }
       }
-    }
-    each_range(made, look);
-    return 0;
+      each_range(made, look);
+      return 0;
+    });
+    return on_host;
   });
-  return found;
+  return found.value_or(Violations());
 }
 
 void Session::report_crash_at(Address address, std::string (*name)()) noexcept {

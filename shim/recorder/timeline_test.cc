@@ -26,8 +26,8 @@ namespace {
 using ::testing::_;
 using ::testing::NiceMock;
 using ::testing::Return;
-using Object = timeline::Object;
-using What = timeline::What;
+using timeline::Object;
+using timeline::What;
 
 constexpr CUmemGenericAllocationHandle kTeam = 0xe00900, kMemory = 0xe00100;
 constexpr std::uintptr_t kArray = 0x7000;

@@ -9,7 +9,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-using Sums = timeline::Sums;
+using timeline::Sums;
 constexpr std::size_t kKinds = static_cast<std::size_t>(timeline::Object::kCount);
 constexpr std::size_t kSums = static_cast<std::size_t>(timeline::Object::kSummed);
 

@@ -27,6 +27,13 @@ void must(CUresult result) {
   std::fprintf(stderr, "a legal call was refused: %d\n", result);
   std::_Exit(70);
 }
+// Replaces the pages at `memory` by fresh ones with this access.
+void must_map(void* memory, int access) {
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+  if (::mmap(memory, kBytes, access, flags, -1, 0) == memory) return;
+  std::perror("mmap");
+  std::_Exit(70);
+}
 // Ends the module, unless the test wants it alive.
 void end(CUresult (*call)(CUmodule), CUmodule module) {
   if (!g_alive) must(call(module));
@@ -128,9 +135,7 @@ CUresult copy_to_node_memory() {
 }
 
 // Unmaps the pages like munmap(), but keeps the address range, so that no other memory can get it.
-void take_away(void* memory) {
-  ::mmap(memory, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-}
+void take_away(void* memory) { must_map(memory, PROT_NONE); }
 CUresult copy_from_host() {
   void* host = nullptr;
   CUdeviceptr memory = 0;
@@ -165,7 +170,7 @@ CUresult copy_from_new_host() {
   must(cuMemAlloc(&memory, kBytes));
   must(cuMemAllocHost(&host, kBytes));
   must(cuMemFreeHost(host));
-  ::mmap(host, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  must_map(host, PROT_READ | PROT_WRITE);
   return cuMemcpyHtoD(memory, host, kBytes);
 }
 
