@@ -28,33 +28,11 @@
 #include "shim/policy/wait_policy.h"
 #include "shim/recorder/mirror.h"
 #include "shim/recorder/timeline.h"
-#include "shim/refusals/driver_log.h"
-#include "shim/refusals/neighbours.h"
+#include "shim/session/call_observer.h"
+#include "shim/session/session_options.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
-
-struct SessionOptions {
-  bool enforce = false;   ///< the shim answers forbidden calls instead of forwarding them
-  bool emulated = false;  ///< the driver is cuvmm's emulator
-  WorkOptions work = {};
-  DriverLog log = {};
-  const Neighbourhood* others = nullptr;  ///< null: cuvmm asks no other process
-};
-
-/// Which call an observer sees, and when the call was in the driver: nanoseconds of CLOCK_BOOTTIME.
-struct CallMoment {
-  std::uint64_t number = 0;  ///< 0: calls of this kind have no number
-  std::uint64_t began = 0, ended = 0;
-};
-
-/// Sees calls after the driver's answer (the trace). The session calls it without a lock.
-class CallObserver {
- public:
-  virtual ~CallObserver() = default;
-  virtual void after(const Call& call, CUresult result, const CallMoment& moment) = 0;
-  [[gnu::cold]] static std::uint64_t now() noexcept;
-};
 
 /// Thread-safe. Never throws: an exception of the session's own turns the session off, and it
 /// forwards later calls as they are.
