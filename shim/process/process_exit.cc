@@ -141,7 +141,10 @@ void Process::write_json(const char* ended) {
   const bool idle = !used && report.unchecked == "[]";
   const auto write = [&](ReportFile& file, bool keep) {
     const int error = file.write(report, *ledger_, keep);
-    if (last && &file == &own_report_) last_report_lost_ = error != 0;
+    if (last && &file == &own_report_) {
+      last_report_lost_ = error != 0;
+      file.mark_lost(last_report_lost_);
+    }
     if (error != 0 && last) {
       say("cannot write the report " + file.path() + ": errno " + std::to_string(error));
     }

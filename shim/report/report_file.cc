@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "api/posix/lost_mark.h"
 #include "shim/report/json_report.h"
 
 namespace cuvmm::shim {
@@ -116,6 +117,25 @@ int ReportFile::replace(const ReportContext& context, const Ledger& ledger) noex
   made_ = true;
   file_.keep(fd);
   return error;
+}
+
+void ReportFile::mark_lost(bool lost) noexcept {
+  const int folder = open_folder();
+  char mark[4096];
+  const int length = ::snprintf(mark, sizeof mark, "%s%s", name_in(folder), kLostMark);
+  if (length <= 0 || static_cast<std::size_t>(length) >= sizeof mark) return;
+  if (!lost) {
+    if (marked_) ::unlinkat(folder, mark, 0);
+    marked_ = false;
+    return;
+  }
+  const int fd = ::openat(folder, mark, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+  marked_ = fd >= 0;
+  if (fd >= 0) {
+    ::close(fd);
+  } else if (file_.get() >= 0) {
+    (void)!::ftruncate(file_.get(), 0);
+  }
 }
 
 int ReportFile::append(const ReportContext& context, const Ledger& ledger) noexcept {

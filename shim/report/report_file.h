@@ -25,6 +25,11 @@ class ReportFile {
   /// Returns 0 or an errno. Async-signal-safe; it is no cancellation point.
   int write(const ReportContext& context, const Ledger& ledger, bool keep_existing) noexcept;
 
+  /// Leaves a mark that the last report could not be written, because an earlier document in the
+  /// file would look like the last one: an empty file beside it, whose name ends with kLostMark. If
+  /// even that cannot be made, empties the report. Async-signal-safe.
+  void mark_lost(bool lost) noexcept;
+
  private:
   int replace(const ReportContext& context, const Ledger& ledger) noexcept;
   int append(const ReportContext& context, const Ledger& ledger) noexcept;
@@ -35,6 +40,7 @@ class ReportFile {
   std::size_t name_ = 0;
   bool appends_ = false;
   bool made_ = false;  ///< the file contains a first document
+  bool marked_ = false;
   KeptDescriptor folder_, file_;
 };
 

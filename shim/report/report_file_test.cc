@@ -119,6 +119,36 @@ TEST_F(ReportFileTest, WhereItCannotBeReplacedADocumentIsAppended) {
   EXPECT_LT(text.find("\"ended\":\"running\""), text.find("\"ended\":\"exit\""));
 }
 
+TEST_F(ReportFileTest, AMarkOfALostReportNeedsNoSpace) {
+  const auto path = folder_ / "r.json", mark = folder_ / "r.json.lost";
+  ReportFile file;
+  file.choose(path, true);
+  ASSERT_EQ(write(file, "running"), 0);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+  const int error = write(file, "exit");
+  file.mark_lost(true);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_NE(error, 0);
+  EXPECT_EQ(std::filesystem::file_size(mark), 0u);
+  // The report fits after all.
+  ASSERT_EQ(write(file, "exit"), 0);
+  file.mark_lost(false);
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(ReportFileTest, AMarkThatCannotBeMadeEmptiesTheReport) {
+  const auto path = folder_ / "r.json";
+  ReportFile file;
+  file.choose(path, true);
+  ASSERT_EQ(write(file, "running"), 0);
+  std::filesystem::create_directory(folder_ / "r.json.lost");
+  file.mark_lost(true);
+  EXPECT_EQ(std::filesystem::file_size(path), 0u);
+}
+
 TEST_F(ReportFileTest, AReportThatDoesNotFitLeavesAMarkAndNoSignal) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);

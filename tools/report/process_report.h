@@ -22,6 +22,9 @@ struct ProcessReport {
   /// True only with an error: the process began the file, so it used a driver, but the file has no
   /// whole report.
   bool lost = false;
+  /// The process could not write its last report: an earlier one is in `value`, so findings are
+  /// lost.
+  bool last_lost = false;
   /// Tells who looked for leaks of the process.
   enum class Leaks {
     kTold,    ///< the process itself; or leaks were not to be looked for

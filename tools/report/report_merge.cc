@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "api/posix/lost_mark.h"
 #include "recorder/holdings/in_use_text.h"
 #include "tools/report/ipc_order.h"
 
@@ -195,6 +196,12 @@ class Merger {
     result_.calls_known = result_.calls_known && report.calls_known;
     const std::string process = "process " + std::to_string(report.pid);
     for (const std::string& what : report.problems) note(process + ": " + what);
+    if (report.last_lost) {
+      ++result_.unread;
+      note(process +
+           " could not write its last report, so its report was lost: its stderr has what " +
+           "it found");
+    }
     add_driver(value, process);
     if (value.value("ended", "") == "running") {
       note(process + " " + cut_short(report, endings_));
@@ -384,6 +391,7 @@ std::vector<ProcessReport> read_reports(const std::string& folder, std::int64_t 
     ProcessReport& report = reports.emplace_back(read_process_report(file));
     const std::string name = std::filesystem::path(file).filename();
     report.image = name.substr(0, name.find(".json"));
+    report.last_lost = files.contains(file + kLostMark);
     values += report.values;
     if (unfinished && !report.error.empty()) report.error += " (it was unfinished)";
   }

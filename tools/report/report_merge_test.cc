@@ -257,6 +257,15 @@ TEST_F(ReportFolder, ABadFileIsNamedAndTheOthersAreKept) {
   EXPECT_THAT(merged.value["notes"], SizeIs(2));
 }
 
+TEST_F(ReportFolder, AMarkSaysThatTheLastReportIsLost) {
+  write("1-a.json", report().dump());
+  write("1-a.json.lost", "");
+  const MergedReport merged = merge_reports(read_reports(folder_.path(), 1));
+  EXPECT_EQ(merged.processes, 1u);
+  EXPECT_EQ(merged.unread, 1u);
+  EXPECT_THAT(merged.notes, ElementsAre(HasSubstr("could not write its last report")));
+}
+
 // --- Merging
 
 TEST(MergeReports, SumsCountsAndJoinsFindings) {

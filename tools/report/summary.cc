@@ -88,6 +88,15 @@ std::string in_use_text(const Json& report) {
   return text.empty() ? text : "cuvmm: " + text + "\n";
 }
 
+// A report that is lost may hold findings.
+std::string errors_text(const MergedReport& report) {
+  const Totals& totals = report.totals;
+  const bool lost = report.unread > 0;
+  if (lost && totals.errors == 0 && totals.undefined == 0) return "errors: not known";
+  return fmt::format("{}{}, {} undefined", lost ? "at least " : "",
+                     one_or_more(totals.errors, "error", "errors"), totals.undefined);
+}
+
 }  // namespace
 
 std::string summary_text(const MergedReport& report, const std::vector<std::string>& files,
@@ -100,8 +109,7 @@ std::string summary_text(const MergedReport& report, const std::vector<std::stri
     const std::string leaks = unknown && totals.leaks == 0
                                   ? std::string("leaks: not looked for")
                                   : one_or_more(totals.leaks, "leak", "leaks");
-    text += fmt::format("cuvmm: {}, {} undefined, {}",
-                        one_or_more(totals.errors, "error", "errors"), totals.undefined, leaks);
+    text += fmt::format("cuvmm: {}, {}", errors_text(report), leaks);
     if (totals.advice) text += fmt::format(", {} advice", totals.advice);
     text += fmt::format(" in {} of {}{}\n", one_or_more(checked_calls(report), "call", "calls"),
                         one_or_more(report.processes, "process", "processes"),
@@ -112,6 +120,12 @@ std::string summary_text(const MergedReport& report, const std::vector<std::stri
   text += unused_text(report.value);
   if (report.processes == 0 && report.unread > 0)
     text += "cuvmm: no process's report could be read: the findings are lost\n";
+  if (report.processes > 0 && report.unread > 0) {
+    text +=
+        fmt::format("cuvmm: {} lost, so there may be more findings than these\n",
+                    report.unread == 1 ? "a process's report is"
+                                       : fmt::format("reports of {} processes are", report.unread));
+  }
   for (const std::string& file : files) text += "cuvmm: report in " + file + "\n";
   if (!report.first_rule.empty()) {
     text += "cuvmm: to learn more about the first finding, type: cuvmm explain " +

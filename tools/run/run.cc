@@ -207,15 +207,15 @@ RunVerdict verdict_of(const RunSettings& options, const TreeResult& tree,
                       const NotEmulated& missing) {
   if (options.error_exitcode && blame.counted > 0) return {options.error_exitcode};
   const bool own_code = tree.exit_code != 0 && tree.signal == 0;
+  if (options.error_exitcode && tree.exit_code == 0 && merged.unread > 0) {
+    return {.code = kExitFailure,
+            .because = "a report is lost, so nobody knows whether there were findings"};
+  }
   if (options.error_exitcode && !own_code && !merged.unjudged.empty()) {
     return {.code = kExitLeaksUnknown,
             .because = "leaks were not looked for, so nobody knows whether there were some"};
   }
   if (tree.exit_code != 0) return {tree.exit_code};
-  if (options.error_exitcode && merged.unread > 0) {
-    return {.code = kExitFailure,
-            .because = "a report is lost, so nobody knows whether there were findings"};
-  }
   if (missing.skipped_launches > 0 && options.skipped_exitcode > 0)
     return {options.skipped_exitcode};
   if (is_gap(options, merged, missing)) return {.code = kExitUnchecked, .unchecked = true};

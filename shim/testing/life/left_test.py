@@ -137,8 +137,23 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
         self.assertIn("cannot write the report", result.stderr)
         self.assertIn("ended by itself", result.stderr)
         self.assertNotIn("killed, or", result.stderr)
-        self.assertRegex(result.stderr, r"0 errors, 0 undefined, 1 leak in \d+ call")
+        self.assertRegex(result.stderr, r"errors: not known, 1 leak in \d+ call")
         self.assertEqual(result.returncode, 9, result.stderr)
+
+    def test_findings_in_a_report_that_is_lost_are_not_nothing(self):
+        program = HOLDER.split("held =")[0] + """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+base = reserve(2 << 20)
+assert cuda.cuMemMap(base, SIZE(2 << 20), SIZE(1), U64(0), U64(0)) != 0
+must(cuda.cuMemAddressFree(base, SIZE(2 << 20)))
+"""
+        result = self.run_it(sys.executable, "-c", program, options=("--error-exitcode", "9"))
+        self.assertIn("cuvmm: error: cuMemMap", result.stderr)
+        self.assertIn("could not write its last report, so its report was lost", result.stderr)
+        self.assertIn("cuvmm: errors: not known, ", result.stderr)
+        self.assertIn("a process's report is lost, so there may be more findings", result.stderr)
+        self.assertEqual(result.returncode, 125, result.stderr)
 
     def test_a_child_of_another_user_reports(self):
         if os.geteuid() != 0:
