@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "emulator/base/life.h"
+#include "emulator/base/run_file.h"
 #include "emulator/base/say.h"
 
 namespace cuvmm::emulator {
@@ -15,6 +16,7 @@ CUresult refuse_once(std::atomic<bool>& said, const char* what) noexcept {
     std::snprintf(text, sizeof text, "%s is not emulated; it answers CUDA_ERROR_NOT_SUPPORTED",
                   what);
     note(text);
+    tell_not_emulated(what);
   }
   return CUDA_ERROR_NOT_SUPPORTED;
 }

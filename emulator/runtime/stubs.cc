@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdio>
 
+#include "emulator/base/run_file.h"
 #include "emulator/base/say.h"
 #include "emulator/runtime/error.h"
 
@@ -18,6 +19,7 @@ Error not_supported(std::atomic<bool>& said, const char* symbol) {
     std::snprintf(text, sizeof text, "%s is not emulated; it answers cudaErrorNotSupported",
                   symbol);
     emulator::note(text);
+    emulator::tell_not_emulated(symbol);
   }
   return keep(cudaErrorNotSupported);
 }

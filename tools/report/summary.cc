@@ -138,6 +138,8 @@ std::string summary_text(const MergedReport& report, const std::vector<std::stri
   }
   if (const std::string skipped = skipped_sentence(missing); !skipped.empty())
     text += "cuvmm: " + skipped + "\n";
+  if (const std::string lacking = not_emulated_sentence(missing); !lacking.empty())
+    text += "cuvmm: " + printable(lacking) + "\n";
   for (const std::string& gap : gap_sentences(report, missing))
     text += "cuvmm: " + printable(gap) + "\n";
   if (unknown) text += "cuvmm: leaks: not looked for in " + processes_text(report.unjudged) + "\n";

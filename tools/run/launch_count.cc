@@ -20,15 +20,21 @@ std::uint64_t LaunchCount::read() const {
   return file.read(reinterpret_cast<char*>(&count), sizeof count) ? count : 0;
 }
 
-std::vector<std::string> LaunchCount::need_driver() const {
+std::vector<std::string> LaunchCount::need_driver() const { return lines(false); }
+std::vector<std::string> LaunchCount::not_emulated() const { return lines(true); }
+
+// A line with the name of a function begins with a tab (emulator/base/run_file.h).
+std::vector<std::string> LaunchCount::lines(bool functions) const {
   constexpr std::size_t kMost = 64;
-  std::vector<std::string> files;
+  std::vector<std::string> names;
   std::ifstream lines(path_, std::ios::binary);
   lines.seekg(sizeof(std::uint64_t));
-  for (std::string file; files.size() < kMost && std::getline(lines, file);) {
-    if (std::ranges::find(files, file) == files.end()) files.push_back(file);
+  for (std::string line; names.size() < kMost && std::getline(lines, line);) {
+    if (line.starts_with('\t') != functions) continue;
+    std::string name = line.substr(functions ? 1 : 0);
+    if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
   }
-  return files;
+  return names;
 }
 
 }  // namespace cuvmm::tools

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launches that the emulator skipped in the processes of a run, and the files that hold a CUDA
-// runtime of NVIDIA's.
+// The launches that the emulator skipped in the processes of a run, the files that hold a CUDA
+// runtime of NVIDIA's, and the functions that the emulator lacks.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,12 @@ class LaunchCount {
   std::uint64_t read() const;
   /// The files that need a real driver, because a CUDA runtime of NVIDIA's is in them; each once.
   std::vector<std::string> need_driver() const;
+  /// The functions that programs called and the emulator lacks; each once.
+  std::vector<std::string> not_emulated() const;
 
  private:
+  std::vector<std::string> lines(bool functions) const;
+
   TemporaryFolder folder_;
   std::string path_;
 };

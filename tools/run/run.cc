@@ -249,6 +249,7 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
   if (options.emulate) {
     merged.value["skipped_launches"] = missing.skipped_launches;
     if (!missing.need_driver.empty()) merged.value["need_driver"] = missing.need_driver;
+    if (!missing.functions.empty()) merged.value["not_emulated"] = missing.functions;
   } else if (!options.quiet || !options.reports.empty()) {
     causes = explain_by_machine(merged.value, options.driver);
   }
@@ -448,8 +449,8 @@ int run(RunSettings options, int* ended_by) {
     judge_last_states(reports, states, tree, watch);
     rings.conclude(options, tree);
     const int code = conclude(options, tree, reach, std::move(reports), folder,
-                              {launches.read(), launches.need_driver()}, drivers,
-                              streams_are_eager(options, current));
+                              {launches.read(), launches.need_driver(), launches.not_emulated()},
+                              drivers, streams_are_eager(options, current));
     if (ended_by && code == tree.exit_code && ended_on_request(tree)) *ended_by = tree.signal;
     return code;
   } catch (const std::exception& error) {

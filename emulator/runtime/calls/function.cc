@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Queries of kernels before a launch. The runtime's kernels are not read (launch.cc), so every
-// kernel gets the attributes of a kernel that needs few resources.
+// kernel gets the attributes of a kernel that needs few resources, and the version of its code.
 #include <algorithm>
 
 #include "emulator/runtime/calls/call.h"
+#include "emulator/runtime/registered.h"
 
 namespace cuvmm::runtime {
 
@@ -26,13 +27,16 @@ int attribute(const Driver& driver, CUdevice_attribute which) {
   return value;
 }
 
-Error describe(const Driver& driver, Attributes& out) {
+// CUB chooses what it launches by the version of the code, so it must be the true one.
+Error describe(const Driver& driver, const void* function, Attributes& out) {
   const int version = 10 * attribute(driver, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
                       attribute(driver, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   out = {};
   out.threads_per_block = attribute(driver, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   out.registers = kRegisters;
-  out.ptx_version = out.binary_version = version;
+  const CodeVersion code = code_version(function, version);
+  out.ptx_version = code.ptx != 0 ? code.ptx : version;
+  out.binary_version = code.binary != 0 ? code.binary : version;
   out.dynamic_shared_bytes = attribute(driver, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
   out.shared_carveout = kPreferNoCarveout;
   return cudaSuccess;
@@ -68,7 +72,7 @@ Error check(const void* function) {
 
 CUVMM_RUNTIME_CALL(cudaFuncGetAttributes, (out, function), Attributes* out, const void* function) {
   if (!out) return cudaErrorInvalidValue;
-  return function ? describe(driver, *out) : cudaErrorInvalidDeviceFunction;
+  return function ? describe(driver, function, *out) : cudaErrorInvalidDeviceFunction;
 }
 
 // The attributes are hints, which change nothing here.

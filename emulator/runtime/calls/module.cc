@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that nvcc's start-up code calls before main. They record no kernel and no variable,
-// so that a program starts (launch.cc has the launches).
+// The functions that nvcc's start-up code calls before main. They record of kernels only which code
+// they have, and no variable, so that a program starts (launch.cc has the launches).
 #include "emulator/runtime/calls/call.h"
+#include "emulator/runtime/registered.h"
 
 namespace cuvmm::runtime {
 
-namespace {
-void* g_no_binary = nullptr;
+CUVMM_EXPORT(void**, __cudaRegisterFatBinary, const void* wrapper) {
+  return register_binary(wrapper);
 }
-
-CUVMM_EXPORT(void**, __cudaRegisterFatBinary) { return &g_no_binary; }
 CUVMM_EXPORT(void, __cudaRegisterFatBinaryEnd) {}
 CUVMM_EXPORT(void, __cudaUnregisterFatBinary) {}
-CUVMM_EXPORT(void, __cudaRegisterFunction) {}
+CUVMM_EXPORT(void, __cudaRegisterFunction, void** binary, const void* function) {
+  register_function(binary, function);
+}
 CUVMM_EXPORT(void, __cudaRegisterVar) {}
 CUVMM_EXPORT(void, __cudaRegisterManagedVar) {}
 CUVMM_EXPORT(void, __cudaRegisterHostVar) {}

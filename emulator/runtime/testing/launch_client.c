@@ -5,6 +5,7 @@
 #include "emulator/runtime/testing/cudart.h"
 
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,54 @@ static int run(int launches) {
   return cudaDeviceSynchronize() == cudaSuccess ? 0 : 1;
 }
 
+/* The start-up code of a program that was compiled for other GPUs than the emulated one. */
+void** register_binary(const void* wrapper) __asm__("__cudaRegisterFatBinary");
+void register_function(void** binary, const void* function, const char* name, const char* again,
+                       int threads, void*, void*, void*, void*,
+                       int*) __asm__("__cudaRegisterFunction");
+int attributes(void* out, const void* function) __asm__("cudaFuncGetAttributes");
+
+/* Prints the versions of the code that the GPU would run, of PTX for 5.2 and 7.5 and machine code
+ * for 7.5; then of a kernel that nobody registered. */
+static int versions(void) {
+  struct entry {
+    uint16_t kind, unused;
+    uint32_t header_bytes;
+    uint64_t size;
+    uint32_t words[2];
+    uint16_t minor, major;
+    uint32_t gpu;
+  };
+  static const struct {
+    uint32_t magic;
+    uint16_t version, header_bytes;
+    uint64_t size;
+    struct entry entries[3];
+  } binary = {0xba55ed50,
+              1,
+              16,
+              3 * sizeof(struct entry),
+              {{1, 0, sizeof(struct entry), 0, {0, 0}, 0, 0, 52},
+               {1, 0, sizeof(struct entry), 0, {0, 0}, 0, 0, 75},
+               {2, 0, sizeof(struct entry), 0, {0, 0}, 0, 0, 75}}};
+  static const struct {
+    uint32_t magic, version;
+    const void* binary;
+    void* unused;
+  } wrapper = {0x466243b1, 1, &binary, NULL};
+  register_function(register_binary(&wrapper), (const void*)kernel, "kernel", "kernel", -1, NULL,
+                    NULL, NULL, NULL, NULL);
+  struct {
+    size_t sizes[3];
+    int threads, registers, ptx, code, rest[64];
+  } of;
+  for (int i = 0; i < 2; ++i) {
+    if (attributes(&of, i == 0 ? (const void*)kernel : (const void*)versions) != 0) return 1;
+    printf("%d %s\n", of.ptx, of.code == of.ptx ? "same" : "newer");
+  }
+  return 0;
+}
+
 /* Its types and constants are other in each header, or are not there at all. */
 int begin_capture(cudaStream_t stream, int mode) __asm__("cudaStreamBeginCapture");
 int end_capture(cudaStream_t stream, CUgraph* graph) __asm__("cudaStreamEndCapture");
@@ -95,6 +144,7 @@ int main(int count, char** words) {
     }
     waitpid(child, &status, 0);
   }
+  if (strcmp(end, "versions") == 0) return versions();
   if (strcmp(end, "capture") == 0) {
     if (capture(atoi(words[1])) != 0) return 1;
     puts("PASSED");

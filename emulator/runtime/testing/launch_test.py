@@ -54,3 +54,8 @@ assert code == 122 and "6 kernel launches were skipped" in text.splitlines()[-1]
 for allowed in (("--allow-unchecked",), ("--skipped-exitcode", "0")):
     code, _, _ = run("3", "capture", options=("--error-exitcode", "9", *allowed))
     assert code == 0, allowed
+
+# CUB launches nothing if the version of its code is none that it was compiled for.
+with tempfile.TemporaryDirectory(prefix="cuvmm-launch-") as folder:
+    done = subprocess.run([cuvmm, "run", "--emulate", "--", client, "0", "versions"], capture_output=True, text=True, timeout=100)
+    assert done.stdout == "75 newer\n90 same\n", done.stdout + done.stderr

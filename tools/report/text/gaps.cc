@@ -81,4 +81,13 @@ std::string skipped_sentence(const NotEmulated& missing) {
       count == 1 ? "it" : "them", count == 1 ? "its" : "their");
 }
 
+std::string not_emulated_sentence(const NotEmulated& missing) {
+  if (missing.functions.empty()) return "";
+  return fmt::format(
+      "the emulator lacks {} that the program called, and answered NOT_SUPPORTED: {}. What the "
+      "program does with {} was not checked",
+      missing.functions.size() == 1 ? "a function" : "functions", named(missing.functions),
+      missing.functions.size() == 1 ? "it" : "them");
+}
+
 }  // namespace cuvmm::tools

@@ -15,6 +15,7 @@ namespace cuvmm::tools {
 struct NotEmulated {
   std::uint64_t skipped_launches = 0;
   std::vector<std::string> need_driver = {};  ///< files that contain a CUDA runtime of NVIDIA's
+  std::vector<std::string> functions = {};    ///< that programs called and the emulator lacks
 };
 
 /// The number of calls of all processes that cuvmm checked.
@@ -30,5 +31,8 @@ std::vector<std::string> gap_sentences(const MergedReport& report, const NotEmul
 
 /// The sentence about launches that the emulator skipped; "" if it skipped none.
 std::string skipped_sentence(const NotEmulated& missing);
+
+/// The sentence about functions that the emulator lacks; "" if no program called one.
+std::string not_emulated_sentence(const NotEmulated& missing);
 
 }  // namespace cuvmm::tools

@@ -53,6 +53,20 @@ TEST(Gaps, RuntimesThatFailedAreNamed) {
               ElementsAre(HasSubstr("in it: a, b, c, d and 1 more")));
 }
 
+TEST(Gaps, FunctionsThatTheEmulatorLacksAreNamed) {
+  EXPECT_EQ(not_emulated_sentence({}), "");
+  NotEmulated missing;
+  missing.functions = {"cuA"};
+  EXPECT_EQ(
+      not_emulated_sentence(missing),
+      "the emulator lacks a function that the program called, and answered NOT_SUPPORTED: cuA. "
+      "What the program does with it was not checked");
+  missing.functions.push_back("cuB");
+  EXPECT_THAT(not_emulated_sentence(missing), HasSubstr("lacks functions that"));
+  EXPECT_THAT(not_emulated_sentence(missing), HasSubstr("NOT_SUPPORTED: cuA, cuB. What the program "
+                                                        "does with them"));
+}
+
 TEST(Gaps, SkippedLaunchesAreCounted) {
   EXPECT_EQ(skipped_sentence({}), "");
   EXPECT_THAT(skipped_sentence({.skipped_launches = 1}),
