@@ -82,6 +82,8 @@ struct Use {
   /// A call of the host may wait for this work, so that the host learns of its end at once. cuvmm
   /// records no event of its own behind such work, because the event would come later.
   bool waited = false;
+  /// A copy or a fill that writes to page-locked memory: the host may see there that it is over.
+  bool host_may_look = false;
   bool given_outside = false, given_structs = false;  ///< as in UsedMemory
 };
 

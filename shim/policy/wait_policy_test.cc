@@ -74,6 +74,20 @@ TEST_F(WorkWaits, ACopyToPinnedMemoryTellsOfItselfToo) {
   EXPECT_THAT(found(), IsEmpty()) << "the program may have seen the bytes arrive";
 }
 
+TEST_F(WorkWaits, ACopyToPinnedMemoryThatIsOverMayHaveBeenLucky) {
+  map();
+  EXPECT_EQ(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(session().work().counts().lucky, 0u);
+  EXPECT_EQ(session().work().counts().perhaps_lucky, 1u);
+  map();
+  EXPECT_EQ(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::StreamSynchronize{s_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_EQ(session().work().counts().perhaps_lucky, 1u) << "the host has waited";
+}
+
 TEST_F(WorkWaits, AGpuMayHaveWrittenPinnedMemoryBeforeItsStreamSaysSo) {
   emulated = false;
   map();

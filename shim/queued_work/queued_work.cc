@@ -263,6 +263,7 @@ WorkCounts QueuedWork::counts() const {
   counts.hidden = hidden_.load();
   counts.dropped = dropped_.load();
   counts.lucky = lucky_.load();
+  counts.perhaps_lucky = perhaps_lucky_.load();
   counts.hints = hints_.load();
   return counts;
 }
@@ -309,7 +310,7 @@ void QueuedWork::start_in_child(bool whole) {
   active_.store(false);
   captures_.store(false);
   pending_.store(false);
-  for (auto* count : {&launches_, &hidden_, &dropped_, &lucky_, &hints_}) count->store(0);
+  for (auto* count : {&launches_, &hidden_, &dropped_, &lucky_, &perhaps_lucky_, &hints_}) count->store(0);
   for (auto& count : tracked_) count.store(0);
 }
 

@@ -353,8 +353,9 @@ class QueuedWork {
   std::map<std::tuple<const void*, const void*, std::uint64_t>, Work> named_
       CUVMM_GUARDED_BY(mutex_);
   std::unordered_set<std::uint64_t> shared_events_ CUVMM_GUARDED_BY(mutex_);
-  std::atomic<std::uint64_t> lucky_{0};  ///< written under the lock
-  std::atomic<std::uint64_t> hints_{0};  ///< written under the lock
+  std::atomic<std::uint64_t> lucky_{0};          ///< written under the lock
+  std::atomic<std::uint64_t> perhaps_lucky_{0};  ///< written under the lock
+  std::atomic<std::uint64_t> hints_{0};          ///< written under the lock
 };
 
 }  // namespace cuvmm::shim

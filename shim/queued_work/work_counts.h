@@ -28,6 +28,9 @@ struct WorkCounts {
   /// over. Copies and fills on default streams are not counted, because they may have waited for
   /// themselves.
   std::uint64_t lucky = 0;
+  /// The same of copies and fills that write to page-locked memory, where the host may have seen
+  /// that they were over, or may have read the bytes too early.
+  std::uint64_t perhaps_lucky = 0;
   /// Words of structs that were addresses of memory which a call took away under work that the host
   /// had not waited for. cuvmm makes no finding of them, because it does not know whether the work
   /// uses the memory.

@@ -186,7 +186,12 @@ void QueuedWork::judge_one(const Candidate& candidate, const Asked& asked, const
       through.raise(candidate.stream, candidate.use.position);
       order_.over(through);
     }
-    if (told) return;
+    if (told) {
+      if (answer == CUDA_SUCCESS && candidate.use.host_may_look) {
+        perhaps_lucky_.fetch_add(1, std::memory_order_relaxed);
+      }
+      return;
+    }
     if (!options_.unordered) {
       if (!may_have_waited(candidate.use, asked.key)) {
         lucky_.fetch_add(1, std::memory_order_relaxed);

@@ -375,6 +375,7 @@ void Session::leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ti
       const bool one_moment = kTouches<CallStruct> && options_.emulated;
       use.waited = wait.what == HostWait::For::kItself && !(tells && one_moment);
       use.sure = !(use.waited && tells);
+      use.host_may_look = tells && kTouches<CallStruct>;
       own = work_.use(ticket, use, {{}, {ranges, count}});
       if (!early.empty()) [[unlikely]] {
         report(Call(call), std::move(early), {.result = result}, use.origin.call, use.origin.stack);

@@ -129,6 +129,13 @@ std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
         "once; a GPU does it later. To see that, add --streams=late",
         lucky == 1 ? "1 use" : std::to_string(lucky) + " uses"));
   }
+  if (const std::uint64_t perhaps = eager ? work_sum(reports, "perhaps_lucky") : 0; perhaps > 0) {
+    notes.push_back(fmt::format(
+        "{} of memory may have gone well by luck: cuvmm saw nothing wait for a copy to page-locked "
+        "memory, and the emulator copies at once. If the program reads the bytes before it waits, "
+        "it reads old ones on a GPU. To see that, add --streams=late",
+        perhaps == 1 ? "1 use" : std::to_string(perhaps) + " uses"));
+  }
   if (const std::uint64_t hints = work_sum(reports, "hints"); hints > 0) {
     notes.push_back(
         fmt::format("{} inside of the structs that kernels were given: an address of memory that "
