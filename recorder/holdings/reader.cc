@@ -2,10 +2,13 @@
 #include "recorder/holdings/reader.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -185,7 +188,34 @@ std::vector<View> newest_of(std::vector<View> views) {
   return newest;
 }
 
+// Whether the process that began the file died before it finished it. A process needs less than a
+// millisecond; the minute is for pids of another pid namespace, which are not to be seen here.
+bool died_making(const std::string& path, const char* name) {
+  struct stat status {};
+  const bool mine = ::lstat(path.c_str(), &status) == 0 && status.st_uid == ::geteuid();
+  const int pid = std::atoi(name);
+  return mine && pid > 0 && ::time(nullptr) - status.st_mtime > 60 &&
+         process_start(std::to_string(pid).c_str()) == 0;
+}
+
 }  // namespace
+
+std::string unfinished_file_of(int pid, const std::string& folder) {
+  std::string found;
+  DIR* const names = ::opendir(folder.c_str());
+  if (!names) return found;
+  const std::string begin = std::to_string(pid) + "-";
+  while (const dirent* const entry = ::readdir(names)) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with(begin) || !name.ends_with(".live")) continue;
+    const std::string path = folder + "/" + entry->d_name;
+    View view;
+    const std::string problem = view.open(path);
+    if (view.refusal() == recorder::Refusal::Kind::kUnfinished) found = path + ": " + problem;
+  }
+  ::closedir(names);
+  return found;
+}
 
 std::vector<View> open_all(const std::string& folder, std::vector<std::string>& problems) {
   std::vector<View> views;
@@ -206,8 +236,11 @@ std::vector<View> open_all(const std::string& folder, std::vector<std::string>& 
       more_strange += !strange.empty();
       if (strange.empty()) strange = path + ": " + problem;
     } else if (!problem.empty()) {
-      if (view.refusal() != Kind::kUnfinished && ::access(path.c_str(), F_OK) == 0)
+      if (view.refusal() == Kind::kUnfinished) {
+        if (died_making(path, entry->d_name)) ::unlink(path.c_str());
+      } else if (::access(path.c_str(), F_OK) == 0) {
         problems.push_back(path + ": " + problem);
+      }
     } else if (!view.of_here()) {
       continue;
     } else if (view.alive()) {

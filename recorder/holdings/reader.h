@@ -73,9 +73,14 @@ class View {
 };
 
 /// The files in this folder of living processes of this user, by pid. Removes the files of killed
-/// processes, unless they are wanted(). Skips the files of another pid namespace. Adds a sentence
-/// to `problems` for each file that cannot be read.
+/// processes, unless they are wanted(), and files that a process of this user began more than a
+/// minute ago and died before it finished them. Skips the files of another pid namespace. Adds a
+/// sentence to `problems` for each file that cannot be read.
 std::vector<View> open_all(const std::string& folder, std::vector<std::string>& problems);
+
+/// "FILE: it is empty" for a file in this folder that the process with this pid has not finished
+/// making, or that somebody has emptied since; "" if there is none.
+std::string unfinished_file_of(int pid, const std::string& folder);
 
 /// The files in this folder that ended processes of this `cuvmm run` left; `run_pid` and
 /// `run_start` name the run. `all_ended`: all processes of the run have ended. Otherwise files of

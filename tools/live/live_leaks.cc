@@ -39,14 +39,32 @@ Which which(const Violation& v) {
                            : Which{v.rule, v.objects.front().value, v.objects.front().made.call};
 }
 
+// Whether a place has made its objects all along, and not only at the start, as a place that loads
+// weights does: at least eight objects are left, and three quarters of the calls since the first of
+// them, the last quarter included, have left some. `now` is the process's last call. A cache that
+// replaces its objects has only young ones, so the first must be old.
+bool made_all_along(const std::vector<std::uint64_t>& calls, std::uint64_t now) {
+  if (calls.size() < 8) return false;
+  const std::uint64_t first = *std::ranges::min_element(calls);
+  const std::uint64_t span = now - std::min(first, now);
+  if (span < 4 || span < now / 4) return false;
+  bool quarters[4] = {};
+  for (const std::uint64_t call : calls) {
+    quarters[std::min<std::uint64_t>((call - first) / (span / 4 + 1), 3)] = true;
+  }
+  return quarters[3] && std::ranges::count(quarters, true) >= 3;
+}
+
 class Growing {
  public:
-  Growing(const holdings::View& view, std::uint64_t since) : view_(view), since_(since) {}
+  Growing(const holdings::View& view, std::uint64_t since, std::uint64_t now)
+      : view_(view), since_(since), now_(now) {}
   void add(const char* what, const Origin& made, std::uint64_t bytes) {
     if (made.call <= since_) return;
     // One place may have several stacks: in other ranges of NVTX, or by two calls on one line of
     // Python.
-    Grown& grown = all_[{what, view_.stack(made.stack), lines_of(made.stack)}];
+    auto& [grown, calls] = all_[{what, view_.stack(made.stack), lines_of(made.stack)}];
+    calls.push_back(made.call);
     grown.what = what;
     grown.stack = made.stack;
     if (grown.count++ == 0 || made.call < grown.first_call) grown.first_call = made.call;
@@ -55,9 +73,12 @@ class Growing {
   }
   std::vector<Grown> take() {
     std::vector<Grown> list;
-    for (auto& [key, grown] : all_) list.push_back(std::move(grown));
+    for (auto& [key, place] : all_) {
+      place.grown.grows = made_all_along(place.calls, now_);
+      list.push_back(std::move(place.grown));
+    }
     std::stable_sort(list.begin(), list.end(), [](const Grown& a, const Grown& b) {
-      return std::pair(a.bytes, a.count) > std::pair(b.bytes, b.count);
+      return std::tuple(a.grows, a.bytes, a.count) > std::tuple(b.grows, b.bytes, b.count);
     });
     return list;
   }
@@ -74,14 +95,18 @@ class Growing {
   }
 
   const holdings::View& view_;
-  const std::uint64_t since_;
+  const std::uint64_t since_, now_;
   using Place = std::tuple<std::string, std::vector<std::uint64_t>, Lines>;
-  std::map<Place, Grown> all_;
+  struct Objects {
+    Grown grown;
+    std::vector<std::uint64_t> calls;
+  };
+  std::map<Place, Objects> all_;
 };
 
 std::vector<Grown> grown_since(const holdings::View& view, const holdings::Snapshot& now,
                                std::uint64_t since) {
-  Growing growing(view, since);
+  Growing growing(view, since, now.calls);
   for (const Reservation& r : now.reservations) {
     growing.add(holdings::kReservationWords, r.made, r.size);
   }
@@ -129,8 +154,9 @@ std::string held_text(LiveStacks& stacks, const std::vector<Grown>& all) {
     if (held.count < 2) continue;
     if (++places > kMostPlaces) continue;
     ++shown;
-    text += fmt::format("{} from one place, all still there (calls {} to {})\n", amount_text(held),
-                        held.first_call, held.last_call);
+    text += fmt::format("{} from one place, all still there (calls {} to {}{})\n",
+                        amount_text(held), held.first_call, held.last_call,
+                        held.grows ? ", and the place goes on making them" : "");
     text += stacks.text(held.stack, "    ");
   }
   if (places > shown) text += fmt::format("and {} more places (--json has all)\n", places - shown);
@@ -264,6 +290,7 @@ Json leaks_json(const holdings::View& view, const LiveLeaks& leaks, bool marked)
                      {"bytes", each.bytes},
                      {"first_call", each.first_call},
                      {"last_call", each.last_call},
+                     {"grows", each.grows},
                      {"stack", stacks.lines(each.stack)}});
   }
   return {{"pid", view.pid()},

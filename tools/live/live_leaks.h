@@ -20,6 +20,7 @@ struct Grown {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   std::uint64_t first_call = 0, last_call = 0;
+  bool grows = false;  ///< the place has made them all along, to the end
 };
 
 struct LiveLeaks {
@@ -27,7 +28,8 @@ struct LiveLeaks {
       0;                    ///< objects that the process could not show: there may be leaks in them
   std::uint64_t calls = 0;  ///< the number of the last call; the next look can take it as the mark
   Violations given_up;      ///< leaks by the rules for the exit (rulebook/leaks/check_exit.cc)
-  std::vector<Grown> grown;  ///< objects made since the mark that still live, the most bytes first
+  std::vector<Grown> grown;  ///< objects made since the mark that still live: places that grow
+                             ///< first, then the most bytes
 };
 
 /// All objects of the process that the rules do not report as leaked, summed by kind like the

@@ -424,6 +424,58 @@ tell(os.getpid())
         self.assertEqual([one["count"] for one in held["held"]], [1, 5, 4])
         self.assertEqual(held["grown"], [])
 
+    def test_a_place_that_grows_comes_before_one_that_only_holds_much(self):
+        client = Client(self, """
+start()
+def plain(size):
+    memory = U64()
+    must(cuda.cuMemAlloc_v2(ctypes.byref(memory), SIZE(size)))
+    return memory
+def load():
+    for i in range(10):
+        plain(16 * M)
+def frame():
+    plain(M)
+cache = []
+load()
+for i in range(30):
+    frame()
+    cache.append(plain(2 * M))
+    if len(cache) > 9:
+        must(cuda.cuMemFree_v2(cache.pop(0)))
+tell(os.getpid())
+""")
+        places = re.findall(r"^(\d+ pieces? of .*)$", self.look("leaks", str(client.pid)), re.M)
+        self.assertEqual(places, ["30 pieces of cuMemAlloc, 30 MiB from one place, all still there (calls 11 to 89, and the place goes on making them)",
+                                  "10 pieces of cuMemAlloc, 160 MiB from one place, all still there (calls 1 to 10)",
+                                  "9 pieces of cuMemAlloc, 18 MiB from one place, all still there (calls 66 to 90)"])
+        self.assertEqual([one["grows"] for one in self.json("leaks", str(client.pid))["held"]], [True, False, False])
+
+    def test_a_file_that_somebody_emptied_is_named(self):
+        client = Client(self, "start()\n" "tell(os.getpid())\n")
+        for name in os.listdir(self.live):
+            os.truncate(os.path.join(self.live, name), 0)
+        for command in ("leaks", "map"):
+            result = subprocess.run([CUVMM, command, str(client.pid), "--folder", self.live], capture_output=True, text=True,
+                                    timeout=60)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertRegex(result.stderr, rf"process {client.pid} shows nothing: {self.live}/{client.pid}-.*live: it is empty; "
+                                            "somebody cut the file off, or the process is making it at this moment")
+
+    def test_a_file_that_its_dead_process_did_not_finish_is_removed(self):
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        os.makedirs(self.live, mode=0o700, exist_ok=True)
+        old, young, alive = (os.path.join(self.live, f"{pid}-1.{n:09}.live") for n, pid in
+                             enumerate((ended.pid, ended.pid, os.getpid())))
+        for path in (old, young, alive):
+            with open(path, "wb") as file:
+                file.write(bytes(1 << 16))
+        for path in (old, alive):
+            os.utime(path, (0, 0))
+        self.json("top")
+        self.assertEqual([os.path.exists(path) for path in (old, young, alive)], [False, True, True])
+
     def test_since_a_mark_only_what_is_new(self):
         client = Client(self, GIVES_UP)
         mark = str(self.json("leaks", str(client.pid), status=1)["mark"])

@@ -10,6 +10,7 @@
 
 #include "api/location.h"
 #include "api/words.h"
+#include "tools/live/process_view.h"
 
 namespace cuvmm::tools {
 
@@ -87,7 +88,8 @@ struct Row {
 
 class Drawing {
  public:
-  Drawing(const holdings::Snapshot& now, bool whole) : now_(now), whole_(whole) {
+  Drawing(const holdings::Snapshot& now, bool whole, LiveStacks& stacks)
+      : now_(now), whole_(whole), stacks_(stacks) {
     for (const holdings::MemoryHeld& m : now.memory) memory_[m.allocation.handle] = &m.allocation;
   }
 
@@ -112,6 +114,12 @@ class Drawing {
   }
 
  private:
+  // " (call 17, in weights() at model.cc:4)".
+  std::string by(const Origin& made) {
+    const std::string place = stacks_.place(made.stack);
+    return fmt::format(" (call {}{}{})", made.call, place.empty() ? "" : ", in ", place);
+  }
+
   // Where a reservation has holes, prints the largest one, because a program that looks for space
   // in its own reservation needs it.
   void reservation(const Reservation& r, const std::vector<Mapping>& inside) {
@@ -130,9 +138,9 @@ class Drawing {
     std::string room;
     if (holes == 0) room = ", which is full";
     if (holes > 1) room = ", the largest hole has " + size_text(largest);
-    text_ += fmt::format("{}  reserved: {}, {} of it mapped{} (call {})\n",
-                         span_text(r.base, r.size), size_text(r.size),
-                         mapped ? size_text(mapped) : std::string("nothing"), room, r.made.call);
+    text_ += fmt::format("{}  reserved: {}, {} of it mapped{}{}\n", span_text(r.base, r.size),
+                         size_text(r.size), mapped ? size_text(mapped) : std::string("nothing"),
+                         room, by(r.made));
     rows(inside, r);
   }
 
@@ -176,46 +184,44 @@ class Drawing {
     for (const holdings::MemoryHeld& m : now_.memory) {
       const Allocation& a = m.allocation;
       if (a.mappings != 0) continue;
-      text_ +=
-          fmt::format("handle {}  {} of {}, mapped nowhere, {} (call {})\n", hex_text(a.handle),
-                      a.size ? size_text(a.size) : std::string("some"), place_of(a),
-                      a.references == 1 ? std::string("1 reference")
-                                        : std::to_string(a.references) + " references",
-                      a.made.call);
+      text_ += fmt::format("handle {}  {} of {}, mapped nowhere, {}{}\n", hex_text(a.handle),
+                           a.size ? size_text(a.size) : std::string("some"), place_of(a),
+                           a.references == 1 ? std::string("1 reference")
+                                             : std::to_string(a.references) + " references",
+                           by(a.made));
     }
   }
 
   void teams() {
     for (const holdings::Team& t : now_.teams) {
       text_ += fmt::format(
-          "multicast object {}  {} for {}, {}; {} of this process bound in {}{} (call {})\n",
+          "multicast object {}  {} for {}, {}; {} of this process bound in {}{}{}\n",
           hex_text(t.handle), t.size ? size_text(t.size) : std::string("some"),
           t.wanted ? count_text(t.wanted, "device") : std::string("a team"), added_text(t.added),
           t.bound ? size_text(t.bound) : std::string("nothing"), count_text(t.bindings, "binding"),
-          t.shared ? ", shared with other processes" : "", t.made.call);
+          t.shared ? ", shared with other processes" : "", by(t.made));
     }
   }
 
   void descriptors() {
     for (const holdings::Descriptor& d : now_.descriptors) {
       const bool dma_buf = d.kind == holdings::Descriptor::Kind::kDmaBuf;
-      text_ +=
-          fmt::format("descriptor {}  {}{} (call {})\n", d.exported.fd, descriptor_text(d.kind),
-                      dma_buf ? "" : " " + hex_text(d.exported.handle), d.exported.made.call);
+      text_ += fmt::format("descriptor {}  {}{}{}\n", d.exported.fd, descriptor_text(d.kind),
+                           dma_buf ? "" : " " + hex_text(d.exported.handle), by(d.exported.made));
     }
   }
 
   void pieces() {
     for (const holdings::Piece& p : now_.pieces) {
-      text_ +=
-          fmt::format("{}  {} of {}{} (call {})\n", span_text(p.base, p.size),
-                      p.size ? size_text(p.size) : std::string("some"), name(p.kind),
-                      p.device >= 0 ? ", device " + std::to_string(p.device) : "", p.made.call);
+      text_ += fmt::format("{}  {} of {}{}{}\n", span_text(p.base, p.size),
+                           p.size ? size_text(p.size) : std::string("some"), name(p.kind),
+                           p.device >= 0 ? ", device " + std::to_string(p.device) : "", by(p.made));
     }
   }
 
   const holdings::Snapshot& now_;
   const bool whole_;
+  LiveStacks& stacks_;
   std::map<Handle, const Allocation*> memory_;
   std::string text_;
 };
@@ -225,7 +231,8 @@ class Drawing {
 std::string map_text(const holdings::View& view, const holdings::Snapshot& now, bool whole) {
   std::string text =
       fmt::format("process {}, {}, after call {}\n", view.pid(), view.program(), now.calls);
-  text += Drawing(now, whole).text();
+  LiveStacks stacks(view);
+  text += Drawing(now, whole, stacks).text();
   if (now.torn != 0) {
     text += fmt::format("{} objects changed all the while and are not shown.\n", now.torn);
   }
@@ -237,53 +244,59 @@ std::string map_text(const holdings::View& view, const holdings::Snapshot& now, 
 }
 
 Json map_json(const holdings::View& view, const holdings::Snapshot& now) {
+  LiveStacks stacks(view);
+  const auto by = [&](Json one, const Origin& made) {
+    one["call"] = made.call;
+    one["made_at"] = stacks.place(made.stack);
+    return one;
+  };
   Json reservations = Json::array(), mappings = Json::array(), memory = Json::array();
   Json descriptors = Json::array(), pieces = Json::array();
   for (const Reservation& r : now.reservations) {
-    reservations.push_back({{"base", hex_text(r.base)}, {"size", r.size}, {"call", r.made.call}});
+    reservations.push_back(by({{"base", hex_text(r.base)}, {"size", r.size}}, r.made));
   }
   for (const Mapping& m : now.mappings) {
-    mappings.push_back({{"base", hex_text(m.base)},
-                        {"size", m.size},
-                        {"offset", m.offset},
-                        {"handle", hex_text(m.handle)},
-                        {"access", access_of(m.access)},
-                        {"call", m.made.call}});
+    mappings.push_back(by({{"base", hex_text(m.base)},
+                           {"size", m.size},
+                           {"offset", m.offset},
+                           {"handle", hex_text(m.handle)},
+                           {"access", access_of(m.access)}},
+                          m.made));
   }
   for (const holdings::MemoryHeld& m : now.memory) {
     const Allocation& a = m.allocation;
-    memory.push_back({{"handle", hex_text(a.handle)},
-                      {"size", a.size},
-                      {"what", place_of(a)},
-                      {"references", a.references},
-                      {"mappings", a.mappings},
-                      {"imported", a.imported},
-                      {"call", a.made.call}});
+    memory.push_back(by({{"handle", hex_text(a.handle)},
+                         {"size", a.size},
+                         {"what", place_of(a)},
+                         {"references", a.references},
+                         {"mappings", a.mappings},
+                         {"imported", a.imported}},
+                        a.made));
   }
   for (const holdings::Descriptor& d : now.descriptors) {
-    descriptors.push_back({{"fd", d.exported.fd},
-                           {"what", descriptor_text(d.kind)},
-                           {"handle", hex_text(d.exported.handle)},
-                           {"size", d.exported.size},
-                           {"call", d.exported.made.call}});
+    descriptors.push_back(by({{"fd", d.exported.fd},
+                              {"what", descriptor_text(d.kind)},
+                              {"handle", hex_text(d.exported.handle)},
+                              {"size", d.exported.size}},
+                             d.exported.made));
   }
   for (const holdings::Piece& p : now.pieces) {
-    pieces.push_back({{"base", hex_text(p.base)},
-                      {"size", p.size},
-                      {"what", name(p.kind)},
-                      {"device", p.device},
-                      {"call", p.made.call}});
+    pieces.push_back(by({{"base", hex_text(p.base)},
+                         {"size", p.size},
+                         {"what", name(p.kind)},
+                         {"device", p.device}},
+                        p.made));
   }
   Json teams = Json::array();
   for (const holdings::Team& t : now.teams) {
-    teams.push_back({{"handle", hex_text(t.handle)},
-                     {"size", t.size},
-                     {"devices", t.wanted},
-                     {"added", std::popcount(t.added)},
-                     {"bindings", t.bindings},
-                     {"bound", t.bound},
-                     {"shared", t.shared != 0},
-                     {"call", t.made.call}});
+    teams.push_back(by({{"handle", hex_text(t.handle)},
+                        {"size", t.size},
+                        {"devices", t.wanted},
+                        {"added", std::popcount(t.added)},
+                        {"bindings", t.bindings},
+                        {"bound", t.bound},
+                        {"shared", t.shared != 0}},
+                       t.made));
   }
   return {{"pid", view.pid()},     {"program", view.program()},    {"driver", view.driver()},
           {"call", now.calls},     {"reservations", reservations}, {"mappings", mappings},

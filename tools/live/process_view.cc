@@ -16,6 +16,7 @@
 
 #include "frames/interleave.h"
 #include "frames/runtime_frames.h"
+#include "frames/stack_text.h"
 #include "tools/base/standard_streams.h"
 #include "tools/command_line/usage.h"
 #include "tools/crash/crash_symbols.h"
@@ -42,6 +43,12 @@ holdings::View view_of(int pid, const std::string& folder) {
   for (holdings::View& view : views) {
     if (view.pid() == pid) return std::move(view);
     others += (others.empty() ? "" : ", ") + std::to_string(view.pid());
+  }
+  if (const std::string file = holdings::unfinished_file_of(pid, folder); !file.empty()) {
+    throw UsageError{fmt::format(
+        "process {} shows nothing: {}; somebody cut the file off, or the process is making "
+        "it at this moment",
+        pid, file)};
   }
   throw UsageError{fmt::format(
       "process {} shows nothing in {}: it must have been started by cuvmm run, and hold "
@@ -98,6 +105,8 @@ std::string LiveStacks::text(std::uint32_t id, const std::string& indent) {
   }
   return text;
 }
+
+std::string LiveStacks::place(std::uint32_t id) { return frames::place_text(frames(id)); }
 
 std::vector<std::string> LiveStacks::lines(std::uint32_t id) {
   std::vector<std::string> lines;

@@ -30,6 +30,9 @@ class LiveStacks {
   /// One line per frame, indented; "" where the stack is unknown. Where Python functions are known,
   /// they replace the interpreter's own frames.
   std::string text(std::uint32_t id, const std::string& indent);
+  /// The function and line that show best where the program made a call, as frames::place_text();
+  /// "" where the stack is unknown.
+  std::string place(std::uint32_t id);
   /// One text per frame, with all frames.
   std::vector<std::string> lines(std::uint32_t id);
 

@@ -170,6 +170,9 @@ class Live(unittest.TestCase):
             leaks = subprocess.run([CUVMM, "leaks", pid, "--since", "0", "--folder", folder], capture_output=True,
                                    text=True, timeout=60).stdout
             self.assertRegex(leaks, r"1 piece of cuMemAlloc made since then and still there, 3 MiB .*\n +#0 weights at ")
+            drawn = subprocess.run([CUVMM, "map", pid, "--folder", folder], capture_output=True, text=True, timeout=60).stdout
+            self.assertRegex(drawn, r"3 MiB of cuMemAlloc, device 0 \(call \d+, in weights at \S*runtime_kinds.c:\d+ ")
+            self.assertNotIn("cuvmm::runtime", drawn)
             program.communicate("\n", timeout=60)
             memory = subprocess.run([CUVMM, "memory", folder + "/r.json"], capture_output=True, text=True, timeout=60)
             self.assertIn("weights at ", memory.stdout)
