@@ -450,4 +450,42 @@ TEST(ExternalMemory, AnUnknownMemoryIsUncertain) {
 }
 
 }  // namespace
+// A range may end at 2^64, where base + size is 0.
+TEST(External, ABufferAtTheEndOfTheAddressesReplacesWhatEndedUnseen) {
+  World w;
+  const CUexternalMemory memory = imported(w);
+  const auto put = [&](Address base, std::uint64_t size) {
+    CUDA_EXTERNAL_MEMORY_BUFFER_DESC desc{};
+    desc.size = size;
+    CUdeviceptr out = base;
+    w.accept(calls::ExternalMemoryGetMappedBuffer{&out, memory, &desc});
+  };
+  put(0 - kGranule, kGranule);
+  put(0 - 2 * kGranule, 2 * kGranule);
+  EXPECT_EQ(w.model.external().buffers().size(), 1u);
+  EXPECT_TRUE(w.model.external().buffers().contains(0 - 2 * kGranule));
+}
+
+TEST(External, ABufferThatIsFreedWhileTheEndOfItsContextFailsStaysGone) {
+  World w;
+  Facts facts;
+  facts.place.context_id = 7;
+  facts.place.device = 0;
+  CUexternalMemory memory = object(kMemory);
+  CUDA_EXTERNAL_MEMORY_HANDLE_DESC import{};
+  import.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+  import.size = 2 * kGranule;
+  w.accept(calls::ImportExternalMemory{&memory, &import}, facts);
+  map_buffer(w, memory, kBase);
+  map_buffer(w, memory, kBase + 2 * kGranule);
+  const calls::CtxDestroy destroy{.ctx = reinterpret_cast<CUcontext>(std::uint64_t{7})};
+  ChangeOf<calls::CtxDestroy> change;
+  w.model.begin(destroy, w.at(), change);
+  EXPECT_TRUE(w.model.external().buffers().empty());
+  w.accept(calls::MemFree{.dptr = kBase});
+  w.model.undo(destroy, w.at(), change);
+  EXPECT_EQ(w.model.external().buffers().size(), 1u);
+  EXPECT_TRUE(w.model.external().buffers().contains(kBase + 2 * kGranule));
+}
+
 }  // namespace cuvmm::testing::check_external_memory_test

@@ -40,13 +40,15 @@ void ExternalState::begin(const calls::DestroyExternalSemaphore& call, Origin,
   take_out(semaphores_, number(call.extSem), retired, &ExternalRetired::semaphore);
 }
 
-void ExternalState::begin(const calls::MemFree& call, Origin, const Surroundings&,
+void ExternalState::begin(const calls::MemFree& call, Origin, const Surroundings& around,
                           Retired& retired) {
+  around.ends.note(Kind::kExternalBuffer, call.dptr);
   take_out(buffers_, call.dptr, retired, &ExternalRetired::buffer);
 }
 
-void ExternalState::begin(const calls::MemFreeAsync& call, Origin, const Surroundings&,
+void ExternalState::begin(const calls::MemFreeAsync& call, Origin, const Surroundings& around,
                           Retired& retired) {
+  around.ends.note(Kind::kExternalBuffer, call.dptr);
   take_out(buffers_, call.dptr, retired, &ExternalRetired::buffer);
 }
 
@@ -93,7 +95,10 @@ void ExternalState::confirm(const calls::ExternalMemoryGetMappedBuffer& call, co
   // say.
   auto it = buffers_.upper_bound(buffer.base);
   if (it != buffers_.begin()) --it;
-  while (it != buffers_.end() && it->first < buffer.base + buffer.size) {
+  const auto begins_before_end = [&](Address base) {
+    return base < buffer.base || base - buffer.base < buffer.size;
+  };
+  while (it != buffers_.end() && begins_before_end(it->first)) {
     const bool same = overlap(it->first, it->second.size, buffer.base, buffer.size);
     it = same ? buffers_.erase(it) : std::next(it);
   }
@@ -157,7 +162,7 @@ void ExternalState::undo(const RarelyRetired& taken, Origin, const Surroundings&
     if (!ended(Kind::kExternalMemory, m.handle)) memories_.try_emplace(m.handle, m);
   }
   for (const ExternalBuffer& b : taken.context.buffers) {
-    if (!ended(Kind::kPoolMemory, b.base)) buffers_.try_emplace(b.base, b);
+    if (!ended(Kind::kExternalBuffer, b.base)) buffers_.try_emplace(b.base, b);
   }
   for (const ExternalSemaphore& s : taken.context.semaphores) {
     if (!ended(Kind::kExternalSemaphore, s.handle)) semaphores_.try_emplace(s.handle, s);

@@ -145,10 +145,11 @@ void Mirror::show(const ProcessHistory& history, const NamedByCall& named, Origi
     if (named.made != 0) piece(model, named.made);
     if (named.handle != 0) memory(history, named.handle);
     if (named.size != 0 && named.range != 0) {
-      const Address end = named.range + named.size;
       bool there = false;
       for (auto it = model.first_mapping_after(named.range);
-           it != model.mappings().end() && it->first < end; ++it) {
+           it != model.mappings().end() &&
+           (it->first < named.range || it->first - named.range < named.size);
+           ++it) {
         there |= it->first == named.range;
         put(it->second);
       }
