@@ -75,17 +75,18 @@ Outcome Session::run(const Statement& statement) {
 
 Outcome Session::run_call(const Statement& statement, const BoundArguments& bound) {
   Outcome outcome;
-  // The storage must outlive the call, because the call holds addresses into it.
-  auto storage = std::make_shared<CallStorage>();
+  // The call holds addresses into the storage, and take_outputs() reads the outputs there. The
+  // driver keeps none of these addresses: memory that queued work uses is in buffers_.
+  CallStorage storage;
   Resolver resolver(*this);
-  const Call call = resolver.call(bound, *storage);
+  const Call call = resolver.call(bound, storage);
   if (!resolver.errors().empty()) {
     outcome.detail = resolver.errors().front().message;
     return outcome;
   }
   outcome.result = driver_(call);
   outcome.status = Outcome::Status::kDone;
-  take_outputs(statement, *bound.signature, outcome.result, call, *storage, outcome);
+  take_outputs(statement, *bound.signature, outcome.result, call, storage, outcome);
   return outcome;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The facts of a process for `cuvmm fail`: a JSON file (CUVMM_FAIL_LOG). The file is internal to
-// cuvmm and no contract: tools/fail/fail_log.h reads it.
+// cuvmm and no contract: tools/fail/outcome.h reads it.
 #pragma once
 
 #include <string>

@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
@@ -223,6 +225,38 @@ TEST(LedgerSuppressions, SuppressedOnesAreCountedApart) {
   EXPECT_EQ(announced, 0);
   EXPECT_EQ(ledger.suppressed(), 3u);
   EXPECT_EQ(ledger.first(), nullptr);
+}
+
+// A signal may end the program while one thread describes a finding and another prints one.
+TEST(LedgerAtDeath, AFindingThatAnotherThreadPrintsIsLeftAlone) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool printing = false, go_on = false;
+  int printed = 0;
+  Ledger ledger({}, [&](const Entry&) {
+    std::unique_lock lock(mutex);
+    ++printed;
+    printing = true;
+    changed.notify_all();
+    changed.wait(lock, [&] { return go_on; });
+  });
+  std::thread other([&] { ledger.take(map_finding(stack_here())); });
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return printing; });
+  }
+  const Entry* const entry = ledger.first();
+  const char* const text = entry->json.data();
+  ledger.hold_announcements();
+  ledger.announce_rest(true);
+  EXPECT_EQ(entry->json.data(), text) << "the other thread reads these bytes";
+  {
+    const std::lock_guard lock(mutex);
+    EXPECT_EQ(printed, 1);
+    go_on = true;
+  }
+  changed.notify_all();
+  other.join();
 }
 
 TEST(Summary, NamesRepeatsAndWhatIsInUse) {

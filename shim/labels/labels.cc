@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <utility>
 
 #include "shim/nvtx/ranges.h"
 #include "shim/output/glob.h"
@@ -93,12 +94,14 @@ std::string Labels::scope() {
 const Labels::Scope* Labels::scope_of(std::uint64_t call) const {
   const Scope* innermost = nullptr;
   const auto look = [&](const Scope& scope) {
-    if (scope.holds(call) && (!innermost || scope.from >= innermost->from)) innermost = &scope;
+    // Of two scopes with an equal begin, the one that was opened later is the inner one.
+    const auto opened = [](const Scope& one) { return std::pair(one.from, one.token); };
+    if (scope.holds(call) && (!innermost || opened(scope) > opened(*innermost))) {
+      innermost = &scope;
+    }
   };
   std::ranges::for_each(open_, look);
-  // Inner scopes are closed before outer ones, so this visits them last: of two with an equal begin
-  // the inner one wins.
-  std::for_each(closed_.rbegin(), closed_.rend(), look);
+  std::ranges::for_each(closed_, look);
   return innermost;
 }
 

@@ -52,6 +52,21 @@ TEST(LabelsTest, AScopeNamesWhatComesInItAndWhatWasMadeInIt) {
   EXPECT_EQ(after.made_in, (std::vector<std::string>{"run > outer"}));
 }
 
+TEST(LabelsTest, OfTwoScopesWithOneBeginTheOneOpenedLaterIsInside) {
+  Labels labels("run");
+  const auto outer = labels.open_scope("outer", false, false, 10);
+  const auto inner = labels.open_scope("inner", false, false, 10);
+  // Scopes of two threads may close in any order.
+  EXPECT_TRUE(labels.close_scope(outer, 20));
+  Finding finding = unmapped(16, 15);
+  labels.label(finding);
+  EXPECT_EQ(finding.made_in.at(0), "run > outer > inner");
+  EXPECT_TRUE(labels.close_scope(inner, 20));
+  finding = unmapped(16, 15);
+  labels.label(finding);
+  EXPECT_EQ(finding.made_in.at(0), "run > outer > inner");
+}
+
 TEST(LabelsTest, WhatAKeepingScopeMadeIsKeptForOlderMarks) {
   Labels labels("");
   Labels::Moment before, inside;
