@@ -27,6 +27,11 @@ import sys
 import tempfile
 import time
 
+# cuvmm keeps the last calls of a process that died, in a folder of TMPDIR. Other users may enter it.
+KEPT = tempfile.TemporaryDirectory(prefix="cuvmm-kept-")
+os.chmod(KEPT.name, 0o711)
+os.environ["TMPDIR"] = KEPT.name
+
 WORKERS = 6
 PLANTED = 6 << 20  # bytes of a planted leak; all other memory has 2 MiB
 HANGS_AFTER_S = 300  # a seed takes a tenth of a second, under valgrind 5, under ThreadSanitizer up to 60

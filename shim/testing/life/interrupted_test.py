@@ -13,6 +13,11 @@ import sys
 import tempfile
 import unittest
 
+# cuvmm keeps the last calls of a process that died, in a folder of TMPDIR. Other users may enter it.
+KEPT = tempfile.TemporaryDirectory(prefix="cuvmm-kept-")
+os.chmod(KEPT.name, 0o711)
+os.environ["TMPDIR"] = KEPT.name
+
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 
 SERVER = """

@@ -22,6 +22,11 @@ import subprocess
 import sys
 import tempfile
 
+# cuvmm keeps the last calls of a process that died, in a folder of TMPDIR. Other users may enter it.
+KEPT = tempfile.TemporaryDirectory(prefix="cuvmm-kept-")
+os.chmod(KEPT.name, 0o711)
+os.environ["TMPDIR"] = KEPT.name
+
 MISUSE = "cuMemUnmap-size-nonzero"
 LEAK = "cuMemCreate-released"
 NO_CARE = object()
