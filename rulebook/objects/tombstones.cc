@@ -19,6 +19,7 @@ void Tombstones::add(const ObjectRef& object) {
   if (object.value != 0) ++ring.filter[Ring::slot(object.value)];
   place = object;
   head.next = (head.next + 1) % kCapacity;
+  makers_[object.made.stack % kMakers] = true;
 }
 
 namespace {
@@ -86,6 +87,7 @@ void Tombstones::clear() {
     }
   }
   heads_ = {};
+  makers_.reset();
 }
 
 }  // namespace cuvmm

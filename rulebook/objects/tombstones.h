@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -29,6 +30,9 @@ class Tombstones {
   /// Takes back the add() of this object.
   void retract(const ObjectRef& object);
   void clear();
+  /// Whether an object that this call stack made has ended. May say so by mistake if the process
+  /// has more than kMakers stacks.
+  bool any_made_by(std::uint32_t stack) const { return makers_[stack % kMakers]; }
 
  private:
   /// One cache line each, because the place to write next has always left the caches. A place is
@@ -53,6 +57,8 @@ class Tombstones {
   static constexpr std::size_t kKinds = static_cast<std::size_t>(ObjectRef::Kind::kWork);
   std::array<Head, kKinds> heads_{};
   std::array<Ring, kKinds> rings_;
+  static constexpr std::size_t kMakers = std::size_t{1} << 16;
+  std::bitset<kMakers> makers_;  ///< by the stack that made an ended object
 };
 
 }  // namespace cuvmm

@@ -159,7 +159,10 @@ void MemoryState::confirm(const RarelyRetired& taken, Origin at, const Surroundi
     bury(m);
     if (taken.context.any || m.context == 0) continue;
     Together& all = ended_with_context_[{m.kind, m.made.stack}];
-    if (all.count++ == 0) all.first = m.made;
+    if (all.count++ == 0) {
+      all.first = m.made;
+      all.base = m.base;
+    }
     all.size += m.size;
   }
   if (taken.stream != 0) {

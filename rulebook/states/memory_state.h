@@ -61,6 +61,7 @@ class MemoryState {
   struct Together {
     std::uint64_t count = 0;
     std::uint64_t size = 0;  ///< bytes
+    std::uint64_t base = 0;  ///< of the first of it
     Origin first;            ///< the call that made the first of it
   };
   using EndedWithContext = std::map<std::pair<PlainMemory::Kind, std::uint32_t>, Together>;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::chrono::milliseconds kPatienceForBooks{1000};
 }  // namespace
 
-void Process::find_in_use() {
+void Process::find_in_use(bool exits) {
   Opened* const open = opened_.load();
   if (!open || options_.leak_check == LeakCheck::kNo || open->session.off()) return;
   in_use_ = open->session.in_use(kPatienceForBooks);
@@ -23,6 +23,18 @@ void Process::find_in_use() {
   add_objects(in_use_, kPatienceForBooks);
   leave_out_the_runtimes(in_use_);
   leave_out_the_runtimes(ended_with_context_);
+  if (exits && lists_in_use()) find_leaks_on_request();
+}
+
+// A process that a signal ended may have been about to free the objects, so they are no leaks.
+void Process::find_leaks_on_request() {
+  for (Violation& leak : leaks_on_request(in_use_, ended_with_context_)) {
+    if (labels_.told(leak)) continue;  // cuvmm_leaks() has reported it already
+    Finding finding;
+    finding.stack = leak.objects.front().made.stack;
+    finding.violation = std::move(leak);
+    ledger_->take(std::move(finding));
+  }
 }
 
 // An interrupted thread does not list them, because another thread may be using the symbolizer.

@@ -74,7 +74,7 @@ void add_left(std::string& out, const AllInUse& left) {
     add_text(out, "what", one.what);
     add_number(out, "count", one.count);
     add_number(out, "bytes", one.bytes);
-    add_stack(out, one.first.stack);
+    add_stack(out, one.first.made.stack);
     out += '}';
   }
   out += ']';

@@ -18,6 +18,7 @@
 #include "recorder/holdings/counted.h"
 #include "recorder/holdings/in_use_text.h"
 #include "recorder/holdings/words.h"
+#include "rulebook/check/check_support.h"
 #include "shim/modules/module_map.h"
 #include "shim/objects/alive.h"
 #include "shim/objects/object_table.h"
@@ -27,6 +28,8 @@
 namespace cuvmm::shim {
 
 namespace {
+
+using cuvmm::detail::ref;
 
 constexpr const char* kArrayWords = "array";
 constexpr const char* kMipmappedWords = "mipmapped array";
@@ -63,13 +66,15 @@ bool unmapped(std::uint64_t base, std::uint64_t size) {
 // Sums up objects by kind and maker.
 class Places {
  public:
-  void add(const char* what, std::uint64_t bytes, const Origin& made) {
+  explicit Places(const Model& model) : model_(model) {}
+  void add(const char* what, const ObjectRef& object) {
     // Objects from before the first call that the session saw have no known maker.
-    if (made.call == 0) return;
-    InUse& one = all_[{what, made.stack}];
-    if (one.count++ == 0 || made.call < one.first.call) one.first = made;
+    if (object.made.call == 0) return;
+    InUse& one = all_[{what, object.made.stack}];
+    if (one.count++ == 0 || object.made.call < one.first.made.call) one.first = object;
     one.what = what;
-    one.bytes += bytes;
+    one.bytes += object.size;
+    one.some_ended = model_.tombstones().any_made_by(object.made.stack);
   }
   AllInUse take() const {
     AllInUse list;
@@ -78,18 +83,19 @@ class Places {
   }
 
  private:
+  const Model& model_;
   std::map<std::pair<std::string_view, StackId>, InUse> all_;
 };
 
 void add_vmm(Places& places, const Model& model, const StillRunning& running) {
   const auto add_allocation = [&](const Allocation& a) {
     const bool by_mapping = a.references == 0 && a.mappings == 0;
-    if (!by_mapping) places.add(holdings::words(holdings::MemoryHeld{a, 0}), a.size, a.made);
+    if (!by_mapping) places.add(holdings::words(holdings::MemoryHeld{a, 0}), ref(a));
   };
   const auto add_reservation = [&](const Reservation& r) {
     places.add(
         model.holds_mapping(r) ? holdings::kReservationWords : holdings::kEmptyReservationWords,
-        r.size, r.made);
+        ref(r));
   };
   each_alive(model, running, add_allocation, add_reservation);
 }
@@ -100,13 +106,13 @@ void add_pools(Places& places, const Model& model, const StillRunning& running) 
     const bool leak = m.pool_is_gone() && !m.imported && !running.works_with(m.made);
     if (leak) continue;
     places.add(m.imported ? kImportedPieceWords : holdings::words(holdings::Piece::Kind::kPool),
-               m.size, m.made);
+               ref(m));
   }
   for (const auto& [handle, pool] : state.pools()) {
     const bool current = std::any_of(state.current().begin(), state.current().end(),
                                      [&, h = handle](const auto& set) { return set.second == h; });
     const bool leak = !current && state.taken_from(handle) == 0 && !running.works_with(pool.made);
-    if (!leak && !pool.is_default && !pool.foreign) places.add(kPoolWords, 0, pool.made);
+    if (!leak && !pool.is_default && !pool.foreign) places.add(kPoolWords, ref(pool));
   }
 }
 
@@ -208,9 +214,8 @@ void add_retains(AllInUse& all, const ObjectTable::All& table) {
     if (device == left.end() || device->second == 0 || !own(*one)) continue;
     const std::int64_t count = std::min(device->second, static_cast<std::int64_t>(one->count));
     device->second -= count;
-    Origin made;
-    made.stack = one->stack;
-    all.push_back({what, static_cast<std::uint64_t>(count), 0, made});
+    ObjectRef first{.kind = ObjectRef::Kind::kContext, .made = {.stack = one->stack}};
+    all.push_back({what, static_cast<std::uint64_t>(count), 0, first, true});
   }
 }
 
@@ -218,6 +223,7 @@ std::vector<holdings::Sum> sums_of(const AllInUse& all) {
   std::vector<holdings::Sum> sums;
   std::vector<StackId> places;
   for (const InUse& one : all) {
+    if (one.is_leak) continue;
     const auto same = std::ranges::find_if(sums, [&](const auto& s) { return s.what == one.what; });
     const auto at = static_cast<std::size_t>(same - sums.begin());
     if (same == sums.end()) {
@@ -229,7 +235,7 @@ std::vector<holdings::Sum> sums_of(const AllInUse& all) {
     sum.bytes += one.bytes;
     if (one.count <= sum.made_there) continue;
     sum.made_there = one.count;
-    places[at] = one.first.stack;
+    places[at] = one.first.made.stack;
   }
   for (std::size_t i = 0; i < sums.size(); ++i) {
     if (!holdings::grows(sums[i].what, sums[i].made_there, sums[i].count)) continue;
@@ -244,18 +250,44 @@ std::vector<holdings::Sum> sums_of(const AllInUse& all) {
 
 }  // namespace
 
+std::vector<Violation> leaks_on_request(AllInUse& in_use, AllInUse& ended_with_context) {
+  std::vector<Violation> leaks;
+  const auto add = [&](InUse& one, Rule rule, const std::string& amount, const std::string& rest) {
+    one.is_leak = true;
+    const std::string size = one.bytes != 0 ? " (" + size_text(one.bytes) + ")" : "";
+    leaks.push_back({.rule = rule,
+                     .message = amount + counted(one.count, one.what) + size + rest,
+                     .objects = {one.first},
+                     .count = one.count});
+  };
+  for (InUse& one : ended_with_context) {
+    add(one, Rule::kContextMemoryLeft, "",
+        one.count == 1 ? " was never freed by the program, and ended with its context"
+                       : " were never freed by the program, and ended with their context");
+  }
+  for (InUse& one : in_use) {
+    // Without a stack nobody knows whether one place made them.
+    const bool one_place = one.first.made.stack != 0 && !one.some_ended;
+    if (!one_place || !holdings::grows(one.what, one.count, one.count)) continue;
+    const std::string_view end = holdings::ender(one.what);
+    add(one, Rule::kPlaceLeft, std::to_string(one.count) + " of ",
+        " that one place made " + std::string(one.count == 1 ? "has" : "have") + " never ended" +
+            (end.empty() ? "" : ": no " + std::string(end) + " came"));
+  }
+  return leaks;
+}
+
 AllInUse memory_in_use(const Model& model, const StillRunning& running) {
-  Places places;
+  Places places(model);
   add_vmm(places, model, running);
   add_pools(places, model, running);
   for (const auto& [base, m] : model.memory().all()) {
     const bool gone = m.kind == PlainMemory::Kind::kRegistered && unmapped(base, m.size);
-    places.add(gone ? holdings::kUnmappedWords : holdings::words(piece_kind(m.kind)), m.size,
-               m.made);
+    places.add(gone ? holdings::kUnmappedWords : holdings::words(piece_kind(m.kind)), ref(m));
   }
   for (const auto& [handle, array] : model.arrays().all()) {
     const bool own = array.parent == 0 && array.external == 0;
-    if (own) places.add(array.mipmapped ? kMipmappedWords : kArrayWords, 0, array.made);
+    if (own) places.add(array.mipmapped ? kMipmappedWords : kArrayWords, ref(array));
   }
   return places.take();
 }
@@ -263,7 +295,11 @@ AllInUse memory_in_use(const Model& model, const StillRunning& running) {
 AllInUse ended_with_context(const Model& model) {
   AllInUse all;
   for (const auto& [key, one] : model.memory().ended_with_context()) {
-    all.push_back({holdings::words(piece_kind(key.first)), one.count, one.size, one.first});
+    const auto gone = model.tombstones().find(ObjectRef::Kind::kMemory, one.base);
+    const bool same = gone && gone->made.call == one.first.call;
+    const ObjectRef first{.kind = ObjectRef::Kind::kMemory, .value = one.base, .made = one.first};
+    all.push_back(
+        {holdings::words(piece_kind(key.first)), one.count, one.size, same ? *gone : first});
   }
   return all;
 }
@@ -271,20 +307,24 @@ AllInUse ended_with_context(const Model& model) {
 void add_objects(AllInUse& all, std::chrono::milliseconds limit) {
   const auto table = object_table().all(limit);
   if (!table) return;
-  std::map<std::pair<PlainObject::Kind, StackId>, std::uint64_t> counts;
-  for (const PlainObject& object : table->objects) ++counts[{object.kind, object.made}];
-  for (const auto& [key, count] : counts) {
-    Origin made;
-    made.stack = key.second;
-    all.push_back({words(key.first), count, 0, made});
+  std::map<std::pair<PlainObject::Kind, StackId>, InUse> places;
+  for (const PlainObject& object : table->objects) {
+    InUse& place = places[{object.kind, object.made}];
+    if (place.count++ != 0) continue;
+    place.what = words(object.kind);
+    place.first = {
+        .kind = object_kind(object.kind), .value = object.value, .made = {.stack = object.made}};
+    place.some_ended = object_table().any_made_by(object.made);
   }
+  for (const auto& [key, place] : places) all.push_back(place);
   add_retains(all, *table);
 }
 
 void leave_out_the_runtimes(AllInUse& all) {
   const Runtimes runtimes;
-  std::erase_if(
-      all, [&](const InUse& one) { return runtimes.made_for_itself(one.what, one.first.stack); });
+  std::erase_if(all, [&](const InUse& one) {
+    return runtimes.made_for_itself(one.what, one.first.made.stack);
+  });
 }
 
 std::string sums_text(const AllInUse& all) {
@@ -314,14 +354,15 @@ std::string places_text(AllInUse all, const char* state) {
   });
   std::string text;
   for (const InUse& one : all) {
+    if (one.is_leak) continue;
     text += std::string("cuvmm: ") + state + ": " + counted(one.count, one.what);
     if (one.bytes != 0) text += " (" + size_text(one.bytes) + ")";
-    if (one.first.call != 0) {
+    if (one.first.made.call != 0) {
       text += one.count > 1 ? ", the first made" : ", made";
-      text += " by call " + std::to_string(one.first.call);
+      text += " by call " + std::to_string(one.first.made.call);
     }
     text += '\n';
-    std::vector<Frame> frames = symbolize(one.first.stack);
+    std::vector<Frame> frames = symbolize(one.first.made.stack);
     frames::take_runtime_frames(frames);
     text += stack_text(frames, "      ");
   }

@@ -19,8 +19,9 @@ struct InUse {
   const char* what = "";  ///< the words for one object, for counted(): "piece of cuMemAlloc"
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;  ///< 0: these objects have no size
-  Origin first;             ///< the maker of the first of them; its call is 0 if the call has no
-                            ///< number
+  ObjectRef first = {};     ///< the first of them; made.call is 0 if the call has no number
+  bool some_ended = false;  ///< whether an object that this place made has ended
+  bool is_leak = false;     ///< a finding names them
 };
 using AllInUse = std::vector<InUse>;
 
@@ -42,6 +43,9 @@ std::string sums_text(const AllInUse& all);
 /// [{"what":"piece of cuMemAlloc","count":3,"bytes":50331648}]; "" if there are none. With a place
 /// it has two more members: "made_at" and "made_there".
 std::string sums_json(const AllInUse& all);
+/// The leaks that only --leak-check=full counts: memory that only the end of a context freed, and
+/// objects of places that made many and ended none. Marks them in the lists.
+std::vector<Violation> leaks_on_request(AllInUse& in_use, AllInUse& ended_with_context);
 /// A line for each place, with its stack; `state` is for example "still in use".
 std::string places_text(AllInUse all, const char* state);
 

@@ -37,9 +37,6 @@ const char* words(PlainObject::Kind kind) {
   return "?";
 }
 
-namespace {
-
-// kCount if no finding names such objects.
 ObjectRef::Kind object_kind(PlainObject::Kind kind) {
   using K = PlainObject::Kind;
   using Ref = ObjectRef::Kind;
@@ -70,6 +67,8 @@ ObjectRef::Kind object_kind(PlainObject::Kind kind) {
   }
   return Ref::kCount;
 }
+
+namespace {
 
 template <class Counts>
 void add_one(Counts& counts, int device, StackId stack) noexcept {
@@ -124,6 +123,7 @@ std::optional<PlainObject> ObjectTable::take(PlainObject::Kind kind, std::uint64
 }
 
 void ObjectTable::bury(Key key, StackId made, Origin at, bool with_context, std::uint64_t size) {
+  makers_.insert(made);
   if (at.call == 0) return;
   Order& order = order_[static_cast<std::size_t>(key.first)];
   const std::uint64_t number = ++ended_count_;
@@ -283,6 +283,12 @@ std::optional<EndedObject> ObjectTable::find_ended_global(std::uint64_t address)
   return gone;
 }
 
+bool ObjectTable::any_made_by(StackId stack) noexcept {
+  if (mutex_.held_here()) return true;
+  const Locked lock(mutex_);
+  return makers_.contains(stack);
+}
+
 bool ObjectTable::is_made(std::uint64_t context) noexcept {
   if (mutex_.held_here()) return false;
   const Locked lock(mutex_);
@@ -357,6 +363,7 @@ void ObjectTable::clear(bool whole) {
     new (&ended_) decltype(ended_)();
     new (&order_) decltype(order_)();
     new (&retained_) decltype(retained_)();
+    new (&makers_) decltype(makers_)();
     new (&released_) decltype(released_)();
   }
   objects_.clear();
@@ -367,6 +374,7 @@ void ObjectTable::clear(bool whole) {
   for (Order& order : order_) order.clear();
   g_ended.clear();
   retained_.clear();
+  makers_.clear();
   released_.clear();
 }
 

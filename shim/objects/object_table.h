@@ -49,6 +49,8 @@ struct PlainObject {
     return kind == Kind::kStream || kind == Kind::kEvent || kind == Kind::kModule;
   }
 };
+/// The kind of such an object in findings; kCount if no finding names it.
+ObjectRef::Kind object_kind(PlainObject::Kind kind);
 /// The name of a kind: "stream", "executable graph", "retain of a primary context", ...
 const char* words(PlainObject::Kind kind);
 
@@ -107,6 +109,8 @@ class ObjectTable {
   void add_part_beside(PlainObject::Kind kind, std::uint64_t value, std::uint64_t other) noexcept;
   /// The global that held this address, and ended with its module.
   std::optional<EndedObject> find_ended_global(std::uint64_t address) noexcept;
+  /// Whether an object ended that this stack made; true if nobody can tell.
+  bool any_made_by(StackId stack) noexcept;
   /// Whether the program made this context.
   bool is_made(std::uint64_t context) noexcept;
   /// The context, or the primary context of the device, ended in the call `at` (see ended()).
@@ -174,6 +178,7 @@ class ObjectTable {
   std::array<Order, static_cast<std::size_t>(PlainObject::Kind::kCount)> order_
       CUVMM_GUARDED_BY(mutex_);
   std::uint64_t ended_count_ CUVMM_GUARDED_BY(mutex_) = 0;
+  std::set<StackId> makers_ CUVMM_GUARDED_BY(mutex_);  ///< of all objects that ended
   std::map<Key, PlainObject> objects_ CUVMM_GUARDED_BY(mutex_);
   std::map<Key, Whole> wholes_ CUVMM_GUARDED_BY(mutex_);          ///< the whole of each part
   std::set<std::pair<Key, Key>> parts_ CUVMM_GUARDED_BY(mutex_);  ///< whole and part

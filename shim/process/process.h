@@ -153,7 +153,8 @@ class Process : private DeathReport {
   void judge_leaks(bool exits);
   void find_leaks(Session& session);
   /// Counts the objects that are left and are no leaks, for the report.
-  void find_in_use();
+  void find_in_use(bool exits);
+  void find_leaks_on_request();
   /// The list of them by place, for `--leak-check=full`; "" otherwise.
   std::string in_use_listed() const;
   std::string in_use_sentence() const;

@@ -158,7 +158,7 @@ void Process::write_json(const char* ended) {
 void Process::last_report(const char* ended) {
   const bool exits = std::string_view(ended) == "exit";
   judge_leaks(exits);
-  find_in_use();
+  find_in_use(exits);
   find_escapes();
   if (exits) read_journal(ended_well());
   if (Guard* const guard = exits ? g_guard.load() : nullptr) {

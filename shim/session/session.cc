@@ -14,6 +14,7 @@
 #include "api/visit_call.h"
 #include "api/words.h"
 #include "recorder/holdings/words.h"
+#include "rulebook/check/check_support.h"
 #include "shim/base/runtime_call.h"
 #include "shim/findings/arguments.h"
 #include "shim/history/tracked.h"
@@ -120,14 +121,15 @@ AllInUse Session::in_use(std::chrono::milliseconds limit) {
       return v.objects.front().value == std::uint64_t(fd);
     });
     if (!one.dma_buf || leak || !history_.still_open(one)) continue;
-    all.push_back(
-        {holdings::words(holdings::Descriptor::Kind::kDmaBuf), 1, one.one.size, one.one.made});
+    all.push_back({holdings::words(holdings::Descriptor::Kind::kDmaBuf), 1, one.one.size,
+                   cuvmm::detail::ref(one.one), true});
   }
   for (const auto& [fd, one] : history_.model.exports()) {
     const Allocation* const a = history_.model.allocation(one.handle);
     const bool leak = !a || a->made.call > one.made.call;
     if (leak || !history_.still_exported(one)) continue;
-    all.push_back({holdings::words(holdings::Descriptor::Kind::kExported), 1, 0, one.made});
+    all.push_back({holdings::words(holdings::Descriptor::Kind::kExported), 1, 0,
+                   cuvmm::detail::ref(one), true});
   }
   return all;
 }

@@ -208,7 +208,8 @@ void add_search_options(CLI::App& app, RunSettings& options) {
       ->check(readable_file());
   app.add_option(
          "--leak-check", options.leak_check,
-         "Leaks at exit: count them (summary), also list what is still in use (full), or skip")
+         "Leaks at exit: count them (summary), also places that never free and memory that only its "
+         "context's end freed, and list what is still in use (full), or skip")
       ->check(one_of({"summary", "full", "no"}))
       ->type_name("summary|full|no");
   app.add_option("--async", options.async,

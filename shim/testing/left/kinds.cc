@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes objects of one kind (the first argument; PIECES in the environment: their number) and gives
-// them back, or keeps them (with the second argument "kept").
+// them back, or keeps them (with the second argument "kept";
+// "kept-but-one": all but the first).
 #include <cuda.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -69,6 +70,7 @@ struct Late {
 struct Program {
   std::string kind;
   bool kept = false;
+  bool but_one = false;
   CUstream stream = nullptr;
   CUmemoryPool pool = nullptr;
 
@@ -166,7 +168,7 @@ struct Program {
     std::vector<Thing> things(std::strtoul(std::getenv("PIECES"), nullptr, 10));
     for (Thing& thing : things) make(thing);
     for (Thing& thing : things) {
-      if (!kept) end(thing);
+      if (!kept || (but_one && &thing == things.data())) end(thing);
       if (is("unmapped")) ::munmap(thing.host, kBytes);
     }
     must(cuStreamSynchronize(stream));
@@ -184,7 +186,8 @@ struct Program {
 }  // namespace
 
 int main(int count, char** arguments) {
-  Program program{arguments[1], count > 2 && std::strcmp(arguments[2], "kept") == 0};
+  const std::string how = count > 2 ? arguments[2] : "";
+  Program program{arguments[1], how.starts_with("kept"), how == "kept-but-one"};
   const int code = program.run();
   if (count > 3) {
     ::sleep(1);  // from here on cuvmm takes the program for idle, and not for about to free the

@@ -140,6 +140,40 @@ class LeftAtTheEnd(unittest.TestCase):
         self.assertEqual(self.sentence(errors), "")
         self.assertNotIn("in_use", report)
 
+    def test_full_counts_the_places_that_never_gave_anything_back(self):
+        full = ("--leak-check=full",)
+        for kind, said in {"malloc": r"12 of 12 pieces of cuMemAlloc \(12 MiB\) that one place made have never ended: no cuMemFree came",
+                           "async": r"12 of 12 pieces of pool memory \(12 MiB\) .*: no cuMemFreeAsync came",
+                           "event": r"12 of 12 events that one place made have never ended: no cuEventDestroy came"}.items():
+            with self.subTest(kind):
+                report, errors = self.run_it(KINDS, kind, "kept", options=full, status=9, pieces=12)
+                finding, = report["findings"]
+                self.assertEqual((finding["rule"], finding["kind"], finding["count"]), ("place-objects-freed", "leak", 12))
+                self.assertRegex(finding["message"], said)
+                self.assertIn("Program::make(", finding["stack"][0]["function"])
+                self.assertEqual(report["summary"]["leak"], 12)
+                self.assertEqual(self.sentence(errors), "")
+                for pieces, options in ((7, full), (12, ())):  # few objects, or nobody asks
+                    report, errors = self.run_it(KINDS, kind, "kept", options=options, pieces=pieces)
+                    self.assertEqual((report["findings"], report["in_use"][0]["count"]), ([], pieces))
+                # A place that gave one of them back is a cache, and no leak.
+                report, _ = self.run_it(KINDS, kind, "kept-but-one", options=full, pieces=12)
+                self.assertEqual((report["findings"], report["in_use"][0]["count"]), ([], 11))
+
+    def test_full_counts_memory_whose_context_is_gone(self):
+        report, errors = self.run_it(KINDS, "device-end", "kept", options=("--leak-check=full",), status=9)
+        finding, = report["findings"]
+        self.assertEqual((finding["rule"], finding["kind"], finding["count"]), ("context-memory-freed", "leak", 3))
+        self.assertEqual(finding["message"], "3 pieces of cuMemAlloc (3 MiB) were never freed by the program, and ended with their context")
+        self.assertIn("Program::make(", finding["stack"][0]["function"])
+        self.assertIn("Program::run", str(finding["objects"][0]["ended_stack"]))
+        self.assertEqual(self.sentence(errors), "")
+
+    def test_full_takes_nothing_for_leaked_that_a_signal_cut_short(self):
+        report, errors = self.run_it(KINDS, "malloc", "kept", str(signal.SIGTERM), options=("--leak-check=full",),
+                                     status=-signal.SIGTERM, pieces=12)
+        self.assertEqual(report["findings"], [], errors)
+
     def test_of_a_process_that_is_killed_memory_is_counted(self):
         _, errors = self.run_it(KINDS, "malloc", "kept", str(signal.SIGTERM), status=-signal.SIGTERM)
         self.assertIn("3 pieces of cuMemAlloc (3 MiB)", self.sentence(errors))
