@@ -53,7 +53,10 @@ CUresult run_base(const calls::StreamEndCapture& call) noexcept {
     Captures& captures = e.captures;
     if (!graph) return CUDA_ERROR_INVALID_VALUE;
     const Capture* capture = captures.of(stream);
-    if (!capture) return CUDA_ERROR_ILLEGAL_STATE;
+    if (!capture) {
+      const bool lives = Streams::is_default(stream) || e.streams.find(stream);
+      return lives ? CUDA_ERROR_ILLEGAL_STATE : CUDA_ERROR_INVALID_HANDLE;
+    }
     if (capture->origin() != Captures::key(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
     if (capture->mode() != CU_STREAM_CAPTURE_MODE_RELAXED && !capture->by_this_thread()) {
       return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;

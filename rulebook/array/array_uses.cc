@@ -67,7 +67,8 @@ Violations check_array_uses(const Model& model, const ArrayUse* uses, std::size_
       if (wrong.empty()) continue;
       out.add(Rule::kArrayInside, where + wrong, false).objects.push_back(ref(*array));
     } else if (const auto gone = model.tombstones().find(ObjectRef::Kind::kArray, handle)) {
-      out.add(Rule::kArrayAlive, where + "array " + hex_text(handle) + " was destroyed", false)
+      out.add(Rule::kArrayAlive,
+              where + "array " + hex_text(handle) + " was destroyed, or its context was", false)
           .objects.push_back(*gone);
     }
   }

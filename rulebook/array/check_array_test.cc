@@ -26,6 +26,18 @@ std::vector<RuleCase> cases() {
          if (broken) w.accept(calls::ArrayDestroy{array});
          return check(w.model, calls::ArrayDestroy{array});
        }},
+      {Rule::kArrayDestroyOnce,
+       [](World& w, bool broken) {
+         // The array ends with its context, 7, and not with another one.
+         CUarray array = array_at(0x7000);
+         const CUDA_ARRAY3D_DESCRIPTOR shape = flat_shape();
+         Facts facts = array_facts(nullptr);
+         facts.place.context_id = 7;
+         w.accept(calls::Array3DCreate{&array, &shape}, facts);
+         const std::uintptr_t gone = broken ? 7 : 8;
+         w.accept(calls::CtxDestroy{.ctx = reinterpret_cast<CUcontext>(gone)});
+         return check(w.model, calls::ArrayDestroy{array});
+       }},
       {Rule::kMipmapDestroyOnce,
        [](World& w, bool broken) {
          auto* const array = make_mipmap(w, 0x7000);
@@ -156,7 +168,9 @@ TEST(Array, EndsWithItsContextAndWhatItShowsDoes) {
   EXPECT_FALSE(w.model.tiles().shows(0x100));
   EXPECT_TRUE(w.model.tiles().shows(0x200)) << "nobody knows its context";
   EXPECT_FALSE(w.model.arrays().find(0x7000));
-  EXPECT_TRUE(check(w.model, calls::ArrayDestroy{array}).empty()) << "unknown from now on";
+  const Violations again = check(w.model, calls::ArrayDestroy{array});
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again.front().rule, Rule::kArrayDestroyOnce);
 }
 
 TEST(Array, WhatWasDestroyedWhileItsContextSeemedToEndStaysSo) {

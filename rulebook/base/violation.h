@@ -61,6 +61,7 @@ struct ObjectRef {
     kGraph,
     kExecutableGraph,
     kFunction,  ///< of a module or a library
+    kNode,      ///< of a graph
     kCount
   };
   Kind kind;

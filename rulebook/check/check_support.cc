@@ -61,6 +61,8 @@ const char* name(ObjectRef::Kind kind) {
       return "executable graph";
     case ObjectRef::Kind::kFunction:
       return "function";
+    case ObjectRef::Kind::kNode:
+      return "graph node";
     case ObjectRef::Kind::kCount:
       break;
   }

@@ -24,6 +24,7 @@ constexpr AliveRule kRules[] = {
     {Kind::kLibrary, Rule::kCodeAlive, "was unloaded"},
     {Kind::kFunction, Rule::kCodeAlive, "is of a module or a library that was unloaded"},
     {Kind::kGraph, Rule::kGraphAlive, "was destroyed"},
+    {Kind::kNode, Rule::kGraphAlive, "was destroyed, or its graph was"},
     {Kind::kExecutableGraph, Rule::kGraphAlive, "was destroyed"},
     {Kind::kArray, Rule::kArrayAlive, "was destroyed"},
 };

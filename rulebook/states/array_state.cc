@@ -136,6 +136,11 @@ void ArrayState::confirm(const RarelyRetired& taken, Origin at, const Surroundin
   for (const ArrayObject& array : taken.arrays) {
     around.tombstones.add({kArray, array.handle, 0, array.made, at});
   }
+  // A green context that ends may leave any array behind.
+  if (taken.context.any) return;
+  for (const ArrayObject& array : taken.context.arrays) {
+    around.tombstones.add({kArray, array.handle, 0, array.made, at});
+  }
 }
 
 // --- After the driver refused the call

@@ -7,6 +7,7 @@
 
 #include "api/visit_call.h"
 #include "api/words.h"
+#include "rulebook/check/check_support.h"
 #include "rulebook/data/refused.h"
 #include "shim/objects/object_table.h"
 #include "shim/session/session_run.h"
@@ -207,22 +208,60 @@ void Session::report_crash_at(Address address, std::string (*name)()) noexcept {
   }
 }
 
-void Session::explain_array(const char* function, std::uint64_t array, CUresult result,
+namespace {
+
+// A fact about an object, and the object.
+using Fact = std::optional<std::pair<std::string, ObjectRef>>;
+
+Fact ended_array(const Model& model, std::uint64_t array) {
+  if (model.arrays().find(array)) return {};
+  const auto gone = model.tombstones().find(ObjectRef::Kind::kArray, array);
+  if (!gone) return {};
+  return std::pair("array " + hex_text(array) + " was destroyed, or its context was", *gone);
+}
+
+Fact ended_host_memory(const Model& model, std::uint64_t address) {
+  if (model.memory().at(address) || model.mapping_at(address)) return {};
+  const auto gone = model.tombstones().find_covering(ObjectRef::Kind::kMemory, address);
+  if (!gone) return {};
+  return std::pair(hex_text(address) + " is in memory that has ended", *gone);
+}
+
+// Memory that no node of a graph allocated. An address that the model does not know may be such a
+// node's, because the model learns of that memory at a launch.
+Fact memory_of_no_node(const Model& model, std::uint64_t address) {
+  const auto pool = model.pools().memory().find(address);
+  if (const PlainMemory* const plain = model.memory().at(address)) {
+    return std::pair(hex_text(address) + " is " + words(plain->kind), cuvmm::detail::ref(*plain));
+  }
+  if (pool != model.pools().memory().end()) {
+    return std::pair(hex_text(address) + " is memory of a pool, allocated outside of graphs",
+                     cuvmm::detail::ref(pool->second));
+  }
+  if (const Mapping* const mapping = model.mapping_at(address)) {
+    return std::pair(hex_text(address) + " is memory of cuMemMap", cuvmm::detail::ref(*mapping));
+  }
+  return {};
+}
+
+}  // namespace
+
+void Session::explain_named(const char* function, Rule rule, std::uint64_t value, CUresult result,
                             const Caller& caller) noexcept {
   const int entry_errno = errno;
   try {
-    std::optional<ObjectRef> gone;
+    Fact fact;
     {
       const Locked lock(mutex_);
-      if (!history_.model.arrays().find(array)) {
-        gone = history_.model.tombstones().find(ObjectRef::Kind::kArray, array);
-      }
+      const Model& model = history_.model;
+      if (rule == Rule::kArrayAlive) fact = ended_array(model, value);
+      if (rule == Rule::kHostMemoryAlive) fact = ended_host_memory(model, value);
+      if (rule == Rule::kGraphFreeKnown && !history_.causes.node_memory(value))
+        fact = memory_of_no_node(model, value);
     }
-    if (gone) {
-      const std::string message =
-          std::string(function) + ": array " + hex_text(array) + " was destroyed";
-      report_wrong({}, result, {{Rule::kArrayAlive, false, message, {*gone}}}, next_number(),
-                   caller);
+    if (fact) {
+      const std::string message = std::string(function) + ": " + fact->first;
+      report_wrong({}, result, {{rule, false, message, {fact->second}}}, next_number(), caller);
     }
   } catch (...) {
     turn_off();

@@ -164,6 +164,7 @@ CUresult followed(const CallStruct& call, const Caller& caller, Make&& make) {
       object_table().forget(given.kind, given.value);
     } else if constexpr (kGivesGraphs<CallStruct>) {
       object_table().forget_all(PlainObject::Kind::kGraph);
+      object_table().forget_all(PlainObject::Kind::kNode);
     } else if constexpr (std::is_same_v<CallStruct, calls::DevicePrimaryCtxRelease>) {
       note_released(call.dev, caller, end_by(caller, kNumbered));
     } else {

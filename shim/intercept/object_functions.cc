@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "shim/intercept/follow.h"
 #include "shim/objects/ended.h"
@@ -18,6 +20,60 @@ namespace {
 std::uint64_t handle_number(const void* handle) { return reinterpret_cast<std::uintptr_t>(handle); }
 
 #define CUVMM_STRIP(...) __VA_ARGS__
+
+// Parameters that have types of their own here, because each of their calls explains a refusal in
+// its own way. They are passed as the pointer and the number that they hold.
+using HostPlace = const struct HostByte*;
+enum FreedByNode : CUdeviceptr {};
+
+// The driver has returned a node of the graph, which ends with it.
+template <class... Rest>
+void note_node(CUgraphNode* out, CUgraph graph, Rest...) {
+  if (!out) return;
+  note_part(PlainObject::Kind::kNode, handle_of(*out), PlainObject::Kind::kGraph, handle_of(graph),
+            0);
+}
+template <class... Args>
+void note_node(Args...) {}
+
+// The nodes that a capture has made, and that the driver returns.
+void note_dependencies(const CUgraphNode* const* from, const std::size_t* count) {
+  if (!from || !*from || !count) return;
+  for (std::size_t i = 0; i < *count; ++i) {
+    const std::uint64_t node = handle_of((*from)[i]);
+    if (g_ended.may_hold(node)) object_table().forget(PlainObject::Kind::kNode, node);
+  }
+}
+template <class Stream, class Status, class Id, class Graph>
+void note_node(Stream, Status, Id, Graph, const CUgraphNode** from, std::size_t* count) {
+  note_dependencies(from, count);
+}
+template <class Stream, class Status, class Id, class Graph>
+void note_node(Stream, Status, Id, Graph, const CUgraphNode** from, const void**,
+               std::size_t* count) {
+  note_dependencies(from, count);
+}
+
+// The ended nodes among those that a new node shall wait for.
+template <class... Rest>
+Violations ended_dependencies(CUgraphNode*, CUgraph, const CUgraphNode* from, std::size_t count,
+                              Rest...) {
+  constexpr std::size_t kMost = 4;
+  EndedObject found[kMost];
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; from && i < count && wrong < kMost; ++i) {
+    if (!g_ended.may_hold(handle_of(from[i]))) continue;
+    const auto gone = object_table().find_ended(PlainObject::Kind::kNode, handle_of(from[i]));
+    if (!gone) continue;
+    found[wrong] = *gone;
+    found[wrong++].parameter = "dependencies";
+  }
+  return check_ended_objects({found, wrong});
+}
+template <class... Args>
+Violations ended_dependencies(Args...) {
+  return {};
+}
 
 // The bytes that a node of a graph touches, by the parameters of the call.
 template <class Argument>
@@ -104,14 +160,32 @@ CUresult using_objects(const char* function, const Caller& direct, const Make& m
       return Process::current_session().call_with(function, std::move(wrong), caller, make);
   }
   const CUresult result = make();
+  if (result == CUDA_SUCCESS) note_node(arguments...);
   if (result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_VALUE) [[unlikely]] {
     const auto explain = [&](auto argument) {
       const std::uint64_t array = array_of(argument);
-      if (array != 0) Process::current_session().explain_array(function, array, result, caller);
+      if (array != 0)
+        Process::current_session().explain_named(function, Rule::kArrayAlive, array, result,
+                                                 caller);
     };
     (explain(arguments), ...);
   }
   if (result == CUDA_ERROR_INVALID_VALUE) [[unlikely]] {
+    Violations dependencies = ended_dependencies(arguments...);
+    if (!dependencies.empty()) {
+      return Process::current_session().call_with(function, std::move(dependencies), caller,
+                                                  [&] { return result; });
+    }
+    const auto explain_place = [&](auto argument) {
+      Session& session = Process::current_session();
+      if constexpr (std::is_same_v<decltype(argument), HostPlace>) {
+        session.explain_named(function, Rule::kHostMemoryAlive, handle_number(argument), result,
+                              caller);
+      } else if constexpr (std::is_same_v<decltype(argument), FreedByNode>) {
+        session.explain_named(function, Rule::kGraphFreeKnown, argument, result, caller);
+      }
+    };
+    (explain_place(arguments), ...);
     const auto explain = [&](auto argument) {
       Touch list[kMaxTouches];
       const std::size_t count = node_touches(argument, list);
@@ -178,8 +252,11 @@ CUresult using_objects(const char* function, const Caller& direct, const Make& m
     constinit std::atomic<Function> behind{nullptr};                                      \
     [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                \
       const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; }; \
-      if (!may_have_ended arguments) [[likely]]                                           \
-        return make();                                                                    \
+      if (!may_have_ended arguments) [[likely]] {                                         \
+        const CUresult result = make();                                                   \
+        if (result == CUDA_SUCCESS) note_node arguments;                                  \
+        return result;                                                                    \
+      }                                                                                   \
       const Caller caller = CUVMM_CALLER;                                                 \
       return using_objects(#symbol, caller, make, CUVMM_STRIP arguments);                 \
     }                                                                                     \

@@ -35,6 +35,8 @@ inline constexpr PlainObject::Kind kKindOf<CUkernel> = PlainObject::Kind::kFunct
 template <>
 inline constexpr PlainObject::Kind kKindOf<CUgraph> = PlainObject::Kind::kGraph;
 template <>
+inline constexpr PlainObject::Kind kKindOf<CUgraphNode> = PlainObject::Kind::kNode;
+template <>
 inline constexpr PlainObject::Kind kKindOf<CUgraphExec> = PlainObject::Kind::kExecutableGraph;
 
 /// The handle in an argument, or in the parameters of a node.

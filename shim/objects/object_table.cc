@@ -31,6 +31,8 @@ const char* words(PlainObject::Kind kind) {
       return "function";
     case K::kGlobal:
       return "global";
+    case K::kNode:
+      return "graph node";
     case K::kCount:
       break;
   }
@@ -61,6 +63,8 @@ ObjectRef::Kind object_kind(PlainObject::Kind kind) {
       return Ref::kFunction;
     case K::kGlobal:
       return Ref::kMemory;
+    case K::kNode:
+      return Ref::kNode;
     case K::kRetain:
     case K::kCount:
       break;

@@ -32,9 +32,10 @@ struct PlainObject {
     kLibrary,
     kGraph,
     kExecutableGraph,
-    // Parts of a module or a library; the table has only their ends.
+    // Parts of a module, a library or a graph; the table has only their ends.
     kFunction,
     kGlobal,  ///< its handle is its address
+    kNode,    ///< of a graph
     kCount
   };
   Kind kind = Kind::kStream;

@@ -97,10 +97,10 @@ class alignas(64) Session {
   /// says why, if that is known. Called without a lock.
   [[gnu::cold]] void explain_node(const char* function, const Touch* touches, std::size_t count,
                                   CUresult result, const Caller& caller) noexcept;
-  /// The driver refused a call that names this array: reports it if the array was destroyed. Called
-  /// without a lock.
-  [[gnu::cold]] void explain_array(const char* function, std::uint64_t array, CUresult result,
-                                   const Caller& caller) noexcept;
+  /// The driver refused a call that names an array, memory of the host, or memory that a node of a
+  /// graph shall free: reports it if the object breaks this rule. Called without a lock.
+  [[gnu::cold]] void explain_named(const char* function, Rule rule, std::uint64_t value,
+                                   CUresult result, const Caller& caller) noexcept;
   /// How often a call had to wait because another thread held the session's lock.
   std::uint64_t contended() const { return mutex_.contended(); }
   const QueuedWork& work() const { return work_; }

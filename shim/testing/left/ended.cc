@@ -208,6 +208,124 @@ CUresult add_to_graph() {
   return cuGraphAddHostNode(&node, graph, nullptr, 0, &params);
 }
 
+// A stream that captures, or has ended.
+CUstream ended_stream() {
+  CUstream stream = nullptr;
+  must(cuStreamCreate(&stream, 0));
+  must(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  if (g_alive) return stream;
+  CUgraph graph = nullptr;
+  must(cuStreamEndCapture(stream, &graph));
+  must(cuStreamDestroy(stream));
+  return stream;
+}
+CUresult ask_capture() {
+  CUstreamCaptureStatus status{};
+  return cuStreamIsCapturing(ended_stream(), &status);
+}
+CUresult ask_capture_info() {
+  CUstreamCaptureStatus status{};
+  CUstream stream = ended_stream();
+#if CUDA_VERSION >= 13000
+  return cuStreamGetCaptureInfo(stream, &status, nullptr, nullptr, nullptr, nullptr, nullptr);
+#else
+  return cuStreamGetCaptureInfo(stream, &status, nullptr, nullptr, nullptr, nullptr);
+#endif
+}
+CUresult end_capture() {
+  CUgraph graph = nullptr;
+  return cuStreamEndCapture(ended_stream(), &graph);
+}
+
+// A graph and a node of it; the graph has ended, or only the node.
+struct GraphAndNode {
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+};
+GraphAndNode make_graph() {
+  GraphAndNode made;
+  must(cuGraphCreate(&made.graph, 0));
+  must(cuGraphAddEmptyNode(&made.node, made.graph, nullptr, 0));
+  return made;
+}
+CUresult ask_node() {
+  const GraphAndNode made = make_graph();
+  if (!g_alive) must(cuGraphDestroy(made.graph));
+  CUgraphNodeType type{};
+  return cuGraphNodeGetType(made.node, &type);
+}
+CUresult ask_destroyed_node() {
+  const GraphAndNode made = make_graph();
+  if (!g_alive) must(cuGraphDestroyNode(made.node));
+  CUgraphNodeType type{};
+  return cuGraphNodeGetType(made.node, &type);
+}
+CUresult depend_on_node() {
+  GraphAndNode made = make_graph();
+  const GraphAndNode other = make_graph();
+  CUgraphNode next = nullptr;
+  if (!g_alive) {
+    must(cuGraphDestroy(made.graph));
+    return cuGraphAddEmptyNode(&next, other.graph, &made.node, 1);
+  }
+  return cuGraphAddEmptyNode(&next, made.graph, &made.node, 1);
+}
+// The driver returns the handle of the old node for a node of a capture.
+CUresult new_node() {
+  GraphAndNode old = make_graph();
+  must(cuGraphDestroy(old.graph));
+  CUstream stream = nullptr;
+  CUdeviceptr memory = 0;
+  must(cuMemAlloc(&memory, kBytes));
+  must(cuStreamCreate(&stream, 0));
+  must(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  must(cuMemsetD8Async(memory, 1, kBytes, stream));
+  CUgraph graph = nullptr;
+  must(cuStreamEndCapture(stream, &graph));
+  CUgraphNode node = nullptr;
+  std::size_t count = 1;
+  must(cuGraphGetNodes(graph, &node, &count));
+  CUgraphNodeType type{};
+  return cuGraphNodeGetType(node, &type);
+}
+CUresult free_plain_by_node() {
+  CUdeviceptr plain = 0;
+  must(cuMemAlloc(&plain, kBytes));
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr, end = nullptr;
+  must(cuGraphCreate(&graph, 0));
+  CUDA_MEM_ALLOC_NODE_PARAMS params{};
+  params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  params.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  params.bytesize = kBytes;
+  must(cuGraphAddMemAllocNode(&node, graph, nullptr, 0, &params));
+  return cuGraphAddMemFreeNode(&end, graph, &node, 1, g_alive ? params.dptr : plain);
+}
+CUresult ask_host_address() {
+  void* host = nullptr;
+  CUdeviceptr address = 0;
+  must(cuMemAllocHost(&host, kBytes));
+  if (!g_alive) must(cuMemFreeHost(host));
+  return cuMemHostGetDevicePointer(&address, host, 0);
+}
+CUresult ask_host_flags() {
+  alignas(4096) static char buffer[1 << 16];
+  unsigned flags = 0;
+  must(cuMemHostRegister(buffer, sizeof buffer, 0));
+  if (!g_alive) must(cuMemHostUnregister(buffer));
+  return cuMemHostGetFlags(&flags, buffer);
+}
+
+CUresult array_of_context() {
+  CUcontext context = own_context();
+  CUarray array = nullptr;
+  CUDA_ARRAY_DESCRIPTOR shape = kShape;
+  must(cuArrayCreate(&array, &shape));
+  if (!g_alive) must(cuCtxDestroy(context));
+  must(cuCtxSetCurrent(primary()));
+  return cuArrayGetDescriptor(&shape, array);
+}
+
 constexpr struct {
   std::string_view name;
   CUresult (*call)();
@@ -225,7 +343,18 @@ constexpr struct {
               {"set-context", set_context},
               {"push-context", push_context},
               {"ask-stream", ask_stream},
-              {"add-to-graph", add_to_graph}};
+              {"add-to-graph", add_to_graph},
+              {"ask-capture", ask_capture},
+              {"ask-capture-info", ask_capture_info},
+              {"end-capture", end_capture},
+              {"ask-node", ask_node},
+              {"ask-destroyed-node", ask_destroyed_node},
+              {"depend-on-node", depend_on_node},
+              {"new-node", new_node},
+              {"free-plain-by-node", free_plain_by_node},
+              {"ask-host-address", ask_host_address},
+              {"ask-host-flags", ask_host_flags},
+              {"array-of-context", array_of_context}};
 
 }  // namespace
 

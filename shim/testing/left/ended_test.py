@@ -29,9 +29,19 @@ CASES = {
     "push-context": ("context-alive", "was destroyed"),
     "ask-stream": ("stream-alive", "was destroyed"),
     "add-to-graph": ("graph-alive", "was destroyed"),
+    "ask-capture": ("stream-alive", "was destroyed"),
+    "ask-capture-info": ("stream-alive", "was destroyed"),
+    "end-capture": ("stream-alive", "was destroyed"),
+    "ask-node": ("graph-alive", "was destroyed, or its graph was"),
+    "ask-destroyed-node": ("graph-alive", "was destroyed, or its graph was"),
+    "depend-on-node": ("graph-alive", "was destroyed, or its graph was"),
+    "free-plain-by-node": ("graph-free-node-memory", "is memory of cuMemAlloc"),
+    "ask-host-address": ("host-memory-alive", "is in memory that has ended"),
+    "ask-host-flags": ("host-memory-alive", "is in memory that has ended"),
+    "array-of-context": ("array-alive", "was destroyed, or its context was"),
 }
 # The driver has returned the handle again, or the program has mapped the address again.
-LEGAL = ("new-function", "copy-from-new-host")
+LEGAL = ("new-function", "copy-from-new-host", "new-node")
 
 
 class Ended(unittest.TestCase):
