@@ -42,12 +42,12 @@ Which which(const Violation& v) {
 // Whether a place has made its objects all along, and not only at the start, as a place that loads
 // weights does: at least eight objects are left, and three quarters of the calls since the first of
 // them, the last quarter included, have left some. `now` is the process's last call. A cache that
-// replaces its objects has only young ones, so the first must be old.
+// replaces its objects has only young ones, so the first must be from the first half of all calls.
 bool made_all_along(const std::vector<std::uint64_t>& calls, std::uint64_t now) {
   if (calls.size() < 8) return false;
   const std::uint64_t first = *std::ranges::min_element(calls);
   const std::uint64_t span = now - std::min(first, now);
-  if (span < 4 || span < now / 4) return false;
+  if (span < 4 || span < now / 2) return false;
   bool quarters[4] = {};
   for (const std::uint64_t call : calls) {
     quarters[std::min<std::uint64_t>((call - first) / (span / 4 + 1), 3)] = true;
