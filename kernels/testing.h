@@ -2,6 +2,7 @@
 // Kernels for tests, whose memory is a vector.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -52,9 +53,9 @@ struct Ran {
   }
 };
 
-/// Runs the kernel `k` of a module on memory of zeros.
+/// Runs the kernel `k` of a module on memory that begins with these bytes; zeros follow.
 inline Ran run_module(const std::string& text, const Shape& shape = {},
-                      std::uint64_t steps = 1 << 20) {
+                      std::uint64_t steps = 1 << 20, const std::vector<char>& before = {}) {
   Ran ran;
   Error error;
   const auto module = parse(text, error);
@@ -66,7 +67,8 @@ inline Ran run_module(const std::string& text, const Shape& shape = {},
   const Decoded decoded = decode(*module, *module->function("k"), none);
   ran.error = decoded.why_not;
   if (!decoded.code) return ran;
-  FlatMemory memory(1 << 16);
+  FlatMemory memory(std::max<std::size_t>(1 << 16, before.size()));
+  std::copy(before.begin(), before.end(), memory.bytes.begin());
   std::vector<char> parameters(decoded.code->parameter_bytes);
   std::memcpy(parameters.data(), &FlatMemory::kBase, sizeof FlatMemory::kBase);
   Grid grid(*decoded.code, shape, parameters, memory, steps);

@@ -2,6 +2,7 @@
 // The modifiers of an opcode, such as those of `add.rn.ftz.f32`.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,10 @@ class Modifiers {
   }
 
   std::string_view base() const { return base_; }
+  /// Whether the modifier is among those left.
+  bool has(std::string_view modifier) const {
+    return std::find(left_.begin(), left_.end(), modifier) != left_.end();
+  }
   bool take(std::string_view modifier) {
     for (auto at = left_.begin(); at != left_.end(); ++at) {
       if (*at != modifier) continue;

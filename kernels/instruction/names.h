@@ -72,6 +72,7 @@ class Names {
   /// of a clock.
   std::vector<Instruction>& before() { return before_; }
   Code& code() { return code_; }
+  const Module& module() const { return module_; }
   /// The variable's address in local memory.
   std::uint64_t place_local(const Variable& variable);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/instruction/site.h"
 
+#include <algorithm>
 #include <bit>
 #include <optional>
 
@@ -87,6 +88,11 @@ bool Site::expect(std::size_t least, std::size_t most) {
   return false;
 }
 
+// `r+4` is a part of an address only.
+void Site::refuse_offset(const Operand& operand) {
+  if (operand.value != 0) refuse("`" + std::string(operand.name) + "` plus a number");
+}
+
 std::uint32_t Site::source(const Operand& operand, Type type) {
   switch (operand.kind) {
     case Operand::Kind::kInteger:
@@ -103,6 +109,7 @@ std::uint32_t Site::source(const Operand& operand, Type type) {
   const Symbol symbol = names_.find(operand.name);
   switch (symbol.kind) {
     case Symbol::Kind::kRegister:
+      refuse_offset(operand);
       return symbol.slot;
     case Symbol::Kind::kVariable:
       return names_.constant(symbol.address + operand.value);
@@ -111,6 +118,7 @@ std::uint32_t Site::source(const Operand& operand, Type type) {
     default:
       break;
   }
+  refuse_offset(operand);
   if (const auto which = special_named(operand.name)) return names_.special(*which);
   if (const Run read = clock_named(operand.name)) {
     Instruction before;
@@ -127,7 +135,10 @@ std::uint32_t Site::source(const Operand& operand, Type type) {
 std::uint32_t Site::target(const Operand& operand) {
   if (operand.kind == Operand::Kind::kName && operand.name == "_") return names_.new_register();
   const Symbol symbol = operand.kind == Operand::Kind::kName ? names_.find(operand.name) : Symbol{};
-  if (symbol.kind != Symbol::Kind::kRegister) refuse("what is written is no register");
+  if (symbol.kind != Symbol::Kind::kRegister || operand.negated) {
+    refuse("what is written is no register");
+  }
+  refuse_offset(operand);
   return symbol.slot;
 }
 
@@ -146,6 +157,7 @@ std::uint32_t Site::predicate(const Operand& operand, Mask& invert) {
   if (operand.kind != Operand::Kind::kName || symbol.kind != Symbol::Kind::kPredicate) {
     refuse("an operand that is no predicate");
   }
+  refuse_offset(operand);
   return symbol.slot;
 }
 
@@ -155,6 +167,7 @@ std::uint32_t Site::predicate_target(const Operand& operand) {
     refuse("what is written is no predicate");
     return 0;
   }
+  refuse_offset(operand);
   return names_.find(operand.name).slot;
 }
 
@@ -185,5 +198,10 @@ void Site::address(const Operand& operand, Space space) {
 std::uint32_t Site::carry() { return names_.carry(); }
 
 std::uint32_t Site::new_register() { return names_.new_register(); }
+
+bool Site::has_constants() const {
+  return std::ranges::any_of(names_.module().variables,
+                             [](const Variable& each) { return each.space == Space::kConst; });
+}
 
 }  // namespace cuvmm::kernels

@@ -44,6 +44,8 @@ class Site {
   void address(const Operand& operand, Space space);
   bool is_predicate(const Operand& operand);
   std::uint32_t new_register();
+  /// Whether the module has variables in constant memory.
+  bool has_constants() const;
   /// The predicate that holds the carry of add.cc and related instructions.
   std::uint32_t carry();
 
@@ -52,6 +54,8 @@ class Site {
   Instruction out;
 
  private:
+  void refuse_offset(const Operand& operand);
+
   Names& names_;
   std::string why_;
 };

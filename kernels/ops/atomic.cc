@@ -107,8 +107,9 @@ void add_small(Warp& warp, const Instruction& i, Mask m) {
     if (!at) return;
     Bits old = __atomic_load_n(at, __ATOMIC_RELAXED), changed;
     do {
-      std::uint64_t sum = F::store(F::load(old) + F::load(b[lane]));
-      if (F::kParts == 2) sum |= F::store(F::load(old >> 16) + F::load(b[lane] >> 16)) << 16;
+      std::uint64_t sum = F::store(sticky_sum(F::load(old), F::load(b[lane])));
+      if (F::kParts == 2)
+        sum |= F::store(sticky_sum(F::load(old >> 16), F::load(b[lane] >> 16))) << 16;
       changed = static_cast<Bits>(sum);
     } while (
         !__atomic_compare_exchange_n(at, &old, changed, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));

@@ -153,46 +153,6 @@ void run_permute(Warp& warp, const Instruction& i, Mask m) {
   });
 }
 
-template <class T>
-void extract(Warp& warp, const Instruction& i, Mask m) {
-  constexpr unsigned kBits = sizeof(T) * 8;
-  using U = std::make_unsigned_t<T>;
-  std::uint64_t* const out = warp.reg(i.v[0]);
-  const std::uint64_t* const a = warp.reg(i.a);
-  const std::uint64_t* const b = warp.reg(i.b);
-  const std::uint64_t* const c = warp.reg(i.c);
-  each_lane(m, [&](unsigned lane) {
-    const U value = get<U>(a[lane]);
-    const unsigned from = b[lane] & 0xff, length = c[lane] & 0xff;
-    U field = from >= kBits ? U{0} : static_cast<U>(value >> from);
-    if (length < kBits) field &= static_cast<U>((U{1} << length) - 1);
-    if (std::is_signed_v<T> && length != 0) {
-      const unsigned sign_at = std::min(from + length - 1, kBits - 1);
-      const bool sign = value >> sign_at & 1;
-      const unsigned known = sign_at >= from ? sign_at - from + 1 : 0;
-      if (sign && known < kBits) field |= static_cast<U>(~U{0} << known);
-    }
-    out[lane] = field;
-  });
-}
-
-template <class T>
-void insert(Warp& warp, const Instruction& i, Mask m) {
-  constexpr unsigned kBits = sizeof(T) * 8;
-  std::uint64_t* const out = warp.reg(i.v[0]);
-  const std::uint64_t* const a = warp.reg(i.a);
-  const std::uint64_t* const b = warp.reg(i.b);
-  const std::uint64_t* const c = warp.reg(i.c);
-  const std::uint64_t* const e = warp.reg(i.e);
-  each_lane(m, [&](unsigned lane) {
-    const unsigned from = c[lane] & 0xff, length = e[lane] & 0xff;
-    const T ones = length >= kBits ? T(~T{0}) : T((T{1} << length) - 1);
-    const T mask = from >= kBits ? T{0} : T(ones << from);
-    const T moved = from >= kBits ? T{0} : T(get<T>(a[lane]) << from);
-    out[lane] = static_cast<T>((get<T>(b[lane]) & ~mask) | (moved & mask));
-  });
-}
-
 struct Reverse {
   template <class T>
   static T run(T a) {
@@ -385,24 +345,6 @@ void decode_permute(Site& site) {
   three(site, site.modifiers.take_type());
 }
 
-void decode_extract(Site& site) {
-  const Type type = site.modifiers.take_type();
-  site.out.run = with_integer(type, [](auto t) -> Run { return extract<decltype(t)>; });
-  if (!site.out.run) site.refuse("it is not known for its type");
-  three(site, type);
-}
-
-void decode_insert(Site& site) {
-  const Type type = site.modifiers.take_type();
-  if (!site.expect(5)) return;
-  site.out.run = bytes_of(type) == 8 ? insert<std::uint64_t> : insert<std::uint32_t>;
-  site.out.v[0] = site.target(0);
-  site.out.a = site.source(1, type);
-  site.out.b = site.source(2, type);
-  site.out.c = site.source(3, Type::kU32);
-  site.out.e = site.source(4, Type::kU32);
-}
-
 template <class Op>
 void decode_counted(Site& site) {
   if (std::is_same_v<Op, FindBit>) site.out.option = site.modifiers.take("shiftamt") ? 1 : 0;
@@ -475,8 +417,6 @@ constexpr Opcode kOpcodes[] = {
     {"shf", decode_funnel},
     {"lop3", decode_logic3},
     {"prmt", decode_permute},
-    {"bfe", decode_extract},
-    {"bfi", decode_insert},
     {"clz", decode_counted<CountZeros>},
     {"popc", decode_counted<CountOnes>},
     {"bfind", decode_counted<FindBit>},

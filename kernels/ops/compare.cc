@@ -192,6 +192,7 @@ void decode_slct(Site& site) {
 constexpr std::string_view kProperties[] = {"finite",     "infinite", "number",
                                             "notanumber", "normal",   "subnormal"};
 
+// An H100 takes a zero of 64 bits for a normal number.
 void run_testp(Warp& warp, const Instruction& i, Mask m) {
   const std::uint64_t* const a = warp.reg(i.a);
   Mask out = 0;
@@ -202,7 +203,7 @@ void run_testp(Warp& warp, const Instruction& i, Mask m) {
                             kind == FP_INFINITE,
                             kind != FP_NAN,
                             kind == FP_NAN,
-                            kind == FP_NORMAL,
+                            kind == FP_NORMAL || (kind == FP_ZERO && i.type == Type::kF64),
                             kind == FP_SUBNORMAL};
     out |= static_cast<Mask>(results[i.option]) << lane;
   });
@@ -215,6 +216,9 @@ void decode_testp(Site& site) {
   site.out.option = static_cast<std::uint8_t>(property);
   site.out.type = site.modifiers.take_type();
   site.out.run = run_testp;
+  if (site.out.type != Type::kF32 && site.out.type != Type::kF64) {
+    return site.refuse("it is not known for its type");
+  }
   if (!site.expect(2)) return;
   site.out.p = site.predicate_target(site.operand(0));
   site.out.a = site.source(1, site.out.type);

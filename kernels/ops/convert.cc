@@ -68,8 +68,8 @@ std::uint64_t store(double value, Type type, Rounding rounding) {
 
 double qualified(double value, Type type, std::uint8_t flags) {
   if ((flags & kFlush) && type == Type::kF32) value = flushed(value, 0x1p-126);
-  if (flags & kSaturate) value = value != value ? 0 : std::clamp(value, 0.0, 1.0);
-  if ((flags & kRelu) && value < 0) value = 0;
+  if (flags & kSaturate) value = saturated(value);
+  if (flags & kRelu) value = rectified(value);
   return value;
 }
 
@@ -101,9 +101,14 @@ void pairs(Warp& warp, const Instruction& i, Mask m) {
   });
 }
 
+// NaN becomes 0; where the conversion has a side of 64 bits, it becomes the lowest integer, or the
+// unsigned one with the same bits.
 template <class To>
-To clamped(double value) {
-  if (value != value) return 0;
+To clamped(double value, bool wide) {
+  if (value != value) {
+    const auto highest = std::uint64_t{1} << (sizeof(To) * 8 - 1);
+    return wide || sizeof(To) == 8 ? static_cast<To>(highest) : To{0};
+  }
   // 2^63, for example: the first value that does not fit.
   const double end = std::ldexp(1.0, std::numeric_limits<To>::digits);
   if (value >= end) return std::numeric_limits<To>::max();
@@ -121,8 +126,33 @@ void to_integer(Warp& warp, const Instruction& i, Mask m) {
   each_lane(m, [&](unsigned lane) {
     double value = load(a[lane], from);
     if ((i.flags & kFlush) && from == Type::kF32) value = flushed(value, 0x1p-126);
-    out[lane] = put<To>(clamped<To>(integral(value, i.count)));
+    out[lane] = put<To>(clamped<To>(integral(value, i.count), from == Type::kF64));
   });
+}
+
+// The volatile variables keep the compiler from moving the conversion out of the lines where the
+// host's rounding is set.
+template <class To, class From>
+To rounded_integer(From value, Rounding rounding) {
+  // Some hosts convert an unsigned 0 by a subtraction, which gives -0 where they round down.
+  if (value == 0) return 0;
+  const RoundedBy by(rounding);
+  volatile From exact = value;
+  volatile To rounded = static_cast<To>(exact);
+  return rounded;
+}
+
+// An integer as a double, with sticky_sum() where a double cannot hold it.
+template <class From>
+double as_double(From value) {
+  constexpr std::uint64_t kLow = 0xffffffff;
+  const bool negative = value < 0;
+  const auto bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+  const std::uint64_t magnitude = sizeof(From) < 8 && !negative ? static_cast<std::uint64_t>(value)
+                                                                : (negative ? ~bits + 1 : bits);
+  const double sum = sticky_sum(static_cast<double>(magnitude >> 32) * 0x1p32,
+                                static_cast<double>(magnitude & kLow));
+  return negative ? -sum : sum;
 }
 
 template <class From>
@@ -130,26 +160,24 @@ void from_integer(Warp& warp, const Instruction& i, Mask m) {
   std::uint64_t* const out = warp.reg(i.v[0]);
   const std::uint64_t* const a = warp.reg(i.a);
   const Rounding rounding = rounding_of(i.flags);
+  const bool clamps = i.flags & kSaturate;
   each_lane(m, [&](unsigned lane) {
-    volatile From value = get<From>(a[lane]);
-    if (i.type == Type::kF32 || i.type == Type::kF64) {
-      const RoundedBy by(rounding);
-      // Rounds once, so the conversion must not go through double.
-      volatile float rounded_single = static_cast<float>(value);
-      volatile double rounded_wide = static_cast<double>(value);
-      const float single = rounded_single;
-      const double wide = rounded_wide;
-      const bool clamp = i.flags & kSaturate;
-      out[lane] = i.type == Type::kF32 ? F32::store(clamp ? std::clamp(single, 0.0f, 1.0f) : single)
-                                       : F64::store(clamp ? std::clamp(wide, 0.0, 1.0) : wide);
-      return;
+    const From value = get<From>(a[lane]);
+    if (i.type == Type::kF32) {
+      const auto single = rounded_integer<float>(value, rounding);
+      out[lane] = F32::store(clamps ? saturated(single) : single);
+    } else if (i.type == Type::kF64) {
+      const auto wide = rounded_integer<double>(value, rounding);
+      out[lane] = F64::store(clamps ? saturated(wide) : wide);
+    } else {
+      const double exact = as_double(value);
+      out[lane] = store(clamps ? saturated(exact) : exact, i.type, rounding);
     }
-    out[lane] = store(static_cast<double>(value), i.type, rounding);
   });
 }
 
 template <class From, class To>
-void saturated(Warp& warp, const Instruction& i, Mask m) {
+void clamp_integers(Warp& warp, const Instruction& i, Mask m) {
   std::uint64_t* const out = warp.reg(i.v[0]);
   const std::uint64_t* const a = warp.reg(i.a);
   each_lane(m, [&](unsigned lane) {
@@ -164,7 +192,7 @@ void saturated(Warp& warp, const Instruction& i, Mask m) {
 Run integer_conversion(Type to, Type from, bool clamps) {
   return with_integer(from, [&](auto f) -> Run {
     return with_integer(to, [&](auto t) -> Run {
-      return clamps ? Run{saturated<decltype(f), decltype(t)>}
+      return clamps ? Run{clamp_integers<decltype(f), decltype(t)>}
                     : Run{integers<decltype(f), decltype(t)>};
     });
   });
@@ -172,10 +200,28 @@ Run integer_conversion(Type to, Type from, bool clamps) {
 
 bool single(Type type) { return is_float(type) && type != Type::kF16x2 && type != Type::kBF16x2; }
 
+// Whether the modifiers belong to the types: a modifier that would be ignored could hide a result
+// that is wrong.
+bool modifiers_fit(const Site& site, Type to, Type from, bool rounds) {
+  const std::uint8_t flags = site.out.flags;
+  const bool to_float = is_float(to), from_float = is_float(from);
+  const bool integral = site.out.count != kNot;
+  if (flags & (kKeepNan | kXorSign | kApprox)) return false;
+  if ((flags & kFlush) && to != Type::kF32 && from != Type::kF32) return false;
+  if ((flags & kRelu) && !(from == Type::kF32 && bytes_of(to) <= 4 && to_float && to != from)) {
+    return false;
+  }
+  if (integral) return from_float && !rounds && (!to_float || to == from);
+  return to_float || !rounds;
+}
+
 void decode_cvt(Site& site) {
   constexpr std::string_view kIntegral[] = {"", "rni", "rzi", "rmi", "rpi"};
+  if (decode_cvt_packed(site)) return;
   Instruction& out = site.out;
   out.count = static_cast<std::uint8_t>(site.modifiers.take_one(kIntegral, kNot));
+  const bool rounds = site.modifiers.has("rn") || site.modifiers.has("rz") ||
+                      site.modifiers.has("rm") || site.modifiers.has("rp");
   out.flags = take_float_flags(site.modifiers);
   const Type to = site.modifiers.take_type(), from = site.modifiers.take_type();
   out.type = to;
@@ -193,6 +239,9 @@ void decode_cvt(Site& site) {
     out.run = integer_conversion(to, from, out.flags & kSaturate);
   }
   if (!out.run) return site.refuse("it is not known for its types");
+  if (!modifiers_fit(site, to, from, rounds)) {
+    return site.refuse("its modifiers are not those of a conversion between its types");
+  }
   if (!site.expect(pair ? 3 : 2)) return;
   out.v[0] = site.target(0);
   out.a = site.source(1, from);

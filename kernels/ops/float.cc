@@ -11,38 +11,58 @@ namespace cuvmm::kernels {
 
 namespace {
 
+// The types that an operation has, and the modifiers that it has with each of them.
+struct Allowed {
+  std::uint8_t f32, f64, half, brain;  ///< of FloatFlag
+};
+constexpr std::uint8_t kNoType = 0xff;
+constexpr Allowed kArithmetic{kRoundingBits | kFlush | kSaturate, kRoundingBits, kFlush | kSaturate,
+                              0};
+
 struct Add {
   static constexpr unsigned kSources = 2;
-  template <class T>
+  static constexpr Allowed kAllowed = kArithmetic;
+  template <class F, class T>
   static T run(T a, T b, T, std::uint8_t) {
+    if constexpr (F::kSmall) return sticky_sum(a, b);
     return a + b;
   }
 };
 struct Sub {
   static constexpr unsigned kSources = 2;
-  template <class T>
+  static constexpr Allowed kAllowed = kArithmetic;
+  template <class F, class T>
   static T run(T a, T b, T, std::uint8_t) {
+    if constexpr (F::kSmall) return sticky_sum(a, -b);
     return a - b;
   }
 };
 struct Mul {
   static constexpr unsigned kSources = 2;
-  template <class T>
+  static constexpr Allowed kAllowed = kArithmetic;
+  template <class F, class T>
   static T run(T a, T b, T, std::uint8_t) {
     return a * b;
   }
 };
 struct Div {
   static constexpr unsigned kSources = 2;
-  template <class T>
-  static T run(T a, T b, T, std::uint8_t) {
-    return a / b;
+  static constexpr Allowed kAllowed{kRoundingBits | kFlush | kApprox, kRoundingBits, kNoType,
+                                    kNoType};
+  template <class F, class T>
+  static T run(T a, T b, T, std::uint8_t flags) {
+    // The quick division multiplies by a reciprocal, which is 0 for the largest divisors.
+    const bool gone = (flags & kApprox) && std::fabs(b) > T{0x1p126f} && !std::isinf(b);
+    return gone ? a * std::copysign(T{0}, b) : a / b;
   }
 };
 struct Fma {
   static constexpr unsigned kSources = 3;
-  template <class T>
+  static constexpr Allowed kAllowed{kRoundingBits | kFlush | kSaturate, kRoundingBits,
+                                    kFlush | kSaturate | kRelu, kRelu};
+  template <class F, class T>
   static T run(T a, T b, T c, std::uint8_t) {
+    if constexpr (F::kSmall) return sticky_sum(a * b, c);  // the product is exact
     return std::fma(a, b, c);
   }
 };
@@ -50,8 +70,10 @@ struct Fma {
 template <bool kLess>
 struct Extreme {
   static constexpr unsigned kSources = 2;
+  static constexpr Allowed kAllowed{kFlush | kKeepNan | kXorSign, 0, kFlush | kKeepNan | kXorSign,
+                                    kKeepNan | kXorSign};
   template <class T>
-  static T run(T a, T b, T, std::uint8_t flags) {
+  static T of(T a, T b, std::uint8_t flags) {
     if (std::isnan(a) || std::isnan(b)) {
       if (flags & kKeepNan) return std::numeric_limits<T>::quiet_NaN();
       return std::isnan(a) ? b : a;
@@ -59,61 +81,115 @@ struct Extreme {
     if (a == b) return std::signbit(a) == kLess ? a : b;
     return (a < b) == kLess ? a : b;
   }
+  template <class F, class T>
+  static T run(T a, T b, T, std::uint8_t flags) {
+    if (!(flags & kXorSign)) return of(a, b, flags);
+    const T magnitude = of(std::fabs(a), std::fabs(b), flags);
+    return std::signbit(a) != std::signbit(b) ? -magnitude : magnitude;
+  }
 };
 struct Neg {
   static constexpr unsigned kSources = 1;
-  template <class T>
+  static constexpr Allowed kAllowed{kFlush, 0, kFlush, 0};
+  template <class F, class T>
   static T run(T a, T, T, std::uint8_t) {
     return -a;
   }
 };
 struct Abs {
   static constexpr unsigned kSources = 1;
-  template <class T>
+  static constexpr Allowed kAllowed{kFlush, 0, kFlush, 0};
+  template <class F, class T>
   static T run(T a, T, T, std::uint8_t) {
     return std::fabs(a);
   }
 };
+constexpr Allowed kRootLike{kRoundingBits | kFlush | kApprox, kRoundingBits | kFlush | kApprox,
+                            kNoType, kNoType};
+// The quick functions of 64 bits see and give only the upper half of a number.
+template <class T>
+T upper_half(T value, std::uint8_t flags) {
+  if constexpr (sizeof(T) == 8) {
+    if (flags & kApprox) {
+      return std::bit_cast<T>(std::bit_cast<std::uint64_t>(value) & ~std::uint64_t{0xffffffff});
+    }
+  }
+  return value;
+}
 struct Reciprocal {
   static constexpr unsigned kSources = 1;
-  template <class T>
-  static T run(T a, T, T, std::uint8_t) {
-    return T{1} / a;
+  static constexpr Allowed kAllowed = kRootLike;
+  template <class F, class T>
+  static T run(T a, T, T, std::uint8_t flags) {
+    return upper_half(T{1} / upper_half(a, flags), flags);
   }
 };
 struct Root {
   static constexpr unsigned kSources = 1;
-  template <class T>
+  static constexpr Allowed kAllowed{kRoundingBits | kFlush | kApprox, kRoundingBits, kNoType,
+                                    kNoType};
+  template <class F, class T>
   static T run(T a, T, T, std::uint8_t) {
     return std::sqrt(a);
   }
 };
 struct ReciprocalRoot {
   static constexpr unsigned kSources = 1;
-  template <class T>
-  static T run(T a, T, T, std::uint8_t) {
-    return T{1} / std::sqrt(a);
+  static constexpr Allowed kAllowed{kFlush | kApprox, kFlush | kApprox, kNoType, kNoType};
+  template <class F, class T>
+  static T run(T a, T, T, std::uint8_t flags) {
+    return upper_half(T{1} / std::sqrt(upper_half(a, flags)), flags);
   }
 };
 template <double (*kFunction)(double)>
 struct Function {
   static constexpr unsigned kSources = 1;
-  template <class T>
+  static constexpr Allowed kAllowed{kFlush | kApprox, kNoType, kNoType, kNoType};
+  template <class F, class T>
   static T run(T a, T, T, std::uint8_t) {
     return static_cast<T>(kFunction(static_cast<double>(a)));
   }
 };
-struct CopySign {  // gives b the sign of a
-  static constexpr unsigned kSources = 2;
-  template <class T>
-  static T run(T a, T b, T, std::uint8_t) {
-    return std::copysign(b, a);
+struct Tanh : Function<std::tanh> {
+  static constexpr Allowed kAllowed{kApprox, kNoType, kApprox, kApprox};
+};
+// A result below the normal numbers is the square of a result of half the exponent, which an H100
+// computes without the lowest bit of its mantissa.
+struct PowerOfTwo {
+  static constexpr unsigned kSources = 1;
+  static constexpr Allowed kAllowed{kFlush | kApprox, kNoType, kApprox, kFlush | kApprox};
+  template <class F, class T>
+  static T run(T a, T, T, std::uint8_t) {
+    if constexpr (!F::kSmall) {
+      if (a < -126) {
+        const auto root = std::bit_cast<std::uint32_t>(std::exp2(a / 2));
+        const auto shortened = std::bit_cast<T>(root & ~1U);
+        return shortened * shortened;
+      }
+    }
+    return static_cast<T>(std::exp2(static_cast<double>(a)));
+  }
+};
+// An H100 computes with 23 binary digits after the point, and takes the complement of a negative
+// result for its magnitude, which is less by one digit. For numbers above 1/2 this would leave few
+// correct digits, which the documentation allows, but nothing shows.
+struct Logarithm {
+  static constexpr unsigned kSources = 1;
+  static constexpr Allowed kAllowed{kFlush | kApprox, kNoType, kNoType, kNoType};
+  template <class F, class T>
+  static T run(T a, T, T, std::uint8_t) {
+    const double exact = std::log2(static_cast<double>(a));
+    if (!(a > 0) || a > T{0.5f}) return static_cast<T>(exact);
+    const double magnitude = (std::ceil(-exact * 0x1p23) - 1) * 0x1p-23;
+    const T nearest = static_cast<T>(magnitude);
+    return -(static_cast<double>(nearest) > magnitude ? std::nextafter(nearest, T{0}) : nearest);
   }
 };
 
 template <class F, class Op>
 std::uint64_t plain(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint8_t flags) {
-  return F::store(Op::run(F::load(a), F::load(b), F::load(c), flags));
+  using T = typename F::Value;
+  return F::store(Op::template run<F, T>(F::load(a), F::load(b), F::load(c), flags));
 }
 
 // Runs an operation with all of its modifiers. The volatile variables keep the compiler from moving
@@ -130,12 +206,13 @@ std::uint64_t qualified(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::
   volatile T rounded = 0;
   {
     const RoundedBy by(rounding_of(flags));
-    rounded = Op::template run<T>(x, y, z, flags);
+    rounded = Op::template run<F, T>(x, y, z, flags);
   }
   T out = rounded;
+  if (F::kSmall && (flags & kFlush)) out = F::load(F::store(out));
   if (flags & kFlush) out = flushed<T>(out, F::kLeastNormal);
-  if (flags & kSaturate) out = std::isnan(out) ? T{0} : std::clamp(out, T{0}, T{1});
-  if ((flags & kRelu) && out < 0) out = 0;
+  if (flags & kSaturate) out = saturated(out);
+  if (flags & kRelu) out = rectified(out);
   return F::store(out);
 }
 
@@ -160,7 +237,50 @@ void run_float(Warp& warp, const Instruction& i, Mask m) {
 
 template <class F, class Op>
 Run choose(std::uint8_t flags) {
-  return (flags & ~kKeepNan) ? Run{run_float<F, Op, true>} : Run{run_float<F, Op, false>};
+  return (flags & ~(kKeepNan | kXorSign | kApprox)) ? Run{run_float<F, Op, true>}
+                                                    : Run{run_float<F, Op, false>};
+}
+
+std::uint8_t allowed(const Allowed& all, Type type) {
+  switch (type) {
+    case Type::kF32:
+      return all.f32;
+    case Type::kF64:
+      return all.f64;
+    case Type::kF16:
+    case Type::kF16x2:
+      return all.half;
+    case Type::kBF16:
+    case Type::kBF16x2:
+      return all.brain;
+    default:
+      return kNoType;
+  }
+}
+
+template <class Op>
+Run run_for(Type type, std::uint8_t flags) {
+  switch (type) {
+    case Type::kF32:
+      return choose<F32, Op>(flags);
+    case Type::kF64:
+      if constexpr (Op::kAllowed.f64 != kNoType) return choose<F64, Op>(flags);
+      return nullptr;
+    case Type::kF16:
+      if constexpr (Op::kAllowed.half != kNoType) return choose<Small<kHalf, 1>, Op>(flags);
+      return nullptr;
+    case Type::kF16x2:
+      if constexpr (Op::kAllowed.half != kNoType) return choose<Small<kHalf, 2>, Op>(flags);
+      return nullptr;
+    case Type::kBF16:
+      if constexpr (Op::kAllowed.brain != kNoType) return choose<Small<kBrain, 1>, Op>(flags);
+      return nullptr;
+    case Type::kBF16x2:
+      if constexpr (Op::kAllowed.brain != kNoType) return choose<Small<kBrain, 2>, Op>(flags);
+      return nullptr;
+    default:
+      return nullptr;
+  }
 }
 
 template <class Op>
@@ -169,27 +289,10 @@ bool decode_op(Site& site, Type type) {
   if (site.out.option == 1) flags |= kSaturate;  // flag taken before the type was known
   Instruction& out = site.out;
   out.flags = flags;
-  switch (type) {
-    case Type::kF32:
-      out.run = choose<F32, Op>(flags);
-      break;
-    case Type::kF64:
-      out.run = choose<F64, Op>(flags);
-      break;
-    case Type::kF16:
-      out.run = choose<Small<kHalf, 1>, Op>(flags);
-      break;
-    case Type::kF16x2:
-      out.run = choose<Small<kHalf, 2>, Op>(flags);
-      break;
-    case Type::kBF16:
-      out.run = choose<Small<kBrain, 1>, Op>(flags);
-      break;
-    case Type::kBF16x2:
-      out.run = choose<Small<kBrain, 2>, Op>(flags);
-      break;
-    default:
-      return false;
+  out.run = run_for<Op>(type, flags);
+  if (!out.run) return false;
+  if (flags & ~allowed(Op::kAllowed, type)) {
+    site.refuse("a modifier that it does not have with its type");
   }
   if (!site.expect(Op::kSources + 1)) return true;
   out.v[0] = site.target(0);
@@ -206,17 +309,39 @@ void decode_alone(Site& site) {
   }
 }
 
+// Gives b the sign of a.
+template <class Bits>
+void copy_sign(Warp& warp, const Instruction& i, Mask m) {
+  constexpr Bits kSign = Bits{1} << (sizeof(Bits) * 8 - 1);
+  std::uint64_t* const out = warp.reg(i.v[0]);
+  const std::uint64_t* const a = warp.reg(i.a);
+  const std::uint64_t* const b = warp.reg(i.b);
+  each_lane(m, [&](unsigned lane) {
+    out[lane] = (get<Bits>(a[lane]) & kSign) | (get<Bits>(b[lane]) & ~kSign);
+  });
+}
+
+void decode_copysign(Site& site) {
+  const Type type = site.modifiers.take_type();
+  if (type != Type::kF32 && type != Type::kF64) return site.refuse("it is not known for its type");
+  if (!site.expect(3)) return;
+  site.out.run = type == Type::kF32 ? copy_sign<std::uint32_t> : copy_sign<std::uint64_t>;
+  site.out.v[0] = site.target(0);
+  site.out.a = site.source(1, type);
+  site.out.b = site.source(2, type);
+}
+
 constexpr Opcode kOpcodes[] = {
     {"fma", decode_alone<Fma>},
     {"rcp", decode_alone<Reciprocal>},
     {"sqrt", decode_alone<Root>},
     {"rsqrt", decode_alone<ReciprocalRoot>},
-    {"ex2", decode_alone<Function<std::exp2>>},
-    {"lg2", decode_alone<Function<std::log2>>},
+    {"ex2", decode_alone<PowerOfTwo>},
+    {"lg2", decode_alone<Logarithm>},
     {"sin", decode_alone<Function<std::sin>>},
     {"cos", decode_alone<Function<std::cos>>},
-    {"tanh", decode_alone<Function<std::tanh>>},
-    {"copysign", decode_alone<CopySign>},
+    {"tanh", decode_alone<Tanh>},
+    {"copysign", decode_copysign},
 };
 
 struct Shared {

@@ -13,9 +13,17 @@
 namespace cuvmm::kernels {
 
 /// Instruction::flags of floating point; the lowest two bits are a Rounding.
-enum FloatFlag : std::uint8_t { kFlush = 4, kSaturate = 8, kKeepNan = 16, kRelu = 32 };
+enum FloatFlag : std::uint8_t {
+  kRoundingBits = 3,
+  kFlush = 4,
+  kSaturate = 8,
+  kKeepNan = 16,
+  kRelu = 32,
+  kXorSign = 64,  ///< .xorsign.abs
+  kApprox = 128,
+};
 
-/// Takes the modifiers for rounding, ftz, sat, NaN and relu, and those for accuracy, which are
+/// Takes the modifiers for rounding, ftz, sat, NaN, relu, xorsign.abs and accuracy. `.full` is
 /// ignored, because every result is as exact as it can be.
 inline std::uint8_t take_float_flags(Modifiers& modifiers) {
   constexpr std::string_view kRoundings[] = {"rn", "rz", "rm", "rp"};
@@ -24,7 +32,8 @@ inline std::uint8_t take_float_flags(Modifiers& modifiers) {
   if (modifiers.take("sat")) flags |= kSaturate;
   if (modifiers.take("NaN")) flags |= kKeepNan;
   if (modifiers.take("relu")) flags |= kRelu;
-  modifiers.take("approx");
+  if (modifiers.take("xorsign") && modifiers.take("abs")) flags |= kXorSign;
+  if (modifiers.take("approx")) flags |= kApprox;
   modifiers.take("full");
   return flags;
 }
@@ -46,6 +55,7 @@ class RoundedBy {
 struct F32 {
   using Value = float;
   static constexpr unsigned kParts = 1;
+  static constexpr bool kSmall = false;
   static constexpr Value kLeastNormal = 0x1p-126f;
   static Value load(std::uint64_t bits) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
@@ -58,17 +68,20 @@ struct F32 {
 struct F64 {
   using Value = double;
   static constexpr unsigned kParts = 1;
+  static constexpr bool kSmall = false;
   static constexpr Value kLeastNormal = 0;
   static Value load(std::uint64_t bits) { return std::bit_cast<double>(bits); }
   static std::uint64_t store(Value v) { return std::bit_cast<std::uint64_t>(v); }
 };
 
-/// Computes as double, so that the value is exact, or nearly, before it is rounded.
+/// Computes as double; what a double cannot hold goes to its lowest bit (sticky_sum), so that the
+/// value is rounded once.
 // NOLINTBEGIN(readability-redundant-parentheses): the check sees them in what is put in for kFormat
 template <const int (&kFormat)[2], unsigned kCount>
 struct Small {
   using Value = double;
   static constexpr unsigned kParts = kCount;
+  static constexpr bool kSmall = true;
   static constexpr Value kLeastNormal = kFormat[0] == 5 ? 0x1p-14 : 0x1p-126;
   static Value load(std::uint64_t bits) {
     return widen(static_cast<std::uint16_t>(bits), kFormat[0], kFormat[1]);
@@ -82,6 +95,18 @@ struct Small {
 template <class T>
 T flushed(T value, T least_normal) {
   return std::fabs(value) < least_normal ? std::copysign(T{0}, value) : value;
+}
+
+/// `.sat`: NaN and -0 become 0, as an H100 answers.
+template <class T>
+T saturated(T value) {
+  return !(value > 0) ? T{0} : value < 1 ? value : T{1};
+}
+
+/// `.relu`: negative numbers and -0 become 0; NaN stays.
+template <class T>
+T rectified(T value) {
+  return value > 0 || value != value ? value : T{0};
 }
 
 }  // namespace cuvmm::kernels

@@ -166,16 +166,79 @@ TEST(PtxInstruction, Memory) {
 }
 
 TEST(PtxInstruction, WhatIsNotKnownIsNamed) {
-  for (const char* body :
-       {"frob.u32 %r1, 1;", "add.frob.u32 %r1, 1, 2;", "add.u32 %r1, 1;", "add.u32 %r99, 1, 2;",
-        "mov.u32 %r1, %nothing;", "bra nowhere;", "ld.global.u32 %r1, %rd0;", "add.u32 %p1, 1, 2;",
-        "tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, {%r1, %r2}];", "mov.b128 %rd1, %rd2;",
-        "setp.frob.u32 %p1, 1, 2;", "@%r1 mov.u32 %r1, 1;", "call nothing, (%r1);",
-        "ld.global.v2.u32 %r1, [%rd0];", "shfl.sync.frob.b32 %r1, 1, 2, 3, 4;"}) {
+  for (const char* body : {"frob.u32 %r1, 1;",
+                           "add.frob.u32 %r1, 1, 2;",
+                           "add.u32 %r1, 1;",
+                           "add.u32 %r99, 1, 2;",
+                           "mov.u32 %r1, %nothing;",
+                           "bra nowhere;",
+                           "ld.global.u32 %r1, %rd0;",
+                           "add.u32 %p1, 1, 2;",
+                           "tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, {%r1, %r2}];",
+                           "mov.b128 %rd1, %rd2;",
+                           "setp.frob.u32 %p1, 1, 2;",
+                           "@%r1 mov.u32 %r1, 1;",
+                           "call nothing, (%r1);",
+                           "ld.global.v2.u32 %r1, [%rd0];",
+                           "shfl.sync.frob.b32 %r1, 1, 2, 3, 4;",
+                           "st.global.u64 [%rd0], %rd1+1;",
+                           "mov.u32 %r1+4, 5;",
+                           "mov.u32 %r1, %tid.x+1;",
+                           "add.rz.f16 %h1, %h2, %h3;",
+                           "add.sat.u32 %r1, %r2, %r3;",
+                           "fma.rn.sat.bf16 %h1, %h1, %h1, %h1;",
+                           "cvt.rn.s32.f32 %r1, %f1;",
+                           "cvt.rni.s32.u32 %r1, %r2;",
+                           "add.sat.f64 %fd1, %fd1, %fd1;",
+                           "min.sat.f32 %f1, %f1, %f1;",
+                           "bfe.b32 %r1, %r2, 1, 2;",
+                           "mul24.u32 %r1, %r2, %r3;",
+                           "lg2.approx.f64 %fd1, %fd2;",
+                           "szext.u32 %r1, %r2, %r3;",
+                           "vadd.u32.u32 %r1, %r2, %r3;",
+                           "vadd2.s32.s32.s32.add %r1, %r2, %r3, 0;",
+                           "vadd4.u32.u32.u32 %r1.b0, %r2, %r3, 0;",
+                           "cvt.pack.u8.s32.b32 %r1, %r2, %r3, 0;",
+                           "cp.async.ca.shared.global [%r1], [%rd0], 12;",
+                           "div.rn.f16 %h1, %h2, %h3;",
+                           "cvt.rn.e4m3x2.f32 %h1, %f1, %f2;",
+                           "cvt.rz.satfinite.e4m3x2.f32 %h1, %f1, %f2;"}) {
     const Ran ran = run_body(body);
     EXPECT_NE(ran.error.find("line 14: `"), ran.error.npos) << body << ": " << ran.error;
     EXPECT_TRUE(ran.memory.empty()) << "it must not run: " << body;
   }
+}
+
+// What the recorded results do not show.
+TEST(PtxInstruction, Edges) {
+  expect_all({
+      {"add.sat.f32 %f1, 0f80000000, 0f80000000; mov.b32 %r1, %f1;", 0},
+      {"cvt.rm.f64.u64 %fd1, 0; mov.b64 %rd1, %fd1;", 0},
+      {"cvt.rni.s64.f32 %rd1, 0f7FC00000;", 0x8000000000000000},
+      {"cvt.rni.u64.f16 %rd1, 0x7e00;", 0x8000000000000000},
+      {"cvt.rni.u32.f64 %r1, 0d7FF8000000000000;", 0x80000000},
+      {"cvt.rni.u32.f32 %r1, 0f7FC00000;", 0},
+      {"cvt.rn.bf16.s64 %h1, 0x4040000000000001; cvt.u32.u16 %r1, %h1;", 0x5e81},
+      {"cvt.rz.sat.f16.s32 %h1, 7; cvt.u32.u16 %r1, %h1;", 0x3c00},
+      {"copysign.f32 %f1, 0f80000000, 0f7F800001; mov.b32 %r1, %f1;", 0xff800001},
+      {"fns.b32 %r1, 0xf0, 2, -1;", 0xffffffff},
+      {"fns.b32 %r1, 0xf0, 7, -2;", 6},
+      {"fns.b32 %r1, 0xf0, 31, 0;", 0xffffffff},
+      {"bfe.u64 %rd1, -1, 256, 4;", 0},
+      {"bfe.u32 %r1, -1, 256, 4;", 0xf},
+      {"cvt.rn.f16x2.e4m3x2 %r1, 0x7f81;", 0x7fff9800},
+      {"vabsdiff2.u32.u32.u32.add %r1, 0x7fff8000, 0x80000000, 5;", 0x8006},
+      {"isspacep.const %p1, %rd0; selp.u32 %r1, 1, 0, %p1;", 0},
+      {"div.approx.f32 %f1, 0fBF800000, 0f7E800000; mov.b32 %r1, %f1;", 0x80800000},
+      {"div.approx.f32 %f1, 0fBF800000, 0f7E800001; mov.b32 %r1, %f1;", 0x80000000},
+  });
+}
+
+TEST(PtxInstruction, ConstantsAreNotToldFromGlobalMemory) {
+  const std::string before = ".const .u32 c;\n";
+  const std::string body = "isspacep.const %p1, %rd0;";
+  EXPECT_NE(testing::run_module(testing::module_of(body, before)).error.find("`isspacep.const`"),
+            std::string::npos);
 }
 
 TEST(PtxInstruction, FunctionsAreCalled) {

@@ -129,6 +129,12 @@ struct Mul24High {
   }
 };
 
+struct Mad24HighSaturated {
+  static std::int32_t run(std::int32_t a, std::int32_t b, std::int32_t c) {
+    return AddSaturated::run(Mul24High::run(a, b), c);
+  }
+};
+
 // Multiplies numbers of 16 or 32 bits to a product of twice as many; with kAdd, adds a number of
 // that width.
 template <class T, bool kAdd>
@@ -197,7 +203,9 @@ Type integer_type(Site& site) {
     if (!decode_float(site, type)) site.refuse("it is not known for its type");
     return Type::kNone;
   }
-  if (type == Type::kNone || type == Type::kPred || type == Type::kB128) {
+  if (decode_halves(site, type)) return Type::kNone;
+  const bool has_type = type >= Type::kB8 && type <= Type::kS64 && type != Type::kB128;
+  if (!has_type) {
     site.refuse("it is not known for its type");
     return Type::kNone;
   }
@@ -232,6 +240,7 @@ void decode_add(Site& site) {
     if (!decode_float(site, type)) site.refuse("it is not known for its type");
     return;
   }
+  if (type != Type::kS32) return site.refuse("`.sat` is not known for its type");
   site.out.run = binary<std::int32_t, AddSaturated>;
   operands(site, type, 2);
 }
@@ -245,6 +254,7 @@ void decode_sub(Site& site) {
     if (!decode_float(site, type)) site.refuse("it is not known for its type");
     return;
   }
+  if (type != Type::kS32) return site.refuse("`.sat` is not known for its type");
   site.out.run = binary<std::int32_t, SubSaturated>;
   operands(site, type, 2);
 }
@@ -284,33 +294,41 @@ void decode_mad(Site& site) {
   if (site.modifiers.take("cc")) return opcode_named("mad.cc")(site);
   const bool saturated = site.modifiers.take("sat");
   const std::size_t part = site.modifiers.take_one(kParts, 0);
-  if (saturated && part == 1) {
-    site.out.run = ternary<std::int32_t, MadHighSaturated>;
-    return operands(site, site.modifiers.take_type(), 3);
-  }
   site.out.option = saturated ? 1 : 0;
   const Type type = integer_type(site);
   if (type == Type::kNone) return;
+  if (saturated) {
+    if (type != Type::kS32 || part != 1) return site.refuse("`.sat` is not known for its type");
+    site.out.run = ternary<std::int32_t, MadHighSaturated>;
+    return operands(site, type, 3);
+  }
   if (part == 2) return decode_wide<true>(site, type);
   part == 1 ? decode_ternary<Mad<MulHigh>>(site, type) : decode_ternary<Mad<MulLow>>(site, type);
 }
 
+template <class T, bool kAdd>
+Run multiply24(bool high) {
+  if constexpr (kAdd) {
+    return high ? Run{ternary<T, Mad<Mul24High>>} : Run{ternary<T, Mad<Mul24Low>>};
+  } else {
+    return high ? Run{binary<T, Mul24High>} : Run{binary<T, Mul24Low>};
+  }
+}
+
 template <bool kAdd>
 void decode_mul24(Site& site) {
+  const bool saturated = kAdd && site.modifiers.take("sat");
   const bool high = site.modifiers.take("hi");
-  site.modifiers.take("lo");
-  const bool with_sign = site.modifiers.take_type() == Type::kS32;
-  if constexpr (kAdd) {
-    site.out.run = high ? (with_sign ? ternary<std::int32_t, Mad<Mul24High>>
-                                     : ternary<std::uint32_t, Mad<Mul24High>>)
-                        : (with_sign ? ternary<std::int32_t, Mad<Mul24Low>>
-                                     : ternary<std::uint32_t, Mad<Mul24Low>>);
-  } else {
-    site.out.run =
-        high ? (with_sign ? binary<std::int32_t, Mul24High> : binary<std::uint32_t, Mul24High>)
-             : (with_sign ? binary<std::int32_t, Mul24Low> : binary<std::uint32_t, Mul24Low>);
+  if (!high && !site.modifiers.take("lo")) return site.refuse("it has neither `.hi` nor `.lo`");
+  const Type type = site.modifiers.take_type();
+  if (type != Type::kS32 && type != Type::kU32) return site.refuse("it is not known for its type");
+  site.out.run = type == Type::kS32 ? multiply24<std::int32_t, kAdd>(high)
+                                    : multiply24<std::uint32_t, kAdd>(high);
+  if (saturated) {
+    if (!high || type != Type::kS32) return site.refuse("`.sat` is not known for its type");
+    site.out.run = ternary<std::int32_t, Mad24HighSaturated>;
   }
-  operands(site, Type::kU32, kAdd ? 3 : 2);
+  operands(site, type, kAdd ? 3 : 2);
 }
 
 void decode_sad(Site& site) {
@@ -326,8 +344,11 @@ void decode_dot(Site& site) {
   }
   using UA = std::conditional_t<kParts == 4, std::uint8_t, std::uint16_t>;
   using SA = std::conditional_t<kParts == 4, std::int8_t, std::int16_t>;
-  const bool a = site.modifiers.take_type() == Type::kS32;
-  const bool b = site.modifiers.take_type() == Type::kS32;
+  const Type type_a = site.modifiers.take_type(), type_b = site.modifiers.take_type();
+  const bool a = type_a == Type::kS32, b = type_b == Type::kS32;
+  if ((!a && type_a != Type::kU32) || (!b && type_b != Type::kU32)) {
+    return site.refuse("it is not known for its types");
+  }
   site.out.run = a ? (b ? dot<SA, std::int8_t, kParts> : dot<SA, std::uint8_t, kParts>)
                    : (b ? dot<UA, std::int8_t, kParts> : dot<UA, std::uint8_t, kParts>);
   operands(site, Type::kB32, 3);

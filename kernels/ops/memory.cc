@@ -115,6 +115,8 @@ std::uint64_t window_of(Space space) {
   }
 }
 
+constexpr std::uint64_t kNoWindow = ~kWindowMask;  // of no address
+
 void add_offset(Warp& warp, const Instruction& i, Mask m) {
   std::uint64_t* const out = warp.reg(i.v[0]);
   const std::uint64_t* const a = warp.reg(i.a);
@@ -151,11 +153,13 @@ void is_space(Warp& warp, const Instruction& i, Mask m) {
 
 void decode_isspacep(Site& site) {
   const Space space = site.modifiers.take_space();
-  if (space == Space::kNone || space == Space::kConst || !site.expect(2)) {
-    return site.refuse("its space is not known");
+  if (space == Space::kNone || !site.expect(2)) return site.refuse("its space is not known");
+  // The generic addresses of constants are not apart from those of global memory here.
+  if (space == Space::kConst && site.has_constants()) {
+    return site.refuse("it is not known in a module with variables in `.const`");
   }
   site.out.run = is_space;
-  site.out.immediate = window_of(space);
+  site.out.immediate = space == Space::kConst ? kNoWindow : window_of(space);
   site.out.p = site.predicate_target(site.operand(0));
   site.out.a = site.source(1, Type::kU64);
 }
@@ -203,7 +207,9 @@ void decode_cp(Site& site) {
   site.out.c = from;
   site.out.target = static_cast<std::uint32_t>(offset);
   if (offset > 0x7fffffff) site.refuse("an offset that is too large");
-  const std::uint64_t size = site.operand(2).value;
+  const Operand& bytes = site.operand(2);
+  const std::uint64_t size = bytes.kind == Operand::Kind::kInteger ? bytes.value : 0;
+  if (size != 4 && size != 8 && size != 16) site.refuse("it copies 4, 8 or 16 bytes");
   site.out.run = size == 16 ? copy<16> : size == 8 ? copy<8> : copy<4>;
   if (site.operands() == 4) site.out.b = site.source(3, Type::kU32);
 }

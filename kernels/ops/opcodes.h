@@ -15,6 +15,8 @@ Decode opcode_named(std::string_view base);
 std::span<const Opcode> integer_opcodes();
 std::span<const Opcode> carry_opcodes();
 std::span<const Opcode> bit_opcodes();
+std::span<const Opcode> field_opcodes();
+std::span<const Opcode> video_opcodes();
 std::span<const Opcode> compare_opcodes();
 std::span<const Opcode> float_opcodes();
 std::span<const Opcode> convert_opcodes();
@@ -26,5 +28,12 @@ std::span<const Opcode> other_opcodes();
 /// Decodes add, sub, mul, mad, div, neg, abs, min and max of floating point, which integer.cc
 /// passes on.
 bool decode_float(Site& site, Type type);
+
+/// Decodes add, min and max of two integers of 16 bits in a register, which integer.cc passes on.
+bool decode_halves(Site& site, Type type);
+
+/// Decodes cvt.pack, and the forms of cvt with the types of 8 bits and with tf32; false: another
+/// form.
+bool decode_cvt_packed(Site& site);
 
 }  // namespace cuvmm::kernels

@@ -2,6 +2,7 @@
 // Floating-point numbers of 16 bits, and rounding.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -57,6 +58,18 @@ inline std::uint16_t narrow(double value, int exponent, int mantissa, Rounding r
   const unsigned bits =
       (static_cast<unsigned>(at - least) << mantissa) + static_cast<unsigned>(whole);
   return with_sign(bits < infinity ? bits : infinity);
+}
+
+/// a + b. Where a double cannot hold the sum, its lowest bit is 1 and its other bits are those of
+/// the exact sum cut off: rounded to a format with less than 52 bits, it is as the exact sum.
+inline double sticky_sum(double a, double b) {
+  const double sum = a + b;
+  const double part = sum - a;
+  const double rest = (a - (sum - part)) + (b - part);
+  if (rest == 0 || !std::isfinite(sum)) return sum;
+  const auto bits = std::bit_cast<std::uint64_t>(sum);
+  if (bits & 1) return sum;
+  return std::bit_cast<double>((rest > 0) == (sum > 0) ? bits + 1 : bits - 1);
 }
 
 inline constexpr int kHalf[] = {5, 10}, kBrain[] = {8, 7};  ///< exponent, mantissa

@@ -83,11 +83,14 @@ Token Lexer::next() {
   return token;
 }
 
+// A directive ends before the next one: `.param.u64` is two words.
 Token Lexer::word() {
   const std::size_t begin = at_;
+  const bool directive = look() == '.';
   Token token{Token::Kind::kWord, "", place_, 0};
   step();
-  while (in_word(look()) || (look() == ':' && look(1) == ':' && in_word(look(2)))) {
+  while ((in_word(look()) && !(directive && look() == '.')) ||
+         (look() == ':' && look(1) == ':' && in_word(look(2)))) {
     step(look() == ':' ? 2 : 1);
   }
   token.text = text_.substr(begin, at_ - begin);
@@ -147,7 +150,15 @@ Token Lexer::number() {
   step(skipped);
   const std::size_t digits = at_;
   bool point = false;
-  while (std::isalnum(static_cast<unsigned char>(look())) || (look() == '.' && base != 16) ||
+  const auto letter = [&](std::size_t ahead) {
+    return std::isalpha(static_cast<unsigned char>(look(ahead))) || look(ahead) == '_';
+  };
+  // The point of `.align 8.b8` begins a directive; that of 1.e5 is in the number.
+  const auto in_number = [&] {
+    const bool exponent = (look(1) | 0x20) == 'e' && !letter(2);
+    return base != 16 && (!letter(1) || exponent);
+  };
+  while (std::isalnum(static_cast<unsigned char>(look())) || (look() == '.' && in_number()) ||
          ((look() == '+' || look() == '-') && point && (text_[at_ - 1] | 0x20) == 'e')) {
     point |= base != 16 && (look() == '.' || (look() | 0x20) == 'e');
     step();

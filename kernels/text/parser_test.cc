@@ -44,6 +44,25 @@ TEST(PtxParser, VariablesBeginAsWritten) {
   EXPECT_EQ(where.references[1].addend, 2u);
 }
 
+TEST(PtxParser, DirectivesNeedNoBlanks) {
+  const auto module = read(
+      ".visible.global.align 8.b8 bytes[16];.const.v2.f32 pair={1.5,2.};\n"
+      ".visible.entry k(.param.u64 x,.param.align 4.b8 y[12]).maxntid 64,1,1.minnctapersm 2"
+      "{.reg.b32 %r<3>;.shared.align 16.b8 s[32];mov.u32 %r1,5;ret;}");
+  ASSERT_TRUE(module);
+  EXPECT_EQ(module->variable("bytes")->align, 8u);
+  EXPECT_EQ(module->variable("pair")->size, 8u);
+  EXPECT_EQ(module->variable("pair")->contents, std::string("\0\0\xc0\x3f\0\0\0\x40", 8));
+  const Function& k = *module->function("k");
+  ASSERT_EQ(k.parameters.size(), 2u);
+  EXPECT_EQ(k.parameters[0].type, Type::kU64);
+  EXPECT_EQ(k.parameters[1].align, 4u);
+  EXPECT_EQ(k.parameters[1].size, 12u);
+  EXPECT_EQ(k.most_threads[0], 64u);
+  ASSERT_EQ(k.variables.size(), 2u);
+  EXPECT_EQ(k.variables[1].align, 16u);
+}
+
 TEST(PtxParser, FunctionsHaveHeadsAndBodies) {
   const auto module = read(R"(
 .file 1 "x.cu", 123, 456

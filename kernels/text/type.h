@@ -23,6 +23,8 @@ enum class Type : std::uint8_t {
   kS16,
   kS32,
   kS64,
+  kU16x2,
+  kS16x2,
   kF16,
   kF16x2,
   kBF16,
