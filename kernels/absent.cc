@@ -13,7 +13,7 @@ const KernelCode* DeviceCode::kernel(std::string_view) const { return nullptr; }
 
 const VariableCode* DeviceCode::variable(std::string_view) const { return nullptr; }
 
-CUresult read_device_code(const CodeBytes&, Capability, DeviceCode& code) {
+CUresult read_device_code(const CodeBytes&, Capability, DeviceCode& code, const Compiler&) {
   code.error = kWhy;
   return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -10,34 +10,51 @@
 
 #include "emulator/base/say.h"
 #include "emulator/code/launch.h"
+#include "emulator/core/emulator.h"
 #include "emulator/machine/device_attributes.h"
 
 namespace cuvmm::emulator {
 
 namespace {
 
+// The newest version of PTX that a driver of this CUDA version reads, 900 for 9.0; 0: not known.
+unsigned newest_ptx(int cuda) {
+  const auto major = static_cast<unsigned>(cuda) / 1000,
+             minor = static_cast<unsigned>(cuda) % 1000 / 10;
+  // CUDA 12.5 and 12.6 have PTX 8.5; the later ones of CUDA 12 are behind by one.
+  if (major == 12) return 800 + (minor > 5 ? minor - 1 : minor);
+  return major >= 13 ? (major - 4) * 100 + minor : 0;
+}
+
 CUresult read(const kernels::CodeBytes& bytes, std::shared_ptr<Image>& image,
-              std::string* log = nullptr) {
+              const Reading& reading) {
   if (!kernels::present()) return refuse_without_kernels();
   const kernels::Capability gpu{*default_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
                                 *default_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)};
   auto read = std::make_shared<Image>();
-  const CUresult result = kernels::read_device_code(bytes, gpu, read->code);
+  const kernels::Compiler compiler{reading.architecture,
+                                   newest_ptx(Emulator::get().profile.cuda_version), reading.links};
+  const CUresult result = kernels::read_device_code(bytes, gpu, read->code, compiler);
   if (result == CUDA_SUCCESS) {
     image = std::move(read);
-  } else if (!read->code.error.empty()) {
-    static std::atomic<bool> said{false};
-    if (!said.exchange(true)) complain("PTX, " + read->code.error + " (said once)");
-    if (log) *log = read->code.error;
+    return result;
   }
+  std::string why = read->code.error;
+  if (!why.empty()) {
+    static std::atomic<bool> said{false};
+    if (!said.exchange(true)) complain("PTX, " + why + " (said once)");
+  } else if (result == CUDA_ERROR_INVALID_IMAGE) {
+    why = "the image is neither PTX, nor a cubin, nor a fat binary";
+  }
+  if (reading.log) *reading.log = std::move(why);
   return result;
 }
 
 }  // namespace
 
-CUresult read_image(const void* bytes, std::shared_ptr<Image>& image, std::string* log) {
+CUresult read_image(const void* bytes, std::shared_ptr<Image>& image, const Reading& reading) {
   if (!bytes) return CUDA_ERROR_INVALID_VALUE;
-  return read({static_cast<const char*>(bytes), kernels::CodeBytes::kUnknown}, image, log);
+  return read({static_cast<const char*>(bytes), kernels::CodeBytes::kUnknown}, image, reading);
 }
 
 CUresult read_image_file(const char* path, std::shared_ptr<Image>& image) {
@@ -45,7 +62,7 @@ CUresult read_image_file(const char* path, std::shared_ptr<Image>& image) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  return read({bytes.data(), bytes.size()}, image);
+  return read({bytes.data(), bytes.size()}, image, {});
 }
 
 }  // namespace cuvmm::emulator

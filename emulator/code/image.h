@@ -9,9 +9,14 @@
 
 namespace cuvmm::emulator {
 
-/// Reads an image in memory, whose header gives its size. `log`: null, or receives the reason for
-/// INVALID_PTX.
-CUresult read_image(const void* bytes, std::shared_ptr<Image>& image, std::string* log = nullptr);
+struct Reading {
+  std::string* log = nullptr;  ///< receives the reason why an image is refused
+  unsigned architecture = 0;   ///< that PTX is compiled for; 0: the device's
+  bool links = false;          ///< other images may define what this one declares
+};
+
+/// Reads an image in memory, whose header gives its size.
+CUresult read_image(const void* bytes, std::shared_ptr<Image>& image, const Reading& reading = {});
 CUresult read_image_file(const char* path, std::shared_ptr<Image>& image);
 /// Either out-parameter may be null. NOT_FOUND: the module has no such variable.
 CUresult find_variable(const Module& module, const char* name, CUdeviceptr* address,

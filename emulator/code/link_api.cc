@@ -45,7 +45,7 @@ CUresult add(Link& link, CUjitInputType type, std::string&& input) {
   }
   input.push_back('\0');  // the zero that ends PTX
   std::shared_ptr<Image> read;
-  const CUresult result = read_image(input.data(), read);
+  const CUresult result = read_image(input.data(), read, {.links = true});
   if (result != CUDA_SUCCESS) return result;
   ++link.inputs;
   link.image = std::move(input);

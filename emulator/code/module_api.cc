@@ -36,8 +36,19 @@ CUresult on_module(CUmodule handle, Body&& body) noexcept {
   });
 }
 
-CUresult load_data(CUmodule* out, const void* bytes, std::string* log = nullptr) noexcept {
-  return load_image(out, [&](auto& image) { return read_image(bytes, image, log); });
+CUresult load_data(CUmodule* out, const void* bytes, const Reading& reading = {}) noexcept {
+  return load_image(out, [&](auto& image) { return read_image(bytes, image, reading); });
+}
+
+// Takes the options that decide whether a text is refused; false: one is no option.
+bool take_options(unsigned count, const CUjit_option* options, void** values, Reading& reading) {
+  for (unsigned i = 0; i < count; ++i) {
+    if (static_cast<unsigned>(options[i]) >= CU_JIT_NUM_OPTIONS) return false;
+    const auto value = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(values[i]));
+    // CU_TARGET_COMPUTE_90A and its kind have bits above the number.
+    if (options[i] == CU_JIT_TARGET) reading.architecture = value & 0xffff;
+  }
+  return true;
 }
 
 // Nothing is compiled: the log contains only the error in the text.
@@ -83,7 +94,11 @@ CUresult run_base(const calls::ModuleLoadDataEx& call) noexcept {
   if (ended()) return CUDA_ERROR_DEINITIALIZED;
   if (count != 0 && (!call.options || !call.optionValues)) return CUDA_ERROR_INVALID_VALUE;
   std::string error;
-  const CUresult result = load_data(call.module, call.image, &error);
+  Reading reading{.log = &error};
+  if (!take_options(count, call.options, call.optionValues, reading)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const CUresult result = load_data(call.module, call.image, reading);
   if (result == CUDA_SUCCESS || !error.empty()) {
     write_logs(count, call.options, call.optionValues, error);
   }

@@ -103,12 +103,12 @@ CUresult read_fat(const CodeBytes& image, Capability gpu, DeviceCode& code) {
   const auto cubin = contents(best_cubin, cubin_room), ptx = contents(best_ptx, ptx_room);
   const auto text = ptx ? ptx->substr(0, strnlen(ptx->data(), ptx->size())) : std::string_view{};
   if (!cubin) {
-    if (ptx) return read_ptx(text, code);
+    if (ptx) return read_ptx(text, code, nullptr);
     code.hidden = true;
     return CUDA_SUCCESS;
   }
   // A cubin describes its kernels best; only PTX can be run.
-  if (DeviceCode other; ptx && read_ptx(text, other) == CUDA_SUCCESS) {
+  if (DeviceCode other; ptx && read_ptx(text, other, nullptr) == CUDA_SUCCESS) {
     code.ptx = std::move(other.ptx);
   }
   return read_cubin({cubin->data(), cubin->size()}, gpu, code);
@@ -122,7 +122,8 @@ const VariableCode* DeviceCode::variable(std::string_view name) const {
   return named(variables, name);
 }
 
-CUresult read_device_code(const CodeBytes& image, Capability gpu, DeviceCode& code) {
+CUresult read_device_code(const CodeBytes& image, Capability gpu, DeviceCode& code,
+                          const Compiler& compiler) {
   constexpr std::size_t kMagic = 4;
   if (!image.inside(0, 1)) return CUDA_ERROR_INVALID_IMAGE;
   // A text may be shorter than a magic number, and may end at the end of readable memory.
@@ -135,7 +136,9 @@ CUresult read_device_code(const CodeBytes& image, Capability gpu, DeviceCode& co
   }
   if (magic == kFatMagic) return read_fat(image, gpu, code);
   if (std::memcmp(&magic, "\177ELF", kMagic) == 0) return read_cubin(image, gpu, code);
-  return read_ptx(text, code);
+  Compiler own = compiler;
+  if (own.architecture == 0) own.architecture = static_cast<unsigned>(gpu.major * 10 + gpu.minor);
+  return read_ptx(text, code, &own);
 }
 
 }  // namespace cuvmm::kernels

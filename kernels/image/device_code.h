@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/check/compiler.h"
 #include "kernels/image/code_bytes.h"
 
 namespace cuvmm::kernels {
@@ -66,11 +67,15 @@ struct Capability {
 
 /// Reads a cubin, a fat binary or PTX text. Sizes in an image of unknown size are trusted as far as
 /// memory can be read. INVALID_IMAGE for other bytes; NO_BINARY_FOR_GPU where no part of the image
-/// is for `gpu`; INVALID_PTX, with the reason in `code.error`, for PTX that breaks its grammar.
-CUresult read_device_code(const CodeBytes& image, Capability gpu, DeviceCode& code);
+/// is for `gpu`; INVALID_PTX or UNSUPPORTED_PTX_VERSION, with the reason in `code.error`, for PTX
+/// that a driver refuses. A text of its own, outside of a fat binary, is refused as `compiler`
+/// refuses it.
+CUresult read_device_code(const CodeBytes& image, Capability gpu, DeviceCode& code,
+                          const Compiler& compiler = {});
 
 /// The readers that read_device_code() calls.
 CUresult read_cubin(const CodeBytes& image, Capability gpu, DeviceCode& code);
-CUresult read_ptx(std::string_view text, DeviceCode& code);
+/// `compiler`: null for a text that is taken as it is.
+CUresult read_ptx(std::string_view text, DeviceCode& code, const Compiler* compiler);
 
 }  // namespace cuvmm::kernels

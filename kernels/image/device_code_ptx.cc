@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "kernels/check/check.h"
 #include "kernels/decode/decoder.h"
 #include "kernels/image/device_code.h"
 #include "kernels/text/parser.h"
@@ -59,13 +60,21 @@ const Function* takes_too_much(const Module& module) {
 
 }  // namespace
 
-CUresult read_ptx(std::string_view text, DeviceCode& code) {
+CUresult read_ptx(std::string_view text, DeviceCode& code, const Compiler* compiler) {
   if (!looks_like_ptx(text)) return CUDA_ERROR_INVALID_IMAGE;
   Error error;
   code.ptx = parse(text, error);
   if (!code.ptx) {
     code.error = error.text();
     return CUDA_ERROR_INVALID_PTX;
+  }
+  if (compiler) {
+    const Verdict verdict = check(*code.ptx, *compiler);
+    if (verdict.code != CUDA_SUCCESS) {
+      code.error = verdict.why.text();
+      code.ptx.reset();
+      return verdict.code;
+    }
   }
   if (const Function* const large = takes_too_much(*code.ptx)) {
     error = {"the parameters of `" + std::string(large->name) + "` take more than 32764 bytes",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <utility>
 
 #include "kernels/text/declaration.h"
@@ -28,17 +29,16 @@ class Parser {
 
   void statement() {
     const Token begin = reader_.token();
-    bool is_extern = false;
+    bool is_extern = false, may_repeat = false;
     while (at(".visible") || at(".extern") || at(".weak") || at(".common")) {
       is_extern |= at(".extern");
+      may_repeat |= at(".weak") || at(".common");
       reader_.advance();
     }
-    if (at(".entry") || at(".func")) return function();
+    if (at(".entry") || at(".func")) return function(is_extern);
     if (at(".section")) return section();
-    if (begin.is(".version") || begin.is(".target") || begin.is(".address_size") ||
-        begin.is(".file") || begin.is(".loc")) {
-      return reader_.skip_line();
-    }
+    if (begin.is(".version") || begin.is(".target") || begin.is(".address_size")) return header();
+    if (begin.is(".file") || begin.is(".loc")) return reader_.skip_line();
     if (at(".alias") || at(".pragma") || at(".weak")) return reader_.skip_statement();
     if (at(";")) return reader_.advance();
     if (space_named(reader_.word_behind_dot()) == Space::kNone) {
@@ -48,9 +48,44 @@ class Parser {
     reader_.variables(module_.variables);
     for (std::size_t i = first; i < module_.variables.size(); ++i) {
       module_.variables[i].is_extern = is_extern;
+      module_.variables[i].may_repeat = may_repeat;
       const auto [known, added] = module_.variable_at.try_emplace(module_.variables[i].name, i);
       if (!added && !is_extern) known->second = i;
     }
+  }
+
+  // Reads .version 8.0, .target sm_90, debug or .address_size 64.
+  void header() {
+    const Token word = reader_.token();
+    reader_.advance();
+    const Token value = reader_.token();
+    if (word.is(".address_size")) {
+      module_.address_bits = static_cast<unsigned>(std::min<std::uint64_t>(value.value, 1024));
+    } else if (word.is(".version")) {
+      module_.version = version_of(value.text);
+      if (module_.version == 0) reader_.fail("expected a version");
+    } else if (module_.target.empty()) {
+      module_.target = value.text;
+    }
+    reader_.advance();
+    while (at(",")) {  // options of the target
+      reader_.advance();
+      reader_.advance();
+    }
+  }
+
+  // 803 for "8.3"; 0 for what is no version.
+  static unsigned version_of(std::string_view text) {
+    unsigned parts[2] = {};
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    for (unsigned& part : parts) {
+      const auto read = std::from_chars(at, end, part);
+      if (read.ec != std::errc{} || part > 999) return 0;
+      if (&part == parts && (read.ptr == end || *read.ptr != '.')) return 0;
+      at = read.ptr + 1;
+    }
+    return at == end + 1 ? parts[0] * 100 + parts[1] : 0;
   }
 
   // Skips a section of debug information.
@@ -73,9 +108,10 @@ class Parser {
     reader_.expect(")");
   }
 
-  void function() {
+  void function(bool is_extern) {
     Function out;
     out.entry = at(".entry");
+    out.is_extern = is_extern;
     out.at = reader_.token().at;
     reader_.advance();
     while (at(".attribute")) attribute();

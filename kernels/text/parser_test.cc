@@ -63,6 +63,13 @@ TEST(PtxParser, DirectivesNeedNoBlanks) {
   EXPECT_EQ(k.variables[1].align, 16u);
 }
 
+TEST(PtxParser, AModuleHasAVersionAndATarget) {
+  const auto module = read("");
+  EXPECT_EQ(module->version, 803u);
+  EXPECT_EQ(module->target, "sm_90");
+  EXPECT_EQ(module->address_bits, 64u);
+}
+
 TEST(PtxParser, FunctionsHaveHeadsAndBodies) {
   const auto module = read(R"(
 .file 1 "x.cu", 123, 456

@@ -48,7 +48,8 @@ struct Variable {
   unsigned align = 0;      ///< as declared, else the element's; a power of two
   std::uint64_t size = 0;  ///< bytes; 0: no size is given, as for dynamic shared memory
   bool is_extern = false;
-  std::string contents;  ///< the initial bytes; zeros follow
+  bool may_repeat = false;  ///< .weak or .common
+  std::string contents;     ///< the initial bytes; zeros follow
   std::vector<Reference> references;
   Place at;
 };
@@ -68,6 +69,7 @@ struct Function {
   std::string_view name;
   bool entry = false;
   bool defined = false;
+  bool is_extern = false;
   std::vector<Variable> returned, parameters;
   std::vector<Variable> variables;
   std::vector<Statement> statements;  ///< of the body, without its outer braces
@@ -77,7 +79,10 @@ struct Function {
 };
 
 struct Module {
-  std::string text;  ///< the text that all names point into
+  std::string text;           ///< the text that all names point into
+  unsigned version = 0;       ///< 803 for PTX 8.3; 0: none is given
+  std::string_view target;    ///< "sm_90"; of several, the first that is no option
+  unsigned address_bits = 0;  ///< 0: not given
   std::vector<Function> functions;
   std::vector<Variable> variables;
   /// The indices that function() and variable() look up.
