@@ -112,7 +112,8 @@ class BodyCheck {
 
   void declare(const Variable& variable, std::set<std::string_view>& scope) {
     const bool is_register = variable.space == Space::kRegister || variable.space == Space::kNone;
-    const Declared made{is_register ? variable.type : Type::kNone};
+    // A vector has parts of its type, and is as wide as all of them.
+    const Declared made{is_register && variable.lanes == 1 ? variable.type : Type::kNone};
     if (!scope.insert(variable.name).second) {
       refuse(quoted(variable.name) + " is declared twice", variable.at);
     }
@@ -204,9 +205,6 @@ class BodyCheck {
     const auto found = find(given.name);
     if (!found) return refuse(quoted(given.name) + " is not declared", given.at);
     const bool is_register = found->type != Type::kNone;
-    if (is_register && !address && given.value != 0) {
-      return refuse("the register " + quoted(given.name) + " plus a number", given.at);
-    }
     const bool wrong = address ? found->type == Type::kPred : !fits(role, found->type);
     if (is_register && wrong) {
       refuse(quoted(given.name) + " is of another type than " + quoted(s.name) + " has there",

@@ -121,7 +121,6 @@ TEST(PtxCheck, RegistersHaveTheTypesOfTheirInstructions) {
                           "st.global.u64 [%l], %r;",
                           "@%r bra L; L:",
                           "and.b32 %p, %p, %p;",
-                          "st.global.u64 [%l], %l+1;",
                           "cvt.u32.u8 %h, %r;",
                           "ld.global.v2.u32 {%r, %p}, [%l];",
                           "popc.b64 %l, %l;"}) {
@@ -142,6 +141,8 @@ TEST(PtxCheck, RegistersHaveTheTypesOfTheirInstructions) {
                            "mov.b64 {%r, %u}, %l;",
                            "mov.b64 %l, {%r, %f};",
                            "not.pred %p, %p;",
+                           "st.global.u64 [%l], %l+1;",
+                           ".reg .v2 .b32 v; mov.b64 %l, v; mov.b32 %r, v.y; ld.v2.u32 v, [%l];",
                            "setp.lt.and.f32 %p|_, %f, 0f00000000, !%p;",
                            "selp.f64 %d, %d, %d, %p;",
                            "popc.b64 %r, %l;",

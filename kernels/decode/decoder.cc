@@ -134,7 +134,28 @@ class Decoder {
     }
   }
 
+  // Writes a vector as its parts: `v` as {v.x, v.y}.
+  void spell_out(Operand& operand) {
+    if (operand.kind != Operand::Kind::kName) return;
+    const std::vector<std::string_view> parts = names_.parts(operand.name);
+    if (parts.empty() || operand.negated || operand.value != 0) return;
+    operand.kind = Operand::Kind::kVector;
+    for (const std::string_view part : parts) {
+      Operand made;
+      made.name = part;
+      made.at = operand.at;
+      operand.parts.push_back(std::move(made));
+    }
+  }
+
   void instruction(const Statement& s, std::size_t depth, std::uint32_t end) {
+    if (!names_.has_vectors()) return plain_instruction(s, depth, end);
+    Statement spelled = s;
+    for (Operand& each : spelled.operands) spell_out(each);
+    plain_instruction(spelled, depth, end);
+  }
+
+  void plain_instruction(const Statement& s, std::size_t depth, std::uint32_t end) {
     Site site(names_, s);
     if (!s.guard.empty()) {
       Operand guard;

@@ -39,7 +39,8 @@ void add_variable(const Variable& variable, std::unordered_set<std::string_view>
                   DeviceCode& code) {
   const bool constant = variable.space == Space::kConst;
   const std::string name(variable.name);
-  if (variable.is_extern || (!constant && variable.space != Space::kGlobal)) return;
+  if (variable.is_extern || variable.is_opaque || (!constant && variable.space != Space::kGlobal))
+    return;
   if (!known.insert(variable.name).second) return;  // a variable may be declared and defined
   VariableCode made{name, variable.size, variable.contents, constant};
   for (const Reference& each : variable.references) {

@@ -35,9 +35,18 @@ std::uint64_t Names::place_local(const Variable& variable) {
 }
 
 bool Names::declare(const Variable& variable) {
-  Symbol symbol{.type = variable.type, .range = variable.range, .space = variable.space};
+  Symbol symbol{.type = variable.type,
+                .range = variable.range,
+                .lanes = variable.lanes,
+                .space = variable.space};
   if (is_register(variable.space)) {
-    if (variable.range != 0) {
+    if (variable.lanes > 1 && variable.type == Type::kPred) return false;
+    has_vectors_ |= variable.lanes > 1;
+    if (variable.lanes > 1 && variable.range == 0) {
+      symbol.kind = Symbol::Kind::kVector;
+      symbol.slot = new_register();
+      for (unsigned lane = 1; lane < variable.lanes; ++lane) new_register();
+    } else if (variable.range != 0) {
       symbol.kind = Symbol::Kind::kRange;
     } else if (variable.type == Type::kPred) {
       symbol.kind = Symbol::Kind::kPredicate;
@@ -73,8 +82,11 @@ Symbol Names::in_range(Scope& scope, std::string_view name) {
     if (read.ec != std::errc{} || number >= found->second.range) continue;
     Symbol symbol = found->second;
     const bool predicate = symbol.type == Type::kPred;
-    symbol.kind = predicate ? Symbol::Kind::kPredicate : Symbol::Kind::kRegister;
+    symbol.kind = predicate          ? Symbol::Kind::kPredicate
+                  : symbol.lanes > 1 ? Symbol::Kind::kVector
+                                     : Symbol::Kind::kRegister;
     symbol.slot = predicate ? new_predicate() : new_register();
+    for (unsigned lane = 1; lane < symbol.lanes; ++lane) new_register();
     return scope.symbols[name] = symbol;
   }
   return {};
@@ -90,7 +102,34 @@ Symbol Names::find(std::string_view name) {
     if (symbol.kind != Symbol::Kind::kNone) return symbol;
     if (scope->closed) break;
   }
+  if (const Symbol part = part_of_vector(name); part.kind != Symbol::Kind::kNone) return part;
   return of_module(name);
+}
+
+namespace {
+
+constexpr std::string_view kVectorParts = "xyzw", kColourParts = "rgba";
+
+}  // namespace
+
+Symbol Names::part_of_vector(std::string_view name) {
+  if (name.size() < 3 || name[name.size() - 2] != '.') return {};
+  const std::size_t part = std::min(kVectorParts.find(name.back()), kColourParts.find(name.back()));
+  Symbol symbol = part < kVectorParts.size() ? find(name.substr(0, name.size() - 2)) : Symbol{};
+  if (symbol.kind != Symbol::Kind::kVector || part >= symbol.lanes) return {};
+  symbol.kind = Symbol::Kind::kRegister;
+  symbol.slot += static_cast<std::uint32_t>(part);
+  return symbol;
+}
+
+std::vector<std::string_view> Names::parts(std::string_view name) {
+  const Symbol symbol = name.empty() ? Symbol{} : find(name);
+  std::vector<std::string_view> out;
+  if (symbol.kind != Symbol::Kind::kVector) return out;
+  for (unsigned lane = 0; lane < symbol.lanes; ++lane) {
+    out.push_back(part_names_.emplace_back(std::string(name) + "." + kVectorParts[lane]));
+  }
+  return out;
 }
 
 Symbol Names::of_module(std::string_view name) {

@@ -2,8 +2,10 @@
 // The meaning of the names in a function: registers, variables and labels, scope by scope.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,13 +20,14 @@ struct Symbol {
     kRegister,
     kPredicate,
     kRange,
+    kVector,  ///< registers from `slot` on, `lanes` of them
     kVariable,
     kDynamicShared
   };
   Kind kind = Kind::kNone;
   Type type = Type::kNone;
   std::uint32_t slot = 0;
-  unsigned range = 0;
+  unsigned range = 0, lanes = 1;
   Space space = Space::kNone;
   std::uint64_t address = 0;  ///< in the space of the symbol
 };
@@ -53,6 +56,11 @@ class Names {
   void forget_label(std::string_view name) { scopes_.back().labels.erase(name); }
   std::optional<std::uint32_t> label(std::string_view name) const;
   std::uint32_t labels() const { return labels_; }
+
+  /// The names of the parts of a vector, `v.x` and so on; empty: the name is that of no vector.
+  std::vector<std::string_view> parts(std::string_view name);
+  /// Whether any vector is declared.
+  bool has_vectors() const { return has_vectors_; }
 
   // --- Slots
   std::uint32_t new_register() { return code_.registers++; }
@@ -84,6 +92,7 @@ class Names {
   };
   Symbol of_module(std::string_view name);
   Symbol in_range(Scope& scope, std::string_view name);
+  Symbol part_of_vector(std::string_view name);
   std::uint64_t place_shared(const Variable& variable);
 
   const Module& module_;
@@ -96,6 +105,8 @@ class Names {
   std::vector<std::size_t> dynamic_;  ///< constants relative to the dynamic shared memory
   std::uint64_t dynamic_align_ = 16;
   std::vector<Instruction> before_;
+  std::deque<std::string> part_names_;
+  bool has_vectors_ = false;
   std::uint32_t labels_ = 0;
   std::uint32_t carry_ = 0;
 };

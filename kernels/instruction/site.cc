@@ -7,6 +7,7 @@
 
 #include "kernels/instruction/names.h"
 #include "kernels/run/clock.h"
+#include "kernels/run/lanes.h"
 
 namespace cuvmm::kernels {
 
@@ -88,7 +89,29 @@ bool Site::expect(std::size_t least, std::size_t most) {
   return false;
 }
 
-// `r+4` is a part of an address only.
+namespace {
+
+void add_number(Warp& warp, const Instruction& i, Mask m) {
+  std::uint64_t* const out = warp.reg(i.v[0]);
+  const std::uint64_t* const a = warp.reg(i.a);
+  each_lane(m, [&](unsigned lane) { out[lane] = a[lane] + i.immediate; });
+}
+
+}  // namespace
+
+// The value of `r+4` comes from an instruction of its own.
+std::uint32_t Site::sum(const Operand& operand, std::uint32_t slot, Type type) {
+  if (is_float(type)) refuse_offset(operand);
+  Instruction before;
+  before.run = add_number;
+  before.line = statement.at.line;
+  before.v[0] = names_.new_register();
+  before.a = slot;
+  before.immediate = operand.value;
+  names_.before().push_back(before);
+  return before.v[0];
+}
+
 void Site::refuse_offset(const Operand& operand) {
   if (operand.value != 0) refuse("`" + std::string(operand.name) + "` plus a number");
 }
@@ -109,8 +132,7 @@ std::uint32_t Site::source(const Operand& operand, Type type) {
   const Symbol symbol = names_.find(operand.name);
   switch (symbol.kind) {
     case Symbol::Kind::kRegister:
-      refuse_offset(operand);
-      return symbol.slot;
+      return operand.value == 0 ? symbol.slot : sum(operand, symbol.slot, type);
     case Symbol::Kind::kVariable:
       return names_.constant(symbol.address + operand.value);
     case Symbol::Kind::kDynamicShared:
@@ -198,6 +220,11 @@ void Site::address(const Operand& operand, Space space) {
 std::uint32_t Site::carry() { return names_.carry(); }
 
 std::uint32_t Site::new_register() { return names_.new_register(); }
+
+std::size_t Site::keep(std::vector<std::uint32_t>&& slots) {
+  names_.code().lists.push_back(std::move(slots));
+  return names_.code().lists.size() - 1;
+}
 
 bool Site::has_constants() const {
   return std::ranges::any_of(names_.module().variables,

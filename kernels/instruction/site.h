@@ -44,6 +44,8 @@ class Site {
   void address(const Operand& operand, Space space);
   bool is_predicate(const Operand& operand);
   std::uint32_t new_register();
+  /// Keeps a list of registers in the code, and returns its index there.
+  std::size_t keep(std::vector<std::uint32_t>&& slots);
   /// Whether the module has variables in constant memory.
   bool has_constants() const;
   /// The predicate that holds the carry of add.cc and related instructions.
@@ -55,6 +57,7 @@ class Site {
 
  private:
   void refuse_offset(const Operand& operand);
+  std::uint32_t sum(const Operand& operand, std::uint32_t slot, Type type);
 
   Names& names_;
   std::string why_;

@@ -95,6 +95,29 @@ void run_atomic(Warp& warp, const Instruction& i, Mask m) {
   });
 }
 
+// Outside of shared memory, numbers below the normal ones count as 0.
+void add_single(Warp& warp, const Instruction& i, Mask m) {
+  const std::uint64_t* const a = warp.reg(i.a);
+  const std::uint64_t* const b = warp.reg(i.b);
+  each_lane(m, [&](unsigned lane) {
+    const std::uint64_t address = a[lane] + i.immediate;
+    auto* at = reinterpret_cast<std::uint32_t*>(warp.at(i, lane, address, sizeof(float), true));
+    if (!at) return;
+    const bool flushes = i.space != Space::kShared &&
+                         !(i.space == Space::kNone && (address & kWindowMask) == kSharedWindow);
+    const auto kept = [&](float value) {
+      return flushes ? flushed(value, F32::kLeastNormal) : value;
+    };
+    std::uint32_t old = __atomic_load_n(at, __ATOMIC_RELAXED), changed;
+    do {
+      const float sum = kept(kept(F32::load(old)) + kept(F32::load(b[lane])));
+      changed = static_cast<std::uint32_t>(F32::store(sum));
+    } while (
+        !__atomic_compare_exchange_n(at, &old, changed, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+    if (i.option) warp.reg(i.v[0])[lane] = old;
+  });
+}
+
 // Operates on one or two halves.
 template <class F>
 void add_small(Warp& warp, const Instruction& i, Mask m) {
@@ -138,7 +161,7 @@ Run of_integers(Type type) {
 Run of_add(Type type) {
   switch (type) {
     case Type::kF32:
-      return run_atomic<float, Add>;
+      return add_single;
     case Type::kF64:
       return run_atomic<double, Add>;
     case Type::kF16:

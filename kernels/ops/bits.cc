@@ -385,9 +385,36 @@ void decode_parts(Site& site, Type type, const Operand& parts, const Operand& wh
   site.out.a = run == unpack ? site.source(whole, type) : site.target(whole);
 }
 
+void move_parts(Warp& warp, const Instruction& i, Mask m) {
+  const std::uint32_t sources[] = {i.a, i.b, i.c, i.e};
+  each_lane(m, [&](unsigned lane) {
+    std::uint64_t values[4] = {};  // a source may be a later target
+    for (unsigned part = 0; part < i.count; ++part) values[part] = warp.reg(sources[part])[lane];
+    for (unsigned part = 0; part < i.count; ++part) warp.reg(i.v[part])[lane] = values[part];
+  });
+}
+
+// Decodes mov.v2 and mov.v4.
+void decode_vector(Site& site, Type type, std::size_t count) {
+  const Operand &to = site.operand(0), &from = site.operand(1);
+  if (to.parts.size() != count || from.parts.size() != count || bytes_of(type) > 8 ||
+      type == Type::kPred) {
+    return site.refuse("a vector of another size");
+  }
+  site.out.run = move_parts;
+  site.out.count = static_cast<std::uint8_t>(count);
+  std::uint32_t* const sources[] = {&site.out.a, &site.out.b, &site.out.c, &site.out.e};
+  for (std::size_t i = 0; i < count; ++i) {
+    site.out.v[i] = site.target(to.parts[i]);
+    *sources[i] = site.source(from.parts[i], type);
+  }
+}
+
 void decode_mov(Site& site) {
+  const std::size_t count = site.modifiers.take("v2") ? 2 : site.modifiers.take("v4") ? 4 : 1;
   const Type type = site.modifiers.take_type();
   if (!site.expect(2)) return;
+  if (count > 1) return decode_vector(site, type, count);
   const Operand& to = site.operand(0);
   const Operand& from = site.operand(1);
   if (to.kind == Operand::Kind::kVector) return decode_parts(site, type, to, from, unpack);

@@ -117,6 +117,39 @@ Run comparison(Type type) {
   }
 }
 
+// Compares the low halves and the high halves. set writes for each the bits in `target` where the
+// comparison holds; setp writes two predicates.
+template <class F, bool kToPredicate>
+void compare_halves(Warp& warp, const Instruction& i, Mask m) {
+  const auto half = [&](unsigned shift) {
+    return compare(warp, i, m,
+                   [&](std::uint64_t bits) { return AsFloat<F>::load(bits >> shift, i.flags); });
+  };
+  const Mask low = joined(warp, i, half(0)), high = joined(warp, i, half(16));
+  if constexpr (kToPredicate) {
+    put_predicate(warp.predicate(i.p), m, low);
+    put_predicate(warp.predicate(i.q), m, high);
+  } else {
+    std::uint64_t* const out = warp.reg(i.v[0]);
+    each_lane(m, [&](unsigned lane) {
+      const std::uint64_t upper = is_set(high, lane) ? i.target : 0;
+      out[lane] = upper << 16 | (is_set(low, lane) ? i.target : 0);
+    });
+  }
+}
+
+template <bool kToPredicate>
+Run halves_comparison(Type type) {
+  switch (type) {
+    case Type::kF16x2:
+      return compare_halves<Small<kHalf, 1>, kToPredicate>;
+    case Type::kBF16x2:
+      return compare_halves<Small<kBrain, 1>, kToPredicate>;
+    default:
+      return nullptr;
+  }
+}
+
 void take_comparison(Site& site) {
   for (const Named& each : kComparisons) {
     if (!site.modifiers.take(each.name)) continue;
@@ -140,12 +173,14 @@ void decode_sources(Site& site, Type type) {
 void decode_setp(Site& site) {
   take_comparison(site);
   const Type type = site.modifiers.take_type();
-  site.out.run = comparison<true>(type);
+  const Run halves = halves_comparison<true>(type);
+  site.out.run = halves ? halves : comparison<true>(type);
   if (!site.out.run) site.refuse("it is not known for its type");
   decode_sources(site, type);
   if (site.operands() == 0) return;
   const Operand& to = site.operand(0);
   const bool pair = to.kind == Operand::Kind::kPair;
+  if (halves && !pair) return site.refuse("it writes two predicates");
   site.out.p = site.predicate_target(pair ? to.parts[0] : to);
   if (pair) site.out.q = site.predicate_target(to.parts[1]);
 }
@@ -154,9 +189,15 @@ void decode_set(Site& site) {
   take_comparison(site);
   site.out.type = site.modifiers.take_type();
   const Type type = site.modifiers.take_type();
-  site.out.run = comparison<false>(type);
-  const bool known =
+  const Run halves = halves_comparison<false>(type);
+  const bool same = site.out.type == type;
+  bool known =
       site.out.type == Type::kU32 || site.out.type == Type::kS32 || site.out.type == Type::kF32;
+  if (halves) {
+    known = same || site.out.type == Type::kU32 || site.out.type == Type::kS32;
+    site.out.target = !same ? 0xffff : type == Type::kF16x2 ? 0x3c00 : 0x3f80;
+  }
+  site.out.run = halves ? halves : comparison<false>(type);
   if (!site.out.run || !known) site.refuse("it is not known for its type");
   decode_sources(site, type);
   if (site.operands() != 0) site.out.v[0] = site.target(0);

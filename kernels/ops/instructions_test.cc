@@ -158,6 +158,12 @@ TEST(PtxInstruction, Memory) {
       {"mov.u64 %rd2, to; cvta.param.u64 %rd2, %rd2; ld.u64 %rd1, [%rd2];", 0x10000},
       {"atom.global.add.u32 %r2, [%rd0+8], 5; atom.global.add.u32 %r1, [%rd0+8], 5;", 5},
       {"atom.add.f32 %f1, [%rd0+8], 0f3F800000; ld.global.u32 %r1, [%rd0+8];", 0x3f800000},
+      {"atom.add.f32 %f1, [%rd0+8], 0f00000001; ld.global.u32 %r1, [%rd0+8];", 0},
+      {".shared .b32 s; st.shared.u32 [s], 1; atom.shared.add.f32 %f1, [s], 0f00000001; "
+       "mov.u64 %rd2, s; cvta.shared.u64 %rd2, %rd2; red.add.f32 [%rd2], 0f00000001; "
+       "ld.shared.u32 %r1, [s];",
+       3},
+      {"red.global.add.f32 [%rd0+8], 0fFFC00001; ld.global.u32 %r1, [%rd0+8];", 0x7fffffff},
       {"atom.global.cas.b32 %r2, [%rd0+8], 0, 9; ld.global.u32 %r1, [%rd0+8];", 9},
       {"atom.global.inc.u32 %r2, [%rd0+8], 0; ld.global.u32 %r1, [%rd0+8];", 0},
       {"red.global.min.s32 [%rd0+8], -3; ld.global.u32 %r1, [%rd0+8];", 0xfffffffd},
@@ -181,7 +187,7 @@ TEST(PtxInstruction, WhatIsNotKnownIsNamed) {
                            "call nothing, (%r1);",
                            "ld.global.v2.u32 %r1, [%rd0];",
                            "shfl.sync.frob.b32 %r1, 1, 2, 3, 4;",
-                           "st.global.u64 [%rd0], %rd1+1;",
+                           "mov.f32 %f1, %f2+1;",
                            "mov.u32 %r1+4, 5;",
                            "mov.u32 %r1, %tid.x+1;",
                            "add.rz.f16 %h1, %h2, %h3;",
@@ -207,6 +213,98 @@ TEST(PtxInstruction, WhatIsNotKnownIsNamed) {
     EXPECT_NE(ran.error.find("line 14: `"), ran.error.npos) << body << ": " << ran.error;
     EXPECT_TRUE(ran.memory.empty()) << "it must not run: " << body;
   }
+}
+
+TEST(PtxInstruction, ARegisterPlusANumberIsASum) {
+  expect_all({
+      {"mov.u64 %rd2, 41; st.global.u64 [%rd0+8], %rd2+1; ld.global.u64 %rd1, [%rd0+8];", 42},
+      {"mov.u32 %r2, 5; sub.u32 %r1, %r2+3, %r2+-1;", 4},
+  });
+}
+
+TEST(PtxInstruction, RegistersMayBeVectors) {
+  expect_all({
+      {".reg .v2 .u32 v; mov.u32 v.x, 1; mov.u32 v.y, 2; mov.b64 %rd1, v;", 0x200000001},
+      {".reg .v4 .u32 v, w; st.global.v4.u32 [%rd0+16], {1, 2, 3, 4}; ld.global.v4.u32 v, "
+       "[%rd0+16]; mov.v4.u32 w, {v.w, v.z, v.g, v.r}; mov.v4.u32 v, w; add.u32 %r1, v.x, v.a; "
+       "shl.b32 %r1, %r1, v.z;",
+       20},
+      {".reg .v2 .b16 h<3>; mov.b32 h1, 0x00050007; mov.v2.b16 h2, h1; mov.u16 h0.x, h2.y; "
+       "cvt.u32.u16 %r1, h0.x;",
+       5},
+      {".reg .v2 .f32 v; ld.global.v2.f32 v, [%rd0+16]; mov.f32 v.y, 0f3F800000; "
+       "st.global.v2.f32 [%rd0+24], v; ld.global.u32 %r1, [%rd0+28];",
+       0x3f800000},
+  });
+  const std::string pair =
+      ".func (.reg .v2 .u32 out) swapped(.reg .v2 .u32 in)\n"
+      "{ mov.v2.u32 out, {in.y, in.x}; ret; }\n";
+  const Ran ran = testing::run_module(testing::module_of(
+      ".reg .v2 .u32 v; mov.v2.u32 v, {7, 8}; call (v), swapped, (v); st.global.v2.u32 [%rd0], v;",
+      pair));
+  ASSERT_EQ(ran.error, "");
+  EXPECT_EQ(ran.at<std::uint64_t>(0), 0x700000008u);
+}
+
+// Lane 9 looks at the matrices 0, 1, 2 and so on in shared memory, in rows of 8 halves.
+TEST(PtxInstruction, MatricesAreSpreadOverTheLanes) {
+  const std::string fill =
+      ".shared .align 16 .b16 s[256]; mov.u32 %r1, %tid.x; mov.u32 %r2, s; mad.lo.u32 %r3, %r1, "
+      "16, "
+      "%r2; mul.lo.u32 %r4, %r1, 0x00080008; add.u32 %r4, %r4, 0x00010000; st.shared.u32 [%r3], "
+      "%r4; add.u32 %r4, %r4, 0x00020002; st.shared.u32 [%r3+4], %r4; add.u32 %r4, %r4, "
+      "0x00020002; "
+      "st.shared.u32 [%r3+8], %r4; add.u32 %r4, %r4, 0x00020002; st.shared.u32 [%r3+12], %r4; "
+      "bar.sync 0; ";
+  const std::string store =
+      "setp.ne.u32 %p1, %r1, 9; @%p1 exit; st.global.v4.u32 [%rd0], "
+      "{%r10, %r11, %r12, %r13};";
+  const testing::Ran rows = testing::run_body(
+      fill + "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r10, %r11, %r12, %r13}, [%r3];" + store,
+      {.block = {32, 1, 1}});
+  ASSERT_EQ(rows.error, "");
+  EXPECT_EQ(rows.at<unsigned>(0), 0x00130012u) << "row 2, columns 2 and 3";
+  EXPECT_EQ(rows.at<unsigned>(3), 0x00d300d2u) << "of the fourth matrix";
+  const testing::Ran columns = testing::run_body(
+      fill + "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r10, %r11}, [%r3];" + store,
+      {.block = {32, 1, 1}});
+  ASSERT_EQ(columns.error, "");
+  EXPECT_EQ(columns.at<unsigned>(0), 0x001a0012u) << "column 2, rows 2 and 3";
+  EXPECT_EQ(columns.at<unsigned>(1), 0x005a0052u);
+}
+
+// a[row][k] = row + k and b[k][column] = k - column, as bytes with a sign.
+TEST(PtxInstruction, MatricesAreMultiplied) {
+  const std::string body =
+      "mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 2; and.b32 %r3, %r1, 3; shl.b32 %r3, %r3, 2; "
+      "add.u32 %r4, %r2, %r3; mul.lo.u32 %r4, %r4, 0x01010101; add.u32 %r4, %r4, 0x03020100; "
+      "add.u32 %r5, %r4, 0x08080808; sub.u32 %r6, %r3, %r2; and.b32 %r6, %r6, 0xff; "
+      "prmt.b32 %r6, %r6, 0, 0; mov.u32 %r7, 0x03020100; vadd4.s32.s32.s32 %r6, %r6, %r7, 0; "
+      "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%r10, %r11, %r12, %r13}, {%r4, %r5}, "
+      "{%r6}, {%r1, %r1, %r1, %r1}; shl.b32 %r9, %r1, 4; cvt.u64.u32 %rd1, %r9; add.u64 %rd1, "
+      "%rd1, %rd0; st.global.v4.u32 [%rd1], {%r10, %r11, %r12, %r13};";
+  const testing::Ran ran = testing::run_body(body, {.block = {32, 1, 1}});
+  ASSERT_EQ(ran.error, "");
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int part = 0; part < 4; ++part) {
+      const int row = lane / 4 + part / 2 * 8, column = lane % 4 * 2 + part % 2;
+      int expected = lane;
+      for (int k = 0; k < 16; ++k) expected += (row + k) * (k - column);
+      EXPECT_EQ(ran.at<int>(static_cast<std::size_t>(lane * 4 + part)), expected) << lane;
+    }
+  }
+}
+
+TEST(PtxInstruction, HalvesInPairsAreCompared) {
+  expect_all({
+      {"set.gtu.u32.f16x2 %r1, 0x7e003c00, 0x3c003c00;", 0xffff0000},
+      {"set.le.f16x2.f16x2 %r1, 0x7e003c00, 0x3c003c00;", 0x3c00},
+      {"setp.lt.f16x2 %p1|%p2, 0x3c00bc00, 0; selp.u32 %r1, 2, 0, %p1; @%p2 add.u32 %r1, %r1, 1;",
+       2},
+      {"vshr.u32.u32.u32.clamp.add %r1, 0x8e2da590, 16, 0x248a9f70;", 0x248b2d9d},
+      {"vshr.s32.s32.u32.wrap %r1, 0x80000000, 36;", 0xf8000000},
+      {"vshl.u32.u32.u32.clamp %r1, 1, 40;", 0},
+  });
 }
 
 // What the recorded results do not show.

@@ -10,9 +10,10 @@ namespace {
 
 std::vector<Opcode> all_opcodes() {
   std::vector<Opcode> all;
-  for (const auto family : {integer_opcodes(), carry_opcodes(), bit_opcodes(), field_opcodes(),
-                            video_opcodes(), compare_opcodes(), float_opcodes(), convert_opcodes(),
-                            memory_opcodes(), atomic_opcodes(), warp_opcodes(), other_opcodes()}) {
+  for (const auto family :
+       {integer_opcodes(), carry_opcodes(), bit_opcodes(), field_opcodes(), video_opcodes(),
+        compare_opcodes(), float_opcodes(), convert_opcodes(), memory_opcodes(), atomic_opcodes(),
+        warp_opcodes(), matrix_opcodes(), other_opcodes()}) {
     all.insert(all.end(), family.begin(), family.end());
   }
   std::ranges::sort(all, {}, &Opcode::name);

@@ -23,6 +23,7 @@ std::span<const Opcode> convert_opcodes();
 std::span<const Opcode> memory_opcodes();
 std::span<const Opcode> atomic_opcodes();
 std::span<const Opcode> warp_opcodes();
+std::span<const Opcode> matrix_opcodes();
 std::span<const Opcode> other_opcodes();
 
 /// Decodes add, sub, mul, mad, div, neg, abs, min and max of floating point, which integer.cc

@@ -10,7 +10,7 @@ namespace cuvmm::kernels {
 
 namespace {
 
-enum Operation : std::uint8_t { kAdd, kSub, kDifference, kMin, kMax };
+enum Operation : std::uint8_t { kAdd, kSub, kDifference, kMin, kMax, kShiftLeft, kShiftRight };
 enum Flag : std::uint8_t {
   kSaturates = 1,
   kAccumulates = 2,
@@ -82,9 +82,10 @@ void decode_video(Site& site) {
   if (site.modifiers.take("sat")) out.flags |= kSaturates;
   const bool accumulates = site.modifiers.take("add");
   if (accumulates) out.flags |= kAccumulates;
-  // The sum of parts that fit their types is the same, whether they are cut off before or not.
-  const bool fit = kOperation != kAdd && kOperation != kSub && to == a && to == b &&
-                   (kOperation != kDifference || !is_signed(to));
+  // The sum of parts that fit their types is the same, whether they are cut off before or not; so
+  // is a sum of 32 bits.
+  const bool fit = kCount == 1 || (kOperation != kAdd && kOperation != kSub && to == a && to == b &&
+                                   (kOperation != kDifference || !is_signed(to)));
   if (accumulates && (!fit || (out.flags & kSaturates))) {
     return site.refuse("`.add` is not known for its types");
   }
@@ -99,7 +100,51 @@ void decode_video(Site& site) {
   if (site.operands() == 4) out.c = site.source(3, to);
 }
 
+// kSaturates: a distance above 32 counts as 32, else it is taken modulo 32.
+void run_shift(Warp& warp, const Instruction& i, Mask m) {
+  std::uint64_t* const out = warp.reg(i.v[0]);
+  const std::uint64_t* const a = warp.reg(i.a);
+  const std::uint64_t* const b = warp.reg(i.b);
+  const std::uint64_t* const c = warp.reg(i.c);
+  each_lane(m, [&](unsigned lane) {
+    const auto given = static_cast<std::uint32_t>(b[lane]);
+    const unsigned by = i.flags & kSaturates ? std::min(given, 32U) : given % 32;
+    const std::int64_t value = part_of(a[lane], 0, 32, i.flags & kSignedA);
+    const auto moved = i.option == kShiftLeft ? static_cast<std::uint64_t>(value) << by
+                                              : static_cast<std::uint64_t>(value >> by);
+    out[lane] = static_cast<std::uint32_t>(moved + (i.flags & kAccumulates ? c[lane] : 0));
+  });
+}
+
+template <Operation kOperation>
+void decode_video_shift(Site& site) {
+  const Type to = site.modifiers.take_type(), a = site.modifiers.take_type(),
+             b = site.modifiers.take_type();
+  for (const Type type : {to, a}) {
+    if (type != Type::kS32 && type != Type::kU32)
+      return site.refuse("it is not known for its types");
+  }
+  const bool clamps = site.modifiers.take("clamp");
+  if (b != Type::kU32 || (!clamps && !site.modifiers.take("wrap"))) {
+    return site.refuse("it is not known for its types");
+  }
+  Instruction& out = site.out;
+  out.run = run_shift;
+  out.option = kOperation;
+  const bool accumulates = site.modifiers.take("add");
+  if (clamps) out.flags |= kSaturates;
+  if (accumulates) out.flags |= kAccumulates;
+  if (is_signed(a)) out.flags |= kSignedA;
+  if (!site.expect(accumulates ? 4 : 3)) return;
+  out.v[0] = site.target(0);
+  out.a = site.source(1, a);
+  out.b = site.source(2, b);
+  if (accumulates) out.c = site.source(3, to);
+}
+
 constexpr Opcode kOpcodes[] = {
+    {"vshl", decode_video_shift<kShiftLeft>},
+    {"vshr", decode_video_shift<kShiftRight>},
     {"vadd", decode_video<kAdd, 1>},
     {"vadd2", decode_video<kAdd, 2>},
     {"vadd4", decode_video<kAdd, 4>},

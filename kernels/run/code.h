@@ -106,6 +106,7 @@ struct Code {
   std::vector<Instruction> instructions;
   std::vector<std::string> opcodes;  ///< of each instruction, for messages
   std::vector<std::vector<std::uint32_t>> tables;
+  std::vector<std::vector<std::uint32_t>> lists;  ///< registers of instructions that have many
   std::vector<Constant> constants;
   std::vector<SpecialSlot> specials;
   std::uint32_t registers = 0, predicates = 1;

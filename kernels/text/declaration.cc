@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint64_t kLargest = std::uint64_t{1} << 40;  // bytes of a variable
 constexpr std::size_t kMostDimensions = 16;
 constexpr int kDeepest = 4;  // levels of operands within operands
+constexpr int kDeepestConstant = 64;
 
 }  // namespace
 
@@ -71,7 +72,6 @@ void Reader::skip_statement() {
 Variable Reader::specification() {
   Variable out;
   out.at = token_.at;
-  unsigned lanes = 1;
   while (good() && token_.kind == Token::Kind::kWord && token_.text[0] == '.') {
     const std::string_view word = word_behind_dot();
     advance();
@@ -81,7 +81,7 @@ Variable Reader::specification() {
       // In `.ptr .global` the space is that of the memory which a parameter points to.
       if (out.space == Space::kNone) out.space = space;
     } else if (word == "v2" || word == "v4") {
-      lanes = static_cast<unsigned>(word[1] - '0');
+      out.lanes = static_cast<unsigned>(word[1] - '0');
     } else if (word == "align") {
       if (token_.kind != Token::Kind::kInteger || !std::has_single_bit(token_.value) ||
           token_.value > 4096) {
@@ -93,12 +93,15 @@ Variable Reader::specification() {
       expect("(");
       while (good() && !at(")")) advance_in_statement();
       expect(")");
+    } else if (word == "texref" || word == "samplerref" || word == "surfref") {
+      out.type = Type::kB64;
+      out.is_opaque = true;
     } else if (word != "ptr") {
       fail("." + std::string(word) + " is no part of a variable");
     }
   }
   if (good() && out.type == Type::kNone) fail("expected a type");
-  out.size = std::uint64_t{bytes_of(out.type)} * lanes;
+  out.size = std::uint64_t{bytes_of(out.type)} * out.lanes;
   if (out.align == 0) out.align = static_cast<unsigned>(std::max<std::uint64_t>(out.size, 1));
   return out;
 }
@@ -121,6 +124,7 @@ void Reader::declarator(Variable& variable) {
     if (token_.kind == Token::Kind::kInteger) {
       count = token_.value;
       advance();
+      count = rest(count, 1);
     } else {
       open = true;
     }
@@ -241,6 +245,84 @@ std::uint64_t Reader::offset() {
   return sum;
 }
 
+// Of the binary operator at the next token; 0: it is none.
+int Reader::precedence() const {
+  struct Known {
+    std::string_view sign;
+    int precedence;
+  };
+  constexpr Known kOperators[] = {{"|", 1}, {"^", 2}, {"&", 3}, {"<", 4}, {">", 4},
+                                  {"+", 5}, {"-", 5}, {"*", 6}, {"/", 6}, {"%", 6}};
+  for (const Known& each : kOperators) {
+    if (at(each.sign)) return each.precedence;
+  }
+  return 0;
+}
+
+std::uint64_t Reader::primary(int depth) {
+  if (depth > kDeepestConstant) return fail("a constant that is nested too deeply"), 0;
+  for (const char* sign : {"-", "~", "+"}) {
+    if (!at(sign)) continue;
+    advance();
+    const std::uint64_t value = primary(depth + 1);
+    return *sign == '-' ? -value : *sign == '~' ? ~value : value;
+  }
+  if (at("(")) {
+    advance();
+    const std::uint64_t value = rest(primary(depth + 1), 1);
+    expect(")");
+    return value;
+  }
+  const std::uint64_t value = token_.value;
+  if (token_.kind != Token::Kind::kInteger) fail("expected an integer");
+  advance();
+  return value;
+}
+
+// Reads on while operators bind at least as `least`.
+std::uint64_t Reader::rest(std::uint64_t left, int least) {
+  for (int own = precedence(); good() && own >= least && own != 0; own = precedence()) {
+    const char sign = token_.text.front();
+    advance();
+    if (sign == '<' || sign == '>') expect(std::string_view(&sign, 1));
+    std::uint64_t right = primary(0);
+    right = rest(right, own + 1);
+    if ((sign == '/' || sign == '%') && right == 0) return fail("a division by zero"), 0;
+    switch (sign) {
+      case '|':
+        left |= right;
+        break;
+      case '^':
+        left ^= right;
+        break;
+      case '&':
+        left &= right;
+        break;
+      case '<':
+        left = right < 64 ? left << right : 0;
+        break;
+      case '>':
+        left = right < 64 ? left >> right : 0;
+        break;
+      case '+':
+        left += right;
+        break;
+      case '-':
+        left -= right;
+        break;
+      case '*':
+        left *= right;
+        break;
+      case '/':
+        left /= right;
+        break;
+      default:
+        left %= right;
+    }
+  }
+  return left;
+}
+
 Operand Reader::number(bool negative) {
   Operand out;
   out.at = token_.at;
@@ -262,6 +344,7 @@ Operand Reader::number(bool negative) {
       fail("expected a number");
   }
   advance();
+  if (out.kind == Operand::Kind::kInteger) out.value = rest(out.value, 1);
   return out;
 }
 
@@ -298,6 +381,11 @@ Operand Reader::operand(int depth) {
   }
   const bool negative = at("-");
   if (negative) advance();
+  if (!negative && at("~")) {
+    out.kind = Operand::Kind::kInteger;
+    out.value = rest(primary(0), 1);
+    return out;
+  }
   if (negative || token_.kind != Token::Kind::kWord) {
     if (!at("!")) return number(negative);
     advance();

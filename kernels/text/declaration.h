@@ -45,6 +45,10 @@ class Reader {
                      std::size_t level, std::uint64_t begin);
   void element(Variable& variable, std::uint64_t at);
   std::uint64_t offset();
+  /// Both read the rest of an expression of constants, such as 4*8+1.
+  std::uint64_t rest(std::uint64_t left, int least);
+  std::uint64_t primary(int depth);
+  int precedence() const;
   Operand operand(int depth);
   Operand number(bool negative);
   void parts(Operand& out, std::string_view end, int depth);

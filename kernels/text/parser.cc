@@ -187,6 +187,12 @@ class Parser {
     const std::size_t first = out.variables.size();
     reader_.variables(out.variables);
     for (std::size_t i = first; i < out.variables.size(); ++i) {
+      const Variable& made = out.variables[i];
+      const bool lasts = made.space == Space::kGlobal || made.space == Space::kConst;
+      if (lasts && module_.variable_at.try_emplace(made.name, module_.variables.size()).second) {
+        module_.variables.push_back(made);  // it lives as long as the module
+        continue;
+      }
       statement.variable = i;
       out.statements.push_back(statement);
     }

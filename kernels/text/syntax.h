@@ -45,10 +45,12 @@ struct Variable {
   Type type = Type::kNone;
   std::string_view name;
   unsigned range = 0;      ///< %r<6>: `name`0 to `name`5
+  unsigned lanes = 1;      ///< of a vector, .v4
   unsigned align = 0;      ///< as declared, else the element's; a power of two
   std::uint64_t size = 0;  ///< bytes; 0: no size is given, as for dynamic shared memory
   bool is_extern = false;
   bool may_repeat = false;  ///< .weak or .common
+  bool is_opaque = false;   ///< .texref, .samplerref or .surfref
   std::string contents;     ///< the initial bytes; zeros follow
   std::vector<Reference> references;
   Place at;
