@@ -80,9 +80,9 @@ class BodyCheck {
   // Collects the names of all scopes: where a name is used before its declaration, or in another
   // scope, nothing is refused.
   void declare_all() {
-    std::vector<std::set<std::string_view>> scopes(2), labels(1);
+    std::vector<std::set<std::string_view>> scopes(1), labels(1);
     for (const auto* list : {&function_.returned, &function_.parameters}) {
-      for (const Variable& each : *list) declare(each, scopes.front());
+      for (const Variable& each : *list) declare(each, scopes.back());
     }
     for (const Statement& each : function_.statements) {
       switch (each.kind) {
@@ -196,7 +196,7 @@ class BodyCheck {
     if (given.kind == Operand::Kind::kVector || given.kind == Operand::Kind::kPair) {
       const bool pair = given.kind == Operand::Kind::kPair;
       for (const Operand& each : given.parts) {
-        operand(s, each, pair || role.kind == Role::Kind::kAtLeast ? role : Role{});
+        operand(s, each, pair ? role : Role{});
       }
       return;
     }

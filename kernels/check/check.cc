@@ -26,6 +26,10 @@ Verdict check_header(const Module& module, const Compiler& compiler) {
   }
   const Target target = target_named(module.target);
   if (!target.architecture) return invalid(quoted(module.target) + " is no target", {});
+  if (module.version < target.version) {
+    return invalid(quoted(module.target) + " is not known to PTX " + version_text(module.version),
+                   {});
+  }
   if (!runs_on(target, compiler.architecture)) {
     return invalid(
         quoted(module.target) + " does not run on sm_" + std::to_string(compiler.architecture), {});

@@ -54,9 +54,12 @@ TEST(PtxCheck, TheTargetIsOneThatTheDeviceRuns) {
   for (const char* good : {"sm_30", "sm_80", "sm_90", "sm_90a", "sm_80, debug"}) {
     expect_good(with("8.0", good, kEntry));
   }
-  for (const char* bad : {"sm_999", "sm_100", "sm_100a", "sm_91", "sm_", "compute_80", "sm_80b"}) {
+  for (const char* bad : {"sm_999", "sm_100", "sm_100a", "sm_91", "sm_", "computer_80"}) {
     expect_refused(with("8.6", bad, kEntry), "`" + std::string(bad) + "`");
   }
+  expect_good(with("8.0", "compute_80", kEntry));
+  expect_refused(with("7.7", "sm_90", kEntry), "`sm_90` is not known to PTX 7.7");
+  expect_refused(with("6.0", "sm_80", kEntry), "`sm_80`");
   EXPECT_EQ(verdict_on(with("8.6", "sm_90a", kEntry), {100, 0}).code, CUDA_ERROR_INVALID_PTX)
       << "code for one architecture alone";
   EXPECT_EQ(verdict_on(with("8.0", "sm_80", kEntry), {70, 0}).code, CUDA_ERROR_INVALID_PTX);
@@ -73,7 +76,7 @@ TEST(PtxCheck, ANameIsDefinedOnce) {
   expect_refused(body(".reg .b32 %r<2>; .reg .b32 %r<2>;"), "`%r` is declared twice");
   expect_refused(body("L: L: mov.u32 %tid.x, 0;"), "`L` is defined twice");
   expect_good(body(".reg .b32 %r; { .reg .b32 %r; mov.b32 %r, 0; L: } { L: }"));
-  expect_good(body(".reg .b32 p; mov.b32 p, 0;"));
+  expect_refused(body(".reg .b32 p; mov.b32 p, 0;"), "`p` is declared twice");
 }
 
 TEST(PtxCheck, EveryNameIsDeclared) {
@@ -122,8 +125,15 @@ TEST(PtxCheck, RegistersHaveTheTypesOfTheirInstructions) {
                           "@%r bra L; L:",
                           "and.b32 %p, %p, %p;",
                           "cvt.u32.u8 %h, %r;",
-                          "ld.global.v2.u32 {%r, %p}, [%l];",
-                          "popc.b64 %l, %l;"}) {
+                          "popc.b64 %l, %l;",
+                          "mov.u32 %f, %r;",
+                          "mov.f32 %u, %f;",
+                          "selp.u32 %f, %f, %f, %p;",
+                          "ld.global.f32 %u, [%l];",
+                          "ld.global.u32 %f, [%l];",
+                          "st.global.u32 [%l], %f;",
+                          "st.global.f32 [%l], %u;",
+                          ".reg .u16 %w; fma.rn.f16 %h, %w, %h, %h;"}) {
     EXPECT_EQ(verdict_on(body(registers + bad)).code, CUDA_ERROR_INVALID_PTX) << bad;
   }
   for (const char* good : {"add.u32 %s, %u, %r;",

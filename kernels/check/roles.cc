@@ -9,7 +9,7 @@ namespace cuvmm::kernels {
 namespace {
 
 // A letter for each operand. T, U: a value of the first or the second type in the opcode; W: of
-// twice the width of T; 4: of 32 bits; B: the bits of T; L, M: at least as wide as T or U; P: a
+// twice the width of T; 4: of 32 bits; L, M: at least as wide as T or U; P: a
 // predicate; ?: anything.
 struct Known {
   std::string_view base;
@@ -20,11 +20,11 @@ constexpr Known kKnown[] = {
     {"bfi", "TTT44"},    {"bfind", "4T"},  {"brev", "TT"},   {"clz", "4T"},   {"cnot", "TT"},
     {"copysign", "TTT"}, {"cos", "TT"},    {"cvt", "LM"},    {"div", "TTT"},  {"ex2", "TT"},
     {"fma", "TTTT"},     {"ld", "L"},      {"ldu", "L"},     {"lg2", "TT"},   {"lop3", "TTTT"},
-    {"mad", "TTTT"},     {"madc", "TTTT"}, {"max", "TTT"},   {"min", "TTT"},  {"mov", "BB"},
+    {"mad", "TTTT"},     {"madc", "TTTT"}, {"max", "TTT"},   {"min", "TTT"},  {"mov", "TT"},
     {"mul", "TTT"},      {"neg", "TT"},    {"not", "TT"},    {"or", "TTT"},   {"popc", "4T"},
     {"prmt", "4444"},    {"rcp", "TT"},    {"rem", "TTT"},   {"rsqrt", "TT"}, {"sad", "TTTT"},
-    {"selp", "BBBP"},    {"set", "TUU"},   {"setp", "PTT"},  {"shf", "4444"}, {"shl", "TT4"},
-    {"shr", "TT4"},      {"sin", "TT"},    {"slct", "BBBU"}, {"sqrt", "TT"},  {"st", "?L"},
+    {"selp", "TTTP"},    {"set", "TUU"},   {"setp", "PTT"},  {"shf", "4444"}, {"shl", "TT4"},
+    {"shr", "TT4"},      {"sin", "TT"},    {"slct", "TTTU"}, {"sqrt", "TT"},  {"st", "?L"},
     {"sub", "TTT"},      {"subc", "TTT"},  {"tanh", "TT"},   {"testp", "PT"}, {"xor", "TTT"},
 };
 
@@ -80,9 +80,6 @@ Role role(char letter, const Found& modifiers) {
     case '4':
       out = {Role::Kind::kBits, Type::kB32};
       break;
-    case 'B':
-      out = {Role::Kind::kBits, type(0)};
-      break;
     case 'L':
       out = {Role::Kind::kAtLeast, type(0)};
       break;
@@ -125,12 +122,11 @@ bool fits(const Role& role, Type declared) {
   const unsigned has = bytes_of(declared), wants = bytes_of(role.type);
   switch (role.kind) {
     case Role::Kind::kValue:
-      // Numbers of 16 bits may lie in any register of their width.
-      return has == wants && (has == 2 || alike(declared, role.type));
+      return has == wants && alike(declared, role.type);
     case Role::Kind::kBits:
       return has == wants;
     case Role::Kind::kAtLeast:
-      return has >= wants;
+      return has >= wants && alike(declared, role.type);
     default:
       return true;
   }

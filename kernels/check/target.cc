@@ -9,9 +9,16 @@ namespace cuvmm::kernels {
 
 namespace {
 
-constexpr unsigned kArchitectures[] = {10, 11, 12, 13,  20,  21,  30,  32,  35, 37, 50,
-                                       52, 53, 60, 61,  62,  70,  72,  75,  80, 86, 87,
-                                       88, 89, 90, 100, 101, 103, 110, 120, 121};
+struct KnownTarget {
+  unsigned architecture;
+  unsigned version;  ///< of PTX, the first that has it: 803 for 8.3
+};
+constexpr KnownTarget kArchitectures[] = {
+    {10, 100}, {11, 100},  {12, 102},  {13, 102},  {20, 200},  {21, 200},  {30, 300}, {32, 400},
+    {35, 301}, {37, 401},  {50, 400},  {52, 401},  {53, 402},  {60, 500},  {61, 500}, {62, 500},
+    {70, 600}, {72, 601},  {75, 603},  {80, 700},  {86, 701},  {87, 704},  {88, 704}, {89, 708},
+    {90, 708}, {100, 806}, {101, 806}, {103, 808}, {110, 900}, {120, 807}, {121, 808}};
+constexpr unsigned kHopper = 90, kHopperAlone = 800;  // the architecture, and the version of sm_90a
 
 struct Need {
   std::string_view base;
@@ -30,10 +37,11 @@ constexpr Need kNeeds[] = {
 }  // namespace
 
 Target target_named(std::string_view name) {
-  constexpr std::string_view kPrefix = "sm_";
   Target target;
-  if (!name.starts_with(kPrefix)) return target;
-  name.remove_prefix(kPrefix.size());
+  const std::size_t underscore = name.find('_') + 1;
+  const std::string_view prefix = name.substr(0, underscore);
+  if (prefix != "sm_" && prefix != "compute_") return target;
+  name.remove_prefix(underscore);
   if (!name.empty() && (name.back() == 'a' || name.back() == 'f')) {
     target.suffix = name.back();
     name.remove_suffix(1);
@@ -42,9 +50,11 @@ Target target_named(std::string_view name) {
   const char* const end = name.data() + name.size();
   const auto read = std::from_chars(name.data(), end, number);
   if (read.ec != std::errc{} || read.ptr != end) return {};
-  if (std::ranges::find(kArchitectures, number) == std::end(kArchitectures)) return {};
-  if (target.suffix != '\0' && number < 90) return {};
+  const auto* const known = std::ranges::find(kArchitectures, number, &KnownTarget::architecture);
+  if (known == std::end(kArchitectures)) return {};
+  if (target.suffix != '\0' && number < kHopper) return {};
   target.architecture = number;
+  target.version = number == kHopper && target.suffix == 'a' ? kHopperAlone : known->version;
   return target;
 }
 

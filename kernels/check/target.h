@@ -10,6 +10,7 @@ namespace cuvmm::kernels {
 struct Target {
   unsigned architecture = 0;  ///< 90 for sm_90a; 0: no target
   char suffix = '\0';         ///< 'a': this architecture alone; 'f': its family
+  unsigned version = 0;       ///< of PTX, the first that has the target: 803 for 8.3
 };
 
 /// The target of this name.

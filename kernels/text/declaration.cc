@@ -361,7 +361,7 @@ Operand Reader::operand(int depth) {
   Operand out;
   out.at = token_.at;
   if (depth > kDeepest) return fail("operands that are nested too deeply"), out;
-  if (at("{") || at("(")) {
+  if (at("{") || (at("(") && has_lists_)) {
     out.kind = Operand::Kind::kVector;
     parts(out, at("{") ? "}" : ")", depth);
     return out;
@@ -381,9 +381,10 @@ Operand Reader::operand(int depth) {
   }
   const bool negative = at("-");
   if (negative) advance();
-  if (!negative && at("~")) {
+  if (at("(") || (!negative && at("~"))) {
+    const std::uint64_t first = primary(0);
     out.kind = Operand::Kind::kInteger;
-    out.value = rest(primary(0), 1);
+    out.value = rest(negative ? -first : first, 1);
     return out;
   }
   if (negative || token_.kind != Token::Kind::kWord) {

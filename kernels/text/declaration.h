@@ -33,7 +33,11 @@ class Reader {
   void variables(std::vector<Variable>& out);
   /// Reads one variable, without the character that ends it.
   void variable(std::vector<Variable>& out);
-  Operand operand() { return operand(0); }
+  /// `has_lists`: (a, b) is a list, as in a call; else it is a constant.
+  Operand operand(bool has_lists) {
+    has_lists_ = has_lists;
+    return operand(0);
+  }
 
  private:
   void check();
@@ -50,6 +54,7 @@ class Reader {
   std::uint64_t primary(int depth);
   int precedence() const;
   Operand operand(int depth);
+  bool has_lists_ = false;
   Operand number(bool negative);
   void parts(Operand& out, std::string_view end, int depth);
 

@@ -222,8 +222,13 @@ class Parser {
         return;
       }
     }
+    while (reader_.good() && !reader_.word_behind_dot().empty()) {  // `add .u32`
+      statement.name =
+          module_.joined.emplace_back(std::string(statement.name) + std::string(reader_.name()));
+    }
+    const bool has_lists = statement.name.starts_with("call");
     while (reader_.good() && !at(";")) {
-      statement.operands.push_back(reader_.operand());
+      statement.operands.push_back(reader_.operand(has_lists));
       if (!at(";")) reader_.expect(",");
     }
     reader_.expect(";");

@@ -66,7 +66,8 @@ TEST(PtxParser, DirectivesNeedNoBlanks) {
 TEST(PtxParser, ConstantsMayBeExpressions) {
   const auto module = read(
       ".global .b8 bytes[4*8+1]; .global .u32 value = 1<<4|3;\n"
-      ".entry k() { mov.u32 %r1, 2+3*4-(6>>1); mov.u32 %r2, ~0; add.u32 %r3, %r1, -1+7 % 7; }");
+      ".entry k() { mov.u32 %r1, 2+3*4-(6>>1); mov.u32 %r2, ~0; add.u32 %r3, %r1, -1+7 % 7; "
+      "add .u32 %r3, (1+2)*3, -(5); }");
   ASSERT_TRUE(module);
   EXPECT_EQ(module->variable("bytes")->size, 33u);
   EXPECT_EQ(module->variable("value")->contents, std::string("\x13\0\0\0", 4));
@@ -74,6 +75,9 @@ TEST(PtxParser, ConstantsMayBeExpressions) {
   EXPECT_EQ(statements[0].operands[1].value, 11u);
   EXPECT_EQ(statements[1].operands[1].value, ~std::uint64_t{0});
   EXPECT_EQ(statements[2].operands[2].value, ~std::uint64_t{0});
+  EXPECT_EQ(statements[3].name, "add.u32");
+  EXPECT_EQ(statements[3].operands[1].value, 9u);
+  EXPECT_EQ(statements[3].operands[2].value, static_cast<std::uint64_t>(-5));
   for (const char* bad : {"1+", "1+(2", "1/0", "1<2", "(1", "~x"}) {
     wrong(".version 8.3\n.target sm_90\n.entry k() { mov.u32 %r1, " + std::string(bad) + "; }");
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -81,10 +82,11 @@ struct Function {
 };
 
 struct Module {
-  std::string text;           ///< the text that all names point into
-  unsigned version = 0;       ///< 803 for PTX 8.3; 0: none is given
-  std::string_view target;    ///< "sm_90"; of several, the first that is no option
-  unsigned address_bits = 0;  ///< 0: not given
+  std::string text;                ///< the text that all names point into
+  unsigned version = 0;            ///< 803 for PTX 8.3; 0: none is given
+  std::string_view target;         ///< "sm_90"; of several, the first that is no option
+  unsigned address_bits = 0;       ///< 0: not given
+  std::deque<std::string> joined;  ///< opcodes that are written with blanks, without them
   std::vector<Function> functions;
   std::vector<Variable> variables;
   /// The indices that function() and variable() look up.
