@@ -29,6 +29,7 @@
 #include "emulator/objects/memory/plain_allocations.h"
 #include "emulator/objects/memory/pools.h"
 #include "emulator/objects/memory/teams.h"
+#include "emulator/objects/memory/textures.h"
 #include "emulator/objects/modules.h"
 #include "emulator/objects/queues.h"
 #include "emulator/objects/stream.h"
@@ -70,6 +71,8 @@ class Emulator {
   Modules modules{plain};
   HostBlocks host;
   Arrays arrays;
+  Textures textures;
+  Surfaces surfaces;
   ExternalObjects external;
   Coredumps coredumps;
   Graphs graphs;

@@ -76,19 +76,21 @@ std::optional<CUDA_MEMCPY3D> described(const C& call) {
     out.srcMemoryType = from.srcMemoryType;
     out.srcHost = from.srcHost;
     out.srcDevice = from.srcDevice;
+    out.srcArray = from.srcArray;
     out.srcPitch = from.srcPitch;
     out.dstXInBytes = from.dstXInBytes;
     out.dstY = from.dstY;
     out.dstMemoryType = from.dstMemoryType;
     out.dstHost = from.dstHost;
     out.dstDevice = from.dstDevice;
+    out.dstArray = from.dstArray;
     out.dstPitch = from.dstPitch;
     out.WidthInBytes = from.WidthInBytes;
     out.Height = from.Height;
     out.Depth = 1;
   } else {
     const Copy copy = plan(call);
-    if (copy.arrays) return std::nullopt;
+    if (copy.arrays()) return std::nullopt;
     constexpr bool kUnified = requires { call.dst; };
     out.srcMemoryType = out.dstMemoryType = kUnified ? CU_MEMORYTYPE_UNIFIED : CU_MEMORYTYPE_DEVICE;
     if constexpr (requires { call.srcHost; }) {
@@ -106,9 +108,7 @@ std::optional<CUDA_MEMCPY3D> described(const C& call) {
     out.WidthInBytes = copy.width;
     out.Height = out.Depth = 1;
   }
-  const bool arrays =
-      out.srcMemoryType == CU_MEMORYTYPE_ARRAY || out.dstMemoryType == CU_MEMORYTYPE_ARRAY;
-  return arrays ? std::nullopt : std::optional(out);
+  return out;
 }
 
 // Copies are checked when they are captured, and fills when the graph is instantiated. A launch

@@ -40,10 +40,6 @@ CUresult make_copy(Emulator& e, CUgraph graph, const CUDA_MEMCPY_NODE_PARAMS& as
   if (asked.flags != 0 || asked.reserved != 0) return CUDA_ERROR_INVALID_VALUE;
   const calls::Memcpy3DAsync call{&copy, nullptr};
   const Copy planned = plan(call);
-  if (planned.arrays) {
-    static std::atomic<bool> said{false};
-    return refuse_once(said, "cuGraphAddMemcpyNode (with arrays)");
-  }
   const NodeWork work = detail::kept(call);
   const Graph& home = *e.graphs.find(graph);
   if (!home.allocates(planned.to.base) && !home.allocates(planned.from.base)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuArrayCreate to cuMipmappedArrayDestroy. The answers follow the documentation; none was
-// measured.
+// cuArrayCreate to cuMipmappedArrayDestroy. An H100 with driver 580.159.04 gave the answers to
+// random shapes, 2026-11-26.
 #include <algorithm>
 
 #include "emulator/base/refusal.h"
@@ -20,10 +20,10 @@ using Shape = CUDA_ARRAY3D_DESCRIPTOR;
 
 constexpr unsigned kTaken = CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST |
                             CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_TEXTURE_GATHER |
-                            CUDA_ARRAY3D_COLOR_ATTACHMENT | CUDA_ARRAY3D_SPARSE;
+                            CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING;
+// Those of graphics, which a profile may refuse.
+constexpr unsigned kOfGraphics = CUDA_ARRAY3D_COLOR_ATTACHMENT | CUDA_ARRAY3D_DEPTH_TEXTURE;
 constexpr unsigned kVideo = 0x100;  // CUDA_ARRAY3D_VIDEO_ENCODE_DECODE, which older headers lack
-constexpr unsigned kNotEmulated =
-    CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_DEPTH_TEXTURE | kVideo;
 
 // The attributes that limit the extents of each kind of array; 0: that extent must be 0.
 struct Bounds {
@@ -68,14 +68,54 @@ bool legal_extents(const Emulator& e, const Shape& shape) {
   }
   if (layers) return within(e, shape, shape.Height == 0 ? k1dLayers : k2dLayers);
   if (shape.Depth == 0) return within(e, shape, shape.Height == 0 ? k1d : k2d);
-  return within(e, shape, k3d) || within(e, shape, k3dElse);
+  const bool surface = shape.Flags & CUDA_ARRAY3D_SURFACE_LDST;  // has no other extents (recorded)
+  return within(e, shape, k3d) || (!surface && within(e, shape, k3dElse));
 }
 
-Size bytes_of(const Shape& shape, unsigned level) {
-  const bool layers = shape.Flags & CUDA_ARRAY3D_LAYERED;
-  const Size depth = layers ? shape.Depth : level_extent(shape.Depth, level);
-  return level_extent(shape.Width, level) * level_extent(shape.Height, level) * depth *
-         element_size(shape);
+// Whether the format exists, and has this number of channels.
+bool legal_format(const Shape& shape) {
+  const unsigned channels = shape.NumChannels;
+  if (const ChannelFormat named = channel_format(shape.Format); named.bytes != 0) {
+    return channels == named.channels;
+  }
+  if (const ChannelFormat block = block_format(shape.Format); block.bytes != 0) {
+    return channels == block.channels && shape.Height != 0;
+  }
+  return element_size(shape) != 0 && (channels == 1 || channels == 2 || channels == 4);
+}
+
+bool planar(const Shape& shape) {
+  const int format = static_cast<int>(shape.Format);
+  return format >= 0x9f && format < 0xc0;  // P010, NV12 and the formats of YUV
+}
+
+bool legal_flags(const Emulator& e, const Shape& shape) {
+  const unsigned flags = shape.Flags;
+  const auto has = [&](unsigned flag) { return (flags & flag) != 0; };
+  if (has(~(kTaken | kOfGraphics | kVideo))) return false;
+  const bool sparse_surface = has(CUDA_ARRAY3D_SPARSE) && has(CUDA_ARRAY3D_SURFACE_LDST);
+  const bool graphics = has(kOfGraphics) || sparse_surface || planar(shape);
+  if (graphics && e.profile.has(Quirk::kArrayNoGraphics)) return false;
+  if (has(CUDA_ARRAY3D_TEXTURE_GATHER) && (shape.Height == 0 || shape.Depth != 0)) return false;
+  return !has(CUDA_ARRAY3D_SPARSE) || (shape.Height != 0 && !has(CUDA_ARRAY3D_CUBEMAP));
+}
+
+// Gives an array memory; false where the device has not enough.
+bool take_memory(Emulator& e, const Context& context, Size size, bool charged,
+                 std::optional<Physical>& out) {
+  constexpr Size kCharge = 512;
+  const Size charge = (size + kCharge - 1) / kCharge * kCharge;
+  if (charged) {
+    e.physical.drop_unheld();
+    if (charge > e.devices.free(context.device)) return false;
+  }
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  prop.location.id = context.device;
+  out.emplace(charge, prop, false, charged ? charge : 0,
+              charged ? e.devices.account(context.device) : nullptr);
+  return true;
 }
 
 // `levels`: at least 1 for a mipmapped array; 0 for any other array.
@@ -85,33 +125,21 @@ CUresult create(Emulator& e, CUarray* out, const Shape* asked, unsigned levels) 
   if (context->fault != CUDA_SUCCESS) return context->fault;
   if (!out || !asked) return CUDA_ERROR_INVALID_VALUE;
   const Shape& shape = *asked;
-  const unsigned channels = shape.NumChannels;
-  if ((channels != 1 && channels != 2 && channels != 4) || shape.Width == 0 ||
-      static_cast<int>(shape.Format) <= 0 || (shape.Flags & ~(kTaken | kNotEmulated)) != 0) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  if (element_size(shape) == 0 || (shape.Flags & kNotEmulated) != 0) {
+  if (shape.Width == 0 || !legal_flags(e, shape)) return CUDA_ERROR_INVALID_VALUE;
+  if (planar(shape) || (shape.Flags & kVideo) != 0) {
     static std::atomic<bool> said{false};
-    return refuse_once(said, "cuArray3DCreate (of a packed format, or for deferred mapping)");
+    return refuse_once(said, "cuArray3DCreate (of a planar format)");
   }
-  if (!legal_extents(e, shape)) return CUDA_ERROR_INVALID_VALUE;
+  if (!legal_format(shape) || !legal_extents(e, shape)) return CUDA_ERROR_INVALID_VALUE;
   Array array{.shape = shape, .levels = levels, .context = context};
-  if (array.sparse()) {  // takes memory when memory is mapped into it
-    if (shape.Height == 0 || (shape.Flags & CUDA_ARRAY3D_CUBEMAP)) return CUDA_ERROR_INVALID_VALUE;
-    *out = e.arrays.add(std::move(array));
-    return CUDA_SUCCESS;
+  // Memory that the program maps is charged where it is created.
+  const bool charged = (shape.Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) == 0;
+  Size size = 0;
+  for (unsigned level = 0; level < std::max(levels, 1u); ++level) {
+    size += packed_bytes(level_shape(shape, level));
   }
-  constexpr Size kCharge = 512;
-  Size bytes = 0;
-  for (unsigned level = 0; level < std::max(levels, 1u); ++level) bytes += bytes_of(shape, level);
-  const Size charge = (bytes + kCharge - 1) / kCharge * kCharge;
-  e.physical.drop_unheld();
-  if (charge > e.devices.free(context->device)) return CUDA_ERROR_OUT_OF_MEMORY;
-  CUmemAllocationProp prop{};
-  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  prop.location.id = context->device;
-  array.memory.emplace(charge, prop, false, charge, e.devices.account(context->device));
+  auto& memory = levels != 0 ? array.charge : array.memory;
+  if (!take_memory(e, *context, size, charged, memory)) return CUDA_ERROR_OUT_OF_MEMORY;
   *out = e.arrays.add(std::move(array));
   return CUDA_SUCCESS;
 }
@@ -134,7 +162,15 @@ CUresult destroy(Emulator& e, CUarray handle, bool mipmapped) {
   if (context->fault != CUDA_SUCCESS) return context->fault;
   const Array* const array = e.arrays.find(handle);
   if (!array || (array->levels != 0) != mipmapped) return CUDA_ERROR_INVALID_HANDLE;
+  if (array->whole) return CUDA_SUCCESS;  // a level ends with its mipmapped array (recorded)
   e.arrays.erase(handle);
+  return CUDA_SUCCESS;
+}
+
+CUresult requirements(const Array& array, CUDA_ARRAY_MEMORY_REQUIREMENTS* out) {
+  const bool deferred = (array.shape.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING) != 0;
+  if (!out || !deferred) return CUDA_ERROR_INVALID_VALUE;
+  *out = memory_requirements(array);
   return CUDA_SUCCESS;
 }
 
@@ -185,14 +221,9 @@ CUresult perform(Emulator& e, const calls::MipmappedArrayGetLevel& call, const F
     *call.pLevelArray = given->second;
     return CUDA_SUCCESS;
   }
-  Array level{.shape = whole->shape, .context = whole->context};
-  Shape& shape = level.shape;
-  const bool layers = shape.Flags & CUDA_ARRAY3D_LAYERED;
-  shape.Width = level_extent(shape.Width, call.level);
-  if (shape.Height > 0) shape.Height = level_extent(shape.Height, call.level);
-  if (shape.Depth > 0 && !layers) shape.Depth = level_extent(shape.Depth, call.level);
-  // The mipmapped array is sparse, its level is not.
-  shape.Flags &= ~static_cast<unsigned>(CUDA_ARRAY3D_SPARSE);
+  Array level{.shape = level_shape(whole->shape, call.level), .context = whole->context};
+  level.whole = as_array(call.hMipmappedArray);
+  take_memory(e, *context, packed_bytes(level.shape), false, level.memory);
   *call.pLevelArray = whole->level_arrays[call.level] = e.arrays.add(std::move(level));
   return CUDA_SUCCESS;
 }
@@ -236,7 +267,7 @@ CUresult run_base(const calls::ArrayGetSparseProperties& call) noexcept {
   return with_context([&](Emulator& e, Context&) -> CUresult {
     const Array* array = e.arrays.find(call.array);
     if (!array) return CUDA_ERROR_INVALID_HANDLE;
-    if (!call.sparseProperties || !array->sparse() || array->levels != 0) {
+    if (!call.sparseProperties || !array->sparse() || array->levels != 0 || array->whole) {
       return CUDA_ERROR_INVALID_VALUE;
     }
     *call.sparseProperties = sparse_properties(*array);
@@ -251,6 +282,29 @@ CUresult run_base(const calls::MipmappedArrayGetSparseProperties& call) noexcept
     if (!call.sparseProperties || !array->sparse()) return CUDA_ERROR_INVALID_VALUE;
     *call.sparseProperties = sparse_properties(*array);
     return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuArrayGetPlane, CUarray* out, CUarray handle, unsigned int) {
+  return on_array(handle, [&](const Shape&) -> CUresult {
+    return CUDA_ERROR_INVALID_VALUE;  // no array here is planar
+  });
+}
+
+// The device is not checked (recorded).
+CUVMM_DRIVER_FUNCTION(cuArrayGetMemoryRequirements, CUDA_ARRAY_MEMORY_REQUIREMENTS* out,
+                      CUarray handle, CUdevice) {
+  return with_context([&](Emulator& e, Context&) -> CUresult {
+    const Array* array = e.arrays.find(handle);
+    return array ? requirements(*array, out) : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuMipmappedArrayGetMemoryRequirements, CUDA_ARRAY_MEMORY_REQUIREMENTS* out,
+                      CUmipmappedArray handle, CUdevice) {
+  return with_context([&](Emulator& e, Context&) -> CUresult {
+    const Array* array = e.arrays.find(as_array(handle));
+    return array && array->levels != 0 ? requirements(*array, out) : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays keep their shape and take memory of the device; copies with them are refused.
+// Arrays keep their shape and take memory of the device (array_copy_test.cc has the copies).
 #include "emulator/testing.h"
 
 namespace cuvmm::emulator::testing {
@@ -67,9 +67,45 @@ TEST_F(Arrays, ShapesAreChecked) {
   auto wrong = shape(4, 4, 0);
   wrong.NumChannels = 3;
   EXPECT_EQ(tried(wrong), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(tried(shape(4, 4, 0, CUDA_ARRAY3D_DEFERRED_MAPPING)), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(tried(shape(4, 4, 0, CUDA_ARRAY3D_TEXTURE_GATHER)), CUDA_SUCCESS);
+  EXPECT_EQ(tried(shape(4, 4, 4, CUDA_ARRAY3D_TEXTURE_GATHER)), CUDA_ERROR_INVALID_VALUE);
+  for (const unsigned graphics : {CUDA_ARRAY3D_COLOR_ATTACHMENT, CUDA_ARRAY3D_DEPTH_TEXTURE,
+                                  CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_SURFACE_LDST}) {
+    EXPECT_EQ(tried(shape(4, 4, 0, graphics)), CUDA_ERROR_INVALID_VALUE) << graphics;
+  }
   EXPECT_EQ(tried(shape(4, 4, 0, CUDA_ARRAY3D_SPARSE)), CUDA_SUCCESS);
   EXPECT_EQ(tried(shape(4, 0, 0, CUDA_ARRAY3D_SPARSE)), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(Arrays, FormatsHaveTheirChannels) {
+  const auto of = [](int format, unsigned channels, size_t height) {
+    return tried({16, height, 0, static_cast<CUarray_format>(format), channels, 0});
+  };
+  EXPECT_EQ(of(0xc4, 2, 0), CUDA_SUCCESS) << "UNORM_INT16X2";
+  EXPECT_EQ(of(0xc4, 4, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(of(0x50, 4, 0), CUDA_SUCCESS) << "UNORM_INT_101010_2";
+  EXPECT_EQ(of(0x91, 4, 8), CUDA_SUCCESS) << "BC1_UNORM";
+  EXPECT_EQ(of(0x91, 4, 0), CUDA_ERROR_INVALID_VALUE) << "a block has rows";
+  EXPECT_EQ(of(0x91, 1, 8), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(of(0xb0, 3, 8), CUDA_ERROR_INVALID_VALUE) << "NV12, which is planar";
+  EXPECT_EQ(of(0x55, 1, 8), CUDA_ERROR_INVALID_VALUE) << "no format";
+}
+
+TEST_F(Arrays, OnesForDeferredMappingTellWhatTheyNeed) {
+  using Ask = CUresult(CUDA_ARRAY_MEMORY_REQUIREMENTS*, CUarray, CUdevice);
+  auto* ask = symbol<Ask>("cuArrayGetMemoryRequirements");
+  CUarray array = nullptr, plain = nullptr, plane = nullptr;
+  ASSERT_EQ(create(&array, shape(100, 8, 0, CUDA_ARRAY3D_DEFERRED_MAPPING)), CUDA_SUCCESS);
+  ASSERT_EQ(create(&plain, shape(100, 8, 0)), CUDA_SUCCESS);
+  CUDA_ARRAY_MEMORY_REQUIREMENTS told{};
+  ASSERT_EQ(ask(&told, array, 77), CUDA_SUCCESS) << "the device is not checked";
+  EXPECT_EQ(told.size, 65536u);
+  EXPECT_EQ(told.alignment, 65536u);
+  EXPECT_EQ(ask(&told, plain, 0), CUDA_ERROR_INVALID_VALUE);
+  auto* get = symbol<CUresult(CUarray*, CUarray, unsigned)>("cuArrayGetPlane");
+  EXPECT_EQ(get(&plane, plain, 0), CUDA_ERROR_INVALID_VALUE) << "it has no planes";
+  EXPECT_EQ(destroy(array), CUDA_SUCCESS);
+  EXPECT_EQ(destroy(plain), CUDA_SUCCESS);
 }
 
 TEST_F(Arrays, SparseOnesHaveTilesAndTakeNoMemory) {
@@ -130,6 +166,44 @@ TEST_F(Arrays, TheTailOfASparseOneIsWhatIsSmallerThanATile) {
   EXPECT_EQ(told.miptailFirstLevel, 2u);
   EXPECT_EQ(told.miptailSize, 65536u);
   EXPECT_EQ(driver()(calls::MipmappedArrayDestroy{whole}), CUDA_SUCCESS);
+}
+
+// Shapes, and the tails that an H100 told of.
+TEST_F(Arrays, ATailHasTheBytesOfItsLevels) {
+  struct Seen {
+    size_t width, height, depth;
+    CUarray_format format;
+    unsigned channels, flags, levels;
+    unsigned first;
+    unsigned long long size;
+    bool single;
+  };
+  constexpr auto kByte = CU_AD_FORMAT_UNSIGNED_INT8, kHalf = CU_AD_FORMAT_HALF;
+  constexpr auto kShort = CU_AD_FORMAT_UNSIGNED_INT16, kWord = CU_AD_FORMAT_UNSIGNED_INT32;
+  constexpr unsigned kLayers = CUDA_ARRAY3D_LAYERED;
+  constexpr Seen kSeen[] = {
+      {128, 128, 16, kShort, 4, 0, 7, 1, 327680, false},
+      {102, 128, 8, kWord, 2, 0, 8, 0, 1048576, true},
+      {128, 512, 0, CU_AD_FORMAT_SIGNED_INT32, 4, 0, 9, 2, 131072, false},
+      {540, 256, 0, kHalf, 1, 0, 1, 1, 0, false},
+      {64, 64, 0, CU_AD_FORMAT_SIGNED_INT32, 2, 0, 0, 0, 65536, true},
+      {516, 128, 2, kHalf, 2, kLayers, 5, 1, 131072, false},
+      {64, 512, 3, CU_AD_FORMAT_SIGNED_INT16, 2, kLayers, 5, 0, 589824, true},
+      {128, 128, 16, kByte, 2, 0, 9, 0, 655360, true},
+  };
+  for (const Seen& seen : kSeen) {
+    CUmipmappedArray whole = nullptr;
+    const CUDA_ARRAY3D_DESCRIPTOR asked{seen.width,    seen.height,
+                                        seen.depth,    seen.format,
+                                        seen.channels, seen.flags | CUDA_ARRAY3D_SPARSE};
+    ASSERT_EQ(driver()(calls::MipmappedArrayCreate{&whole, &asked, seen.levels}), CUDA_SUCCESS);
+    CUDA_ARRAY_SPARSE_PROPERTIES told{};
+    ASSERT_EQ(driver()(calls::MipmappedArrayGetSparseProperties{&told, whole}), CUDA_SUCCESS);
+    EXPECT_EQ(told.miptailFirstLevel, seen.first) << seen.width << 'x' << seen.height;
+    EXPECT_EQ(told.miptailSize, seen.size) << seen.width << 'x' << seen.height;
+    EXPECT_EQ(told.flags, seen.single ? 1u : 0u) << seen.width << 'x' << seen.height;
+    EXPECT_EQ(driver()(calls::MipmappedArrayDestroy{whole}), CUDA_SUCCESS);
+  }
 }
 
 TEST_F(Arrays, EndWithTheirContext) {

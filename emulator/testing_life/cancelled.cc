@@ -16,7 +16,7 @@ void* pending(void* reached) {
   share();
   name_memory();
   broadcast();
-  EXPECT(cuTexObjectDestroy(0) == CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT(cuGraphicsUnregisterResource(nullptr) == CUDA_ERROR_NOT_SUPPORTED);
   *static_cast<int*>(reached) += 1;
   pthread_testcancel();
   *static_cast<int*>(reached) += 1;

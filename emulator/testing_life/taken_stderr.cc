@@ -14,8 +14,8 @@ namespace {
 
 void make_it_talk() {
   use_device();
-  if (cuTexObjectDestroy(0) != CUDA_ERROR_NOT_SUPPORTED) _exit(1);
-  if (cuSurfObjectDestroy(0) != CUDA_ERROR_NOT_SUPPORTED) _exit(1);
+  if (cuGraphicsUnregisterResource(nullptr) != CUDA_ERROR_NOT_SUPPORTED) _exit(1);
+  if (cuCtxResetPersistingL2Cache() != CUDA_ERROR_NOT_SUPPORTED) _exit(1);
 }
 
 void with_users_file() {

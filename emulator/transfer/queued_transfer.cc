@@ -15,7 +15,9 @@ namespace cuvmm::emulator {
 
 namespace {
 
-Place place_of(const Emulator& e, Address at) {
+Place place_of(const Emulator& e, const Block& side) {
+  if (side.of_array) return Place::kDevice;
+  const Address at = side.base;
   if (e.host.at(at)) return Place::kPinned;
   if (const PlainAllocation* const plain = e.plain.at(at)) {
     if (plain->managed) return Place::kManaged;
@@ -65,7 +67,7 @@ Touch side(const Fill& fill) {
   return touch;
 }
 
-bool empty(const Copy& copy) { return copy.width == 0 || copy.height == 0 || copy.depth == 0; }
+bool empty(const Copy& copy) { return copy.empty(); }
 bool empty(const Fill& fill) { return fill.width == 0 || fill.height == 0; }
 
 // Copies the source's bytes, so that the caller may change them.
@@ -96,8 +98,11 @@ CUresult Waiting::run(Emulator& e) const {
   }
   if (refused) return CUDA_ERROR_ILLEGAL_ADDRESS;
   const Copy& copy = std::get<Copy>(transfer.what);
-  CUresult there = check_unmapped(e, side(copy.to, copy), to_pageable);
-  if (there == CUDA_SUCCESS) there = check_unmapped(e, side(copy.from, copy), from_pageable);
+  CUresult there = CUDA_SUCCESS;  // execute() checks arrays
+  if (!copy.to.of_array) there = check_unmapped(e, side(copy.to, copy), to_pageable);
+  if (there == CUDA_SUCCESS && !copy.from.of_array) {
+    there = check_unmapped(e, side(copy.from, copy), from_pageable);
+  }
   return there == CUDA_SUCCESS ? execute(e, copy) : there;
 }
 
@@ -113,7 +118,7 @@ CUresult queue(Emulator& e, CUstream stream, const QueuedTransfer& transfer, boo
   if (auto* copy = std::get_if<Copy>(&waiting->transfer.what)) {
     const CUresult wrong = check_sides(e, *copy);
     if (wrong != CUDA_SUCCESS) return wrong;
-    const Place to = place_of(e, copy->to.base), from = place_of(e, copy->from.base);
+    const Place to = place_of(e, copy->to), from = place_of(e, copy->from);
     waiting->to_pageable = to == Place::kPageable;
     waiting->from_pageable = from == Place::kPageable;
     const HostWait wait = host_wait(TransferForm::kCopyAsync, from, to);

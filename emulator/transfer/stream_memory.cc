@@ -147,6 +147,7 @@ std::optional<CUresult> odd(const Emulator& e, const CallStruct& call, const Fac
   if (const auto unknown = unknown_stream(e, call)) return unknown;
   if constexpr (std::is_same_v<CallStruct, calls::StreamWriteValue32> ||
                 std::is_same_v<CallStruct, calls::StreamWriteValue64>) {
+    if (const auto refused = answer(e, Quirk::kWriteNoFlags, call.flags != 0)) return refused;
     return untouchable(e, call, facts);
   }
   return std::nullopt;

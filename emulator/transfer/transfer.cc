@@ -123,7 +123,7 @@ CUresult check_run(const Emulator& e, Address at, Size size, bool pageable) {
 // Whether a side's address lies in page-locked memory that does not contain all rows of the side,
 // or, for `write`, that was registered as read-only. A driver refuses both (recorded).
 static bool locked_out(const Emulator& e, const Copy& copy, const Block& side, bool write) {
-  if (e.host.empty() || copy.width == 0 || copy.height == 0 || copy.depth == 0) return false;
+  if (e.host.empty() || side.of_array || copy.empty()) return false;
   const HostBlock* block = e.host.at(side.named);
   if (!block) return false;
   using Wide = unsigned __int128;
@@ -133,15 +133,48 @@ static bool locked_out(const Emulator& e, const Copy& copy, const Block& side, b
   return (write && sealed) || reach > block->size;
 }
 
+// The bytes of an array lie in the emulator's own memory; copies address them there.
+static CUresult check_array(const Emulator& e, const Copy& copy, const Block& side) {
+  if (!side.of_array) return CUDA_SUCCESS;
+  const Array* const array = e.arrays.find(side.array);
+  if (!array || array->levels != 0) return CUDA_ERROR_INVALID_HANDLE;
+  const auto holds = [](Size most, Size first, Size count) {
+    return first <= most && count <= most - first;
+  };
+  const CUDA_ARRAY3D_DESCRIPTOR& shape = array->shape;
+  const bool inside = side.lod == 0 && holds(row_bytes(shape), side.x, copy.width) &&
+                      holds(std::max<Size>(shape.Height, 1), side.y, copy.height) &&
+                      holds(std::max<Size>(shape.Depth, 1), side.z, copy.depth);
+  return inside ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult check_sides(const Emulator& e, const Copy& copy) {
-  if (copy.arrays) return CUDA_ERROR_NOT_SUPPORTED;
+  if (copy.empty()) return CUDA_SUCCESS;
+  for (const Block* side : {&copy.to, &copy.from}) {
+    const CUresult wrong = check_array(e, copy, *side);
+    if (wrong != CUDA_SUCCESS) return wrong;
+  }
   const bool out = locked_out(e, copy, copy.to, true) || locked_out(e, copy, copy.from, false);
   return out ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-CUresult execute(Emulator& e, const Copy& copy) {
-  const CUresult wrong = check_sides(e, copy);
-  if (wrong != CUDA_SUCCESS) return wrong;
+// The side of a checked copy as addresses; false where the host has no memory left.
+static bool place(Emulator& e, Block& side) {
+  if (!side.of_array) return true;
+  Array& array = *e.arrays.find(side.array);
+  char* const bytes = array.memory ? array.memory->touch(0, array.memory->size()) : nullptr;
+  side.pitch = row_bytes(array.shape);
+  side.slice_pitch = side.pitch * std::max<Size>(array.shape.Height, 1);
+  side.base =
+      reinterpret_cast<Address>(bytes) + side.z * side.slice_pitch + side.y * side.pitch + side.x;
+  return bytes != nullptr;
+}
+
+CUresult execute(Emulator& e, const Copy& asked) {
+  const CUresult wrong = check_sides(e, asked);
+  if (wrong != CUDA_SUCCESS || asked.empty()) return wrong;
+  Copy copy = asked;
+  if (!place(e, copy.to) || !place(e, copy.from)) return CUDA_ERROR_OUT_OF_MEMORY;
   for (Size slice = 0; slice < copy.depth; ++slice) {
     for (Size row = 0; row < copy.height; ++row) {
       const Address to = copy.to.base + slice * copy.to.slice_pitch + row * copy.to.pitch;

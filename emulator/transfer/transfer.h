@@ -9,12 +9,17 @@
 
 namespace cuvmm::emulator {
 
-/// One side of a copy: depth x height runs of bytes from `base`, device or host address.
+/// One side of a copy: depth x height runs of bytes from `base`, device or host address, or from
+/// (x, y, z) of an array; x in bytes.
 struct Block {
   Address base = 0;
   Address named = 0;     ///< the address in the call; the first row may begin after it
   Size pitch = 0;        ///< bytes from row to row
   Size slice_pitch = 0;  ///< bytes from slice to slice
+  CUarray array = nullptr;
+  bool of_array = false;
+  Size x = 0, y = 0, z = 0;
+  Size lod = 0;  ///< a driver takes 0 only (recorded)
 };
 
 struct Copy {
@@ -22,7 +27,8 @@ struct Copy {
   Size width = 0;  ///< bytes of a row
   Size height = 1;
   Size depth = 1;
-  bool arrays = false;  ///< a side is a CUDA array; the emulator cannot copy those
+  bool arrays() const { return to.of_array || from.of_array; }
+  bool empty() const { return width == 0 || height == 0 || depth == 0; }
 };
 
 struct Fill {
@@ -38,8 +44,7 @@ struct Fill {
 CUresult execute(Emulator&, const Copy&);
 CUresult execute(Emulator&, const Fill&);
 
-/// Checks a copy before its bytes: refuses arrays, which are not emulated, and rows that leave
-/// page-locked memory.
+/// Checks a copy before its bytes: refuses rows that leave an array or page-locked memory.
 CUresult check_sides(const Emulator&, const Copy&);
 
 /// Checks bytes that no mapping holds: SUCCESS where the whole run lies inside one cuMemAlloc

@@ -78,7 +78,16 @@ CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true,
   CUresult result = CUDA_SUCCESS;
   if constexpr (requires { call.hStream; }) result = use_stream(e, call.hStream, facts.place, by);
   if (result != CUDA_SUCCESS) return result;
-  bool pageable = requires { call.dst; };
+  // Copies that name both sides' memory, or memory of the host beside an array.
+  bool pageable = requires { call.dst; }
+  || requires {
+    call.dstArray;
+    call.srcHost;
+  }
+  || requires {
+    call.srcArray;
+    call.dstHost;
+  };
   if constexpr (requires { call.pCopy; }) {
     if (!call.pCopy) return CUDA_ERROR_INVALID_VALUE;
   }
@@ -141,17 +150,22 @@ CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true,
     if (result != CUDA_SUCCESS) return mistaken(e, call, violations, result);
     if (const auto odd = by ? quirk(e, touched[i], *by) : std::nullopt) return *odd;
   }
+  const auto planned = plan(call);
+  if constexpr (std::is_same_v<decltype(plan(call)), Copy>) {
+    result = check_sides(e, planned);
+    if (result != CUDA_SUCCESS) return mistaken(e, call, violations, result);
+  }
   if (!perform) return CUDA_SUCCESS;
   if (Queues::late() && !Queues::inside()) {
     CUstream stream = nullptr;
     if constexpr (requires { call.hStream; }) stream = call.hStream;
     QueuedTransfer later{
-        .entry = CallStruct::kEntryPoint, .count = count, .facts = facts, .what = plan(call)};
+        .entry = CallStruct::kEntryPoint, .count = count, .facts = facts, .what = planned};
     std::copy_n(touched, count, later.touched);
     constexpr bool kBlocking = !requires { call.hStream; };
     return mistaken(e, call, violations, queue(e, stream, later, kBlocking));
   }
-  return mistaken(e, call, violations, execute(e, plan(call)));
+  return mistaken(e, call, violations, execute(e, planned));
 }
 
 }  // namespace cuvmm::emulator

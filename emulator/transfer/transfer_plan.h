@@ -30,6 +30,16 @@ inline Block block(CUmemorytype type, Address host, Address device, Size pitch, 
   return block;
 }
 
+inline Block block_of_array(CUarray array, Size x, Size y, Size z) {
+  Block block;
+  block.array = array;
+  block.of_array = true;
+  block.x = x;
+  block.y = y;
+  block.z = z;
+  return block;
+}
+
 /// Whether `count` items from `first` on lie within `most`; `most` 0 stands for tightly packed
 /// items.
 inline bool holds(Size most, Size first, Size count) {
@@ -101,8 +111,12 @@ Copy plan(const C& c) {
   if constexpr (requires { c.src; }) copy.from.base = c.src;
   copy.to.named = copy.to.base;
   copy.from.named = copy.from.base;
-  copy.arrays = requires { c.dstArray; }
-  || requires { c.srcArray; };
+  if constexpr (requires { c.dstArray; }) {
+    copy.to = detail::block_of_array(c.dstArray, c.dstOffset, 0, 0);
+  }
+  if constexpr (requires { c.srcArray; }) {
+    copy.from = detail::block_of_array(c.srcArray, c.srcOffset, 0, 0);
+  }
   return copy;
 }
 
@@ -114,7 +128,6 @@ Copy plan(const C& c) {
   Copy copy;
   copy.width = d.WidthInBytes;
   copy.height = d.Height;
-  copy.arrays = d.srcMemoryType == CU_MEMORYTYPE_ARRAY || d.dstMemoryType == CU_MEMORYTYPE_ARRAY;
   // A pitch or slice height of 0 stands for tightly packed rows and slices, which include the bytes
   // before the first copied byte (recorded).
   const Size to_pitch = d.dstPitch ? d.dstPitch : d.dstXInBytes + d.WidthInBytes;
@@ -134,6 +147,20 @@ Copy plan(const C& c) {
         detail::block(d.dstMemoryType, to_host, d.dstDevice, to_pitch, 0, d.dstXInBytes, d.dstY, 0);
     copy.from = detail::block(d.srcMemoryType, from_host, d.srcDevice, from_pitch, 0, d.srcXInBytes,
                               d.srcY, 0);
+  }
+  const auto z = [](const auto& record, bool to) -> Size {
+    if constexpr (requires { record.Depth; }) return to ? record.dstZ : record.srcZ;
+    return 0;
+  };
+  if (d.dstMemoryType == CU_MEMORYTYPE_ARRAY) {
+    copy.to = detail::block_of_array(d.dstArray, d.dstXInBytes, d.dstY, z(d, true));
+  }
+  if (d.srcMemoryType == CU_MEMORYTYPE_ARRAY) {
+    copy.from = detail::block_of_array(d.srcArray, d.srcXInBytes, d.srcY, z(d, false));
+  }
+  if constexpr (requires { d.srcLOD; }) {
+    copy.to.lod = d.dstLOD;
+    copy.from.lod = d.srcLOD;
   }
   return copy;
 }

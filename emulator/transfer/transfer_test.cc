@@ -205,8 +205,8 @@ TEST_F(Transfer, RowsStayInTheLockedMemoryThatTheCallNames) {
   EXPECT_EQ(copied(8, 16), CUDA_ERROR_INVALID_VALUE) << "begins behind it";
 }
 
-TEST_F(Transfer, ArraysAreNotEmulated) {
-  EXPECT_EQ(driver()(calls::MemcpyDtoA{nullptr, 0, plain_, 4}), CUDA_ERROR_NOT_SUPPORTED);
+TEST_F(Transfer, NoArrayIsRefused) {
+  EXPECT_EQ(driver()(calls::MemcpyDtoA{nullptr, 0, plain_, 4}), CUDA_ERROR_INVALID_HANDLE);
 }
 
 TEST_F(Transfer, NeedsAContextAndARealStream) {

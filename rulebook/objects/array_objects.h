@@ -29,12 +29,37 @@ struct ArrayObject {
   Origin made;
 
   bool layered() const { return (shape.Flags & CUDA_ARRAY3D_LAYERED) != 0; }
-  bool three_dimensional() const { return shape.Depth > 0 && !layered(); }
+  bool cubemap() const { return (shape.Flags & CUDA_ARRAY3D_CUBEMAP) != 0; }
+  bool three_dimensional() const { return shape.Depth > 0 && !layered() && !cubemap(); }
   bool deferred() const { return (shape.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING) != 0; }
   bool tiled() const { return sparse.tileExtent.width != 0; }
 };
 
-/// Bytes of an element; 0 for a format that packs or compresses several elements.
+/// Channels and bytes of a format that has its channels in its name, as UNORM_INT8X4; 0: any other.
+/// Older headers lack the names, so the formats are numbers: 0xc0 to 0xcb are (U|S)NORM_INT(8|16)
+/// of one, two and four channels; 0x50 has four channels in 32 bits.
+struct ChannelFormat {
+  unsigned channels = 0, bytes = 0;
+};
+inline ChannelFormat channel_format(CUarray_format format) {
+  const int number = static_cast<int>(format);
+  if (number == 0x50) return {4, 4};
+  if (number < 0xc0 || number > 0xcb) return {};
+  const unsigned place = static_cast<unsigned>(number) - 0xc0;
+  const unsigned channels = 1u << place % 3;
+  return {channels, channels * (place / 3 % 2 + 1)};
+}
+
+/// Channels, and bytes of a block of 4 x 4 elements, of a block-compressed format (BC1 to BC7); 0:
+/// any other.
+inline ChannelFormat block_format(CUarray_format format) {
+  const int number = static_cast<int>(format);
+  if (number < 0x91 || number > 0x9e) return {};
+  constexpr ChannelFormat kBlocks[] = {{4, 8}, {4, 16}, {4, 16}, {1, 8}, {2, 16}, {3, 16}, {4, 16}};
+  return kBlocks[(number - 0x91) / 2];
+}
+
+/// Bytes of an element; 0 for a format that compresses several elements, or is not known.
 inline std::uint64_t element_size(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
   switch (shape.Format) {
     case CU_AD_FORMAT_UNSIGNED_INT8:
@@ -49,7 +74,7 @@ inline std::uint64_t element_size(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
     case CU_AD_FORMAT_FLOAT:
       return std::uint64_t{4} * shape.NumChannels;
     default:
-      return 0;
+      return channel_format(shape.Format).bytes;
   }
 }
 
@@ -67,8 +92,8 @@ inline std::uint64_t level_extent(std::uint64_t base, unsigned level) {
 /// The number of levels of a mipmapped array that was asked for with `asked` levels. The
 /// documentation limits it to 1 up to the level in which the longest extent is 1.
 inline unsigned level_count(const CUDA_ARRAY3D_DESCRIPTOR& shape, unsigned asked) {
-  const bool layers = (shape.Flags & CUDA_ARRAY3D_LAYERED) != 0;
-  const std::uint64_t depth = layers ? 1 : shape.Depth;
+  const bool flat = (shape.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
+  const std::uint64_t depth = flat ? 1 : shape.Depth;
   const auto longest = std::max<std::uint64_t>({shape.Width, shape.Height, depth, 1});
   return std::clamp(asked, 1u, static_cast<unsigned>(std::bit_width(longest)));
 }

@@ -45,6 +45,10 @@ constexpr QuirkInfo kQuirks[] = {
     {"cuMemset-fault", CUDA_ERROR_LAUNCH_FAILED,
      "A fill whose memory is gone when its turn comes is a failed launch. Of a kernel, the same "
      "fault is an illegal address."},
+    {"cuArrayCreate-no-graphics", CUDA_ERROR_INVALID_VALUE,
+     "No array is a color attachment, a depth texture, a sparse surface or planar."},
+    {"cuStreamWriteValue-no-flags", CUDA_ERROR_INVALID_VALUE,
+     "A write takes no flag: each orders the writes before it."},
 };
 static_assert(sizeof kQuirks / sizeof *kQuirks == static_cast<std::size_t>(Quirk::kCount));
 

@@ -28,6 +28,8 @@ enum class Quirk : std::uint8_t {
   kNoDecompression,
   kNoFlush,
   kFillFault,
+  kArrayNoGraphics,
+  kWriteNoFlags,
   kCount
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA arrays: a shape, and the device memory that they take. Nothing reads or writes them, because
-// copies with arrays are refused as not supported. So no call shows the memory that is mapped into
-// a sparse array.
+// CUDA arrays: a shape, and memory whose rows lie one behind the other. A GPU's order of the bytes
+// is its own; copies do not show it. A sparse array has memory of its own, too: the emulator does
+// not follow the tiles of a pool into it.
 #pragma once
 
 #include <cuda.h>
@@ -19,15 +19,28 @@ struct Array {
   CUDA_ARRAY3D_DESCRIPTOR shape{};
   unsigned levels = 0;  ///< of a mipmapped array; 0: the array is not mipmapped
   const Context* context = nullptr;
-  std::optional<Physical> memory{};            ///< neither a sparse array nor a level has its own
+  std::optional<Physical> memory{};  ///< not of a mipmapped array, whose levels have their own
+  std::optional<Physical> charge{};  ///< the device memory that a mipmapped array takes
+  CUarray whole = nullptr;           ///< the mipmapped array that it is a level of
   std::map<unsigned, CUarray> level_arrays{};  ///< the levels that a program asked for
 
   bool sparse() const { return (shape.Flags & CUDA_ARRAY3D_SPARSE) != 0; }
 };
 
+/// The bytes of a shape in rows without gaps, and as a GPU lays it out; the second counts whole
+/// groups of 64 bytes by 8 rows (recorded: the sizes of mip tails follow from it).
+std::uint64_t packed_bytes(const CUDA_ARRAY3D_DESCRIPTOR& shape);
+std::uint64_t laid_out_bytes(const CUDA_ARRAY3D_DESCRIPTOR& shape);
+/// The bytes of a row.
+std::uint64_t row_bytes(const CUDA_ARRAY3D_DESCRIPTOR& shape);
+/// The shape of a mip level.
+CUDA_ARRAY3D_DESCRIPTOR level_shape(const CUDA_ARRAY3D_DESCRIPTOR& shape, unsigned level);
+
 /// The properties of a sparse array: tiles of 64 KiB, as an H100 has them, in the shapes that
 /// graphics APIs call the standard ones.
 CUDA_ARRAY_SPARSE_PROPERTIES sparse_properties(const Array& array);
+/// The memory that an array for deferred mapping needs.
+CUDA_ARRAY_MEMORY_REQUIREMENTS memory_requirements(const Array& array);
 
 /// Arrays holds a mipmapped array as it holds the others; these casts change the type of its
 /// handle.
