@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a capture begins, and how it ends in a graph.
-#include <atomic>
 #include <utility>
+#include <vector>
 
-#include "emulator/base/refusal.h"
 #include "emulator/core/base_entry.h"
 #include "emulator/core/export.h"
 #include "emulator/core/locked.h"
@@ -12,19 +11,34 @@ namespace cuvmm::emulator {
 
 namespace {
 
-CUresult begin(CUstream stream, CUstreamCaptureMode mode) noexcept {
+// `into`: the graph to which the capture adds; null: it makes a graph.
+CUresult begin(CUstream stream, CUstreamCaptureMode mode,
+               const calls::StreamBeginCaptureToGraph* into = nullptr) noexcept {
   return with_no_ended_context([&](Emulator& e) -> CUresult {
     Captures& captures = e.captures;
+    if (static_cast<unsigned>(mode) > CU_STREAM_CAPTURE_MODE_RELAXED) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
     if (reinterpret_cast<std::uintptr_t>(stream) <= 1) {
       const CUresult refused = captures.refuse_legacy();
       return refused != CUDA_SUCCESS ? refused : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
-    if (static_cast<unsigned>(mode) > CU_STREAM_CAPTURE_MODE_RELAXED) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
     if (captures.of(stream)) return CUDA_ERROR_ILLEGAL_STATE;
-    captures.begin(stream, mode);
+    std::vector<GraphNode*> behind;
+    if (into) {
+      if (!e.graphs.find(into->hGraph) || (into->numDependencies && !into->dependencies)) {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
+      for (std::size_t i = 0; i < into->numDependencies; ++i) {
+        CUgraph home = nullptr;
+        GraphNode* const node = e.graphs.find(into->dependencies[i], &home);
+        if (!node || home != into->hGraph) return CUDA_ERROR_INVALID_VALUE;
+        behind.push_back(node);
+      }
+    }
+    Capture& capture = captures.begin(stream, mode);
+    if (into) capture.add_to(into->hGraph, std::move(behind));
     return CUDA_SUCCESS;
   });
 }
@@ -35,9 +49,8 @@ CUresult run_base(const calls::StreamBeginCapture& call) noexcept {
   return begin(call.hStream, call.mode);
 }
 
-CUresult run_base(const calls::StreamBeginCaptureToGraph&) noexcept {
-  static std::atomic<bool> said{false};
-  return refuse_once(said, "cuStreamBeginCaptureToGraph");
+CUresult run_base(const calls::StreamBeginCaptureToGraph& call) noexcept {
+  return begin(call.hStream, call.mode, &call);
 }
 
 // The first ABI has no parameter for the mode.
@@ -52,12 +65,15 @@ CUresult run_base(const calls::StreamEndCapture& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     Captures& captures = e.captures;
     if (!graph) return CUDA_ERROR_INVALID_VALUE;
-    const Capture* capture = captures.of(stream);
+    Capture* const capture = captures.of(stream);
     if (!capture) {
       const bool lives = Streams::is_default(stream) || e.streams.find(stream);
       return lives ? CUDA_ERROR_ILLEGAL_STATE : CUDA_ERROR_INVALID_HANDLE;
     }
-    if (capture->origin() != Captures::key(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+    if (capture->origin() != Captures::key(stream)) {
+      capture->invalidate();
+      return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+    }
     if (capture->mode() != CU_STREAM_CAPTURE_MODE_RELAXED && !capture->by_this_thread()) {
       return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     }
@@ -65,7 +81,9 @@ CUresult run_base(const calls::StreamEndCapture& call) noexcept {
     *graph = nullptr;
     CUgraph told = ended->graph();
     const bool usable = !ended->invalid() && ended->joined();
-    if (told && !usable && e.graphs.find(told)) e.graphs.erase(told);
+    const bool own = told && !ended->adds_to_graph();
+    if (told && !own && !usable && e.graphs.find(told)) e.graphs.mark_broken(told);
+    if (own && !usable && e.graphs.find(told)) e.graphs.erase(told);
     if (ended->invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (!ended->joined()) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
     // The program may have destroyed the graph that cuStreamGetCaptureInfo gave it, or added nodes

@@ -46,9 +46,10 @@ std::optional<CUresult> captured_allocation(Emulator& e, CUdeviceptr* out, std::
   const bool plain = is_device(pool.prop().location) &&
                      static_cast<unsigned>(pool.prop().requestedHandleTypes) == 0;
   if (!plain) return CUDA_ERROR_NOT_SUPPORTED;
-  const auto base = e.space.take(size, 0, 0);
-  if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
-  const auto memory = std::make_shared<NodeMemory>(e.space, *base, size, pool);
+  const auto memory =
+      memory_for(e, capture->nodes(), capture->ends(Captures::key(stream)), size, pool);
+  if (!memory) return CUDA_ERROR_OUT_OF_MEMORY;
+  const Address base = memory->base();
   auto made =
       node(CU_GRAPH_NODE_TYPE_MEM_ALLOC, [memory](Emulator& at) { return allocate(at, *memory); });
   made->memory = memory;
@@ -56,11 +57,11 @@ std::optional<CUresult> captured_allocation(Emulator& e, CUdeviceptr* out, std::
   params.poolProps.allocType = pool.prop().type;
   params.poolProps.location = pool.prop().location;
   params.bytesize = size;
-  params.dptr = *base;
+  params.dptr = base;
   made->params = params;
   capture->add(std::move(made), stream);
-  capture->allocate(*base, size);
-  *out = *base;
+  capture->allocate(base, size);
+  *out = base;
   return CUDA_SUCCESS;
 }
 
@@ -95,6 +96,8 @@ std::optional<CUresult> captured_event(Emulator& e, CUevent event, CUstream stre
     const CUresult refused = e.captures.refuse_legacy();
     if (refused != CUDA_SUCCESS) return refused;
   }
+  const Capture* const capture = e.captures.of(stream);
+  if (capture && capture->invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   e.captures.recorded(event, stream);
   return std::nullopt;
 }

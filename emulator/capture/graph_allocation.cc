@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/capture/graph_allocation.h"
 
+#include <set>
 #include <utility>
 
 #include "api/sizes.h"
@@ -14,17 +15,56 @@ CUresult allocate(Emulator& e, const NodeMemory& memory) {
     return std::exchange(there->coming, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   }
   const Size pages = (size + kPage - 1) / kPage * kPage;
-  const auto by_pool = e.pools.growth(memory.pool(), size);
-  if (by_pool.value_or(pages) > e.devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (pages > e.devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
   e.plain.put({.base = memory.base(),
                .size = size,
                .context = e.current_context(),
-               .memory = Physical(pages, memory.prop(), false, by_pool ? 0 : pages,
-                                  e.devices.account(device)),
+               .memory = Physical(pages, memory.prop(), false, pages, e.devices.account(device)),
                .pool = memory.pool(),
                .kept = memory.range()});
-  e.pools.took(memory.pool(), size);
   return CUDA_SUCCESS;
+}
+
+namespace {
+
+// The nodes that come before a node with these dependencies.
+std::set<const GraphNode*> ancestors(const std::vector<GraphNode*>& before) {
+  std::set<const GraphNode*> all;
+  std::vector<const GraphNode*> next(before.begin(), before.end());
+  while (!next.empty()) {
+    const GraphNode* const node = next.back();
+    next.pop_back();
+    if (!all.insert(node).second) continue;
+    for (const Dependency& each : node->dependencies) next.push_back(each.on);
+  }
+  return all;
+}
+
+// Whether each allocation at the address is freed by one of these nodes.
+bool freed_in(const GraphNodes& nodes, const std::set<const GraphNode*>& done, Address address) {
+  std::size_t allocations = 0, frees = 0;
+  for (const auto& node : nodes) {
+    allocations += node->memory && node->memory->base() == address;
+    const auto* free = std::get_if<CUDA_MEM_FREE_NODE_PARAMS>(&node->params);
+    frees += free && free->dptr == address && done.contains(node.get());
+  }
+  return allocations == frees;
+}
+
+}  // namespace
+
+std::shared_ptr<NodeMemory> memory_for(Emulator& e, const GraphNodes& nodes,
+                                       const std::vector<GraphNode*>& before, Size size,
+                                       const Pool& pool) {
+  const auto done = ancestors(before);
+  for (const auto& node : nodes) {
+    const NodeMemory* const other = node->memory.get();
+    if (!other || other->pool() != pool.handle() || other->range()->size() < size) continue;
+    if (freed_in(nodes, done, other->base())) return std::make_shared<NodeMemory>(*other, size);
+  }
+  const auto base = e.space.take_apart(size);
+  if (!base) return nullptr;
+  return std::make_shared<NodeMemory>(e.space, *base, size, pool);
 }
 
 bool lives_on(Emulator& e, const Executable& executable) {
@@ -69,9 +109,9 @@ void take_back(Emulator& e, const std::vector<Address>& announced) {
 }
 
 CUresult free_node_memory(Emulator& e, Address address) {
-  const PlainAllocation* found = e.plain.find(address);
+  const PlainAllocation* const found = e.plain.find(address);
   if (!found) return CUDA_ERROR_INVALID_VALUE;
-  e.pools.freed(found->pool, found->size, true);
+  if (!found->kept) e.pools.freed(found->pool, found->size, true);
   e.plain.end(address);
   return CUDA_SUCCESS;
 }

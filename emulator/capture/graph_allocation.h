@@ -23,4 +23,11 @@ void take_back(Emulator& e, const std::vector<Address>& announced);
 /// INVALID_VALUE where no memory is allocated at the address.
 CUresult free_node_memory(Emulator& e, Address address);
 
+/// The memory of an allocation node with these dependencies. A driver gives it the address of other
+/// memory of the graph that is freed before it, in all launches (recorded). Null: no address is
+/// left.
+std::shared_ptr<NodeMemory> memory_for(Emulator& e, const GraphNodes& nodes,
+                                       const std::vector<GraphNode*>& before, Size size,
+                                       const Pool& pool);
+
 }  // namespace cuvmm::emulator

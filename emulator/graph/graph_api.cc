@@ -5,6 +5,7 @@
 
 #include "emulator/core/export.h"
 #include "emulator/core/locked.h"
+#include "emulator/graph/user_objects.h"
 
 namespace cuvmm::emulator {
 
@@ -15,7 +16,7 @@ template <class Body>
 CUresult on_graph(CUgraph handle, Body&& body) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     const Graph* graph = e.graphs.find(handle);
-    return graph ? body(e.graphs, *graph) : CUDA_ERROR_INVALID_VALUE;
+    return graph && !graph->broken ? body(e.graphs, *graph) : CUDA_ERROR_INVALID_VALUE;
   });
 }
 
@@ -48,9 +49,10 @@ CUVMM_DRIVER_FUNCTION(cuGraphCreate, CUgraph* out, unsigned flags) {
 
 // The graph that a node owns ends with the node.
 CUVMM_DRIVER_FUNCTION(cuGraphDestroy, CUgraph handle) {
-  return on_graph(handle, [&](Graphs& graphs, const Graph& graph) -> CUresult {
-    if (graph.parent) return CUDA_ERROR_INVALID_VALUE;
-    graphs.erase(handle);
+  return ending_objects([&](Emulator& e) -> CUresult {
+    const Graph* graph = e.graphs.find(handle);
+    if (!graph || graph->parent || graph->broken) return CUDA_ERROR_INVALID_VALUE;
+    e.graphs.erase(handle);
     return CUDA_SUCCESS;
   });
 }
@@ -60,8 +62,8 @@ CUVMM_DRIVER_FUNCTION(cuGraphClone, CUgraph* out, CUgraph handle) {
     const bool conditions =
         std::any_of(graph.nodes.begin(), graph.nodes.end(),
                     [](const auto& node) { return node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL; });
-    if (!out || graph.has_memory_nodes()) return CUDA_ERROR_INVALID_VALUE;
-    if (conditions) return CUDA_ERROR_NOT_SUPPORTED;
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    if (graph.has_memory_nodes() || conditions) return CUDA_ERROR_NOT_SUPPORTED;
     *out = graphs.clone(handle, nullptr);
     return CUDA_SUCCESS;
   });
@@ -83,7 +85,7 @@ CUVMM_DRIVER_FUNCTION(cuGraphNodeFindInClone, CUgraphNode* out, CUgraphNode orig
 
 CUVMM_DRIVER_FUNCTION(cuGraphDestroyNode, CUgraphNode handle) {
   return on_node(handle, [&](Graphs& graphs, GraphNode& node, CUgraph home) -> CUresult {
-    if (graphs.find(home)->has_memory_nodes()) return CUDA_ERROR_INVALID_VALUE;
+    if (graphs.find(home)->has_memory_nodes()) return CUDA_ERROR_NOT_SUPPORTED;
     graphs.erase(home, node);
     return CUDA_SUCCESS;
   });

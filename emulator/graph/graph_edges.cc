@@ -147,7 +147,7 @@ CUresult remove(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
                 const CUgraphEdgeData* data, size_t count) noexcept {
   return for_edges(
       handle, from, to, data, count, [&](const Graph& graph, auto&& edges) -> CUresult {
-        if (count && graph.has_memory_nodes()) return CUDA_ERROR_INVALID_VALUE;
+        if (count && graph.has_memory_nodes()) return CUDA_ERROR_NOT_SUPPORTED;
         const auto there = [](GraphNode& on, GraphNode& node,
                               const CUgraphEdgeData& with) -> CUresult {
           const auto found = dependency_on(node, on);

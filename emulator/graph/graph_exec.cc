@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls that instantiate and launch a graph.
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "emulator/core/locked.h"
 #include "emulator/core/work.h"
 #include "emulator/graph/graph_run.h"
+#include "emulator/graph/user_objects.h"
 
 namespace cuvmm::emulator {
 
@@ -24,7 +26,24 @@ constexpr unsigned long long kNotTogether =
 // Whether an executable graph of a graph with memory nodes exists: such a graph can have only one
 // at a time.
 bool taken(const Graphs& graphs, CUgraph graph) {
-  return graphs.find(graph)->has_memory_nodes() && graphs.instantiated(graph);
+  return graphs.find(graph)->has_memory_nodes() && graphs.instantiated_with_memory(graph);
+}
+
+// The flag names the stream of cuGraphInstantiateWithParams; the other forms have none, and refuse
+// it (recorded).
+constexpr unsigned long long kOfParams = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
+
+// A graph that kernels launch has work, and nothing but kernels, copies, fills and such graphs.
+bool for_device(const Graphs& graphs, const Graph& graph) {
+  return !graph.nodes.empty() &&
+         std::all_of(graph.nodes.begin(), graph.nodes.end(), [&](const auto& node) {
+           const auto type = node->type;
+           if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
+             return for_device(graphs, *graphs.find(node->bodies.front()));
+           }
+           return type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMCPY ||
+                  type == CU_GRAPH_NODE_TYPE_MEMSET;
+         });
 }
 
 struct Failure {
@@ -38,10 +57,12 @@ CUresult instantiate(CUgraphExec* out, CUgraph graph, unsigned long long flags,
   return with_context([&](Emulator& e, Context&) -> CUresult {
     Graphs& graphs = e.graphs;
     const Graph* found = graphs.find(graph);
-    if (!out || !found || found->parent || (flags & ~kFlags) != 0 ||
-        (flags & kNotTogether) == kNotTogether || taken(graphs, graph)) {
+    if (!out || !found || found->parent || found->broken || (flags & ~kFlags) != 0 ||
+        (flags & kNotTogether) == kNotTogether ||
+        ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0 && !for_device(graphs, *found))) {
       return CUDA_ERROR_INVALID_VALUE;
     }
+    if (taken(graphs, graph)) return CUDA_ERROR_NOT_SUPPORTED;
     Steps steps;
     if (!graphs.order(graph, steps)) {
       failure.why = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
@@ -57,7 +78,14 @@ CUresult instantiate(CUgraphExec* out, CUgraph graph, unsigned long long flags,
       return checked;
     });
     if (result != CUDA_SUCCESS) return result;
-    *out = graphs.add(Executable(graph, std::move(steps), flags));
+    for_each_step(steps, [](const Step& step) {
+      if (step.node->memory) step.node->memory->instantiate();
+      return CUDA_SUCCESS;
+    });
+    auto objects = found->user_objects;
+    for (const auto& [object, count] : objects) graphs.retain(object, count);
+    *out = graphs.add(
+        Executable(graph, std::move(steps), flags, found->has_memory_nodes(), std::move(objects)));
     failure.why = CUDA_GRAPH_INSTANTIATE_SUCCESS;
     return CUDA_SUCCESS;
   });
@@ -66,10 +94,13 @@ CUresult instantiate(CUgraphExec* out, CUgraph graph, unsigned long long flags,
 CUresult launch(CUgraphExec handle, CUstream stream) noexcept {
   return with_context([&](Emulator& e, Context&) -> CUresult {
     if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (e.captures.of(stream)) return e.captures.refuse_stream(stream);
     Executable* executable = e.graphs.find(handle);
     if (!executable) return CUDA_ERROR_INVALID_VALUE;
     const bool queues = Queues::late() && !Queues::inside();
-    if (queues && e.queues.idle() && lives_on(e, *executable)) return CUDA_ERROR_INVALID_VALUE;
+    const bool settled = !queues || e.queues.idle();
+    if (settled && lives_on(e, *executable)) return CUDA_ERROR_INVALID_VALUE;
+    e.graph_memory.look([&](Address address) { return e.plain.find(address) != nullptr; });
     executable->begin_launch(e.graph_memory);
     std::vector<Address> announced;
     if (queues) announced = announce(e, executable->steps());
@@ -85,7 +116,8 @@ CUresult launch(CUgraphExec handle, CUstream stream) noexcept {
 
 CUresult run_base(const calls::GraphInstantiateWithFlags& call) noexcept {
   Failure failure;
-  return instantiate(call.phGraphExec, call.hGraph, call.flags, failure);
+  const bool of_params = (call.flags & kOfParams) != 0;
+  return instantiate(call.phGraphExec, call.hGraph, of_params ? ~0ull : call.flags, failure);
 }
 
 CUresult run_base(const calls::GraphInstantiateWithParams& call) noexcept {
@@ -113,13 +145,14 @@ CUVMM_DRIVER_FUNCTION(cuGraphExecGetFlags, CUgraphExec handle, cuuint64_t* flags
   return locked([&](Emulator& e) -> CUresult {
     const Executable* found = e.graphs.find(handle);
     if (!found || !flags) return CUDA_ERROR_INVALID_VALUE;
-    *flags = found->flags();
+    // Flags of the instantiation itself are not told (recorded).
+    *flags = found->flags() & ~(kOfParams | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY);
     return CUDA_SUCCESS;
   });
 }
 
 CUresult run_base(const calls::GraphExecDestroy& call) noexcept {
-  return locked([&](Emulator& e) -> CUresult {
+  return ending_objects([&](Emulator& e) -> CUresult {
     Executable* found = e.graphs.find(call.hGraphExec);
     if (!found) return CUDA_ERROR_INVALID_VALUE;
     found->end(e.graph_memory);

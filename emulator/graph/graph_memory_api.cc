@@ -11,6 +11,7 @@ template <class Body>
 CUresult on_device(CUdevice device, Body&& body) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     if (!e.valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    e.graph_memory.look([&](Address address) { return e.plain.find(address) != nullptr; });
     return body(e.graph_memory);
   });
 }

@@ -72,14 +72,14 @@ class GraphMemory : public EmulatorTest {
   CUDA_MEM_ALLOC_NODE_PARAMS params_{};
 };
 
-TEST_F(GraphMemory, StaysWithTheExecutableAndThenWithTheDevice) {
+TEST_F(GraphMemory, IsReservedUntilItIsTrimmed) {
   ASSERT_EQ(allocate(), CUDA_SUCCESS);
   ASSERT_EQ(free(params_.dptr), CUDA_SUCCESS);
   CUgraphExec made = nullptr;
   ASSERT_EQ(instantiate(&made), CUDA_SUCCESS);
   EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0u);
   for (int i = 0; i < 2; ++i) ASSERT_EQ(launch(made), CUDA_SUCCESS);
-  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), kChunk);
+  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0u) << "the graph has freed it";
   EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), kChunk);
   end(made);
   EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0u);
@@ -96,6 +96,24 @@ TEST_F(GraphMemory, StaysWithTheExecutableAndThenWithTheDevice) {
   EXPECT_EQ(
       symbol<Access>("cuDeviceGetGraphMemAttribute")(99, CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, &value),
       CUDA_ERROR_INVALID_DEVICE);
+}
+
+TEST_F(GraphMemory, StaysInUseAsLongAsAnAllocationLives) {
+  ASSERT_EQ(allocate(), CUDA_SUCCESS);
+  CUgraphExec made = nullptr;
+  ASSERT_EQ(instantiate(&made), CUDA_SUCCESS);
+  ASSERT_EQ(launch(made), CUDA_SUCCESS);
+  CUmemoryPool pool = reinterpret_cast<CUmemoryPool>(1);
+  EXPECT_EQ(driver()(calls::PointerGetAttribute{&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE,
+                                                params_.dptr}),
+            CUDA_SUCCESS);
+  EXPECT_EQ(pool, nullptr);
+  end(made);
+  ASSERT_EQ(symbol<CUresult(CUdevice)>("cuDeviceGraphMemTrim")(0), CUDA_SUCCESS);
+  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), kChunk);
+  EXPECT_EQ(driver()(calls::MemFree{params_.dptr}), CUDA_SUCCESS);
+  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0u);
+  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), kChunk);
 }
 
 TEST_F(GraphMemory, IsFreedAtTheNextLaunchWhereThatIsAskedFor) {
@@ -124,14 +142,14 @@ TEST_F(GraphMemory, ItsGraphIsInstantiatedOnceAtATimeAndNeverCloned) {
   ASSERT_EQ(allocate(), CUDA_SUCCESS);
   CUgraphExec made = nullptr, second = nullptr;
   ASSERT_EQ(instantiate(&made), CUDA_SUCCESS);
-  EXPECT_EQ(instantiate(&second), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(instantiate(&second), CUDA_ERROR_NOT_SUPPORTED);
   end(made);
   ASSERT_EQ(instantiate(&made), CUDA_SUCCESS);
   end(made);
   CUgraph clone = nullptr;
   auto* clone_it = symbol<CUresult(CUgraph*, CUgraph)>("cuGraphClone");
-  EXPECT_EQ(clone_it(&clone, graph_), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(symbol<CUresult(CUgraphNode)>("cuGraphDestroyNode")(node_), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(clone_it(&clone, graph_), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(symbol<CUresult(CUgraphNode)>("cuGraphDestroyNode")(node_), CUDA_ERROR_NOT_SUPPORTED);
 }
 
 TEST_F(GraphMemory, ItsAddressIsItsOwnBetweenLaunches) {
@@ -185,6 +203,33 @@ TEST_F(GraphMemory, ItsAddressEndsWithTheGraphAndWithWhatItLeft) {
   EXPECT_EQ(driver()(calls::MemsetD8{params_.dptr, 1, 100}), CUDA_SUCCESS);
   EXPECT_EQ(driver()(calls::MemFree{params_.dptr}), CUDA_SUCCESS);
   EXPECT_EQ(reserve_at(params_.dptr), params_.dptr);
+  CUdeviceptr plain = 0;
+  ASSERT_EQ(driver()(calls::MemAlloc{&plain, 100}), CUDA_SUCCESS);
+  EXPECT_NE(plain, params_.dptr) << "other memory lies elsewhere";
+  EXPECT_EQ(driver()(calls::MemFree{plain}), CUDA_SUCCESS);
+}
+
+TEST_F(GraphMemory, AnAllocationBehindAFreeHasItsAddress) {
+  ASSERT_EQ(allocate(), CUDA_SUCCESS);
+  const CUdeviceptr first = params_.dptr;
+  CUgraphNode freed = nullptr;
+  using Free = CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUdeviceptr);
+  ASSERT_EQ(symbol<Free>("cuGraphAddMemFreeNode")(&freed, graph_, &node_, 1, first), CUDA_SUCCESS);
+  using Add =
+      CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUDA_MEM_ALLOC_NODE_PARAMS*);
+  auto* add = symbol<Add>("cuGraphAddMemAllocNode");
+  ASSERT_EQ(add(&node_, graph_, nullptr, 0, &params_), CUDA_SUCCESS);
+  EXPECT_NE(params_.dptr, first) << "nothing orders it behind the free";
+  params_.bytesize = 50;
+  ASSERT_EQ(add(&node_, graph_, &freed, 1, &params_), CUDA_SUCCESS);
+  EXPECT_EQ(params_.dptr, first);
+  CUgraphExec made = nullptr;
+  ASSERT_EQ(instantiate(&made), CUDA_SUCCESS);
+  ASSERT_EQ(launch(made), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemsetD8{first, 1, 50}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemsetD8{first, 1, 51}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::MemFree{first}), CUDA_SUCCESS);
+  end(made);
 }
 
 }  // namespace

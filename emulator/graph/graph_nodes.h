@@ -12,6 +12,11 @@ namespace cuvmm::emulator {
 /// makes to `params`.
 CUresult make_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, GraphNode& out);
 
+/// The answer to a node whose dependencies are refused: that of the parameters where a driver
+/// checks them first (recorded), and else `wrong`. Such a node of memory leaves its mark on the
+/// graph.
+CUresult refuse_node(Emulator& e, CUgraph graph, const CUgraphNodeParams& params, CUresult wrong);
+
 /// As make_node, for a node whose parameters can be replaced: copies, fills, kernels and host
 /// functions.
 CUresult change_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, GraphNode& node);

@@ -18,7 +18,10 @@ CUresult add(CUgraphNode* out, CUgraph handle, const CUgraphNode* on, const CUgr
              size_t count, CUgraphNodeParams* params) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     Graphs& graphs = e.graphs;
-    if (!out || !params || !graphs.find(handle) || (count && !on)) return CUDA_ERROR_INVALID_VALUE;
+    const Graph* const graph = graphs.find(handle);
+    if (!out || !params || !graph || graph->broken || (count && !on)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
     auto node = std::make_shared<GraphNode>();
     node->type = params->type;
     for (std::size_t i = 0; i < count; ++i) {
@@ -26,7 +29,7 @@ CUresult add(CUgraphNode* out, CUgraph handle, const CUgraphNode* on, const CUgr
       GraphNode* other = graphs.find(on[i], &home);
       if (!other || home != handle) return CUDA_ERROR_INVALID_VALUE;
       const CUresult result = add_dependency(*node, *other, data ? data[i] : CUgraphEdgeData{});
-      if (result != CUDA_SUCCESS) return result;
+      if (result != CUDA_SUCCESS) return refuse_node(e, handle, *params, result);
     }
     const CUresult result = make_node(e, handle, *params, *node);
     if (result != CUDA_SUCCESS) return result;
@@ -91,6 +94,25 @@ CUgraphNodeParams params_of(const CUDA_HOST_NODE_PARAMS& host) {
   return params;
 }
 
+CUgraphNodeParams params_of(const CUDA_BATCH_MEM_OP_NODE_PARAMS& batch) {
+  CUgraphNodeParams params = of_type(CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
+  params.memOp.ctx = batch.ctx;
+  params.memOp.count = batch.count;
+  params.memOp.paramArray = batch.paramArray;
+  params.memOp.flags = batch.flags;
+  return params;
+}
+
+CUgraphNodeParams params_of(CUgraphNodeType type, CUevent event) {
+  CUgraphNodeParams params = of_type(type);
+  if (type == CU_GRAPH_NODE_TYPE_WAIT_EVENT) {
+    params.eventWait.event = event;
+  } else {
+    params.eventRecord.event = event;
+  }
+  return params;
+}
+
 // Writes a node's parameters in the structure of its kind. Captured nodes of some kinds have no
 // parameters.
 template <class Params>
@@ -112,6 +134,21 @@ CUresult set(CUgraphNode handle, CUgraphNodeParams* params) noexcept {
   });
 }
 
+// An executable graph's copies and fills change only from one run of bytes to another, between the
+// same kinds of memory.
+bool one_run(const CUDA_MEMCPY3D& copy) { return copy.Height <= 1 && copy.Depth <= 1; }
+
+bool one_run(const CUgraphNodeParams& params) {
+  if (params.type == CU_GRAPH_NODE_TYPE_MEMCPY) return one_run(params.memcpy.copyParams);
+  return params.type != CU_GRAPH_NODE_TYPE_MEMSET || params.memset.height <= 1;
+}
+
+bool one_run(const GraphNode& node) {
+  const auto* copy = std::get_if<CUDA_MEMCPY3D>(&node.params);
+  const auto* fill = std::get_if<CUDA_MEMSET_NODE_PARAMS>(&node.params);
+  return copy ? one_run(*copy) : !fill || fill->height <= 1;
+}
+
 CUresult set(CUgraphExec executable, CUgraphNode original, CUgraphNodeParams* params) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     Executable* found = e.graphs.find(executable);
@@ -120,6 +157,7 @@ CUresult set(CUgraphExec executable, CUgraphNode original, CUgraphNodeParams* pa
     CUgraph home = nullptr;
     if (!step || !e.graphs.find(original, &home)) return CUDA_ERROR_INVALID_VALUE;
     auto changed = std::make_shared<GraphNode>(*step->node);  // a launch may still use the old node
+    if (!one_run(*params) || !one_run(*step->node)) return CUDA_ERROR_INVALID_VALUE;
     const CUresult result = change_node(e, home, *params, *changed);
     if (result != CUDA_SUCCESS) return result;
     if (!same_context(*step->node, *changed)) return CUDA_ERROR_INVALID_VALUE;
@@ -190,6 +228,26 @@ CUVMM_DRIVER_FUNCTION(cuGraphAddHostNode, CUgraphNode* out, CUgraph graph, const
                       size_t count, const CUDA_HOST_NODE_PARAMS* host) {
   if (!host) return no_params();
   CUgraphNodeParams params = params_of(*host);
+  return add(out, graph, on, count, params);
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphAddEventRecordNode, CUgraphNode* out, CUgraph graph,
+                      const CUgraphNode* on, size_t count, CUevent event) {
+  CUgraphNodeParams params = params_of(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+  return add(out, graph, on, count, params);
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphAddEventWaitNode, CUgraphNode* out, CUgraph graph,
+                      const CUgraphNode* on, size_t count, CUevent event) {
+  CUgraphNodeParams params = params_of(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+  return add(out, graph, on, count, params);
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphAddBatchMemOpNode, CUgraphNode* out, CUgraph graph,
+                      const CUgraphNode* on, size_t count,
+                      const CUDA_BATCH_MEM_OP_NODE_PARAMS* batch) {
+  if (!batch) return no_params();
+  CUgraphNodeParams params = params_of(*batch);
   return add(out, graph, on, count, params);
 }
 
@@ -312,10 +370,10 @@ CUVMM_DRIVER_FUNCTION(cuGraphNodeGetEnabled, CUgraphExec executable, CUgraphNode
     return CUDA_SUCCESS;
   });
 }
-// The emulator has no such nodes.
-CUresult run_base(const calls::GraphExecBatchMemOpNodeSetParams&) noexcept {
-  static std::atomic<bool> said{false};
-  return refuse_once(said, "cuGraphExecBatchMemOpNodeSetParams");
+CUresult run_base(const calls::GraphExecBatchMemOpNodeSetParams& call) noexcept {
+  if (!call.nodeParams) return no_params();
+  CUgraphNodeParams params = params_of(*call.nodeParams);
+  return set(call.hGraphExec, call.hNode, &params);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphExecHostNodeSetParams, CUgraphExec executable, CUgraphNode node,
                       const CUDA_HOST_NODE_PARAMS* host) {

@@ -175,6 +175,13 @@ std::optional<std::uint64_t> AddressSpace::take_region(std::uint64_t size,
   return base;
 }
 
+std::optional<std::uint64_t> AddressSpace::take_apart(std::uint64_t size) {
+  if (apart_ == 0) apart_ = align_up(arena_ + arena_size_ / 2, kGranule);
+  const auto base = take(size, 0, apart_);
+  if (base == apart_) apart_ += align_up(size, kGranule);
+  return base;
+}
+
 void AddressSpace::give_back(std::uint64_t base, std::uint64_t size) {
   size = align_up(size, kGranule);
   if (base < arena_ || base >= arena_ + arena_size_) {

@@ -29,6 +29,10 @@ class AddressSpace {
   /// arena.
   std::optional<std::uint64_t> take(std::uint64_t size, std::uint64_t alignment,
                                     std::uint64_t hint);
+  /// As take(), in the upper half of the arena as long as that has room, where no later take() of
+  /// other memory puts anything: a driver does not reuse the addresses of graphs for other memory
+  /// (recorded).
+  std::optional<std::uint64_t> take_apart(std::uint64_t size);
   /// Ends a range that take() returned for this size.
   void give_back(std::uint64_t base, std::uint64_t size);
 
@@ -54,6 +58,7 @@ class AddressSpace {
   std::map<std::uint64_t, std::uint64_t> regions_;  // base -> size: the arena and single regions
   std::uint64_t arena_ = 0;
   std::uint64_t arena_size_ = 0;
+  std::uint64_t apart_ = 0;  ///< where take_apart() looks next; 0: it was not called yet
   std::uint64_t largest_ = kLargest;
   std::uint64_t fresh_ =
       0;  ///< no range begins below this address any more (emulator/hostile/hostile_driver.h)

@@ -37,6 +37,12 @@ void Capture::add(std::shared_ptr<GraphNode> node, CUstream stream) {
   if (key != origin_) unjoined_.insert(key);
 }
 
+void Capture::add_to(CUgraph graph, std::vector<GraphNode*> behind) {
+  graph_ = graph;
+  adds_to_graph_ = true;
+  ends_[origin_] = std::move(behind);
+}
+
 void Capture::wait(CUstream key, CUstream awaited, const std::vector<GraphNode*>& nodes) {
   if (awaited != key) unjoined_.erase(awaited);
   auto& ends = ends_[key];
@@ -75,16 +81,19 @@ void Captures::add(CUstream stream, std::shared_ptr<Capture> capture) {
   count_ = streams_.size();
 }
 
-void Captures::begin(CUstream stream, CUstreamCaptureMode mode) {
+Capture& Captures::begin(CUstream stream, CUstreamCaptureMode mode) {
   const Stream* found = all_streams_.find(stream);
   const Context* context = found ? found->context : ContextStack::of_this_thread().live();
   add(stream, std::make_shared<Capture>(key(stream), context, mode));
+  return *of(stream);
 }
 
 std::shared_ptr<Capture> Captures::end(const Capture* capture) {
   if (!capture) return nullptr;
   auto ended = streams_.at(capture->origin()).capture;
-  std::erase_if(events_, [&](const auto& entry) { return at(entry.second.stream) == capture; });
+  for (auto& [event, recorded] : events_) {
+    if (recorded.stream && at(recorded.stream) == capture) recorded = {};
+  }
   std::erase_if(streams_, [&](const auto& entry) { return entry.second.capture == ended; });
   count_ = streams_.size();
   return ended;
@@ -156,7 +165,15 @@ CUresult Captures::refuse_all() {
   return streams_.empty() ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
+bool Captures::outlived(CUevent event) const {
+  const auto found = events_.find(event);
+  if (found == events_.end()) return false;
+  const Capture* capture = at(found->second.stream);
+  return !capture || capture->invalid();
+}
+
 CUresult Captures::refuse_event(CUevent event) {
+  if (outlived(event)) return CUDA_ERROR_INVALID_VALUE;
   Capture* capture = at(stream_of(event));
   if (!capture) return refuse_unsafe();
   capture->invalidate();
@@ -178,6 +195,7 @@ CUresult Captures::wait(CUstream stream, CUevent event) {
   CUstream awaited = stream_of(event);
   Capture* capture = at(awaited);
   if (!capture && !waiting) return CUDA_SUCCESS;
+  if (waiting && waiting->invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   if (!capture) {
     waiting->invalidate();
     return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;

@@ -28,6 +28,9 @@ class Capture {
   /// The graph that the capture will end in; null until a program asks for it before the end.
   CUgraph graph() const { return graph_; }
   void set_graph(CUgraph graph) { graph_ = graph; }
+  /// The capture adds to a graph that the program made, behind these nodes of it.
+  void add_to(CUgraph graph, std::vector<GraphNode*> behind);
+  bool adds_to_graph() const { return adds_to_graph_; }
   CUstream origin() const { return origin_; }
   const Context* context() const { return context_; }
   CUstreamCaptureMode mode() const { return mode_; }
@@ -48,6 +51,7 @@ class Capture {
   void wait(CUstream key, CUstream awaited, const std::vector<GraphNode*>& nodes);
   /// Whether the origin waits for the work of all streams.
   bool joined() const { return unjoined_.empty(); }
+  const GraphNodes& nodes() const { return nodes_; }
   GraphNodes take_nodes();
 
   /// A node of the capture allocates memory.
@@ -70,6 +74,7 @@ class Capture {
   std::map<CUstream, std::vector<GraphNode*>> ends_;
   cuuint64_t id_;
   CUgraph graph_ = nullptr;
+  bool adds_to_graph_ = false;
   std::vector<CUgraphNode> told_;
   std::vector<CUgraphEdgeData> told_edges_;
 };
@@ -86,7 +91,7 @@ class Captures {
 
   /// The capture of a stream; null when the stream does not capture.
   Capture* of(CUstream stream) const;
-  void begin(CUstream stream, CUstreamCaptureMode mode);
+  Capture& begin(CUstream stream, CUstreamCaptureMode mode);
   /// Ends a capture and returns it, the last reference to the work that it captured; null for null.
   std::shared_ptr<Capture> end(const Capture* capture);
   /// A stream is destroyed: a capture that began on it ends, and a capture that the stream joined
@@ -107,6 +112,8 @@ class Captures {
 
   /// For a query of an event, which always fails for an event that was recorded in a capture.
   CUresult refuse_event(CUevent event);
+  /// Whether the event's last record was in a capture that has ended, or is invalid.
+  bool outlived(CUevent event) const;
   /// For a query of a stream, and for a wait for it.
   CUresult refuse_stream(CUstream stream);
   /// For a stream that is to wait for an event: joins the stream to the event's capture.
@@ -123,7 +130,7 @@ class Captures {
   void add(CUstream stream, std::shared_ptr<Capture> capture);
   /// The captured work that an event stands for.
   struct Recorded {
-    CUstream stream = nullptr;
+    CUstream stream = nullptr;  ///< null once the capture has ended
     std::vector<GraphNode*> ends;
   };
   /// The key of the stream whose captured work an event stands for; null for any other event.

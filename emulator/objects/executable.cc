@@ -19,23 +19,35 @@ Step* find(Steps& steps, CUgraphNode original) {
 
 }  // namespace
 
-Executable::Executable(CUgraph graph, Steps&& steps, unsigned long long flags)
-    : graph_(graph), steps_(std::move(steps)), flags_(flags) {}
+Executable::Executable(CUgraph graph, Steps&& steps, unsigned long long flags, bool memory,
+                       std::map<CUuserObject, unsigned>&& objects)
+    : graph_(graph),
+      steps_(std::move(steps)),
+      flags_(flags),
+      of_memory_(memory),
+      user_objects_(std::move(objects)) {}
 
 Step* Executable::step_of(CUgraphNode original) { return find(steps_, original); }
 
 void Executable::begin_launch(GraphMemory& memory) {
-  if (std::exchange(launched_, true)) return;
+  if (std::exchange(launched_, true)) {
+    for (const std::uint64_t block : blocks_) memory.use(block);
+    return;
+  }
+  std::map<int, GraphMemory::Block> blocks;
   for_each_step(steps_, [&](const Step& step) {
-    if (const NodeMemory* node = step.node->memory.get()) memory_[node->device()] += node->size();
+    if (const NodeMemory* node = step.node->memory.get()) {
+      auto& block = blocks[node->device()];
+      block.bytes += node->size();
+      block.allocations.push_back(node->base());
+    }
     return CUDA_SUCCESS;
   });
-  for (const auto& [device, bytes] : memory_) memory.take(device, bytes);
+  for (auto& [device, block] : blocks) blocks_.push_back(memory.take(device, std::move(block)));
 }
 
 void Executable::end(GraphMemory& memory) {
-  if (!launched_) return;
-  for (const auto& [device, bytes] : memory_) memory.leave(device, bytes);
+  for (const std::uint64_t block : blocks_) memory.leave(block);
 }
 
 }  // namespace cuvmm::emulator

@@ -37,17 +37,20 @@ CUresult for_each_step(const Steps& steps, Body&& body) {
 
 class Executable {
  public:
-  Executable(CUgraph graph, Steps&& steps, unsigned long long flags);
+  /// `memory`: the graph has nodes of memory. `objects`: references that it holds.
+  Executable(CUgraph graph, Steps&& steps, unsigned long long flags, bool memory = false,
+             std::map<CUuserObject, unsigned>&& objects = {});
 
   CUgraph graph() const { return graph_; }
   const Steps& steps() const { return steps_; }
   Steps& steps() { return steps_; }
   unsigned long long flags() const { return flags_; }
+  bool of_memory() const { return of_memory_; }
+  const std::map<CUuserObject, unsigned>& user_objects() const { return user_objects_; }
   /// The step of a node of the graph, or of a body; null: the executable graph has no such node.
   Step* step_of(CUgraphNode original);
 
-  /// A launch begins: the first launch takes the bytes of the graph's allocations from their
-  /// devices.
+  /// A launch begins, for which each device holds the bytes of the graph's allocations, as a block.
   void begin_launch(GraphMemory& memory);
   /// The work that the newest launch queued: the next launch comes after it, on whatever stream.
   std::uint64_t& last_launch() { return last_launch_; }
@@ -58,7 +61,9 @@ class Executable {
   CUgraph graph_;
   Steps steps_;
   unsigned long long flags_;
-  std::map<int, Size> memory_{};  ///< bytes of the allocation nodes at the first launch, by device
+  bool of_memory_;
+  std::map<CUuserObject, unsigned> user_objects_;
+  std::vector<std::uint64_t> blocks_{};  ///< in GraphMemory, since the first launch
   bool launched_ = false;
   std::uint64_t last_launch_ = 0;
 };

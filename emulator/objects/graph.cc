@@ -6,9 +6,10 @@
 namespace cuvmm::emulator {
 
 bool Graph::has_memory_nodes() const {
-  return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) {
-    return node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || node->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
-  });
+  return of_memory || std::any_of(nodes.begin(), nodes.end(), [](const auto& node) {
+           return node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+                  node->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+         });
 }
 
 bool Graph::allocates(Address address) const {

@@ -25,6 +25,13 @@ struct Dependency {
   CUgraphEdgeData data{};
 };
 
+/// The operations of a batch node, which copies those that the program gives.
+struct BatchParams {
+  CUcontext context = nullptr;
+  std::vector<CUstreamBatchMemOpParams> operations{};
+  unsigned flags = 0;
+};
+
 struct GraphNode {
   CUgraphNodeType type{};
   std::function<CUresult(Emulator&)> check;  ///< at instantiation; empty: nothing to check
@@ -36,11 +43,12 @@ struct GraphNode {
   /// allocations and frees have any.
   std::variant<std::monostate, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUDA_HOST_NODE_PARAMS,
                CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEM_FREE_NODE_PARAMS, CUDA_CONDITIONAL_NODE_PARAMS,
-               std::shared_ptr<const KernelParams>>
+               std::shared_ptr<const KernelParams>, CUevent, BatchParams>
       params{};
   /// Attributes of a kernel that the program set.
   std::map<int, CUlaunchAttributeValue> attributes{};
-  std::shared_ptr<NodeMemory> memory{};  ///< of an allocation node
+  std::shared_ptr<NodeMemory> memory{};                    ///< of an allocation node
+  std::shared_ptr<std::vector<CUmemAccessDesc>> access{};  ///< of an allocation node
   /// The child graph, or the graphs of a condition; the node owns them.
   std::vector<CUgraph> bodies{};
   const GraphNode* original = nullptr;  ///< the node that this node is a copy of, in a cloned graph
@@ -55,8 +63,13 @@ struct Graph {
   GraphNodes nodes{};
   CUgraph parent = nullptr;    ///< the graph of the node that owns this one
   CUgraph original = nullptr;  ///< the graph that this graph is a clone of
+  /// A node of memory was added, or nearly: a driver forbids as much where the last of its checks
+  /// refused the node (recorded).
+  bool of_memory = false;
+  bool broken = false;  ///< a capture that added to it became invalid: it takes no node (recorded)
+  std::map<CUuserObject, unsigned> user_objects{};  ///< the references that the graph holds
 
-  bool has_memory_nodes() const;
+  bool has_memory_nodes() const;  ///< or counts as a graph that has
   /// Whether the memory at an address exists during launches only, because a node allocates it.
   bool allocates(Address address) const;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace cuvmm::emulator {
 
@@ -17,28 +18,67 @@ Size in_chunks(Size bytes) {
 
 }  // namespace
 
-void GraphMemory::take(int device, Size bytes) {
-  Held& held = devices_[device];
-  held.used += in_chunks(bytes);
-  held.reserved = std::max(held.reserved, held.used);
-  held.used_high = std::max(held.used_high, held.used);
-  held.reserved_high = std::max(held.reserved_high, held.reserved);
+std::uint64_t GraphMemory::used(int device) const {
+  std::uint64_t sum = 0;
+  for (const auto& [number, block] : blocks_) {
+    if (block.device == device && block.lives) sum += in_chunks(block.bytes);
+  }
+  return sum;
 }
 
-void GraphMemory::leave(int device, Size bytes) {
-  Held& held = devices_[device];
-  held.used -= std::min(held.used, in_chunks(bytes));
+std::uint64_t GraphMemory::reserved(int device) const {
+  const auto found = devices_.find(device);
+  std::uint64_t sum = found == devices_.end() ? 0 : found->second.spare;
+  for (const auto& [number, block] : blocks_) {
+    if (block.device == device && block.reserved) sum += in_chunks(block.bytes);
+  }
+  return sum;
+}
+
+std::uint64_t GraphMemory::take(int device, Block&& block) {
+  block.device = device;
+  blocks_.emplace(++last_, std::move(block));
+  use(last_);
+  return last_;
+}
+
+void GraphMemory::use(std::uint64_t number) {
+  Block& block = blocks_.at(number);
+  Held& held = devices_[block.device];
+  if (!std::exchange(block.reserved, true)) {
+    held.spare -= std::min(held.spare, in_chunks(block.bytes));
+  }
+  const std::uint64_t others = block.lives ? 0 : in_chunks(block.bytes);
+  held.used_high = std::max(held.used_high, used(block.device) + others);
+  held.reserved_high = std::max(held.reserved_high, reserved(block.device));
+}
+
+void GraphMemory::leave(std::uint64_t block) {
+  const auto found = blocks_.find(block);
+  if (found != blocks_.end()) found->second.owned = false;
+}
+
+void GraphMemory::look(const std::function<bool(Address)>& lives) {
+  for (auto& [number, block] : blocks_) {
+    block.lives = std::any_of(block.allocations.begin(), block.allocations.end(), lives);
+    const bool ends = !block.owned && !block.lives;
+    if (ends && block.reserved) devices_[block.device].spare += in_chunks(block.bytes);
+  }
+  std::erase_if(blocks_,
+                [](const auto& entry) { return !entry.second.owned && !entry.second.lives; });
 }
 
 void GraphMemory::trim(int device) {
-  Held& held = devices_[device];
-  held.reserved = held.used;
+  devices_[device].spare = 0;
+  for (auto& [number, block] : blocks_) {
+    if (block.device == device && !block.lives) block.reserved = false;
+  }
 }
 
 std::optional<std::uint64_t> GraphMemory::told(int device, CUgraphMem_attribute which) const {
   const auto found = devices_.find(device);
   const Held held = found == devices_.end() ? Held{} : found->second;
-  const std::uint64_t all[] = {held.used, held.used_high, held.reserved, held.reserved_high};
+  const std::uint64_t all[] = {used(device), held.used_high, reserved(device), held.reserved_high};
   static_assert(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH == 1 && CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH == 3);
   if (static_cast<unsigned>(which) >= std::size(all)) return std::nullopt;
   return all[which];
@@ -47,9 +87,9 @@ std::optional<std::uint64_t> GraphMemory::told(int device, CUgraphMem_attribute 
 bool GraphMemory::reset(int device, CUgraphMem_attribute which) {
   Held& held = devices_[device];
   if (which == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH) {
-    held.used_high = held.used;
+    held.used_high = used(device);
   } else if (which == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH) {
-    held.reserved_high = held.reserved;
+    held.reserved_high = reserved(device);
   } else {
     return false;
   }

@@ -5,22 +5,37 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "rulebook/objects/objects.h"
 
 namespace cuvmm::emulator {
 
-/// Bytes of each device: they stay with an executable graph from its first launch to its end, and
-/// then with the device until the program trims them. The caller holds the emulator's lock.
+/// Blocks of each device. The allocations of an executable graph lie in a block, which is in use
+/// while one of them lives, whether or not the executable graph does (recorded). A block that is
+/// not in use stays with the device until the program trims it. The caller holds the emulator's
+/// lock.
 class GraphMemory {
  public:
-  /// take(): an executable graph with allocations of `bytes` bytes is launched for the first time;
-  /// leave(): it ends.
-  void take(int device, Size bytes);
-  void leave(int device, Size bytes);
+  struct Block {
+    Size bytes = 0;
+    std::vector<Address> allocations{};
+    int device = 0;
+    bool owned = true;      ///< its executable graph lives
+    bool lives = false;     ///< an allocation in it did, when look() looked
+    bool reserved = false;  ///< the device holds the memory
+  };
+  /// take(): an executable graph with these allocations is launched for the first time; leave(): it
+  /// ends. Between them the block has this number. use(): it is launched again.
+  std::uint64_t take(int device, Block&& block);
+  void use(std::uint64_t block);
+  void leave(std::uint64_t block);
   void trim(int device);
+  /// Looks which blocks are in use: `lives(address)` says whether an allocation lives.
+  void look(const std::function<bool(Address)>& lives);
 
   /// The value of an attribute; nothing for a number that is no attribute.
   std::optional<std::uint64_t> told(int device, CUgraphMem_attribute which) const;
@@ -29,10 +44,15 @@ class GraphMemory {
 
  private:
   struct Held {
-    std::uint64_t used = 0, used_high = 0;
-    std::uint64_t reserved = 0, reserved_high = 0;
+    std::uint64_t used_high = 0, reserved_high = 0;
+    std::uint64_t spare = 0;  ///< of blocks whose executable graph has ended
   };
+  std::uint64_t used(int device) const;
+  std::uint64_t reserved(int device) const;
+
   std::map<int, Held> devices_;
+  std::map<std::uint64_t, Block> blocks_;
+  std::uint64_t last_ = 0;
 };
 
 }  // namespace cuvmm::emulator

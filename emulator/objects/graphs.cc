@@ -60,13 +60,17 @@ void Graphs::erase(CUgraph handle) {
     for (CUgraph body : node->bodies) erase(body);
   }
   std::erase_if(conditions_, [&](const auto& entry) { return entry.second.graph == handle; });
+  const auto objects = std::move(found->second.user_objects);
   graphs_.erase(found);
+  release_all(objects);
 }
 
 CUgraph Graphs::clone(CUgraph handle, CUgraph parent) {
   Graph copy;
   copy.parent = parent;
   copy.original = handle;
+  copy.user_objects = graphs_.at(handle).user_objects;
+  for (const auto& [object, count] : copy.user_objects) retain(object, count);
   std::unordered_map<const GraphNode*, GraphNode*> copies;
   for (const auto& node : graphs_.at(handle).nodes) {
     copy.nodes.push_back(std::make_shared<GraphNode>(*node));
@@ -146,11 +150,63 @@ Executable* Graphs::find(CUgraphExec handle) {
   return found == executables_.end() ? nullptr : &found->second;
 }
 
-void Graphs::erase(CUgraphExec handle) { executables_.erase(handle); }
+void Graphs::erase(CUgraphExec handle) {
+  const auto found = executables_.find(handle);
+  if (found == executables_.end()) return;
+  const auto objects = found->second.user_objects();
+  executables_.erase(found);
+  release_all(objects);
+}
 
-bool Graphs::instantiated(CUgraph graph) const {
-  return std::any_of(executables_.begin(), executables_.end(),
-                     [&](const auto& entry) { return entry.second.graph() == graph; });
+bool Graphs::instantiated_with_memory(CUgraph graph, CUgraphExec but) const {
+  return std::any_of(executables_.begin(), executables_.end(), [&](const auto& entry) {
+    const auto& [handle, made] = entry;
+    return handle != but && made.graph() == graph && made.of_memory();
+  });
+}
+
+CUuserObject Graphs::add(const UserObject& object) {
+  const auto handle = next<CUuserObject>();
+  user_objects_.emplace(handle, object);
+  return handle;
+}
+
+bool Graphs::retain(CUuserObject object, unsigned count) {
+  const auto found = user_objects_.find(object);
+  if (found == user_objects_.end()) return false;
+  found->second.references += count;
+  return true;
+}
+
+bool Graphs::release(CUuserObject object, unsigned count) {
+  const auto found = user_objects_.find(object);
+  if (found == user_objects_.end() || found->second.references < count) return false;
+  found->second.references -= count;
+  if (found->second.references != 0) return true;
+  ended_.push_back(found->second);
+  user_objects_.erase(found);
+  return true;
+}
+
+bool Graphs::retain(CUgraph graph, CUuserObject object, unsigned count, bool move) {
+  const auto found = user_objects_.find(object);
+  if (found == user_objects_.end() || (move && found->second.references < count)) return false;
+  if (!move) found->second.references += count;
+  graphs_.at(graph).user_objects[object] += count;
+  return true;
+}
+
+bool Graphs::release(CUgraph graph, CUuserObject object, unsigned count) {
+  auto& held = graphs_.at(graph).user_objects;
+  const auto found = held.find(object);
+  if (found == held.end() || found->second < count) return false;
+  found->second -= count;
+  if (found->second == 0) held.erase(found);
+  return release(object, count);
+}
+
+void Graphs::release_all(const std::map<CUuserObject, unsigned>& references) {
+  for (const auto& [object, count] : references) release(object, count);
 }
 
 }  // namespace cuvmm::emulator

@@ -8,11 +8,19 @@
 #include <map>
 #include <memory>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "emulator/objects/executable.h"
 #include "emulator/objects/graph.h"
 
 namespace cuvmm::emulator {
+
+struct UserObject {
+  CUhostFn destroy = nullptr;
+  void* data = nullptr;
+  unsigned references = 0;
+};
 
 /// The caller holds the emulator's lock. Lookups answer null for a handle of no live object;
 /// handles are never given out twice.
@@ -38,21 +46,38 @@ class Graphs {
   const Condition* find(CUgraphConditionalHandle handle) const;
   /// A node uses the condition, which no node used before.
   void use(CUgraphConditionalHandle handle);
+  /// The graph counts as one with nodes of memory from now on.
+  void mark_of_memory(CUgraph graph) { graphs_.at(graph).of_memory = true; }
+  void mark_broken(CUgraph graph) { graphs_.at(graph).broken = true; }
   bool uses_all_conditions(CUgraph graph) const;
 
   CUgraphExec add(Executable&& executable);
   Executable* find(CUgraphExec handle);
   void erase(CUgraphExec handle);
-  bool instantiated(CUgraph graph) const;
+  /// Whether an executable graph with memory, other than `but`, was made from the graph, and lives.
+  bool instantiated_with_memory(CUgraph graph, CUgraphExec but = nullptr) const;
+
+  /// User objects, with the references that the program and graphs hold. These answer false for an
+  /// object that does not exist, or that has fewer references. An object without references ends;
+  /// the caller runs its destructor, from take_ended(), without the lock.
+  CUuserObject add(const UserObject& object);
+  bool retain(CUuserObject object, unsigned count);
+  bool release(CUuserObject object, unsigned count);
+  bool retain(CUgraph graph, CUuserObject object, unsigned count, bool move);
+  bool release(CUgraph graph, CUuserObject object, unsigned count);
+  std::vector<UserObject> take_ended() { return std::exchange(ended_, {}); }
 
  private:
   template <class Handle>
   Handle next();
+  void release_all(const std::map<CUuserObject, unsigned>& references);
 
   std::map<CUgraph, Graph> graphs_;
   std::unordered_map<CUgraphNode, CUgraph> homes_;  ///< the graph of each node
   std::map<CUgraphExec, Executable> executables_;
   std::map<CUgraphConditionalHandle, Condition> conditions_;
+  std::map<CUuserObject, UserObject> user_objects_;
+  std::vector<UserObject> ended_;
   std::uintptr_t last_ = 0xe500000000;
 };
 

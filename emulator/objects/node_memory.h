@@ -21,21 +21,31 @@ class NodeMemory {
   /// Memory of a pool, at an address range that the caller took for it.
   NodeMemory(AddressSpace& space, Address base, Size size, const Pool& pool)
       : range_(std::make_shared<const SharedRange>(space, base, size)),
+        size_(size),
         pool_(pool.handle()),
         prop_(pool.prop()) {}
 
+  /// Memory at the beginning of another node's range, which that node no longer needs.
+  NodeMemory(const NodeMemory& other, Size size)
+      : range_(other.range_), size_(size), pool_(other.pool_), prop_(other.prop_) {}
+
   Address base() const { return range_->base(); }
-  Size size() const { return range_->size(); }
+  Size size() const { return size_; }
   bool holds(Address address) const { return address - base() < size(); }
   std::uint64_t pool() const { return pool_; }
   const CUmemAllocationProp& prop() const { return prop_; }
   int device() const { return prop_.location.id; }
   const std::shared_ptr<const SharedRange>& range() const { return range_; }
+  /// An executable graph has the node: no node added later can free its memory (recorded).
+  void instantiate() { instantiated_ = true; }
+  bool instantiated() const { return instantiated_; }
 
  private:
   std::shared_ptr<const SharedRange> range_;
+  Size size_;
   std::uint64_t pool_;
   CUmemAllocationProp prop_;
+  bool instantiated_ = false;
 };
 
 }  // namespace cuvmm::emulator

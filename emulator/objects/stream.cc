@@ -9,8 +9,15 @@ constexpr std::uintptr_t kStep = 0x10;
 
 CUstream Streams::create_stream(Context* context, unsigned flags, int priority) {
   const auto handle = reinterpret_cast<CUstream>(next_ += kStep);
-  streams_[handle] = {context, flags, priority, next_ / kStep};
+  streams_[handle] = {context, flags, priority, ++last_id_};
   return handle;
+}
+
+std::uint64_t Streams::id_of_default(CUstream stream) {
+  constexpr std::uint64_t kLegacy = 7;  // recorded
+  if (stream != CU_STREAM_PER_THREAD) return kLegacy;
+  static thread_local std::uint64_t own = 0;
+  return own ? own : own = ++last_id_;
 }
 
 CUevent Streams::create_event(Context* context, unsigned flags) {

@@ -40,6 +40,8 @@ class Streams {
  public:
   CUstream create_stream(Context* context, unsigned flags, int priority);
   CUevent create_event(Context* context, unsigned flags);
+  /// The identity of a default stream; each thread's own has one from its first use on.
+  std::uint64_t id_of_default(CUstream stream);
   bool destroy(CUstream stream) { return streams_.erase(stream) != 0; }
   bool destroy(CUevent event) { return events_.erase(event) != 0; }
   /// Ends the streams and events of a context.
@@ -53,6 +55,7 @@ class Streams {
   std::unordered_map<CUstream, Stream> streams_;
   std::unordered_map<CUevent, Event> events_;
   std::uintptr_t next_ = 0x10;
+  std::uint64_t last_id_ = 12;  ///< of streams that the driver makes for itself (recorded)
 };
 
 }  // namespace cuvmm::emulator

@@ -39,6 +39,9 @@ CUresult record_event(CUevent handle, CUstream stream, unsigned flags) noexcept 
   return on_event(handle, [&](Emulator& e, Event& event) -> CUresult {
     if (flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
     if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    const bool external = (flags & CU_EVENT_RECORD_EXTERNAL) != 0;
+    if (external && !e.captures.of(stream)) return CUDA_ERROR_ILLEGAL_STATE;  // recorded
+    if (!external) e.captures.recorded(handle, stream);
     event.recorded = true;
     if (Queues::late() && !Queues::inside()) return queue_record(e, handle, event, stream);
     event.at = std::chrono::steady_clock::now();
@@ -82,7 +85,9 @@ CUresult run_base(const calls::EventCreate& call) noexcept {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
     constexpr unsigned kKnown =
         CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
-    if (!call.phEvent || (call.Flags & ~kKnown)) return CUDA_ERROR_INVALID_VALUE;
+    constexpr unsigned kShared = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
+    const bool timed = (call.Flags & kShared) == CU_EVENT_INTERPROCESS;  // no process could tell
+    if (!call.phEvent || (call.Flags & ~kKnown) || timed) return CUDA_ERROR_INVALID_VALUE;
     *call.phEvent = e.streams.create_event(&context, call.Flags);
     return CUDA_SUCCESS;
   });
@@ -104,14 +109,16 @@ CUresult run_base(const calls::EventRecordWithFlags& call) noexcept {
 
 CUresult run_base(const calls::EventQuery& call) noexcept {
   return on_event(call.hEvent, [&](Emulator& e, Event& event) -> CUresult {
-    const CUresult refused = Captures::any() ? e.captures.refuse_event(call.hEvent) : CUDA_SUCCESS;
+    const bool looks = Captures::any() || e.captures.outlived(call.hEvent);
+    const CUresult refused = looks ? e.captures.refuse_event(call.hEvent) : CUDA_SUCCESS;
     return refused == CUDA_SUCCESS ? unfinished(e, event) : refused;
   });
 }
 
 CUresult run_base(const calls::EventSynchronize& call) noexcept {
-  return on_event(call.hEvent, [](Emulator& e, Event& event) -> CUresult {
+  return on_event(call.hEvent, [&](Emulator& e, Event& event) -> CUresult {
     const Context& context = *event.context;
+    if (e.captures.outlived(call.hEvent)) return CUDA_ERROR_INVALID_VALUE;
     if (forgets("event-sync")) return CUDA_SUCCESS;
     const CUresult result = e.queues.finish(e, e.queues.pending(event.work));
     return result == CUDA_SUCCESS ? context.fault : result;

@@ -22,7 +22,7 @@ CUresult on_stream(CUstream handle, Body&& body) noexcept {
     if (Streams::is_default(handle)) {
       Stream stream;
       stream.context = e.current_context();
-      stream.id = reinterpret_cast<std::uintptr_t>(handle);
+      stream.id = e.streams.id_of_default(handle);
       return stream.context ? body(e, stream) : CUDA_ERROR_INVALID_CONTEXT;
     }
     const Stream* stream = e.streams.find(handle);
@@ -84,6 +84,8 @@ CUresult run_base(const calls::StreamWaitEvent& call) noexcept {
     if (call.Flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
     const Event* const event = e.streams.find(call.hEvent);
     if (!event) return CUDA_ERROR_INVALID_HANDLE;
+    const bool external = (call.Flags & CU_EVENT_WAIT_EXTERNAL) != 0;
+    if (external && !e.captures.of(call.hStream)) return CUDA_ERROR_ILLEGAL_STATE;  // recorded
     if (Captures::any()) {
       const CUresult refused = e.captures.wait(call.hStream, call.hEvent);
       if (refused != CUDA_SUCCESS || e.captures.of(call.hStream)) return refused;
@@ -216,7 +218,10 @@ CUresult run_base(const calls::StreamAddCallback& call) noexcept {
   void* data = call.userData;
   const CUresult result = on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
     if (!function || call.flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    return e.captures.of(handle) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+    Capture* const capture = e.captures.of(handle);
+    if (!capture) return CUDA_SUCCESS;
+    capture->invalidate();
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   });
   if (result != CUDA_SUCCESS) return result;
   return locked([&](Emulator& e) -> CUresult {

@@ -80,7 +80,6 @@ CUgraphExecUpdateResult compare_kernels(const GraphNode& from, const GraphNode& 
 
 CUgraphExecUpdateResult compare(const Emulator& e, const GraphNode& from, const GraphNode& to,
                                 unsigned long long flags) {
-  if (from.type != to.type) return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
   switch (from.type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
       return compare_kernels(from, to, flags);
@@ -138,6 +137,12 @@ UpdateResult collect(Emulator& e, Steps& steps, CUgraph graph, unsigned long lon
   NodePairs pairs;
   const UpdateResult paired = pairs.match(steps, found->nodes);
   if (!paired.good()) return paired;
+  // Types are compared first, from the ends of the graph (recorded).
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const GraphNode& to = *pairs.of(*step);
+    if (step->node->type == to.type) continue;
+    return {CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, const_cast<GraphNode&>(to).handle()};
+  }
   for (Step& step : steps) {
     const GraphNode& to = *pairs.of(step);
     CUgraphNode node = const_cast<GraphNode&>(to).handle();

@@ -14,6 +14,11 @@ CUresult update(CUgraphExec handle, CUgraph graph, UpdateResult& out) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     Executable* executable = e.graphs.find(handle);
     if (!executable || !e.graphs.find(graph)) return CUDA_ERROR_INVALID_VALUE;
+    const bool broken = e.graphs.find(graph)->broken;
+    if (broken || e.graphs.instantiated_with_memory(graph, handle)) {
+      out = {};
+      return broken ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
+    }
     out = update(e, executable->steps(), graph, executable->flags());
     return out.good() ? CUDA_SUCCESS : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   });

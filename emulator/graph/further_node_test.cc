@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes of events and of memory operations, user objects, and captures into a graph.
+#include "emulator/testing.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+class FurtherNodes : public EmulatorTest {
+ protected:
+  void SetUp() override {
+    EmulatorTest::SetUp();
+    graph_ = made();
+    ASSERT_EQ(driver()(calls::MemAlloc{&memory_, 4096}), CUDA_SUCCESS);
+    ASSERT_EQ(driver()(calls::MemsetD8{memory_, 0, 4096}), CUDA_SUCCESS);
+    ASSERT_EQ(driver()(calls::StreamCreate{&stream_, CU_STREAM_NON_BLOCKING}), CUDA_SUCCESS);
+  }
+  void TearDown() override {
+    EXPECT_EQ(destroy(graph_), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::StreamDestroy{stream_}), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::MemFree{memory_}), CUDA_SUCCESS);
+  }
+  static CUgraph made() {
+    CUgraph graph = nullptr;
+    EXPECT_EQ(symbol<CUresult(CUgraph*, unsigned)>("cuGraphCreate")(&graph, 0), CUDA_SUCCESS);
+    return graph;
+  }
+  static CUresult destroy(CUgraph graph) {
+    return symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph);
+  }
+  static void run(CUgraph graph) {
+    CUgraphExec executable = nullptr;
+    ASSERT_EQ(driver()(calls::GraphInstantiateWithFlags{&executable, graph, 0}), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::GraphLaunch{executable, nullptr}), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::GraphExecDestroy{executable}), CUDA_SUCCESS);
+  }
+  unsigned word() const {
+    unsigned value = 0;
+    EXPECT_EQ(driver()(calls::MemcpyDtoH{&value, memory_, sizeof value}), CUDA_SUCCESS);
+    return value;
+  }
+  static size_t nodes_of(CUgraph graph) {
+    size_t count = 0;
+    auto* get = symbol<CUresult(CUgraph, CUgraphNode*, size_t*)>("cuGraphGetNodes");
+    EXPECT_EQ(get(graph, nullptr, &count), CUDA_SUCCESS);
+    return count;
+  }
+  static void CUDA_CB count(void* counter) { ++*static_cast<int*>(counter); }
+
+  CUgraph graph_ = nullptr;
+  CUdeviceptr memory_ = 0;
+  CUstream stream_ = nullptr;
+};
+
+TEST_F(FurtherNodes, AnEventIsRecordedAtTheLaunch) {
+  using Add = CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUevent);
+  CUevent event = nullptr, other = nullptr;
+  CUgraphNode record = nullptr, wait = nullptr;
+  ASSERT_EQ(driver()(calls::EventCreate{&event, 0}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::EventCreate{&other, 0}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::EventRecord{other, nullptr}), CUDA_SUCCESS);
+  ASSERT_EQ(symbol<Add>("cuGraphAddEventRecordNode")(&record, graph_, nullptr, 0, event),
+            CUDA_SUCCESS);
+  ASSERT_EQ(symbol<Add>("cuGraphAddEventWaitNode")(&wait, graph_, &record, 1, event), CUDA_SUCCESS);
+  float ms = -1;
+  EXPECT_EQ(driver()(calls::EventElapsedTime{&ms, other, event}), CUDA_ERROR_INVALID_HANDLE);
+  run(graph_);
+  EXPECT_EQ(driver()(calls::EventElapsedTime{&ms, other, event}), CUDA_SUCCESS);
+  for (CUevent each : {event, other}) EXPECT_EQ(driver()(calls::EventDestroy{each}), CUDA_SUCCESS);
+}
+
+TEST_F(FurtherNodes, ABatchOfOperationsIsDoneAtTheLaunch) {
+  CUstreamBatchMemOpParams operation{};
+  operation.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+  operation.writeValue.address = memory_;
+  operation.writeValue.value = 7;
+  const CUDA_BATCH_MEM_OP_NODE_PARAMS batch{context_, 1, &operation, 0};
+  using Add = CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, size_t,
+                       const CUDA_BATCH_MEM_OP_NODE_PARAMS*);
+  CUgraphNode node = nullptr;
+  ASSERT_EQ(symbol<Add>("cuGraphAddBatchMemOpNode")(&node, graph_, nullptr, 0, &batch),
+            CUDA_SUCCESS);
+  operation.writeValue.value = 8;  // the node has a copy
+  EXPECT_EQ(word(), 0u);
+  run(graph_);
+  EXPECT_EQ(word(), 7u);
+}
+
+TEST_F(FurtherNodes, AUserObjectEndsWithItsLastReference) {
+  int ended = 0;
+  CUuserObject object = nullptr;
+  using Create = CUresult(CUuserObject*, void*, CUhostFn, unsigned, unsigned);
+  auto* create = symbol<Create>("cuUserObjectCreate");
+  EXPECT_EQ(create(&object, &ended, count, 1, 0), CUDA_ERROR_INVALID_VALUE) << "the flag is due";
+  ASSERT_EQ(create(&object, &ended, count, 2, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC), CUDA_SUCCESS);
+  auto* retain =
+      symbol<CUresult(CUgraph, CUuserObject, unsigned, unsigned)>("cuGraphRetainUserObject");
+  auto* release = symbol<CUresult(CUuserObject, unsigned)>("cuUserObjectRelease");
+  CUgraph owner = made();
+  ASSERT_EQ(retain(owner, object, 1, CU_GRAPH_USER_OBJECT_MOVE), CUDA_SUCCESS);
+  EXPECT_EQ(release(object, 1), CUDA_SUCCESS);
+  EXPECT_EQ(ended, 0);
+  CUgraphExec executable = nullptr;
+  ASSERT_EQ(driver()(calls::GraphInstantiateWithFlags{&executable, owner, 0}), CUDA_SUCCESS);
+  EXPECT_EQ(destroy(owner), CUDA_SUCCESS);
+  EXPECT_EQ(ended, 0) << "the executable graph has a reference";
+  EXPECT_EQ(driver()(calls::GraphExecDestroy{executable}), CUDA_SUCCESS);
+  EXPECT_EQ(ended, 1);
+  EXPECT_EQ(release(object, 1), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(FurtherNodes, ACaptureAddsToAGraph) {
+  CUgraphNode first = nullptr;
+  using Add = CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, size_t);
+  ASSERT_EQ(symbol<Add>("cuGraphAddEmptyNode")(&first, graph_, nullptr, 0), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::StreamBeginCaptureToGraph{stream_, graph_, &first, nullptr, 1,
+                                                      CU_STREAM_CAPTURE_MODE_RELAXED}),
+            CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::MemsetD8Async{memory_, 1, 4, stream_}), CUDA_SUCCESS);
+  CUgraph told = nullptr;
+  ASSERT_EQ(driver()(calls::StreamEndCapture{stream_, &told}), CUDA_SUCCESS);
+  EXPECT_EQ(told, graph_);
+  EXPECT_EQ(nodes_of(graph_), 2u);
+  size_t roots = 0;
+  auto* get = symbol<CUresult(CUgraph, CUgraphNode*, size_t*)>("cuGraphGetRootNodes");
+  ASSERT_EQ(get(graph_, nullptr, &roots), CUDA_SUCCESS);
+  EXPECT_EQ(roots, 1u);
+  run(graph_);
+  EXPECT_EQ(word(), 0x01010101u);
+}
+
+TEST_F(FurtherNodes, AnInvalidCaptureRefusesFurtherCalls) {
+  CUevent event = nullptr, lost = nullptr;
+  ASSERT_EQ(driver()(calls::EventCreate{&event, CU_EVENT_DISABLE_TIMING}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::EventCreate{&lost, CU_EVENT_DISABLE_TIMING}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::StreamBeginCapture{stream_, CU_STREAM_CAPTURE_MODE_RELAXED}),
+            CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::EventRecord{event, stream_}), CUDA_SUCCESS);
+  const auto callback = [](CUstream, CUresult, void*) {};
+  EXPECT_EQ(driver()(calls::StreamAddCallback{stream_, callback, nullptr, 0}),
+            CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  EXPECT_EQ(driver()(calls::EventRecord{lost, stream_}), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_EQ(driver()(calls::EventQuery{event}), CUDA_ERROR_INVALID_VALUE);
+  CUgraph graph = nullptr;
+  EXPECT_EQ(driver()(calls::StreamEndCapture{stream_, &graph}),
+            CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_EQ(driver()(calls::EventQuery{event}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::EventQuery{lost}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventRecord{event, stream_}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventQuery{event}), CUDA_SUCCESS) << "it was recorded anew";
+  for (CUevent each : {event, lost}) EXPECT_EQ(driver()(calls::EventDestroy{each}), CUDA_SUCCESS);
+}
+
+TEST_F(FurtherNodes, EventsAndWritesTakeTheFlagsThatADriverTakes) {
+  CUevent event = nullptr;
+  EXPECT_EQ(driver()(calls::EventCreate{&event, CU_EVENT_INTERPROCESS}), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(driver()(calls::EventCreate{&event, 0}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventRecordWithFlags{event, stream_, CU_EVENT_RECORD_EXTERNAL}),
+            CUDA_ERROR_ILLEGAL_STATE);
+  EXPECT_EQ(driver()(calls::EventDestroy{event}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::StreamWriteValue32{stream_, memory_, 1,
+                                               CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER}),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::StreamWriteValue32{stream_, memory_, 1, 0}), CUDA_SUCCESS);
+}
+
+TEST_F(FurtherNodes, StreamsHaveIdentitiesAndAttributes) {
+  unsigned long long own = 0, legacy = 0, null = 0;
+  auto* id = symbol<CUresult(CUstream, unsigned long long*)>("cuStreamGetId");
+  ASSERT_EQ(id(stream_, &own), CUDA_SUCCESS);
+  ASSERT_EQ(id(nullptr, &null), CUDA_SUCCESS);
+  ASSERT_EQ(id(CU_STREAM_LEGACY, &legacy), CUDA_SUCCESS);
+  EXPECT_EQ(legacy, 7u);
+  EXPECT_EQ(null, legacy);
+  EXPECT_GT(own, legacy);
+  CUstreamAttrValue value{};
+  constexpr auto kPolicy = static_cast<CUstreamAttrID>(3);
+  using Set = CUresult(CUstream, CUstreamAttrID, const CUstreamAttrValue*);
+  using Get = CUresult(CUstream, CUstreamAttrID, CUstreamAttrValue*);
+  value.syncPolicy = static_cast<CUsynchronizationPolicy>(5);
+  EXPECT_EQ(symbol<Set>("cuStreamSetAttribute")(stream_, kPolicy, &value),
+            CUDA_ERROR_INVALID_VALUE);
+  value.syncPolicy = CU_SYNC_POLICY_YIELD;
+  ASSERT_EQ(symbol<Set>("cuStreamSetAttribute")(stream_, kPolicy, &value), CUDA_SUCCESS);
+  value = {};
+  ASSERT_EQ(symbol<Get>("cuStreamGetAttribute")(stream_, kPolicy, &value), CUDA_SUCCESS);
+  EXPECT_EQ(value.syncPolicy, CU_SYNC_POLICY_YIELD);
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing
