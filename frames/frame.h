@@ -17,6 +17,7 @@ struct Frame {
   std::string file;          ///< source file; empty without debug information
   int line = 0;
   Language language = Language::kNative;
+  std::string source = {};  ///< the text of that line, if add_source_line() read it
 
   bool python() const { return language == Language::kPython; }
 };

@@ -2,7 +2,6 @@
 #include "frames/stack_text.h"
 
 #include <algorithm>
-#include <span>
 #include <string_view>
 
 #include "api/words.h"
@@ -26,9 +25,27 @@ bool starts_thread(const Frame& frame) {
          });
 }
 
-// Python's own runpy module, by which `python -m` starts a program.
-bool of_runpy(const Frame& frame) {
-  return frame.python() && (frame.file == "<frozen runpy>" || frame.file.ends_with("/runpy.py"));
+// Python's own code that runs or imports modules: it stands between any two modules of a program.
+bool runs_modules(const Frame& frame) {
+  constexpr std::string_view kFrozen[] = {"<frozen runpy>", "<frozen importlib._bootstrap>",
+                                          "<frozen importlib._bootstrap_external>"};
+  constexpr std::string_view kFiles[] = {"/runpy.py", "/importlib/__init__.py",
+                                         "/importlib/_bootstrap.py",
+                                         "/importlib/_bootstrap_external.py"};
+  return frame.python() && (std::ranges::find(kFrozen, frame.file) != std::end(kFrozen) ||
+                            std::ranges::any_of(kFiles, [&](std::string_view file) {
+                              return frame.file.ends_with(file);
+                            }));
+}
+
+// The code of pytest, of its plugin xdist and of cuvmm's plugin.
+bool of_pytest(const Frame& frame) {
+  constexpr std::string_view kFolders[] = {"/_pytest/", "/pytest/__main__.py",
+                                           "/pluggy/",  "/xdist/",
+                                           "/execnet/", "/cuvmm/pytest_plugin.py"};
+  return frame.python() && std::ranges::any_of(kFolders, [&](std::string_view folder) {
+           return frame.file.find(folder) != std::string::npos;
+         });
 }
 
 // The frames below main belong to the C library and are not shown. Interpreters may have no symbol
@@ -54,7 +71,37 @@ std::size_t depth_to_show(const std::vector<Frame>& frames) {
 const char* folded_as(const Frame& frame) {
   if (of_interpreter(frame)) return "the Python interpreter";
   if (file_name(frame.module).starts_with("libcudart")) return "the CUDA runtime";
+  if (of_pytest(frame)) return "pytest";
   return nullptr;
+}
+
+// The frames that one line of a stack stands for.
+struct Line {
+  std::size_t first = 0;  // index of the innermost one
+  std::size_t count = 1;
+  const char* whose = nullptr;  // the common name of several frames
+};
+
+std::vector<Line> lines_of(const std::vector<Frame>& frames, std::size_t depth) {
+  std::vector<Line> lines;
+  for (std::size_t begin = 0, end = 0; begin < depth; begin = end) {
+    bool python = false;
+    while (end < depth && (frames[end].python() || of_interpreter(frames[end]))) {
+      if (frames[end++].python()) python = true;
+    }
+    if (end == begin) ++end;
+    for (std::size_t i = begin; i < end; ++i) {
+      // The program's Python functions replace the interpreter's frames.
+      if (runs_modules(frames[i]) || (python && of_interpreter(frames[i]))) continue;
+      const char* const whose = folded_as(frames[i]);
+      if (whose && !lines.empty() && lines.back().whose == whose) {
+        ++lines.back().count;
+      } else {
+        lines.push_back({i, 1, whose});
+      }
+    }
+  }
+  return lines;
 }
 
 }  // namespace
@@ -79,42 +126,22 @@ std::string place_text(const std::vector<Frame>& frames) {
 }
 
 std::string stack_text(const std::vector<Frame>& frames, const char* indent) {
-  const std::size_t depth = depth_to_show(frames);
+  const std::vector<Line> lines = lines_of(frames, depth_to_show(frames));
   std::string text;
-  std::size_t lines = 0, i = 0;
-  const auto line = [&](std::size_t number, const std::string& what) {
-    text += indent + ("#" + std::to_string(number)) + " " + what + "\n";
-    ++lines;
-  };
-  while (i < depth && lines < kLinesShown) {
-    std::size_t end = i;
-    bool python = false;
-    while (end < depth && (frames[end].python() || of_interpreter(frames[end]))) {
-      if (frames[end++].python()) python = true;
-    }
-    if (python) {
-      // The program's Python functions replace the interpreter's frames.
-      for (; i < end && lines < kLinesShown; ++i) {
-        if (frames[i].python() && !of_runpy(frames[i])) line(i, frame_text(frames[i]));
-      }
+  std::size_t more = 0;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const Line& line = lines[i];
+    if (i >= kLinesShown) {
+      more += line.count;
       continue;
     }
-    const char* const whose = folded_as(frames[i]);
-    end = i;
-    while (whose && end < depth && folded_as(frames[end]) == whose) ++end;
-    if (end - i > 1) {
-      line(i, std::to_string(end - i) + " frames of " + whose);
-      i = end;
-    } else {
-      line(i, frame_text(frames[i]));
-      ++i;
-    }
+    const Frame& frame = frames[line.first];
+    text += indent + ("#" + std::to_string(line.first)) + " ";
+    text += line.count > 1 ? std::to_string(line.count) + " frames of " + line.whose
+                           : frame_text(frame);
+    text += "\n";
+    if (!frame.source.empty()) text += std::string(indent) + "     " + frame.source + "\n";
   }
-  const auto shown = [](const Frame& frame) { return !of_interpreter(frame) && !of_runpy(frame); };
-  const auto rest = std::span(frames).first(depth).subspan(i);
-  const bool more_python = std::ranges::any_of(rest, &Frame::python);
-  const auto more =
-      more_python ? static_cast<std::size_t>(std::ranges::count_if(rest, shown)) : rest.size();
   if (more != 0) {
     text += indent + std::to_string(more) + " more frame" + (more == 1 ? "" : "s") + "\n";
   }

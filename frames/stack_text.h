@@ -25,7 +25,8 @@ std::string place_text(const std::vector<Frame>& frames);
 
 /// "#0 fill() at cache.cc:41 (app+0x1234)": one line per frame, indented, down to main. Where the
 /// Python functions are known, they replace the frames of the Python interpreter; elsewhere
-/// neighbouring frames of the interpreter are one line.
+/// neighbouring frames of the interpreter are one line. So are neighbouring frames of pytest.
+/// Frames of Python's import system are left out. Frame::source follows in a line of its own.
 std::string stack_text(const std::vector<Frame>& frames, const char* indent);
 
 }  // namespace cuvmm::frames

@@ -3,6 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include <ctime>
+#include <fstream>
+#include <string>
+
+#include "frames/source_line.h"
 #include "frames/testing_frames.h"
 
 namespace cuvmm::frames {
@@ -60,6 +65,72 @@ TEST(StackText, LeavesOutHowPythonCameToAModule) {
         frame("_PyEval_EvalFrameDefault", "/usr/bin/python3")};
     EXPECT_EQ(stack_text(frames, ""), "#0 <module> at /home/a.py:12 (Python)\n");
   }
+}
+
+Frame python_frame(const char* function, const char* file, int line) {
+  return {function, "", 0, file, line, Language::kPython};
+}
+
+TEST(StackText, LeavesOutImportsAndFoldsPytest) {
+  const char* const interpreter = "/usr/bin/python3";
+  const std::vector<Frame> frames = {
+      python_frame("leak", "/home/leak.py", 3),
+      python_frame("_find_and_load", "<frozen importlib._bootstrap>", 1176),
+      frame("_PyEval_EvalFrameDefault", interpreter),
+      python_frame("import_module", "/usr/lib/python3.11/importlib/__init__.py", 126),
+      python_frame("test_it", "/home/test_it.py", 9),
+      python_frame("pytest_pyfunc_call", "/x/_pytest/python.py", 187),
+      frame("_PyEval_EvalFrameDefault", interpreter),
+      python_frame("_multicall", "/x/pluggy/_callers.py", 121)};
+  EXPECT_EQ(stack_text(frames, ""),
+            "#0 leak at /home/leak.py:3 (Python)\n"
+            "#4 test_it at /home/test_it.py:9 (Python)\n"
+            "#5 2 frames of pytest\n");
+}
+
+TEST(SourceLine, StandsBelowItsFrame) {
+  const std::string file = testing::TempDir() + "source_line_test.py";
+  std::ofstream(file) << "import x\n\n\tcall(x,\t\x1b[31m1)  \nlast";
+  const std::int64_t now = ::time(nullptr);
+  const auto frames = [&](int line) {
+    return std::vector<Frame>{frame("ffi_call", "/lib/libffi.so.8"),
+                              python_frame("gone", "/no/such/file.py", 1),
+                              python_frame("f", file.c_str(), line)};
+  };
+  const auto source = [&](int line, std::int64_t since) {
+    std::vector<Frame> found = frames(line);
+    add_source_line(found, since);
+    EXPECT_EQ(found[0].source + found[1].source, "");
+    return found[2].source;
+  };
+  EXPECT_EQ(source(3, now + 1), "call(x,  [31m1)");
+  EXPECT_EQ(source(4, now + 1), "last");
+  EXPECT_EQ(source(5, now + 1), "");
+  EXPECT_EQ(source(3, now - 3600), "");  // changed since
+  std::vector<Frame> relative = {python_frame("f", "source_line_test.py", 4)};
+  add_source_line(relative, now + 1);
+  EXPECT_EQ(relative[0].source, "");  // from which folder is not known
+  add_source_line(relative, now + 1, testing::TempDir());
+  EXPECT_EQ(relative[0].source, "last");
+  std::vector<Frame> shown = frames(1);
+  add_source_line(shown, now + 1);
+  EXPECT_THAT(stack_text(shown, "  "), HasSubstr(":1 (Python)\n       import x\n"));
+}
+
+TEST(SourceLine, OnlyOfRegularFilesThatTheModuleIsNewerThan) {
+  const std::string file = testing::TempDir() + "source_line_test.cc";
+  std::ofstream(file) << "int main() {}\n";
+  const std::int64_t later = ::time(nullptr) + 1;
+  const auto source = [&](const std::string& path, const std::string& module) {
+    std::vector<Frame> found = {{"main", module, 1, path, 1}};
+    add_source_line(found, later);
+    return found[0].source;
+  };
+  EXPECT_EQ(source(file, file), "int main() {}");
+  EXPECT_EQ(source(file, "/etc/passwd.older.than.nothing"), "");  // no module is there
+  EXPECT_EQ(source("/dev/zero", file), "");
+  EXPECT_EQ(source("/tmp", file), "");
+  EXPECT_EQ(source("main.cc", file), "");  // from which folder is not known
 }
 
 TEST(StackText, ShowsTheFunctionsOfAPythonProgramInPlaceOfTheInterpreters) {

@@ -13,7 +13,6 @@ import cuvmm
 from cuvmm import _shim
 from cuvmm._children import ChildReports
 from cuvmm._findings import Finding
-from cuvmm._pytest_frames import without_pytest
 
 SCOPE = "CUVMM_SCOPE"  # tells processes that the test starts its scope
 LEAK_CHOICES = ("given-up", "all", "no")
@@ -26,7 +25,7 @@ def text_of(test: str, found: Sequence[Finding]) -> str:
     for one in found:
         times = f"{one.count} times: " if one.count > 1 else ""
         process = "" if one.pid in (0, os.getpid()) else f"in process {one.pid}: "
-        parts.append(process + times + without_pytest(one.text).rstrip("\n"))
+        parts.append(process + times + one.text.rstrip("\n"))
     return "\n\n".join(parts)
 
 

@@ -19,7 +19,6 @@ import pytest
 import cuvmm
 from cuvmm import _fresh, _restart, _sarif
 from cuvmm._findings import Finding, finding_from_json
-from cuvmm._pytest_frames import without_pytest
 from cuvmm._watch import LEAK_CHOICES, Watch, text_of
 
 _OUTSIDE = "(outside of tests)"
@@ -270,7 +269,7 @@ class Plugin:
             terminalreporter.write_line(f"{test}: {one.kind}: {one.rule}{times}")
         for test, _, one in self.found:
             if test == _OUTSIDE:
-                terminalreporter.write_line("\n" + without_pytest(one.text).rstrip("\n"))
+                terminalreporter.write_line("\n" + one.text.rstrip("\n"))
         if self.found:
             terminalreporter.write_line(f"to learn more, type: cuvmm explain {self.found[0][2].rule}")
         for report in self.config.getoption("--cuvmm-report"):

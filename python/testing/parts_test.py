@@ -11,7 +11,7 @@ from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from cuvmm import _children, _findings, _pytest_frames, _restart, _sarif  # noqa: E402
+from cuvmm import _children, _findings, _restart, _sarif  # noqa: E402
 
 FINDING = {"rule": "cuMemUnmap-mapped", "kind": "error", "call": "cuMemUnmap", "message": "nothing is mapped",
            "count": 2, "scope": "t", "pid": 7, "fix": "Do not.", "url": "docs/rules/map.md#cuMemUnmap-mapped",
@@ -76,29 +76,6 @@ class Sarif(unittest.TestCase):
             self.assertEqual(_sarif.cannot_write(f"{folder}/r.sarif"), "")
             with mock.patch.object(os, "access", return_value=False):
                 self.assertEqual(_sarif.cannot_write(f"{folder}/r.sarif"), f"this user cannot write to {folder}")
-
-
-class PytestFrames(unittest.TestCase):
-    USERS = "      #6 _must at driver.py:31 (Python)\n      #9 test_shrinks at /tests/test_arena.py:29 (Python)\n"
-    PYTESTS = ("      #13 pytest_pyfunc_call at /x/_pytest/python.py:187 (Python)\n"
-               "      #16 _multicall at /x/pluggy/_execution.py:147 (Python)\n")
-
-    def test_they_are_counted(self):
-        text = "cuvmm: leak: x\n    allocation, made by call 1\n{}    rule: r\n"
-        for end, count in (("      16 more frames\n", 18), ("", 2)):
-            self.assertEqual(_pytest_frames.without_pytest(text.format(self.USERS + self.PYTESTS + end)),
-                             text.format(self.USERS + f"      {count} more frames\n"))
-
-    def test_imports_are_counted_wherever_they_are(self):
-        imports = ("      #8 _find_and_load at <frozen importlib._bootstrap>:1176 (Python)\n"
-                   "      #9 import_module at /usr/lib/python3.11/importlib/__init__.py:126 (Python)\n")
-        outer = "      #10 <module> at /src/test_it.py:1 (Python)\n"
-        self.assertEqual(_pytest_frames.without_pytest(self.USERS + imports + outer + "end"),
-                         self.USERS + outer + "      2 more frames\nend")
-
-    def test_what_is_inside_or_all_there_is_stays(self):
-        for text in (self.PYTESTS, self.PYTESTS + self.USERS, self.USERS, "no frames", "      16 more frames"):
-            self.assertEqual(_pytest_frames.without_pytest(text), text)
 
 
 class Restart(unittest.TestCase):

@@ -31,6 +31,7 @@ void add_frames(std::string& out, const char* key, const std::vector<Frame>& fra
       add_number(out, "line", static_cast<std::uint64_t>(frame.line));
     }
     if (frame.python()) add_text(out, "language", "python");
+    if (!frame.source.empty()) add_text(out, "source", frame.source);
     out += '}';
   }
   out += ']';

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/findings/ledger.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
+#include <climits>
+#include <ctime>
 #include <mutex>
 #include <new>
 
 #include "frames/runtime_frames.h"
+#include "frames/source_line.h"
 #include "shim/base/own_stack.h"
 #include "shim/findings/finding_members.h"
 #include "shim/nvtx/ranges.h"
@@ -15,6 +20,28 @@
 namespace cuvmm::shim {
 
 namespace {
+
+// When and where the process began. Source files that are newer may have other lines than the code
+// that runs, and Python names the main program's file from that folder.
+struct Beginning {
+  std::int64_t time = ::time(nullptr);
+  char folder[PATH_MAX] = "";
+  Beginning() {
+    if (!::getcwd(folder, sizeof folder)) folder[0] = '\0';
+  }
+};
+const Beginning g_beginning;
+
+// Adds the source lines at which the stacks of a finding are. A signal handler opens no files.
+void add_source(Entry& entry) {
+  if (t_state.care == Care::kAsInterrupted) return;
+  const std::string folder = g_beginning.folder;
+  frames::add_source_line(entry.stack, g_beginning.time, folder);
+  for (auto* const stacks : {&entry.object_stacks, &entry.ended_stacks}) {
+    for (std::vector<Frame>& stack : *stacks)
+      frames::add_source_line(stack, g_beginning.time, folder);
+  }
+}
 
 void fill(Entry& entry) {
   const Violation& violation = entry.finding.violation;
@@ -38,6 +65,7 @@ void fill(Entry& entry) {
     frames::take_runtime_frames(entry.object_stacks.emplace_back(symbolize(object.made.stack)));
     frames::take_runtime_frames(entry.ended_stacks.emplace_back(symbolize(object.ended.stack)));
   }
+  add_source(entry);
   entry.json = finding_members(entry);
 }
 

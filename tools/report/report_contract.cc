@@ -54,7 +54,7 @@ bool is_frame(const Json& value) {
   return value.is_object() && has(value, "function", is_string) &&
          has(value, "module", is_string) && has(value, "offset", is_count) &&
          may_have(value, "file", is_string) && may_have(value, "line", is_count) &&
-         may_have(value, "language", is_string);
+         may_have(value, "language", is_string) && may_have(value, "source", is_string);
 }
 bool is_stack(const Json& value) { return value.is_array() && all(value, is_frame); }
 bool is_stacks(const Json& value) { return value.is_object() && all(value, is_stack); }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "recorder/holdings/in_use_text.h"
+#include "tools/report/text/finding_text.h"
 #include "tools/report/text/findings_table.h"
 
 namespace cuvmm::tools {
@@ -127,7 +128,8 @@ std::string summary_text(const MergedReport& report, const std::vector<std::stri
                                        : fmt::format("reports of {} processes are", report.unread));
   }
   for (const std::string& file : files) text += "cuvmm: report in " + file + "\n";
-  if (!report.first_rule.empty()) {
+  // The only finding has just said so itself.
+  if (!report.first_rule.empty() && list_in(report.value, "findings").size() != 1) {
     text += "cuvmm: to learn more about the first finding, type: cuvmm explain " +
             report.first_rule + "\n";
   }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "tools/base/temporary_folder.h"
 #include "tools/command_line/commands.h"
 #include "tools/crash/kept_rings.h"
+#include "tools/installation/install_paths.h"
 #include "tools/installation/layout.h"
 #include "tools/live/live_folder.h"
 #include "tools/report/blame/blame.h"
@@ -40,6 +42,8 @@
 namespace cuvmm::tools {
 
 namespace {
+
+const std::time_t g_began = ::time(nullptr);  // the command begins no more than one run
 
 int failed(int code, const std::string& message) {
   print_error("cuvmm run: {}\n", message);
@@ -243,6 +247,17 @@ void tell_between(const RunSettings& options, const Json& findings) {
   }
 }
 
+// The run itself, as the report shows it: what ran, under which cuvmm, and since when.
+Json run_members(const RunSettings& options, std::time_t began) {
+  std::tm parts{};
+  ::gmtime_r(&began, &parts);
+  return {{"cuvmm", kVersion},
+          {"began",
+           fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900,
+                       parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec)},
+          {"command", options.command}};
+}
+
 // Merges the reports of the processes, writes the result and prints the summary. Returns the exit
 // code of the command.
 int conclude(const RunSettings& options, const TreeResult& tree, const Reach& reach,
@@ -252,6 +267,7 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
   MergedReport merged =
       merge_reports(reports, gaps(tree, reach, reports, eager, folder.path()), endings);
   drivers.add_to(merged, reports);
+  merged.value["run"] = run_members(options, g_began);
   std::vector<std::string> causes;
   if (options.emulate) {
     merged.value["skipped_launches"] = missing.skipped_launches;

@@ -33,6 +33,7 @@ frames::Frame frame_of(const Json& frame) {
                        number_in(frame, "offset"), text_in(frame, "file"), 0};
   result.line = static_cast<int>(std::min<std::uint64_t>(number_in(frame, "line"), INT_MAX));
   if (text_in(frame, "language") == "python") result.language = frames::Language::kPython;
+  result.source = text_in(frame, "source");
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
 #include <filesystem>
 #include <initializer_list>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "api/words.h"
 #include "frames/interleave.h"
 #include "frames/runtime_frames.h"
+#include "frames/source_line.h"
 #include "recorder/holdings/reader.h"
 #include "recorder/last_calls/reading.h"
 #include "rulebook/check/check.h"
@@ -50,6 +52,9 @@ Origin last_touch(const Model& model, const ObjectRef& object) {
   return last;
 }
 
+// The program began no earlier, and its source files may have changed since.
+const std::int64_t g_command_began = ::time(nullptr);
+
 Json frames_json(const std::vector<frames::Frame>& frames) {
   Json list = Json::array();
   for (const frames::Frame& frame : frames) {
@@ -59,6 +64,7 @@ Json frames_json(const std::vector<frames::Frame>& frames) {
       one["line"] = static_cast<std::uint64_t>(std::max(frame.line, 0));
     }
     if (frame.python()) one["language"] = "python";
+    if (!frame.source.empty()) one["source"] = frame.source;
     list.push_back(std::move(one));
   }
   return list;
@@ -139,10 +145,12 @@ class Judge {
       return;
     }
     frames::take_runtime_frames(stack);
+    frames::add_source_line(stack, g_command_began);
     Json objects = Json::array();
     for (const ObjectRef& object : leak.objects) {
       std::vector<frames::Frame> maker = frames(object.made.stack);
       frames::take_runtime_frames(maker);
+      frames::add_source_line(maker, g_command_began);
       Json one = {{"what", name(object.kind)},
                   {"value", hex_text(object.value)},
                   {"made_by_call", object.made.call},
