@@ -146,5 +146,19 @@ def fork_point(*, threads: bool = False) -> bool:
     return _shim.call("fork_point", flags) == 1
 
 
+def load_ipython_extension(shell: object) -> None:
+    """IPython calls this for `%load_ext cuvmm`: the findings of each cell appear below the cell."""
+    from cuvmm import _notebook
+
+    _notebook.load(shell)
+
+
+def unload_ipython_extension(shell: object) -> None:
+    """IPython calls this for `%unload_ext cuvmm`."""
+    from cuvmm import _notebook
+
+    _notebook.unload(shell)
+
+
 # Imported last, because cuvmm._failures uses the functions above.
 from cuvmm._failures import Attempt, FailedCall, Failures, FailureError, fail, fail_each  # noqa: E402
