@@ -99,6 +99,10 @@ std::string filled_footer(std::string_view footer, std::size_t width) {
       example = line;
     } else {
       end_example();
+      if (line == "Examples:" && !paragraph.empty()) {
+        end_paragraph();
+        result += "\n";
+      }
       paragraph += line + " ";
       if (line.empty() || line.ends_with(':')) end_paragraph();
     }
@@ -154,7 +158,9 @@ std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
 }
 
 std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {
-  if (app->get_parent()) return CLI::Formatter::make_usage(app, std::move(name));
+  const CLI::App* const parent = app->get_parent();
+  if (parent && parent->get_parent() && !name.starts_with("cuvmm")) name = "cuvmm " + name;
+  if (parent) return CLI::Formatter::make_usage(app, std::move(name));
   return "Usage: " + app->get_name() + " COMMAND [OPTIONS]\n";
 }
 

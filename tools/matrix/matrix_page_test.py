@@ -11,8 +11,10 @@ import tempfile
 import unittest
 
 CUVMM, SOURCE = sys.argv[1], sys.argv[2]
-CHROMIUM = (shutil.which("chromium-headless-shell") or shutil.which("chromium") or shutil.which("chromium-browser")
-            or shutil.which("google-chrome"))
+sys.path.insert(0, os.path.join(SOURCE, "tools", "view", "page"))
+import browser  # noqa: E402
+
+CHROMIUM = browser.CHROMIUM
 NO_CHROMIUM = "no Chromium here: Debian's package chromium-headless-shell; on Ubuntu, Google's package of Chrome"
 HOSTILE = '</script><img src=x onerror="document.title=1">'
 
@@ -32,6 +34,8 @@ def content_hash(text):
 
 
 class Page(unittest.TestCase):
+    maxDiff = None
+
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="cuvmm-matrix-")
         self.addCleanup(self.folder.cleanup)
@@ -78,6 +82,21 @@ class Page(unittest.TestCase):
         self.assertEqual(page.count("</script>"), 2)
         self.assertIsNone(re.search(r"""(src|href)\s*=|@import|https?://""", re.sub(
             r'<script type="application/json".*?</script>', "", page, flags=re.S)))
+
+    @unittest.skipUnless(CHROMIUM, NO_CHROMIUM)
+    def test_narrow_screens_show_the_verdicts_and_axe_finds_no_fault(self):
+        self.hostile_page()
+        with browser.Browser() as one:
+            for width, dark in ((500, False), (390, True), (1280, False)):
+                one.look(width=width, dark=dark)
+                one.open(self.path("matrix.html"))
+                with self.subTest(width):
+                    self.assertLessEqual(one.evaluate("document.documentElement.scrollWidth"), width)
+                    right = one.evaluate("Math.max(...[...document.querySelectorAll('tr.rule .tag')].map(tag => tag.getBoundingClientRect().right))")
+                    self.assertLessEqual(right, width)
+                    self.assertEqual(one.evaluate("document.getElementById('theme').textContent"), "Light colours" if dark else "Dark colours")
+                    with self.subTest("axe"):
+                        self.assertEqual(one.axe_faults(), [])
 
     @unittest.skipUnless(CHROMIUM, NO_CHROMIUM)
     def test_browser_shows_every_rule(self):

@@ -5,6 +5,7 @@
 
 #include "api/driver/driver.h"
 #include "rulebook/profile/profile.h"
+#include "tools/installation/install_paths.h"
 #include "tools/rules/rule_examples.h"
 
 namespace cuvmm::tools {
@@ -89,6 +90,11 @@ const char* basis_name(CodeBasis basis) {
 
 std::string version_text(int cuda_version) {
   return std::to_string(cuda_version / 1000) + "." + std::to_string(cuda_version % 1000 / 10);
+}
+
+std::string rule_web_page(Rule rule) {
+  const std::string site = kSite;
+  return site.empty() ? site : site + "/rules/" + area_of(rule) + ".html#" + info(rule).id;
 }
 
 std::string area_of(Rule rule) { return area(rule); }

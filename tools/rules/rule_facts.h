@@ -33,6 +33,9 @@ const char* basis_name(CodeBasis basis);
 std::string version_text(int cuda_version);
 /// The stem of the page that explains the rule: "map" for docs/rules/map.md.
 std::string area_of(Rule rule);
+/// The address of the rule's page on the documents' site; "" if this build was made without
+/// CUVMM_SITE.
+std::string rule_web_page(Rule rule);
 /// A program text whose last call breaks the rule; "" if there is none.
 std::string example_of(Rule rule);
 

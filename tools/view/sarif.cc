@@ -12,6 +12,8 @@
 #include "rulebook/catalogue/rule.h"
 #include "tools/installation/install_paths.h"
 #include "tools/report/text/finding_text.h"
+#include "tools/rules/rule_facts.h"
+#include "tools/rules/rule_text.h"
 
 namespace cuvmm::tools {
 
@@ -19,7 +21,6 @@ namespace {
 
 constexpr const char* kSchema = "https://json.schemastore.org/sarif-2.1.0.json";
 constexpr const char* kRoot = "SRCROOT";
-constexpr const char* kDriverManual = "https://docs.nvidia.com/cuda/cuda-driver-api/";
 
 std::string escaped_path(std::string_view path) {
   std::string out;
@@ -65,6 +66,11 @@ class SarifWriter {
       notes.push_back({{"level", "warning"}, {"message", sarif_message(note.get<std::string>())}});
     }
     Json invocation = {{"executionSuccessful", true}};
+    if (const auto run = report.find("run"); run != report.end() && run->is_object()) {
+      if (const std::string time = text_in(*run, "began"); !time.empty())
+        invocation["startTimeUtc"] = time;
+      if (!list_in(*run, "command").empty()) invocation["arguments"] = list_in(*run, "command");
+    }
     if (!notes.empty()) invocation["toolExecutionNotifications"] = std::move(notes);
     Json tool = {{"name", "cuvmm"},
                  {"version", kVersion},
@@ -127,9 +133,15 @@ class SarifWriter {
     rule["help"] =
         sarif_message((fix.empty() ? text : fix) + "\nTo learn more, type: cuvmm explain " + id +
                       (url.empty() ? "" : "\nSee " + url));
-    // A rule's page in the installation has a file path as its URL, which is no address on the web.
+    // A viewer shows the rule's page itself. The page in the installation has no address on the
+    // web.
+    if (here) rule["help"]["markdown"] = rules_markdown({*here});
     const bool in_the_net = url.starts_with("http://") || url.starts_with("https://");
-    rule["helpUri"] = in_the_net ? url : kDriverManual;
+    if (const std::string page = here ? rule_web_page(*here) : ""; !page.empty()) {
+      rule["helpUri"] = page;
+    } else if (in_the_net) {
+      rule["helpUri"] = url;
+    }
     rule["defaultConfiguration"] = {{"level", level_of(text_in(finding, "kind"))}};
     rule["properties"] = {{"kind", text_in(finding, "kind")}};
     rules_.push_back(std::move(rule));

@@ -57,7 +57,8 @@ function frameText(frame) {
 function stackView(stack, nothing) {
   const frames = list(stack);
   if (frames.length === 0) return make('p', {class: 'dim'}, nothing || 'No stack is known.');
-  return make('pre', {}, frames.map((frame, i) => [`#${i} `, shown(frameText(frame)), '\n']));
+  const source = frame => plain(frame).source ? make('span', {class: 'source'}, '   ', shown(frame.source), '\n') : null;
+  return make('pre', {}, frames.flatMap((frame, i) => [`#${i} `, shown(frameText(frame)), '\n', source(frame)]));
 }
 // The first frame that has a source line and is not in Python's interpreter; else the first frame.
 function siteText(stack) {
@@ -68,11 +69,12 @@ function siteText(stack) {
 }
 
 // A <details> whose content is made when the user opens it for the first time.
-function opening(summary, content) {
+function opening(summary, content, open = false) {
   const details = make('details', {}, make('summary', {}, summary));
   details.addEventListener('toggle', () => {
     if (details.open && details.children.length === 1) details.append(...[content()].flat());
   });
+  details.open = open;
   return details;
 }
 
@@ -89,7 +91,7 @@ function longTable(caption, heads, count, row, step = 100) {
     more.hidden = at >= count;
   }
   add();
-  return make('div', {class: 'wide'}, make('table', {}, note, make('thead', {}, make('tr', {}, heads.map(head => make('th', {scope: 'col'}, head)))), body), more);
+  return make('div', {class: 'wide', tabindex: '0', role: 'region', 'aria-label': `Table: ${caption}`}, make('table', {}, note, make('thead', {}, make('tr', {}, heads.map(head => make('th', {scope: 'col'}, head)))), body), more);
 }
 const cells = values => make('tr', {}, values.map(value => typeof value === 'number'
     ? make('td', {class: 'number'}, value.toLocaleString('en')) : make('td', {class: typeof value === 'string' && value.length <= 24 ? 'short' : null}, value instanceof Node ? value : shown(value))));

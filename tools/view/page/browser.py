@@ -9,8 +9,19 @@ import os
 import shutil
 import subprocess
 import tempfile
+import unittest
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def axe_source():
+    """The text of axe-core, from the package axe-core-python; a test without it is skipped."""
+    try:
+        import axe_core_python
+    except ImportError:
+        raise unittest.SkipTest("axe-core-python is not installed (tools/view/requirements.txt)") from None
+    with open(os.path.join(os.path.dirname(axe_core_python.__file__), "axe.min.js"), encoding="utf-8") as file:
+        return file.read()
 
 
 class Browser:
@@ -105,6 +116,13 @@ class Browser:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def axe_faults(self):
+        """The accessibility faults that axe-core finds in the page: a rule, and the elements that break it."""
+        self.evaluate(axe_source() + "; null")
+        found = self.evaluate("axe.run(document, {resultTypes: ['violations']}).then(done => done.violations.map("
+                              "one => [one.id, one.help, one.nodes.slice(0, 3).map(node => node.html.slice(0, 200))]))")
+        return found
 
     def key(self, key):
         for kind in ("keyDown", "keyUp"):

@@ -18,6 +18,10 @@ function verdict() {
   const driver = plain(report.driver);
   const calls = Object.values(plain(report.calls)).reduce((a, b) => a + b, 0);
   const version = driver.version ? `, CUDA ${Math.floor(driver.version / 1000)}.${driver.version % 1000 / 10}` : '';
+  const run = plain(report.run);
+  const command = list(run.command).map(word => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${String(word).replaceAll("'", "'\\''")}'`).join(' ');
+  if (command) document.getElementById('command').append(make('code', {}, shown(command)));
+  if (run.began) document.getElementById('command').append(` at ${String(run.began).replace('T', ' ').replace('Z', ' UTC')}, cuvmm ${run.cuvmm}`);
   document.getElementById('about').append(
       `${counted(calls, 'call', 'calls')} in ${counted(report.processes ?? 1, 'process', 'processes')}. Driver: `,
       shown(driver.path || 'none'), driver.emulated ? ' (the emulator)' : '', version);
@@ -88,7 +92,8 @@ function ruleView(rule, items) {
     return sites.map(([site, group]) => opening([shown(site), make('span', {class: 'dim'}, ` · ${times(group)}`)],
         () => group.length === 1 ? findingView(group[0])
             : group.slice(0, 200).map(finding => opening([shown(finding.message)], () => findingView(finding)))
-                  .concat(group.length > 200 ? [make('p', {class: 'dim'}, `and ${group.length - 200} more like these`)] : [])));
+                  .concat(group.length > 200 ? [make('p', {class: 'dim'}, `and ${group.length - 200} more like these`)] : []),
+        sites.length === 1 && group.length === 1));
   });
 }
 

@@ -246,6 +246,47 @@ class Page(unittest.TestCase):
         found = self.browser.evaluate("(() => { const item = cuvmmView.memory[4]; const x = cuvmmView.x((item.left + item.right) / 2), y = cuvmmView.y((item.top + item.bottom) / 2); return cuvmmView.describe(cuvmmView.at(x, y).item.i) })()")
         self.assertIn(f"mapping {hex(BASE + 8 * MIB)}, 2 MiB, device 0", found)
 
+    def test_command_time_and_version_stand_on_top(self):
+        content = report()
+        content["run"] = {"command": ["./app", "two words", "it's"], "began": "2026-11-28T04:05:06Z", "cuvmm": "0.1.0"}
+        self.open(content)
+        self.assertEqual(self.text("#command"), "./app 'two words' 'it'\\''s' at 2026-11-28 04:05:06 UTC, cuvmm 0.1.0")
+
+    def test_one_click_opens_the_finding_of_a_rule_that_has_one(self):
+        content = report(findings=4)
+        content["findings"][0]["stack"][1]["source"] = "r = cuMemMap(base);"
+        self.open(content)
+        self.assertNotIn("Pass 0.", self.text("#findings"))
+        self.browser.evaluate("document.querySelector('#findings summary').click()")
+        self.browser.evaluate("new Promise(done => setTimeout(done, 100))")
+        text = self.text("#findings")
+        self.assertIn("Pass 0.", text)
+        self.assertIn("main.cc:100 (app+0x1194)\n   r = cuMemMap(base);\n", text)
+
+    def test_the_picture_begins_and_ends_with_the_changes(self):
+        content = report(findings=3)
+        process = content["timeline"]["processes"][0]
+        last = max(row[at] for row in process["objects"] for at in (3, 4))
+        process["end_ns"] = 1000 * last
+        content["findings"][2]["call_index"] = 0
+        self.open(content)
+        view = self.browser.evaluate("cuvmmView.view")
+        self.assertLess(view["right"], 2 * last)
+        self.assertGreaterEqual(view["right"], last)
+        # The finding of the process's end is at the right edge of the picture.
+        [at_exit] = self.browser.evaluate("cuvmmView.draw(), cuvmmView.marks.filter(mark => !mark.finding.call_index).map(mark => cuvmmView.markX(mark) / cuvmmView.width)")
+        self.assertEqual(at_exit, 1)
+        for _ in range(40):
+            self.browser.evaluate("cuvmmView.zoom(1.4)")
+        self.assertEqual(self.browser.evaluate("cuvmmView.view.right"), process["end_ns"])
+
+    def test_axe_finds_no_fault(self):
+        for name, dark, width in (("light", False, 1280), ("dark", True, 1280), ("narrow", False, 500)):
+            with self.subTest(name):
+                self.open(report(), dark=dark, width=width)
+                self.unfold()
+                self.assertEqual(self.browser.axe_faults(), [])
+
     def test_dark_and_narrow(self):
         self.open(report(), dark=True)
         self.assertEqual(self.browser.evaluate("getComputedStyle(document.body).backgroundColor"), "rgb(20, 23, 27)")

@@ -43,7 +43,23 @@ class SpaceView {
     const address = objects.find(Number.isFinite) ?? given.find(value => this.layout.holds(value));
     return {finding, ns: this.process.timeOfCall(finding.call_index), top: address === undefined ? null : this.layout.y(address)};
   }
-  reset() { this.view = {left: 0, right: this.process.end_ns, top: 0, bottom: this.layout.height}; }
+  // Shows the time from the first change to the last one, with a margin, because a program may do
+  // much before and after. Zooming out shows the rest.
+  reset() {
+    const end = this.process.end_ns;
+    let first = Infinity, last = -Infinity;
+    const reach = ns => { if (ns > 0 && ns < end) { first = Math.min(first, ns); last = Math.max(last, ns); } };
+    for (const item of this.items) { reach(item.left); reach(item.right); }
+    for (const mark of this.marks) reach(mark.ns);
+    const known = last > first, margin = (last - first) * .05;
+    this.latest = known ? Math.min(end, last + margin) : end;
+    this.view = {left: known ? Math.max(0, first - margin) : 0, right: this.latest, top: 0, bottom: this.layout.height};
+  }
+  // Findings of the end of the process are at the right edge of the whole picture.
+  markX(mark) {
+    const x = this.x(mark.ns);
+    return mark.ns >= this.process.end_ns && this.view.right >= this.latest ? Math.min(x, this.width) : x;
+  }
   x(ns) { return (ns - this.view.left) / (this.view.right - this.view.left) * this.width; }
   y(at) { return (at - this.view.top) / (this.view.bottom - this.view.top) * this.height; }
 
@@ -168,7 +184,7 @@ class SpaceView {
   drawMarks(context) {
     context.fillStyle = colorOf('--mark');
     for (const mark of this.marks) {
-      const x = this.x(mark.ns), y = mark.top === null ? 8 : this.y(mark.top);
+      const x = this.markX(mark), y = mark.top === null ? 8 : this.y(mark.top);
       if (x < -6 || x > this.width + 6 || y < -6 || y > this.height + 6) continue;
       context.beginPath();
       context.moveTo(x, y - 6); context.lineTo(x + 6, y); context.lineTo(x, y + 6); context.lineTo(x - 6, y);
@@ -179,7 +195,7 @@ class SpaceView {
   // The finding, memory or reservation at this place of the picture.
   at(px, py) {
     for (const mark of this.marks) {
-      if (Math.abs(this.x(mark.ns) - px) < 8 && Math.abs((mark.top === null ? 8 : this.y(mark.top)) - py) < 8) return {mark};
+      if (Math.abs(this.markX(mark) - px) < 8 && Math.abs((mark.top === null ? 8 : this.y(mark.top)) - py) < 8) return {mark};
     }
     const ns = this.view.left + px / this.width * (this.view.right - this.view.left);
     const y = this.view.top + py / this.height * (this.view.bottom - this.view.top);
