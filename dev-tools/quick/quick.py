@@ -37,7 +37,7 @@ FOLDERS = {
     "shim": ["shim", "tools"], "recorder": ["shim", "tools"], "frames": ["shim", "tools"], "injected_failures": ["shim"],
     "conformance": ["conformance"],
     "fuzz": ["fuzz"],
-    "tools": ["tools"], "dev-tools": ["tools"], "docs": ["tools"], "python": ["tools"], "bench": ["tools"], "examples": ["tools"],
+    "tools": ["tools"], "dev-tools": ["tools"], "docs": ["tools"], "python": ["tools"], "bench": ["tools"], "examples": ["tools"], "recipes": ["tools"],
     "real-driver-tests": ["tools"],
 }
 

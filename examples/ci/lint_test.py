@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workflow and the container recipe are well formed, and call the plugin's options by their names.
+"""The workflow and the container recipe are well formed, and call the plugin's options by their names; so are the project's
+action (action.yml) and the workflow that publishes it.
 
 Usage: lint_test.py [unittest arguments]. What the linters look at is skipped where they are not installed
 (emulator/python/requirements.txt); exit code 77 where none is.
@@ -17,6 +18,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parents[1]
 WORKFLOW = HERE / ".github/workflows/cuda-memory.yml"
 RECIPE = HERE / "Dockerfile"
+ACTION = SOURCE / "action.yml"
+PUBLISH = SOURCE / ".github/workflows/publish.yml"
 
 
 def tool(name):
@@ -35,13 +38,16 @@ class Lint(unittest.TestCase):
         self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
 
     def test_yaml(self):
-        self.passes("yamllint", "--strict", "-c", ".yamllint", str(WORKFLOW))
+        self.passes("yamllint", "--strict", "-c", ".yamllint", str(WORKFLOW), str(ACTION), str(PUBLISH))
 
     def test_workflow(self):
-        self.passes("check-jsonschema", "--builtin-schema", "vendor.github-workflows", str(WORKFLOW))
+        self.passes("check-jsonschema", "--builtin-schema", "vendor.github-workflows", str(WORKFLOW), str(PUBLISH))
+
+    def test_action(self):
+        self.passes("check-jsonschema", "--builtin-schema", "vendor.github-actions", str(ACTION))
 
     def test_safety_of_the_workflow(self):
-        self.passes("zizmor", "--offline", "--no-progress", "--config", "zizmor.yml", str(WORKFLOW))
+        self.passes("zizmor", "--offline", "--no-progress", "--config", "zizmor.yml", str(WORKFLOW), str(ACTION), str(PUBLISH))
 
     def test_recipe(self):
         self.passes("hadolint", "--no-color", str(RECIPE))
