@@ -31,6 +31,7 @@ case $* in
 *--binary*) printf seed ;;
 *--shrink*) echo 'shrunk from 35 to 4 ops by 120 tries'; echo 'finding: op 1, cuMemMap answered CUDA_SUCCESS'
   echo 'replay: cuvmm-fuzz --replay x.cuvmm'; echo 'C: x.c (cc x.c -lcuda)'; exit 1 ;;
+*--last*) echo '3 programs in a folder' ;;
 *) echo '50 programs, 1500 calls, 80 % succeeded' ;;
 esac
 """
@@ -82,6 +83,23 @@ class RunTest(unittest.TestCase):
             self.assertIn(words, done.stdout)
         self.assertNotIn("deadly signal", done.stdout)
         self.assertRegex(done.stdout, r"\ntext .* clean")
+
+    def test_a_finding_that_only_follows_others_has_the_programs_before_it(self):
+        self.put("cuvmm-fuzz-emulator", FINDS.replace("exit 77", 'echo ring > "${prefix}last-programs"; exit 77'))
+        self.put("cuvmm-fuzz", SHRINKS.replace("exit 1 ;;", "exit 0 ;;", 1))
+        done = self.run_targets("emulator")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"its unit: \S+/emulator-crash-1")
+        self.assertIn("the last one was running: 3 programs in a folder", done.stdout)
+        self.assertRegex(done.stdout, r"replay: \S+cuvmm-fuzz .* --replay \S+/findings/emulator-\S+\.last\n")
+
+    def test_a_target_that_is_killed_loses_no_unit(self):
+        script = CLEAN + 'for word in "$@"; do case $word in -artifact_prefix=*) prefix=${word#*=} ;; esac; done\n'
+        self.put("cuvmm-fuzz-shim", script + 'echo ring > "${prefix}last-programs"; kill -KILL $$\n')
+        done = self.run_targets("shim")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("ended with code -9, and the engine stored no unit", done.stdout)
+        self.assertRegex(done.stdout, r"replay: \S+cuvmm-fuzz .* --judge shim .* --replay \S+/findings/shim-\S+\.last\n")
 
     def test_what_a_parser_does_not_survive_is_replayed_by_its_target(self):
         self.put("cuvmm-fuzz-text", FINDS.replace("libFuzzer: deadly signal", "AddressSanitizer: heap-buffer-overflow"))

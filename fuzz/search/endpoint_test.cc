@@ -34,7 +34,7 @@ Differential& documented() {
 std::string disagreement(std::string_view text) {
   const TextOps program = from_text(text);
   if (!program.error.empty()) return program.error;
-  return run_stacked(documented(), program.ops, Failures::kEach).problem;
+  return run_stacked(documented(), program.ops).problem;
 }
 
 TEST(EndpointCorpus, AgreesBareAndUnderTheShim) {

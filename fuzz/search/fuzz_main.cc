@@ -8,11 +8,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <sstream>
 #include <string_view>
 
 #include "fuzz/generate/generator.h"
 #include "fuzz/search/fingerprint.h"
+#include "fuzz/search/last_programs.h"
 #include "fuzz/search/report.h"
 #include "fuzz/search/sanitizer_options.h"
 #include "fuzz/search/shrinker.h"
@@ -30,7 +32,9 @@ constexpr const char* kUsage =
     "  --multicast yes  use multicast, too, which only the emulator is asked to (no); with\n"
     "                   CUVMM_PROFILE=documented logical endpoints and fabric copies as well\n"
     "  --processes N    programs of one process (default) or of two, which share memory\n"
-    "  --replay FILE    run a program text or a binary input, once, and say what disagrees\n"
+    "  --replay FILE    run a program text or a binary input, once, and say what disagrees; of a\n"
+    "                   folder, each file by name, in one process\n"
+    "  --last FILE      write the programs that a target ran last into the output folder\n"
     "  --shrink FILE    make a program that disagrees as short as it can be\n"
     "  --text FILE      print a binary input as program text\n"
     "  --annotate FILE  print a program text with what the driver answers now\n"
@@ -48,7 +52,7 @@ struct Arguments {
   double seconds = 10;
   std::uint64_t seed = 1;
   unsigned inputs = 0;
-  std::string replay, shrink, text, annotate, binary, corpus, from, output = ".";
+  std::string replay, last, shrink, text, annotate, binary, corpus, from, output = ".";
 };
 
 std::optional<Arguments> parse(int argc, char** argv) {
@@ -73,6 +77,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
       out.target.processes = std::clamp(std::atoi(value), 1, kProcesses);
     } else if (key == "--replay") {
       out.replay = value;
+    } else if (key == "--last") {
+      out.last = value;
     } else if (key == "--shrink") {
       out.shrink = value;
     } else if (key == "--annotate") {
@@ -93,7 +99,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
       return std::nullopt;
     }
   }
-  const bool driverless = !out.text.empty() || !out.binary.empty() || out.inputs != 0;
+  const bool driverless =
+      !out.text.empty() || !out.binary.empty() || !out.last.empty() || out.inputs != 0;
   if (argc % 2 == 0 || (!out.from.empty() && out.corpus.empty()) ||
       (out.target.driver.empty() && !driverless))
     return std::nullopt;
@@ -167,17 +174,39 @@ void keep(const Arguments& arguments, const std::vector<Ops>& found) {
   std::printf("%u programs in %s\n", number, arguments.corpus.c_str());
 }
 
-// Does keep() for the programs of a folder.
-int keep_of(const Arguments& arguments) {
+// The files of a folder with this extension, by name.
+std::vector<std::string> files_in(const std::string& folder, std::string_view extension) {
   std::vector<std::string> paths;
-  for (const auto& each : std::filesystem::directory_iterator(arguments.from)) {
-    if (each.path().extension() == ".cuvmm") paths.push_back(each.path().string());
+  for (const auto& each : std::filesystem::directory_iterator(folder)) {
+    if (each.path().extension() == extension) paths.push_back(each.path().string());
   }
   std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+// Does keep() for the programs of a folder.
+int keep_of(const Arguments& arguments) {
   std::vector<Ops> found;
-  for (const std::string& path : paths) found.push_back(read_ops(path));
+  for (const std::string& path : files_in(arguments.from, ".cuvmm")) {
+    found.push_back(read_ops(path));
+  }
   keep(arguments, found);
   return 0;
+}
+
+// Writes a finding down before anything else is done with it: the program, and the programs before
+// it, because their effects may matter. Returns the name that its files begin with.
+std::string store(const Arguments& arguments, const Hunt& result, const std::string& print) {
+  const Target& target = arguments.target;
+  const std::string name = std::string("found-") + (target.shim ? "shim" : "emulator") +
+                           (target.processes > 1 ? "-processes-" : "-") +
+                           std::to_string(arguments.seed) + "-" + print;
+  const std::string folder = arguments.output + "/" + name + ".last";
+  const std::size_t count = write_programs(result.last, folder);
+  std::printf("the last %zu programs, of which the last one disagrees: %s\n", count,
+              folder.c_str());
+  std::fflush(stdout);
+  return name;
 }
 
 int search(const Arguments& arguments) {
@@ -195,13 +224,44 @@ int search(const Arguments& arguments) {
   std::printf("found after %.1f s: %s\n", result.seconds, result.finding->problem.c_str());
   const std::string kind = kind_of(result.finding->problem);
   std::printf("kind: %s\nfingerprint: %s\n", kind.c_str(), fingerprint(kind).c_str());
+  const std::string name = store(arguments, result, fingerprint(kind));
   const auto alone = try_program(arguments.target, result.finding->ops);
   if (!alone) {
     std::printf("not seen again in a process of its own\n");
-    return tell(arguments, *result.finding, "found-" + std::to_string(arguments.seed));
+    return tell(arguments, *result.finding, name);
   }
-  return tell(arguments, shortest(arguments.target, *alone),
-              "found-" + std::to_string(arguments.seed));
+  return tell(arguments, shortest(arguments.target, *alone), name);
+}
+
+// Runs one program, or all programs of a folder in one process.
+int replay(const Arguments& arguments) {
+  std::vector<std::string> paths = {arguments.replay};
+  if (std::filesystem::is_directory(arguments.replay)) paths = files_in(arguments.replay, "");
+  std::vector<Ops> programs;
+  for (const std::string& path : paths) programs.push_back(read_ops(path));
+  const auto finding = try_programs(arguments.target, programs);
+  if (finding || programs.size() == 1) {
+    std::cout << annotated_text(arguments.target, finding ? finding->ops : programs.front());
+  }
+  if (finding) {
+    std::cout << "finding: " << finding->problem
+              << "\nfingerprint: " << fingerprint(kind_of(finding->problem)) << "\n";
+  }
+  return finding ? 1 : 0;
+}
+
+// Reads the ring of a target (fuzz/targets/engine.cc).
+int write_last(const Arguments& arguments) {
+  const auto ring = std::make_unique<LastPrograms>();
+  std::ifstream file(arguments.last, std::ios::binary);
+  file.read(reinterpret_cast<char*>(ring.get()), sizeof *ring);
+  if (!file) {
+    std::fprintf(stderr, "%s: cannot be read\n", arguments.last.c_str());
+    return 2;
+  }
+  std::printf("%zu programs in %s\n", write_programs(ring->in_order(), arguments.output),
+              arguments.output.c_str());
+  return 0;
 }
 
 int run(int argc, char** argv) {
@@ -224,6 +284,7 @@ int run(int argc, char** argv) {
                     static_cast<std::streamsize>(bytes.size()));
     return 0;
   }
+  if (!arguments->last.empty()) return write_last(*arguments);
   if (arguments->inputs != 0) {
     write_inputs(*arguments);
     return 0;
@@ -232,16 +293,7 @@ int run(int argc, char** argv) {
   setenv("CUVMM_DEVICES", "3", 0);
   setenv("CUVMM_DEVICE_MEMORY", "64M", 0);
   setenv("CUVMM_MULTICAST_TIMEOUT_MS", "0", 0);
-  if (!arguments->replay.empty()) {
-    const Ops ops = read_ops(arguments->replay);
-    std::cout << annotated_text(arguments->target, ops);
-    const auto finding = try_program(arguments->target, ops);
-    if (finding) {
-      std::cout << "finding: " << finding->problem
-                << "\nfingerprint: " << fingerprint(kind_of(finding->problem)) << "\n";
-    }
-    return finding ? 1 : 0;
-  }
+  if (!arguments->replay.empty()) return replay(*arguments);
   if (!arguments->shrink.empty()) {
     const auto finding = try_program(arguments->target, read_ops(arguments->shrink));
     if (!finding) {

@@ -9,6 +9,7 @@
 
 #include "fuzz/generate/generator.h"
 #include "fuzz/search/in_child.h"
+#include "fuzz/search/last_programs.h"
 #include "fuzz/search/shrinker.h"
 #include "fuzz/search/stacked.h"
 
@@ -20,21 +21,14 @@ using Clock = std::chrono::steady_clock;
 
 // Memory that child and parent share; it survives the child's death.
 struct Board {
-  std::uint32_t running = 0;  ///< bytes of the program that runs
-  std::uint8_t program[kHeaderBytes + kMostOps * sizeof(Op)];
-  char problem[512];  ///< the disagreement; empty for none
+  LastPrograms programs;  ///< the last one runs, or was the last to run
+  char problem[512];      ///< the disagreement; empty for none
   char error[512];
   char text[1 << 16];  ///< the program with its answers
   Statistics statistics;
   std::uint32_t kept = 0;  ///< bytes used of `pool`
   std::uint8_t pool[8 << 20];
 };
-
-void show(Board& board, const Ops& ops) {
-  const auto bytes = encode(ops);
-  std::memcpy(board.program, bytes.data(), bytes.size());
-  board.running = static_cast<std::uint32_t>(bytes.size());
-}
 
 // Opens the driver of a child, or ends the child; with a second process where programs need one.
 std::unique_ptr<Differential> open(const Target& target, Board& board, int processes) {
@@ -57,9 +51,12 @@ std::unique_ptr<Differential> open(const Target& target, Board& board, int proce
   _exit(kSaidWhy);
 }
 
-Result run(const Target& target, Differential& machine, const Ops& ops,
-           Failures failures = Failures::kOne) {
-  return target.shim ? run_stacked(machine, ops, failures) : machine.run(ops);
+// With every call failing in turn, under the shim; or the runs that a search has time for.
+enum class Runs { kAll, kShare };
+
+Result run(const Target& target, Differential& machine, const Ops& ops, Runs runs = Runs::kShare) {
+  if (!target.shim) return machine.run(ops);
+  return runs == Runs::kAll ? run_stacked(machine, ops) : run_share(machine, ops);
 }
 
 std::string describe(const Result& result, const Ops& ops) {
@@ -135,7 +132,7 @@ void search(const Target& target, Board& board, std::uint64_t seed, std::chrono:
       ops = random.chance(25) ? cross_over(any(), any(), random, 60) : any();
       mutate(ops, random, scope, 60);
     }
-    show(board, ops);
+    board.programs.add(encode(ops));
     const Result result = run(target, *machine, ops);
     board.statistics.add(result);
     if (result.verdict == Result::Verdict::kDisagree) {
@@ -147,7 +144,6 @@ void search(const Target& target, Board& board, std::uint64_t seed, std::chrono:
       if (pool.size() < 4096) pool.push_back(std::move(ops));
     }
   }
-  board.running = 0;
 }
 
 }  // namespace
@@ -213,17 +209,29 @@ std::vector<Ops> minimise(const Target& target, const std::vector<Ops>& found) {
 }
 
 std::optional<Finding> try_program(const Target& target, const Ops& ops) {
+  return try_programs(target, {ops});
+}
+
+std::optional<Finding> try_programs(const Target& target, const std::vector<Ops>& programs) {
   const SharedWithChild<Board> board;
   if (!board) return std::nullopt;
+  int processes = 1;
+  for (const Ops& ops : programs) processes = std::max(processes, processes_of(ops));
   const std::string death = in_child(
       [&] {
-        const auto machine = open(target, *board, processes_of(ops));
-        // A shorter program fails at another call, so each call is tried.
-        const Result result = run(target, *machine, ops, Failures::kEach);
-        if (result.verdict == Result::Verdict::kDisagree)
+        const auto machine = open(target, *board, processes);
+        for (const Ops& ops : programs) {
+          board->programs.add(encode(ops));
+          // A shorter program fails at another call, so each call is tried.
+          const Result result = run(target, *machine, ops, Runs::kAll);
+          if (result.verdict != Result::Verdict::kDisagree) continue;
           put(board->problem, describe(result, ops));
+          return;
+        }
       },
-      std::chrono::seconds(20));
+      std::chrono::seconds(20) * std::max<std::size_t>(programs.size(), 1));
+  const auto last = board->programs.in_order();
+  const Ops ops = last.empty() ? Ops() : decode(last.back());
   if (!death.empty()) return Finding{ops, death};
   if (board->problem[0]) return Finding{ops, board->problem};
   return std::nullopt;
@@ -235,7 +243,7 @@ std::string annotated_text(const Target& target, const Ops& ops) {
   in_child(
       [&] {
         const auto machine = open(target, *board, processes_of(ops));
-        put(board->text, to_text(ops, notes_of(run(target, *machine, ops))));
+        put(board->text, to_text(ops, notes_of(machine->run(ops))));
       },
       std::chrono::seconds(20));
   return board->text[0] ? board->text : to_text(ops);
@@ -257,8 +265,10 @@ Hunt hunt(const Target& target, std::uint64_t seed, std::chrono::milliseconds ti
   out.statistics = board->statistics;
   out.kept = kept_of(*board);
   if (!death.empty() || board->problem[0]) {
-    out.finding =
-        Finding{decode({board->program, board->running}), death.empty() ? board->problem : death};
+    out.last = board->programs.in_order();
+    // A child that dies before its first program, or while it ends, has a finding, too.
+    const Ops ops = out.last.empty() ? Ops() : decode(out.last.back());
+    out.finding = Finding{ops, death.empty() ? board->problem : death};
   }
   return out;
 }

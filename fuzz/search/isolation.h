@@ -28,6 +28,8 @@ struct Finding {
 
 /// Runs one program in its own child; nothing where no problem was found.
 std::optional<Finding> try_program(const Target& target, const Ops& ops);
+/// Runs the programs one after the other in one child, until one disagrees or kills the child.
+std::optional<Finding> try_programs(const Target& target, const std::vector<Ops>& programs);
 
 /// Runs the program in a child and returns its text with the answers. Without answers where the
 /// child dies.
@@ -36,6 +38,8 @@ std::string annotated_text(const Target& target, const Ops& ops);
 /// The result of a search.
 struct Hunt {
   std::optional<Finding> finding;
+  /// With a finding: the last programs in their order, as bytes; the last one shows the finding.
+  std::vector<std::vector<std::uint8_t>> last;
   Statistics statistics;
   double seconds = 0;
   std::string error;      ///< the driver could not be used

@@ -121,7 +121,7 @@ TEST(Processes, TheCorpusAnswersAsItSays) {
     const Result result = two_processes().run(program.ops);
     EXPECT_EQ(result.problem, "") << path;
     EXPECT_EQ(to_text(program.ops, notes_of(result)), text) << path;
-    EXPECT_EQ(run_stacked(two_processes(), program.ops, Failures::kEach).problem, "") << path;
+    EXPECT_EQ(run_stacked(two_processes(), program.ops).problem, "") << path;
   }
 }
 
@@ -277,7 +277,7 @@ TEST(Processes, GeneratedProgramsAgreeUnderTheShim) {
   Random random(7);
   for (int i = 0; i < 100; ++i) {
     const Ops ops = generate(random, swarm(random, kTwo));
-    const Result result = run_stacked(two_processes(), ops, Failures::kOne);
+    const Result result = run_share(two_processes(), ops);
     ASSERT_EQ(result.problem, "") << to_text(ops, notes_of(result));
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/search/stacked.h"
 
+#include <cstring>
 #include <optional>
 
 #include "api/fnv1a.h"
@@ -53,8 +54,8 @@ bool may_be_silent(Rule rule) {
   }
 }
 
-// The size of another process's allocation, the kind of an imported endpoint, and other processes'
-// calls on it.
+// The size of another process's allocation, the kind of an imported endpoint, other processes' calls
+// on it, and memory that ended where other memory is now.
 bool of_unseen(Rule rule) {
   switch (rule) {
     case Rule::kExtImportSizeExact:
@@ -75,6 +76,7 @@ bool of_unseen(Rule rule) {
     case Rule::kFcOwnerAccess:
     case Rule::kManagedOnly:
     case Rule::kWhereManaged:
+    case Rule::kDataAlive:
       return true;
     default:
       return false;
@@ -228,30 +230,48 @@ Result run_failing(Differential& machine, const Ops& ops, unsigned k) {
   return result;
 }
 
-// A number below `count` that the program determines.
-unsigned pick(const Ops& ops, unsigned count) {
-  Fnv1a hash;
-  for (const std::uint8_t byte : encode(ops)) hash.add(std::uint64_t{byte});
-  return static_cast<unsigned>(hash.value() % count);
+// Runs the program bare and under the shim, and compares the answers.
+Result run_twice(Differential& machine, const Ops& ops) {
+  Result bare = machine.run(ops);
+  if (bare.verdict == Result::Verdict::kDisagree) return bare;
+  Result stacked = machine.run(ops, fresh_shim(machine));
+  if (stacked.verdict != Result::Verdict::kDisagree) hold_together(ops, bare, stacked);
+  return stacked;
 }
 
 }  // namespace
 
-Result run_stacked(Differential& machine, const Ops& ops, Failures failures) {
-  Result bare = machine.run(ops);
-  if (bare.verdict == Result::Verdict::kDisagree) return bare;
-  Result stacked = machine.run(ops, fresh_shim(machine));
-  if (stacked.verdict == Result::Verdict::kDisagree) return stacked;
-  hold_together(ops, bare, stacked);
-  const unsigned count = stacked.calls;
-  if (stacked.verdict == Result::Verdict::kDisagree || failures == Failures::kNone || count == 0) {
-    return stacked;
+Share share_of(const Ops& ops) {
+  constexpr unsigned kShares = 4;
+  Fnv1a hash;
+  for (const Op& op : ops) {
+    std::uint64_t words[sizeof op / sizeof(std::uint64_t)];
+    std::memcpy(words, &op, sizeof op);
+    for (const std::uint64_t word : words) hash.add(word);
   }
-  const unsigned first = failures == Failures::kEach ? 1 : 1 + pick(ops, count);
-  for (unsigned k = first; k <= count; ++k) {
+  // A multiplication changes no bit by the bits above it, so the high bits go once more below.
+  hash.add(hash.value() >> 32);
+  const std::uint64_t high = hash.value() >> 32;
+  Share share;
+  share.bare = high % kShares == 0;
+  // The shim's own questions are driver calls, too. A number past the last call lets none fail.
+  if (high % kShares == 1)
+    share.failing = 1 + static_cast<unsigned>(high / kShares % (ops.size() + ops.size() / 4 + 1));
+  return share;
+}
+
+Result run_share(Differential& machine, const Ops& ops) {
+  const Share share = share_of(ops);
+  if (share.failing != 0) return run_failing(machine, ops, share.failing);
+  return share.bare ? run_twice(machine, ops) : machine.run(ops, fresh_shim(machine));
+}
+
+Result run_stacked(Differential& machine, const Ops& ops) {
+  Result stacked = run_twice(machine, ops);
+  for (unsigned k = 1; k <= stacked.calls; ++k) {
+    if (stacked.verdict == Result::Verdict::kDisagree) break;
     Result failed = run_failing(machine, ops, k);
     if (failed.verdict == Result::Verdict::kDisagree) return failed;
-    if (failures == Failures::kOne) break;
   }
   return stacked;
 }

@@ -27,7 +27,7 @@ inline Differential& emulated() {
 inline std::string disagreement(std::string_view text) {
   const TextOps read = from_text(text);
   if (!read.error.empty()) return read.error;
-  const Result result = run_stacked(emulated(), read.ops, Failures::kEach);
+  const Result result = run_stacked(emulated(), read.ops);
   return result.problem;
 }
 

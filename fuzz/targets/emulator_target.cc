@@ -3,8 +3,9 @@
 #include "fuzz/targets/engine.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace cuvmm::fuzz;
-  const Ops ops = decode({data, size});
-  conclude(ops, engine().run(ops), "emulator");
+  cuvmm::fuzz::run_input({data, size}, "emulator",
+                         [](cuvmm::fuzz::Differential& machine, const cuvmm::fuzz::Ops& ops) {
+                           return machine.run(ops);
+                         });
   return 0;
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/targets/engine.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -10,6 +14,7 @@
 
 #include "fuzz/generate/generator.h"
 #include "fuzz/search/fingerprint.h"
+#include "fuzz/search/last_programs.h"
 #include "fuzz/search/sanitizer_options.h"
 
 namespace cuvmm::fuzz {
@@ -18,6 +23,20 @@ namespace {
 Statistics& statistics() {
   static Statistics all;
   return all;
+}
+
+// The file of the last programs; nothing without a prefix, as under an engine other than libFuzzer.
+LastPrograms* last_programs = nullptr;
+
+void open_last_programs(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return;
+  if (ftruncate(fd, sizeof(LastPrograms)) == 0) {
+    void* at = mmap(nullptr, sizeof(LastPrograms), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    // The bytes of a new file are zero, which is an empty ring.
+    if (at != MAP_FAILED) last_programs = static_cast<LastPrograms*>(at);
+  }
+  close(fd);
 }
 
 // Prints progress, for fuzz/run.
@@ -100,7 +119,11 @@ Differential& engine() {
   return *only;
 }
 
-void conclude(const Ops& ops, const Result& result, const char* target) {
+void run_input(std::span<const std::uint8_t> input, const char* target,
+               const std::function<Result(Differential&, const Ops&)>& run) {
+  if (last_programs) last_programs->add(input);
+  const Ops ops = decode(input);
+  const Result result = run(engine(), ops);
   statistics().add(result);
   tell_progress();
   if (result.verdict != Result::Verdict::kDisagree) return;
@@ -137,7 +160,13 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, st
 
 // AFL++ forks after this call. Libraries with counters must be loaded before, and the emulator must
 // be unused, because a child cannot go on with it.
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
+extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
+  constexpr std::string_view kPrefix = "-artifact_prefix=";
+  for (int i = 1; i < *argc; ++i) {
+    const std::string_view argument = (*argv)[i];
+    if (!argument.starts_with(kPrefix)) continue;
+    cuvmm::fuzz::open_last_programs(std::string(argument.substr(kPrefix.size())) + "last-programs");
+  }
   cuvmm::fuzz::loaded();
   return 0;
 }

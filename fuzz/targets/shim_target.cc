@@ -5,8 +5,6 @@
 #include "fuzz/targets/engine.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace cuvmm::fuzz;
-  const Ops ops = decode({data, size});
-  conclude(ops, run_stacked(engine(), ops), "shim");
+  cuvmm::fuzz::run_input({data, size}, "shim", cuvmm::fuzz::run_share);
   return 0;
 }
