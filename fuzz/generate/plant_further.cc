@@ -21,6 +21,8 @@ constexpr Recipe kFurtherRecipes[] = {
     {Rule::kPoolPutHigh, Code::kPoolTell, How::kChange, &Op::value, kUsedMost},
     {Rule::kPoolTrimPoolValid, Code::kPoolTrim, How::kChange, &Op::ref, 0},
     {Rule::kPoolTrimPoolAlive, Code::kPoolDestroy, How::kMoveFirst},
+    {Rule::kDataAlive, Code::kMemFree, How::kMoveFirst},
+    {Rule::kDataInside, Code::kFill, How::kChange, &Op::odd, kNearEnd},
     {Rule::kStreamMemAligned, Code::kWriteWord, How::kChange, &Op::odd, kByte},
     {Rule::kStreamMemFlags, Code::kWordBatch, How::kChange, &Op::flags, 1},
     {Rule::kManagedOnly, Code::kPrefetch, How::kChange, &Op::flags, 0},

@@ -20,8 +20,9 @@ struct Recipe {
 };
 using How = Recipe::How;
 
-constexpr int kPage = 1, kByte = 2, kTooLarge = 8, kTebibyte = 7;  // indices into kOdd
-constexpr int kNoDevice = 11, kNoNode = 10, kNoType = 12;          // into kPlaces
+constexpr int kPage = 1, kByte = 2, kNearEnd = 6, kTooLarge = 8,
+              kTebibyte = 7;                               // indices into kOdd
+constexpr int kNoDevice = 11, kNoNode = 10, kNoType = 12;  // into kPlaces
 
 /// Recipes for logical endpoints and fabric copies.
 std::span<const Recipe> endpoint_recipes();

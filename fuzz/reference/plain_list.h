@@ -34,6 +34,14 @@ class PlainList {
     }
     return nullptr;
   }
+  /// The last entry that had the address; null for none, or if it still lives.
+  const PlainMemory* ended_at(std::uint64_t address) const {
+    const PlainMemory* found = nullptr;
+    for (const PlainMemory& p : all_) {
+      if (address >= p.base && address - p.base < p.size) found = &p;
+    }
+    return found && !found->live ? found : nullptr;
+  }
   /// The last entry that began there, live or not.
   const PlainMemory* last(std::uint64_t base) const {
     const PlainMemory* found = nullptr;

@@ -37,6 +37,7 @@ struct Judgement {
   Rule broken[kMost];  ///< all rules that the call breaks, in no order
   int count = 0;
   bool foreign = false;      ///< touches memory outside of the program: any error is right
+  bool gone = false;         ///< touches memory that ended, or bytes behind it: any error is right
   bool may_refuse = false;   ///< INVALID_VALUE is right as well
   bool may_run_out = false;  ///< OUT_OF_MEMORY is right as well
   bool no_room = false;  ///< OUT_OF_MEMORY is right where the profile has nothing against the call
@@ -452,6 +453,8 @@ class Reference {
   };
   void judge_touch(Judgement& out, std::uint64_t base, std::uint64_t size, bool write, bool fill,
                    Actor actor, ByCpu by_cpu = ByCpu::kAlone) const;
+  /// Judges an address outside of all memory: the program's own memory may have ended there.
+  void judge_end(Judgement& out, std::uint64_t address) const;
   void judge_context(Judgement& out, std::uint64_t base, std::uint64_t size, Actor actor) const;
   void judge_word(Judgement& out, std::uint64_t at, unsigned bytes, bool write, Actor actor) const;
   void write_word(const Judgement& judged, std::uint64_t at, std::uint64_t value, unsigned bytes);

@@ -10,7 +10,7 @@ void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t si
                             bool fill, Actor actor, ByCpu by_cpu) const {
   if (size == 0) return;
   if (!cell_at(base) && !plain_.at(base)) {
-    out.foreign = true;
+    judge_end(out, base);
     return;
   }
   // Byte ranges are short here, so each granule's part is judged alone.
@@ -29,8 +29,11 @@ void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t si
       left -= run;
       continue;
     }
-    if (plain_.at(base)) {
-      out.foreign = true;
+    if (const PlainMemory* plain = plain_.at(base)) {
+      const bool own =
+          plain->kind == PlainMemory::Kind::kAlloc || plain->kind == PlainMemory::Kind::kPool;
+      if (own) out.add(Rule::kDataInside);
+      (own ? out.gone : out.foreign) = true;
       return;
     }
     if (!cell || cell->mapping < 0) {
@@ -58,6 +61,27 @@ void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t si
     at += run;
     left -= run;
   }
+}
+
+void Reference::judge_end(Judgement& out, std::uint64_t address) const {
+  const PlainMemory* plain = plain_.ended_at(address);
+  // Only the program's own frees are sure to be an end of memory.
+  const bool freed = plain && (plain->kind == PlainMemory::Kind::kAlloc ||
+                               plain->kind == PlainMemory::Kind::kPool);
+  const auto had_it = [&](const Range& range) {
+    return address >= range.base && address - range.base < range.size;
+  };
+  // A reservation that ended there may have been the last use of the address.
+  if (!freed || std::any_of(ranges_.begin(), ranges_.end(), had_it)) {
+    out.foreign = true;
+    return;
+  }
+  out.add(Rule::kDataAlive);
+  out.gone = true;
+  // A shim may forget memory once the driver gives its address to other memory.
+  const auto& all = plain_.all();
+  out.unseen = std::any_of(all.begin() + plain_.index(*plain) + 1, all.end(),
+                           [&](const PlainMemory& p) { return p.base == plain->base; });
 }
 
 Judgement Reference::judge_write(std::uint64_t base, std::uint64_t size, bool fill, Actor actor,
