@@ -13,11 +13,11 @@
 #include <string_view>
 
 #include "fuzz/generate/generator.h"
-#include "fuzz/search/fingerprint.h"
-#include "fuzz/search/last_programs.h"
+#include "fuzz/finding/fingerprint.h"
+#include "fuzz/finding/last_programs.h"
 #include "fuzz/search/report.h"
 #include "fuzz/search/sanitizer_options.h"
-#include "fuzz/search/shrinker.h"
+#include "fuzz/finding/shrinker.h"
 
 namespace cuvmm::fuzz {
 namespace {

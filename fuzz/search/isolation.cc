@@ -9,8 +9,8 @@
 
 #include "fuzz/generate/generator.h"
 #include "fuzz/search/in_child.h"
-#include "fuzz/search/last_programs.h"
-#include "fuzz/search/shrinker.h"
+#include "fuzz/finding/last_programs.h"
+#include "fuzz/finding/shrinker.h"
 #include "fuzz/search/stacked.h"
 
 namespace cuvmm::fuzz {

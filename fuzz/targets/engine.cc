@@ -13,8 +13,8 @@
 #include <filesystem>
 
 #include "fuzz/generate/generator.h"
-#include "fuzz/search/fingerprint.h"
-#include "fuzz/search/last_programs.h"
+#include "fuzz/finding/fingerprint.h"
+#include "fuzz/finding/last_programs.h"
 #include "fuzz/search/sanitizer_options.h"
 
 namespace cuvmm::fuzz {

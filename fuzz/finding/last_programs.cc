@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/search/last_programs.h"
+#include "fuzz/finding/last_programs.h"
 
 #include <cstdio>
 #include <filesystem>

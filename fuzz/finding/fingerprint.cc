@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/search/fingerprint.h"
+#include "fuzz/finding/fingerprint.h"
 
 #include <cctype>
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 #include "api/fnv1a.h"
 #include "fuzz/ops/op.h"
-#include "fuzz/search/shrinker.h"
+#include "fuzz/finding/shrinker.h"
 
 namespace cuvmm::fuzz {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/search/shrinker.h"
+#include "fuzz/finding/shrinker.h"
 
 #include <algorithm>
 #include <set>
