@@ -6,8 +6,8 @@
 #include <cstdio>
 
 #include "api/fnv1a.h"
-#include "fuzz/ops/op.h"
 #include "fuzz/finding/shrinker.h"
+#include "fuzz/ops/op.h"
 
 namespace cuvmm::fuzz {
 

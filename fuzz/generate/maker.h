@@ -73,6 +73,8 @@ class Maker {
   bool write_words(Op& op, const Sketch& now);
   bool place_pool(Op& op, const Sketch& now);
   bool any_memory(Op& op, const Sketch& now);
+  bool array(Op& op, const Sketch& now);
+  bool touch_array(Op& op, const Sketch& now);
   bool reference(std::uint8_t& ref, const Sketch& now);
   /// Sets `ref` to the name of an object in the list that fits; false when none does.
   template <class List, class Fits>

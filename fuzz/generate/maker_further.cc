@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes the calls that came after the recordings: is_further() in fuzz/ops/op.h.
+#include <algorithm>
+
 #include "fuzz/generate/maker.h"
 
 namespace cuvmm::fuzz {
@@ -14,6 +16,11 @@ Code Maker::next_further(const Sketch& now) {
   if (shape(one).ref == NameKind::kPool && now.pools.empty()) {
     return random_.chance(70) ? Code::kPoolCreate : Code::kPoolDefault;
   }
+  if (shape(one).ref == NameKind::kArray && now.arrays.empty()) return Code::kArrayMake;
+  if (shape(one).ref == NameKind::kMipmap && now.mipmaps.empty()) return Code::kMipmapMake;
+  // An array is made for several copies.
+  const bool ends = one == Code::kArrayEnd || one == Code::kMipmapEnd;
+  if (ends && random_.chance(50)) return Code::kArrayRead;
   return one;
 }
 
@@ -38,8 +45,58 @@ bool Maker::further(Op& op, const Sketch& now) {
       op.place = random_.chance(70) ? device() : random_.chance(50) ? kHostPlace : kNumaPlace;
       return random_.chance(20) && any_memory(op, now);
     default:
-      return false;
+      return array(op, now);
   }
+}
+
+bool Maker::array(Op& op, const Sketch& now) {
+  const int device = now.device[op.actor];
+  const auto here = [&](const auto& object) { return object.device == device; };
+  switch (op.code) {
+    case Code::kArrayMake:
+    case Code::kMipmapMake:
+      op.size = byte(random_.below(random_.chance(70) ? 64 : 256));
+      op.value = byte(random_.below(4));
+      op.extra = byte(op.code == Code::kMipmapMake ? random_.below(4) : 0);
+      op.name = now.free_name(shape(op.code).makes, random_.below(256));
+      return device >= 0;
+    case Code::kArrayEnd:
+      return any(now.arrays, op.ref, [&](const auto& a) { return here(a) && !a.mipmap; });
+    case Code::kMipmapLevel:
+      if (!any(now.mipmaps, op.ref, here)) return false;
+      for (const Sketch::Mipmap& mipmap : now.mipmaps) {
+        if (mipmap.name == op.ref) op.extra = byte(random_.below(mipmap.levels));
+      }
+      op.name = now.free_name(NameKind::kArray, random_.below(256));
+      return true;
+    case Code::kMipmapEnd:
+      return any(now.mipmaps, op.ref, here);
+    default:
+      return touch_array(op, now);
+  }
+}
+
+// A copy between an array's first row and host memory, or device memory.
+bool Maker::touch_array(Op& op, const Sketch& now) {
+  const bool by_host = op.code == Code::kArrayWrite || op.code == Code::kArrayRead;
+  if (!by_host) {
+    Op side;
+    side.actor = op.actor;
+    side.code = op.code == Code::kArrayFill ? Code::kRead : Code::kFill;
+    if (!data(side, now, false)) return false;
+    op.ref2 = side.ref;
+    op.at2 = side.at;
+    op.odd2 = side.odd;
+  }
+  const int device = now.device[op.actor];
+  if (!any(now.arrays, op.ref, [&](const auto& a) { return a.device == device; })) return false;
+  for (const Sketch::Array& array : now.arrays) {
+    if (array.name != op.ref) continue;
+    op.at = byte(random_.chance(50) ? 0 : random_.below(array.width));
+    op.size = byte(1 + random_.below(std::min(array.width - op.at, 48u)));
+  }
+  op.value = byte(1 + random_.below(254));
+  return true;
 }
 
 bool Maker::ask_pool(Op& op, const Sketch& now) {

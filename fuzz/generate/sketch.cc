@@ -215,6 +215,10 @@ bool Sketch::follow_area(const Op& op) {
     follow_multicast(op);
     return true;
   }
+  if (op.code >= Code::kArrayMake) {
+    follow_array(op);
+    return true;
+  }
   if (op.code >= Code::kPoolCreate) {
     follow_pool(op);
     return true;
@@ -256,6 +260,39 @@ bool Sketch::follow_area(const Op& op) {
     }
     default:
       return false;
+  }
+}
+
+void Sketch::follow_array(const Op& op) {
+  if (op.faults || device[op.actor] < 0) return;
+  const auto here = static_cast<std::uint8_t>(device[op.actor]);
+  switch (op.code) {
+    case Code::kArrayMake:
+      replace(arrays, Array{op.name, op.size + 1u, here});
+      break;
+    case Code::kMipmapMake:
+      replace(mipmaps, Mipmap{op.name, op.size + 1u, op.extra + 1u, here});
+      break;
+    case Code::kMipmapLevel: {
+      const auto mipmap = find(mipmaps, op.ref);
+      if (mipmap == mipmaps.end() || op.extra >= mipmap->levels) break;
+      replace(arrays, Array{op.name, std::max(mipmap->width >> op.extra, 1u), here, op.ref});
+      break;
+    }
+    case Code::kArrayEnd:
+      dead.push_back({NameKind::kArray, op.ref});
+      std::erase_if(arrays, [&](const Array& a) { return a.name == op.ref && !a.mipmap; });
+      break;
+    case Code::kMipmapEnd:
+      for (const Array& array : arrays) {
+        if (array.mipmap == op.ref) dead.push_back({NameKind::kArray, array.name});
+      }
+      dead.push_back({NameKind::kMipmap, op.ref});
+      std::erase_if(arrays, [&](const Array& a) { return a.mipmap == op.ref; });
+      std::erase_if(mipmaps, [&](const Mipmap& m) { return m.name == op.ref; });
+      break;
+    default:
+      break;
   }
 }
 

@@ -105,6 +105,18 @@ struct Sketch {
     std::uint8_t name;
     std::uint8_t ids, index;
   };
+  /// An array, or a level of a mipmapped one.
+  struct Array {
+    std::uint8_t name;
+    unsigned width;
+    std::uint8_t device;
+    std::uint8_t mipmap = 0;
+  };
+  struct Mipmap {
+    std::uint8_t name;
+    unsigned width, levels;
+    std::uint8_t device;
+  };
   struct Dead {
     NameKind kind;
     std::uint8_t name;
@@ -133,6 +145,8 @@ struct Sketch {
   std::vector<Ids> ids;
   std::vector<Endpoint> endpoints;
   std::vector<Ticket> tickets;
+  std::vector<Array> arrays;
+  std::vector<Mipmap> mipmaps;
   std::vector<Dead> dead;
   int device[kActors] = {0, -1, -1, 0};
   bool used[kNameKinds][256] = {};
@@ -164,6 +178,7 @@ struct Sketch {
   void follow_descriptor(const Op& op);
   void follow_multicast(const Op& op);
   void follow_pool(const Op& op);
+  void follow_array(const Op& op);
   void follow_endpoint(const Op& op);
   void follow_endpoint_bind(const Op& op, Endpoint& endpoint);
   void follow_endpoint_import(const Op& op);

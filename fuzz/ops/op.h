@@ -88,6 +88,8 @@ enum class NameKind : std::uint8_t {
   kPool,
   kBlob,      ///< 64 bytes that stand for memory of another process
   kEndpoint,  ///< the first of the ids that one call reserved
+  kArray,     ///< an array, or a level of a mipmapped one
+  kMipmap,    ///< a mipmapped array
   kCount
 };
 inline constexpr std::size_t kNameKinds = static_cast<std::size_t>(NameKind::kCount);
@@ -128,6 +130,9 @@ inline constexpr int kThreads = 3;                          ///< of process 0; t
 inline constexpr int kProcesses = 2;
 inline constexpr std::uint8_t kActors = kThreads + kProcesses - 1;
 inline constexpr std::size_t kMostOps = 200;
+
+/// Whether the call reads device memory into a buffer of its own.
+constexpr bool reads(Code code) { return code == Code::kRead || code == Code::kArrayRead; }
 
 /// The process that makes an op's call.
 constexpr int process_of(std::uint8_t actor) { return actor < kThreads ? 0 : actor - kThreads + 1; }

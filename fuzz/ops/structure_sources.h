@@ -221,6 +221,50 @@ struct Record : Source {
   }
 };
 
+/// A number that every op has.
+template <std::uint64_t number>
+struct Always : Source {
+  static constexpr bool kStated = true;
+  static constexpr Op kUses{};
+  static std::uint64_t value(const Op&, const Operands&) { return number; }
+  static std::string text(const Op&, const WrittenNames&) { return number_text(number); }
+  static void read(Op&, const Argued& argued) {
+    if (argued.number() != number) argued.refuse("no op holds this number");
+  }
+};
+using NoDepth = Always<0>;
+using OneChannel = Always<1>;
+using ByteFormat = Always<1>;  ///< CU_AD_FORMAT_UNSIGNED_INT8
+
+/// A small number, in the given field; `least` is added to it.
+template <std::uint8_t Op::*field, std::uint8_t bits, std::uint64_t least = 0>
+struct Small : Source {
+  static constexpr bool kStated = true;
+  static constexpr Op kUses = [] {
+    Op op;
+    op.*field = bits;
+    return op;
+  }();
+  static std::uint64_t value(const Op& op, const Operands&) { return number(op); }
+  static std::string text(const Op& op, const WrittenNames&) { return number_text(number(op)); }
+  static void read(Op& op, const Argued& argued) {
+    const std::uint64_t said = argued.number() - least;
+    if (said > bits) return argued.refuse("no op holds this number");
+    op.*field = static_cast<std::uint8_t>(said);
+  }
+
+ private:
+  static std::uint64_t number(const Op& op) { return (op.*field & bits) + least; }
+};
+/// The size of an array in elements of a byte; height 0 is an array of one dimension.
+using ArrayWidth = Small<&Op::size, kAll, 1>;
+using ArrayHeight = Small<&Op::value, 3>;
+/// How many levels a mipmapped array has, and which one is asked for.
+using Levels = Small<&Op::extra, 3, 1>;
+using Level = Small<&Op::extra, 7>;
+/// The first byte of a row that a copy touches.
+using ArrayOffset = Small<&Op::at, kAll>;
+
 #define CUVMM_FUZZ_KEY(key, ...) #key,
 #define CUVMM_FUZZ_SOURCE(key, ...) , __VA_ARGS__
 #define CUVMM_FUZZ_RECORD(Name, Type, ...)                                                \

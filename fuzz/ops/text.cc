@@ -19,7 +19,7 @@ class Writer {
     std::string actor = thread ? "@t" + std::to_string(thread) + " " : "";
     if (process) actor = "@p" + std::to_string(process) + " ";
     const std::string comment = note.text.empty() ? "" : "  # " + note.text;
-    if (op.code == Code::kRead) return read(op, actor, comment, note.bytes);
+    if (reads(op.code)) return read(op, actor, comment, note.bytes);
     if (op.code == Code::kClose) return close(op, actor);
     const NameKind makes = shape(op.code).makes;
     // A call without an out-parameter binds nothing, as a failed call does.

@@ -65,7 +65,7 @@ std::optional<RecordedAnswer> likely_answer(const DigestCheck::Mismatch& mismatc
 // Whether the call changes nothing on the machine.
 bool only_looks(const Op& op) {
   return op.code == Code::kGetAccess || op.code == Code::kRangeHandle ||
-         op.code == Code::kProperties || op.code == Code::kRead || op.code == Code::kContext;
+         op.code == Code::kProperties || reads(op.code) || op.code == Code::kContext;
 }
 
 // Follows the first calls in the layout, by the answers of this driver. Returns whether one of them

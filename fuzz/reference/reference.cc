@@ -23,6 +23,7 @@ bool Judgement::accepts(const Profile& profile, EntryPoint entry, CUresult answe
   if (loose) return true;
   if (foreign || gone) return answer != CUDA_SUCCESS;
   if (may_refuse && answer == CUDA_ERROR_INVALID_VALUE) return true;
+  if (may_lack && answer == CUDA_ERROR_NOT_SUPPORTED) return true;
   if (may_succeed && answer == CUDA_SUCCESS) return true;
   if (may_run_out && answer == CUDA_ERROR_OUT_OF_MEMORY) return true;
   bool refused = false, mixed = false;
@@ -78,6 +79,7 @@ void Reference::clear() {
   teams_.clear();
   endpoints_.clear();
   pool_state_.clear();
+  arrays_.clear();
 }
 
 const Reference::Cell* Reference::cell_at(std::uint64_t address) const {

@@ -15,8 +15,10 @@
 
 #include "api/calls.h"
 #include "fuzz/ops/op.h"
+#include "fuzz/reference/array_state.h"
 #include "fuzz/reference/endpoint_state.h"
 #include "fuzz/reference/external_state.h"
+#include "fuzz/reference/judgement.h"
 #include "fuzz/reference/multicast_team.h"
 #include "fuzz/reference/plain_list.h"
 #include "fuzz/reference/pool_state.h"
@@ -30,55 +32,6 @@ inline bool aligned(std::uint64_t value) { return value % kGranule == 0; }
 inline bool inside(std::uint64_t offset, std::uint64_t size, std::uint64_t whole) {
   return offset <= whole && size <= whole - offset;
 }
-
-/// The reference's opinion of one call, before the call is made.
-struct Judgement {
-  static constexpr int kMost = 24;
-  Rule broken[kMost];  ///< all rules that the call breaks, in no order
-  int count = 0;
-  bool foreign = false;      ///< touches memory outside of the program: any error is right
-  bool gone = false;         ///< touches memory that ended, or bytes behind it: any error is right
-  bool may_refuse = false;   ///< INVALID_VALUE is right as well
-  bool may_run_out = false;  ///< OUT_OF_MEMORY is right as well
-  bool no_room = false;  ///< OUT_OF_MEMORY is right where the profile has nothing against the call
-  bool may_succeed = false;  ///< CUDA_SUCCESS is right as well
-  bool fatal = false;  ///< a real driver or its machine dies in the call, although no rule says so
-  Quirk quirks[4];     ///< reasons of the driver against the call, beside the rules
-  int quirk_count = 0;
-  /// The call must not be made, because the reference cannot follow its effect (another process
-  /// would get an object that only the first process knows; too much memory for the cells).
-  bool uncovered = false;
-  /// The call uses a descriptor of another process's export, or an imported endpoint, which no shim
-  /// saw made.
-  bool unseen = false;
-  bool loose = false;          ///< no document says the result: any answer is right
-  bool unpredictable = false;  ///< two drivers may differ in the rest of the program
-
-  void add(Rule rule) {
-    if (count < kMost && !breaks(rule)) broken[count++] = rule;
-  }
-  void add(Quirk quirk) {
-    if (!has(quirk)) quirks[quirk_count++] = quirk;
-  }
-  bool has(Quirk quirk) const {
-    return std::find(quirks, quirks + quirk_count, quirk) != quirks + quirk_count;
-  }
-  bool breaks(Rule rule) const;
-  /// Whether the call breaks no rule that is more than advice.
-  bool legal() const;
-  /// Whether a driver with this profile may give this answer.
-  bool accepts(const Profile& profile, EntryPoint entry, CUresult answer) const;
-  /// Whether the profile's driver dies in this call.
-  bool crashes(const Profile& profile, EntryPoint entry) const;
-  /// Whether a real driver may die in the call, read freed memory, or change memory outside of the
-  /// program.
-  bool dangerous(const Profile& profile, EntryPoint entry) const;
-};
-
-/// The caller: the device of the thread's current context, -1 without one.
-struct Actor {
-  int device = 0;
-};
 
 /// The machine on which the calls are made.
 struct ReferenceMachine {
@@ -179,6 +132,15 @@ class Reference {
   Judgement judge(const calls::MemGetMemPool&, Actor) const;
   Judgement judge(const calls::MemSetMemPool&, Actor) const;
   Judgement judge(const calls::MemGetLocationInfo&, Actor) const;
+  Judgement judge(const calls::ArrayCreate&, Actor) const;
+  Judgement judge(const calls::ArrayDestroy&, Actor) const;
+  Judgement judge(const calls::MipmappedArrayCreate&, Actor) const;
+  Judgement judge(const calls::MipmappedArrayGetLevel&, Actor) const;
+  Judgement judge(const calls::MipmappedArrayDestroy&, Actor) const;
+  Judgement judge(const calls::MemcpyHtoA&, Actor) const;
+  Judgement judge(const calls::MemcpyAtoH&, Actor) const;
+  Judgement judge(const calls::MemcpyDtoA&, Actor) const;
+  Judgement judge(const calls::MemcpyAtoD&, Actor) const;
 
   // Record a success. Return a sentence about wrong outputs, or null.
   const char* accept(const calls::MemAddressReserve&);
@@ -251,6 +213,15 @@ class Reference {
   const char* accept(const calls::MemGetMemPool&);
   const char* accept(const calls::MemSetMemPool&);
   const char* accept(const calls::MemGetLocationInfo&) { return nullptr; }
+  const char* accept(const calls::ArrayCreate&, Actor);
+  const char* accept(const calls::ArrayDestroy&);
+  const char* accept(const calls::MipmappedArrayCreate&, Actor);
+  const char* accept(const calls::MipmappedArrayGetLevel&);
+  const char* accept(const calls::MipmappedArrayDestroy&);
+  const char* accept(const calls::MemcpyHtoA&);
+  const char* accept(const calls::MemcpyAtoH&);
+  const char* accept(const calls::MemcpyDtoA&);
+  const char* accept(const calls::MemcpyAtoD&);
 
   /// Record the effect that a driver with this profile has although it refuses.
   void refuse(const calls::MemSetAccess&, CUresult answer, const Profile& profile);
@@ -260,6 +231,7 @@ class Reference {
   void close(int fd);
   /// Whether every byte that the read returns was written before, so that its value is known.
   bool knows(const calls::MemcpyDtoH& call) const;
+  bool knows(const calls::MemcpyAtoH& call) const;
 
   // The objects that remain, for the clean-up.
   struct Span {
@@ -273,6 +245,8 @@ class Reference {
   std::vector<std::uint64_t> opened() const;  ///< a pointer as often as it must be closed
   std::vector<std::uint64_t> external_memories() const;
   std::vector<std::uint64_t> pools() const;
+  std::vector<std::uint64_t> arrays() const;  ///< without levels, which end with their array
+  std::vector<std::uint64_t> mipmaps() const;
   std::vector<std::uint32_t> endpoints() const;
   std::vector<std::uint32_t> endpoint_ids() const;
   /// Default pools and those of their attributes (1..4) that were set.
@@ -410,6 +384,14 @@ class Reference {
   bool judge_fabric_pointer(Judgement& out, std::uint64_t at, std::uint64_t size, bool write,
                             Actor actor) const;
   void copy(const CUDA_FABRIC_COPY_BATCH_OP& op);
+  // Arrays.
+  ArrayState::Array* array_of(CUarray handle);
+  const ArrayState::Array* array_of(CUarray handle) const;
+  const ArrayState::Mipmap* mipmap_of(CUmipmappedArray handle) const;
+  void judge_array(Judgement& out, CUarray handle, std::uint64_t offset, std::uint64_t size,
+                   Actor actor) const;
+  void write_row(CUarray handle, std::uint64_t offset, const std::vector<int>& bytes);
+  int row_byte(CUarray handle, std::uint64_t at) const;
   /// The open export with this number; null for none.
   const Descriptor* export_at(int fd) const;
   /// Records that a new file has this number.
@@ -486,6 +468,7 @@ class Reference {
   PoolState pool_state_;
   std::vector<MulticastTeam> teams_;
   EndpointState endpoints_;
+  ArrayState arrays_;
 };
 
 }  // namespace cuvmm::fuzz

@@ -105,6 +105,8 @@ Judgement Reference::judge(const calls::MemCreate& call, Actor) const {
   for (const EndpointState::Object& object : endpoints_.objects) {
     out.may_run_out |= !object.bindings.empty();
   }
+  // The driver decides how much of a device an array takes, and what it keeps of it.
+  out.may_run_out |= !arrays_.arrays.empty() || !arrays_.mipmaps.empty();
   // A pool keeps freed memory, up to its threshold.
   for (const PoolState::Pool& pool : pool_state_.pools) out.may_run_out |= pool.set;
   for (const PlainMemory& p : plain_.all()) {

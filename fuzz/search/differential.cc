@@ -128,6 +128,13 @@ void Differential::clean_up(Result& result, int process) {
   for (const auto& span : reference.plain()) {
     check(driver(calls::MemFree{span.base}), "freeing memory that is left");
   }
+  for (const std::uint64_t array : reference.arrays()) {
+    check(driver(calls::ArrayDestroy{reinterpret_cast<CUarray>(array)}), "destroying an array");
+  }
+  for (const std::uint64_t array : reference.mipmaps()) {
+    check(driver(calls::MipmappedArrayDestroy{reinterpret_cast<CUmipmappedArray>(array)}),
+          "destroying a mipmapped array");
+  }
   if (process == 0) clean_up_areas(result);
   for (const std::uint64_t handle : reference.references()) {
     check(driver(calls::MemRelease{handle}), "releasing what has a reference");

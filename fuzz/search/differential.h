@@ -163,10 +163,7 @@ void Differential::step(const Op& op, std::size_t index, Runner& runner, Result&
     // Where a shim's own question failed, the program's call went on.
     step.failed = call_failed() && !failed_before && answer == CUDA_ERROR_OUT_OF_MEMORY;
     if (answer == CUDA_SUCCESS) {
-      if constexpr (requires {
-                      call.srcDevice;
-                      call.dstHost;
-                    }) {
+      if constexpr (requires { reference.knows(call); }) {
         if (!reference.knows(call)) step.judgement.unpredictable = true;
       }
       if constexpr (requires { reference.accept(call, profile_); }) {

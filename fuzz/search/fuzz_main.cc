@@ -12,12 +12,12 @@
 #include <sstream>
 #include <string_view>
 
-#include "fuzz/generate/generator.h"
 #include "fuzz/finding/fingerprint.h"
 #include "fuzz/finding/last_programs.h"
+#include "fuzz/finding/shrinker.h"
+#include "fuzz/generate/generator.h"
 #include "fuzz/search/report.h"
 #include "fuzz/search/sanitizer_options.h"
-#include "fuzz/finding/shrinker.h"
 
 namespace cuvmm::fuzz {
 namespace {

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <set>
 
-#include "fuzz/generate/generator.h"
-#include "fuzz/search/in_child.h"
 #include "fuzz/finding/last_programs.h"
 #include "fuzz/finding/shrinker.h"
+#include "fuzz/generate/generator.h"
+#include "fuzz/search/in_child.h"
 #include "fuzz/search/stacked.h"
 
 namespace cuvmm::fuzz {

@@ -112,5 +112,18 @@ cuMemcpyDtoH(b1, r1, 16)
             "");
 }
 
+// The judge demanded data-inside of a shim that need not know that the memory is not managed.
+TEST(FuzzRegression, APrefetchPastTheEndOfAMappedBufferMayHaveNoFinding) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+h1 = cuMemCreate(2M, device=0, handle_types=posix_fd)
+d2 = cuMemExportToShareableHandle(h1, posix_fd)
+x1 = cuImportExternalMemory({type=opaque_fd, fd=d2, size=2M})
+r7 = cuExternalMemoryGetMappedBuffer(x1, {offset=0, size=2M})
+cuMemPrefetchAsync_v2(r7, 4M, device0)
+)"),
+            "");
+}
+
 }  // namespace
 }  // namespace cuvmm::fuzz

@@ -54,8 +54,8 @@ bool may_be_silent(Rule rule) {
   }
 }
 
-// The size of another process's allocation, the kind of an imported endpoint, other processes' calls
-// on it, and memory that ended where other memory is now.
+// The size of another process's allocation, the kind of an imported endpoint, other processes'
+// calls on it, and memory that ended where other memory is now.
 bool of_unseen(Rule rule) {
   switch (rule) {
     case Rule::kExtImportSizeExact:
@@ -77,6 +77,7 @@ bool of_unseen(Rule rule) {
     case Rule::kManagedOnly:
     case Rule::kWhereManaged:
     case Rule::kDataAlive:
+    case Rule::kDataInside:
       return true;
     default:
       return false;
