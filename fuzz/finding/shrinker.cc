@@ -14,39 +14,37 @@ constexpr Simpler kSimpler[] = {{Code::kMcBindAddr, Code::kMcBindMem},  // no ra
                                 {Code::kCopy, Code::kWrite}};
 
 class Shrinker {
-  using Clock = std::chrono::steady_clock;
-
  public:
   Shrinker(Ops ops, const std::function<bool(const Ops&)>& shows, ShrinkLimits limits)
-      : ops_(std::move(ops)),
-        shows_(shows),
-        most_(limits.tries),
-        end_(Clock::now() + limits.time) {}
+      : ops_(std::move(ops)), shows_(shows), tries_(limits) {}
 
   ShrinkResult run() {
     drop_tail();
     one_process();
     keep_related();
     for (bool again = true; again;) {
-      again = drop_runs();
-      again = drop_pairs() || again;
+      const auto size = [this] { return ops_.size(); };
+      again = drop_runs(0, size, [this](std::size_t first, std::size_t count) {
+        return attempt(without(ops_, first, count));
+      });
+      again = again || drop_pair(0, size, [this](std::size_t first, std::size_t second) {
+                return attempt(without(without(ops_, second, 1), first, 1));
+              });
       again = merge_names() || again;
       again = smaller_teams() || again;
       again = no_descriptor() || again;
       again = simpler() || again;
       again = plain_fields() || again;
     }
-    return {ops_, tried_};
+    return {ops_, tries_.made()};
   }
 
  private:
   bool attempt(Ops candidate) {
     for (Op& op : candidate) canonicalise(op);
-    if (candidate == ops_ || tried_ >= most_ || Clock::now() >= end_) return false;
-    std::vector<std::uint8_t> key = encode(candidate);
-    if (!seen_.insert(std::move(key)).second) return false;
-    ++tried_;
-    if (!shows_(candidate)) return false;
+    if (candidate == ops_) return false;
+    if (!seen_.insert(encode(candidate)).second) return false;
+    if (!tries_.next() || !shows_(candidate)) return false;
     ops_ = std::move(candidate);
     return true;
   }
@@ -108,35 +106,6 @@ class Shrinker {
       if (keep[i] || ops_[i].code == Code::kContext) related.push_back(ops_[i]);
     }
     attempt(related);
-  }
-
-  bool drop_runs() {
-    bool any = false;
-    for (std::size_t run = std::max<std::size_t>(ops_.size() / 2, 1); run >= 1; run /= 2) {
-      for (std::size_t end = ops_.size(); end >= run && end > 0;) {
-        if (attempt(without(ops_, end - run, run))) {
-          any = true;
-          end = std::min(end, ops_.size());
-        } else {
-          --end;
-        }
-      }
-    }
-    return any;
-  }
-
-  // Drops pairs that can only go together, such as an unmap and the map that needs it.
-  bool drop_pairs() {
-    bool any = false;
-    for (std::size_t i = 0; i < ops_.size(); ++i) {
-      for (std::size_t j = i + 1; j < ops_.size(); ++j) {
-        if (!attempt(without(without(ops_, j, 1), i, 1))) continue;
-        any = true;
-        i = 0;
-        j = 0;
-      }
-    }
-    return any;
   }
 
   static NameKind kind_of(const Op& op, bool second) {
@@ -282,9 +251,7 @@ class Shrinker {
 
   Ops ops_;
   const std::function<bool(const Ops&)>& shows_;
-  const unsigned most_;
-  const Clock::time_point end_;
-  unsigned tried_ = 0;
+  Tries tries_;
   std::set<std::vector<std::uint8_t>> seen_;
 };
 

@@ -2,10 +2,10 @@
 // Makes a program that shows a problem short and plain.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <span>
 
+#include "fuzz/finding/drop.h"
 #include "fuzz/ops/op.h"
 
 namespace cuvmm::fuzz {
@@ -13,13 +13,6 @@ namespace cuvmm::fuzz {
 struct ShrinkResult {
   Ops ops;
   unsigned candidates = 0;  ///< number of programs that were tried
-};
-
-/// When to stop: a program of two processes under the shim, run once for each failing call, takes a
-/// second and more on a busy machine.
-struct ShrinkLimits {
-  unsigned tries = 2000;
-  std::chrono::milliseconds time = std::chrono::minutes(1);
 };
 
 /// A call that may show the problem of another call with fewer calls before it.

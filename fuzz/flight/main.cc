@@ -5,9 +5,10 @@
 #include <fstream>
 #include <iostream>
 #include <optional>
-#include <sstream>
 
+#include "fuzz/finding/fingerprint.h"
 #include "fuzz/flight/search.h"
+#include "fuzz/search/command_line.h"
 #include "fuzz/search/sanitizer_options.h"
 
 namespace cuvmm::fuzz::flight {
@@ -35,47 +36,34 @@ struct Arguments {
 
 std::optional<Arguments> parse(int argc, char** argv) {
   Arguments out;
-  if (argc % 2 == 0) return std::nullopt;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string_view key = argv[i];
-    const char* value = argv[i + 1];
-    if (key == "--driver") {
-      out.driver = value;
-    } else if (key == "--seconds") {
-      out.hunt.time = std::chrono::milliseconds(static_cast<long>(1000 * std::atof(value)));
-    } else if (key == "--seed") {
-      out.hunt.seed = std::strtoull(value, nullptr, 0);
-    } else if (key == "--streams") {
-      out.hunt.streams = value;
-    } else if (key == "--processes") {
-      out.hunt.processes = std::atoi(value);
-    } else if (key == "--replay") {
-      out.replay = value;
-    } else if (key == "--output") {
-      out.output = value;
-    } else if (key == "--find") {
-      const std::string_view rule = value;
-      out.of_a_kernel = rule.ends_with(":kernel");
-      out.find = find_rule(rule.substr(0, rule.find(':')));
-      if (!out.find || !is_flight(*out.find)) return std::nullopt;
-    } else {
-      return std::nullopt;
-    }
+  double seconds = 10;
+  std::string find;
+  const bool good = take_options(
+      argc, argv,
+      {option("--driver", out.driver),
+       option("--seconds", seconds),
+       option("--seed", out.hunt.seed),
+       option("--streams", out.hunt.streams),
+       {"--processes", [&](const char* value) { out.hunt.processes = std::atoi(value); }},
+       option("--replay", out.replay),
+       option("--output", out.output),
+       option("--find", find)});
+  if (!good) return std::nullopt;
+  out.hunt.time = std::chrono::milliseconds(static_cast<long>(1000 * seconds));
+  if (!find.empty()) {
+    out.of_a_kernel = find.ends_with(":kernel");
+    out.find = find_rule(find.substr(0, find.find(':')));
+    if (!out.find || !is_flight(*out.find)) return std::nullopt;
   }
   return out.driver.empty() ? std::nullopt : std::optional(out);
 }
 
 int replay(const Target& target, const Arguments& arguments) {
-  std::ifstream file(arguments.replay);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) {
-    std::fprintf(stderr, "%s: cannot be read\n", arguments.replay.c_str());
-    return 2;
-  }
+  const std::optional<std::string> text = file_content(arguments.replay);
+  if (!text) return 2;
   const std::string streams = arguments.hunt.streams.empty() ? "late" : arguments.hunt.streams;
-  const Result result = run_alone(target, text.str(), streams);
-  std::cout << annotated(text.str(), result);
+  const Result result = run_alone(target, *text, streams);
+  std::cout << annotated(*text, result);
   if (result.stopped) std::cout << "# the work " << (result.faulted ? "failed\n" : "went well\n");
   if (result.problem.empty()) return 0;
   std::cout << "finding: " << result.problem << "\n";
@@ -98,12 +86,18 @@ int search(const Target& target, const Arguments& arguments) {
       static_cast<unsigned long long>(found.faulted));
   if (found.what.empty()) return 0;
   std::printf("found after %.1f s: %s\n", found.seconds, found.what.c_str());
+  // Written down before the shortening, which takes long, and may be interrupted.
+  const std::string stem = arguments.output + "/flight-" + std::to_string(arguments.hunt.seed) +
+                           "-" + fingerprint(found.what);
+  std::ofstream(stem + "-whole.cuvmm") << annotated(found.text, found.result);
+  std::printf("the program as it was found: %s-whole.cuvmm, --streams %s\n", stem.c_str(),
+              found.streams.c_str());
+  std::fflush(stdout);
   const Shortened less = shorten(target, found, wanted);
   std::printf("shrunk from %zu to %zu ops by %u tries\n", calls_in(found.text), calls_in(less.text),
               less.tries);
   const Result again = run_alone(target, less.text, less.streams);
-  const std::string file =
-      arguments.output + "/flight-" + std::to_string(arguments.hunt.seed) + ".cuvmm";
+  const std::string file = stem + ".cuvmm";
   const std::string text = annotated(less.text, again);
   std::ofstream(file) << text;
   std::printf("finding: %s\n\n%s\nreplay: cuvmm-fuzz-flight --driver %s --streams %s --replay %s\n",

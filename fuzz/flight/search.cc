@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "fuzz/finding/drop.h"
 #include "fuzz/flight/maker.h"
 
 namespace cuvmm::fuzz::flight {
@@ -68,43 +69,41 @@ class Shortener {
   Shortener(const Target& target, const Hunted& found, const Wanted& wanted)
       : target_(target), found_(found), wanted_(wanted), best_{found.text, found.streams} {}
   Shortened run() {
-    while (one_line() || two_lines() || default_stream()) {
+    const auto lines = [this] { return lines_in(best_.text); };
+    const auto pair = [&] {
+      // A wait and its record, which may have made an event stand for another record.
+      return lines() <= kFew &&
+             drop_pair(kHead, lines, [this](std::size_t first, std::size_t second) {
+               return better(without_line(without_line(best_.text, second), first));
+             });
+    };
+    const auto runs = [&] {
+      return drop_runs(kHead, lines, [this](std::size_t first, std::size_t count) {
+        std::string text = best_.text;
+        for (std::size_t line = first + count; line-- > first;) {
+          if (line < lines_in(text)) text = without_line(text, line);
+        }
+        return better(text);
+      });
+    };
+    while (runs() || pair() || default_stream()) {
     }
+    best_.tries = tries_.made();
     return best_;
   }
 
  private:
-  static constexpr unsigned kMostTries = 1000;
+  static constexpr std::size_t kFew = 24;  ///< lines for which all pairs are tried
   static constexpr std::size_t kHead = 2;  ///< lines that stay: the version, and init()
 
   bool better(const std::string& text) {
-    if (text == best_.text || best_.tries >= kMostTries) return false;
-    ++best_.tries;
+    if (text == best_.text || !tries_.next()) return false;
     // In another program a seed gives other times, so the latest possible times are tried as well.
     for (const std::string& streams : {best_.streams, std::string("late")}) {
       if (wanted_(run_alone(target_, text, streams)) != found_.what) continue;
       best_.text = text;
       best_.streams = streams;
       return true;
-    }
-    return false;
-  }
-  // Goes from the end, so that lines without a user are removed early.
-  bool one_line() {
-    bool any = false;
-    for (std::size_t line = lines_in(best_.text); line-- > kHead;) {
-      any |= better(without_line(best_.text, line));
-    }
-    return any;
-  }
-  // Removes a wait and its record, which may have made an event stand for another record.
-  bool two_lines() {
-    constexpr std::size_t kFew = 24;
-    if (lines_in(best_.text) > kFew) return false;
-    for (std::size_t line = lines_in(best_.text); line-- > kHead;) {
-      for (std::size_t before = line; before-- > kHead;) {
-        if (better(without_line(without_line(best_.text, line), before))) return true;
-      }
     }
     return false;
   }
@@ -127,6 +126,8 @@ class Shortener {
   const Hunted& found_;
   const Wanted& wanted_;
   Shortened best_;
+  // Each try is a process, or two.
+  Tries tries_{{.tries = 1000, .time = std::chrono::minutes(5)}};
 };
 
 }  // namespace

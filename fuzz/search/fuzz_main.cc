@@ -9,13 +9,13 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
-#include <sstream>
 #include <string_view>
 
 #include "fuzz/finding/fingerprint.h"
 #include "fuzz/finding/last_programs.h"
 #include "fuzz/finding/shrinker.h"
 #include "fuzz/generate/generator.h"
+#include "fuzz/search/command_line.h"
 #include "fuzz/search/report.h"
 #include "fuzz/search/sanitizer_options.h"
 
@@ -50,77 +50,55 @@ constexpr const char* kUsage =
 struct Arguments {
   Target target;
   double seconds = 10;
-  std::uint64_t seed = 1;
-  unsigned inputs = 0;
+  std::uint64_t seed = 1, inputs = 0;
   std::string replay, last, shrink, text, annotate, binary, corpus, from, output = ".";
 };
 
 std::optional<Arguments> parse(int argc, char** argv) {
   Arguments out;
   if (const char* profile = std::getenv("CUVMM_PROFILE")) out.target.profile = profile;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string_view key = argv[i];
-    const char* value = argv[i + 1];
-    if (key == "--driver") {
-      out.target.driver = value;
-    } else if (key == "--seconds") {
-      out.seconds = std::atof(value);
-    } else if (key == "--seed") {
-      out.seed = std::strtoull(value, nullptr, 0);
-    } else if (key == "--profile") {
-      out.target.profile = value;
-    } else if (key == "--judge") {
-      out.target.shim = std::string_view(value) == "shim";
-    } else if (key == "--multicast") {
-      out.target.options.multicast = std::string_view(value) == "yes";
-    } else if (key == "--processes") {
-      out.target.processes = std::clamp(std::atoi(value), 1, kProcesses);
-    } else if (key == "--replay") {
-      out.replay = value;
-    } else if (key == "--last") {
-      out.last = value;
-    } else if (key == "--shrink") {
-      out.shrink = value;
-    } else if (key == "--annotate") {
-      out.annotate = value;
-    } else if (key == "--text") {
-      out.text = value;
-    } else if (key == "--binary") {
-      out.binary = value;
-    } else if (key == "--inputs") {
-      out.inputs = static_cast<unsigned>(std::strtoul(value, nullptr, 0));
-    } else if (key == "--corpus") {
-      out.corpus = value;
-    } else if (key == "--from") {
-      out.from = value;
-    } else if (key == "--output") {
-      out.output = value;
-    } else {
-      return std::nullopt;
-    }
-  }
+  Target& target = out.target;
+  const bool good = take_options(
+      argc, argv,
+      {option("--driver", target.driver),
+       option("--seconds", out.seconds),
+       option("--seed", out.seed),
+       option("--profile", target.profile),
+       {"--judge", [&](const char* value) { target.shim = std::string_view(value) == "shim"; }},
+       {"--multicast",
+        [&](const char* value) { target.options.multicast = std::string_view(value) == "yes"; }},
+       {"--processes",
+        [&](const char* value) { target.processes = std::clamp(std::atoi(value), 1, kProcesses); }},
+       option("--replay", out.replay),
+       option("--last", out.last),
+       option("--shrink", out.shrink),
+       option("--annotate", out.annotate),
+       option("--text", out.text),
+       option("--binary", out.binary),
+       option("--inputs", out.inputs),
+       option("--corpus", out.corpus),
+       option("--from", out.from),
+       option("--output", out.output)});
   const bool driverless =
       !out.text.empty() || !out.binary.empty() || !out.last.empty() || out.inputs != 0;
-  if (argc % 2 == 0 || (!out.from.empty() && out.corpus.empty()) ||
-      (out.target.driver.empty() && !driverless))
+  if (!good || (!out.from.empty() && out.corpus.empty()) || (target.driver.empty() && !driverless))
     return std::nullopt;
   return out;
 }
 
 Ops read_ops(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream stream;
-  stream << file.rdbuf();
-  const std::string bytes = stream.str();
+  const std::optional<std::string> read = file_content(path);
+  if (!read) std::exit(2);
+  const std::string& bytes = *read;
   if (bytes.rfind("cuvmmfz", 0) == 0) {
     return decode({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
   }
-  TextOps read = from_text(bytes);
-  if (!file || !read.error.empty()) {
-    std::fprintf(stderr, "%s: %s\n", path.c_str(), file ? read.error.c_str() : "cannot be read");
+  TextOps program = from_text(bytes);
+  if (!program.error.empty()) {
+    std::fprintf(stderr, "%s: %s\n", path.c_str(), program.error.c_str());
     std::exit(2);
   }
-  return read.ops;
+  return program.ops;
 }
 
 bool has_endpoints(const Target& target) {
@@ -129,7 +107,7 @@ bool has_endpoints(const Target& target) {
 }
 
 void write_inputs(const Arguments& arguments) {
-  for (unsigned i = 0; i < arguments.inputs; ++i) {
+  for (std::uint64_t i = 0; i < arguments.inputs; ++i) {
     Random random(arguments.seed + i);
     Style style = swarm(random, {.devices = 3,
                                  .processes = arguments.target.processes,
@@ -139,7 +117,7 @@ void write_inputs(const Arguments& arguments) {
     style.ops = 30;
     const auto bytes = encode(generate(random, style));
     char name[16];
-    std::snprintf(name, sizeof name, "/%06u", i % 1000000);
+    std::snprintf(name, sizeof name, "/%06u", static_cast<unsigned>(i % 1000000));
     std::ofstream(arguments.output + name, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));
