@@ -12,9 +12,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "fuzz/generate/generator.h"
 #include "fuzz/finding/fingerprint.h"
 #include "fuzz/finding/last_programs.h"
+#include "fuzz/generate/generator.h"
 #include "fuzz/search/sanitizer_options.h"
 
 namespace cuvmm::fuzz {
