@@ -16,6 +16,7 @@ find_program(CUVMM_GZIP gzip)
 mark_as_advanced(CUVMM_GZIP)
 if(CUVMM_SANITIZE)  # a build runs no sanitized program
   add_custom_target(cuvmm_pages)
+  add_custom_target(cuvmm_docs)
 else()
   set(man_page "${pages}/cuvmm.1")
   set(compress "")
@@ -35,9 +36,22 @@ else()
   install(FILES "${pages}/cuvmm.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME cuvmm)
   install(FILES "${pages}/_cuvmm" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions")
   install(FILES "${pages}/cuvmm.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+
+  # The pages that follow from rules, recordings and decisions.
+  set(generated "${CMAKE_BINARY_DIR}/docs")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS
+    "${CMAKE_SOURCE_DIR}/conformance/recorded/*.xz" "${CMAKE_SOURCE_DIR}/conformance/results/*.xz"
+    "${CMAKE_SOURCE_DIR}/api/decisions/*.txt" "${CMAKE_SOURCE_DIR}/dev-tools/watch/*.py")
+  add_custom_command(OUTPUT "${generated}.stamp"
+    COMMAND "${CMAKE_SOURCE_DIR}/docs/generate" "${generated}" ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:cuvmm>
+    COMMAND ${CMAKE_COMMAND} -E touch "${generated}.stamp"
+    DEPENDS cuvmm ${sources} "${CMAKE_SOURCE_DIR}/docs/generate" "${CMAKE_SOURCE_DIR}/conformance/unpack"
+            "${CMAKE_SOURCE_DIR}/api/entry_points.def" VERBATIM)
+  add_custom_target(cuvmm_docs ALL DEPENDS "${generated}.stamp")
+  install(DIRECTORY "${generated}/" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 endif()
 
-add_custom_target(installed DEPENDS cuvmm cuvmm_pages ${libraries} ${emulator})
+add_custom_target(installed DEPENDS cuvmm cuvmm_pages cuvmm_docs ${libraries} ${emulator})
 
 install(TARGETS cuvmm RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 install(TARGETS ${libraries} LIBRARY DESTINATION "${CUVMM_PRIVATE_LIBDIR}")

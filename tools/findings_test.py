@@ -103,9 +103,6 @@ PLAIN_MISUSE = (
 )
 
 
-STALE = "docs/findings.md is stale: run `docs/generate build/release/bin`"
-
-
 class Kinds(cli_test.CliTest):
     def found(self, program, *options):
         report, result = self.report_of("--emulate", "--error-exitcode", "9", *options, "--", *self.replay_command(program))
@@ -218,27 +215,6 @@ class Luck(cli_test.CliTest):
         late = self.notes("", environment={"CUVMM_STREAMS": "late"})
         self.assertEqual(late[:2], (["cuMemUnmap-idle"], []))
         self.assertEqual(self.notes("", "--unordered")[:2], (["cuMemUnmap-ordered"], []))
-
-
-class Page(cli_test.CliTest):
-    """Tables of docs/findings.md agree with the table of rules; `docs/generate build/release/bin` writes them."""
-
-    def setUp(self):
-        super().setUp()
-        self.rules = json.loads(self.cuvmm("rules", "--format", "json").stdout)
-        with open(os.path.join(cli_test.SOURCE, "docs", "findings.md")) as file:
-            self.page = file.read()
-
-    def test_every_question(self):
-        section = self.page.partition("\n## Questions\n")[2].partition("\n## ")[0]
-        rows = [line for line in section.splitlines() if line.startswith("| `cu")]
-        self.assertEqual(set(re.findall(r"`(cu\w+-[\w-]+)`", "\n".join(rows))),
-                         {rule["id"] for rule in self.rules if rule["question"]}, STALE)
-
-    def test_every_error_that_a_driver_accepts(self):
-        rows = set(re.findall(r"^\| \[([\w-]+)\]\(rules/\S+\) \| (.*) \|$", self.page, re.M))
-        self.assertEqual(rows, {(rule["id"], rule["forbidden_though_accepted"]) for rule in self.rules
-                                if "forbidden_though_accepted" in rule}, STALE)
 
 
 if __name__ == "__main__":

@@ -37,14 +37,14 @@ def check_command(prefix, folder):
               "python/sitecustomize.py", "python/cuvmm_runtime.py")
     assert all(os.path.exists(f"{emulator}/{name}") for name in wanted), os.listdir(emulator)
 
-    page = re.search(r"^  page +(\S+)#", run(cuvmm, "explain", "cuMemMap-offset-zero"), re.M)[1]
-    assert page.startswith(prefix) and os.path.isfile(page), page
-
     needed = run("readelf", "-d", cuvmm)
     libraries = re.findall(r"NEEDED.*\[(.*)\]", needed)
     foreign = [name for name in libraries if not re.match(r"(libc|libm|libdl|libpthread|ld-linux.*)\.so", name)]
     sanitized = any("san" in name for name in foreign)
     assert sanitized or not foreign, f"cuvmm needs {foreign}"
+    if not sanitized:  # a build runs no sanitized program, so it has no generated pages
+        page = re.search(r"^  page +(\S+)#", run(cuvmm, "explain", "cuMemMap-offset-zero"), re.M)[1]
+        assert page.startswith(prefix) and os.path.isfile(page), page
     assert "RUNPATH" not in needed and "RPATH" not in needed, needed
     return sanitized
 

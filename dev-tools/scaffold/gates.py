@@ -16,13 +16,6 @@ def gtest(target, chosen, *needs):
     return (target, *needs), ["{bin}/" + target, "--gtest_brief=1", "--gtest_color=no", "--gtest_filter=" + chosen]
 
 
-def python(script, *tests, needs=()):
-    return ("cuvmm", *needs), [sys.executable, "{root}/" + script, "{bin}/cuvmm", "{root}", *tests]
-
-
-STALE = "nothing by hand: `docs/generate build/release/bin` writes it"
-
-
 def cases_of(root, rule_id):
     """GoogleTest's names of the hand-written cases that break the rule."""
     found = []
@@ -85,11 +78,7 @@ def of_rule(rule_id, kind=None, root="."):
             Gate("the fuzzer's naive reference agrees", *gtest("cuvmm_fuzz_test", "*", "cuvmm_emulator"),
                  "the fuzzer makes calls that break this rule: say so in fuzz/reference/reference_*.cc, without a look at the check"),
         ]
-    return [quick, cases, users + [
-        Gate("docs/rules/", *python("tools/cli_test.py", "Documents"), STALE),
-        Gate("docs/findings.md", *python("tools/findings_test.py", "Page"), STALE),
-        Gate("docs/matrix.md and docs/deviations.md", *python("tools/matrix/matrix_page_test.py"), STALE),
-    ]]
+    return [quick, cases, users]
 
 
 def of_entry(function):

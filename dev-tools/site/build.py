@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the documentation site of this version, and fails if anything in it is doubtful or a link is dead.
 
-Usage: build.py FOLDER [SCRATCH]. The site comes into FOLDER/VERSION. Other versions that lie in FOLDER stay, and each offers
+Usage: build.py FOLDER GENERATED [SCRATCH]. The site comes into FOLDER/VERSION. GENERATED has the pages of docs/generate. Other versions that lie in FOLDER stay, and each offers
 the others. By the Python that has dev-tools/site/requirements.txt: ./dev site.
 """
 import json
@@ -22,10 +22,10 @@ def version():
     return re.search(r"project\(cuvmm VERSION ([\d.]+)", stage.read(os.path.join(stage.SOURCE, "CMakeLists.txt")))[1]
 
 
-def build(folder, scratch):
+def build(folder, generated, scratch):
     made = os.path.join(folder, version())
     pages = os.path.join(scratch, "pages")
-    stage.main(pages)
+    stage.main(pages, generated)
     environment = {**os.environ, "CUVMM_SITE_VERSION": version()}
     environment.setdefault("SOURCE_DATE_EPOCH", "0")  # the same sources, the same bytes
     subprocess.run([sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", HERE, "-d", os.path.join(scratch, "read"),
@@ -45,10 +45,10 @@ def offer(folder):
     return names
 
 
-def main(folder, scratch=None):
+def main(folder, generated, scratch=None):
     os.makedirs(folder, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="cuvmm-site-") as temporary:
-        made = build(folder, scratch or temporary)
+        made = build(folder, generated, scratch or temporary)
     offer(folder)
     print(made)
     return links.main(made)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documentation site builds without a complaint, each finding's link leads to its rule, and a phone can show it.
 
-Usage: site_test.py CUVMM SCRATCH_FOLDER [unittest arguments]. By a Python that has dev-tools/site/requirements.txt (exit code 77
+Usage: site_test.py CUVMM SCRATCH_FOLDER GENERATED_FOLDER [unittest arguments]. By a Python that has dev-tools/site/requirements.txt (exit code 77
 where it has not). SCRATCH_FOLDER keeps what was read, so that a second time takes less.
 """
 import importlib.util
@@ -18,13 +18,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path += [HERE, os.path.join(HERE, "..", "..", "tools", "view", "page")]
 sys.dont_write_bytecode = True
 
-CUVMM, SCRATCH = map(os.path.abspath, sys.argv[1:3])
+CUVMM, SCRATCH, GENERATED = map(os.path.abspath, sys.argv[1:4])
 SITE = os.path.join(SCRATCH, "html")
 
 
 def setUpModule():
     shutil.rmtree(SITE, ignore_errors=True)
-    done = subprocess.run([sys.executable, os.path.join(HERE, "build.py"), SITE, SCRATCH], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run([sys.executable, os.path.join(HERE, "build.py"), SITE, GENERATED, SCRATCH], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert done.returncode == 0, done.stdout
     global MADE
     MADE = os.path.join(SITE, build.version())
@@ -43,11 +43,18 @@ class Links(unittest.TestCase):
 
     def test_every_document_is_listed_on_the_left(self):
         left = links.Page(os.path.join(MADE, "index.html")).links
-        for where, _, names in os.walk(os.path.join(stage.SOURCE, "docs")):
-            for name in names:
-                path = os.path.relpath(os.path.join(where, name), stage.SOURCE)
-                if name.endswith(".md") and path != "docs/index.md" and not path.startswith("docs/rules/"):
-                    self.assertIn(stage.page_of(path) + ".html", left)
+        for path in stage.documents():
+            if path.endswith(".md") and path != "docs/index.md" and not path.startswith("docs/rules/"):
+                self.assertIn(stage.page_of(path) + ".html", left)
+
+    def test_names_in_code_type_lead_to_generated_pages(self):
+        links_there = links.Page(os.path.join(MADE, "findings.html")).links
+        self.assertIn("rules/memory.html#stream-alive", links_there)
+        self.assertIn("rules/index.html", links_there)
+        names = {"a-b": "docs/rules/map.md#a-b"}
+        text = "`a-b`, [`a-b`](x.md), `other`\n\n    `a-b`\n"
+        self.assertEqual(stage.with_names_linked("docs/howto/x.md", text, names),
+                         "[`a-b`](../rules/map.md#a-b), [`a-b`](x.md), `other`\n\n    `a-b`\n")
 
     def test_what_is_dead_is_found(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -132,4 +139,5 @@ if __name__ == "__main__":
     import build
     import links
     import stage
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=1)
+    stage.GENERATED = GENERATED
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]], verbosity=1)

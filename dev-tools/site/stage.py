@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the pages of the site as Markdown into one folder: the documents, a page for each source that they link to, and
-the order of the list of pages. Usage: stage.py FOLDER"""
+"""Writes the pages of the site as Markdown into one folder: the documents, the generated pages, a page for each source that
+they link to, and the order of the list of pages. A rule's id and a generated page's name in code type become links.
+Usage: stage.py FOLDER GENERATED. GENERATED: the folder with the pages that docs/generate wrote."""
 import os
 import posixpath
 import re
@@ -28,8 +29,28 @@ MOST_BYTES = 200_000
 HIDDEN = {".git", ".deps", "build", "__pycache__"}
 
 
+GENERATED = None
+
+
 class DeadLink(Exception):
     pass
+
+
+def real(path):
+    """The file or folder of a path of the repository. Generated pages count as part of docs/."""
+    if path.startswith("docs/"):
+        generated = os.path.join(GENERATED, path[len("docs/"):])
+        if os.path.exists(generated) and not os.path.exists(os.path.join(SOURCE, path)):
+            return generated
+    return os.path.join(SOURCE, path)
+
+
+def documents():
+    """The paths of all files below docs/, written and generated."""
+    for folder in (os.path.join(SOURCE, "docs"), GENERATED):
+        for where, _, names in os.walk(folder):
+            for name in names:
+                yield os.path.normpath(os.path.join("docs", os.path.relpath(where, folder), name))
 
 
 def read(path):
@@ -40,7 +61,7 @@ def read(path):
 def page_of(path):
     """The page that shows a path of the repository, without its ending."""
     place = path[len("docs/"):] if path.startswith("docs/") else posixpath.join("source", path)
-    if os.path.isdir(os.path.join(SOURCE, path)):
+    if os.path.isdir(real(path)):
         return posixpath.join(place, "index")
     place = place[:-len(".md")] if place.endswith(".md") else place
     folder, name = posixpath.split(place)
@@ -52,7 +73,7 @@ def leads_to(path, target):
     if re.match(r"[a-z]+:|#", target):
         return None
     there = posixpath.normpath(posixpath.join(posixpath.dirname(path), target.partition("#")[0]))
-    if there.startswith(("../", "/")) or not os.path.exists(os.path.join(SOURCE, there)):
+    if there.startswith(("../", "/")) or not os.path.exists(real(there)):
         raise DeadLink(f"{path}: there is no {target}")
     return there
 
@@ -64,7 +85,7 @@ def fenced(text, language):
 
 def shown(path):
     """The text of the page of a path."""
-    full = os.path.join(SOURCE, path)
+    full = real(path)
     if os.path.isdir(full):
         names = sorted(set(os.listdir(full)) - HIDDEN)
         files = [f"- [{name}]({name})" if os.path.isfile(os.path.join(full, name)) else f"- {name}/" for name in names]
@@ -79,19 +100,24 @@ def shown(path):
     return f"# {path}\n\n" + fenced(text, LANGUAGES.get(os.path.splitext(path)[1], "none"))
 
 
+def outside_code(text, change):
+    """The text, with change(part) in place of each part between blocks of code."""
+    parts, last = [], 0
+    for code in CODE.finditer(text):
+        parts += [change(text[last:code.start()]), code[0]]
+        last = code.end()
+    return "".join(parts) + change(text[last:])
+
+
 def map_links(path, text, change):
     """The text with each link outside of code changed: change(match, the path in the repository that it leads to)."""
-    here = path + "/x" if os.path.isdir(os.path.join(SOURCE, path)) else path
+    here = path + "/x" if os.path.isdir(real(path)) else path
 
     def one(match):
         there = leads_to(here, match[2])
         return match[0] if there is None else change(match, there)
 
-    parts, last = [], 0
-    for code in CODE.finditer(text):
-        parts += [LINK.sub(one, text[last:code.start()]), code[0]]
-        last = code.end()
-    return "".join(parts) + LINK.sub(one, text[last:])
+    return outside_code(text, lambda part: LINK.sub(one, part))
 
 
 def rewritten(path, text, pages):
@@ -109,10 +135,7 @@ def rewritten(path, text, pages):
 
 def collect():
     """path -> text of each page: all documents, the sources that they link to, and the sources that those link to."""
-    pages, todo = {}, []
-    for where, _, names in os.walk(os.path.join(SOURCE, "docs")):
-        todo += [os.path.relpath(os.path.join(where, name), SOURCE) for name in names if name.endswith(".md")]
-    todo += ["CHANGELOG.md", "CONTRIBUTING.md"]
+    pages, todo = {}, [path for path in documents() if path.endswith(".md")] + ["CHANGELOG.md", "CONTRIBUTING.md"]
     while todo:
         path = todo.pop()
         if path in pages:
@@ -138,15 +161,42 @@ def put(folder, name, text):
         file.write(text)
 
 
-def main(folder):
+def named():
+    """Text in code type -> the path and anchor that it names: ids of rules, and generated pages."""
+    found = {}
+    for path in documents():
+        text = "" if os.path.exists(os.path.join(SOURCE, path)) else read(real(path))
+        if path.endswith(".md") and text:
+            found[path[len("docs/"):]] = path
+            found |= {anchor: f"{path}#{anchor}" for anchor in re.findall(r'<a id="([^"]+)">', text)}
+    return found
+
+
+def with_names_linked(path, text, names):
+    """The text with a link around each of the names that stands in code type, outside of code blocks and of links."""
+    def lead(match):
+        there = names.get(match[2] or "")
+        return match[0] if there is None else f"[{match[0]}]({posixpath.relpath(there, posixpath.dirname(path) or '.')})"
+
+    either = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\]\([^)\s]+\))|(?<!`)`([^`\n]+)`(?!`)")
+    return outside_code(text, lambda part: either.sub(lead, part))
+
+
+def main(folder, generated):
+    global GENERATED  # pylint: disable=global-statement
+    GENERATED = generated
     pages = collect()
     names = {page_of(path): path for path in pages}
     rules = sorted(name for name in names if name.startswith("rules/") and name != "rules/index")
     order = dict(ORDER)
     listed = {name for part in order.values() for name in part} | set(rules) | {"index"}
     order["More"] = tuple(sorted(name for name in names if name not in listed and not name.startswith("source/")))
+    of_names = named()
     for name, path in names.items():
-        text = rewritten(path, pages[path], pages)
+        text = pages[path]
+        if path.startswith("docs/") and os.path.exists(os.path.join(SOURCE, path)):
+            text = with_names_linked(path, text, of_names)
+        text = rewritten(path, text, pages)
         if name == "index":
             text += "".join(listing(caption, part) for caption, part in order.items() if part)
         elif name == "rules/index":
@@ -159,14 +209,13 @@ def main(folder):
             path = os.path.relpath(os.path.join(where, file), folder)
             if path.endswith(".md") and path[:-len(".md")] not in names:
                 os.remove(os.path.join(where, file))
-    for where, _, files in os.walk(os.path.join(SOURCE, "docs")):
-        for file in files:
-            if file.endswith(COPIED):
-                shutil.copy2(os.path.join(where, file), os.path.join(folder, os.path.relpath(where, os.path.join(SOURCE, "docs"))))
+    for path in documents():
+        if path.endswith(COPIED):
+            shutil.copy2(real(path), os.path.join(folder, path[len("docs/"):]))
 
 
 if __name__ == "__main__":
     try:
-        main(sys.argv[1])
+        main(*sys.argv[1:])
     except DeadLink as error:
         sys.exit(f"stage.py: {error}")

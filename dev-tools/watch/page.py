@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/cuda-versions.md: for each CUDA version, newest first, its changes for memory and the decisions."""
+"""Writes cuda-versions.md: for each CUDA version, newest first, its changes for memory and the decisions."""
 import os
 import re
 
 from decisions import OF_FUNCTIONS
 from history import FIRST, dotted
 
-HEAD = """<!-- Written by docs/generate from api/decisions/ and api/entry_points.def; do not edit. -->
+HEAD = """<!-- Written by docs/generate from api/decisions/ and api/entry_points.def. -->
 # CUDA versions
 
 What each CUDA version changed for memory, from {first} to {last}, and what cuvmm does about it. NVIDIA

@@ -331,10 +331,6 @@ class Repository(unittest.TestCase):
         self.assertEqual("\n".join(self.watch.complaints()), "")
         self.assertGreater(len(self.watch.decided), 700)
 
-    def test_the_page_is_fresh(self):
-        with open(os.path.join(SOURCE, "docs", "cuda-versions.md"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), self.watch.page(), "docs/cuda-versions.md is stale: run `docs/generate build/release/bin`")
-
     def test_the_headers_of_this_machine(self):
         # Comments do not count here, because the headers may be another patch of the version. `./dev headers-diff
         # --check newest` compares them.

@@ -76,7 +76,7 @@ std::string history_text(const std::vector<const DriverResults*>& same_gpu, std:
 }
 
 std::string head(const std::string& command) {
-  return fmt::format("<!-- Written by docs/generate: `{}`; do not edit. -->\n", command);
+  return fmt::format("<!-- Written by docs/generate: `{}`. -->\n", command);
 }
 
 std::string machines(const DriverResults& driver) {

@@ -33,7 +33,7 @@ std::string cell_text(const MatrixCell& cell) {
 }
 
 std::string header(const std::string& command) {
-  return fmt::format("<!-- Written by docs/generate: `{}`; do not edit. -->\n", command);
+  return fmt::format("<!-- Written by docs/generate: `{}`. -->\n", command);
 }
 
 // The cases that show the answers: a few names, and the number of further ones.

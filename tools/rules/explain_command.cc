@@ -16,13 +16,17 @@ namespace cuvmm::tools {
 
 namespace {
 
-// The folder of the documents: that of the installation, or docs/ in a clone.
+// The folder with the pages of rules: that of the installation, or of the build. "" if this build
+// has no pages.
 std::string documents() {
-  const auto installed = std::filesystem::path(own_folder()) / "../share/doc/cuvmm";
-  std::error_code none;
-  return std::filesystem::is_directory(installed / "rules", none)
-             ? installed.lexically_normal().string()
-             : "docs";
+  for (const char* folder : {"../share/doc/cuvmm", "../docs"}) {
+    const auto found = std::filesystem::path(own_folder()) / folder;
+    std::error_code none;
+    if (std::filesystem::is_directory(found / "rules", none)) {
+      return found.lexically_normal().string();
+    }
+  }
+  return "";
 }
 
 }  // namespace

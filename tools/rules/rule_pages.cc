@@ -45,8 +45,7 @@ constexpr AreaTitle kTitles[] = {
     {"location_info", "Where memory lies: cuMemGetLocationInfo"},
 };
 
-constexpr const char* kGenerated =
-    "<!-- Written by `cuvmm rules --format markdown --output docs/rules`; do not edit. -->\n";
+constexpr const char* kGenerated = "<!-- Written by `cuvmm rules --format markdown`. -->\n";
 
 std::string title_of(const std::string& area) {
   for (const AreaTitle& known : kTitles) {
@@ -120,6 +119,32 @@ std::vector<std::string> areas_of(const std::vector<Rule>& chosen) {
   return areas;
 }
 
+std::string link_to(const RuleInfo& it) {
+  return fmt::format("[{0}]({1}.md#{0})", it.id, area(it.rule));
+}
+
+// The rules that a program asks about by the call itself.
+std::string questions(const std::vector<Rule>& all) {
+  std::string text = "\n## Questions\n\n| rule | question |\n|---|---|\n";
+  for (Rule rule : all) {
+    const std::string question = question_text(info(rule));
+    if (!question.empty()) text += fmt::format("| {} | {} |\n", link_to(info(rule)), question);
+  }
+  return text;
+}
+
+// The rules whose code is inferred, and whose broken calls a recorded driver accepts.
+std::string forbidden(const std::vector<Rule>& all) {
+  std::string text =
+      "\n## Errors that a driver accepts\n\n| error or undefined, although a driver accepts it | "
+      "why |\n|---|---|\n";
+  for (Rule rule : all) {
+    const char* why = why_forbidden(rule);
+    if (why) text += fmt::format("| {} | {} |\n", link_to(info(rule)), escape(why));
+  }
+  return text;
+}
+
 std::string contents(const std::vector<Rule>& all) {
   const auto unchecked = std::count_if(all.begin(), all.end(),
                                        [](Rule rule) { return info(rule).uncheckable != nullptr; });
@@ -134,11 +159,11 @@ std::string contents(const std::vector<Rule>& all) {
     for (Rule rule : all) {
       if (area_of(rule) != area) continue;
       const RuleInfo& it = info(rule);
-      text += fmt::format("| [{0}]({1}.md#{0}) | {2}{3} | {4} |\n", it.id, area, name(it.kind),
+      text += fmt::format("| {} | {}{} | {} |\n", link_to(it), name(it.kind),
                           it.uncheckable ? ", not checked" : "", escape(it.requirement));
     }
   }
-  return text;
+  return text + questions(all) + forbidden(all);
 }
 
 }  // namespace

@@ -69,7 +69,9 @@ std::string explain_text(Rule rule, const std::string& documents) {
     text += field(label, fmt::format("{}: {}", driver.profile, behaviour_text(driver.answer)));
     label = "";
   }
-  text += field("page", documents + rule_url(rule).substr(std::string_view("docs").size()));
+  if (!documents.empty()) {
+    text += field("page", documents + rule_url(rule).substr(std::string_view("docs").size()));
+  }
   if (const std::string example = example_of(rule); !example.empty()) {
     text +=
         "\n  A program that breaks it (`cuvmm replay FILE` runs it, `cuvmm to-c FILE` makes it "

@@ -11,9 +11,9 @@
 
 namespace cuvmm::tools {
 
-/// The text of `cuvmm explain` about one rule. `documents`: path that the text names instead of
-/// docs/.
-std::string explain_text(Rule rule, const std::string& documents = "docs");
+/// The text of `cuvmm explain` about one rule. `documents`: folder of the rule's page; without it,
+/// the text names no page.
+std::string explain_text(Rule rule, const std::string& documents = "");
 
 /// One line per rule: kind, id, requirement; a blank line between areas.
 std::string rules_text(const std::vector<Rule>& chosen);

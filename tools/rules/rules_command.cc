@@ -69,7 +69,7 @@ void add_rules(CLI::App& app, CommandLine&) {
       "Examples:\n"
       "  cuvmm rules --entry cuMemMap\n"
       "  cuvmm rules --format json --kind undefined\n"
-      "  cuvmm rules --format markdown --output docs/rules\n");
+      "  cuvmm rules --format markdown --output rules\n");
   command->allow_extras();
   command->callback([command, options] {
     refuse_unexpected(*command);
