@@ -4,6 +4,7 @@
 `./dev headers-diff --update` writes the file.
 """
 import collections
+import itertools
 import re
 
 import header
@@ -12,9 +13,10 @@ import scope
 PATH = "api/decisions/history.txt"
 FIRST = 12040  # the oldest version with a history
 HEAD = """# What concerns memory in the CUDA headers, version after version: names and hashes, written by
-# `./dev headers-diff --update`; never edited. + is new, ~ changed, - is gone. An abi is what cuGetProcAddress is
-# asked: name, version, flags. A symbol is what is linked where a function is written. A struct's hash is
-# of its fields, a comment's of its words: above a function, or inside an enum or a structure.
+# `./dev headers-diff --update`; never edited. A line without a sign begins a version and a kind. + is new, ~ changed,
+# - is gone. An abi is what cuGetProcAddress is asked: name, version, flags. A symbol is what is linked where a function
+# is written. A struct's hash is of its fields, a comment's of its words: above a function, or inside an enum or a
+# structure.
 """
 # version: 13010 of CUDA 13.1. sign: + ~ or -. kind: function, abi, symbol, comment, struct, enumerator or macro.
 # hash: of the item from this version on; "" if the version removed it.
@@ -59,16 +61,25 @@ def differences(version, before, after):
 
 
 def parse(text):
-    events = []
+    events, version, kind = [], 0, ""
     for line in text.splitlines():
-        if line and not line.startswith("#"):
-            version, sign, kind, name, *rest = line.split()
-            events.append(Event(number(version), sign, kind, name, rest[0] if rest else ""))
+        if not line or line.startswith("#"):
+            continue
+        if line[0] in "+~-":
+            name, *rest = line[1:].split()
+            events.append(Event(version, line[0], kind, name, rest[0] if rest else ""))
+        else:
+            dots, kind = line.split()
+            version = number(dots)
     return events
 
 
 def write(events):
-    return HEAD + "".join(" ".join((dotted(event.version), *event[1:])).rstrip() + "\n" for event in events)
+    lines = [HEAD]
+    for (version, kind), group in itertools.groupby(events, lambda event: (event.version, event.kind)):
+        lines.append(f"{dotted(version)} {kind}\n")
+        lines += [f"{event.sign}{event.name} {event.hash}".rstrip() + "\n" for event in group]
+    return "".join(lines)
 
 
 def state(events, version):
