@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <new>
 
 namespace cuvmm::shim {
 
@@ -74,12 +73,7 @@ bool WatchedMemory::begins_behind(Address address, Size distance) {
 }
 
 void WatchedMemory::restart(bool whole) {
-  if (!whole) {
-    new (&objects_) decltype(objects_)();
-    new (&freed_elsewhere_) decltype(freed_elsewhere_)();
-  }
-  objects_.clear();
-  freed_elsewhere_.clear();
+  empty(whole, objects_, freed_elsewhere_);
   left_behind_ = false;
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rulebook/order/uses.h"
-#include "shim/base/owned_mutex.h"
+#include "shim/queued_work/held_across_fork.h"
 
 namespace cuvmm::shim {
 
@@ -22,7 +22,7 @@ struct Watched {
 };
 
 /// Thread-safe. A thread never takes another lock while it holds the lock of this class.
-class WatchedMemory {
+class WatchedMemory : public HeldAcrossFork {
  public:
   /// `again`: the object may be known already, with another birth; then the known birth stays.
   void add(std::uint64_t object, const Watched& memory, bool again);
@@ -47,15 +47,9 @@ class WatchedMemory {
   /// a graph left memory allocated.
   bool begins_behind(Address address, Size distance);
 
-  bool held_here() const { return mutex_.held_here(); }
-  void lock_for_fork() CUVMM_ACQUIRES(mutex_) { mutex_.lock(); }
-  void unlock_after_fork() CUVMM_RELEASES(mutex_) { mutex_.unlock(); }
-  /// Called only in a child of fork, which has one thread. Abandons tables that another thread was
-  /// changing at the fork.
   void restart(bool whole) CUVMM_UNCHECKED;
 
  private:
-  OwnedMutex mutex_;
   std::unordered_multimap<std::uint64_t, Watched> objects_ CUVMM_GUARDED_BY(mutex_);
   std::unordered_set<Address> freed_elsewhere_ CUVMM_GUARDED_BY(mutex_);
   bool left_behind_ CUVMM_GUARDED_BY(mutex_) = false;

@@ -227,13 +227,12 @@ void Layouts::forget_all() {
 }
 
 void Layouts::restart(bool whole) {
+  empty(whole, known_);
   if (!whole) {
-    new (&known_) decltype(known_)();
     new (&layouts_) decltype(layouts_)();
     new (&names_) decltype(names_)();
     new (&ptx_) decltype(ptx_)();
   }
-  known_.clear();
   forget_places();
 }
 

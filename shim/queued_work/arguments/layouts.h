@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "rulebook/base/evidence.h"
-#include "shim/base/owned_mutex.h"
 #include "shim/queued_work/arguments/parameter_types.h"
+#include "shim/queued_work/held_across_fork.h"
 #include "shim/queued_work/questions.h"
 
 namespace cuvmm::shim {
@@ -53,7 +53,7 @@ struct Layout {
 };
 
 /// Thread-safe.
-class Layouts {
+class Layouts : public HeldAcrossFork {
  public:
   /// `hints`: the value of Layout::hints.
   Layouts(const Questions& ask, bool hints) : ask_(ask), hints_(hints) {}
@@ -72,12 +72,7 @@ class Layouts {
   void learn_file(const void* code, const char* name);
   /// Called when a handle may mean another function from here on.
   void forget_all();
-  /// Called only in a child of fork, which has one thread. Abandons tables that another thread was
-  /// changing at the fork.
   void restart(bool whole) CUVMM_UNCHECKED;
-  bool held_here() const { return mutex_.held_here(); }
-  void lock_for_fork() CUVMM_ACQUIRES(mutex_) { mutex_.lock(); }
-  void unlock_after_fork() CUVMM_RELEASES(mutex_) { mutex_.unlock(); }
 
  private:
   static constexpr std::size_t kPlaces = 256;
@@ -99,7 +94,6 @@ class Layouts {
   const Questions& ask_;
   const bool hints_;
   Place places_[kPlaces] = {};  ///< written under the lock
-  OwnedMutex mutex_;
   std::unordered_map<CUfunction, const Layout*> known_ CUVMM_GUARDED_BY(mutex_);
   std::uint64_t forgotten_ CUVMM_GUARDED_BY(mutex_) = 0;  ///< how often forget_all() ran
   // These two only grow: a program has a limited number of functions, however often it loads them.

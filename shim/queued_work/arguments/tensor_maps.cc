@@ -2,7 +2,6 @@
 #include "shim/queued_work/arguments/tensor_maps.h"
 
 #include <limits>
-#include <new>
 
 namespace cuvmm::shim {
 
@@ -68,12 +67,7 @@ std::optional<UsedRange> TensorMaps::look_up(const void* bytes) const {
 }
 
 void TensorMaps::restart(bool whole) {
-  if (!whole) {
-    new (&known_) decltype(known_)();
-    new (&oldest_) decltype(oldest_)();
-  }
-  known_.clear();
-  oldest_.clear();
+  empty(whole, known_, oldest_);
   for (auto& word : filter_) word.store(0, std::memory_order_relaxed);
   any_.store(false, std::memory_order_relaxed);
 }

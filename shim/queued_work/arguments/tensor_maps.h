@@ -15,12 +15,12 @@
 #include <unordered_map>
 
 #include "rulebook/order/uses.h"
-#include "shim/base/owned_mutex.h"
+#include "shim/queued_work/held_across_fork.h"
 
 namespace cuvmm::shim {
 
 /// Thread-safe.
-class TensorMaps {
+class TensorMaps : public HeldAcrossFork {
  public:
   static constexpr std::size_t kBytes = sizeof(CUtensorMap);
   /// The alignment of a map among the parameters of a kernel, by the documentation.
@@ -40,11 +40,6 @@ class TensorMaps {
     return may_be ? look_up(bytes) : std::nullopt;
   }
 
-  bool held_here() const { return mutex_.held_here(); }
-  void lock_for_fork() CUVMM_ACQUIRES(mutex_) { mutex_.lock(); }
-  void unlock_after_fork() CUVMM_RELEASES(mutex_) { mutex_.unlock(); }
-  /// Called only in a child of fork, which has one thread. Abandons tables that another thread was
-  /// changing at the fork.
   void restart(bool whole) CUVMM_UNCHECKED;
 
  private:
@@ -75,7 +70,6 @@ class TensorMaps {
 
   std::atomic<bool> any_{false};
   std::atomic<std::uint64_t> filter_[kFilterWords] = {};
-  mutable OwnedMutex mutex_;
   std::unordered_map<Key, UsedRange, Hash> known_ CUVMM_GUARDED_BY(mutex_);
   std::deque<Key> oldest_ CUVMM_GUARDED_BY(mutex_);
 };

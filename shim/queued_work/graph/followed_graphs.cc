@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/queued_work/graph/followed_graphs.h"
 
-#include <new>
 #include <utility>
 
 namespace cuvmm::shim {
@@ -54,12 +53,7 @@ void FollowedGraphs::clear() {
 }
 
 void FollowedGraphs::restart(bool whole) {
-  if (!whole) {
-    new (&records_) decltype(records_)();
-    new (&orders_) GraphOrders();
-  }
-  records_.clear();
-  orders_.clear();
+  empty(whole, records_, orders_);
   any_allocates_.store(false);
 }
 

@@ -8,14 +8,14 @@
 #include <memory>
 #include <unordered_map>
 
-#include "shim/base/owned_mutex.h"
 #include "shim/queued_work/graph/graph_orders.h"
 #include "shim/queued_work/graph/graph_record.h"
+#include "shim/queued_work/held_across_fork.h"
 
 namespace cuvmm::shim {
 
 /// Thread-safe. A thread never takes another lock while it holds the lock of this class.
-class FollowedGraphs {
+class FollowedGraphs : public HeldAcrossFork {
  public:
   void add(CUgraphExec exec, GraphRecord record);
   /// Calls change(record) for a graph that is known, under the lock.
@@ -40,16 +40,10 @@ class FollowedGraphs {
 
   void clear();
 
-  bool held_here() const { return mutex_.held_here(); }
-  void lock_for_fork() CUVMM_ACQUIRES(mutex_) { mutex_.lock(); }
-  void unlock_after_fork() CUVMM_RELEASES(mutex_) { mutex_.unlock(); }
-  /// Called only in a child of fork, which has one thread. Abandons tables that another thread was
-  /// changing at the fork.
   void restart(bool whole) CUVMM_UNCHECKED;
 
  private:
   std::atomic<bool> any_allocates_{false};
-  OwnedMutex mutex_;
   std::unordered_map<CUgraphExec, GraphRecord> records_ CUVMM_GUARDED_BY(mutex_);
   GraphOrders orders_ CUVMM_GUARDED_BY(mutex_);
 };
