@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the cache lines that the shim touches per call: what a call behind cold caches waits for.
+"""Counts the cache lines that the shim touches per call. A call with cold caches waits for these lines.
 
 bench/cache_lines.py BENCH EMULATOR SHIM [--by-function] [--only NAME] [--budget | --record]
 
 Follows every access of some lives of a block (bench/measure/life.h) with valgrind's lackey, leaves out what the
 emulator touches, and prints a Markdown table: distinct lines of 64 bytes per call, as the average of the last
-lives. What lies on the stack counts by itself: the driver uses the same lines. --by-function says which functions
+lives. Lines of the stack count separately, because the driver uses the same lines. --by-function says which functions
 touch each line first, by call; --only NAME does so for one. --budget holds a cycle to bench/trend.csv,
 --record adds a line there.
 """

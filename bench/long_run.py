@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the record of a very long run costs: memory, files, and the page that shows it.
+"""Measures the cost of recording a very long run: memory, files, and the page that shows the run.
 
-bench/long_run.py BUILD [CALLS]: over the emulator; 10 million calls unless said otherwise. Says how long the page takes
-to load where there is a Chromium.
+bench/long_run.py BUILD [CALLS]: on the emulator; CALLS is 10 million by default. If there is a
+Chromium, also prints how long the page takes to load.
 """
 
 import json

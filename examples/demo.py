@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """demo.py BUILD [--verbose]: shows cuvmm's findings for one clean program and for bugs of real projects; needs no GPU.
 
-Two of them and a Python program are told in full, and the others by a line each; --verbose tells all in full. Exit
-code 1 where something was found otherwise than each program's own comment says.
+Prints the findings of two of them and of a Python program in full, and a line for each other bug; --verbose prints
+all in full. Exit code 1 if the findings of a program are not those that its comment names.
 """
 
 from __future__ import annotations

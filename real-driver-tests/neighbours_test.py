@@ -3,7 +3,7 @@
 
 Usage: neighbours_test.py CUVMM. Needs a GPU with 16 GiB free. Two processes hold memory, one of them under cuvmm;
 a third one asks for more than the device has. NVML must list processes: in some containers it does not, and then
-only what the second one shows of itself is asked for.
+the test expects only the process that runs under cuvmm.
 """
 import json
 import os

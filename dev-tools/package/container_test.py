@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the container recipe examples/ci/Dockerfile as it stands, and runs it as its users do, and as careful users do.
+"""Builds the container recipe examples/ci/Dockerfile as it stands, and runs it as users do, careful users included.
 
 Usage: container_test.py WHEEL ROOT
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`./dev headers-diff`: what CUDA versions changed for memory, and whether each change has a decision.
+"""`./dev headers-diff`: shows the changes of CUDA versions that concern memory, and checks that each has a decision.
 
 Usage: watch.py diff [--all] OLD NEW | words NAME OLD NEW | check [FOLDER...] | update FOLDER... | open | page FILE.
 OLD, NEW and FOLDER are include folders of CUDA. See api/decisions/README.md.

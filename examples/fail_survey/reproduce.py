@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs in upstream/ still show what docs/testing/fail-survey.md says of them.
+"""Checks that the programs in upstream/ still behave as docs/testing/fail-survey.md says.
 
 usage: reproduce.py --build BUILD NAME
 
-Those of cuda.core run in .deps/venv, which `./dev` makes. $CUVMM_CLIENTS names a Python that has PyTorch, and
-$VLLM_FOLDER has what vllm's wheel holds in vllm/: without them, the others exit with 77.
+The programs of cuda.core run in .deps/venv, which `./dev` makes. $CUVMM_CLIENTS names a Python that has PyTorch, and
+$VLLM_FOLDER names the folder vllm/ of vllm's wheel: without them, the other programs exit with 77.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose findings count: programs in C and Python that call an installed library which makes a mistake.
+"""Tests which code's findings count: programs in C and Python call an installed library that makes a mistake.
 
 Usage: blame_run_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
 """
