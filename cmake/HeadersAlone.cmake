@@ -2,10 +2,9 @@
 # Target `headers_alone` compiles each header without a .cc of its own alone, to prove that the
 # header includes what it uses. A header with a .cc is that file's first include, which
 # cuvmm_includes tests.
-file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${CMAKE_SOURCE_DIR}"
-  ${CMAKE_SOURCE_DIR}/api/*.h ${CMAKE_SOURCE_DIR}/bench/*.h ${CMAKE_SOURCE_DIR}/conformance/*.h ${CMAKE_SOURCE_DIR}/emulator/*.h
-  ${CMAKE_SOURCE_DIR}/fuzz/*.h ${CMAKE_SOURCE_DIR}/kernels/*.h ${CMAKE_SOURCE_DIR}/program/*.h ${CMAKE_SOURCE_DIR}/recorder/*.h ${CMAKE_SOURCE_DIR}/frames/*.h ${CMAKE_SOURCE_DIR}/rulebook/*.h ${CMAKE_SOURCE_DIR}/shim/*.h
-  ${CMAKE_SOURCE_DIR}/injected_failures/*.h ${CMAKE_SOURCE_DIR}/tools/*.h)
+set(patterns api bench conformance emulator frames fuzz injected_failures kernels program recorder rulebook shim tools)
+list(TRANSFORM patterns REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/\\1/*.h")
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${CMAKE_SOURCE_DIR}" ${patterns})
 set(units "")
 foreach(header IN LISTS headers)
   string(REGEX REPLACE "\\.h$" ".cc" unit "${header}")
