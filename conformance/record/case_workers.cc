@@ -147,7 +147,7 @@ class Worker {
     const Outcome how =
         too_late ? Outcome{Outcome::Status::kTimeout, {}, {}, {}} : outcome_of_end(status);
     Outcome not_run;
-    not_run.detail = "its worker is gone (" + outcome_text(how) + ")";
+    not_run.detail = "its worker has ended (" + outcome_text(how) + ")";
     auto& answers = recording_.cases[current().name];
     answers.assign(current().program.statements.size(), outcome_text(not_run));
     if (!answers.empty()) answers.front() = outcome_text(how);

@@ -62,17 +62,18 @@ TEST(CaseWorkers, EveryCaseAnswersWhateverTheJobs) {
 }
 
 TEST(CaseWorkers, ACaseThatKillsItsWorkerIsAResultAndTheRestRuns) {
-  EXPECT_EQ(run(driver_with(one_device, kill_the_worker), 1).cases,
-            (Answers{{"before", {"CUDA_SUCCESS =1"}},
-                     {"fatal", {"signal:SIGKILL", "not-run: its worker is gone (signal:SIGKILL)"}},
-                     {"after", {"CUDA_SUCCESS =1"}}}));
+  EXPECT_EQ(
+      run(driver_with(one_device, kill_the_worker), 1).cases,
+      (Answers{{"before", {"CUDA_SUCCESS =1"}},
+               {"fatal", {"signal:SIGKILL", "not-run: its worker has ended (signal:SIGKILL)"}},
+               {"after", {"CUDA_SUCCESS =1"}}}));
 }
 
 // Regression: on an H200 a run that did not end reported nothing at all.
 TEST(CaseWorkers, ACaseThatStopsItsWorkerIsATimeoutAndTheRestRuns) {
   EXPECT_EQ(run(driver_with(one_device, stop_the_worker), 1).cases,
             (Answers{{"before", {"CUDA_SUCCESS =1"}},
-                     {"fatal", {"timeout", "not-run: its worker is gone (timeout)"}},
+                     {"fatal", {"timeout", "not-run: its worker has ended (timeout)"}},
                      {"after", {"CUDA_SUCCESS =1"}}}));
 }
 

@@ -64,7 +64,7 @@ std::string DeviceMemory::why_not(std::uint64_t address, unsigned size, bool wri
   if (window.end > window.begin && window.end - address < size) {
     return "only " + std::to_string(window.end - address) + " bytes are left there";
   }
-  if (window.end > window.begin) return "the memory behind it is gone, or the host has none left";
+  if (window.end > window.begin) return "the memory behind it has ended, or the host has none left";
   if (e_.model.mapping_at(address)) return "only multimem instructions reach a multicast object";
   if (e_.model.reservation_at(address)) return "nothing is mapped there, though it is reserved";
   if (e_.space.owns(address, 1)) return "nothing is there";

@@ -66,7 +66,7 @@ const char* way_out(const char* file) {
   // A user cannot rebuild NVIDIA's libraries.
   for (const char* name : {"libcufft", "libcurand", "libcusolver", "libcusparse", "libcublas",
                            "libnccl", "libnpp", "libcudnn"}) {
-    if (std::strstr(file, name)) return "What it computes can be tested on a GPU only";
+    if (std::strstr(file, name)) return "Its results can be tested on a GPU only";
   }
   return "The emulator has a libcudart of its own, for programs that link a shared one. To build "
          "yours so without a change, set NVCC_APPEND_FLAGS=\"-cudart shared\" for nvcc, or "

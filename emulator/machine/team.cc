@@ -294,7 +294,7 @@ std::string Team::unwritable(std::uint64_t offset, std::uint64_t size) const {
     const int fd = open_memory(piece.binding);
     if (fd < 0) {
       return "the memory of device " + std::to_string(piece.binding.device) +
-             " is gone, or its process is not ours to reach";
+             " has ended, or this process may not reach its process";
     }
     sys_close(fd);
   }

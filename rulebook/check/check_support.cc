@@ -172,7 +172,7 @@ const Allocation* check_doubtful_handle(Collector& out, const Model& model, Hand
     return a;
   }
   if (auto gone = model.tombstones().find(ObjectRef::Kind::kAllocation, handle)) {
-    out.add(rules.alive, handle_text(handle) + " was released, and its memory is gone")
+    out.add(rules.alive, handle_text(handle) + " was released, and its memory has ended")
         .objects.push_back(*gone);
     return nullptr;
   }

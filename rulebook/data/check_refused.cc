@@ -52,7 +52,7 @@ bool check_end(Collector& out, const Model& model, const Touch& touch) {
   const bool one_run = touch.rows == 1 && touch.slices == 1;
   const Size over = touch.width - (object.size - (touch.base - object.value));
   out.add(Rule::kDataInside,
-          std::string(touch.parameter) + ": what is touched from " + hex_text(touch.base) +
+          std::string(touch.parameter) + ": the memory touched from " + hex_text(touch.base) +
               " on runs " + (one_run ? size_text(over) + " " : "") + "past the end of " +
               range(object.value, object.size) + ", " + what,
           false)
@@ -87,7 +87,7 @@ void check_beginning(Collector& out, const Model& model, const Touch& touch) {
     return;
   }
   out.add(Rule::kDataInside,
-          std::string(touch.parameter) + ": what is touched from " + hex_text(touch.base) +
+          std::string(touch.parameter) + ": the memory touched from " + hex_text(touch.base) +
               " on begins " + size_text(object.value - touch.base) + " before " +
               range(object.value, object.size),
           false)

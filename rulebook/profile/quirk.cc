@@ -34,7 +34,7 @@ constexpr QuirkInfo kQuirks[] = {
      "locations without a pool are invalid values. Checked after the pool, or the place to write "
      "it to."},
     {"cuMemGetMemPool-invisible", CUDA_ERROR_NOT_SUPPORTED,
-     "So are those of INVISIBLE. A pool to be set may be one that never was."},
+     "The pools of INVISIBLE are not supported either, even if the pool to be set never existed."},
     {"cuMemPoolCreate-no-descriptor", CUDA_ERROR_INVALID_VALUE,
      "No pool can be exported as a file descriptor, whatever attribute 119 says."},
     {"cuMemBatchDecompressAsync-no-engine", CUDA_ERROR_NOT_SUPPORTED,
@@ -43,8 +43,8 @@ constexpr QuirkInfo kQuirks[] = {
      "A flush of remote writes is not supported. Checked after the flags of the call, and before "
      "the words of all operations."},
     {"cuMemset-fault", CUDA_ERROR_LAUNCH_FAILED,
-     "A fill whose memory is gone when its turn comes is a failed launch. Of a kernel, the same "
-     "fault is an illegal address."},
+     "A fill whose memory has ended when its turn comes is a failed launch. A kernel with the same "
+     "fault gets an illegal address."},
     {"cuArrayCreate-no-graphics", CUDA_ERROR_INVALID_VALUE,
      "No array is a color attachment, a depth texture, a sparse surface or planar."},
     {"cuStreamWriteValue-no-flags", CUDA_ERROR_INVALID_VALUE,

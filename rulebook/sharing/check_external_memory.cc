@@ -56,7 +56,7 @@ Violations check_close(const Model& model, int fd, bool open) {
   Violations all = out.take();
   for (Violation& v : all) {
     v.message = "close(" + std::to_string(fd) + "): " + v.message +
-                ", which has closed it: in another moment this closes somebody's new file";
+                ", which has closed it: at another moment this closes a new file of another owner";
   }
   const auto ended = model.descriptors().ended().find(fd);
   if (open || ended == model.descriptors().ended().end() || !all.empty()) return all;
@@ -65,8 +65,8 @@ Violations check_close(const Model& model, int fd, bool open) {
   object.ended = ended->second.closed;
   out.add(Rule::kExportFdClosedOnce,
           "close(" + std::to_string(fd) +
-              "): the program has closed this descriptor of memory before: in another moment this "
-              "closes somebody's new file")
+              "): the program has closed this descriptor of memory before: at another moment this "
+              "closes a new file of another owner")
       .objects.push_back(object);
   return out.take();
 }

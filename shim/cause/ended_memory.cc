@@ -96,7 +96,7 @@ Violations Session::explain_graph_memory(const Touch& touch) {
               false,
               std::string(touch.parameter) + ": " + hex_text(touch.base) +
                   " is in memory of a graph's allocation node" + by +
-                  ", and is not there now: it is there from a launch of the graph on, until it is "
+                  ", and does not exist now: it exists from a launch of the graph on, until it is "
                   "freed",
               {{.kind = ObjectRef::Kind::kPoolMemory,
                 .value = base,

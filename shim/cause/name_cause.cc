@@ -91,7 +91,7 @@ void name_node_memory(const Causes& causes, Address address, Violations& violati
   if (memory.captured.call != 0) {
     unknown->message += ", captured by call " + std::to_string(memory.captured.call);
   }
-  unknown->message += ": it is there from a launch of the graph on, until it is freed once";
+  unknown->message += ": the memory exists from a launch of the graph on, until it is freed once";
   unknown->objects.assign({{.kind = ObjectRef::Kind::kPoolMemory,
                             .value = base,
                             .size = memory.size,

@@ -126,8 +126,9 @@ std::vector<std::string> interposed_libraries() {
     sentences.push_back(
         whose(before) +
         " and comes before cuvmm: the program's calls of them go to that library, and cuvmm sees "
-        "only those that it passes on. An answer that surprises, or memory that is told as never "
-        "freed, may be its doing: run once more without it (LD_PRELOAD) to know");
+        "only those that it passes on. That library may be the cause of an unexpected answer, or "
+        "of "
+        "memory that seems never freed: to find out, run once more without it (LD_PRELOAD)");
   }
   if (program) ::dlclose(program);
   for (const Interposer& behind : interposers(RTLD_NEXT)) {

@@ -88,7 +88,7 @@ std::string doctor_text(std::span<const Check> checks, std::span<const std::stri
   summary += '\n';
   const Check* const driver = find(checks, "driver");
   if (driver && driver->status != Status::kWorks && needed.empty()) {
-    summary += "What needs no driver works: cuvmm run --emulate -- PROGRAM\n";
+    summary += "The emulator works without a driver: cuvmm run --emulate -- PROGRAM\n";
   }
   return text + summary;
 }

@@ -425,7 +425,7 @@ TEST(Output, FitsEightyColumnsAndSaysWhatIsMissing) {
   EXPECT_THAT(text, Not(HasSubstr("--emulate")));
   const std::vector<Check> no_driver{does_not("driver", "none", "", "")};
   EXPECT_THAT(doctor_text(no_driver, {}),
-              HasSubstr("What needs no driver works: cuvmm run --emulate"));
+              HasSubstr("The emulator works without a driver: cuvmm run --emulate"));
   EXPECT_EQ(unmet(checks, needed).size(), 2u);
   EXPECT_THAT(doctor_json(checks), HasSubstr("\"status\": \"does not\""));
 }

@@ -72,7 +72,7 @@ std::string ForkServer::wait_for_hello(int listening) {
     }
   }
   injected_failures::ForkMessage hello;
-  if (::recv(fd_, &hello, sizeof hello, 0) != sizeof hello) return "the program is gone";
+  if (::recv(fd_, &hello, sizeof hello, 0) != sizeof hello) return "the program has ended";
   if (hello.value != 1) {
     return fmt::format(
         "the program has {} threads when it calls {}, and they do not survive a fork", hello.value,

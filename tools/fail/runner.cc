@@ -93,7 +93,7 @@ class Runner {
     const RunEnd end{status, took.count(), run.asked};
     if (!server_) return collect_run(run.folder->path(), end);
     Outcome outcome = collect_forked(run.folder->path(), pid, end);
-    if (server_->lost()) outcome.trouble = "the program that is forked for each run is gone";
+    if (server_->lost()) outcome.trouble = "the program that is forked for each run has ended";
     return outcome;
   }
 

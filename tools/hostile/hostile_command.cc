@@ -209,7 +209,7 @@ void add_hostile(CLI::App& app, CommandLine& line) {
                    "as the plain one, at least 10)")
       ->type_name("SECONDS")
       ->check(seconds(0.1));
-  command->add_option("--with", *with, "Kinds of luck that each seed has beside its own")
+  command->add_option("--with", *with, "Further kinds of hostile behaviour for each seed")
       ->type_name("KINDS");
   command->add_option("--json", settings->json, "Write the results as JSON")->type_name("FILE");
   add_run_options(*command, settings->run, *emulate);

@@ -66,8 +66,9 @@ std::string history_text(const std::vector<const DriverResults*>& same_gpu, std:
   std::string text = "\n## Against the driver before it\n\n";
   if (at == 0) {
     return text +
-           "Of this GPU there is no older driver here. `cuvmm matrix --diff A B` compares "
-           "any two.\n";
+           "There are no results of an older driver for this GPU. `cuvmm matrix --diff A B` "
+           "compares "
+           "any two drivers.\n";
   }
   const MatrixDiff diff = difference(matrix, at - 1, at);
   return text + fmt::format("[{}]({}): {}\n{}", same_gpu[at - 1]->driver,

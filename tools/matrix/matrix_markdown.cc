@@ -51,9 +51,9 @@ std::string cases_text(const MatrixCell& cell) {
 }
 
 constexpr const char* kKinds[][2] = {
-    {"error", "What the documentation forbids"},
-    {"undefined", "What the documentation leaves undefined"},
-    {"advice", "What the documentation allows, and this driver refuses"},
+    {"error", "Calls that the documentation forbids"},
+    {"undefined", "Calls that the documentation leaves undefined"},
+    {"advice", "Calls that the documentation allows, and this driver refuses"},
 };
 
 }  // namespace

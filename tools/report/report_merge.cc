@@ -170,7 +170,8 @@ std::string cut_short(const ProcessReport& report, const Endings& endings) {
   if (report.became_another)
     return "became another program through exec before it could look for leaks" + looked;
   if (report.exited) {
-    return std::string("ended by itself, but told of no leaks: its last report could not be ") +
+    return std::string(
+               "ended by itself, but its leaks are not known: its last report could not be ") +
            "written, or it had become another program" + looked;
   }
   const auto signal = endings.signals.find(report.pid);

@@ -35,14 +35,15 @@ constexpr AreaTitle kTitles[] = {
     {"multicast", "Multicast: cuMulticast*"},
     {"endpoint", "Logical endpoints: cuLogicalEndpoint* and cuFabricCpyBatchAsync"},
     {"ipc", "Legacy IPC: cuIpc*"},
-    {"external_memory", "External memory: cuImportExternalMemory and what is mapped from it"},
+    {"external_memory",
+     "External memory: cuImportExternalMemory, and buffers and arrays mapped from it"},
     {"external_semaphore", "External semaphores"},
     {"array", "CUDA arrays: cuMipmappedArrayGetLevel, cuArrayDestroy, cuMipmappedArrayDestroy"},
     {"map_array", "Sparse arrays: cuMemMapArrayAsync"},
     {"pool", "Stream-ordered pools: cuMemPool* and cuMemAllocFromPoolAsync"},
-    {"pool_attribute", "What a pool does: its attributes, cuMemPoolTrimTo, cuMemPoolGetAccess"},
+    {"pool_attribute", "Behaviour of a pool: its attributes, cuMemPoolTrimTo, cuMemPoolGetAccess"},
     {"current_pool", "Default and current pools of a device or another place"},
-    {"location_info", "Where memory lies: cuMemGetLocationInfo"},
+    {"location_info", "Location of memory: cuMemGetLocationInfo"},
 };
 
 constexpr const char* kGenerated = "<!-- Written by `cuvmm rules --format markdown`. -->\n";

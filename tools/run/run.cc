@@ -128,10 +128,11 @@ std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
   std::vector<std::string> notes;
   if (std::string note = other_libc_note(folder); !note.empty()) notes.push_back(std::move(note));
   if (const std::uint64_t lucky = eager ? work_sum(reports, "lucky") : 0; lucky > 0) {
-    notes.push_back(fmt::format(
-        "{} of memory went well by luck: nothing waited for the work, and the emulator does it at "
-        "once; a GPU does it later. To see that, add --streams=late",
-        lucky == 1 ? "1 use" : std::to_string(lucky) + " uses"));
+    notes.push_back(
+        fmt::format("{} of memory went well only because the emulator does work at once: nothing "
+                    "waited for the "
+                    "work, and a GPU does it later. To see that, add --streams=late",
+                    lucky == 1 ? "1 use" : std::to_string(lucky) + " uses"));
   }
   if (const std::uint64_t perhaps = eager ? work_sum(reports, "perhaps_lucky") : 0; perhaps > 0) {
     notes.push_back(fmt::format(

@@ -143,10 +143,9 @@ void add_driver_options(CLI::App& app, RunSettings& options, std::string& emulat
                  "work in flight is found (docs/work-in-flight.md)")
       ->type_name("eager|late[:SEED]")
       ->check(when_streams_work());
-  app.add_option(
-         "--hostile", options.hostile,
-         "Bad luck on the emulator: what a driver may do and seldom does (cuvmm hostile); only "
-         "on request: SEED:refusals, SEED:left-contexts")
+  app.add_option("--hostile", options.hostile,
+                 "Make the emulator do what a driver may do and seldom does (cuvmm hostile); only "
+                 "on request: SEED:refusals, SEED:left-contexts")
       ->type_name("SEED[:KINDS]");
   app.add_option("--driver", options.driver, "Use this libcuda")
       ->type_name("PATH")
@@ -272,7 +271,7 @@ void add_text_options(CLI::App& app, RunSettings& options) {
   app.add_flag("--debuginfod", options.debuginfod,
                "Debug information may come from the servers in DEBUGINFOD_URLS");
   app.add_option("--color", options.color,
-                 "Colours in the text: on a terminal (auto, unless NO_COLOR is set), or as said")
+                 "Colours in the text; auto: on a terminal, unless NO_COLOR is set")
       ->check(one_of({"auto", "always", "never"}))
       ->type_name("auto|always|never");
   app.add_option("--limit", options.limit,
@@ -304,7 +303,7 @@ const std::vector<Heading>& headings() {
       {"Driver",
        {"--emulate", "--devices", "--streams", "--hostile", "--driver", "--python",
         "--allow-multicast"}},
-      {"What is looked for",
+      {"Checks",
        {"--suppressions", "--leak-check", "--async", "--unordered", "--nvtx-include", "--no-nvtx"}},
       {"Exit code", {"--error-exitcode", "--blame", "--skipped-exitcode", "--allow-unchecked"}},
       {"Trouble on purpose", {"--enforce", "--fail", "--guard", "--quarantine", "--poison"}},

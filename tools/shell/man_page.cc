@@ -78,9 +78,8 @@ std::string man_page(const std::vector<CommandEntry>& table, const std::string& 
   }
   page +=
       ".SH SEE ALSO\n"
-      "What each finding and each option means, the exit codes and the environment stand in the "
-      "documents that are\n"
-      "installed with cuvmm, in share/doc/cuvmm: index.md lists them.\n";
+      "The documents in share/doc/cuvmm explain findings, options, exit codes and the environment: "
+      "index.md lists them.\n";
   return page;
 }
 

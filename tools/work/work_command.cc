@@ -249,9 +249,9 @@ void add_run_options(CLI::App& command, WorkSettings& s) {
       ->check(seconds(0.001));
   command
       .add_option("--node", s.node,
-                  "What results call this machine (default: a pseudonym, from a hash of its name)")
+                  "Name of this machine in results (default: a pseudonym, from a hash of its name)")
       ->type_name("NAME");
-  command.add_option("--image", s.image, "What results call this container (default: nothing)")
+  command.add_option("--image", s.image, "Name of this container in results (default: none)")
       ->type_name("NAME");
 }
 

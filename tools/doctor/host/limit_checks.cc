@@ -114,13 +114,14 @@ Check judge_address_space(const AddressSpace& space) {
   }
   detail += fmt::format(". RLIMIT_AS is {}, of which {} are used", bytes_text(space.soft),
                         bytes_text(space.used));
-  return does_not(kId, detail,
-                  space.hard == kUnlimited || space.hard / 2 >= needed
-                      ? "`ulimit -v unlimited` in the shell that starts the program"
-                      : fmt::format("the hard limit is {}, too: whoever started this session or "
-                                    "batch job raises it (`ulimit -v`, LimitAS= of systemd)",
-                                    bytes_text(space.hard)),
-                  source);
+  return does_not(
+      kId, detail,
+      space.hard == kUnlimited || space.hard / 2 >= needed
+          ? "`ulimit -v unlimited` in the shell that starts the program"
+          : fmt::format("the hard limit is {}, too: the user who started this session or "
+                        "batch job can raise it (`ulimit -v`, LimitAS= of systemd)",
+                        bytes_text(space.hard)),
+      source);
 }
 
 Check check_shm(const Host& host) {
