@@ -24,7 +24,6 @@ using testing::NiceMock;
 using testing::Return;
 using testing::SetArgPointee;
 
-constexpr std::size_t kMiB = 1 << 20;
 constexpr CUmemGenericAllocationHandle kHandle = 0xe000000100;
 
 /// A session over the mock, which passes as the emulator's so that handles need not be readable.
