@@ -2,18 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the cache lines that the shim touches per call. A call with cold caches waits for these lines.
 
-bench/cache_lines.py BENCH EMULATOR SHIM [--by-function] [--only NAME] [--budget | --record]
+bench/cache_lines.py BENCH EMULATOR SHIM [--work KIND] [--by-function] [--only NAME] [--budget | --record]
 
 Follows every access of some lives of a block (bench/measure/life.h) with valgrind's lackey, leaves out what the
 emulator touches, and prints a Markdown table: distinct lines of 64 bytes per call, as the average of the last
 lives. Lines of the stack count separately, because the driver uses the same lines. --by-function says which functions
-touch each line first, by call; --only NAME does so for one. --budget holds a cycle to bench/trend.csv,
---record adds a line there.
+touch each line first, by call; --only NAME does so for one. --work counts other calls (cuvmm-bench --work). --budget
+holds a cycle to bench/trend.csv, --record adds a line there. All is counted twice: for the shim alone, and with the
+files that `cuvmm run` switches on.
 """
 
 import argparse
 import bisect
 import collections
+import os
 import re
 import shutil
 import subprocess
@@ -29,6 +31,8 @@ REACH = 1 << 16  # of the stack, in bytes
 KINDS = ("code", "data", "stack")
 CYCLE = ("cuMemAddressReserve", "cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemUnmap", "cuMemRelease",
          "cuMemAddressFree")
+# What counts, by its name in bench/trend.csv: variables of the shim that name folders for files.
+CONFIGURATIONS = {"cache lines of a cycle": (), "cache lines of a cycle, cuvmm run": ("CUVMM_RING", "CUVMM_LIVE")}
 
 
 class Library:
@@ -51,8 +55,8 @@ class Library:
         return name if start <= address < start + max(size, 1) else "?"
 
     def entries(self):
-        """cuMem*: address to name."""
-        return {start: name for start, _, name in self.symbols if re.fullmatch(r"cuMem\w+", name)}
+        """cuMem* and cuLaunchKernel: address to name."""
+        return {start: name for start, _, name in self.symbols if re.fullmatch(r"cuMem\w+|cuLaunchKernel", name)}
 
 
 class Call:
@@ -71,14 +75,14 @@ def valgrind(tool, command, maps):
     return ["valgrind", *tool, "--log-fd=1", *command, "--lives", str(WARM + COUNTED), "--out", maps]
 
 
-def trace(command, maps, shim, emulator, bench):
+def trace(command, maps, shim, emulator, bench, environment):
     """The calls of the trace, in their order."""
     entries, (low, high) = shim.entries(), shim.text
     # Skips the text before the first call without parsing it, because nothing there counts.
     first = {b"I  %08x,4\n" % address for address in entries}
     calls, call, ours, where, stack = [], None, False, 0, 0
     with subprocess.Popen(valgrind(["--tool=lackey", "--basic-counts=no", "--trace-mem=yes"], command, maps),
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as process:
         for raw in process.stdout:
             if call is None:
                 if raw not in first:
@@ -147,10 +151,32 @@ def print_functions(by_name, shim, only):
             print("  " + "".join(f"{lines[kind]:8.1f}" for kind in KINDS) + f"  {function}")
 
 
+def count(args, variables):
+    """The calls of the last lives, by name, and the shim's library."""
+    command = [args.bench, "--driver", args.emulator, "--shim", args.shim] + (["--work", args.work] if args.work else [])
+    with tempfile.TemporaryDirectory() as folder:
+        for variable in variables:
+            os.mkdir(f"{folder}/{variable}")
+        environment = {**os.environ, **{variable: f"{folder}/{variable}" for variable in variables}}
+        # Under valgrind all addresses are equal in each run.
+        subprocess.run(valgrind(["--tool=none"], command, f"{folder}/maps"), check=True, capture_output=True, env=environment)
+        with open(f"{folder}/maps", encoding="utf-8") as file:
+            maps = file.read()
+        shim, emulator, bench = (Library(path, maps) for path in (args.shim, args.emulator, args.bench))
+        calls = trace(command, f"{folder}/again", shim, emulator, bench, environment)
+    by_name = collections.defaultdict(list)
+    for call in calls[len(calls) * WARM // (WARM + COUNTED):]:
+        by_name[call.name].append(call)
+    if not by_name:
+        sys.exit("no call was seen")
+    return by_name, shim
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("bench", "emulator", "shim"):
         parser.add_argument(name)
+    parser.add_argument("--work")
     parser.add_argument("--by-function", action="store_true")
     parser.add_argument("--only")
     parser.add_argument("--budget", action="store_true")
@@ -159,28 +185,16 @@ def main():
     if not shutil.which("valgrind"):
         print("no valgrind: skipped")
         return SKIPPED
-    command = [args.bench, "--driver", args.emulator, "--shim", args.shim]
-    with tempfile.TemporaryDirectory() as folder:
-        # Under valgrind all addresses are equal in each run.
-        subprocess.run(valgrind(["--tool=none"], command, f"{folder}/maps"), check=True, capture_output=True)
-        with open(f"{folder}/maps", encoding="utf-8") as file:
-            maps = file.read()
-        shim, emulator, bench = (Library(path, maps) for path in (args.shim, args.emulator, args.bench))
-        calls = trace(command, f"{folder}/again", shim, emulator, bench)
-    by_name = collections.defaultdict(list)
-    for call in calls[len(calls) * WARM // (WARM + COUNTED):]:
-        by_name[call.name].append(call)
-    if not by_name:
-        sys.exit("no call was seen")
-    lines = print_table(by_name)
-    counted = {"cache lines of a cycle": lines}
+    counted = {}
+    for name, variables in CONFIGURATIONS.items():
+        print(f"\n{name}\n" if variables else "")
+        by_name, shim = count(args, variables)
+        counted[name] = print_table(by_name)
+        if args.by_function or args.only:
+            print_functions(by_name, shim, args.only)
     if args.record:
         trend.record(counted)
-    if args.budget and not trend.judge(counted):
-        return 1
-    if args.by_function or args.only:
-        print_functions(by_name, shim, args.only)
-    return 0
+    return 1 if args.budget and not trend.judge(counted) else 0
 
 
 if __name__ == "__main__":

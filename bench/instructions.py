@@ -26,10 +26,15 @@ TWICE_A_LIFE = ("cuMemRelease",)
 # calls (docs/crashes.md) and of the live file (docs/live.md), which `cuvmm run` switches on, and of the timeline of a run
 # (docs/view/README.md).
 WATCHED = ("CUVMM_RING", "CUVMM_LIVE", "CUVMM_TIMELINE")
+# Calls of other kinds (cuvmm-bench --work), with the files that `cuvmm run` switches on: kind, function, name of the count.
+WORK = (("fill", "cuMemsetD16Async", "fill, reservations elsewhere"),
+        ("fill-between", "cuMemsetD16Async", "fill between two reservations"),
+        ("launch", "cuLaunchKernel", "launch, nothing reserved"),
+        ("launch-mapped", "cuLaunchKernel", "launch, 16 mapped pointers"))
 
 
 def inclusive(command, lives, folder, environment):
-    """Instructions under each function called cuMem*, of all its calls."""
+    """Instructions under each function called cuMem* or cuLaunchKernel, of all its calls."""
     out = f"{folder}/callgrind"
     subprocess.run(
         ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *command, "--lives", str(lives)],
@@ -38,7 +43,7 @@ def inclusive(command, lives, folder, environment):
         ["callgrind_annotate", "--inclusive=yes", "--threshold=100", "--auto=no", out],
         check=True, capture_output=True, text=True).stdout
     totals = {}
-    for count, name in re.findall(r"^\s*([\d,]+) .*:(cuMem\w+)(?= |$)", text, re.MULTILINE):
+    for count, name in re.findall(r"^\s*([\d,]+) .*:(cuMem\w+|cuLaunchKernel)(?= |$)", text, re.MULTILINE):
         # The shim's function and the driver's have equal names. The shim's count includes the driver's.
         totals[name] = max(totals.get(name, 0), int(count.replace(",", "")))
     return totals
@@ -48,6 +53,18 @@ def per_call(command, folder, environment=None):
     few, many = (inclusive(command, lives, folder, environment or {}) for lives in (FEW, MANY))
     return {name: (many[name] - few.get(name, 0)) / (MANY - FEW) / (2 if name in TWICE_A_LIFE else 1)
             for name in many}
+
+
+def of_work(bench, emulator, shim, folder):
+    """What cuvmm adds to the calls of WORK."""
+    added = {}
+    for kind, function, name in WORK:
+        command = [bench, "--driver", emulator, "--work", kind]
+        bare = per_call(command, folder)[function]
+        with tempfile.TemporaryDirectory() as ring, tempfile.TemporaryDirectory() as live:
+            with_shim = per_call([*command, "--shim", shim], folder, {"CUVMM_RING": ring, "CUVMM_LIVE": live})[function]
+        added[name] = with_shim - bare
+    return added
 
 
 def main(bench, emulator, shim, recorded):
@@ -66,6 +83,8 @@ def main(bench, emulator, shim, recorded):
     for variable in WATCHED:
         added[f"{variable} of a life"] = sum(
             (watched[variable][name] - with_shim[name]) * (2 if name in TWICE_A_LIFE else 1) for name in CALLS)
+    with tempfile.TemporaryDirectory() as folder:
+        added.update(of_work(bench, emulator, shim, folder))
     if recorded:
         trend.record(added)
     return 0 if trend.judge(added) else 1

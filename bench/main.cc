@@ -44,10 +44,14 @@ constexpr const char* kUsage = R"(cuvmm-bench --driver PATH [--shim PATH] [optio
   --long N          make N calls as a long training does instead (for bench/long_run.py)
   --lives N         do N lives of a block instead, and measure nothing (for callgrind); FILE then
                     gets /proc/self/maps
+  --work KIND       with --lives: another kind of work N times. fill, fill-between: fills of plain
+                    memory while mapped memory is used, with no reservation near, and between two
+                    reservations; launch, launch-mapped: launches of a kernel with 16 pointers, into
+                    no reservation, and into 16 mappings
 )";
 
 struct Options {
-  std::string driver, shim, before, watched, name = "bare", shim_name = "shim", out;
+  std::string driver, shim, before, watched, name = "bare", shim_name = "shim", out, work;
   std::string only = "copies,launches,calls,threads,other,startup";
   std::vector<int> live{0, 1000};
   std::vector<int> threads{1, 4, 16};
@@ -99,6 +103,8 @@ Options parse(int argc, char** argv) {
       options.startups = static_cast<int>(std::strtol(value, nullptr, 10));
     else if (flag == "--lives")
       options.lives = static_cast<int>(std::strtol(value, nullptr, 10));
+    else if (flag == "--work")
+      options.work = value;
     else if (flag == "--long")
       options.calls = std::strtoll(value, nullptr, 10);
     else if (flag == "--cold")
@@ -207,6 +213,23 @@ class Watched {
   std::vector<std::string> folders_;
 };
 
+// The work of --lives. Returns the program's exit code.
+int work(const Options& options, const Variant& variant) {
+  if (options.work == "fill" || options.work == "fill-between") {
+    fill_plain_memory(variant, options.work == "fill-between", options.lives);
+  } else if (options.work == "launch" || options.work == "launch-mapped") {
+    launch_pointers(variant, options.work == "launch-mapped" ? 16 : 0, options.lives);
+  } else if (options.work.empty()) {
+    for (int i = 0; i < options.lives; ++i) {
+      live_once([&](const auto& call) { must(variant.driver(call), call.kName); }, nullptr);
+    }
+  } else {
+    std::fprintf(stderr, "--work: no such kind: %s\n", options.work.c_str());
+    return 2;
+  }
+  return 0;
+}
+
 int run(const Options& options) {
   Results results;
   const LoadedDriver found = load_driver(options.driver);
@@ -228,10 +251,7 @@ int run(const Options& options) {
     if (!options.out.empty()) {
       std::ofstream(options.out) << std::ifstream("/proc/self/maps").rdbuf();
     }
-    for (int i = 0; i < options.lives; ++i) {
-      live_once([&](const auto& call) { must(variants.back().driver(call), call.kName); }, nullptr);
-    }
-    return 0;
+    return work(options, variants.back());
   }
   if (options.calls > 0) {
     make_long_run(variants.back(), static_cast<std::uint64_t>(options.calls));

@@ -34,6 +34,14 @@ void measure_copies(const Variants& variants, const std::string& where,
 void measure_launches(const Variants& variants, const std::string& where, std::size_t live,
                       double seconds, Results& results);
 
+/// For counts of instructions: fills plain memory `times` times by cuMemsetD16Async, while the
+/// program uses mapped memory. `between`: there is a reservation on both sides of the memory.
+void fill_plain_memory(const Variant& variant, bool between, int times);
+
+/// For counts of instructions: launches a kernel with 16 pointers `times` times. They point into
+/// `live` mappings, or nowhere if there are none.
+void launch_pointers(const Variant& variant, std::size_t live, int times);
+
 /// Functions that no shim intercepts, called directly: "other/NAME/VARIANT" in ns.
 void measure_other(const Variants& variants, double seconds, Results& results);
 

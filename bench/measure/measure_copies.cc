@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+
 #include "bench/measure/throughput.h"
 #include "bench/measure/time_each.h"
 
@@ -8,7 +11,44 @@ namespace {
 
 constexpr std::size_t kBytes = 64;
 
+// A reservation of one granule, for the life of this object.
+class OneReservation {
+ public:
+  explicit OneReservation(const Driver& driver) : driver_(driver) {
+    must(driver_(calls::MemAddressReserve{.ptr = &base_, .size = kGranule}), "reserve");
+  }
+  ~OneReservation() {
+    must(driver_(calls::MemAddressFree{.ptr = base_, .size = kGranule}), "free");
+  }
+  OneReservation(const OneReservation&) = delete;
+  OneReservation& operator=(const OneReservation&) = delete;
+  CUdeviceptr base() const { return base_; }
+
+ private:
+  const Driver& driver_;
+  CUdeviceptr base_ = 0;
+};
+
 }  // namespace
+
+void fill_plain_memory(const Variant& variant, bool between, int times) {
+  const Driver& driver = variant.driver;
+  const LiveMappings mapped(driver, 1);
+  mapped.give_access();
+  CUdeviceptr ptr = 0;
+  must(driver(calls::MemAlloc{.dptr = &ptr, .bytesize = kGranule}), "cuMemAlloc");
+  std::optional<OneReservation> behind;
+  if (between) behind.emplace(driver);
+  const bool is_between = behind && std::min(mapped.base(), behind->base()) < ptr &&
+                          ptr < std::max(mapped.base(), behind->base());
+  if (between && !is_between) must(CUDA_ERROR_UNKNOWN, "a reservation on each side");
+  // A fill of mapped memory, as in a program that uses what it maps.
+  must(driver(calls::MemsetD8Async{mapped.base(), 1, kBytes, nullptr}), "cuMemsetD8Async");
+  for (int i = 0; i < times; ++i) {
+    must(driver(calls::MemsetD16Async{ptr, 1, kBytes / 2, nullptr}), "cuMemsetD16Async");
+  }
+  must(driver(calls::MemFree{ptr}), "cuMemFree");
+}
 
 void measure_copies(const Variants& variants, const std::string& where,
                     const std::vector<int>& threads, double seconds, Results& results) {

@@ -25,7 +25,41 @@ using GetFunction = CUresult(CUDAAPI*)(CUfunction*, CUmodule, const char*);
 using Launch = CUresult(CUDAAPI*)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
                                   unsigned, unsigned, CUstream, void**, void**);
 
+// The arguments of a kernel: pointers into the mappings, as far apart as these are many. Without
+// mappings, the arguments are addresses that no shim knows.
+struct Arguments {
+  Arguments(const LiveMappings& mappings, std::size_t live) {
+    for (std::size_t i = 0; i < kPointers; ++i) {
+      values[i] = mappings.base() + i * (live / kPointers) * kGranule;
+      places[i] = &values[i];
+    }
+  }
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
+
+  std::array<CUdeviceptr, kPointers> values{};
+  std::array<void*, kPointers> places{};
+};
+
 }  // namespace
+
+void launch_pointers(const Variant& variant, std::size_t live, int times) {
+  const LiveMappings mappings(variant.driver, live);
+  mappings.give_access();
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  must(functions<Load>({variant}, "cuModuleLoadData")[0](&module, image().c_str()),
+       "cuModuleLoadData");
+  must(functions<GetFunction>({variant}, "cuModuleGetFunction")[0](&function, module, "pointers"),
+       "cuModuleGetFunction");
+  const Launch launch = functions<Launch>({variant}, "cuLaunchKernel")[0];
+  Arguments arguments(mappings, live);
+  for (int i = 0; i < times; ++i) {
+    must(launch(function, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments.places.data(), nullptr),
+         "cuLaunchKernel");
+  }
+  must(variant.driver(calls::CtxSynchronize{}), "cuCtxSynchronize");
+}
 
 void measure_launches(const Variants& variants, const std::string& where, std::size_t live,
                       double seconds, Results& results) {
@@ -38,13 +72,8 @@ void measure_launches(const Variants& variants, const std::string& where, std::s
   }
   const GetFunction get = functions<GetFunction>(variants, "cuModuleGetFunction")[0];
   const auto launch = functions<Launch>(variants, "cuLaunchKernel");
-  // Without mappings, the arguments are addresses that no shim knows.
-  std::array<CUdeviceptr, kPointers> values{};
-  std::array<void*, kPointers> arguments{};
-  for (std::size_t i = 0; i < kPointers; ++i) {
-    values[i] = mappings.base() + i * (live / kPointers) * kGranule;
-    arguments[i] = &values[i];
-  }
+  Arguments arguments(mappings, live);
+  auto& values = arguments.values;
   // "moving": each launch gets different addresses inside the same mappings.
   const std::array<CUdeviceptr, kPointers> bases = values;
   std::size_t launches = 0;
@@ -60,7 +89,7 @@ void measure_launches(const Variants& variants, const std::string& where, std::s
             const std::size_t at = ++launches * 256 % kGranule;
             for (std::size_t i = 0; i < kPointers; ++i) values[i] = bases[i] + at;
           }
-          must(launch[v](function, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments.data(), nullptr),
+          must(launch[v](function, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments.places.data(), nullptr),
                "cuLaunchKernel");
         },
         [&](std::size_t v) {
