@@ -22,8 +22,9 @@ inline constexpr std::size_t kThreads =
 inline constexpr std::size_t kEntries = 512;  ///< entry points that can have a name
 inline constexpr std::size_t kLive = 2048;    ///< objects that lived at the fault
 inline constexpr std::size_t kMapsBytes = std::size_t{256} << 10;
-inline constexpr std::size_t kWords = 4;   ///< arguments of a call
-inline constexpr std::size_t kFrames = 8;  ///< return addresses of the call that ended an object
+inline constexpr std::size_t kWords = 4;      ///< arguments of a call
+inline constexpr std::size_t kStacks = 2048;  ///< stacks of calls that ended objects
+inline constexpr std::size_t kFrames = 15;    ///< the innermost return addresses of a stack
 
 /// The upper half of a call's result has the lower half of the sequence. The lower half has a
 /// CUresult, or one of these.
@@ -72,19 +73,27 @@ struct CallRecord {
 };
 static_assert(sizeof(CallRecord) == 64);
 
-/// The end of one object.
+/// The end of one object, in one cache line.
 struct EndRecord {
   std::uint64_t sequence;  ///< 1-based number of the end; 0: being written
   std::uint64_t ticks;
   std::uint64_t who;  ///< thread, then 8 bits device + 1, 8 bits ObjectKind, 16 bits check
   std::uint64_t base;
   std::uint64_t size;
-  std::uint64_t made;  ///< numbers of the calls, as findings print them; 0 unknown
-  std::uint64_t ended;
-  std::uint64_t call;             ///< sequence of the call that ended the object
-  std::uint64_t frames[kFrames];  ///< return addresses of that call, innermost first; 0: no more
+  std::uint64_t made;   ///< number of the call, as findings print it; 0 unknown
+  std::uint64_t ended;  ///< the same in the lower kNumberBits bits, then the number of the stack
+  std::uint64_t call;   ///< sequence of the call that ended the object
 };
-static_assert(sizeof(EndRecord) == 128);
+static_assert(sizeof(EndRecord) == 64);
+inline constexpr unsigned kNumberBits = 47;
+inline constexpr std::uint64_t kNumberMask = (std::uint64_t{1} << kNumberBits) - 1;
+
+/// The stack n of calls that ended objects, at n % kStacks; a newer stack may have taken its place.
+struct StackSlot {
+  std::uint64_t who;              ///< the stack's number, then 16 bits check; 0: no stack
+  std::uint64_t frames[kFrames];  ///< return addresses, innermost first; 0: no more
+};
+static_assert(sizeof(StackSlot) == 128);
 
 struct LiveRecord {
   std::uint64_t base;
@@ -131,6 +140,7 @@ struct Image {
   /// the index is the thread's slot. The record counts while the slot names its sequence.
   CallRecord waiting[kThreads];
   EndRecord ends[kEnds];
+  StackSlot stacks[kStacks];
   LiveRecord live[kLive];
   char maps[kMapsBytes];  ///< the text of /proc/self/maps
 };
@@ -139,7 +149,8 @@ static_assert(sizeof(Image) % 4096 == 0);
 
 inline constexpr recorder::Shape kShape{
     recorder::Section::kLastCalls,
-    ((sizeof(Image) * 31 + sizeof(EntryRow)) * 31 + static_cast<std::uint64_t>(ObjectKind::kCount)),
+    (((sizeof(Image) * 31 + sizeof(EntryRow)) * 31 + sizeof(EndRecord)) * 31 +
+     static_cast<std::uint64_t>(ObjectKind::kCount)),
     sizeof(Image)};
 
 /// Folds a sum of the record's words into a check of 16 bits.
@@ -159,7 +170,11 @@ inline std::uint64_t check_of(const CallRecord& r, std::uint64_t who) noexcept {
 inline std::uint64_t check_of(const EndRecord& r, std::uint64_t who) noexcept {
   std::uint64_t sum = mixed(mixed(r.sequence, r.ticks), who);
   for (const std::uint64_t word : {r.base, r.size, r.made, r.ended, r.call}) sum = mixed(sum, word);
-  for (const std::uint64_t word : r.frames) sum = mixed(sum, word);
+  return fold(sum);
+}
+inline std::uint64_t check_of(const StackSlot& slot, std::uint64_t number) noexcept {
+  std::uint64_t sum = number;
+  for (const std::uint64_t word : slot.frames) sum = mixed(sum, word);
   return fold(sum);
 }
 inline constexpr std::uint64_t kCheckMask = 0xffff;

@@ -209,13 +209,26 @@ class Reader {
       end.base = record.base;
       end.size = record.size;
       end.made = record.made;
-      end.ended = record.ended;
+      end.ended = record.ended & kNumberMask;
       end.call = record.call;
-      for (const std::uint64_t frame : record.frames) {
-        if (frame != 0) end.frames.push_back(frame);
-      }
+      end.frames = stack(record.ended >> kNumberBits);
     }
     std::ranges::sort(reading_.ends, {}, &EndSeen::sequence);
+  }
+
+  // Empty where a newer stack has taken the slot, or the process ended while it wrote the slot.
+  std::vector<std::uint64_t> stack(std::uint64_t number) const {
+    if (number == 0) return {};
+    const StackSlot& place = image_.stacks[number % kStacks];
+    StackSlot slot;
+    slot.who = __atomic_load_n(&place.who, __ATOMIC_ACQUIRE);
+    for (std::size_t i = 0; i < kFrames; ++i) slot.frames[i] = load(place.frames[i]);
+    if (slot.who != (number << 16 | check_of(slot, number))) return {};
+    std::vector<std::uint64_t> frames;
+    for (const std::uint64_t frame : slot.frames) {
+      if (frame != 0) frames.push_back(frame);
+    }
+    return frames;
   }
 
   void live() {

@@ -22,6 +22,7 @@ class Text : public ::testing::Test {
   Text() {
     fill_rows(image_->entries);
     writer_.start(image_.get());
+    writer_.note_stack(9, frames_);
   }
   std::uint64_t call(EntryPoint entry, const Words& words = {}) {
     const auto sequence = writer_.begin(me_, entry, words);
@@ -30,7 +31,7 @@ class Text : public ::testing::Test {
   }
   void unmap(std::uint64_t base) {
     const auto sequence = writer_.begin(me_, EntryPoint::kMemUnmap, {base, kPage});
-    writer_.note_end(me_, {ObjectKind::kMapping, -1, base, kPage, 1, 2, frames_});
+    writer_.note_end(me_, {ObjectKind::kMapping, -1, base, kPage, 1, 2, 9});
     writer_.end(me_, sequence, 0);
   }
   Reading read() {

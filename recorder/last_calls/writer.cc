@@ -153,13 +153,26 @@ void Writer::note_end(const ThreadPlace& who, const Object& object) noexcept {
   checked.keep(place.base, object.base);
   checked.keep(place.size, object.size);
   checked.keep(place.made, object.made);
-  checked.keep(place.ended, object.ended);
+  checked.keep(place.ended,
+               (object.ended & kNumberMask) | std::uint64_t{object.stack} << kNumberBits);
   checked.keep(place.call, current(who));
-  const std::size_t frames = std::min(object.frames.size(), kFrames);
-  for (std::size_t i = 0; i < frames; ++i) checked.keep(place.frames[i], object.frames[i]);
-  for (std::size_t i = frames; i < kFrames; ++i) checked.keep(place.frames[i], 0);
   store(place.who, checked.who());
   __atomic_store_n(&place.sequence, sequence, __ATOMIC_RELEASE);
+}
+
+// Two threads, or a signal handler and its thread, may write one slot at once: then the check does
+// not fit the mixture, and no reader takes the mixture for a stack.
+void Writer::note_stack(std::uint32_t number, std::span<const std::uintptr_t> frames) noexcept {
+  Image* const image = this->image();
+  if (!image || number == 0) return;
+  StackSlot& slot = image->stacks[number % kStacks];
+  store(slot.who, 0);
+  fence(__ATOMIC_RELEASE);
+  StackSlot now{};
+  std::copy_n(frames.begin(), std::min(frames.size(), kFrames), now.frames);
+  for (std::size_t i = 0; i < kFrames; ++i) store(slot.frames[i], now.frames[i]);
+  __atomic_store_n(&slot.who, std::uint64_t{number} << 16 | check_of(now, number),
+                   __ATOMIC_RELEASE);
 }
 
 bool Writer::begin_fault(std::uint32_t result, std::uint64_t sequence) noexcept {

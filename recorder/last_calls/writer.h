@@ -28,7 +28,8 @@ struct Object {
   std::uint64_t size = 0;  ///< 0 unknown
   std::uint64_t made = 0;  ///< number of the call that made it; 0 unknown
   std::uint64_t ended = 0;
-  std::span<const std::uintptr_t> frames{};  ///< stack of the call that ended it
+  /// The stack of the call that ended it, if the writer has this stack (note_stack()); 0: none.
+  std::uint32_t stack = 0;
 };
 
 class Writer {
@@ -43,15 +44,26 @@ class Writer {
   void stop() noexcept { __atomic_store_n(&image_, nullptr, __ATOMIC_RELEASE); }
 
   /// Records a call before it is made. Returns its sequence, or 0 while the writer has no image.
-  std::uint64_t begin(ThreadPlace& who, EntryPoint entry, const Words& words) noexcept;
+  [[gnu::hot]] std::uint64_t begin(ThreadPlace& who, EntryPoint entry, const Words& words) noexcept;
   /// Records that the call returned; `result` is a CUresult or kUnwound. `sequence` is begin()'s
   /// value.
-  void end(const ThreadPlace& who, std::uint64_t sequence, std::uint32_t result) noexcept;
+  [[gnu::hot]] void end(const ThreadPlace& who, std::uint64_t sequence,
+                        std::uint32_t result) noexcept;
   /// The sequence of the calling thread's call that is in the driver; 0: none.
   std::uint64_t current(const ThreadPlace& who) const noexcept;
 
   /// Records that the calling thread's call ended an object.
-  void note_end(const ThreadPlace& who, const Object& object) noexcept;
+  [[gnu::hot]] void note_end(const ThreadPlace& who, const Object& object) noexcept;
+  /// Whether the image has the stack; true for 0, which is no stack, and while there is no image.
+  bool knows_stack(std::uint32_t number) const noexcept {
+    const Image* const image = this->image();
+    if (number == 0 || !image) return true;
+    return __atomic_load_n(&image->stacks[number % kStacks].who, __ATOMIC_RELAXED) >> 16 == number;
+  }
+  /// Writes the stack into the image, in place of another one. `frames`: innermost first. The
+  /// number means these frames as long as the image is written.
+  [[gnu::cold]] void note_stack(std::uint32_t number,
+                                std::span<const std::uintptr_t> frames) noexcept;
 
   // Record the state at the fault. Only the first caller of begin_fault() gets true.
   bool begin_fault(std::uint32_t result, std::uint64_t sequence) noexcept;

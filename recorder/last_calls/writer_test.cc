@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <filesystem>
@@ -171,7 +172,10 @@ TEST(Writer, KeepsEndsWithTheirStack) {
   Ring ring;
   const std::uintptr_t frames[] = {0x10, 0x20, 0x30};
   const auto call = ring.writer.begin(ring.me, EntryPoint::kMemUnmap, words_of_unmap(0x7000, 4));
-  ring.writer.note_end(ring.me, {ObjectKind::kMapping, 3, 0x7000, 4, 11, 12, frames});
+  EXPECT_FALSE(ring.writer.knows_stack(70'000));
+  ring.writer.note_stack(70'000, frames);
+  EXPECT_TRUE(ring.writer.knows_stack(70'000));
+  ring.writer.note_end(ring.me, {ObjectKind::kMapping, 3, 0x7000, 4, 11, 12, 70'000});
   const Reading reading = ring.read();
   ASSERT_EQ(reading.ends.size(), 1u);
   const EndSeen& end = reading.ends[0];
@@ -183,6 +187,28 @@ TEST(Writer, KeepsEndsWithTheirStack) {
   EXPECT_EQ(end.ended, 12u);
   EXPECT_EQ(end.call, call);
   EXPECT_EQ(end.frames, (std::vector<std::uint64_t>{0x10, 0x20, 0x30}));
+}
+
+TEST(Writer, AStackGivesItsPlaceToANewerOne) {
+  Ring ring;
+  const std::uintptr_t frames[] = {0x10}, newer[] = {0x20};
+  std::uintptr_t deep[kFrames + 5];
+  std::fill(std::begin(deep), std::end(deep), std::uintptr_t{7});
+  ring.writer.note_stack(1, frames);
+  ring.writer.note_stack(2, deep);
+  for (const std::uint32_t stack : {0u, 1u, 2u}) {
+    ring.writer.note_end(ring.me, {ObjectKind::kMapping, 0, 0x7000, 4, 1, 2, stack});
+  }
+  const auto frames_of = [&](std::size_t end) { return ring.read().ends[end].frames; };
+  EXPECT_TRUE(frames_of(0).empty());
+  EXPECT_EQ(frames_of(1), (std::vector<std::uint64_t>{0x10}));
+  EXPECT_EQ(frames_of(2), (std::vector<std::uint64_t>(kFrames, 7)));
+  ring.writer.note_stack(1 + kStacks, newer);
+  EXPECT_FALSE(ring.writer.knows_stack(1));
+  EXPECT_TRUE(frames_of(1).empty()) << "not the frames of another stack";
+  // A process that ended while it wrote the stack.
+  ring.image().stacks[2].frames[3] ^= 0x5a;
+  EXPECT_TRUE(frames_of(2).empty());
 }
 
 TEST(Writer, ATornRecordIsLeftOutAndCounted) {

@@ -17,10 +17,16 @@ namespace cuvmm::shim {
 
 namespace {
 
-[[gnu::cold, gnu::noinline]] void end(RingCall& record, CUresult result, const Caller& caller) {
-  const std::uint64_t sequence = record.returned(result);
+[[gnu::cold, gnu::noinline]] void look_for_fault(CUresult result, std::uint64_t sequence,
+                                                 const Caller& caller) {
   if (last_calls::is_fault(static_cast<std::uint32_t>(result))) [[unlikely]]
     Process::get().note_fault(result, sequence, caller);
+}
+
+inline void end(RingCall& record, CUresult result, const Caller& caller) {
+  const std::uint64_t sequence = record.returned(result);
+  if (result != CUDA_SUCCESS) [[unlikely]]
+    look_for_fault(result, sequence, caller);
 }
 
 // The calls that allocators make all the time have the session's path inlined. The wrappers of
@@ -30,6 +36,12 @@ constexpr bool called_all_day(EntryPoint entry) {
   const std::string_view area = area_of(entry);
   return area == "access" || area == "address_range" || area == "allocation" || area == "map";
 }
+
+// Calls that programs make in loops begin their record inline, because `cuvmm run` keeps the last
+// calls of every program.
+template <class CallStruct>
+inline constexpr bool kInLoops =
+    called_all_day(CallStruct::kEntryPoint) || kTouches<CallStruct> || kLaunches<CallStruct>;
 
 // The parameters come from the call struct's function type, so that no parameter list is written
 // twice.
@@ -42,8 +54,15 @@ struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
     const CallStruct made{args...};
     const Caller caller = CUVMM_CALLER;
     RingCall record;
-    if (g_hooks.ring_wanted.load(std::memory_order_relaxed)) [[unlikely]]
-      begin(record, made);
+    if (g_hooks.ring_wanted.load(std::memory_order_relaxed)) {
+      if constexpr (kInLoops<CallStruct>) {
+        if (!g_ring.image()) [[unlikely]]
+          Process::get().need_ring();
+        record.begin(made);
+      } else {
+        begin(record, made);
+      }
+    }
     if (Injector* const injector = g_hooks.injector.load(std::memory_order_relaxed)) [[unlikely]] {
       if (const auto code = fail_on_purpose(*injector, made, caller)) {
         if (record.begun()) record.returned(*code);
@@ -58,8 +77,7 @@ struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
     } else {
       result = session.run(symbol, made, caller);
     }
-    if (record.begun()) [[unlikely]]
-      end(record, result, caller);
+    if (record.begun()) end(record, result, caller);
     return result;
   }
 

@@ -49,10 +49,14 @@ Object object_of(const ExternalBuffer& b) {
 // Notes the ends that one call caused; of a long list only the first are noted.
 class Telling {
  public:
-  explicit Telling(Origin at) : at_(at), frames_(stack_frames(at.stack)) {}
+  explicit Telling(Origin at) : at_(at) {
+    if (!g_ring.knows_stack(at.stack)) [[unlikely]]
+      g_ring.note_stack(at.stack, stack_frames(at.stack));
+  }
 
+  // Not inlined, so that a call which ends one kind of object runs the code of that kind alone.
   template <class Objects>
-  void all(const Objects& objects) {
+  [[gnu::noinline]] void all(const Objects& objects) {
     for (const auto& object : objects) one(object);
   }
   template <class Known>
@@ -61,13 +65,12 @@ class Telling {
     --left_;
     Object object = object_of(known);
     object.ended = at_.call;
-    object.frames = frames_;
+    object.stack = at_.stack;
     g_ring.note_end(t_state.ring, object);
   }
 
  private:
   Origin at_;
-  std::span<const std::uintptr_t> frames_;
   unsigned left_ = 256;
 };
 
@@ -92,11 +95,12 @@ class Telling {
 
 void tell_ends(const Retired& gone, Origin at) noexcept {
   Telling telling(at);
-  telling.all(gone.mappings);
-  telling.all(gone.reservations);
+  if (!gone.mappings.empty()) telling.all(gone.mappings);
+  if (!gone.reservations.empty()) telling.all(gone.reservations);
   // The handle is released; the mappings of the memory stay.
   if (gone.released) telling.all(gone.allocations);
-  if (gone.rare) note_rare(*gone.rare, telling);
+  if (gone.rare) [[unlikely]]
+    note_rare(*gone.rare, telling);
 }
 
 void note_living(const Model& model) noexcept {

@@ -8,13 +8,12 @@
 
 namespace cuvmm::shim {
 
-[[gnu::cold]] void tell_ends(const Retired& gone, Origin at) noexcept;
+[[gnu::hot]] void tell_ends(const Retired& gone, Origin at) noexcept;
 
 /// Notes the objects that the calling thread's call `at` gave up, after the driver accepted the
 /// call.
 inline void note_ends(const Retired& gone, Origin at) noexcept {
-  if (g_ring.image()) [[unlikely]]
-    tell_ends(gone, at);
+  if (g_ring.image()) tell_ends(gone, at);
 }
 
 /// Notes all objects that have an address.

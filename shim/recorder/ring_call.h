@@ -29,7 +29,7 @@ class RingCall {
   /// Without returned(), the thread was cancelled in the driver.
   ~RingCall() {
     if (sequence_ != 0) [[unlikely]]
-      g_ring.end(t_state.ring, sequence_, last_calls::kUnwound);
+      unwound();
   }
   bool begun() const noexcept { return sequence_ != 0; }
   /// Returns the call's sequence number.
@@ -41,6 +41,10 @@ class RingCall {
   }
 
  private:
+  [[gnu::cold, gnu::noinline]] void unwound() noexcept {
+    g_ring.end(t_state.ring, sequence_, last_calls::kUnwound);
+  }
+
   std::uint64_t sequence_ = 0;
 };
 
