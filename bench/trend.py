@@ -3,8 +3,8 @@
 
 trend.csv has a line `date,what,count` for each recorded count, the newest last. A change whose counts stay within the
 budgets adds no line. A change that costs more adds lines (`--record`), and its commit says what the cost is good for.
-So the file shows how the cost grew, and small steps cannot add up unseen. The lines of 2026-11-28 are older limits; the
-counts of that day were at most a tenth below them.
+So the file shows how the cost grew, and small steps cannot add up unseen. The first 15 lines are older limits, at most a
+tenth above the counts of their day.
 """
 import csv
 import datetime

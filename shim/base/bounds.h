@@ -44,6 +44,16 @@ class Bounds {
   bool near(const Touched& touched) const { return near(touched.list, touched.count); }
   bool near(const Touch* touches, std::size_t count) const;
 
+ protected:
+  /// The bytes from the first to the last that the touch reaches.
+  static unsigned __int128 extent_of(const Touch& touch) {
+    unsigned __int128 size = touch.width;
+    size += static_cast<unsigned __int128>(touch.pitch) * (touch.rows ? touch.rows - 1 : 0);
+    size +=
+        static_cast<unsigned __int128>(touch.slice_pitch) * (touch.slices ? touch.slices - 1 : 0);
+    return size;
+  }
+
  private:
   std::atomic<Address> low_{~Address{0}};
   std::atomic<Address> high_{0};

@@ -14,7 +14,7 @@ Violations Session::note_graph(CUgraphExec exec, CUgraph graph, unsigned long lo
   GraphMemoryReader reader = work_.memory_reader();
   GraphOrder order = work_.judges_graphs() ? reader.read(graph) : GraphOrder{};
   std::vector<UsedRange> left = left_by(order);
-  for (const UsedRange& memory : left) work_.follow(memory.base, memory.size);
+  for (const UsedRange& memory : left) work_.follow_named(memory.base, memory.size);
   for (const GraphOrder::Free& one : order.frees) {
     if (!allocates(order, one.address)) work_.free_elsewhere(one.address);
   }

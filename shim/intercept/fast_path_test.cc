@@ -216,6 +216,21 @@ TEST_F(FastPath, AllocatesNothingWithinTheLargestNumberSeen) {
   EXPECT_EQ(allocated, 0u);
 }
 
+// Plain memory between two reservations is as far from them as memory elsewhere: a copy is not
+// judged, and draws no number.
+TEST_F(FastPath, ACopyBetweenReservationsIsNotJudged) {
+  CUdeviceptr ptr = 0;
+  for (const std::uint64_t owner : {1, 3}) {
+    t_owner = owner;
+    EXPECT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}), CUDA_SUCCESS);
+  }
+  t_owner = 2;
+  const std::uint64_t numbers = session_.last_number();
+  EXPECT_EQ(run(calls::MemsetD8{.dstDevice = own_address(), .uc = 0, .N = 1}), CUDA_SUCCESS);
+  EXPECT_EQ(session_.last_number(), numbers);
+  t_owner = 1;
+}
+
 // Whichever driver call one thread is in, another thread's calls find the lock free.
 TEST_F(FastPath, NobodyWaitsForAThreadInTheDriver) {
   for (int call = 1; call <= kCallsOfALife; ++call) {

@@ -21,7 +21,7 @@
 
 #include "rulebook/check/check.h"
 #include "rulebook/model/model.h"
-#include "shim/base/bounds.h"
+#include "shim/base/granular_bounds.h"
 #include "shim/facts/facts.h"
 #include "shim/facts/late_facts.h"
 #include "shim/history/process_history.h"
@@ -33,7 +33,7 @@ namespace cuvmm::shim {
 struct PolicyResources {
   FactFinder& driver;
   ProcessHistory& history;  ///< only with the lock
-  Bounds& bounds;
+  GranularBounds& bounds;
   QueuedWork& work;   ///< only without the lock
   OwnedMutex& mutex;  ///< the lock; hooks that are called without it may take it
   /// The number of the newest call that was checked.

@@ -22,11 +22,14 @@ inline constexpr bool kStreamless = kTouches<CallStruct> && !requires(const Call
 
 /// The state of a call that queues work, from before the driver's call.
 template <class CallStruct>
-struct WorkEntry : QueuedWork::Ticket {};
+struct WorkEntry : QueuedWork::Ticket {
+  bool on_device = false;  ///< all memory of a copy or fill is known to lie on a device
+};
 template <class CallStruct>
 requires kStreamless<CallStruct>
 struct WorkEntry<CallStruct> : QueuedWork::Ticket {
-  Clock before;  ///< the work that comes before this call's work
+  static constexpr bool on_device = false;  ///< the host may wait for such a call all the same
+  Clock before;                             ///< the work that comes before this call's work
 };
 
 /// The call may wait for all work of the process. A call that ends a context has a policy of its

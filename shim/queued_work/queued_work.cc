@@ -23,7 +23,7 @@ void QueuedWork::follow_more(Address base, Size size) {
 }
 
 void QueuedWork::watch(std::uint64_t object, const Watched& memory, bool again) {
-  follow(memory.memory.base, memory.memory.size);
+  follow_named(memory.memory.base, memory.memory.size);
   if (!active()) return;
   arguments_.changed();
   watched_.add(object, memory, again);

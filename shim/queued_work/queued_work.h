@@ -59,6 +59,13 @@ class QueuedWork {
     if (!active() || !bounds_.holds(base) || !bounds_.holds(base + size)) [[unlikely]]
       follow_more(base, size);
   }
+  /// follow(), for memory that is no part of a reservation.
+  void follow_named(Address base, Size size) {
+    names_memory_.store(true, std::memory_order_relaxed);
+    follow(base, size);
+  }
+  /// Whether follow_named() was called: memory that is followed may lie outside of reservations.
+  bool names_memory() const { return names_memory_.load(std::memory_order_relaxed); }
   /// Notes memory that the host reads and writes while kernels do.
   void reaches_host(Address base, Size size) {
     host_.widen(base, size);
@@ -106,6 +113,12 @@ class QueuedWork {
   /// `per_thread`: a handle of 0 is the thread's own default stream. The caller hands each ticket
   /// to one of the functions below, and hands `reserved` to that function too if it takes one.
   [[gnu::hot]] Ticket enter(CUstream handle, bool per_thread, ReservedEvent* reserved = nullptr);
+  /// enter() for a copy or fill. `tells`: with begin_to_tell(); `before`: gets before_next(),
+  /// unless it is null. Both are left out while no work is noted.
+  [[gnu::hot]] Ticket enter_transfer(CUstream handle, bool per_thread, bool tells, Clock* before);
+  /// act() and settle() for a copy or fill that uses no memory which cuvmm follows; ends what
+  /// `tells` began.
+  [[gnu::hot]] void pass(const Ticket& ticket, HostWait wait, const Clock* before);
   void cancel(const Ticket& ticket, const ReservedEvent& reserved = {});
   /// The call queued work that uses no memory which cuvmm follows.
   [[gnu::hot]] void act(const Ticket& ticket, Launch launch = Launch::kNone,
@@ -260,6 +273,11 @@ class QueuedWork {
   LearnedStream learn(const StreamKey& key) const;
   [[gnu::always_inline]] inline Ticket let_in(Stream& stream, ReservedEvent* reserved)
       CUVMM_NEEDS(mutex_);
+  [[gnu::always_inline]] inline void begin_transfer(Stream& stream, Ticket& ticket, bool tells,
+                                                    Clock* before) CUVMM_NEEDS(mutex_);
+  /// settle() with the lock.
+  void settle_here(const Ticket& ticket, HostWait wait, const Clock* before, Position own)
+      CUVMM_NEEDS(mutex_);
   /// let_in() for a stream that no call has used before.
   [[gnu::cold, gnu::noinline]] Ticket meet(const StreamKey& key, ReservedEvent* reserved);
   [[gnu::hot]] void count(Launch launch) CUVMM_NEEDS(mutex_);
@@ -317,6 +335,7 @@ class QueuedWork {
   std::atomic<bool> active_{false};
   std::atomic<bool> captures_{false};
   std::atomic<bool> pending_{false};  ///< uses may be noted
+  std::atomic<bool> names_memory_{false};
   Bounds bounds_;
   Bounds host_;
   const WorkOptions options_;

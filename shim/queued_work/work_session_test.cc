@@ -65,6 +65,45 @@ TEST_F(WorkSession, ACopyThatMayHaveWaitedForItselfWasNoLuck) {
   EXPECT_EQ(session().work().counts().lucky, 1u);
 }
 
+// Between two reservations, while work is noted: the fill uses no memory that cuvmm follows.
+TEST_F(WorkSession, AFillOfADevicesPlainMemoryIsNoUseAndAsksNobody) {
+  constexpr CUdeviceptr kLower = 0x1'0000'0000;
+  CUdeviceptr plain = 0;
+  EXPECT_EQ(run(calls::MemAlloc{&plain, kGranule}), CUDA_SUCCESS);
+  map(kLower);
+  map();
+  ASSERT_GT(plain, kLower);
+  busy(s_);
+  launch(s_, {kBase});
+  const std::uint64_t numbers = session().last_number();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(run(calls::MemsetD8Async{plain, 0, 64, t_}), CUDA_SUCCESS);
+  }
+  EXPECT_EQ(session().last_number(), numbers);
+  EXPECT_EQ(asked("place"), 0u);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+// The host may poll the bytes that a fill of its memory writes. The address was a device's before.
+TEST_F(WorkSession, MemoryOfTheHostIsKnownAtTheAddressOfADevicesMemory) {
+  map();
+  busy(s_);
+  launch(s_, {kBase});
+  CUdeviceptr plain = 0;
+  EXPECT_EQ(run(calls::MemAlloc{&plain, kGranule}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::MemsetD8Async{plain, 0, 64, t_}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::MemFree{plain}), CUDA_SUCCESS);
+  answers.plain_memory = plain;
+  void* host = nullptr;
+  EXPECT_EQ(run(calls::MemHostAlloc{&host, kGranule, 0}), CUDA_SUCCESS);
+  ASSERT_EQ(reinterpret_cast<std::uintptr_t>(host), plain);
+  launch(s_, {kBase});
+  EXPECT_EQ(run(calls::MemsetD8Async{plain, 0, 64, s_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
 TEST_F(WorkSession, WorkThatHappenedToBeOverIsFoundIfAskedFor) {
   unordered = true;
   map();

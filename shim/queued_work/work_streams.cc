@@ -86,6 +86,34 @@ QueuedWork::Ticket QueuedWork::enter(CUstream handle, bool per_thread, ReservedE
   return meet(key, reserved);
 }
 
+void QueuedWork::begin_transfer(Stream& stream, Ticket& ticket, bool tells, Clock* before) {
+  if (!pending_.load(std::memory_order_relaxed)) return;
+  if (before) *before = order_.before_next(ticket.stream);
+  if (!tells) return;
+  ++stream.telling;
+  ++telling_;
+  ticket.tells = true;
+}
+
+QueuedWork::Ticket QueuedWork::enter_transfer(CUstream handle, bool per_thread, bool tells,
+                                              Clock* before) {
+  const StreamKey key = key_of(handle, per_thread);
+  if (captures() && capturing(key)) return {};
+  {
+    const Locked lock(mutex_);
+    if (Stream* known = streams_.find(key)) [[likely]] {
+      Ticket ticket = let_in(*known, nullptr);
+      begin_transfer(*known, ticket, tells, before);
+      return ticket;
+    }
+  }
+  Ticket ticket = meet(key, nullptr);
+  if (!ticket) return ticket;
+  const Locked lock(mutex_);
+  if (Stream* const met = streams_.at(ticket.stream)) begin_transfer(*met, ticket, tells, before);
+  return ticket;
+}
+
 QueuedWork::Ticket QueuedWork::meet(const StreamKey& key, ReservedEvent* reserved) {
   const LearnedStream learned = learn(key);
   if (!learned.known) return {};
@@ -188,6 +216,7 @@ void QueuedWork::destroy_stream(CUstream handle) {
 }
 
 void QueuedWork::end_context() {
+  arguments_.changed();
   arguments_.layouts().forget_all();
   graphs_.clear();
   const Locked lock(mutex_);

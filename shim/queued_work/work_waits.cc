@@ -57,17 +57,35 @@ bool QueuedWork::told(StreamId stream, Position work) {
 
 void QueuedWork::settle(const Ticket& ticket, HostWait wait, const Clock* before, Position own) {
   if (wait == HostWait{} || !pending_.load(std::memory_order_relaxed)) return;
-  Clock known;
-  {
-    const Locked lock(mutex_);
-    known = before ? *before : order_.own(ticket.stream);
-  }
+  const Locked lock(mutex_);
+  settle_here(ticket, wait, before, own);
+}
+
+void QueuedWork::settle_here(const Ticket& ticket, HostWait wait, const Clock* before,
+                             Position own) {
+  if (wait == HostWait{} || !pending_.load(std::memory_order_relaxed)) return;
+  Clock known = before ? *before : order_.own(ticket.stream);
   if (wait.what == HostWait::For::kItself) {
     known.raise(ticket.stream, own);
   } else if (own != 0) {
     known.cap(ticket.stream, own - 1);
   }
-  wait.grade == HostWait::Grade::kWaits ? over(known) : tell(known);
+  if (known.size() == 0) return;
+  if (wait.grade != HostWait::Grade::kWaits) return order_.tell(known);
+  order_.over(known);
+  for (const Clock::Reached& each : known) drop_finished(each.stream);
+}
+
+void QueuedWork::pass(const Ticket& ticket, HostWait wait, const Clock* before) {
+  const Locked lock(mutex_);
+  if (ticket.tells && telling_ != 0) --telling_;
+  Stream* const stream = leave(ticket);
+  if (stream) {
+    if (ticket.tells) --stream->telling;
+    ++stream->actions;
+    order_.queue(stream->id);
+  }
+  settle_here(ticket, wait, before, 0);
 }
 
 void QueuedWork::follow_launch(const Ticket& ticket, CUgraphExec exec) {

@@ -6,7 +6,9 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <optional>
+#include <span>
 
 #include "api/posix/cancel_off.h"
 #include "shim/base/runtime_call.h"
@@ -17,6 +19,19 @@
 #include "shim/session/session.h"
 
 namespace cuvmm::shim {
+
+inline Violations Session::wrong_arguments(CUstream stream, const Pointers& pointers) {
+  const ArgumentCache::Asked asked(reinterpret_cast<std::uintptr_t>(stream),
+                                   work_.arguments().generation());
+  const std::uint64_t all = pointers.fingerprint();
+  if (all == 0 || work_.arguments().right().knows(all, asked)) [[likely]]
+    return {};
+  return wrong_arguments(stream, pointers, asked);
+}
+
+inline bool Session::follows(const Touch& touch) const {
+  return work_.bounds().near(&touch, 1) && (work_.names_memory() || bounds_.near(&touch, 1));
+}
 
 template <class CallStruct>
 CUresult Session::order(Symbol symbol, const CallStruct& call,
@@ -313,13 +328,14 @@ WorkEntry<CallStruct> Session::enter_work(Symbol symbol, const CallStruct& call)
   const CancelOff no_cancel;
   try {
     WorkEntry<CallStruct> entry;
-    static_cast<QueuedWork::Ticket&>(entry) = work_.enter(stream_of(call), is_per_thread(symbol));
-    if constexpr (kStreamless<CallStruct>) {
-      if (entry) entry.before = work_.before_next(entry);
+    Clock* before = nullptr;
+    if constexpr (kStreamless<CallStruct>) before = &entry.before;
+    if constexpr (kTouches<CallStruct> && !kStreamless<CallStruct>) {
+      entry.on_device = work_.has_pending() && is_on_device(call);
     }
-    if constexpr (kMayTell<CallStruct>) {
-      if (entry && work_.has_pending()) work_.begin_to_tell(entry);
-    }
+    const bool tells = kMayTell<CallStruct> && !entry.on_device;
+    static_cast<QueuedWork::Ticket&>(entry) =
+        work_.enter_transfer(stream_of(call), is_per_thread(symbol), tells, before);
     return entry;
   } catch (...) {
     turn_off();
@@ -328,8 +344,36 @@ WorkEntry<CallStruct> Session::enter_work(Symbol symbol, const CallStruct& call)
 }
 
 template <class CallStruct>
+bool Session::is_on_device(const CallStruct& call) {
+  constexpr TransferForm kForm = kFormOf<CallStruct>;
+  static_assert(host_wait(TransferForm::kFillAsync, Place::kDevice, Place::kDevice) == HostWait{} &&
+                host_wait(TransferForm::kCopyAsync, Place::kDevice, Place::kDevice) == HostWait{});
+  const auto on_device = [this](std::uint64_t side) {
+    return side == 0 || is_known_of_a_device(side);
+  };
+  if constexpr (kForm != TransferForm::kFillAsync && kForm != TransferForm::kCopyAsync)
+    return false;
+  const Sides sides = sides_of(call);
+  return on_device(sides.to) && (kForm == TransferForm::kFillAsync || on_device(sides.from));
+}
+
+template <class CallStruct>
 void Session::leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ticket,
                          CUresult result, const Touched* touched, const Caller& caller) noexcept {
+  if constexpr (kTouches<CallStruct>) {
+    // The common case asks the driver nothing.
+    const std::span list(touched->list, touched->count);
+    const auto followed = [this](const Touch& touch) { return follows(touch); };
+    const bool quiet = result == CUDA_SUCCESS && (ticket.on_device || !work_.has_pending()) &&
+                       !work_.allocates() && std::ranges::none_of(list, followed);
+    if (quiet) [[likely]] {
+      try {
+        return work_.pass(ticket, {}, nullptr);
+      } catch (...) {
+        return turn_off();
+      }
+    }
+  }
   const CancelOff no_cancel;
   try {
     const QueuedWork::Telling telling(work_, ticket);
@@ -345,7 +389,7 @@ void Session::leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ti
       if (work_.allocates() && early.empty()) {
         early = early_use(ticket, touch.parameter, {{}, {&range, 1}});
       }
-      if (!work_.bounds().near(&touch, 1)) return;
+      if (!follows(touch)) return;
       ranges[count++] = range;
     };
     if constexpr (kTouches<CallStruct>) {

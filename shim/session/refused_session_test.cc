@@ -256,6 +256,39 @@ TEST_F(RefusedPlain, AnotherCodeHasAnotherReason) {
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }
 
+// The program may have meant one of the reservations.
+TEST_F(RefusedPlain, ARefusalAmongReservationsIsJudgedAndNoted) {
+  class Refusals : public Findings {
+   public:
+    bool fold_refusal(EntryPoint, CUresult, bool, StackId, Refusal::Purpose) override {
+      ++count;
+      return true;
+    }
+    int count = 0;
+  };
+  Refusals sink;
+  Session session{mock_.driver(), {.enforce = false, .emulated = true}, sink};
+  const auto run_there = [&]<class CallStruct>(const CallStruct& call) {
+    return session.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
+  };
+  ON_CALL(mock_, MemsetD16(_, _, _)).WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
+  for (const CUdeviceptr base :
+       {kPlain - (CUdeviceptr{1} << 30), kPlain + (CUdeviceptr{1} << 30)}) {
+    EXPECT_CALL(mock_, MemAddressReserve(_, _, _, _, _))
+        .WillOnce(DoAll(SetArgPointee<0>(base), Return(CUDA_SUCCESS)));
+    CUdeviceptr ptr = 0;
+    EXPECT_EQ(run_there(calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}), CUDA_SUCCESS);
+  }
+  EXPECT_EQ(run_there(calls::MemsetD8{kPlain, 0, 16}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(sink.count, 1);
+  EXPECT_EQ(run_there(calls::MemsetD8{kPlain - (CUdeviceptr{1} << 32), 0, 16}),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(sink.count, 1) << "far from all reservations";
+  EXPECT_THAT(sink.rules(), IsEmpty());
+  EXPECT_EQ(run_there(calls::MemsetD16{kPlain + 1, 0, 16}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(sink.rules(), ElementsAre(info(Rule::kDataFillAligned).id));
+}
+
 TEST_F(RefusedPlain, AFillOnADestroyedStreamIsExplained) {
   const auto stream = reinterpret_cast<CUstream>(std::uintptr_t{0x7000});
   EXPECT_EQ(run(calls::StreamDestroy{stream}), CUDA_SUCCESS);

@@ -291,6 +291,37 @@ Place Session::place_of(std::uint64_t address, bool streamless, bool& always) {
   return known.value_or(asked.place);
 }
 
+bool Session::is_known_of_a_device(std::uint64_t address) {
+  // No stream has this handle, so that these answers are kept apart from those of launches.
+  const ArgumentCache::Asked asked(~std::uint64_t{1}, work_.arguments().generation());
+  const ArgumentCache& known = work_.arguments().right();
+  if (known.knows(ArgumentCache::granule(address), asked) || known.knows(address, asked)) [[likely]]
+    return true;
+  return learn_of_a_device(address, asked);
+}
+
+// Notes only memory whose end, or the begin of other memory there, changes the generation.
+bool Session::learn_of_a_device(std::uint64_t address, ArgumentCache::Asked asked) {
+  const Locked lock(mutex_);
+  const Model& model = history_.model;
+  Address base = 0;
+  Size size = 0;
+  if (const Mapping* const mapping = model.mapping_at(address)) {
+    if ((mapping->access.read & AccessMask::kHostBit) != 0) return false;
+    base = mapping->base;
+    size = mapping->size;
+  } else if (const PlainMemory* const plain = model.memory().at(address)) {
+    if (plain->kind != PlainMemory::Kind::kDevice || model.pools().memory_at(address)) return false;
+    base = plain->base;
+    size = plain->size;
+  } else {
+    return false;
+  }
+  const bool whole = ArgumentCache::granule_within(address, base, size);
+  work_.arguments().right().note(whole ? ArgumentCache::granule(address) : address, asked);
+  return true;
+}
+
 bool Session::is_of_a_device(std::uint64_t address) {
   const RelaxedCapture relaxed(work_.questions(), work_.captures());
   bool always = false;

@@ -15,8 +15,8 @@
 #include "rulebook/batch/operations.h"
 #include "rulebook/check/check.h"
 #include "rulebook/check/touch.h"
-#include "shim/base/bounds.h"
 #include "shim/base/call_counter.h"
+#include "shim/base/granular_bounds.h"
 #include "shim/base/in_flight.h"
 #include "shim/base/owned_mutex.h"
 #include "shim/facts/facts.h"
@@ -255,9 +255,9 @@ class alignas(64) Session {
   template <class CallStruct>
   WorkEntry<CallStruct> enter_work(Symbol symbol, const CallStruct& call) noexcept;
   template <class CallStruct>
-  [[gnu::cold]] void leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ticket,
-                                CUresult result, const Touched* touched,
-                                const Caller& caller) noexcept;
+  [[gnu::hot]] void leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ticket,
+                               CUresult result, const Touched* touched,
+                               const Caller& caller) noexcept;
   template <class CallStruct>
   HostWait wait_of(const CallStruct& call);
   template <class CallStruct>
@@ -269,6 +269,13 @@ class alignas(64) Session {
   /// Asks for the kinds of memory of both sides. Takes the lock.
   HostWait transfer_wait(TransferForm form, const Sides& sides);
   bool is_of_a_device(std::uint64_t address);
+  /// Whether a copy or fill has a stream, and both sides on a device for sure: the host learns
+  /// nothing by it. Takes the lock for memory that no call has used lately.
+  template <class CallStruct>
+  bool is_on_device(const CallStruct& call);
+  [[gnu::hot]] bool is_known_of_a_device(std::uint64_t address);
+  [[gnu::cold]] bool learn_of_a_device(std::uint64_t address, ArgumentCache::Asked asked);
+  bool follows(const Touch& touch) const;
   /// `always`: becomes true where the memory has SYNC_MEMOPS.
   Place place_of(std::uint64_t address, bool streamless, bool& always);
   /// The arguments of a launch on this stream that name no usable memory. Takes the lock for
@@ -281,16 +288,9 @@ class alignas(64) Session {
   /// granules.
   Violations wrong_arguments(CUstream stream, const LaunchArgument* arguments, std::size_t count,
                              bool& all_around);
-  /// wrong_arguments() for a kernel. Costs only one look-up if an earlier launch passed just these
-  /// granules.
-  Violations wrong_arguments(CUstream stream, const Pointers& pointers) {
-    const ArgumentCache::Asked asked(reinterpret_cast<std::uintptr_t>(stream),
-                                     work_.arguments().generation());
-    const std::uint64_t all = pointers.fingerprint();
-    if (all == 0 || work_.arguments().right().knows(all, asked)) [[likely]]
-      return {};
-    return wrong_arguments(stream, pointers, asked);
-  }
+  /// wrong_arguments() for a kernel: one look-up if an earlier launch passed just these granules.
+  [[gnu::always_inline]] inline Violations wrong_arguments(CUstream stream,
+                                                           const Pointers& pointers);
   [[gnu::noinline]] Violations wrong_arguments(CUstream stream, const Pointers& pointers,
                                                ArgumentCache::Asked asked);
   /// The violations that the next work of the ticket's stream commits if it uses this memory.
@@ -478,7 +478,7 @@ class alignas(64) Session {
   int forked_from_ = 0;                    ///< the process from which this one inherited an
                                            ///< initialised driver
   std::atomic<int> driver_version_{0};
-  Bounds bounds_;
+  GranularBounds bounds_;
   QueuedWork work_;
 
   std::atomic<void (*)()> asked_{nullptr};

@@ -131,8 +131,8 @@ inline CUresult Session::run_far(Symbol symbol, const CallStruct& call, Function
     leave_work(call, ticket, result, &step.kept, caller);
     program_errno = driver_errno;
   }
-  // The session reports only one thing of a copy that touches no reservation: why the driver
-  // refused it.
+  // The session reports only one thing of a copy that touches no reservation: the driver refused
+  // it, and why.
   if (result != CUDA_SUCCESS) [[unlikely]]
     report_far_refusal(call, result, step, caller);
   return result;
@@ -404,21 +404,25 @@ void Session::report_far_refusal(const CallStruct& call, CUresult result, Step<C
                                  const Caller& caller) noexcept {
   const int entry_errno = errno;
   try {
+    // Memory among reservations: the program may have meant one of them.
+    const bool among = bounds_.spans(step.kept);
     {
       const Locked lock(mutex_);
       number(step.origin);
+      if (among) step.violations = check_call(call, step);
     }
     refused(call, result, step);
     name_cause(Call(call), result, step.violations);
     // A real driver that survives a destroyed stream's handle has given the handle out again in a
     // call that the session did not see.
-    if (!options_.emulated) {
+    if (!options_.emulated && !among) {
       step.violations.erase_if([](const Violation& v) { return v.rule == Rule::kStreamAlive; });
     }
-    if (!step.violations.empty()) {
-      report(Call(call), std::move(step.violations), {.result = result}, step.origin.call,
-             capture_stack(caller));
-    }
+    const StackId stack = among || !step.violations.empty() ? capture_stack(caller) : 0;
+    const bool explained =
+        !step.violations.empty() &&
+        report(Call(call), std::move(step.violations), {.result = result}, step.origin.call, stack);
+    if (among && !explained) note_refusal(Call(call), result, step.origin.call, stack);
   } catch (...) {
     turn_off();
   }

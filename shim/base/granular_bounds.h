@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounds that also know where, between their ends, there never was memory that the shim judges:
+// plain memory often lies between two reservations.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "shim/base/bounds.h"
+
+namespace cuvmm::shim {
+
+/// Only ever widened, as Bounds. Has one bit for each granule of 2 MiB, in a table that is mapped
+/// when the first range is added; untouched parts of the table take no memory. Thread-safe without
+/// a lock.
+class GranularBounds : public Bounds {
+ public:
+  static constexpr unsigned kGranuleShift = 21;
+
+  GranularBounds() = default;
+  GranularBounds(const GranularBounds&) = delete;
+  GranularBounds& operator=(const GranularBounds&) = delete;
+  ~GranularBounds();
+
+  void widen(Address base, Size size) {
+    if (covers(base, size)) [[likely]]
+      return;
+    widen_more(base, size);
+  }
+  /// Whether one of the touches reaches into a granule of an added range.
+  bool near(const Touched& touched) const { return near(touched.list, touched.count); }
+  bool near(const Touch* touches, std::size_t count) const {
+    return Bounds::near(touches, count) && near_granules(touches, count);
+  }
+  /// Whether one of the touches lies between the ends of the range.
+  bool spans(const Touched& touched) const { return Bounds::near(touched); }
+
+ private:
+  using Word = std::atomic<std::uint64_t>;
+  static constexpr unsigned kWordShift = kGranuleShift + 6;
+  static constexpr Address kReach = Address{1} << 48;  ///< addresses above have no bits
+  static constexpr std::size_t kWords = kReach >> kWordShift;
+  /// The bits of a larger range are not set one by one: from then on all of the range counts.
+  static constexpr Size kMostMarked = Size{1} << 41;
+
+  bool covers(Address base, Size size) const {
+    if (size == 0 || !holds(base) || !holds(base + (size - 1))) return false;
+    return all_.load(std::memory_order_relaxed) || marked(base, size);
+  }
+  bool marked(Address base, Size size) const;
+  [[gnu::cold]] void widen_more(Address base, Size size);
+  bool near_granules(const Touch* touches, std::size_t count) const;
+  Word* table();
+
+  std::atomic<bool> all_{false};  ///< the bits say nothing: each address of the range counts
+  std::atomic<Word*> table_{nullptr};
+};
+
+}  // namespace cuvmm::shim
