@@ -20,7 +20,8 @@ bool detail::check_ended(Collector& out, const Model& model, const void* array, 
   if (model.arrays().find(handle)) return false;
   const auto gone = model.tombstones().find(ObjectRef::Kind::kArray, handle);
   if (!gone) return false;
-  out.add(rule, "array " + hex_text(handle) + " was destroyed, or its context was", model.platform().complete)
+  out.add(rule, "array " + hex_text(handle) + " was destroyed, or its context was",
+          model.platform().complete)
       .objects.push_back(*gone);
   return true;
 }

@@ -310,7 +310,8 @@ void QueuedWork::start_in_child(bool whole) {
   active_.store(false);
   captures_.store(false);
   pending_.store(false);
-  for (auto* count : {&launches_, &hidden_, &dropped_, &lucky_, &perhaps_lucky_, &hints_}) count->store(0);
+  for (auto* count : {&launches_, &hidden_, &dropped_, &lucky_, &perhaps_lucky_, &hints_})
+    count->store(0);
   for (auto& count : tracked_) count.store(0);
 }
 

@@ -205,10 +205,10 @@ void add_search_options(CLI::App& app, RunSettings& options) {
                  "Leave out the findings that this file names")
       ->type_name("FILE")
       ->check(readable_file());
-  app.add_option(
-         "--leak-check", options.leak_check,
-         "Leaks at exit: count them (summary), also places that never free and memory that only its "
-         "context's end freed, and list what is still in use (full), or skip")
+  app.add_option("--leak-check", options.leak_check,
+                 "Leaks at exit: count them (summary), also places that never free and memory that "
+                 "only its "
+                 "context's end freed, and list what is still in use (full), or skip")
       ->check(one_of({"summary", "full", "no"}))
       ->type_name("summary|full|no");
   app.add_option("--async", options.async,
