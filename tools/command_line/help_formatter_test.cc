@@ -16,6 +16,11 @@ TEST(HelpText, WordsThatAreLongerThanALineStayWhole) {
   EXPECT_EQ(filled("a averyverylongword b", 0, 1, 8), "a\n averyverylongword\n b");
 }
 
+TEST(HelpText, ExamplesBeginAParagraphOfTheirOwn) {
+  EXPECT_EQ(filled_footer("Exits with 1 for a fail.\nExamples:\n  cuvmm a\n", 60),
+            "Exits with 1 for a fail.\n\nExamples:\n  cuvmm a\n");
+}
+
 TEST(HelpText, ExamplesKeepTheirLines) {
   EXPECT_EQ(
       filled_footer("Examples:\n  cuvmm a   first\n  cuvmm b\nSome prose\nthat goes on.\n", 20),
