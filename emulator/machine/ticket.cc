@@ -111,7 +111,7 @@ void follow_place(Followed& result, TicketKind kind, int device_count, const Sta
   const bool own = ticket.pid == getpid();
   const std::uint64_t start = own ? own_start_time() : start_time(ticket.pid);
   if (start == 0 || !started(start)) {
-    result.token = Token::kExporterGone;  // the process id may belong to another process by now
+    result.token = Token::kExporterEnded;  // the process id may belong to another process by now
     return;
   }
   if (!same_user(ticket.pid) || ticket.fd < 0) return;

@@ -91,7 +91,7 @@ TEST_F(TicketTest, AHandleLeadsToTheFileOfItsTicket) {
   EXPECT_EQ(followed(other).fd, -1);
   other = handle;
   other.process += 1u << 22;
-  EXPECT_EQ(followed(other).token, Token::kExporterGone) << "its number, at another time";
+  EXPECT_EQ(followed(other).token, Token::kExporterEnded) << "its number, at another time";
   other = handle;
   other.fd = 1 << 20;
   EXPECT_EQ(followed(other).token, Token::kEnded);
@@ -171,17 +171,17 @@ TEST_F(TicketTest, ItsMakerMayBeGone) {
   ASSERT_EQ(read(ends[0], bytes.data(), bytes.size()), static_cast<ssize_t>(sizeof bytes));
   siginfo_t info;
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
-  EXPECT_EQ(follow(bytes).token, Token::kExporterGone) << "a zombie has no memory left";
+  EXPECT_EQ(follow(bytes).token, Token::kExporterEnded) << "a zombie has no memory left";
   int status = 1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(follow(bytes).token, Token::kExporterGone);
+  EXPECT_EQ(follow(bytes).token, Token::kExporterEnded);
   // The process id belongs to another process by now, whose files must not be read.
   Ticket ticket;
   std::memcpy(&ticket, bytes.data(), sizeof ticket);
   ticket.pid = getpid();
   ++ticket.start;  // later than this process's start: clock ticks are long, so both processes may
                    // have started in one
-  EXPECT_EQ(follow(ipc_bytes(ticket)).token, Token::kExporterGone);
+  EXPECT_EQ(follow(ipc_bytes(ticket)).token, Token::kExporterEnded);
   close(ends[0]);
   close(ends[1]);
 }

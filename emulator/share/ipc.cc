@@ -217,7 +217,7 @@ CUresult perform(Emulator& e, const calls::IpcOpenEventHandle& call, const Facts
   if (!call.phEvent) return CUDA_ERROR_INVALID_VALUE;
   // An event that has ended is accepted as an event: its work is done, and its kind is not checked.
   const bool ended =
-      facts.ipc.token == Facts::Token::kEnded || facts.ipc.token == Facts::Token::kExporterGone;
+      facts.ipc.token == Facts::Token::kEnded || facts.ipc.token == Facts::Token::kExporterEnded;
   if (facts.ipc.token != Facts::Token::kValid && !ended) return CUDA_ERROR_INVALID_HANDLE;
   *call.phEvent = e.streams.create_event(context, CU_EVENT_DISABLE_TIMING);
   return CUDA_SUCCESS;

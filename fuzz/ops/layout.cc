@@ -71,7 +71,7 @@ const char* Layout::unsettled(const Op& op) const {
     const bool tile_pool = std::string_view(twist.key) == "usage" && twist.value % 2;
     return tile_pool && much ? "gigabytes of TILE_POOL memory" : nullptr;
   }
-  const auto broken = [](const Object& object) { return object.rdma && object.oldest_gone; };
+  const auto broken = [](const Object& object) { return object.rdma && object.oldest_ended; };
   if (op.code == Code::kMap) {
     const Object* object = object_of(op.ref2);
     return object && broken(*object) ? rdma : nullptr;

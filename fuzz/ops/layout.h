@@ -53,7 +53,7 @@ class Layout {
   /// An allocation as one process knows it, with all its handles.
   struct Object {
     bool rdma;
-    bool oldest_gone;
+    bool oldest_ended;
   };
   struct Memory {
     int references, mappings, object;

@@ -139,7 +139,7 @@ void Layout::unmap(Mapping& mapping) {
     older |= &m < &mapping;
   }
   Object& object = objects_[static_cast<std::size_t>(memory.object)];
-  object.oldest_gone = others && (object.oldest_gone || !older);
+  object.oldest_ended = others && (object.oldest_ended || !older);
 }
 
 int Layout::change_descriptors(const Op& op) {

@@ -62,7 +62,7 @@ std::uint64_t kind_bits(const Object& object) noexcept {
 }
 
 // Whether a thread of this process has ended.
-bool is_gone(std::uint64_t thread) noexcept {
+bool has_ended(std::uint64_t thread) noexcept {
   const int saved = errno;
   const bool gone = ::syscall(SYS_tgkill, ::getpid(), thread, 0) != 0 && errno == ESRCH;
   errno = saved;
@@ -241,7 +241,7 @@ void Writer::choose_place(ThreadPlace& who) noexcept {
     for (std::size_t i = 0; i < kThreads; ++i) {
       std::uint64_t& owner = image_->threads[i].owner;
       std::uint64_t before = load(owner);
-      if (from_dead ? !is_gone(before) : before != 0) continue;
+      if (from_dead ? !has_ended(before) : before != 0) continue;
       if (!__atomic_compare_exchange_n(&owner, &before, std::uint64_t{who.thread}, false,
                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
         continue;

@@ -66,10 +66,10 @@ Violations check_array_uses(const Model& model, const ArrayUse* uses, std::size_
       const std::string wrong = outside(*array, uses[i]);
       if (wrong.empty()) continue;
       out.add(Rule::kArrayInside, where + wrong, false).objects.push_back(ref(*array));
-    } else if (const auto gone = model.tombstones().find(ObjectRef::Kind::kArray, handle)) {
+    } else if (const auto ended_object = model.tombstones().find(ObjectRef::Kind::kArray, handle)) {
       out.add(Rule::kArrayAlive,
               where + "array " + hex_text(handle) + " was destroyed, or its context was", false)
-          .objects.push_back(*gone);
+          .objects.push_back(*ended_object);
     }
   }
   return out.take();

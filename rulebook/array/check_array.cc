@@ -18,11 +18,11 @@ Violations check_destroy(const Model& model, const void* array, const Facts& fac
 bool detail::check_ended(Collector& out, const Model& model, const void* array, Rule rule) {
   const auto handle = reinterpret_cast<std::uintptr_t>(array);
   if (model.arrays().find(handle)) return false;
-  const auto gone = model.tombstones().find(ObjectRef::Kind::kArray, handle);
-  if (!gone) return false;
+  const auto ended_object = model.tombstones().find(ObjectRef::Kind::kArray, handle);
+  if (!ended_object) return false;
   out.add(rule, "array " + hex_text(handle) + " was destroyed, or its context was",
           model.platform().complete)
-      .objects.push_back(*gone);
+      .objects.push_back(*ended_object);
   return true;
 }
 

@@ -34,8 +34,8 @@ std::vector<RuleCase> cases() {
          Facts facts = array_facts(nullptr);
          facts.place.context_id = 7;
          w.accept(calls::Array3DCreate{&array, &shape}, facts);
-         const std::uintptr_t gone = broken ? 7 : 8;
-         w.accept(calls::CtxDestroy{.ctx = reinterpret_cast<CUcontext>(gone)});
+         const std::uintptr_t ended_object = broken ? 7 : 8;
+         w.accept(calls::CtxDestroy{.ctx = reinterpret_cast<CUcontext>(ended_object)});
          return check(w.model, calls::ArrayDestroy{array});
        }},
       {Rule::kMipmapDestroyOnce,

@@ -120,10 +120,10 @@ struct Facts {
   enum class Token : std::uint8_t {
     kUnknown,
     kValid,
-    kForged,        ///< no process made them
-    kEnded,         ///< the object that they name was freed
-    kExporterGone,  ///< the process that made them has ended
-    kOwn,           ///< this process made them, whether or not their object is alive
+    kForged,         ///< no process made them
+    kEnded,          ///< the object that they name was freed
+    kExporterEnded,  ///< the process that made them has ended
+    kOwn,            ///< this process made them, whether or not their object is alive
   };
   static constexpr int kUnknownDevice = -1;
 

@@ -171,9 +171,9 @@ const Allocation* check_doubtful_handle(Collector& out, const Model& model, Hand
     }
     return a;
   }
-  if (auto gone = model.tombstones().find(ObjectRef::Kind::kAllocation, handle)) {
+  if (auto ended_object = model.tombstones().find(ObjectRef::Kind::kAllocation, handle)) {
     out.add(rules.alive, handle_text(handle) + " was released, and its memory has ended")
-        .objects.push_back(*gone);
+        .objects.push_back(*ended_object);
     return nullptr;
   }
   const bool unreadable = facts.unicast.handle_readable == Facts::Answer::kNo;
@@ -222,13 +222,15 @@ bool certainly_not_reserved(const Model& model, Address address) {
 void attach_history(Violation& violation, const Model& model, Address address) {
   if (const Mapping* m = model.mapping_at(address)) {
     violation.objects.push_back(ref(*m));
-  } else if (auto gone = model.tombstones().find_covering(ObjectRef::Kind::kMapping, address)) {
-    violation.objects.push_back(*gone);
+  } else if (auto ended_object =
+                 model.tombstones().find_covering(ObjectRef::Kind::kMapping, address)) {
+    violation.objects.push_back(*ended_object);
   }
   if (const Reservation* r = model.reservation_at(address)) {
     violation.objects.push_back(ref(*r));
-  } else if (auto gone = model.tombstones().find_covering(ObjectRef::Kind::kReservation, address)) {
-    violation.objects.push_back(*gone);
+  } else if (auto ended_object =
+                 model.tombstones().find_covering(ObjectRef::Kind::kReservation, address)) {
+    violation.objects.push_back(*ended_object);
   }
 }
 

@@ -232,14 +232,14 @@ Violations check(const Model& model, const calls::MemFree& call, const Facts& fa
   if (v.rule != Rule::kFreeKnown && v.rule != Rule::kFreeOnce) return found;
   // A graph may have got the address again without cuvmm seeing it, so only a refusal makes this
   // certain.
-  const auto gone = model.tombstones().find(ObjectRef::Kind::kExternalBuffer, call.dptr);
-  const bool later =
-      v.rule == Rule::kFreeOnce && gone && gone->ended.call < v.objects.front().ended.call;
-  if (!gone || later) return found;
+  const auto ended_object = model.tombstones().find(ObjectRef::Kind::kExternalBuffer, call.dptr);
+  const bool later = v.rule == Rule::kFreeOnce && ended_object &&
+                     ended_object->ended.call < v.objects.front().ended.call;
+  if (!ended_object || later) return found;
   Collector out;
   out.add(Rule::kExtBufferFreedOnce, "the buffer at " + hex_text(call.dptr) + " was freed already",
           false)
-      .objects.push_back(*gone);
+      .objects.push_back(*ended_object);
   return out.take();
 }
 

@@ -97,27 +97,27 @@ void check_beginning(Collector& out, const Model& model, const Touch& touch) {
 // Whether some known memory has ended there.
 bool check_ended(Collector& out, const Model& model, const Touch& touch) {
   using Kind = ObjectRef::Kind;
-  std::optional<ObjectRef> gone;
+  std::optional<ObjectRef> ended_object;
   for (const Kind kind : {Kind::kReservation, Kind::kMemory, Kind::kPoolMemory, Kind::kIpcMemory,
                           Kind::kExternalBuffer}) {
     const auto one = model.tombstones().find_covering(kind, touch.base);
-    if (one && (!gone || gone->ended.call < one->ended.call)) gone = one;
+    if (one && (!ended_object || ended_object->ended.call < one->ended.call)) ended_object = one;
   }
-  if (!gone) return false;
-  if (gone->kind == Kind::kReservation) {
-    Violation& v =
-        out.add(Rule::kDataMapped,
-                std::string(touch.parameter) + ": " + hex_text(touch.base) +
-                    " lies in a reservation that was freed, " + range(gone->value, gone->size),
-                false);
+  if (!ended_object) return false;
+  if (ended_object->kind == Kind::kReservation) {
+    Violation& v = out.add(Rule::kDataMapped,
+                           std::string(touch.parameter) + ": " + hex_text(touch.base) +
+                               " lies in a reservation that was freed, " +
+                               range(ended_object->value, ended_object->size),
+                           false);
     attach_history(v, model, touch.base);
     return true;
   }
   out.add(Rule::kDataAlive,
           std::string(touch.parameter) + ": " + hex_text(touch.base) +
-              " lies in memory that has ended, " + range(gone->value, gone->size),
+              " lies in memory that has ended, " + range(ended_object->value, ended_object->size),
           false)
-      .objects.push_back(*gone);
+      .objects.push_back(*ended_object);
   return true;
 }
 

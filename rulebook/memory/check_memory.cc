@@ -50,14 +50,14 @@ std::optional<ObjectRef> newer(std::optional<ObjectRef> a, std::optional<ObjectR
 
 // The memory, of either kind, that ended last at this address.
 std::optional<ObjectRef> freed_at(const Model& model, Address address) {
-  const Tombstones& gone = model.tombstones();
-  return newer(gone.find(ObjectRef::Kind::kMemory, address),
-               gone.find(ObjectRef::Kind::kPoolMemory, address));
+  const Tombstones& tombstones = model.tombstones();
+  return newer(tombstones.find(ObjectRef::Kind::kMemory, address),
+               tombstones.find(ObjectRef::Kind::kPoolMemory, address));
 }
 std::optional<ObjectRef> freed_around(const Model& model, Address address) {
-  const Tombstones& gone = model.tombstones();
-  return newer(gone.find_covering(ObjectRef::Kind::kMemory, address),
-               gone.find_covering(ObjectRef::Kind::kPoolMemory, address));
+  const Tombstones& tombstones = model.tombstones();
+  return newer(tombstones.find_covering(ObjectRef::Kind::kMemory, address),
+               tombstones.find_covering(ObjectRef::Kind::kPoolMemory, address));
 }
 
 // Checks live memory at the address. True if there is some: then other checks are pointless.
@@ -115,9 +115,9 @@ namespace detail {
 void check_freed(Collector& out, const Model& model, Address address, bool host) {
   const bool sure = model.platform().complete;
   if (address == 0 || check_freed_live(out, model, address, host, sure)) return;
-  if (const auto gone = freed_at(model, address)) {
+  if (const auto ended_object = freed_at(model, address)) {
     out.add(Rule::kFreeOnce, "the memory at " + hex_text(address) + " has ended already", sure)
-        .objects.push_back(*gone);
+        .objects.push_back(*ended_object);
     return;
   }
   const auto around = freed_around(model, address);
@@ -131,11 +131,11 @@ void check_freed(Collector& out, const Model& model, Address address, bool host)
 
 void check_stream(Collector& out, const Model& model, CUstream stream) {
   if (address_of(stream) <= 2) return;  // a default stream
-  const auto gone = model.tombstones().find(ObjectRef::Kind::kStream, address_of(stream));
-  if (!gone) return;
+  const auto ended_object = model.tombstones().find(ObjectRef::Kind::kStream, address_of(stream));
+  if (!ended_object) return;
   out.add(Rule::kStreamAlive, "stream " + hex_text(address_of(stream)) + " was destroyed",
           model.platform().complete)
-      .objects.push_back(*gone);
+      .objects.push_back(*ended_object);
 }
 
 }  // namespace detail
@@ -265,12 +265,13 @@ Violations check(const Model& model, const calls::MemHostUnregister& call, const
     out.add(Rule::kUnregisterFunction, hex_text(address) + " is in memory of the driver", sure);
     return out.take();
   }
-  const auto gone = model.tombstones().find(ObjectRef::Kind::kMemory, address);
-  Violation& v = out.add(Rule::kUnregisterKnown,
-                         hex_text(address) + (gone ? " was unregistered, or freed, already"
-                                                   : " was registered by no call that was seen"),
-                         sure);
-  if (gone) v.objects.push_back(*gone);
+  const auto ended_object = model.tombstones().find(ObjectRef::Kind::kMemory, address);
+  Violation& v =
+      out.add(Rule::kUnregisterKnown,
+              hex_text(address) + (ended_object ? " was unregistered, or freed, already"
+                                                : " was registered by no call that was seen"),
+              sure);
+  if (ended_object) v.objects.push_back(*ended_object);
   return out.take();
 }
 
@@ -313,12 +314,12 @@ Violations check(const Model& model, const calls::PointerSetAttribute& call, con
   const bool known = model.memory().at(call.ptr) || model.pools().memory_at(call.ptr) ||
                      model.external().buffer_at(call.ptr) || model.ipc().open_at(call.ptr);
   if (!known) {
-    const auto gone = freed_around(model, call.ptr);
+    const auto ended_object = freed_around(model, call.ptr);
     Violation& v = out.add(Rule::kPointerSetKnown,
-                           hex_text(call.ptr) + (gone ? " is in memory that has ended"
-                                                      : " is in no memory that is known"),
+                           hex_text(call.ptr) + (ended_object ? " is in memory that has ended"
+                                                              : " is in no memory that is known"),
                            sure);
-    if (gone) v.objects.push_back(*gone);
+    if (ended_object) v.objects.push_back(*ended_object);
   } else if (call.attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) {
     out.add(Rule::kPointerSetAttributeKnown,
             "attribute is " + std::to_string(static_cast<int>(call.attribute)), sure);

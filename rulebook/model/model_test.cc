@@ -143,13 +143,13 @@ TEST(Model, WhatWasGivenUpAndRefusedWasNeverGone) {
   // Tombstones of older objects with the same value stay.
   w.mapped(kBase + kGranule, 1, 0x200);
   w.unmap(kBase + kGranule, 1);
-  const auto gone = w.model.tombstones().find(ObjectRef::Kind::kMapping, kBase + kGranule);
-  ASSERT_TRUE(gone);
+  const auto ended_object = w.model.tombstones().find(ObjectRef::Kind::kMapping, kBase + kGranule);
+  ASSERT_TRUE(ended_object);
   w.map(kBase + kGranule, 1, 0x200);
   w.refuse(calls::MemUnmap{.ptr = kBase + kGranule, .size = kGranule});
   const auto still = w.model.tombstones().find(ObjectRef::Kind::kMapping, kBase + kGranule);
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->ended.call, gone->ended.call);
+  EXPECT_EQ(still->ended.call, ended_object->ended.call);
 }
 
 // Another thread dropped the other reference meanwhile, so undo() gives back one reference, not

@@ -78,7 +78,7 @@ struct PoolMemory {
   std::optional<std::uint64_t> access;  ///< the pool's access masks when the pool was destroyed
   Origin made;
 
-  bool pool_is_gone() const { return access.has_value(); }
+  bool pool_has_ended() const { return access.has_value(); }
   bool on_host() const { return is_host(location); }
 };
 

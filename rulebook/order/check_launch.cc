@@ -19,12 +19,12 @@ using Kind = ObjectRef::Kind;
 // The object that held the address last and has ended. A mapping is preferred to its reservation,
 // which outlives it, because the argument pointed to the mapping.
 std::optional<ObjectRef> last_owner(const Model& model, Address address) {
-  const Tombstones& gone = model.tombstones();
-  const auto reservation = gone.find_covering(Kind::kReservation, address);
-  std::optional<ObjectRef> last = gone.find_covering(Kind::kMapping, address);
+  const Tombstones& tombstones = model.tombstones();
+  const auto reservation = tombstones.find_covering(Kind::kReservation, address);
+  std::optional<ObjectRef> last = tombstones.find_covering(Kind::kMapping, address);
   if (reservation && (!last || last->ended.call < reservation->made.call)) last = reservation;
   for (const Kind kind : {Kind::kPoolMemory, Kind::kMemory}) {
-    const auto other = gone.find_covering(kind, address);
+    const auto other = tombstones.find_covering(kind, address);
     if (other && (!last || last->ended.call < other->ended.call)) last = other;
   }
   return last;
@@ -38,9 +38,9 @@ std::optional<ObjectRef> unmapped_in(const Model& model, const Reservation& r, A
 }
 
 // "the mapping [...) was unmapped", "the memory [...) of a pool was freed"
-std::string end_text(const ObjectRef& gone) {
-  const std::string bytes = " " + range(gone.value, gone.size);
-  switch (gone.kind) {
+std::string end_text(const ObjectRef& ended_object) {
+  const std::string bytes = " " + range(ended_object.value, ended_object.size);
+  switch (ended_object.kind) {
     case Kind::kMapping:
       return "the mapping" + bytes + " was unmapped";
     case Kind::kPoolMemory:
@@ -48,7 +48,7 @@ std::string end_text(const ObjectRef& gone) {
     case Kind::kMemory:
       return "the memory" + bytes + " was freed";
     default:
-      return "the " + std::string(name(gone.kind)) + bytes + " was freed";
+      return "the " + std::string(name(ended_object.kind)) + bytes + " was freed";
   }
 }
 
@@ -149,10 +149,10 @@ ArgumentVerdict closed(const Model& model, const Mapping& m, const LaunchArgumen
   return {out.take()};
 }
 
-Violations gone_at(const LaunchArgument& argument, const ObjectRef& gone) {
+Violations ended_at(const LaunchArgument& argument, const ObjectRef& ended_object) {
   Collector out;
-  out.add(Rule::kLaunchAlive, argument_text(argument) + ", where " + end_text(gone))
-      .objects.push_back(gone);
+  out.add(Rule::kLaunchAlive, argument_text(argument) + ", where " + end_text(ended_object))
+      .objects.push_back(ended_object);
   return out.take();
 }
 
@@ -181,7 +181,7 @@ MemoryBefore memory_before(const Model& model, Address end) {
   if (const auto* plain = model.memory().at(end - 1)) return {plain->base, true};
   if (const auto* buffer = model.external().buffer_at(end - 1)) return {buffer->base, true};
   if (const auto* open = model.ipc().open_at(end - 1)) return {open->pointer, true};
-  if (const auto gone = last_owner(model, end - 1)) return {gone->value, true};
+  if (const auto ended_object = last_owner(model, end - 1)) return {ended_object->value, true};
   return {};
 }
 
@@ -189,8 +189,8 @@ std::uint64_t end_since(const Model& model, Address end) {
   const bool may_begin =
       model.reservation_at(end) || any_memory_at(model, end) || is_just_before_memory(model, end);
   if (may_begin) return AskedMemory::kNever;
-  const auto gone = last_owner(model, end);
-  return gone ? gone->ended.call : 0;
+  const auto ended_object = last_owner(model, end);
+  return ended_object ? ended_object->ended.call : 0;
 }
 
 ArgumentVerdict check_argument(const Model& model, std::span<const LaunchArgument> all,
@@ -203,17 +203,17 @@ ArgumentVerdict check_argument(const Model& model, std::span<const LaunchArgumen
   if (!one.touched && model.mapping_at(one.value - 1)) return {};
   if (const Reservation* const r = model.reservation_at(one.value)) {
     if (meaning.of_an_arena(*r)) return {{}, true};
-    const auto gone = unmapped_in(model, *r, one.value);
-    return {gone ? gone_at(one, *gone) : nothing_at(one, *r)};
+    const auto ended_object = unmapped_in(model, *r, one.value);
+    return {ended_object ? ended_at(one, *ended_object) : nothing_at(one, *r)};
   }
   // The same for the end of memory of other kinds.
   if (memory_at(model, one.value) || memory_at(model, one.value - 1)) return {};
-  const auto gone = last_owner(model, one.value);
+  const auto ended_object = last_owner(model, one.value);
   // The address may now belong to memory that the model does not know. `vacant` excludes that: an
   // H100's driver (580.159.04) no longer knows an address after cuMemFreeAsync has returned.
-  if (!gone || !vacant) return {};
+  if (!ended_object || !vacant) return {};
   if (meaning.of_an_element_before() || meaning.of_an_arenas_end()) return {{}, true};
-  return {gone_at(one, *gone)};
+  return {ended_at(one, *ended_object)};
 }
 
 Violations check_launch(const Model& model, const LaunchArgument* arguments, std::size_t count,

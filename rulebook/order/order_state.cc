@@ -34,7 +34,7 @@ void OrderState::close(StreamId stream) {
 void OrderState::close_context(ContextId context) {
   context_finished(context);
   streams_.erase_if([&](const auto& each) { return each.second.context == context; });
-  forget_gone();
+  forget_ended();
   contexts_.erase(context);
 }
 
@@ -146,22 +146,22 @@ void OrderState::tell_beside(StreamId by) {
   for (const auto& [id, stream] : streams_) {
     const Position first = before.at(id);
     if (stream.last <= first || finished(id, stream.last)) continue;
-    if (told_beside_.at(id) == 0) {
-      before_told_.raise(id, first);
+    if (reported_during_run_.at(id) == 0) {
+      before_reported_.raise(id, first);
     } else {
-      before_told_.cap(id, first);
+      before_reported_.cap(id, first);
     }
-    told_beside_.raise(id, stream.last);
+    reported_during_run_.raise(id, stream.last);
   }
 }
 
 void OrderState::hear(StreamId id) {
   const Stream* const found = streams_.find(id);
-  if (found) hearing_.raise(id, found->last);
+  if (found) open_waits_.raise(id, found->last);
 }
 
 bool OrderState::hears(StreamId later) const {
-  return std::any_of(hearing_.begin(), hearing_.end(), [&](const Clock::Reached& wait) {
+  return std::any_of(open_waits_.begin(), open_waits_.end(), [&](const Clock::Reached& wait) {
     return comes_before(wait.stream, wait.position, later);
   });
 }
@@ -250,38 +250,41 @@ void OrderState::join(Clock& into, const Clock& from) const {
   }
 }
 
-void OrderState::forget_gone() {
-  const auto gone = [&](const Clock::Reached& each) { return !streams_.contains(each.stream); };
-  finished_.forget_if(gone);
-  told_.forget_if(gone);
-  told_beside_.forget_if(gone);
-  before_told_.forget_if(gone);
-  hearing_.forget_if(gone);
+void OrderState::forget_ended() {
+  const auto has_ended = [&](const Clock::Reached& each) {
+    return !streams_.contains(each.stream);
+  };
+  finished_.forget_if(has_ended);
+  reported_.forget_if(has_ended);
+  reported_during_run_.forget_if(has_ended);
+  before_reported_.forget_if(has_ended);
+  open_waits_.forget_if(has_ended);
 }
 
 void OrderState::hear_out() {
-  const std::size_t before = hearing_.size();
-  hearing_.forget_if(
+  const std::size_t before = open_waits_.size();
+  open_waits_.forget_if(
       [&](const Clock::Reached& wait) { return finished(wait.stream, wait.position); });
-  if (hearing_.size() != before) tell_beside(0);
-  told_beside_.forget_if(
-      [&](const Clock::Reached& told) { return finished(told.stream, told.position); });
-  before_told_.forget_if(
-      [&](const Clock::Reached& told) { return told_beside_.at(told.stream) == 0; });
+  if (open_waits_.size() != before) tell_beside(0);
+  reported_during_run_.forget_if(
+      [&](const Clock::Reached& reported) { return finished(reported.stream, reported.position); });
+  before_reported_.forget_if([&](const Clock::Reached& reported) {
+    return reported_during_run_.at(reported.stream) == 0;
+  });
 }
 
 void OrderState::finish(const Clock& over) {
   for (const Clock::Reached& each : over) {
     if (streams_.contains(each.stream)) finished_.raise(each.stream, each.position);
   }
-  if (hearing_.size() != 0 || told_beside_.size() != 0) [[unlikely]]
+  if (open_waits_.size() != 0 || reported_during_run_.size() != 0) [[unlikely]]
     hear_out();
   for (const Clock::Reached& each : over) {
     const Stream* const found = streams_.find(each.stream);
     if (!found) continue;
     if (found->closed && finished_.at(each.stream) >= found->last) {
       streams_.erase(each.stream);
-      forget_gone();
+      forget_ended();
     }
   }
   // No clock needs to list work that is over.

@@ -76,15 +76,15 @@ class OrderState {
 
   /// The host may have learned that the work of `clock` is over, or may learn it in a way that
   /// cuvmm cannot see. From then on cuvmm cannot say that the host never waited for this work.
-  void tell(const Clock& clock) { told_.join(clock); }
-  bool told(StreamId stream, Position work) const { return told_.at(stream) >= work; }
+  void tell(const Clock& clock) { reported_.join(clock); }
+  bool reported(StreamId stream, Position work) const { return reported_.at(stream) >= work; }
   /// The same for all work, because the host may learn from words that kernels write while they
-  /// run. told_beside() leaves out the work that comes before the newest work of the stream `by`,
-  /// because `by` has looked at such a word; `by` 0 leaves out nothing.
+  /// run. reported_during_run() leaves out the work that comes before the newest work of the stream
+  /// `by`, because `by` has looked at such a word; `by` 0 leaves out nothing.
   void tell_beside(StreamId by);
   /// Whether a kernel may have told the host about this work while the kernel ran.
-  bool told_beside(StreamId stream, Position work) const {
-    return work > before_told_.at(stream) && work <= told_beside_.at(stream);
+  bool reported_during_run(StreamId stream, Position work) const {
+    return work > before_reported_.at(stream) && work <= reported_during_run_.at(stream);
   }
 
   /// The stream waits for a word in memory, or for a semaphore, behind its newest work. Any queued
@@ -152,20 +152,20 @@ class OrderState {
   void follow(Stream& stream, StreamId other, const Stream& from);
   void join(Clock& into, const Clock& from) const;
   void finish(const Clock& over);
-  // Removes the waits for words and semaphores that are over, and the work of told_beside_ that is
-  // over.
+  // Removes the waits for words and semaphores that are over, and the work of reported_during_run_
+  // that is over.
   void hear_out();
   // Removes from the clocks the streams that are no longer in streams_.
-  void forget_gone();
+  void forget_ended();
 
   StreamMap<Stream> streams_;
   std::unordered_map<ContextId, Context> contexts_;
   std::unordered_map<EventId, Clock> events_;
-  Clock finished_, told_;  ///< of streams in `streams_`
-  Clock hearing_;          ///< the newest waits for words and semaphores that may go on
-  /// For each stream in told_beside_: told_beside() is true of the work behind the number in
-  /// before_told_ up to the number in told_beside_.
-  Clock before_told_, told_beside_;
+  Clock finished_, reported_;  ///< of streams in `streams_`
+  Clock open_waits_;           ///< the newest waits for words and semaphores that may go on
+  /// For each stream in reported_during_run_: reported_during_run() is true of the work behind the
+  /// number in before_reported_ up to the number in reported_during_run_.
+  Clock before_reported_, reported_during_run_;
   StreamId newest_ = 0;
 };
 

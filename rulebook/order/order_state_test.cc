@@ -225,14 +225,14 @@ TEST_F(Order, WhatIsToldIsNotFinished) {
   const Position elsewhere = order.queue(blocking);
   order.tell(order.own(a));
   const Position later = order.queue(a);
-  EXPECT_TRUE(order.told(a, first));
-  EXPECT_FALSE(order.told(a, later));
-  EXPECT_FALSE(order.told(blocking, elsewhere));
+  EXPECT_TRUE(order.reported(a, first));
+  EXPECT_FALSE(order.reported(a, later));
+  EXPECT_FALSE(order.reported(blocking, elsewhere));
   EXPECT_FALSE(order.finished(a, first));
   EXPECT_FALSE(order.comes_before(a, first, b));
   order.tell(order.everything());
-  EXPECT_TRUE(order.told(a, later));
-  EXPECT_TRUE(order.told(blocking, elsewhere));
+  EXPECT_TRUE(order.reported(a, later));
+  EXPECT_TRUE(order.reported(blocking, elsewhere));
 }
 
 TEST_F(Order, WhatComesBeforeTheNextWorkFollowsTheDefaultStreamsRules) {

@@ -159,19 +159,19 @@ class Uses {
   template <class T>
   struct Elements {
     Ring<T> ring;
-    std::uint64_t gone = 0;  ///< how many elements were dropped
+    std::uint64_t removed = 0;  ///< how many elements were dropped
 
     [[gnu::hot]] Part append(std::span<const T> more) {
-      const Part part{gone + ring.size(), static_cast<std::uint32_t>(more.size())};
+      const Part part{removed + ring.size(), static_cast<std::uint32_t>(more.size())};
       if (!more.empty()) ring.append(more);
       return part;
     }
     void drop(const Part& part) {
       if (part.count == 0) return;
       ring.pop_front(part.count);
-      gone += part.count;
+      removed += part.count;
     }
-    const T& at(const Part& part, std::uint32_t i) const { return ring[part.first - gone + i]; }
+    const T& at(const Part& part, std::uint32_t i) const { return ring[part.first - removed + i]; }
   };
   struct Entry {
     Use use;

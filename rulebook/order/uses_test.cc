@@ -22,13 +22,13 @@ class UsesTest : public testing::Test {
     }
     std::erase_if(ranges, [](const UsedRange& range) { return range.size == 0; });
     uses_.add(stream, use, {pointers, ranges},
-              [&](const Use& gone) { dropped_.push_back(gone.position); });
+              [&](const Use& dropped) { dropped_.push_back(dropped.position); });
   }
   void add_shared(StreamId stream, Position position, std::vector<UsedRange> ranges) {
     Use use;
     use.position = position;
     uses_.add(stream, use, std::make_shared<const std::vector<UsedRange>>(std::move(ranges)),
-              [&](const Use& gone) { dropped_.push_back(gone.position); });
+              [&](const Use& dropped) { dropped_.push_back(dropped.position); });
   }
   std::vector<std::pair<StreamId, Position>> found(Address base, Size size) const {
     std::vector<std::pair<StreamId, Position>> list;

@@ -21,8 +21,9 @@ const Pool* detail::check_pool(Collector& out, const Model& model, CUmemoryPool 
   if (const Pool* pool = model.pools().find(handle)) return pool;
   if (facts.pool.is_default == Facts::Answer::kYes) return nullptr;
   const auto value = reinterpret_cast<std::uintptr_t>(handle);
-  if (auto gone = model.tombstones().find(ObjectRef::Kind::kPool, value)) {
-    out.add(rules.alive, "pool " + hex_text(value) + " was destroyed").objects.push_back(*gone);
+  if (auto ended_object = model.tombstones().find(ObjectRef::Kind::kPool, value)) {
+    out.add(rules.alive, "pool " + hex_text(value) + " was destroyed")
+        .objects.push_back(*ended_object);
   } else if (!model.pools().serves_a_place(handle)) {
     out.add(
         rules.valid,
@@ -315,11 +316,12 @@ Violations check(const Model& model, const calls::MemPoolExportPointer& call, co
   if (!memory) {
     // An address belongs to one live object at a time, and another pool may have the freed address
     // by now.
-    const auto gone = model.tombstones().find(ObjectRef::Kind::kPoolMemory, call.ptr);
-    Violation& v = out.add(Rule::kPoolPointerValid,
-                           hex_text(call.ptr) + (gone ? " was freed" : " is not memory of a pool"),
-                           call.ptr == 0 || model.platform().complete);
-    if (gone) v.objects.push_back(*gone);
+    const auto ended_object = model.tombstones().find(ObjectRef::Kind::kPoolMemory, call.ptr);
+    Violation& v =
+        out.add(Rule::kPoolPointerValid,
+                hex_text(call.ptr) + (ended_object ? " was freed" : " is not memory of a pool"),
+                call.ptr == 0 || model.platform().complete);
+    if (ended_object) v.objects.push_back(*ended_object);
     return out.take();
   }
   if (memory->imported) {
@@ -427,7 +429,7 @@ void check_memory_left(Collector& out, const Model& model) {
   };
   std::map<std::pair<std::uint64_t, std::uint32_t>, Left> all;
   for (const auto& [base, one] : model.pools().memory()) {
-    if (!one.pool_is_gone() || one.imported) continue;
+    if (!one.pool_has_ended() || one.imported) continue;
     Left& left = all[{one.pool, one.made.stack}];
     if (!left.first || one.made.call < left.first->made.call) left.first = &one;
     ++left.count;
@@ -443,8 +445,9 @@ void check_memory_left(Collector& out, const Model& model) {
                                (several ? "they are" : "it is") + " of was destroyed");
     v.count = left.count;
     v.objects.push_back(ref(*left.first));
-    const auto gone = model.tombstones().find(ObjectRef::Kind::kPool, pool);
-    if (gone && gone->ended.call > left.first->made.call) v.objects.push_back(*gone);
+    const auto ended_object = model.tombstones().find(ObjectRef::Kind::kPool, pool);
+    if (ended_object && ended_object->ended.call > left.first->made.call)
+      v.objects.push_back(*ended_object);
   }
 }
 

@@ -35,8 +35,9 @@ const typename Table::mapped_type* check_external_object(Collector& out, const M
     return nullptr;
   }
   if (const auto found = table.find(value); found != table.end()) return &found->second;
-  if (const auto gone = model.tombstones().find(kind, value)) {
-    out.add(rules.alive, text + " " + hex_text(value) + " was destroyed").objects.push_back(*gone);
+  if (const auto ended_object = model.tombstones().find(kind, value)) {
+    out.add(rules.alive, text + " " + hex_text(value) + " was destroyed")
+        .objects.push_back(*ended_object);
   } else {
     out.add(rules.valid, text + " " + hex_text(value) + " was not imported by any call seen here",
             model.platform().complete);

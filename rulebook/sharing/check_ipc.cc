@@ -79,7 +79,7 @@ void check_token(Collector& out, const IpcBytes& bytes, bool own, const Facts& f
     case Token::kEnded:
       out.add(Rule::kIpcOpenAlive, "the memory of the handle was freed");
       return;
-    case Token::kExporterGone:
+    case Token::kExporterEnded:
       out.add(Rule::kIpcOpenExporterAlive, "the process that made the handle has ended");
       return;
     case Token::kUnknown:
@@ -166,9 +166,9 @@ Violations check(const Model& model, const calls::IpcCloseMemHandle& call, const
     }
     return out.take();
   }
-  if (auto gone = model.tombstones().find(ObjectRef::Kind::kIpcMemory, call.dptr)) {
+  if (auto ended_object = model.tombstones().find(ObjectRef::Kind::kIpcMemory, call.dptr)) {
     out.add(Rule::kIpcClosePairing, hex_text(call.dptr) + " was closed as often as it was opened")
-        .objects.push_back(*gone);
+        .objects.push_back(*ended_object);
     return out.take();
   }
   const IpcOpen* around = model.ipc().open_at(call.dptr);
@@ -204,7 +204,7 @@ Violations check(const Model&, const calls::IpcOpenEventHandle& call, const Fact
   if (facts.ipc.token == Facts::Token::kOwn) {
     out.add(Rule::kIpcOpenEventOtherProcess, "the handle was made by this process");
   } else if (facts.ipc.token == Facts::Token::kEnded ||
-             facts.ipc.token == Facts::Token::kExporterGone) {
+             facts.ipc.token == Facts::Token::kExporterEnded) {
     out.add(Rule::kIpcOpenEventAlive, facts.ipc.token == Facts::Token::kEnded
                                           ? "the event of the handle was destroyed"
                                           : "the process that made the handle has ended");

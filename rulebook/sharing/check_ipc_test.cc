@@ -156,7 +156,7 @@ std::vector<RuleCase> cases() {
        }},
       {Rule::kIpcOpenExporterAlive,
        [](World& w, bool broken) {
-         return open(w, facts(broken ? Token::kExporterGone : Token::kValid));
+         return open(w, facts(broken ? Token::kExporterEnded : Token::kValid));
        }},
       {Rule::kIpcOpenReach,
        [](World& w, bool broken) {

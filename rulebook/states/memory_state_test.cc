@@ -185,13 +185,13 @@ TEST(MemoryState, AfterAGreenContextNothingIsSure) {
 TEST(MemoryState, AStreamIsKnownOnceItIsGone) {
   Memory m;
   const auto stream = reinterpret_cast<CUstream>(std::uintptr_t{0x77});
-  const auto gone = [&] {
+  const auto has_ended = [&] {
     return m.model.tombstones().find(ObjectRef::Kind::kStream, 0x77).has_value();
   };
   m.refuse(calls::StreamDestroy{.hStream = stream});
-  EXPECT_FALSE(gone());
+  EXPECT_FALSE(has_ended());
   m.accept(calls::StreamDestroy{.hStream = stream});
-  EXPECT_TRUE(gone());
+  EXPECT_TRUE(has_ended());
 }
 
 TEST(MemoryState, MemoryOfAnUnknownPoolIsAPoolsAllTheSame) {

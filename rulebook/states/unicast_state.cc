@@ -10,13 +10,13 @@ namespace cuvmm {
 
 namespace {
 
-ObjectRef gone(const Reservation& r, Origin at) {
+ObjectRef ended_object(const Reservation& r, Origin at) {
   return {ObjectRef::Kind::kReservation, r.base, r.size, r.made, at};
 }
-ObjectRef gone(const Mapping& m, Origin at) {
+ObjectRef ended_object(const Mapping& m, Origin at) {
   return {ObjectRef::Kind::kMapping, m.base, m.size, m.made, at};
 }
-ObjectRef gone(const Allocation& a, Origin at) {
+ObjectRef ended_object(const Allocation& a, Origin at) {
   return {ObjectRef::Kind::kAllocation, a.handle, a.size, a.made, at};
 }
 
@@ -95,7 +95,7 @@ void UnicastState::lose(Allocation& a, std::uint32_t Allocation::*count, Origin 
     a.*when = at;
     return;
   }
-  if (a.creation_seen) history.add(gone(a, at));
+  if (a.creation_seen) history.add(ended_object(a, at));
   end_allocation(a.handle);
 }
 
@@ -124,7 +124,7 @@ void UnicastState::begin(const calls::MemUnmap& call, Origin at, Tombstones& his
   }
   for (auto it = first; count != 0; --count) {
     retired.mappings.push_back(it->second);
-    history.add(gone(it->second, at));
+    history.add(ended_object(it->second, at));
     if (Reservation* const r = own_reservation(it->second.base)) r->unmapped = at;
     Allocation* const a = own(it->second.handle);
     if (a && a->mappings != 0) {
@@ -142,7 +142,7 @@ void UnicastState::begin(const calls::MemAddressFree& call, Origin at, Tombstone
     return;
   }
   retired.reservations.push_back(it->second);
-  history.add(gone(it->second, at));
+  history.add(ended_object(it->second, at));
   last_reservation_.rest_at(spare_reservations_.erase(reservations_, it));
 }
 
@@ -155,7 +155,7 @@ void UnicastState::forget_mappings(Address base, Size size, Tombstones& history)
     if (!a || a->mappings == 0) continue;
     --a->mappings;
     if (!ended(*a)) continue;
-    const ObjectRef last = gone(*a, a->released);
+    const ObjectRef last = ended_object(*a, a->released);
     if (a->creation_seen) history.add(last);
     end_allocation(handle);
   }
@@ -313,18 +313,18 @@ void UnicastState::confirm(const calls::MemSetAccess& call, const Facts&, Origin
 
 void UnicastState::undo(Retired& retired, Origin at, Tombstones& history) {
   for (const Reservation& r : retired.reservations) {
-    history.retract(gone(r, at));
+    history.retract(ended_object(r, at));
     reservations_.emplace(r.base, r);
   }
   for (const Mapping& m : retired.mappings) {
-    history.retract(gone(m, at));
+    history.retract(ended_object(m, at));
     Reservation* const r = own_reservation(m.base);
     if (r && r->unmapped.call == at.call) r->unmapped = {};
     mappings_.emplace(m.base, m);
   }
   // Gives the counts back one by one, because other threads may have changed them meanwhile.
   for (const Allocation& before : retired.allocations) {
-    history.retract(gone(before, at));
+    history.retract(ended_object(before, at));
     auto [it, inserted] = allocations_.try_emplace(before.handle, before);
     Allocation& a = it->second;
     // The allocation ended meanwhile: only the counts that are given back here hold it.
@@ -344,7 +344,7 @@ void UnicastState::undo(const calls::MemMap& call, Origin at, Tombstones& histor
   if (!a || a->mappings == 0) return;
   --a->mappings;
   if (!ended(*a)) return;  // another thread released it meanwhile
-  const ObjectRef last = gone(*a, a->released);
+  const ObjectRef last = ended_object(*a, a->released);
   end_allocation(call.handle);
   history.add(last);
 }

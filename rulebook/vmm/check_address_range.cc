@@ -87,13 +87,14 @@ Violations check(const Model& model, const calls::MemAddressFree& call, const Fa
   }
   const Reservation* r = model.reservation_at(call.ptr);
   if (!r) {
-    const auto gone = model.tombstones().find_covering(ObjectRef::Kind::kReservation, call.ptr);
+    const auto ended_object =
+        model.tombstones().find_covering(ObjectRef::Kind::kReservation, call.ptr);
     Violation& v =
         out.add(Rule::kFreeExact,
-                hex_text(call.ptr) + (gone ? " is in a reservation that was freed already"
-                                           : " is in no live reservation"),
+                hex_text(call.ptr) + (ended_object ? " is in a reservation that was freed already"
+                                                   : " is in no live reservation"),
                 certainly_not_reserved(model, call.ptr));
-    if (gone) v.objects.push_back(*gone);
+    if (ended_object) v.objects.push_back(*ended_object);
     return out.take();
   }
   if (r->base != call.ptr || r->size != call.size) {

@@ -120,8 +120,8 @@ Violations check_left(const Model& model, const DmaBuf& open) {
   if (memory == 0 || now == memory) return {};
   std::optional<ObjectRef> ended;
   for (const auto kind : {ObjectRef::Kind::kMemory, ObjectRef::Kind::kPoolMemory}) {
-    const auto gone = model.tombstones().find_covering(kind, open.base);
-    if (gone && gone->made.call >= memory) ended = gone;
+    const auto ended_object = model.tombstones().find_covering(kind, open.base);
+    if (ended_object && ended_object->made.call >= memory) ended = ended_object;
   }
   // Memory that ended with a context is unknown and may be still there. But a driver reuses an
   // address only after its memory has ended, so newer memory proves the end.

@@ -11,7 +11,7 @@ class Injector;
 struct alignas(64) CallHooks {
   /// Whether calls are to be recorded in the ring of the last calls; also true until the first call
   /// of a process, or of a child of fork, has read the options.
-  std::atomic<bool> ring_wanted{true};
+  std::atomic<bool> last_calls_wanted{true};
   /// The injector that makes calls fail on purpose; null: there is none.
   std::atomic<Injector*> injector{nullptr};
 };

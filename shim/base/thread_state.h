@@ -35,7 +35,7 @@ struct alignas(64) ThreadState {
   std::uint32_t thread = 0;       ///< the kernel's number of the thread, known once the thread has
                                   ///< a stripe
   void* stacks = nullptr;         ///< shim/stack/stacks.cc
-  last_calls::ThreadPlace ring;   ///< shim/recorder/ring_call.h
+  last_calls::ThreadPlace call_place;  ///< shim/recorder/recorded_call.h
   int* errno_place = nullptr;
   bool on_own_stack = false;  ///< shim/base/own_stack.h
   Care care = Care::kNone;

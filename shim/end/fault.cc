@@ -15,7 +15,7 @@
 #include "shim/output/output.h"
 #include "shim/process/process.h"
 #include "shim/recorder/ends.h"
-#include "shim/recorder/ring_call.h"
+#include "shim/recorder/recorded_call.h"
 #include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {
@@ -42,7 +42,7 @@ std::vector<std::string> lines_of(const std::vector<std::uint64_t>& addresses) {
 }
 
 std::string image_error(last_calls::Reading& reading) {
-  const auto* const image = reinterpret_cast<const std::byte*>(g_ring.image());
+  const auto* const image = reinterpret_cast<const std::byte*>(g_last_calls.image());
   if (!image) return "there is none";
   return last_calls::read_image({image, sizeof(last_calls::Image)}, reading);
 }
@@ -54,7 +54,7 @@ std::string call_text(const last_calls::Reading& reading) {
 
 }  // namespace
 
-void Process::open_ring() noexcept {
+void Process::open_last_calls() noexcept {
   const CancelOff no_cancel;
   const RealDriver* const driver = driver_if_open();
   if (driver) last_calls_.open(options_, driver->path);
@@ -97,11 +97,11 @@ std::uint64_t Process::fault_address() {
 
 void Process::note_fault(CUresult result, std::uint64_t sequence, const Caller& caller) noexcept {
   if (!is_current() || sequence == 0) return;
-  if (!g_ring.begin_fault(static_cast<std::uint32_t>(result), sequence)) return;
+  if (!g_last_calls.begin_fault(static_cast<std::uint32_t>(result), sequence)) return;
   const int saved = errno;
   const CancelOff no_cancel;
-  if (const std::uint64_t address = fault_address()) g_ring.note_address(address);
-  g_ring.keep_maps();
+  if (const std::uint64_t address = fault_address()) g_last_calls.note_address(address);
+  g_last_calls.keep_maps();
   try {
     (void)session().with_model_within(kFaultPatience, [](const Model& model) {
       note_living(model);
@@ -130,9 +130,9 @@ std::string Process::call_in_driver() {
 void Process::note_signal(int signal, std::uintptr_t address, bool known) noexcept {
   died_in_exit_ = below_exit();
   if (known) died_of_ = address;
-  if (known) g_ring.note_address(address);
-  g_ring.note_signal(signal);
-  g_ring.keep_maps();
+  if (known) g_last_calls.note_address(address);
+  g_last_calls.note_signal(signal);
+  g_last_calls.keep_maps();
 }
 
 }  // namespace cuvmm::shim

@@ -11,16 +11,16 @@
 namespace cuvmm::shim {
 
 namespace {
-constexpr std::chrono::milliseconds kPatienceForBooks{1000};
+constexpr std::chrono::milliseconds kLockPatience{1000};
 }  // namespace
 
 void Process::find_in_use(bool exits) {
   Opened* const open = opened_.load();
   if (!open || options_.leak_check == LeakCheck::kNo || open->session.off()) return;
-  in_use_ = open->session.in_use(kPatienceForBooks);
-  const auto ended = open->session.with_model_within(kPatienceForBooks, &ended_with_context);
+  in_use_ = open->session.in_use(kLockPatience);
+  const auto ended = open->session.with_model_within(kLockPatience, &ended_with_context);
   ended_with_context_ = ended.value_or(AllInUse());
-  add_objects(in_use_, kPatienceForBooks);
+  add_objects(in_use_, kLockPatience);
   leave_out_the_runtimes(in_use_);
   leave_out_the_runtimes(ended_with_context_);
   if (exits && lists_in_use()) find_leaks_on_request();

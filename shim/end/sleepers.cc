@@ -17,7 +17,7 @@
 #include "recorder/shared_words.h"
 #include "shim/base/ending.h"
 #include "shim/objects/alive.h"
-#include "shim/recorder/ring_call.h"
+#include "shim/recorder/recorded_call.h"
 
 namespace cuvmm::shim {
 
@@ -53,7 +53,7 @@ std::vector<std::uint32_t> sleepers() {
   constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 20'000'000};
   constexpr int kLooks = 6;  // a thread that is about to sleep may have to wait for a processor
                              // first
-  const last_calls::Image* const image = g_ring.image();
+  const last_calls::Image* const image = g_last_calls.image();
   std::vector<std::uint32_t> found;
   if (!image) return found;
   std::map<std::uint32_t, std::optional<std::uint64_t>> awake;

@@ -11,7 +11,7 @@
 #include "shim/intercept/follow.h"
 #include "shim/policy/data_policy.h"
 #include "shim/process/process.h"
-#include "shim/recorder/ring_call.h"
+#include "shim/recorder/recorded_call.h"
 
 namespace cuvmm::shim {
 
@@ -23,7 +23,7 @@ namespace {
     Process::get().note_fault(result, sequence, caller);
 }
 
-inline void end(RingCall& record, CUresult result, const Caller& caller) {
+inline void end(RecordedCall& record, CUresult result, const Caller& caller) {
   const std::uint64_t sequence = record.returned(result);
   if (result != CUDA_SUCCESS) [[unlikely]]
     look_for_fault(result, sequence, caller);
@@ -53,11 +53,11 @@ struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
     Session& session = Process::current_session();
     const CallStruct made{args...};
     const Caller caller = CUVMM_CALLER;
-    RingCall record;
-    if (g_hooks.ring_wanted.load(std::memory_order_relaxed)) {
+    RecordedCall record;
+    if (g_hooks.last_calls_wanted.load(std::memory_order_relaxed)) {
       if constexpr (kInLoops<CallStruct>) {
-        if (!g_ring.image()) [[unlikely]]
-          Process::get().need_ring();
+        if (!g_last_calls.image()) [[unlikely]]
+          Process::get().need_last_calls();
         record.begin(made);
       } else {
         begin(record, made);
@@ -82,8 +82,8 @@ struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
   }
 
  private:
-  [[gnu::cold, gnu::noinline]] static void begin(RingCall& record, const CallStruct& made) {
-    Process::get().need_ring();
+  [[gnu::cold, gnu::noinline]] static void begin(RecordedCall& record, const CallStruct& made) {
+    Process::get().need_last_calls();
     record.begin(made);
   }
   /// The injected answer to the call; nullopt if the call is to be made. A driver may call its own

@@ -108,8 +108,8 @@ template <class CallStruct>
   std::size_t count = 0;
   each_object(call, [&](PlainObject::Kind kind, std::uint64_t handle, const char* parameter) {
     if (count == kMost || !g_ended.may_hold(handle)) return;
-    if (const auto gone = object_table().find_ended(kind, handle)) {
-      found[count] = *gone;
+    if (const auto ended_object = object_table().find_ended(kind, handle)) {
+      found[count] = *ended_object;
       found[count++].parameter = parameter;
     }
   });
@@ -125,9 +125,9 @@ template <class... Args>
     constexpr PlainObject::Kind kKind = kKindOf<decltype(argument)>;
     if constexpr (kKind != PlainObject::Kind::kCount) {
       const std::uint64_t handle = handle_of(argument);
-      if (const auto gone = object_table().find_ended(kKind, handle)) {
-        found[count] = *gone;
-        found[count++].parameter = name(gone->object.kind);
+      if (const auto ended_object = object_table().find_ended(kKind, handle)) {
+        found[count] = *ended_object;
+        found[count++].parameter = name(ended_object->object.kind);
       }
     }
   };

@@ -55,12 +55,12 @@ holdings::Piece::Kind piece_kind(PlainMemory::Kind kind) {
 // only the middle.
 bool unmapped(std::uint64_t base, std::uint64_t size) {
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  const auto gone = [page](std::uint64_t at) {
+  const auto is_unmapped = [page](std::uint64_t at) {
     unsigned char unused = 0;
     const std::uint64_t begin = at & ~(page - 1);
     return ::mincore(reinterpret_cast<void*>(begin), page, &unused) != 0 && errno == ENOMEM;
   };
-  return size != 0 && (gone(base) || gone(base + size - 1));
+  return size != 0 && (is_unmapped(base) || is_unmapped(base + size - 1));
 }
 
 // Sums up objects by kind and maker.
@@ -103,7 +103,7 @@ void add_vmm(Places& places, const Model& model, const StillRunning& running) {
 void add_pools(Places& places, const Model& model, const StillRunning& running) {
   const PoolState& state = model.pools();
   for (const auto& [base, m] : state.memory()) {
-    const bool leak = m.pool_is_gone() && !m.imported && !running.works_with(m.made);
+    const bool leak = m.pool_has_ended() && !m.imported && !running.works_with(m.made);
     if (leak) continue;
     places.add(m.imported ? kImportedPieceWords : holdings::words(holdings::Piece::Kind::kPool),
                ref(m));
@@ -282,8 +282,9 @@ AllInUse memory_in_use(const Model& model, const StillRunning& running) {
   add_vmm(places, model, running);
   add_pools(places, model, running);
   for (const auto& [base, m] : model.memory().all()) {
-    const bool gone = m.kind == PlainMemory::Kind::kRegistered && unmapped(base, m.size);
-    places.add(gone ? holdings::kUnmappedWords : holdings::words(piece_kind(m.kind)), ref(m));
+    const bool is_unmapped = m.kind == PlainMemory::Kind::kRegistered && unmapped(base, m.size);
+    places.add(is_unmapped ? holdings::kUnmappedWords : holdings::words(piece_kind(m.kind)),
+               ref(m));
   }
   for (const auto& [handle, array] : model.arrays().all()) {
     const bool own = array.parent == 0 && array.external == 0;
@@ -295,11 +296,11 @@ AllInUse memory_in_use(const Model& model, const StillRunning& running) {
 AllInUse ended_with_context(const Model& model) {
   AllInUse all;
   for (const auto& [key, one] : model.memory().ended_with_context()) {
-    const auto gone = model.tombstones().find(ObjectRef::Kind::kMemory, one.base);
-    const bool same = gone && gone->made.call == one.first.call;
+    const auto is_unmapped = model.tombstones().find(ObjectRef::Kind::kMemory, one.base);
+    const bool same = is_unmapped && is_unmapped->made.call == one.first.call;
     const ObjectRef first{.kind = ObjectRef::Kind::kMemory, .value = one.base, .made = one.first};
     all.push_back(
-        {holdings::words(piece_kind(key.first)), one.count, one.size, same ? *gone : first});
+        {holdings::words(piece_kind(key.first)), one.count, one.size, same ? *is_unmapped : first});
   }
   return all;
 }

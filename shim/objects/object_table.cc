@@ -261,12 +261,12 @@ std::optional<EndedObject> ObjectTable::find_ended(PlainObject::Kind kind,
   const auto found = ended_.find({kind, value});
   if (found == ended_.end()) return std::nullopt;
   const Ended& ended = found->second;
-  EndedObject gone{.object = {.kind = object_kind(kind),
-                              .value = value,
-                              .made = {.stack = ended.made},
-                              .ended = ended.at},
-                   .with_context = ended.with_context};
-  return gone;
+  EndedObject ended_object{.object = {.kind = object_kind(kind),
+                                      .value = value,
+                                      .made = {.stack = ended.made},
+                                      .ended = ended.at},
+                           .with_context = ended.with_context};
+  return ended_object;
 }
 
 std::optional<EndedObject> ObjectTable::find_ended_global(std::uint64_t address) noexcept {
@@ -278,13 +278,13 @@ std::optional<EndedObject> ObjectTable::find_ended_global(std::uint64_t address)
   const auto& [key, ended] = *found;
   if (key.first != PlainObject::Kind::kGlobal) return std::nullopt;
   if (address - key.second >= std::max<std::uint64_t>(ended.size, 1)) return std::nullopt;
-  EndedObject gone{.object = {.kind = ObjectRef::Kind::kMemory,
-                              .value = key.second,
-                              .size = ended.size,
-                              .made = {.stack = ended.made},
-                              .ended = ended.at},
-                   .with_context = ended.with_context};
-  return gone;
+  EndedObject ended_object{.object = {.kind = ObjectRef::Kind::kMemory,
+                                      .value = key.second,
+                                      .size = ended.size,
+                                      .made = {.stack = ended.made},
+                                      .ended = ended.at},
+                           .with_context = ended.with_context};
+  return ended_object;
 }
 
 bool ObjectTable::any_made_by(StackId stack) noexcept {

@@ -51,11 +51,11 @@ TEST(ObjectTable, KnowsWhatHasEnded) {
   table.add(object(Kind::kEvent, 7));
   EXPECT_FALSE(table.find_ended(Kind::kEvent, 7));
   end(table, Kind::kEvent, 7);
-  const auto gone = table.find_ended(Kind::kEvent, 7);
-  ASSERT_TRUE(gone);
-  EXPECT_EQ(gone->object.kind, ObjectRef::Kind::kEvent);
-  EXPECT_EQ(gone->object.made.stack, 1u);
-  EXPECT_EQ(gone->object.ended.call, 4u);
+  const auto ended_object = table.find_ended(Kind::kEvent, 7);
+  ASSERT_TRUE(ended_object);
+  EXPECT_EQ(ended_object->object.kind, ObjectRef::Kind::kEvent);
+  EXPECT_EQ(ended_object->object.made.stack, 1u);
+  EXPECT_EQ(ended_object->object.ended.call, 4u);
   EXPECT_TRUE(g_ended.may_hold(7));
   EXPECT_FALSE(table.find_ended(Kind::kStream, 7)) << "of another kind";
   table.add(object(Kind::kEvent, 7));
@@ -148,11 +148,11 @@ TEST(ObjectTable, PartsEndWithTheirObject) {
   table.add_part_beside(Kind::kFunction, 3, 1);
   table.add_part(Kind::kGlobal, 100, Kind::kModule, 5, 8);
   end(table, Kind::kModule, 5);
-  const auto gone = table.find_ended(Kind::kFunction, 1);
-  ASSERT_TRUE(gone);
-  EXPECT_EQ(gone->object.kind, ObjectRef::Kind::kFunction);
-  EXPECT_EQ(gone->object.ended.call, 4u);
-  EXPECT_FALSE(gone->with_context);
+  const auto ended_object = table.find_ended(Kind::kFunction, 1);
+  ASSERT_TRUE(ended_object);
+  EXPECT_EQ(ended_object->object.kind, ObjectRef::Kind::kFunction);
+  EXPECT_EQ(ended_object->object.ended.call, 4u);
+  EXPECT_FALSE(ended_object->with_context);
   EXPECT_FALSE(table.find_ended(Kind::kFunction, 2)) << "of another module";
   EXPECT_TRUE(table.find_ended(Kind::kFunction, 3)) << "of the same one";
   ASSERT_TRUE(table.find_ended_global(107));
@@ -187,9 +187,9 @@ TEST(ObjectTable, PartsEndWithTheContext) {
   table.add(object(Kind::kModule, 2, 6));
   table.add_part(Kind::kFunction, 1, Kind::kModule, 2);
   table.end_context(6, {.call = 9});
-  const auto gone = table.find_ended(Kind::kFunction, 1);
-  ASSERT_TRUE(gone);
-  EXPECT_TRUE(gone->with_context);
+  const auto ended_object = table.find_ended(Kind::kFunction, 1);
+  ASSERT_TRUE(ended_object);
+  EXPECT_TRUE(ended_object->with_context);
 }
 
 }  // namespace

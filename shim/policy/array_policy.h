@@ -10,12 +10,12 @@ namespace cuvmm::shim {
 
 template <class CallStruct>
 struct MakesArray : AsksContext<CallStruct> {
-  struct Kept {
+  struct CallState {
     CUDA_ARRAY_SPARSE_PROPERTIES told{};
   };
   static void made(PolicyResources& resources, const CallStruct& call, Step<CallStruct>& step) {
-    if (resources.driver.find_tiles(call, step.kept.told)) {
-      step.facts.write().array.sparse = &step.kept.told;
+    if (resources.driver.find_tiles(call, step.state.told)) {
+      step.facts.write().array.sparse = &step.state.told;
     }
   }
 };

@@ -21,7 +21,7 @@ inline constexpr bool kTouches = area_of(CallStruct::kEntryPoint) == "data" &&
 template <class CallStruct>
 requires kTouches<CallStruct>
 struct Policy<CallStruct> {
-  using Kept = Touched;
+  using CallState = Touched;
 };
 
 /// Any number of copies, or of similar operations, in one call.

@@ -14,7 +14,7 @@ namespace cuvmm::shim {
 template <>
 struct Policy<calls::ImportExternalMemory> {
   using Call = calls::ImportExternalMemory;
-  struct Kept {
+  struct CallState {
     std::string memory;  ///< the name of the memory behind the descriptor, which the call may close
   };
   static void ask(PolicyResources& resources, const Call& call, Step<Call>& step) {
@@ -22,7 +22,7 @@ struct Policy<calls::ImportExternalMemory> {
     resources.driver.find_context(step.facts.write().place);
     if (const auto fd = descriptor(call)) {
       step.facts.write().sharing.descriptor_valid = FactFinder::descriptor_valid(*fd);
-      step.kept.memory = memory_name(*fd);
+      step.state.memory = memory_name(*fd);
     }
   }
   static void look(PolicyResources& resources, const Call& call, LateFacts& facts) {
@@ -35,7 +35,7 @@ struct Policy<calls::ImportExternalMemory> {
   }
   static void record(PolicyResources& resources, const Call& call, Step<Call>& step) {
     const auto handle = reinterpret_cast<std::uintptr_t>(*call.extMem_out);
-    resources.history.imported[handle] = std::move(step.kept.memory);
+    resources.history.imported[handle] = std::move(step.state.memory);
     const auto fd = descriptor(call);
     if (!fd) return;
     resources.history.received.erase(*fd);  // the driver owns the descriptor now
@@ -63,11 +63,11 @@ struct Policy<calls::ExternalMemoryGetMappedBuffer> {
 template <>
 struct Policy<calls::DestroyExternalMemory> {
   using Call = calls::DestroyExternalMemory;
-  using Kept = StillUsed;
+  using CallState = StillUsed;
   static void ask(PolicyResources& resources, const Call& call, Step<Call>& step) {
     if (!resources.work.active()) return;
     const auto object = reinterpret_cast<std::uintptr_t>(call.extMem);
-    find_work_of(resources, object, step.kept, step);
+    find_work_of(resources, object, step.state, step);
   }
   static void made(PolicyResources& resources, const Call& call, Step<Call>& step) {
     resources.work.unwatch(reinterpret_cast<std::uintptr_t>(call.extMem), step.origin.call);

@@ -59,14 +59,14 @@ struct Entered {
 template <>
 struct Policy<calls::IpcCloseMemHandle> {
   using Call = calls::IpcCloseMemHandle;
-  struct Kept : Entered {
+  struct CallState : Entered {
     StillUsed used;
   };
   static void ask(PolicyResources& resources, const Call& call, Step<Call>& step) {
-    step.kept.at = IpcLog::now();
+    step.state.at = IpcLog::now();
     resources.driver.find_context(step.facts.write().place);
     if (resources.work.active() && closes_last(resources, call.dptr)) {
-      find_work_of(resources, call.dptr, step.kept.used, step);
+      find_work_of(resources, call.dptr, step.state.used, step);
     }
   }
   static void made(PolicyResources& resources, const Call& call, Step<Call>& step) {
@@ -79,7 +79,7 @@ struct Policy<calls::IpcCloseMemHandle> {
     if (!step.change.rare) return;
     for (const IpcOpen& open : step.change.rare->ipc_opens) {
       if (open.count != 1) continue;
-      resources.history.ipc_log.closed(open.bytes, step.origin, step.kept.at);
+      resources.history.ipc_log.closed(open.bytes, step.origin, step.state.at);
     }
   }
 
@@ -98,11 +98,11 @@ struct Policy<calls::IpcOpenEventHandle> : AsksContext<calls::IpcOpenEventHandle
 template <>
 struct Policy<calls::MemFree> {
   using Call = calls::MemFree;
-  using Kept = StillUsed;
+  using CallState = StillUsed;
   static void ask(PolicyResources& resources, const Call& call, Step<Call>& step) {
     // A free of other memory may wait for the work by itself.
     if (resources.work.active() && resources.work.watches_pool(call.dptr)) {
-      find_work_of(resources, call.dptr, step.kept, step);
+      find_work_of(resources, call.dptr, step.state, step);
     }
   }
   // The call may also end memory of a pool.
@@ -131,9 +131,9 @@ struct Policy<calls::MemFree> {
 /// call ended names the call.
 template <EndsContext CallStruct>
 struct Policy<CallStruct> {
-  using Kept = Entered;
+  using CallState = Entered;
   static void ask(PolicyResources& resources, const CallStruct&, Step<CallStruct>& step) {
-    step.kept.at = IpcLog::now();
+    step.state.at = IpcLog::now();
     if (resources.work.active()) resources.work.end_context();
   }
   static bool ended_nothing(PolicyResources& resources, const CallStruct& call) {
@@ -151,7 +151,7 @@ struct Policy<CallStruct> {
     // Whatever became of the memory that the context had opened, nothing proves that it was open
     // any longer.
     for (const IpcOpen& open : step.change.rare->context.ipc_opens) {
-      history.ipc_log.closed(open.bytes, step.origin, step.kept.at);
+      history.ipc_log.closed(open.bytes, step.origin, step.state.at);
     }
   }
 };

@@ -137,10 +137,10 @@ inline constexpr bool kAllocatesInOrder =
 
 /// The state of one call of area `order`, from before the driver's call until after it.
 template <class CallStruct>
-struct OrderKept {};
+struct OrderCallState {};
 template <class CallStruct>
 requires kLaunches<CallStruct>
-struct OrderKept<CallStruct> {
+struct OrderCallState<CallStruct> {
   const Layout* layout = nullptr;
   ReservedEvent event;
   bool tells = false;  ///< the kernel gets memory that the host reads too
@@ -149,22 +149,22 @@ struct OrderKept<CallStruct> {
 };
 template <class CallStruct>
 requires kLaunchesGraph<CallStruct>
-struct OrderKept<CallStruct> {
+struct OrderCallState<CallStruct> {
   std::shared_ptr<const GraphUses> graph;
   bool empty() const { return !graph || graph->ranges->empty(); }
 };
 template <class CallStruct>
 requires kMovesMap<CallStruct>
-struct OrderKept<CallStruct> {
+struct OrderCallState<CallStruct> {
   std::optional<UsedRange> tensor;  ///< the tensor's memory before the call
 };
 template <class CallStruct>
 requires kWaits<CallStruct>
-struct OrderKept<CallStruct> : Clock {
+struct OrderCallState<CallStruct> : Clock {
 };
 template <class CallStruct>
 requires kUnloads<CallStruct>
-struct OrderKept<CallStruct> : Clock {
+struct OrderCallState<CallStruct> : Clock {
 };
 
 template <class CallStruct>
@@ -172,7 +172,7 @@ struct Ordering {
   QueuedWork::Ticket ticket;
   Violations violations;
   Origin origin;
-  OrderKept<CallStruct> kept;
+  OrderCallState<CallStruct> state;
 };
 
 namespace detail {
@@ -263,7 +263,7 @@ inline Launch kind_of(const Layout& layout) {
 
 /// The work for which the host waits in this call.
 template <class CallStruct>
-OrderKept<CallStruct> awaited(QueuedWork& work, const CallStruct& call, bool per_thread) {
+OrderCallState<CallStruct> awaited(QueuedWork& work, const CallStruct& call, bool per_thread) {
   if constexpr (requires { call.hStream; }) {
     return {work.given(call.hStream, per_thread)};
   } else if constexpr (requires { call.hEvent; }) {

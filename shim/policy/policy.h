@@ -46,13 +46,13 @@ struct Policy {};
 namespace detail {
 struct Nothing {};
 template <class CallStruct>
-struct KeptOf {
+struct CallStateOf {
   using Type = Nothing;
 };
 template <class CallStruct>
-requires requires { typename Policy<CallStruct>::Kept; }
-struct KeptOf<CallStruct> {
-  using Type = typename Policy<CallStruct>::Kept;
+requires requires { typename Policy<CallStruct>::CallState; }
+struct CallStateOf<CallStruct> {
+  using Type = typename Policy<CallStruct>::CallState;
 };
 }  // namespace detail
 
@@ -63,7 +63,7 @@ struct Step {
   LateFacts facts;
   Violations violations;
   Origin origin;
-  [[no_unique_address]] typename detail::KeptOf<CallStruct>::Type kept;
+  [[no_unique_address]] typename detail::CallStateOf<CallStruct>::Type state;
   [[no_unique_address]] ChangeOf<CallStruct> change;
 };
 

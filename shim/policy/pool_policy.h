@@ -72,12 +72,12 @@ struct Policy<calls::MemAllocAsync> : AllocatesInOrder<calls::MemAllocAsync> {
 template <>
 struct Policy<calls::MemFreeAsync> {
   using Call = calls::MemFreeAsync;
-  using Kept = StillUsed;
+  using CallState = StillUsed;
   static void ask(PolicyResources& resources, const Call& call, Step<Call>& step) {
     if (!resources.work.active()) return;
     const QueuedWork::Ticket ticket =
         resources.work.enter(call.hStream, step.facts.read().place.per_thread);
-    if (ticket) find_work_of(resources, call.dptr, step.kept, step, &ticket);
+    if (ticket) find_work_of(resources, call.dptr, step.state, step, &ticket);
     resources.work.cancel(ticket);
   }
   static void made(PolicyResources& resources, const Call& call, Step<Call>& step) {

@@ -23,16 +23,16 @@ inline std::optional<int> descriptor_of(const void* handle, CUmemAllocationHandl
 template <>
 struct Policy<calls::MemExportToShareableHandle> {
   using Call = calls::MemExportToShareableHandle;
-  struct Kept {
+  struct CallState {
     DescriptorIdentity identity;
   };
   static void made(PolicyResources&, const Call& call, Step<Call>& step) {
-    if (const int* fd = descriptor(call)) step.kept.identity = identify_descriptor(*fd);
+    if (const int* fd = descriptor(call)) step.state.identity = identify_descriptor(*fd);
   }
   static void record(PolicyResources& resources, const Call& call, Step<Call>& step) {
     if (const int* fd = descriptor(call)) {
       resources.history.received.erase(*fd);
-      resources.history.exported[*fd] = std::move(step.kept.identity);
+      resources.history.exported[*fd] = std::move(step.state.identity);
       g_tracked.add(*fd);
     }
   }
@@ -47,7 +47,7 @@ struct Policy<calls::MemExportToShareableHandle> {
 template <>
 struct Policy<calls::MemImportFromShareableHandle> {
   using Call = calls::MemImportFromShareableHandle;
-  struct Kept {
+  struct CallState {
     std::string memory;  ///< the name of the memory behind the descriptor, which the call may close
     bool is_memory = true;
   };
@@ -55,20 +55,20 @@ struct Policy<calls::MemImportFromShareableHandle> {
     step.facts.write().sharing.descriptor_valid =
         FactFinder::descriptor_valid(call.osHandle, call.shHandleType);
     const auto fd = descriptor_of(call.osHandle, call.shHandleType);
-    if (fd) step.kept.memory = memory_name(*fd);
+    if (fd) step.state.memory = memory_name(*fd);
   }
   static void made(PolicyResources& resources, const Call& call, Step<Call>& step) {
     step.facts.write().sharing.imported =
-        resources.driver.describe_import(*call.handle, step.kept.is_memory);
+        resources.driver.describe_import(*call.handle, step.state.is_memory);
   }
   static void record(PolicyResources& resources, const Call& call, Step<Call>& step) {
     // A driver describes memory, and refuses to describe a multicast object.
-    if (!step.kept.is_memory) {
+    if (!step.state.is_memory) {
       MulticastObject unknown;
       unknown.handle = *call.handle;
       resources.history.model.import_multicast(std::move(unknown), step.origin);
     }
-    resources.history.imported[*call.handle] = std::move(step.kept.memory);
+    resources.history.imported[*call.handle] = std::move(step.state.memory);
     const auto fd = descriptor_of(call.osHandle, call.shHandleType);
     if (!fd || resources.history.model.exports().contains(*fd)) return;
     const Allocation* const made = resources.history.model.allocation(*call.handle);
@@ -81,12 +81,12 @@ struct Policy<calls::MemImportFromShareableHandle> {
 template <>
 struct Policy<calls::MemGetHandleForAddressRange> {
   using Call = calls::MemGetHandleForAddressRange;
-  struct Kept {
+  struct CallState {
     DescriptorIdentity identity;
   };
   static void made(PolicyResources&, const Call& call, Step<Call>& step) {
     if (call.handleType != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD) return;
-    step.kept.identity = identify_descriptor(*static_cast<const int*>(call.handle));
+    step.state.identity = identify_descriptor(*static_cast<const int*>(call.handle));
   }
   static void record(PolicyResources& resources, const Call& call, Step<Call>& step) {
     if (call.handleType != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD) return;
@@ -95,7 +95,7 @@ struct Policy<calls::MemGetHandleForAddressRange> {
                                       true,
                                       call.dptr,
                                       memory_behind(resources.history.model, call.dptr),
-                                      std::move(step.kept.identity)};
+                                      std::move(step.state.identity)};
     g_tracked.add(fd);
   }
 };

@@ -44,31 +44,31 @@ inline std::vector<QueuedWork::Taken> mappings_of(PolicyResources& resources, Ad
 /// Where memory ends, other memory may begin that the model does not know: variables of modules,
 /// for example. The driver knows such memory.
 [[gnu::cold, gnu::noinline]] inline void drop_beginnings(PolicyResources& resources,
-                                                         StillUsed& kept) {
-  kept.erase_if(
+                                                         StillUsed& state) {
+  state.erase_if(
       [&](const FoundWork& one) { return one.is_end && resources.driver.holds_memory(one.base); });
 }
 
 /// Looks for the work that uses mappings of the range.
 [[gnu::cold, gnu::noinline]] inline void find_work_of_mappings(PolicyResources& resources,
                                                                Address base, Size size,
-                                                               StillUsed& kept) {
+                                                               StillUsed& state) {
   if (!resources.work.may_be_used({base, size})) return;
   for (const QueuedWork::Taken& mapping : mappings_of(resources, base, size)) {
-    resources.work.find(mapping, kept);
+    resources.work.find(mapping, state);
   }
-  drop_beginnings(resources, kept);
+  drop_beginnings(resources, state);
 }
 
 /// Looks for the work that uses the memory that a call takes away.
 template <class CallStruct>
-void find_work(PolicyResources& resources, Address base, Size size, StillUsed& kept,
+void find_work(PolicyResources& resources, Address base, Size size, StillUsed& state,
                Step<CallStruct>& step) {
   if (!resources.work.active() || !resources.work.has_pending()) [[likely]]
     return;
-  find_work_of_mappings(resources, base, size, kept);
-  if (!kept.empty()) [[unlikely]]
-    step.facts.write().order = {kept.begin(), kept.size()};
+  find_work_of_mappings(resources, base, size, state);
+  if (!state.empty()) [[unlikely]]
+    step.facts.write().order = {state.begin(), state.size()};
 }
 
 /// The description of an object's memory that a call takes away; the model does not know memory of
@@ -93,14 +93,14 @@ inline QueuedWork::Taken taken(PolicyResources& resources, const Watched& watche
 
 /// find_work() for an object that is watched (QueuedWork::watch()).
 template <class CallStruct>
-void find_work_of(PolicyResources& resources, std::uint64_t object, StillUsed& kept,
+void find_work_of(PolicyResources& resources, std::uint64_t object, StillUsed& state,
                   Step<CallStruct>& step, const QueuedWork::Ticket* ordered_by = nullptr) {
   for (const Watched& watched : resources.work.watched().of(object)) {
     if (!resources.work.may_be_used(watched.memory)) continue;
-    resources.work.find(taken(resources, watched, ordered_by), kept);
+    resources.work.find(taken(resources, watched, ordered_by), state);
   }
-  drop_beginnings(resources, kept);
-  if (!kept.empty()) step.facts.write().order = {kept.begin(), kept.size()};
+  drop_beginnings(resources, state);
+  if (!state.empty()) step.facts.write().order = {state.begin(), state.size()};
 }
 
 }  // namespace cuvmm::shim

@@ -58,16 +58,16 @@ struct Policy<calls::MemMap> {
 template <>
 struct Policy<calls::MemUnmap> {
   using Call = calls::MemUnmap;
-  using Kept = StillUsed;
+  using CallState = StillUsed;
   static void ask(PolicyResources& resources, const Call& call, Step<Call>& step) {
-    find_work(resources, call.ptr, call.size, step.kept, step);
+    find_work(resources, call.ptr, call.size, step.state, step);
   }
 };
 
 template <>
 struct Policy<calls::MemSetAccess> : Anonymous {
   using Call = calls::MemSetAccess;
-  using Kept = StillUsed;
+  using CallState = StillUsed;
   static void ask(PolicyResources& resources, const Call& call, Step<Call>& step) {
     if (!resources.work.active() || !call.desc) return;
     for (std::size_t i = 0; i < call.count; ++i) {
@@ -75,7 +75,7 @@ struct Policy<calls::MemSetAccess> : Anonymous {
         resources.work.reaches_host(call.ptr, call.size);
       if (call.desc[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE) [[likely]]
         continue;
-      return find_work(resources, call.ptr, call.size, step.kept, step);
+      return find_work(resources, call.ptr, call.size, step.state, step);
     }
   }
 };
@@ -83,15 +83,15 @@ struct Policy<calls::MemSetAccess> : Anonymous {
 template <>
 struct Policy<calls::MemMapArrayAsync> {
   using Call = calls::MemMapArrayAsync;
-  struct Kept {
+  struct CallState {
     std::vector<std::uint64_t> sizes;  ///< the size of the memory that each entry maps
   };
   static void ask(PolicyResources& resources, const Call& call, Step<Call>& step) {
     resources.driver.find_device(call.hStream, false, step.facts.write().place);
   }
   static void made(PolicyResources& resources, const Call& call, Step<Call>& step) {
-    step.kept.sizes = resources.driver.tile_sizes(call);
-    if (!step.kept.sizes.empty()) step.facts.write().array.sizes = step.kept.sizes.data();
+    step.state.sizes = resources.driver.tile_sizes(call);
+    if (!step.state.sizes.empty()) step.facts.write().array.sizes = step.state.sizes.data();
   }
 };
 

@@ -40,7 +40,7 @@ TEST_F(WorkWaits, ACopyToPageableMemoryMayHaveWaited) {
   more_work();
   unmap();
   EXPECT_THAT(found(), IsEmpty());
-  EXPECT_EQ(session().work().counts().lucky, 0u);
+  EXPECT_EQ(session().work().counts().unawaited, 0u);
 }
 
 TEST_F(WorkWaits, ACopyToPageableMemoryThatIsUnfinishedForSureIsFound) {
@@ -79,7 +79,7 @@ TEST_F(WorkWaits, ACopyToPinnedMemoryThatIsOverMayHaveBeenLucky) {
   EXPECT_EQ(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}), CUDA_SUCCESS);
   unmap();
   EXPECT_THAT(found(), IsEmpty());
-  EXPECT_EQ(session().work().counts().lucky, 0u);
+  EXPECT_EQ(session().work().counts().unawaited, 0u);
   EXPECT_EQ(session().work().counts().perhaps_lucky, 1u);
   map();
   EXPECT_EQ(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}), CUDA_SUCCESS);

@@ -72,10 +72,10 @@ class Process : private DeathReport {
   /// number; -1 if cuvmm cannot tell.
   int tell_leaks() noexcept;
 
-  /// Makes the file of the last calls (shim/recorder/ring_call.h) at the first call.
-  void need_ring() noexcept {
+  /// Makes the file of the last calls (shim/recorder/recorded_call.h) at the first call.
+  void need_last_calls() noexcept {
     if (last_calls_.unopened()) [[unlikely]]
-      open_ring();
+      open_last_calls();
   }
   /// A call returned an error that means a fault on the device. Explains the first such error.
   void note_fault(CUresult result, std::uint64_t sequence, const Caller& caller) noexcept;
@@ -139,7 +139,7 @@ class Process : private DeathReport {
   /// From here on this signal asks for leaks: cuvmm prints them after the next call about memory.
   /// Does nothing if the program has a handler of its own.
   void tell_leaks_at(int signal) noexcept;
-  void open_ring() noexcept;
+  void open_last_calls() noexcept;
   /// Reads CUVMM_FAIL and CUVMM_FAIL_LOG, anew in a child of fork.
   void choose_failures();
   void log_failures(const char* ended) noexcept;

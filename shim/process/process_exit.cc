@@ -223,7 +223,7 @@ void Process::finish() noexcept {
   const bool no_leaks = options_.leak_check == LeakCheck::kNo;
   const bool told = no_leaks || (leaks_judged_.load() && undecided_.empty());
   const bool all_judged = !options_.judged || (told && !last_report_lost_);
-  last_calls_.finish(options_.keep_ring || !all_judged);
+  last_calls_.finish(options_.keep_last_calls || !all_judged);
   Opened* const open = opened_.load();
   if (open && all_judged) open->session.stop_showing(kLastPatience);
   g_ending.done();

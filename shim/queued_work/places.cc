@@ -24,7 +24,7 @@ std::optional<Place> known_place(const Model& model, std::uint64_t address) {
   return host ? Place::kPinned : Place::kDevice;
 }
 
-AskedPlace ask_place(const Questions& ask, CUdeviceptr address) {
+PlaceInDriver ask_place(const Questions& ask, CUdeviceptr address) {
   if (!ask.pointer_attributes) return {};
   // The attributes have different widths, and none is wider than a word.
   std::uint64_t type = 0, managed = 0, synchronous = 0;

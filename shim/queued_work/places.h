@@ -17,14 +17,14 @@ namespace cuvmm::shim {
 /// memory of the host.
 std::optional<Place> known_place(const Model& model, std::uint64_t address);
 
-struct AskedPlace {
+struct PlaceInDriver {
   Place place = Place::kUnknown;
   bool sync_memops = false;  ///< CU_POINTER_ATTRIBUTE_SYNC_MEMOPS is set for the memory
 };
 
 /// kPageable for an address that the driver does not know; kUnknown if the driver has no such
 /// query.
-AskedPlace ask_place(const Questions& ask, CUdeviceptr address);
+PlaceInDriver ask_place(const Questions& ask, CUdeviceptr address);
 
 /// Whether the current context has CU_CTX_SYNC_MEMOPS; false if the driver has no such flag.
 bool context_has_sync_memops(const Questions& ask);

@@ -49,7 +49,7 @@ const QueuedWork::Birth* QueuedWork::unawaited_birth(const Ticket& ticket, Addre
   const auto& [base, birth] = *--found;
   if (address - base >= birth.size) return nullptr;
   if (order_.finished(birth.stream, birth.position)) return births_.erase(found), nullptr;
-  if (told(birth.stream, birth.position) || order_.hears(ticket.stream)) return nullptr;
+  if (reported(birth.stream, birth.position) || order_.hears(ticket.stream)) return nullptr;
   return order_.comes_before(birth.stream, birth.position, ticket.stream) ? nullptr : &birth;
 }
 
@@ -80,7 +80,7 @@ std::optional<QueuedWork::Early> QueuedWork::comes_early(const Ticket& ticket,
     // too early.
     const bool found = asked.answer == CUDA_ERROR_NOT_READY || options_.unordered;
     if (found) return Early{memory[i].base, asked.key.handle, i, of_graph};
-    if (asked.answer == CUDA_SUCCESS) lucky_.fetch_add(1, std::memory_order_relaxed);
+    if (asked.answer == CUDA_SUCCESS) unawaited_.fetch_add(1, std::memory_order_relaxed);
   }
   return {};
 }

@@ -262,7 +262,7 @@ WorkCounts QueuedWork::counts() const {
   counts.tracked = counts.by_type + counts.by_value;
   counts.hidden = hidden_.load();
   counts.dropped = dropped_.load();
-  counts.lucky = lucky_.load();
+  counts.unawaited = unawaited_.load();
   counts.perhaps_lucky = perhaps_lucky_.load();
   counts.hints = hints_.load();
   return counts;
@@ -310,7 +310,7 @@ void QueuedWork::start_in_child(bool whole) {
   active_.store(false);
   captures_.store(false);
   pending_.store(false);
-  for (auto* count : {&launches_, &hidden_, &dropped_, &lucky_, &perhaps_lucky_, &hints_})
+  for (auto* count : {&launches_, &hidden_, &dropped_, &unawaited_, &perhaps_lucky_, &hints_})
     count->store(0);
   for (auto& count : tracked_) count.store(0);
 }

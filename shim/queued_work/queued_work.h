@@ -300,7 +300,7 @@ class QueuedWork {
   OwnEvent event_behind(const StreamKey& key);
   void end_to_tell(const Ticket& ticket);
   /// Whether the host may have learned that the work is over.
-  bool told(StreamId stream, Position work) CUVMM_NEEDS(mutex_);
+  bool reported(StreamId stream, Position work) CUVMM_NEEDS(mutex_);
   OwnEvent record_own(const Ticket& ticket);
   [[gnu::hot]] OwnEvent record_own(const Ticket& ticket, const ReservedEvent& reserved);
   void give_back(const OwnEvent& own) CUVMM_NEEDS(mutex_) {
@@ -328,7 +328,7 @@ class QueuedWork {
   void judge_one(const Candidate& candidate, const Asked& asked, const Clock& over,
                  RareList<FoundWork>& found) CUVMM_NEEDS(mutex_);
   bool certain(const Candidate& candidate, const Asked& asked) CUVMM_NEEDS(mutex_);
-  bool told_beside(const Candidate& candidate) CUVMM_NEEDS(mutex_);
+  bool reported_during_run(const Candidate& candidate) CUVMM_NEEDS(mutex_);
   const Work* work_of(const Use& use, const StreamKey& key) CUVMM_NEEDS(mutex_);
 
   // The members that each call reads lie together.
@@ -372,7 +372,7 @@ class QueuedWork {
   std::map<std::tuple<const void*, const void*, std::uint64_t>, Work> named_
       CUVMM_GUARDED_BY(mutex_);
   std::unordered_set<std::uint64_t> shared_events_ CUVMM_GUARDED_BY(mutex_);
-  std::atomic<std::uint64_t> lucky_{0};          ///< written under the lock
+  std::atomic<std::uint64_t> unawaited_{0};      ///< written under the lock
   std::atomic<std::uint64_t> perhaps_lucky_{0};  ///< written under the lock
   std::atomic<std::uint64_t> hints_{0};          ///< written under the lock
 };

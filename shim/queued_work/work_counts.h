@@ -27,7 +27,7 @@ struct WorkCounts {
   /// Uses that went well by chance: nothing ordered them, but the driver answered that the work was
   /// over. Copies and fills on default streams are not counted, because they may have waited for
   /// themselves.
-  std::uint64_t lucky = 0;
+  std::uint64_t unawaited = 0;
   /// The same of copies and fills that write to page-locked memory, where the host may have seen
   /// that they were over, or may have read the bytes too early.
   std::uint64_t perhaps_lucky = 0;

@@ -170,7 +170,7 @@ void QueuedWork::judge_one(const Candidate& candidate, const Asked& asked, const
   if (order_.finished(candidate.stream, candidate.use.position)) return;
   if (!uses_.at(candidate.stream, candidate.use.position)) return;
   FoundWork one;
-  const bool told = this->told(candidate.stream, candidate.use.position);
+  const bool reported = this->reported(candidate.stream, candidate.use.position);
   const bool by_event = candidate.use.event != 0;
   CUresult answer = by_event ? candidate.event_answer : asked.answer;
   // The stream may be busy with other work: if later work is over, this work is over.
@@ -179,14 +179,15 @@ void QueuedWork::judge_one(const Candidate& candidate, const Asked& asked, const
     one.state =
         certain(candidate, asked) ? FoundWork::State::kInFlight : FoundWork::State::kMayBeInFlight;
     // A host that may know that the work is over has not forgotten to wait.
-    if (told && (one.state != FoundWork::State::kInFlight || told_beside(candidate))) return;
+    if (reported && (one.state != FoundWork::State::kInFlight || reported_during_run(candidate)))
+      return;
   } else if (answer == CUDA_SUCCESS || asked.destroyed) {
     if (answer == CUDA_SUCCESS) {
       Clock through;
       through.raise(candidate.stream, candidate.use.position);
       order_.over(through);
     }
-    if (told) {
+    if (reported) {
       if (answer == CUDA_SUCCESS && candidate.use.host_may_look) {
         perhaps_lucky_.fetch_add(1, std::memory_order_relaxed);
       }
@@ -194,7 +195,7 @@ void QueuedWork::judge_one(const Candidate& candidate, const Asked& asked, const
     }
     if (!options_.unordered) {
       if (!may_have_waited(candidate.use, asked.key)) {
-        lucky_.fetch_add(1, std::memory_order_relaxed);
+        unawaited_.fetch_add(1, std::memory_order_relaxed);
       }
       return;
     }
@@ -231,10 +232,10 @@ bool QueuedWork::certain(const Candidate& candidate, const Asked& asked) {
 
 // A host that copied the word which a kernel wrote may know that the kernel is done with its
 // memory, though the kernel goes on. A copy or a fill writes no such word about itself.
-bool QueuedWork::told_beside(const Candidate& candidate) {
+bool QueuedWork::reported_during_run(const Candidate& candidate) {
   const std::string_view what = candidate.use.what;
   return (what == "kernel" || what == "graph") &&
-         order_.told_beside(candidate.stream, candidate.use.position);
+         order_.reported_during_run(candidate.stream, candidate.use.position);
 }
 
 const Work* QueuedWork::work_of(const Use& use, const StreamKey& key) {

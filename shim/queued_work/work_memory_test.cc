@@ -44,10 +44,10 @@ TEST_F(WorkMemory, OfTwoClosesTheFirstTakesNothingAway) {
   }
   launch(s_, {answers.plain_memory});
   EXPECT_EQ(run(calls::IpcCloseMemHandle{answers.plain_memory}), CUDA_SUCCESS);
-  EXPECT_EQ(session().work().counts().lucky, 0u);
+  EXPECT_EQ(session().work().counts().unawaited, 0u);
   launch(s_, {answers.plain_memory});  // the close may have waited for the first launch
   EXPECT_EQ(run(calls::IpcCloseMemHandle{answers.plain_memory}), CUDA_SUCCESS);
-  EXPECT_EQ(session().work().counts().lucky, 1u);
+  EXPECT_EQ(session().work().counts().unawaited, 1u);
   EXPECT_THAT(found(), IsEmpty());
 }
 
@@ -158,7 +158,7 @@ TEST_F(PoolWork, AnAllocationThatHappensToBeOverIsNotSpokenOf) {
   allocate(s_);
   launch(t_, {kPool});
   EXPECT_THAT(found(), IsEmpty());
-  EXPECT_EQ(session().work().counts().lucky, 1u) << "but counted";
+  EXPECT_EQ(session().work().counts().unawaited, 1u) << "but counted";
 }
 
 TEST_F(PoolWork, TheHostMayWaitForTheAllocation) {

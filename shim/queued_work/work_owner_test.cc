@@ -65,7 +65,7 @@ TEST_F(WorkOwner, NoUseOfAFormerOwnerWentWellByLuck) {
   map(kBase, kGranule);
   idle(s_);
   unmap_and_free(kBase);
-  EXPECT_EQ(session().work().counts().lucky, 0u);
+  EXPECT_EQ(session().work().counts().unawaited, 0u);
 }
 
 // Another thread's free gives the address to an allocation whose call began before that thread's

@@ -51,18 +51,18 @@ TEST_F(WorkSession, NothingIsFoundOfWorkThatIsOver) {
   unmap();
   EXPECT_THAT(found(), IsEmpty());
   EXPECT_EQ(asked("query"), 1u);
-  EXPECT_EQ(session().work().counts().lucky, 1u) << "but it is counted";
+  EXPECT_EQ(session().work().counts().unawaited, 1u) << "but it is counted";
 }
 
 TEST_F(WorkSession, ACopyThatMayHaveWaitedForItselfWasNoLuck) {
   map();
   run(calls::MemsetD8Async{kBase, 0, 64, nullptr});
   unmap();
-  EXPECT_EQ(session().work().counts().lucky, 0u);
+  EXPECT_EQ(session().work().counts().unawaited, 0u);
   map();
   run(calls::MemsetD8Async{kBase, 0, 64, s_});
   unmap();
-  EXPECT_EQ(session().work().counts().lucky, 1u);
+  EXPECT_EQ(session().work().counts().unawaited, 1u);
 }
 
 // Between two reservations, while work is noted: the fill uses no memory that cuvmm follows.

@@ -46,8 +46,8 @@ void QueuedWork::end_to_tell(const Ticket& ticket) {
   if (stream) --stream->telling;
 }
 
-bool QueuedWork::told(StreamId stream, Position work) {
-  if (order_.told(stream, work)) return true;
+bool QueuedWork::reported(StreamId stream, Position work) {
+  if (order_.reported(stream, work)) return true;
   if (telling_ == 0) [[likely]]
     return false;
   return std::any_of(streams_.begin(), streams_.end(), [&](const auto& each) CUVMM_UNCHECKED {

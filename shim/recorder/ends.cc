@@ -50,8 +50,8 @@ Object object_of(const ExternalBuffer& b) {
 class Telling {
  public:
   explicit Telling(Origin at) : at_(at) {
-    if (!g_ring.knows_stack(at.stack)) [[unlikely]]
-      g_ring.note_stack(at.stack, stack_frames(at.stack));
+    if (!g_last_calls.knows_stack(at.stack)) [[unlikely]]
+      g_last_calls.note_stack(at.stack, stack_frames(at.stack));
   }
 
   // Not inlined, so that a call which ends one kind of object runs the code of that kind alone.
@@ -66,7 +66,7 @@ class Telling {
     Object object = object_of(known);
     object.ended = at_.call;
     object.stack = at_.stack;
-    g_ring.note_end(t_state.ring, object);
+    g_last_calls.note_end(t_state.call_place, object);
   }
 
  private:
@@ -74,33 +74,33 @@ class Telling {
   unsigned left_ = 256;
 };
 
-[[gnu::cold, gnu::noinline]] void note_rare(const RarelyRetired& gone, Telling& telling) {
-  telling.all(gone.memory);
-  telling.all(gone.pool_memory);
-  telling.all(gone.pools);
-  for (const IpcOpen& open : gone.ipc_opens) {
+[[gnu::cold, gnu::noinline]] void note_rare(const RarelyRetired& retired, Telling& telling) {
+  telling.all(retired.memory);
+  telling.all(retired.pool_memory);
+  telling.all(retired.pools);
+  for (const IpcOpen& open : retired.ipc_opens) {
     if (open.count <= 1) telling.one(open);
   }
-  if (gone.external.buffer) telling.one(*gone.external.buffer);
-  if (gone.external.memory) telling.one(*gone.external.memory);
-  telling.all(gone.context.memory);
-  telling.all(gone.context.pool_memory);
-  telling.all(gone.context.pools);
-  telling.all(gone.context.ipc_opens);
-  telling.all(gone.context.buffers);
-  telling.all(gone.context.memories);
+  if (retired.external.buffer) telling.one(*retired.external.buffer);
+  if (retired.external.memory) telling.one(*retired.external.memory);
+  telling.all(retired.context.memory);
+  telling.all(retired.context.pool_memory);
+  telling.all(retired.context.pools);
+  telling.all(retired.context.ipc_opens);
+  telling.all(retired.context.buffers);
+  telling.all(retired.context.memories);
 }
 
 }  // namespace
 
-void tell_ends(const Retired& gone, Origin at) noexcept {
+void tell_ends(const Retired& retired, Origin at) noexcept {
   Telling telling(at);
-  if (!gone.mappings.empty()) telling.all(gone.mappings);
-  if (!gone.reservations.empty()) telling.all(gone.reservations);
+  if (!retired.mappings.empty()) telling.all(retired.mappings);
+  if (!retired.reservations.empty()) telling.all(retired.reservations);
   // The handle is released; the mappings of the memory stay.
-  if (gone.released) telling.all(gone.allocations);
-  if (gone.rare) [[unlikely]]
-    note_rare(*gone.rare, telling);
+  if (retired.released) telling.all(retired.allocations);
+  if (retired.rare) [[unlikely]]
+    note_rare(*retired.rare, telling);
 }
 
 void note_living(const Model& model) noexcept {
@@ -108,10 +108,10 @@ void note_living(const Model& model) noexcept {
     Object object = object_of(mapping);
     const Allocation* const memory = model.allocation(mapping.handle);
     if (memory && memory->prop_known) object.device = device_of(memory->prop.location);
-    g_ring.note_live(object);
+    g_last_calls.note_live(object);
   }
   const auto all = [](const auto& objects) {
-    for (const auto& [key, object] : objects) g_ring.note_live(object_of(object));
+    for (const auto& [key, object] : objects) g_last_calls.note_live(object_of(object));
   };
   all(model.memory().all());
   all(model.pools().memory());
@@ -124,7 +124,7 @@ void note_living(const Model& model) noexcept {
     guard->each_forbidden([](Guard::Part part, std::uint64_t base, std::uint64_t size) {
       constexpr ObjectKind kKinds[] = {ObjectKind::kGuardBefore, ObjectKind::kGuardBehind,
                                        ObjectKind::kQuarantined};
-      g_ring.note_live({kKinds[static_cast<int>(part)], -1, base, size});
+      g_last_calls.note_live({kKinds[static_cast<int>(part)], -1, base, size});
     });
   } catch (const std::bad_alloc&) {
     // Then the address is explained without these objects.

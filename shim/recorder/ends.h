@@ -4,7 +4,7 @@
 #pragma once
 
 #include "rulebook/model/model.h"
-#include "shim/recorder/ring_call.h"
+#include "shim/recorder/recorded_call.h"
 
 namespace cuvmm::shim {
 
@@ -13,7 +13,7 @@ namespace cuvmm::shim {
 /// Notes the objects that the calling thread's call `at` gave up, after the driver accepted the
 /// call.
 inline void note_ends(const Retired& gone, Origin at) noexcept {
-  if (g_ring.image()) tell_ends(gone, at);
+  if (g_last_calls.image()) tell_ends(gone, at);
 }
 
 /// Notes all objects that have an address.

@@ -12,7 +12,7 @@
 #include "recorder/recorded_file.h"
 #include "recorder/shared_words.h"
 #include "shim/base/call_hooks.h"
-#include "shim/recorder/ring_call.h"
+#include "shim/recorder/recorded_call.h"
 
 namespace cuvmm::shim {
 
@@ -48,7 +48,7 @@ void remove_earlier(const std::string& folder, const std::string& path,
 
 void LastCalls::open(const Options& options, const std::string& driver) noexcept {
   if (!unopened_.exchange(false)) return;
-  if (options.ring.empty()) return g_hooks.ring_wanted.store(false);
+  if (options.ring.empty()) return g_hooks.last_calls_wanted.store(false);
   const int saved = errno;
   try {
     path_ = recorder::file_in(options.ring, recorder::Section::kLastCalls);
@@ -59,21 +59,22 @@ void LastCalls::open(const Options& options, const std::string& driver) noexcept
   if (auto* const image = static_cast<last_calls::Image*>(file_.memory())) {
     file_.describe(driver);
     last_calls::fill_rows(image->entries);
-    g_ring.start(image);
-    g_ring.keep_maps();
+    g_last_calls.start(image);
+    g_last_calls.keep_maps();
     try {
-      if (!options.keep_ring && !options.judged) remove_earlier(options.ring, path_, image->header);
+      if (!options.keep_last_calls && !options.judged)
+        remove_earlier(options.ring, path_, image->header);
     } catch (const std::bad_alloc&) {
     }
   } else {
-    g_hooks.ring_wanted.store(false);
+    g_hooks.last_calls_wanted.store(false);
     path_.clear();
   }
   errno = saved;
 }
 
 void LastCalls::finish(bool keep) noexcept {
-  g_ring.note_exit();
+  g_last_calls.note_exit();
   // A signal handler that ends the process may have interrupted open(): then there is a path, and
   // no image yet.
   const auto* const image = static_cast<const last_calls::Image*>(file_.memory());
@@ -84,13 +85,13 @@ void LastCalls::finish(bool keep) noexcept {
 }
 
 void LastCalls::restart_in_child() noexcept {
-  g_ring.stop();
-  t_state.ring = {};
+  g_last_calls.stop();
+  t_state.call_place = {};
   file_.close();
   path_.clear();
   error_ = 0;
   unopened_.store(true);
-  g_hooks.ring_wanted.store(true);
+  g_hooks.last_calls_wanted.store(true);
 }
 
 }  // namespace cuvmm::shim

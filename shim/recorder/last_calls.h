@@ -11,7 +11,8 @@
 
 namespace cuvmm::shim {
 
-/// Gives g_ring its image, and knows whether g_ring has one (shim/recorder/ring_call.h).
+/// Gives g_last_calls its image, and knows whether g_last_calls has one
+/// (shim/recorder/recorded_call.h).
 class LastCalls {
  public:
   /// Whether open() has not run yet.

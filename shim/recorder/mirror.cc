@@ -35,7 +35,7 @@ holdings::Piece piece_of(const PlainMemory& m) {
   return {m.base, m.size, kind, m.device, 0, m.made, 0};
 }
 holdings::Piece piece_of(const PoolMemory& m) {
-  const std::uint64_t left = m.pool_is_gone() && !m.imported ? 1 : 0;
+  const std::uint64_t left = m.pool_has_ended() && !m.imported ? 1 : 0;
   return {m.base, m.size, holdings::Piece::Kind::kPool, device_of(m.location), m.pool,
           m.made, left};
 }

@@ -133,7 +133,7 @@ void Timeline::lost(const Allocation& before, const Origin& at) noexcept {
       device_of_memory(before), at);
 }
 
-void Timeline::all_gone(const Retired& retired, const Origin& at) noexcept {
+void Timeline::all_ended(const Retired& retired, const Origin& at) noexcept {
   for (const Mapping& m : retired.mappings) {
     end(What::kEnd, Object::kMapping, m.base, m.size, m.made, -1, at);
   }
@@ -142,10 +142,10 @@ void Timeline::all_gone(const Retired& retired, const Origin& at) noexcept {
     end(What::kEnd, Object::kReservation, r.base, r.size, r.made, -1, at);
   }
   if (retired.rare) [[unlikely]]
-    rare_gone(*retired.rare, at);
+    rare_ended(*retired.rare, at);
 }
 
-void Timeline::rare_gone(const RarelyRetired& rare, const Origin& at) noexcept {
+void Timeline::rare_ended(const RarelyRetired& rare, const Origin& at) noexcept {
   const auto plain = [&](const auto& objects) {
     for (const PlainMemory& m : objects) {
       end(What::kEnd, object_of(m), m.base, m.size, m.made, m.device, at);

@@ -54,7 +54,7 @@ class Timeline {
   /// The begin of the calling thread's call, from the ring of last calls: with a ring, as under
   /// cuvmm run, no event reads the clock.
   static std::uint64_t call_ticks() noexcept {
-    const std::uint64_t began = t_state.ring.ticks;
+    const std::uint64_t began = t_state.call_place.ticks;
     return began != 0 ? began : recorder::now_ticks();
   }
   [[gnu::always_inline]] void add(What what, Object object, int device,
@@ -83,7 +83,7 @@ class Timeline {
   [[gnu::noinline]] void every_access(const calls::MemSetAccess& call, const Origin& at) noexcept;
   [[gnu::noinline]] void created(const calls::MemCreate& call, const Origin& at) noexcept;
   [[gnu::noinline]] void lost(const Allocation& before, const Origin& at) noexcept;
-  [[gnu::noinline]] void all_gone(const Retired& retired, const Origin& at) noexcept;
+  [[gnu::noinline]] void all_ended(const Retired& retired, const Origin& at) noexcept;
   void imported(const Model& model, std::uint64_t handle, const Origin& at) noexcept;
   void named(const ProcessHistory& history, const NamedByCall& named, const Origin& at) noexcept;
   void bound(const Model& model, Handle object, const Origin& at) noexcept;
@@ -106,7 +106,7 @@ class Timeline {
             const Origin& at) noexcept;
   void end(What what, const Use& use, const Origin& at) noexcept;
   void add_alive(const Model& model) noexcept;
-  void rare_gone(const RarelyRetired& rare, const Origin& at) noexcept;
+  void rare_ended(const RarelyRetired& rare, const Origin& at) noexcept;
 
   timeline::Writer writer_;
 };
@@ -155,7 +155,7 @@ inline void Timeline::gone(const CallStruct&, const Retired& retired, const Orig
   if constexpr (std::is_same_v<CallStruct, calls::MemRelease>) {
     const Allocation* const before = retired.allocations.only();
     if (!before) [[unlikely]]
-      return all_gone(retired, at);
+      return all_ended(retired, at);
     const Allocation& a = *before;
     // Does nothing if the memory has other references or mappings.
     if (a.references + a.mappings != 1) return;
@@ -163,21 +163,21 @@ inline void Timeline::gone(const CallStruct&, const Retired& retired, const Orig
     const bool plain =
         a.prop_known && !a.imported && !a.multicast && location.type == CU_MEM_LOCATION_TYPE_DEVICE;
     if (!plain) [[unlikely]]
-      return all_gone(retired, at);
+      return all_ended(retired, at);
     end(What::kEnd, Object::kAllocation, a.handle, a.size, a.made, location.id, at);
   } else if constexpr (std::is_same_v<CallStruct, calls::MemAddressFree>) {
     const Reservation* const r = retired.reservations.only();
     if (!r) [[unlikely]]
-      return all_gone(retired, at);
+      return all_ended(retired, at);
     end(What::kEnd, Object::kReservation, r->base, r->size, r->made, -1, at);
   } else if constexpr (std::is_same_v<CallStruct, calls::MemUnmap>) {
     const Mapping* const m = retired.mappings.only();
     const Allocation* const of = retired.allocations.only();
     if (!m || !of || of->references + of->mappings == 1) [[unlikely]]
-      return all_gone(retired, at);
+      return all_ended(retired, at);
     end(What::kEnd, Object::kMapping, m->base, m->size, m->made, -1, at);
   } else {
-    all_gone(retired, at);
+    all_ended(retired, at);
   }
 }
 

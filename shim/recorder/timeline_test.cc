@@ -15,7 +15,7 @@
 #include "api/sizes.h"
 #include "recorder/last_calls/format.h"
 #include "recorder/timeline/format.h"
-#include "shim/recorder/ring_call.h"
+#include "shim/recorder/recorded_call.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/findings.h"
 #include "shim/testing/mock_values.h"
@@ -338,16 +338,16 @@ TEST_F(TimelineUses, WhatIsMappedInTheGapAndLivesHasItsMemory) {
 class TimelineTimes : public TimelineUses {
  protected:
   ~TimelineTimes() override {
-    g_ring.stop();
-    t_state.ring = {};
+    g_last_calls.stop();
+    t_state.call_place = {};
   }
-  void start_ring() { g_ring.start(image_.get()); }
+  void start_last_calls() { g_last_calls.start(image_.get()); }
   /// Calls map_array() as its wrapper does with a ring.
-  CUresult map_in_ring(std::vector<CUarrayMapInfo> entries) {
-    RingCall record;
+  CUresult map_in_last_calls(std::vector<CUarrayMapInfo> entries) {
+    RecordedCall record;
     record.begin(
         calls::MemMapArrayAsync{entries.data(), static_cast<unsigned>(entries.size()), nullptr});
-    EXPECT_EQ(record.begun(), g_ring.image() != nullptr);
+    EXPECT_EQ(record.begun(), g_last_calls.image() != nullptr);
     const CUresult result = map_array(entries);
     record.returned(result);
     return result;
@@ -357,9 +357,9 @@ class TimelineTimes : public TimelineUses {
 };
 
 TEST_F(TimelineTimes, AnEventIsOfTheMomentAtWhichTheRingSawItsCall) {
-  start_ring();
-  ASSERT_EQ(map_in_ring({tile(0, 0), tile(1, kGranule)}), CUDA_SUCCESS);
-  ASSERT_EQ(map_in_ring({no_tile(0), no_tile(1)}), CUDA_SUCCESS);
+  start_last_calls();
+  ASSERT_EQ(map_in_last_calls({tile(0, 0), tile(1, kGranule)}), CUDA_SUCCESS);
+  ASSERT_EQ(map_in_last_calls({no_tile(0), no_tile(1)}), CUDA_SUCCESS);
   const auto found = events(Object::kSparse);
   ASSERT_EQ(found.size(), 4u);
   EXPECT_LT(image_->calls[0].ticks, image_->calls[1].ticks);
@@ -370,9 +370,9 @@ TEST_F(TimelineTimes, AnEventIsOfTheMomentAtWhichTheRingSawItsCall) {
 
 TEST_F(TimelineTimes, WithoutARingAnEventHasATimeWithinItsCall) {
   const std::uint64_t before = recorder::now_ticks();
-  ASSERT_EQ(map_in_ring({tile(0, 0), tile(1, kGranule)}), CUDA_SUCCESS);
+  ASSERT_EQ(map_in_last_calls({tile(0, 0), tile(1, kGranule)}), CUDA_SUCCESS);
   const std::uint64_t between = recorder::now_ticks();
-  ASSERT_EQ(map_in_ring({no_tile(0), no_tile(1)}), CUDA_SUCCESS);
+  ASSERT_EQ(map_in_last_calls({no_tile(0), no_tile(1)}), CUDA_SUCCESS);
   const auto found = events(Object::kSparse);
   ASSERT_EQ(found.size(), 4u);
   EXPECT_GE(found[0].ticks, before);

@@ -73,7 +73,7 @@ void write_refusals(Writer& out, const Refusals& refusals) {
 }
 
 void write_work(Writer& out, const WorkCounts& work) {
-  if (work.launches == 0 && work.lucky == 0 && work.perhaps_lucky == 0) return;
+  if (work.launches == 0 && work.unawaited == 0 && work.perhaps_lucky == 0) return;
   out.text(",\"work\":{");
   out.member("launches", work.launches, true);
   out.member("tracked", work.tracked);
@@ -82,7 +82,7 @@ void write_work(Writer& out, const WorkCounts& work) {
   out.member("by_word", work.by_word);
   out.member("hidden", work.hidden);
   out.member("dropped", work.dropped);
-  out.member("lucky", work.lucky);
+  out.member("lucky", work.unawaited);
   out.member("perhaps_lucky", work.perhaps_lucky);
   out.member("hints", work.hints);
   out.text("}");

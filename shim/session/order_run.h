@@ -162,54 +162,54 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
   // cancelled inside of the launch as well, and the session has recorded nothing of the launch yet.
   if constexpr (!kLaunches<CallStruct>) no_cancel.emplace();
   if constexpr (kLaunches<CallStruct>) {
-    step.ticket = work_.enter(order_stream(call), per_thread, &step.kept.event);
+    step.ticket = work_.enter(order_stream(call), per_thread, &step.state.event);
     if (!step.ticket || !call.f) return;
     const RelaxedCapture relaxed(work_.questions(), work_.captures());
-    step.kept.layout = &work_.arguments().layouts().of(call.f);
-    step.kept.pointers.read(*step.kept.layout, call.kernelParams, extra_of(call), work_.bounds(),
-                            work_.arguments().tensor_maps());
-    const auto& pointers = step.kept.pointers;
+    step.state.layout = &work_.arguments().layouts().of(call.f);
+    step.state.pointers.read(*step.state.layout, call.kernelParams, extra_of(call), work_.bounds(),
+                             work_.arguments().tensor_maps());
+    const auto& pointers = step.state.pointers;
     step.violations = wrong_arguments(order_stream(call), pointers);
     if (work_.allocates()) [[unlikely]] {
       step.violations.append(early_use(step.ticket, "an argument", pointers.memory()));
     }
-    each_event(call, [&](CUevent) { step.kept.tells = true; });
+    each_event(call, [&](CUevent) { step.state.tells = true; });
     if (work_.host().range().size != 0) [[unlikely]] {
       const bool matters = work_.has_pending() || !pointers.empty();
-      step.kept.tells |=
-          matters && gives_host_memory(*step.kept.layout, call.kernelParams, extra_of(call));
+      step.state.tells |=
+          matters && gives_host_memory(*step.state.layout, call.kernelParams, extra_of(call));
     }
-    if (step.kept.tells) [[unlikely]]
+    if (step.state.tells) [[unlikely]]
       work_.begin_to_tell(step.ticket);
   } else if constexpr (kLaunchesGraph<CallStruct>) {
     step.ticket = work_.enter(call.hStream, per_thread);
-    step.kept.graph = step.ticket ? work_.graphs().uses(call.hGraphExec) : nullptr;
+    step.state.graph = step.ticket ? work_.graphs().uses(call.hGraphExec) : nullptr;
     work_.follow_launch(step.ticket, call.hGraphExec);
     // The session does not know whether a graph tells the host something if it has not read the
     // graph.
-    if (step.ticket && (!step.kept.graph || step.kept.graph->tells)) {
+    if (step.ticket && (!step.state.graph || step.state.graph->tells)) {
       work_.begin_to_tell(step.ticket);
     }
     if (step.ticket && work_.graphs().any_allocates()) {
       step.violations = early_free(call.hGraphExec, step.ticket);
     }
-    if (!step.kept.graph) return;
-    const auto& arguments = step.kept.graph->arguments;
+    if (!step.state.graph) return;
+    const auto& arguments = step.state.graph->arguments;
     step.violations.append(wrong_arguments(call.hStream, arguments.data(), arguments.size()));
     if (work_.allocates()) [[unlikely]] {
       step.violations.append(
-          early_use(step.ticket, "an address of a node", {{}, *step.kept.graph->ranges, true}));
+          early_use(step.ticket, "an address of a node", {{}, *step.state.graph->ranges, true}));
     }
   } else if constexpr (kActsOnStream<CallStruct>) {
     step.ticket = work_.enter(call.hStream, per_thread);
     // The host function may run before the driver has answered the call.
     if (step.ticket && told_by(call) != HostWait{}) work_.begin_to_tell(step.ticket);
   } else if constexpr (kWaits<CallStruct>) {
-    step.kept = awaited(work_, call, per_thread);
+    step.state = awaited(work_, call, per_thread);
   } else if constexpr (kMovesMap<CallStruct>) {
-    if (call.tensorMap) step.kept.tensor = work_.arguments().tensor_maps().find(call.tensorMap);
+    if (call.tensorMap) step.state.tensor = work_.arguments().tensor_maps().find(call.tensorMap);
   } else if constexpr (kEndsKnown<CallStruct>) {
-    if constexpr (kMayWaitForAll<CallStruct>) step.kept = {work_.everything()};
+    if constexpr (kMayWaitForAll<CallStruct>) step.state = {work_.everything()};
     forget_known(work_, call);
   }
 }
@@ -217,36 +217,37 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
 template <class CallStruct>
 void Session::after_launch(const CallStruct& call, CUresult result, const Caller& caller,
                            Ordering<CallStruct>& step) {
-  const auto& kept = step.kept;
+  const auto& state = step.state;
   if constexpr (kLaunches<CallStruct>) {
-    if (kept.empty() && !kept.tells && step.violations.empty()) {
-      const Launch given = kept.layout ? kind_of(*kept.layout) : Launch::kNone;
-      return work_.act(step.ticket, given, kept.event);
+    if (state.empty() && !state.tells && step.violations.empty()) {
+      const Launch given = state.layout ? kind_of(*state.layout) : Launch::kNone;
+      return work_.act(step.ticket, given, state.event);
     }
   }
   Use use;
   use.what = kLaunches<CallStruct> ? "kernel" : "graph";
-  if (!kept.empty() || !step.violations.empty()) {
+  if (!state.empty() || !step.violations.empty()) {
     number(use.origin);
     use.origin.stack = capture_stack(caller);
   }
   if constexpr (kLaunches<CallStruct>) {
-    use.function = kept.layout->function;
-    const UsedMemory memory = kept.pointers.memory();
+    use.function = state.layout->function;
+    const UsedMemory memory = state.pointers.memory();
     use.given_outside = memory.given_outside;
     use.given_structs = memory.given_structs;
     // The kernel may tell the host that it has finished with its memory while it goes on.
-    use.sure = !kept.tells;
+    use.sure = !state.tells;
     each_event(call, [&](CUevent event) { work_.record_ahead(step.ticket, event); });
-    work_.use(step.ticket, use, memory, kind_of(*kept.layout), kept.pointers.surest(), kept.event);
-    if (kept.tells) [[unlikely]]
+    work_.use(step.ticket, use, memory, kind_of(*state.layout), state.pointers.surest(),
+              state.event);
+    if (state.tells) [[unlikely]]
       work_.settle(step.ticket, host_waits::kTellsItself, nullptr, 0);
   } else {
-    const bool tells = !kept.graph || kept.graph->tells;
-    const bool waits = !kept.graph || kept.graph->waits;
+    const bool tells = !state.graph || state.graph->tells;
+    const bool waits = !state.graph || state.graph->waits;
     use.sure = !tells;
     use.given_outside = true;
-    work_.use(step.ticket, use, kept.graph ? kept.graph->ranges : nullptr);
+    work_.use(step.ticket, use, state.graph ? state.graph->ranges : nullptr);
     work_.note_launch(step.ticket, call.hGraphExec);
     if (work_.graphs().any_allocates()) note_left(call.hGraphExec, step.ticket, use.origin);
     if (tells) work_.settle(step.ticket, host_waits::kTellsItself, nullptr, 0);
@@ -272,7 +273,7 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
       if (!step.violations.empty()) [[unlikely]]
         refused_launch(Call(call), result, step.violations, caller);
     }
-    if constexpr (kLaunches<CallStruct>) return work_.cancel(step.ticket, step.kept.event);
+    if constexpr (kLaunches<CallStruct>) return work_.cancel(step.ticket, step.state.event);
     return work_.cancel(step.ticket);
   }
   if constexpr (kLaunches<CallStruct> || kLaunchesGraph<CallStruct>) {
@@ -289,7 +290,7 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
     work_.act(step.ticket);
     work_.settle(step.ticket, told_by(call), nullptr, 0);
   } else if constexpr (kWaits<CallStruct>) {
-    work_.over(step.kept);
+    work_.over(step.state);
   } else if constexpr (kMakesGraph<CallStruct> || kChangesGraph<CallStruct>) {
     const RelaxedCapture relaxed(work_.questions(), work_.captures());
     if constexpr (kMakesGraph<CallStruct>) {
@@ -307,7 +308,7 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
         call.tensorMap, tensor_range(call.tensorDataType, call.tensorRank, call.globalAddress,
                                      call.globalDim, call.globalStrides, call.interleave));
   } else if constexpr (kMovesMap<CallStruct>) {
-    const Size size = step.kept.tensor ? step.kept.tensor->size : 0;
+    const Size size = step.state.tensor ? step.state.tensor->size : 0;
     work_.arguments().tensor_maps().note(
         call.tensorMap, {reinterpret_cast<std::uintptr_t>(call.globalAddress), size});
   } else if constexpr (kLoadsCode<CallStruct>) {
@@ -315,7 +316,7 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
   } else if constexpr (kUnloads<CallStruct>) {
     // A launch of another thread may have asked for the function's layout again meanwhile.
     forget_known(work_, call);
-    work_.tell(step.kept);
+    work_.tell(step.state);
   }
 }
 

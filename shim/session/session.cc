@@ -286,7 +286,7 @@ Place Session::place_of(std::uint64_t address, bool streamless, bool& always) {
   }
   // A call without a stream has to know whether memory of a device has SYNC_MEMOPS.
   if (known && (!streamless || *known != Place::kDevice)) return *known;
-  const AskedPlace asked = ask_place(work_.questions(), address);
+  const PlaceInDriver asked = ask_place(work_.questions(), address);
   always |= asked.sync_memops;
   return known.value_or(asked.place);
 }

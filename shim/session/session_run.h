@@ -29,7 +29,7 @@ inline constexpr bool kNumberedLate = kPlatformOnly<CallStruct>&& kMakes<CallStr
 /// The memory that a call touches; null for calls that touch none.
 template <class CallStruct>
 const Touched* touched_by(const Step<CallStruct>& step) {
-  if constexpr (kTouches<CallStruct>) return &step.kept;
+  if constexpr (kTouches<CallStruct>) return &step.state;
   return nullptr;
 }
 
@@ -57,8 +57,8 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   bool named_ended = false;
   if constexpr (kNamesObjects<CallStruct>) named_ended = may_name_ended(call);
   if constexpr (kTouches<CallStruct>) {
-    step.kept.count = touches(call, step.kept.list);
-    const bool far = !bounds_.near(step.kept) && !named_ended && !uses_array(call);
+    step.state.count = touches(call, step.state.list);
+    const bool far = !bounds_.near(step.state) && !named_ended && !uses_array(call);
     if (far && !observer) return run_far(symbol, call, function, step, caller);
   }
 
@@ -128,7 +128,7 @@ inline CUresult Session::run_far(Symbol symbol, const CallStruct& call, Function
   const CUresult result = call.invoke(function);
   if (ticket) [[unlikely]] {
     const int driver_errno = program_errno;
-    leave_work(call, ticket, result, &step.kept, caller);
+    leave_work(call, ticket, result, &step.state, caller);
     program_errno = driver_errno;
   }
   // The session reports only one thing of a copy that touches no reservation: the driver refused
@@ -152,7 +152,7 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
     Policy<CallStruct>::ask(lent, call, step);
   }
   if constexpr (kTouches<CallStruct>) {
-    find_devices(step.kept, stream_of(call), step.facts.write().place);
+    find_devices(step.state, stream_of(call), step.facts.write().place);
   }
   if constexpr (kBatch<CallStruct>) {
     if (near_reservations(call) || uses_array(call)) {
@@ -264,7 +264,7 @@ void Session::look_up_unknown(const CallStruct& call, LateFacts& facts) {
 template <class CallStruct>
 Violations Session::check_call(const CallStruct& call, const Step<CallStruct>& step) const {
   if constexpr (kTouches<CallStruct>) {
-    return check_touches(history_.model, CallStruct::kEntryPoint, step.kept.list, step.kept.count,
+    return check_touches(history_.model, CallStruct::kEntryPoint, step.state.list, step.state.count,
                          step.facts.read());
   } else {
     return check(history_.model, call, step.facts.read());
@@ -378,9 +378,9 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
 template <class CallStruct>
 void Session::explain_refusal(const CallStruct& call, Step<CallStruct>& step) {
   if constexpr (kTouches<CallStruct>) {
-    step.violations = explain_refusal(step.kept.list, step.kept.count);
-    for (std::size_t i = 0; i < step.kept.count && step.violations.empty(); ++i) {
-      step.violations = explain_graph_memory(step.kept.list[i]);
+    step.violations = explain_refusal(step.state.list, step.state.count);
+    for (std::size_t i = 0; i < step.state.count && step.violations.empty(); ++i) {
+      step.violations = explain_graph_memory(step.state.list[i]);
     }
   } else if constexpr (kBatch<CallStruct>) {
     const std::size_t count = operations(call);
@@ -405,7 +405,7 @@ void Session::report_far_refusal(const CallStruct& call, CUresult result, Step<C
   const int entry_errno = errno;
   try {
     // Memory among reservations: the program may have meant one of them.
-    const bool among = bounds_.spans(step.kept);
+    const bool among = bounds_.spans(step.state);
     {
       const Locked lock(mutex_);
       number(step.origin);

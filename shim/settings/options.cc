@@ -146,7 +146,7 @@ Options read_options(int pid) {
   options.guards.quarantine =
       static_cast<std::size_t>(number(options, "CUVMM_QUARANTINE", 0, 1000000, 0));
   options.guards.poison = flag(options, "CUVMM_POISON");
-  options.keep_ring = flag(options, "CUVMM_RING_KEEP");
+  options.keep_last_calls = flag(options, "CUVMM_RING_KEEP");
   options.fault_address = address(options, "CUVMM_FAULT_ADDRESS");
   options.scope = text("CUVMM_SCOPE");
   options.nvtx_include = text("CUVMM_NVTX_INCLUDE");

@@ -33,10 +33,10 @@ struct Options {
   /// CUVMM_RING: folder for a file of each process's last calls; empty or "off": no file, because
   /// each call would pay for a file that no command reads
   std::string ring;
-  std::string fail;        ///< CUVMM_FAIL: the calls that cuvmm makes fail
-  std::string fail_log;    ///< CUVMM_FAIL_LOG: folder for logs of the calls that can fail
-  GuardOptions guards;     ///< CUVMM_GUARD=1, CUVMM_QUARANTINE=N, CUVMM_POISON=1
-  bool keep_ring = false;  ///< CUVMM_RING_KEEP=1: the file stays, however the process ends
+  std::string fail;              ///< CUVMM_FAIL: the calls that cuvmm makes fail
+  std::string fail_log;          ///< CUVMM_FAIL_LOG: folder for logs of the calls that can fail
+  GuardOptions guards;           ///< CUVMM_GUARD=1, CUVMM_QUARANTINE=N, CUVMM_POISON=1
+  bool keep_last_calls = false;  ///< CUVMM_RING_KEEP=1: the file stays, however the process ends
   /// CUVMM_FAULT_ADDRESS: the address of the device's fault, from the kernel's log; 0 unknown
   std::uint64_t fault_address = 0;
   std::string scope;         ///< CUVMM_SCOPE: the scope in which the process was started, for

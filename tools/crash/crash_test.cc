@@ -12,7 +12,7 @@
 #include "tools/crash/crash_json.h"
 #include "tools/crash/crash_symbols.h"
 #include "tools/crash/crash_text.h"
-#include "tools/crash/kept_rings.h"
+#include "tools/crash/kept_last_calls.h"
 #include "tools/crash/xid.h"
 
 namespace cuvmm::tools {
@@ -115,17 +115,17 @@ TEST(CrashSymbols, AreModulesAndOffsetsWhereTheFilesAreGone) {
   EXPECT_THAT(crash_stack("no map\n\xff", {1, 2}), testing::SizeIs(2));
 }
 
-class KeptRings : public ::testing::Test {
+class KeptLastCallsFiles : public ::testing::Test {
  protected:
-  KeptRings() { std::filesystem::create_directory(folder_); }
-  ~KeptRings() override { std::filesystem::remove_all(folder_); }
+  KeptLastCallsFiles() { std::filesystem::create_directory(folder_); }
+  ~KeptLastCallsFiles() override { std::filesystem::remove_all(folder_); }
   std::string path(const char* name) const { return folder_ + "/" + name; }
 
   // Each test has its own folder, because ctest runs tests as processes at the same time.
   const std::string folder_ = ::testing::TempDir() + "kept-rings-" + std::to_string(getpid());
 };
 
-TEST_F(KeptRings, AreThoseOfCrashes) {
+TEST_F(KeptLastCallsFiles, AreThoseOfCrashes) {
   Left calm, stuck, faulty, died;
   stuck.hang();
   faulty.writer.begin_fault(700, 1);
@@ -142,12 +142,13 @@ TEST_F(KeptRings, AreThoseOfCrashes) {
   tree.pid = 3;
   tree.signal = SIGKILL;
   tree.signals = {{2, SIGTERM}};
-  const auto kept = keep_rings(folder_, tree, false);
-  EXPECT_THAT(kept,
-              ElementsAre(Field(&KeptRing::sentence, "process 3 was ended by signal 9 (SIGKILL)"),
-                          Field(&KeptRing::sentence, "process 4 was ended in cuStreamSynchronize"),
-                          Field(&KeptRing::sentence, "process 5 saw CUDA_ERROR_ILLEGAL_ADDRESS"),
-                          Field(&KeptRing::sentence, "process 6 was ended by signal 6 (SIGABRT)")));
+  const auto kept = keep_last_calls(folder_, tree, false);
+  EXPECT_THAT(
+      kept,
+      ElementsAre(Field(&KeptLastCalls::sentence, "process 3 was ended by signal 9 (SIGKILL)"),
+                  Field(&KeptLastCalls::sentence, "process 4 was ended in cuStreamSynchronize"),
+                  Field(&KeptLastCalls::sentence, "process 5 saw CUDA_ERROR_ILLEGAL_ADDRESS"),
+                  Field(&KeptLastCalls::sentence, "process 6 was ended by signal 6 (SIGABRT)")));
   for (const char* gone : {"1.ring", "2.ring", "7.ring"}) {
     EXPECT_FALSE(std::filesystem::exists(path(gone))) << gone;
   }
@@ -156,10 +157,10 @@ TEST_F(KeptRings, AreThoseOfCrashes) {
   }
 }
 
-TEST_F(KeptRings, AllStayWhereTheyAreAskedFor) {
+TEST_F(KeptLastCallsFiles, AllStayWhereTheyAreAskedFor) {
   Left calm;
   calm.write(path("1.ring"), 1);
-  EXPECT_THAT(keep_rings(folder_, {}, true), IsEmpty());
+  EXPECT_THAT(keep_last_calls(folder_, {}, true), IsEmpty());
   EXPECT_TRUE(std::filesystem::exists(path("1.ring")));
 }
 

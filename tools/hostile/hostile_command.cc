@@ -77,21 +77,21 @@ class HostileRuns {
     if (const std::string problem = learn(); !problem.empty()) return trouble(problem);
     timeout_s_ = settings_.timeout_s > 0 ? settings_.timeout_s
                                          : std::max(10.0, 20 * plain_.seconds * at_once_);
-    std::vector<std::string> lucks;
+    std::vector<std::string> hostile_values;
     for (int i = 0; i < settings_.seeds; ++i) {
       const auto seed = static_cast<std::uint64_t>(settings_.first) + static_cast<unsigned>(i);
-      lucks.push_back(hostile_text(seed, kinds_of_seed_with(seed, settings_.with)));
+      hostile_values.push_back(hostile_text(seed, kinds_of_seed_with(seed, settings_.with)));
     }
-    const std::vector<std::string> found = differences(lucks);
+    const std::vector<std::string> found = differences(hostile_values);
     if (!problem_.empty()) return trouble(problem_);
     const auto first = std::ranges::find_if(found, [](const auto& text) { return !text.empty(); });
-    if (!write_json(lucks, found)) return kExitFailure;
+    if (!write_json(hostile_values, found)) return kExitFailure;
     if (first == found.end()) {
       print_output("{} seeds: the program does the same with each\n", settings_.seeds);
       return 0;
     }
     const std::size_t index = static_cast<std::size_t>(first - found.begin());
-    explain(static_cast<std::uint64_t>(settings_.first) + index, lucks[index], *first);
+    explain(static_cast<std::uint64_t>(settings_.first) + index, hostile_values[index], *first);
     const auto others =
         std::ranges::count_if(found, [](const auto& text) { return !text.empty(); });
     print_output("{} of {} seeds differ\n", others, settings_.seeds);
@@ -118,37 +118,38 @@ class HostileRuns {
   }
 
   // The difference of a run with each of `lucks`, which are values of --hostile.
-  std::vector<std::string> differences(const std::vector<std::string>& lucks) {
+  std::vector<std::string> differences(const std::vector<std::string>& hostile_values) {
     std::vector<Job> jobs;
-    for (const std::string& luck : lucks) {
+    for (const std::string& hostile_value : hostile_values) {
       Job job{settings_.run, {}};
-      const Hostile hostile = read_hostile(luck);
+      const Hostile hostile = read_hostile(hostile_value);
       job.run.hostile = hostile.emulator;
       job.run.streams = hostile.streams;
       jobs.push_back(std::move(job));
     }
-    std::vector<std::string> found(lucks.size());
+    std::vector<std::string> found(hostile_values.size());
     run_jobs(jobs, at_once_, timeout_s_, [&](std::size_t job, const Outcome& outcome) {
-      if (!outcome.trouble.empty()) problem_ = lucks[job] + ": " + outcome.trouble;
+      if (!outcome.trouble.empty()) problem_ = hostile_values[job] + ": " + outcome.trouble;
       found[job] = difference(plain_, outcome);
     });
     return found;
   }
 
   // Prints which kinds of the seed cause the difference alone.
-  void explain(std::uint64_t seed, const std::string& luck, const std::string& what) {
+  void explain(std::uint64_t seed, const std::string& hostile_value, const std::string& what) {
     const std::vector<std::string> kinds = kinds_of_seed_with(seed, settings_.with);
     std::vector<std::string> alone;
     for (const std::string& kind : kinds) alone.push_back(hostile_text(seed, {kind}));
     const std::vector<std::string> found = differences(alone);
     print_output("seed {} differs: {}\n", seed, what);
-    std::string chosen = luck;
+    std::string chosen = hostile_value;
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (found[i].empty()) continue;
       print_output("  {} alone is enough: {}\n", kinds[i], found[i]);
-      if (chosen == luck) chosen = alone[i];
+      if (chosen == hostile_value) chosen = alone[i];
     }
-    if (chosen == luck) print_output("  none of its kinds alone is enough: {}\n", luck);
+    if (chosen == hostile_value)
+      print_output("  none of its kinds alone is enough: {}\n", hostile_value);
     std::string line = "cuvmm run --emulate";
     if (!settings_.run.profile.empty()) line += "=" + settings_.run.profile;
     if (settings_.run.devices > 0) line += fmt::format(" --devices {}", settings_.run.devices);
@@ -158,12 +159,13 @@ class HostileRuns {
     print_output("to see it: {}\n", line);
   }
 
-  bool write_json(const std::vector<std::string>& lucks, const std::vector<std::string>& found) {
+  bool write_json(const std::vector<std::string>& hostile_values,
+                  const std::vector<std::string>& found) {
     if (settings_.json.empty()) return true;
     Json seeds = Json::array();
-    for (std::size_t i = 0; i < lucks.size(); ++i) {
+    for (std::size_t i = 0; i < hostile_values.size(); ++i) {
       seeds.push_back({{"seed", static_cast<std::uint64_t>(settings_.first) + i},
-                       {"luck", lucks[i]},
+                       {"luck", hostile_values[i]},
                        {"same", found[i].empty()},
                        {"what", found[i]}});
     }

@@ -17,7 +17,7 @@
 #include "tools/base/standard_streams.h"
 #include "tools/base/temporary_folder.h"
 #include "tools/command_line/commands.h"
-#include "tools/crash/kept_rings.h"
+#include "tools/crash/kept_last_calls.h"
 #include "tools/installation/install_paths.h"
 #include "tools/installation/layout.h"
 #include "tools/live/live_folder.h"
@@ -127,12 +127,12 @@ std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
                               const std::string& folder) {
   std::vector<std::string> notes;
   if (std::string note = other_libc_note(folder); !note.empty()) notes.push_back(std::move(note));
-  if (const std::uint64_t lucky = eager ? work_sum(reports, "lucky") : 0; lucky > 0) {
+  if (const std::uint64_t unawaited = eager ? work_sum(reports, "lucky") : 0; unawaited > 0) {
     notes.push_back(
         fmt::format("{} of memory went well only because the emulator does work at once: nothing "
                     "waited for the "
                     "work, and a GPU does it later. To see that, add --streams=late",
-                    lucky == 1 ? "1 use" : std::to_string(lucky) + " uses"));
+                    unawaited == 1 ? "1 use" : std::to_string(unawaited) + " uses"));
   }
   if (const std::uint64_t perhaps = eager ? work_sum(reports, "perhaps_lucky") : 0; perhaps > 0) {
     notes.push_back(fmt::format(
@@ -306,9 +306,10 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
 
 // The folder into which the processes write their last calls: the folder that the user named, or a
 // temporary one that is deleted unless a process crashes.
-class Rings {
+class LastCallsFolder {
  public:
-  Rings(RunSettings& options, const Environment& environment) : all_(!options.ring.empty()) {
+  LastCallsFolder(RunSettings& options, const Environment& environment)
+      : all_(!options.ring.empty()) {
     if (all_) {
       std::error_code error;
       std::filesystem::create_directories(options.ring, error);
@@ -329,7 +330,7 @@ class Rings {
   void conclude(const RunSettings& options, const TreeResult& tree) {
     constexpr std::size_t kMostNamed = 4;
     if (folder_.empty()) return;
-    const std::vector<KeptRing> kept = keep_rings(folder_, tree, all_);
+    const std::vector<KeptLastCalls> kept = keep_last_calls(folder_, tree, all_);
     if (own_ && !kept.empty()) own_->keep();
     for (std::size_t i = 0; i < kept.size() && i < kMostNamed; ++i) {
       say(options,
@@ -432,8 +433,8 @@ int run(RunSettings options, int* ended_by) {
         "the program is built with AddressSanitizer: ASAN_OPTIONS gets "
         "verify_asan_link_order=0:protect_shadow_gap=0 before your own");
   }
-  Rings rings(options, current);
-  if (!rings.problem().empty()) return failed(kExitFailure, rings.problem());
+  LastCallsFolder last_calls(options, current);
+  if (!last_calls.problem().empty()) return failed(kExitFailure, last_calls.problem());
   if (std::string problem = choose_live(options, current); !problem.empty()) {
     return failed(kExitFailure, problem);
   }
@@ -441,7 +442,7 @@ int run(RunSettings options, int* ended_by) {
   options.trace = trace_pattern(trace);
   const LaunchCount launches;
   Environment environment = child_environment(current, options, libraries.layout(), folder.path());
-  rings.add_to(environment);
+  last_calls.add_to(environment);
   environment["CUVMM_RUN"] = this_run();
   if (options.emulate && !launches.path().empty()) {
     environment["CUVMM_LAUNCH_COUNT"] = launches.path();
@@ -471,7 +472,7 @@ int run(RunSettings options, int* ended_by) {
     std::vector<ProcessReport> reports = read_reports(folder.path(), tree.pid);
     watch.look();
     judge_last_states(reports, states, tree, watch);
-    rings.conclude(options, tree);
+    last_calls.conclude(options, tree);
     const int code = conclude(options, tree, reach, std::move(reports), folder,
                               {launches.read(), launches.need_driver(), launches.not_emulated()},
                               drivers, streams_are_eager(options, current));

@@ -11,8 +11,8 @@
 
 #include "tools/report/text/finding_text.h"
 #include "tools/timeline/moments.h"
+#include "tools/timeline/object_findings.h"
 #include "tools/timeline/timeline.h"
-#include "tools/timeline/told.h"
 #include "tools/view/encode/perfetto_trace.h"
 
 namespace cuvmm::tools {
@@ -87,7 +87,7 @@ class ProcessTracks {
         timeline_(timeline),
         findings_(findings),
         moments_(timeline),
-        told_(timeline, findings),
+        of_objects_(timeline, findings),
         process_(trace.process(timeline.program, timeline.pid)) {}
 
   void write() {
@@ -120,8 +120,8 @@ class ProcessTracks {
       place(event, "at", list_in(finding, "stack"));
       event.annotate("NVTX ranges", ranges_text(finding));
       event.annotate("finding", finding_text(finding));
-      for (const Life* const life : told_.lives_of(finding)) {
-        event.flow(number(told_.of(*life)->number));
+      for (const Life* const life : of_objects_.lives_of(finding)) {
+        event.flow(number(of_objects_.of(*life)->number));
       }
       trace_.add(at(moments_.of_call(number_in(finding, "call_index"))), event);
     }
@@ -234,21 +234,21 @@ class ProcessTracks {
       event.correlation(
           fmt::format("memory of call {} in process {}", memory->begin_call, timeline_.pid));
     if (life.kind == O::kReservation) event.correlation("reservations");
-    told(life, event);
+    annotate_with_findings(life, event);
     trace_.annotate_shared(event, "stack", stack_lines(stack(life.stack)));
     trace_.annotate_shared(event, "stack of the end", stack_lines(stack(life.end_stack)));
     trace_.add(at(begin), event);
     trace_.add(at(end), PerfettoEvent(PerfettoEvent::kEnd, track));
   }
 
-  void told(const Life& life, PerfettoEvent& event) const {
-    const ToldOfLife* const told = told_.of(life);
-    if (told == nullptr) return;
-    event.flow(number(told->number));
-    if (told->object == nullptr) return;
-    event.annotate("name", text_in(*told->object, "name"));
-    event.annotate("NVTX ranges", ranges_text(*told->object));
-    event.annotate("NVTX regions", regions_text(*told->object));
+  void annotate_with_findings(const Life& life, PerfettoEvent& event) const {
+    const FindingsOfObject* const findings_of = of_objects_.of(life);
+    if (findings_of == nullptr) return;
+    event.flow(number(findings_of->number));
+    if (findings_of->object == nullptr) return;
+    event.annotate("name", text_in(*findings_of->object, "name"));
+    event.annotate("NVTX ranges", ranges_text(*findings_of->object));
+    event.annotate("NVTX regions", regions_text(*findings_of->object));
   }
 
   struct Reservation {
@@ -259,7 +259,7 @@ class ProcessTracks {
   const ProcessTimeline& timeline_;
   const Json& findings_;
   const Moments moments_;
-  const Told told_;
+  const ObjectFindings of_objects_;
   const std::uint64_t process_;
   std::map<std::uint64_t, Reservation> reservations_;
   std::map<O, Lanes> kinds_;

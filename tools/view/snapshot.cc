@@ -12,8 +12,8 @@
 #include "tools/report/text/finding_text.h"
 #include "tools/report/text/function_name.h"
 #include "tools/timeline/moments.h"
+#include "tools/timeline/object_findings.h"
 #include "tools/timeline/timeline.h"
-#include "tools/timeline/told.h"
 #include "tools/view/encode/pickle.h"
 
 namespace cuvmm::tools {
@@ -29,9 +29,9 @@ bool is_shown(O kind) {
 /// A process, and the facts that findings have about its objects.
 struct Process {
   Process(const ProcessTimeline& recorded, const Json& findings)
-      : timeline(recorded), told(recorded, findings) {}
+      : timeline(recorded), findings_of(recorded, findings) {}
   const ProcessTimeline& timeline;
-  const Told told;
+  const ObjectFindings findings_of;
 };
 
 /// A piece of memory that is still there at the end of the report.
@@ -166,17 +166,18 @@ class Snapshot {
   // Writes the text that the viewer shows above the stack.
   void metadata(const Held& held, std::uint64_t call) {
     std::string text = fmt::format("call {}", call);
-    if (const ToldOfLife* const told = held.process->told.of(*held.life)) {
-      if (told->object) {
-        for (const auto& [what, value] : {std::pair{"name", text_in(*told->object, "name")},
-                                          std::pair{"NVTX ranges", ranges_text(*told->object)},
-                                          std::pair{"NVTX regions", regions_text(*told->object)}}) {
+    if (const FindingsOfObject* const findings_of = held.process->findings_of.of(*held.life)) {
+      if (findings_of->object) {
+        for (const auto& [what, value] :
+             {std::pair{"name", text_in(*findings_of->object, "name")},
+              std::pair{"NVTX ranges", ranges_text(*findings_of->object)},
+              std::pair{"NVTX regions", regions_text(*findings_of->object)}}) {
           if (!value.empty()) text += fmt::format("\n  {}: {}", what, value);
         }
       }
       constexpr std::size_t kMostFindings = 8;
-      for (std::size_t i = 0; i < told->findings.size() && i < kMostFindings; ++i)
-        text += "\n  " + headline(*told->findings[i]);
+      for (std::size_t i = 0; i < findings_of->findings.size() && i < kMostFindings; ++i)
+        text += "\n  " + headline(*findings_of->findings[i]);
     }
     out_.member("user_metadata", text);
   }

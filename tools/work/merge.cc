@@ -106,7 +106,7 @@ void Merger::drop_repeated() {
 
 // [first, end) are the rows of one unit and one group. If no answer has more than half of the rows,
 // nobody can tell which machines are wrong, and none is an outlier.
-void Merger::compare(const Row* first, const Row* end, OddOnes& odd) {
+void Merger::compare(const Row* first, const Row* end, Differing& differing) {
   std::map<std::uint64_t, std::pair<std::size_t, Row>> answers;
   for (const Row* row = first; row != end; ++row) {
     auto& [count, example] = answers[row->answers];
@@ -117,7 +117,7 @@ void Merger::compare(const Row* first, const Row* end, OddOnes& odd) {
     if (2 * most.first <= static_cast<std::size_t>(end - first)) continue;
     for (const Row* row = first; row != end; ++row) {
       if (row->answers == answer) continue;
-      Odd& one = odd[{row->node, row->group}];
+      Differences& one = differing[{row->node, row->group}];
       ++one.count;
       if (one.shown.size() < Outlier::kMostShown)
         one.shown.push_back({*row, most.second, most.first});
@@ -125,7 +125,7 @@ void Merger::compare(const Row* first, const Row* end, OddOnes& odd) {
   }
 }
 
-void Merger::compare_times(const Row* first, const Row* end, OddOnes& odd) {
+void Merger::compare_times(const Row* first, const Row* end, Differing& differing) {
   constexpr std::size_t kFewest = 4;
   constexpr double kFactor = 2;
   std::vector<double> times;
@@ -142,25 +142,25 @@ void Merger::compare_times(const Row* first, const Row* end, OddOnes& odd) {
     const double mine = std::bit_cast<double>(row->answers);
     const bool near = mine < usual * kFactor && mine > usual / kFactor;
     if (near || std::abs(mine - usual) <= Outlier::kLeastDifferenceNs) continue;
-    Odd& one = odd[{row->node, row->group}];
+    Differences& one = differing[{row->node, row->group}];
     ++one.count;
     if (one.shown.size() < Outlier::kMostShown) one.shown.push_back({*row, *example, nodes.size()});
   }
 }
 
 void Merger::find_outliers() {
-  OddOnes odd;
+  Differing differing;
   const Row* const last = rows_.data() + rows_.size();
   for (const Row* first = rows_.data(); first != last;) {
     const Row* const end = std::find_if(first, last, [&](const Row& row) {
       return row.unit != first->unit || row.group != first->group;
     });
-    (measured_.contains(first->unit) ? compare_times : compare)(first, end, odd);
+    (measured_.contains(first->unit) ? compare_times : compare)(first, end, differing);
     first = end;
   }
-  for (const auto& [who, one] : odd) {
+  for (const auto& [who, one] : differing) {
     Outlier outlier{nodes_.at(who.first), groups_.at(who.second), {}, one.count};
-    for (const Odd::Pair& each : one.shown) {
+    for (const Differences::Pair& each : one.shown) {
       const std::string& name = units_.at(each.mine.unit);
       const std::string unit = name.substr(name.find(' ') + 1);
       outlier.differences.push_back({unit, answers_in(files_[each.mine.file], unit),

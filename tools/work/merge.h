@@ -85,7 +85,7 @@ class Merger {
   };
 
   /// The answers of one machine that differ from its peers'.
-  struct Odd {
+  struct Differences {
     struct Pair {
       Row mine, theirs;
       std::size_t agreeing;
@@ -93,13 +93,14 @@ class Merger {
     std::vector<Pair> shown;
     std::size_t count = 0;
   };
-  using OddOnes = std::map<std::pair<std::uint32_t, std::uint32_t>, Odd>;  // by node and group
+  using Differing =
+      std::map<std::pair<std::uint32_t, std::uint32_t>, Differences>;  // by node and group
 
   void find(const ShardResult& result, const UnitResult& unit);
   void drop_repeated();
   void find_outliers();
-  static void compare(const Row* first, const Row* end, OddOnes& odd);
-  static void compare_times(const Row* first, const Row* end, OddOnes& odd);
+  static void compare(const Row* first, const Row* end, Differing& differing);
+  static void compare_times(const Row* first, const Row* end, Differing& differing);
   void find_missing();
 
   bool corpus_;

@@ -203,15 +203,15 @@ void Pools::destroy(Pool& pool) {
   }
   std::erase_if(other_current_, [&](const auto& entry) { return entry.second == pool.handle(); });
   pool.destroyed_ = true;
-  gone_[pool.handle()] = pool.prop();
+  destroyed_properties_[pool.handle()] = pool.prop();
   pool.set_release_threshold(0);
   pool.trim(0);
   drop_if_done(pool.handle());
 }
 
 const CUmemAllocationProp* Pools::gone(CUmemoryPool pool) const {
-  const auto found = gone_.find(reinterpret_cast<std::uintptr_t>(pool));
-  return found == gone_.end() ? nullptr : &found->second;
+  const auto found = destroyed_properties_.find(reinterpret_cast<std::uintptr_t>(pool));
+  return found == destroyed_properties_.end() ? nullptr : &found->second;
 }
 
 bool Pools::lay_on(CUmemoryPool pool, int device) const {

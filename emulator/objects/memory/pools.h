@@ -171,8 +171,9 @@ class Pools {
 
   Devices* devices_ = nullptr;
   std::unordered_map<std::uint64_t, Pool> pools_;
-  std::unordered_map<std::uint64_t, CUmemAllocationProp> gone_;  ///< destroyed pools, by handle
-  std::vector<std::uint64_t> defaults_, current_;                ///< by device
+  std::unordered_map<std::uint64_t, CUmemAllocationProp>
+      destroyed_properties_;                       ///< destroyed pools, by handle
+  std::vector<std::uint64_t> defaults_, current_;  ///< by device
   /// The pools of places other than pinned memory on a device.
   std::map<Place, std::uint64_t> other_defaults_, other_current_;
   int domains_ = 1;               ///< of each device

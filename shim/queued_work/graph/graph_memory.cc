@@ -118,8 +118,8 @@ bool GraphMemoryReader::read_edges(const Level& level) {
 }
 
 GraphOrder GraphMemoryReader::read(CUgraph graph) {
-  const bool told = read_members(graph, 0, 0, 0);
-  if (!told) return {};
+  const bool reported = read_members(graph, 0, 0, 0);
+  if (!reported) return {};
   if (order_.allocations.empty()) {
     GraphOrder others;
     others.frees = std::move(order_.frees);

@@ -49,12 +49,12 @@ class GraphOrders {
   }
 
  private:
-  struct Kept {
+  struct Followed {
     std::shared_ptr<const OrderedGraph> graph;  // shared, because callers judge the graph without
                                                 // the lock
     std::unordered_set<CUgraphNode> disabled;
   };
-  std::unordered_map<CUgraphExec, Kept> graphs_;
+  std::unordered_map<CUgraphExec, Followed> graphs_;
 };
 
 }  // namespace cuvmm::shim

@@ -64,8 +64,8 @@ MappedDrivers drivers_in(const std::string& maps, const std::string& shim_name) 
     std::string range, permissions, offset, device, inode, path;
     words >> range >> permissions >> offset >> device >> inode >> std::ws;
     std::getline(words, path);
-    if (constexpr std::string_view kGone = " (deleted)"; path.ends_with(kGone))
-      path.resize(path.size() - kGone.size());
+    if (constexpr std::string_view kDeleted = " (deleted)"; path.ends_with(kDeleted))
+      path.resize(path.size() - kDeleted.size());
     const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
     found.shim = found.shim || name == shim_name;
     if (permissions.find('x') == std::string::npos || !name.starts_with("libcuda.so")) continue;

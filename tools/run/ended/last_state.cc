@@ -318,7 +318,7 @@ class LeftBehind {
 
  private:
   bool read_calls(const ProcessReport& report, last_calls::Reading& calls) const {
-    const std::string file = states_.ring_folder + "/" + report.image + ".ring";
+    const std::string file = states_.last_calls_folder + "/" + report.image + ".ring";
     return last_calls::read_file(file, calls, &now_).empty() && calls.pid == report.pid;
   }
   ProcessEnd end_of(const ProcessReport& report) const {

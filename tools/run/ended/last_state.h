@@ -19,8 +19,8 @@ namespace cuvmm::tools {
 std::string this_run();
 
 struct LastStates {
-  std::string live_folder;  ///< "" where the processes show no objects
-  std::string ring_folder;  ///< "" where the processes record no calls
+  std::string live_folder;        ///< "" where the processes show no objects
+  std::string last_calls_folder;  ///< "" where the processes record no calls
   frames::Suppressions suppressions;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/crash/kept_rings.h"
+#include "tools/crash/kept_last_calls.h"
 
 #include <fmt/core.h>
 #include <signal.h>
@@ -65,7 +65,8 @@ std::string reason(const last_calls::Reading& reading, const TreeResult& tree, b
 
 }  // namespace
 
-std::vector<KeptRing> keep_rings(const std::string& folder, const TreeResult& tree, bool all) {
+std::vector<KeptLastCalls> keep_last_calls(const std::string& folder, const TreeResult& tree,
+                                           bool all) {
   std::set<std::string> files;
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
@@ -73,7 +74,7 @@ std::vector<KeptRing> keep_rings(const std::string& folder, const TreeResult& tr
     if (at->path().extension() == ".ring") files.insert(at->path().string());
   }
   const RunId mine{static_cast<std::uint64_t>(::getpid()), process_start("self")};
-  std::vector<KeptRing> kept;
+  std::vector<KeptLastCalls> kept;
   for (auto at = files.begin(); at != files.end(); ++at) {
     const std::string& file = *at;
     const auto next = std::next(at);

@@ -12,22 +12,23 @@ namespace cuvmm::shim {
 
 /// The ring of this process. The ring has an image from the first call on if CUVMM_RING names a
 /// folder (shim/recorder/last_calls.h).
-inline constinit last_calls::Writer g_ring;
+inline constinit last_calls::Writer g_last_calls;
 
 /// Notes for its scope that the call is in the driver.
-class RingCall {
+class RecordedCall {
  public:
-  RingCall() = default;
+  RecordedCall() = default;
   template <class CallStruct>
   void begin(const CallStruct& call) noexcept {
     // A driver may call its own exported functions: such calls are not the program's.
     if (in_flight()) return;
-    sequence_ = g_ring.begin(t_state.ring, CallStruct::kEntryPoint, last_calls::words_of(call));
+    sequence_ =
+        g_last_calls.begin(t_state.call_place, CallStruct::kEntryPoint, last_calls::words_of(call));
   }
-  RingCall(const RingCall&) = delete;
-  RingCall& operator=(const RingCall&) = delete;
+  RecordedCall(const RecordedCall&) = delete;
+  RecordedCall& operator=(const RecordedCall&) = delete;
   /// Without returned(), the thread was cancelled in the driver.
-  ~RingCall() {
+  ~RecordedCall() {
     if (sequence_ != 0) [[unlikely]]
       unwound();
   }
@@ -36,13 +37,13 @@ class RingCall {
   std::uint64_t returned(CUresult result) noexcept {
     const std::uint64_t sequence = sequence_;
     sequence_ = 0;
-    g_ring.end(t_state.ring, sequence, static_cast<std::uint32_t>(result));
+    g_last_calls.end(t_state.call_place, sequence, static_cast<std::uint32_t>(result));
     return sequence;
   }
 
  private:
   [[gnu::cold, gnu::noinline]] void unwound() noexcept {
-    g_ring.end(t_state.ring, sequence_, last_calls::kUnwound);
+    g_last_calls.end(t_state.call_place, sequence_, last_calls::kUnwound);
   }
 
   std::uint64_t sequence_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/timeline/told.h"
+#include "tools/timeline/object_findings.h"
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ bool is_of(const Json& finding, const ProcessTimeline& timeline) {
   return number_in(finding, "pid") == static_cast<std::uint64_t>(timeline.pid);
 }
 
-Told::Told(const ProcessTimeline& timeline, const Json& findings) {
+ObjectFindings::ObjectFindings(const ProcessTimeline& timeline, const Json& findings) {
   const Moments moments(timeline);
   std::unordered_map<std::uint64_t, std::vector<const Json*>> by_call;
   for (const Json& finding : findings) {
@@ -42,23 +42,24 @@ Told::Told(const ProcessTimeline& timeline, const Json& findings) {
   }
 }
 
-void Told::tell(const Json& finding, const Life& life, const Json* object) {
-  ToldOfLife& told = told_[&life];
-  if (told.number == 0) told.number = told_.size();
-  if (told.object == nullptr) told.object = object;
+void ObjectFindings::tell(const Json& finding, const Life& life, const Json* object) {
+  FindingsOfObject& findings_of = of_objects_[&life];
+  if (findings_of.number == 0) findings_of.number = of_objects_.size();
+  if (findings_of.object == nullptr) findings_of.object = object;
   // A finding may name an object twice, or name the object that its call ended.
-  if (std::find(told.findings.rbegin(), told.findings.rend(), &finding) != told.findings.rend())
+  if (std::find(findings_of.findings.rbegin(), findings_of.findings.rend(), &finding) !=
+      findings_of.findings.rend())
     return;
-  told.findings.push_back(&finding);
+  findings_of.findings.push_back(&finding);
   lives_[&finding].push_back(&life);
 }
 
-const ToldOfLife* Told::of(const Life& life) const {
-  const auto found = told_.find(&life);
-  return found == told_.end() ? nullptr : &found->second;
+const FindingsOfObject* ObjectFindings::of(const Life& life) const {
+  const auto found = of_objects_.find(&life);
+  return found == of_objects_.end() ? nullptr : &found->second;
 }
 
-const std::vector<const Life*>& Told::lives_of(const Json& finding) const {
+const std::vector<const Life*>& ObjectFindings::lives_of(const Json& finding) const {
   static const std::vector<const Life*> kNone;
   const auto found = lives_.find(&finding);
   return found == lives_.end() ? kNone : found->second;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/timeline/told.h"
+#include "tools/timeline/object_findings.h"
 
 #include <gtest/gtest.h>
 
@@ -26,45 +26,45 @@ ProcessTimeline two_mappings() {
   return timeline;
 }
 
-TEST(Told, OfTheObjectsThatAFindingNames) {
+TEST(ObjectFindings, OfTheObjectsThatAFindingNames) {
   const ProcessTimeline timeline = two_mappings();
   const Json object = {{"value", "0x2000"}, {"made_by_call", 2}, {"name", "weights"}};
   const Json findings =
       Json::array({finding(9, Json::array({object, object})), finding(9, Json::array({object}))});
-  const Told told(timeline, findings);
-  EXPECT_EQ(told.of(timeline.lives[0]), nullptr);
-  const ToldOfLife* const known = told.of(timeline.lives[1]);
+  const ObjectFindings findings_of(timeline, findings);
+  EXPECT_EQ(findings_of.of(timeline.lives[0]), nullptr);
+  const FindingsOfObject* const known = findings_of.of(timeline.lives[1]);
   ASSERT_NE(known, nullptr);
   EXPECT_EQ(*known->object, object);
   EXPECT_EQ(known->findings, (std::vector{&findings[0], &findings[1]}));
-  EXPECT_EQ(told.lives_of(findings[0]), (std::vector{&timeline.lives[1]}));
+  EXPECT_EQ(findings_of.lives_of(findings[0]), (std::vector{&timeline.lives[1]}));
 }
 
-TEST(Told, OfWhatTheCallMadeOrEnded) {
+TEST(ObjectFindings, OfWhatTheCallMadeOrEnded) {
   const ProcessTimeline timeline = two_mappings();
   const Json findings = Json::array({finding(5), finding(2), finding(0), finding(6)});
-  const Told told(timeline, findings);
-  EXPECT_EQ(told.lives_of(findings[0]), (std::vector{&timeline.lives[0]}));
-  EXPECT_EQ(told.lives_of(findings[1]), (std::vector{&timeline.lives[1]}));
-  EXPECT_TRUE(told.lives_of(findings[2]).empty());  // a finding at the exit has no call
-  EXPECT_TRUE(told.lives_of(findings[3]).empty());
-  EXPECT_EQ(told.of(timeline.lives[0])->object, nullptr);
-  EXPECT_NE(told.of(timeline.lives[0])->number, told.of(timeline.lives[1])->number);
+  const ObjectFindings findings_of(timeline, findings);
+  EXPECT_EQ(findings_of.lives_of(findings[0]), (std::vector{&timeline.lives[0]}));
+  EXPECT_EQ(findings_of.lives_of(findings[1]), (std::vector{&timeline.lives[1]}));
+  EXPECT_TRUE(findings_of.lives_of(findings[2]).empty());  // a finding at the exit has no call
+  EXPECT_TRUE(findings_of.lives_of(findings[3]).empty());
+  EXPECT_EQ(findings_of.of(timeline.lives[0])->object, nullptr);
+  EXPECT_NE(findings_of.of(timeline.lives[0])->number, findings_of.of(timeline.lives[1])->number);
 }
 
-TEST(Told, NothingOfAnotherProcess) {
+TEST(ObjectFindings, NothingOfAnotherProcess) {
   const ProcessTimeline timeline = two_mappings();
   const Json findings = Json::array({finding(5, Json::array(), 8)});
-  EXPECT_EQ(Told(timeline, findings).of(timeline.lives[0]), nullptr);
+  EXPECT_EQ(ObjectFindings(timeline, findings).of(timeline.lives[0]), nullptr);
 }
 
-TEST(Told, OneCallMayEndVeryMuch) {
+TEST(ObjectFindings, OneCallMayEndVeryMuch) {
   ProcessTimeline timeline;
   timeline.pid = 7;
   for (std::uint64_t i = 0; i < 1000; ++i)
     timeline.lives.push_back(life(O::kMapping, 4096 * i, i + 1, 2000));
   const Json findings = Json::array({finding(2000)});
-  EXPECT_EQ(Told(timeline, findings).lives_of(findings[0]).size(), 64u);
+  EXPECT_EQ(ObjectFindings(timeline, findings).lives_of(findings[0]).size(), 64u);
 }
 
 }  // namespace

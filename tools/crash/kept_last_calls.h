@@ -10,13 +10,14 @@
 
 namespace cuvmm::tools {
 
-struct KeptRing {
+struct KeptLastCalls {
   std::string file;
   std::string sentence;  ///< "process 71 (python3) was ended by signal 9 (SIGKILL) in ..."
 };
 
 /// Reads the files that the processes left in `folder`. Removes the files of processes that ended
 /// well or whose end is unknown, unless `all` is set. Returns the other files, by process.
-std::vector<KeptRing> keep_rings(const std::string& folder, const TreeResult& tree, bool all);
+std::vector<KeptLastCalls> keep_last_calls(const std::string& folder, const TreeResult& tree,
+                                           bool all);
 
 }  // namespace cuvmm::tools
