@@ -198,7 +198,8 @@ TEST_F(CaptureTest, ACaptureEndsWithItsStream) {
   EXPECT_EQ(destroy(stream_), CUDA_SUCCESS);
   EXPECT_EQ(allocate(), CUDA_SUCCESS);
   CUgraph graph = nullptr;
-  EXPECT_EQ(end(&graph), CUDA_ERROR_ILLEGAL_STATE);
+  // The documented answer about a handle that is not valid. An H100 (580.159.04) dies of this call.
+  EXPECT_EQ(end(&graph), CUDA_ERROR_INVALID_HANDLE);
 }
 
 TEST_F(CaptureTest, ACaptureEndsWithItsContext) {

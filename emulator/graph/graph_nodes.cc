@@ -208,9 +208,10 @@ CUresult make_free(Emulator& e, CUgraph graph, const CUDA_MEM_FREE_NODE_PARAMS& 
     ++allocations;
     allocated = !node->memory->instantiated();
   }
-  // Memory of another graph's node is known by its address after that graph was launched.
+  // Memory of another graph's node is known by its address after that graph was launched. Other
+  // memory of a pool is refused: recorded on an H100, 580.159.04.
   const PlainAllocation* plain = e.plain.at(asked.dptr);
-  const bool elsewhere = !own && plain && plain->base == asked.dptr && plain->pool != 0;
+  const bool elsewhere = !own && plain && plain->base == asked.dptr && plain->kept;
   const bool freed = own ? frees >= allocations : frees != 0;
   if (freed || (!allocated && !elsewhere)) return CUDA_ERROR_INVALID_VALUE;
   out.params = asked;

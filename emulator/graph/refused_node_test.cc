@@ -93,6 +93,14 @@ TEST_F(RefusedNodes, AGraphOfMemoryIsNoChildAndNoOriginal) {
   EXPECT_EQ(destroy(other), CUDA_SUCCESS);
 }
 
+TEST_F(RefusedNodes, AFreeNodeForMemoryOfNoNode) {
+  CUdeviceptr pooled = 0;
+  ASSERT_EQ(driver()(calls::MemAllocAsync{&pooled, 100, nullptr}), CUDA_SUCCESS);
+  EXPECT_EQ(free_node(pooled), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::MemFreeAsync{pooled, nullptr}), CUDA_SUCCESS);
+  EXPECT_EQ(free_node(pooled), CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_F(RefusedNodes, ANodeOfMemoryThatIsRefusedLateLeavesItsMark) {
   auto params = allocation(0);
   CUgraphNode first = empty();

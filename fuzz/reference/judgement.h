@@ -16,7 +16,6 @@ struct Judgement {
   bool foreign = false;      ///< touches memory outside of the program: any error is right
   bool gone = false;         ///< touches memory that ended, or bytes behind it: any error is right
   bool may_refuse = false;   ///< INVALID_VALUE is right as well
-  bool may_lack = false;     ///< NOT_SUPPORTED is right as well: an emulator need not make the call
   bool may_run_out = false;  ///< OUT_OF_MEMORY is right as well
   bool no_room = false;  ///< OUT_OF_MEMORY is right where the profile has nothing against the call
   bool may_succeed = false;  ///< CUDA_SUCCESS is right as well

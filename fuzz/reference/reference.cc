@@ -23,7 +23,6 @@ bool Judgement::accepts(const Profile& profile, EntryPoint entry, CUresult answe
   if (loose) return true;
   if (foreign || gone) return answer != CUDA_SUCCESS;
   if (may_refuse && answer == CUDA_ERROR_INVALID_VALUE) return true;
-  if (may_lack && answer == CUDA_ERROR_NOT_SUPPORTED) return true;
   if (may_succeed && answer == CUDA_SUCCESS) return true;
   if (may_run_out && answer == CUDA_ERROR_OUT_OF_MEMORY) return true;
   bool refused = false, mixed = false;

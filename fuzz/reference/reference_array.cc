@@ -148,9 +148,6 @@ void Reference::judge_array(Judgement& out, CUarray handle, std::uint64_t offset
     out.loose = out.fatal = true;
     return;
   }
-  // An emulator may keep no bytes of arrays, and refuse each copy; if it makes copies, the bytes
-  // must be right.
-  out.may_refuse = out.may_lack = true;
   if (actor.device != array->device) out.loose = true;
   if (size == 0) out.loose = true;  // no document says whether such a copy looks at the array
   if (!array->live) {

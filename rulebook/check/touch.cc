@@ -163,8 +163,10 @@ CUVMM_TOUCH_BOTH(MemcpyDtoH,
 CUVMM_TOUCH_BOTH(MemcpyDtoD,
                  two(out, c.ByteCount, on_device(write("dstDevice", c.dstDevice, c.ByteCount)),
                      on_device(read("srcDevice", c.srcDevice, c.ByteCount))))
-CUVMM_TOUCH(MemcpyDtoA, one(out, c.ByteCount, read("srcDevice", c.srcDevice, c.ByteCount)))
-CUVMM_TOUCH(MemcpyAtoD, one(out, c.ByteCount, write("dstDevice", c.dstDevice, c.ByteCount)))
+CUVMM_TOUCH(MemcpyDtoA,
+            one(out, c.ByteCount, on_device(read("srcDevice", c.srcDevice, c.ByteCount))))
+CUVMM_TOUCH(MemcpyAtoD,
+            one(out, c.ByteCount, on_device(write("dstDevice", c.dstDevice, c.ByteCount))))
 CUVMM_TOUCH_BOTH(Memcpy2D, copy2d(out, c.pCopy))
 CUVMM_TOUCH(Memcpy2DUnaligned, copy2d(out, c.pCopy))
 CUVMM_TOUCH_BOTH(Memcpy3D, copy3d(out, c.pCopy))

@@ -98,6 +98,11 @@ std::vector<RuleCase> cases() {
          return check_data(
              w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kPoolMemory + 64, .ByteCount = 8});
        }},
+      {Rule::kDataPoolOnHost,
+       [](World& w, bool broken) {
+         data_pool(w, broken ? CU_MEM_LOCATION_TYPE_HOST_NUMA : CU_MEM_LOCATION_TYPE_DEVICE);
+         return check_data(w, calls::MemcpyAtoD{.dstDevice = kPoolMemory, .ByteCount = 8});
+       }},
       {Rule::kDataPoolOnHost,  // cuMemcpy takes any unified address, so memory on the host is legal
        [](World& w, bool broken) {
          data_pool(w, CU_MEM_LOCATION_TYPE_HOST_NUMA);

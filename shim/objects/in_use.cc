@@ -214,7 +214,7 @@ void add_retains(AllInUse& all, const ObjectTable::All& table) {
     if (device == left.end() || device->second == 0 || !own(*one)) continue;
     const std::int64_t count = std::min(device->second, static_cast<std::int64_t>(one->count));
     device->second -= count;
-    ObjectRef first{.kind = ObjectRef::Kind::kContext, .made = {.stack = one->stack}};
+    ObjectRef first{.kind = ObjectRef::Kind::kContext, .made = {.stack = one->stack}, .ended = {}};
     all.push_back({what, static_cast<std::uint64_t>(count), 0, first, true});
   }
 }
@@ -298,7 +298,8 @@ AllInUse ended_with_context(const Model& model) {
   for (const auto& [key, one] : model.memory().ended_with_context()) {
     const auto is_unmapped = model.tombstones().find(ObjectRef::Kind::kMemory, one.base);
     const bool same = is_unmapped && is_unmapped->made.call == one.first.call;
-    const ObjectRef first{.kind = ObjectRef::Kind::kMemory, .value = one.base, .made = one.first};
+    const ObjectRef first{
+        .kind = ObjectRef::Kind::kMemory, .value = one.base, .made = one.first, .ended = {}};
     all.push_back(
         {holdings::words(piece_kind(key.first)), one.count, one.size, same ? *is_unmapped : first});
   }
@@ -313,8 +314,10 @@ void add_objects(AllInUse& all, std::chrono::milliseconds limit) {
     InUse& place = places[{object.kind, object.made}];
     if (place.count++ != 0) continue;
     place.what = words(object.kind);
-    place.first = {
-        .kind = object_kind(object.kind), .value = object.value, .made = {.stack = object.made}};
+    place.first = {.kind = object_kind(object.kind),
+                   .value = object.value,
+                   .made = {.stack = object.made},
+                   .ended = {}};
     place.some_ended = object_table().any_made_by(object.made);
   }
   for (const auto& [key, place] : places) all.push_back(place);
