@@ -69,6 +69,35 @@ Descriptor as_seen(const Emulator& e, Descriptor d) {
 /// Whose access counts for work on a stream.
 enum class Judge : bool { kCurrentContext, kStream };
 
+/// Whether bytes of pageable memory may be among the call's: it names both sides' memory, or memory
+/// of the host beside an array.
+template <class CallStruct>
+constexpr bool may_be_pageable() {
+  bool pageable = requires(const CallStruct& call) { call.dst; };
+  pageable = pageable || requires(const CallStruct& call) {
+    call.dstArray;
+    call.srcHost;
+  };
+  return pageable || requires(const CallStruct& call) {
+    call.srcArray;
+    call.dstHost;
+  };
+}
+
+/// The memory that the call touches, as a driver reads its descriptor.
+template <class CallStruct>
+std::size_t touches_as_seen(const Emulator& e, const CallStruct& call,
+                            Touch (&touched)[kMaxTouches]) {
+  if constexpr (requires { call.pCopy; }) {
+    const auto seen = as_seen(e, *call.pCopy);
+    CallStruct looked_at = call;
+    looked_at.pCopy = &seen;
+    return touches(looked_at, touched);
+  } else {
+    return touches(call, touched);
+  }
+}
+
 /// `perform`: false only checks whether the call would be done.
 template <class CallStruct>
 CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true,
@@ -78,16 +107,7 @@ CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true,
   CUresult result = CUDA_SUCCESS;
   if constexpr (requires { call.hStream; }) result = use_stream(e, call.hStream, facts.place, by);
   if (result != CUDA_SUCCESS) return result;
-  // Copies that name both sides' memory, or memory of the host beside an array.
-  bool pageable = requires { call.dst; }
-  || requires {
-    call.dstArray;
-    call.srcHost;
-  }
-  || requires {
-    call.srcArray;
-    call.dstHost;
-  };
+  bool pageable = may_be_pageable<CallStruct>();
   if constexpr (requires { call.pCopy; }) {
     if (!call.pCopy) return CUDA_ERROR_INVALID_VALUE;
   }
@@ -115,15 +135,7 @@ CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true,
     const Violations wrong = check_array_uses(e.model, arrays, array_uses(call, arrays));
     if (!wrong.empty()) return e.profile.answer(CallStruct::kEntryPoint, wrong);
   }
-  std::size_t count = 0;
-  if constexpr (requires { call.pCopy; }) {
-    const auto seen = as_seen(e, *call.pCopy);
-    CallStruct looked_at = call;
-    looked_at.pCopy = &seen;
-    count = touches(looked_at, touched);
-  } else {
-    count = touches(call, touched);
-  }
+  const std::size_t count = touches_as_seen(e, call, touched);
   // A stream's context performs a fill; a copy needs the access of the current context's device,
   // whatever its stream (recorded on two H200s).
   constexpr bool kNamesContexts = requires { call.dstContext; }

@@ -106,7 +106,7 @@ T saturated(T value) {
 /// `.relu`: negative numbers and -0 become 0; NaN stays.
 template <class T>
 T rectified(T value) {
-  return value > 0 || value != value ? value : T{0};
+  return value > 0 || std::isnan(value) ? value : T{0};
 }
 
 }  // namespace cuvmm::kernels

@@ -37,7 +37,7 @@ std::int64_t compute(std::uint8_t operation, std::int64_t a, std::int64_t b) {
 
 // Part `at` of `bits` bits.
 std::int64_t part_of(std::uint64_t whole, unsigned at, unsigned bits, bool is_signed) {
-  const auto moved = static_cast<std::uint64_t>(whole >> (at * bits)) << (64 - bits);
+  const std::uint64_t moved = whole >> (at * bits) << (64 - bits);
   return is_signed ? static_cast<std::int64_t>(moved) >> (64 - bits)
                    : static_cast<std::int64_t>(moved >> (64 - bits));
 }

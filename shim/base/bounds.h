@@ -44,7 +44,6 @@ class Bounds {
   bool near(const Touched& touched) const { return near(touched.list, touched.count); }
   bool near(const Touch* touches, std::size_t count) const;
 
- protected:
   /// The bytes from the first to the last that the touch reaches.
   static unsigned __int128 extent_of(const Touch& touch) {
     unsigned __int128 size = touch.width;

@@ -57,12 +57,11 @@ bool GranularBounds::marked(Address base, Size size) const {
   const Word* const table = table_.load(std::memory_order_acquire);
   if (!table || base >= kReach || size > kReach - base) return false;
   const std::uint64_t first = base >> kGranuleShift, last = (base + (size - 1)) >> kGranuleShift;
-  if (first == last) [[likely]]
-    return (table[first / 64].load(std::memory_order_relaxed) >> first % 64 & 1) != 0;
-  for (std::uint64_t word = first / 64; word <= last / 64; ++word) {
+  std::uint64_t word = first / 64;
+  do {
     const std::uint64_t bits = bits_in(word, first, last);
     if ((table[word].load(std::memory_order_relaxed) & bits) != bits) return false;
-  }
+  } while (word++ != last / 64);
   return true;
 }
 
@@ -78,7 +77,7 @@ void GranularBounds::widen_more(Address base, Size size) {
       words[word].fetch_or(bits_in(word, first, last), std::memory_order_relaxed);
     }
   }
-  Bounds::widen(base, size);
+  bounds_.widen(base, size);
 }
 
 bool GranularBounds::near_granules(const Touch* touches, std::size_t count) const {
@@ -88,7 +87,7 @@ bool GranularBounds::near_granules(const Touch* touches, std::size_t count) cons
   if (!table) return true;
   for (std::size_t i = 0; i < count; ++i) {
     const Touch& touch = touches[i];
-    const unsigned __int128 size = extent_of(touch);
+    const unsigned __int128 size = Bounds::extent_of(touch);
     if (size > kMostMarked || touch.base >= kReach || size > kReach - touch.base) return true;
     const Address end = touch.base + (size == 0 ? 0 : static_cast<Size>(size) - 1);
     const std::uint64_t first = touch.base >> kGranuleShift, last = end >> kGranuleShift;

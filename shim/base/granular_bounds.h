@@ -14,7 +14,7 @@ namespace cuvmm::shim {
 /// Only ever widened, as Bounds. Has one bit for each granule of 2 MiB, in a table that is mapped
 /// when the first range is added; untouched parts of the table take no memory. Thread-safe without
 /// a lock.
-class GranularBounds : public Bounds {
+class GranularBounds {
  public:
   static constexpr unsigned kGranuleShift = 21;
 
@@ -31,10 +31,11 @@ class GranularBounds : public Bounds {
   /// Whether one of the touches reaches into a granule of an added range.
   bool near(const Touched& touched) const { return near(touched.list, touched.count); }
   bool near(const Touch* touches, std::size_t count) const {
-    return Bounds::near(touches, count) && near_granules(touches, count);
+    return bounds_.near(touches, count) && near_granules(touches, count);
   }
+  bool holds(Address address) const { return bounds_.holds(address); }
   /// Whether one of the touches lies between the ends of the range.
-  bool spans(const Touched& touched) const { return Bounds::near(touched); }
+  bool spans(const Touched& touched) const { return bounds_.near(touched); }
 
  private:
   using Word = std::atomic<std::uint64_t>;
@@ -53,6 +54,7 @@ class GranularBounds : public Bounds {
   bool near_granules(const Touch* touches, std::size_t count) const;
   Word* table();
 
+  Bounds bounds_;
   std::atomic<bool> all_{false};  ///< the bits say nothing: each address of the range counts
   std::atomic<Word*> table_{nullptr};
 };

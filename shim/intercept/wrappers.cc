@@ -38,10 +38,9 @@ constexpr bool called_all_day(EntryPoint entry) {
 }
 
 // Calls that programs make in loops begin their record inline, because `cuvmm run` keeps the last
-// calls of every program.
+// calls of every program. Launches do not: inlined, the loop over their arguments costs more.
 template <class CallStruct>
-inline constexpr bool kInLoops =
-    called_all_day(CallStruct::kEntryPoint) || kTouches<CallStruct> || kLaunches<CallStruct>;
+inline constexpr bool kInLoops = called_all_day(CallStruct::kEntryPoint) || kTouches<CallStruct>;
 
 // The parameters come from the call struct's function type, so that no parameter list is written
 // twice.

@@ -101,7 +101,7 @@ std::string filled_footer(std::string_view footer, std::size_t width) {
       end_example();
       if (line == "Examples:" && !paragraph.empty()) {
         end_paragraph();
-        result += "\n";
+        result += '\n';
       }
       paragraph += line + " ";
       if (line.empty() || line.ends_with(':')) end_paragraph();
