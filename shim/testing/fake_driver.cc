@@ -135,8 +135,8 @@ CUresult cuMulticastOfTomorrow() {
 
 // Two functions about memory that no table has: one is among the driver's symbols, the other does
 // not exist yet.
-CUresult cuGraphMemFreeNodeGetParams(CUgraphNode, CUdeviceptr*) {
-  log("cuGraphMemFreeNodeGetParams");
+CUresult cuDeviceGraphMemTrim(CUdevice) {
+  log("cuDeviceGraphMemTrim");
   return CUDA_SUCCESS;
 }
 CUresult cuMemOfTomorrow() {

@@ -193,11 +193,11 @@ void multicast() {
 
 // Functions that the shim does not know: two are about memory, one is not.
 void unknown_functions() {
-  using Node = CUresult (*)(void*, void*);
+  using Trim = CUresult (*)(int);
   void* const library = loaded("libcuda.so.1");
-  const auto node = reinterpret_cast<Node>(find(library, "cuGraphMemFreeNodeGetParams"));
+  const auto trim = reinterpret_cast<Trim>(find(library, "cuDeviceGraphMemTrim"));
   for (int i = 0; i < 2; ++i) {
-    require(node(nullptr, nullptr) == CUDA_SUCCESS, "cuGraphMemFreeNodeGetParams");
+    require(trim(0) == CUDA_SUCCESS, "cuDeviceGraphMemTrim");
     const auto tomorrow = reinterpret_cast<CUresult (*)()>(ask_v2("cuMemOfTomorrow", 99000));
     require(tomorrow() == CUDA_SUCCESS, "cuMemOfTomorrow");
   }

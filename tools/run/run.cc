@@ -136,8 +136,9 @@ std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
   }
   if (const std::uint64_t perhaps = eager ? work_sum(reports, "perhaps_lucky") : 0; perhaps > 0) {
     notes.push_back(fmt::format(
-        "{} of memory may have gone well by luck: cuvmm saw nothing wait for a copy to page-locked "
-        "memory, and the emulator copies at once. If the program reads the bytes before it waits, "
+        "{} of memory may have gone well only because the emulator copies at once: cuvmm saw "
+        "nothing "
+        "wait for a copy to page-locked memory. If the program reads the bytes before it waits, "
         "it reads old ones on a GPU. To see that, add --streams=late",
         perhaps == 1 ? "1 use" : std::to_string(perhaps) + " uses"));
   }
