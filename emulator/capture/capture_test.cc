@@ -110,6 +110,7 @@ TEST_F(CaptureTest, HostFunctionsRunAtTheLaunch) {
   CUgraphExec executable = made();
   EXPECT_EQ(calls_made_, 0);
   EXPECT_EQ(launch(executable), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::CtxSynchronize{}), CUDA_SUCCESS);
   EXPECT_EQ(calls_made_, 1);
 }
 

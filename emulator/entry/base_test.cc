@@ -119,6 +119,7 @@ TEST_F(Base, CallbacksOfStreamsAreCalled) {
     *static_cast<int*>(data) += result == CUDA_SUCCESS;
   };
   EXPECT_EQ(add(nullptr, count, &called, 0), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::CtxSynchronize{}), CUDA_SUCCESS);
   EXPECT_EQ(called, 1);
   EXPECT_EQ(add(nullptr, nullptr, &called, 0), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(add(nullptr, count, &called, 1), CUDA_ERROR_INVALID_VALUE);
