@@ -1,31 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes of events and of memory operations, user objects, and captures into a graph.
-#include "emulator/testing.h"
+#include "emulator/graph/nodes/testing_one_graph.h"
 
 namespace cuvmm::emulator::testing {
 namespace {
 
-class FurtherNodes : public EmulatorTest {
+class FurtherNodes : public OneGraphTest {
  protected:
   void SetUp() override {
-    EmulatorTest::SetUp();
-    graph_ = made();
-    ASSERT_EQ(driver()(calls::MemAlloc{&memory_, 4096}), CUDA_SUCCESS);
+    OneGraphTest::SetUp();
     ASSERT_EQ(driver()(calls::MemsetD8{memory_, 0, 4096}), CUDA_SUCCESS);
     ASSERT_EQ(driver()(calls::StreamCreate{&stream_, CU_STREAM_NON_BLOCKING}), CUDA_SUCCESS);
   }
   void TearDown() override {
-    EXPECT_EQ(destroy(graph_), CUDA_SUCCESS);
     EXPECT_EQ(driver()(calls::StreamDestroy{stream_}), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::MemFree{memory_}), CUDA_SUCCESS);
-  }
-  static CUgraph made() {
-    CUgraph graph = nullptr;
-    EXPECT_EQ(symbol<CUresult(CUgraph*, unsigned)>("cuGraphCreate")(&graph, 0), CUDA_SUCCESS);
-    return graph;
-  }
-  static CUresult destroy(CUgraph graph) {
-    return symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph);
+    OneGraphTest::TearDown();
   }
   static void run(CUgraph graph) {
     CUgraphExec executable = nullptr;
@@ -46,8 +35,6 @@ class FurtherNodes : public EmulatorTest {
   }
   static void CUDA_CB count(void* counter) { ++*static_cast<int*>(counter); }
 
-  CUgraph graph_ = nullptr;
-  CUdeviceptr memory_ = 0;
   CUstream stream_ = nullptr;
 };
 

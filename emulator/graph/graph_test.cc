@@ -2,7 +2,7 @@
 // Graphs that the program makes node by node: edges, order, parameters, children and conditions.
 #include <vector>
 
-#include "emulator/testing.h"
+#include "emulator/graph/nodes/testing_one_graph.h"
 
 namespace cuvmm::emulator::testing {
 namespace {
@@ -12,25 +12,8 @@ using AddNode = CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, const CUgrap
 using ChangeEdges = CUresult(CUgraph, const CUgraphNode*, const CUgraphNode*,
                              const CUgraphEdgeData*, size_t);
 
-class GraphTest : public EmulatorTest {
+class GraphTest : public OneGraphTest {
  protected:
-  void SetUp() override {
-    EmulatorTest::SetUp();
-    graph_ = made();
-    ASSERT_EQ(driver()(calls::MemAlloc{&memory_, 4096}), CUDA_SUCCESS);
-  }
-  void TearDown() override {
-    EXPECT_EQ(destroy(graph_), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::MemFree{memory_}), CUDA_SUCCESS);
-  }
-  static CUgraph made() {
-    CUgraph graph = nullptr;
-    EXPECT_EQ(symbol<CUresult(CUgraph*, unsigned)>("cuGraphCreate")(&graph, 0), CUDA_SUCCESS);
-    return graph;
-  }
-  static CUresult destroy(CUgraph graph) {
-    return symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph);
-  }
   CUgraphNode empty(const std::vector<CUgraphNode>& on = {}) {
     CUgraphNode node = nullptr;
     auto* add =
@@ -92,9 +75,6 @@ class GraphTest : public EmulatorTest {
     EXPECT_EQ(driver()(calls::MemcpyDtoH{&value, memory_, 1}), CUDA_SUCCESS);
     return value;
   }
-
-  CUgraph graph_ = nullptr;
-  CUdeviceptr memory_ = 0;
 };
 
 TEST_F(GraphTest, EdgesAreToldFromBothEnds) {

@@ -2,32 +2,15 @@
 // What an H100 refuses about nodes and executable graphs, and with which code.
 #include <vector>
 
-#include "emulator/testing.h"
+#include "emulator/graph/nodes/testing_one_graph.h"
 
 namespace cuvmm::emulator::testing {
 namespace {
 
-class RefusedNodes : public EmulatorTest {
+class RefusedNodes : public OneGraphTest {
  protected:
   using Nodes = std::vector<CUgraphNode>;
 
-  void SetUp() override {
-    EmulatorTest::SetUp();
-    graph_ = made();
-    ASSERT_EQ(driver()(calls::MemAlloc{&memory_, 4096}), CUDA_SUCCESS);
-  }
-  void TearDown() override {
-    EXPECT_EQ(destroy(graph_), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::MemFree{memory_}), CUDA_SUCCESS);
-  }
-  static CUgraph made() {
-    CUgraph graph = nullptr;
-    EXPECT_EQ(symbol<CUresult(CUgraph*, unsigned)>("cuGraphCreate")(&graph, 0), CUDA_SUCCESS);
-    return graph;
-  }
-  static CUresult destroy(CUgraph graph) {
-    return symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph);
-  }
   CUgraphNode empty(const Nodes& on = {}) const {
     CUgraphNode node = nullptr;
     using Add = CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, size_t);
@@ -74,9 +57,6 @@ class RefusedNodes : public EmulatorTest {
     CUgraph out = nullptr;
     return symbol<CUresult(CUgraph*, CUgraph)>("cuGraphClone")(&out, graph);
   }
-
-  CUgraph graph_ = nullptr;
-  CUdeviceptr memory_ = 0;
 };
 
 TEST_F(RefusedNodes, AGraphOfMemoryIsNoChildAndNoOriginal) {

@@ -4,27 +4,24 @@
 
 #include <vector>
 
-#include "emulator/testing.h"
+#include "emulator/graph/nodes/testing_one_graph.h"
 
 namespace cuvmm::emulator::testing {
 
-class GraphNodesTest : public EmulatorTest {
+class GraphNodesTest : public OneGraphTest {
  protected:
   using Nodes = std::vector<CUgraphNode>;
 
   void SetUp() override {
-    EmulatorTest::SetUp();
+    OneGraphTest::SetUp();
     module_ = load();
     store_ = function(module_);
-    graph_ = made();
-    ASSERT_EQ(driver()(calls::MemAlloc{&memory_, 4096}), CUDA_SUCCESS);
   }
   void TearDown() override {
     for (CUgraphExec each : executables_) {
       EXPECT_EQ(driver()(calls::GraphExecDestroy{each}), CUDA_SUCCESS);
     }
-    EXPECT_EQ(destroy(graph_), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::MemFree{memory_}), CUDA_SUCCESS);
+    OneGraphTest::TearDown();
     EXPECT_EQ(symbol<CUresult(CUmodule)>("cuModuleUnload")(module_), CUDA_SUCCESS);
   }
 
@@ -47,14 +44,6 @@ class GraphNodesTest : public EmulatorTest {
     auto* get = symbol<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction");
     EXPECT_EQ(get(&found, module, "store"), CUDA_SUCCESS);
     return found;
-  }
-  static CUgraph made() {
-    CUgraph graph = nullptr;
-    EXPECT_EQ(symbol<CUresult(CUgraph*, unsigned)>("cuGraphCreate")(&graph, 0), CUDA_SUCCESS);
-    return graph;
-  }
-  static CUresult destroy(CUgraph graph) {
-    return symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph);
   }
 
   /// The parameters of store(memory_, value); they point into this object.
@@ -105,8 +94,6 @@ class GraphNodesTest : public EmulatorTest {
 
   CUmodule module_ = nullptr;
   CUfunction store_ = nullptr;
-  CUgraph graph_ = nullptr;
-  CUdeviceptr memory_ = 0;
   std::vector<CUgraphExec> executables_;
 
  private:
