@@ -16,8 +16,8 @@
 #include "tools/base/standard_streams.h"
 #include "tools/command_line/commands.h"
 #include "tools/command_line/usage.h"
+#include "tools/installation/driver_choice.h"
 #include "tools/installation/layout.h"
-#include "tools/run/driver_choice.h"
 #include "tools/run/loader_path.h"
 
 namespace cuvmm::tools {

@@ -12,9 +12,9 @@
 #include "program/run_program.h"
 #include "tools/base/standard_streams.h"
 #include "tools/command_line/commands.h"
+#include "tools/installation/driver_choice.h"
 #include "tools/installation/layout.h"
 #include "tools/replay/program_file.h"
-#include "tools/run/driver_choice.h"
 #include "tools/run/loader_path.h"
 
 namespace cuvmm::tools {

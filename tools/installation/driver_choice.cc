@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/run/driver_choice.h"
+#include "tools/installation/driver_choice.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
