@@ -506,8 +506,9 @@ class Multicast(CliTest):
         self.path("suite/m.cuvmm", "case m/create\n" + MULTICAST)
         command = ["conform", "--driver", self.driver, "--cases", self.path("suite")]
         result = self.cuvmm(*command)
-        self.assertIn("not-supported m/create: needs multicast, which is kept from this driver without "
-                      "--allow-multicast", result.stdout)
+        self.assertIn("     1  needs multicast, which is kept from this driver without --allow-multicast\n",
+                      result.stdout)
+        self.assertIn("not-supported m/create: needs multicast", self.cuvmm(*command, "--verbose").stdout)
         self.assertFalse(self.seen())
         result = self.cuvmm(*command, "--allow-multicast")
         self.assertIn("1 passed", result.stdout, result.stderr)
@@ -515,6 +516,65 @@ class Multicast(CliTest):
 
     def test_the_emulator_has_it(self):
         self.assertEqual(self.cuvmm("replay", "--emulate", self.path("p.txt", MULTICAST)).returncode, 0)
+
+
+DYING = """
+#include <stdio.h>
+#include <stdlib.h>
+int cuInit(unsigned flags) { return flags != 0; }
+int cuDriverGetVersion(int* version) { *version = 13000; return 0; }
+int cuDeviceGetCount(int* count) { *count = 1; return 0; }
+int cuDeviceGetName(char* name, int size, int device) { return device + snprintf(name, size, "GPU") - 3; }
+int cuMemRelease(unsigned long long handle) {
+  if (handle == 7) return 0;
+  fprintf(stderr, "malloc(): invalid size\\n");
+  abort();
+}
+"""
+CASES = """case a/good
+init(context=no)
+cuMemRelease(7)
+
+case a/dies
+breaks cuMemRelease-handle-valid
+init(context=no)
+cuMemRelease(8)  # CUDA_ERROR_INVALID_VALUE !cuMemRelease-handle-valid
+
+case a/refused
+breaks cuMemRelease-handle-valid
+init(context=no)
+cuMemRelease(7)  # CUDA_ERROR_INVALID_VALUE !cuMemRelease-handle-valid
+"""
+
+
+class Conform(CliTest):
+    """The screen begins with the driver, and then shows the gravest answer first."""
+
+    def setUp(self):
+        super().setUp()
+        self.compiled("libdying.so", DYING, "-shared", "-fPIC")
+        os.mkdir(self.path("suite"))
+        self.path("suite/a.cuvmm", CASES)
+
+    def test_the_gravest_answers_come_first_and_a_dying_driver_speaks_beside_its_case(self):
+        result = self.cuvmm("conform", "--driver", "libdying.so", "--cases", self.path("suite"))
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result.stdout)
+        self.assertRegex(result.stdout, r"(?s)^driver .*libdying.so, .*"
+                         r"2 answers that are not as documented \(cuvmm has no recording of driver \?\):\n"
+                         r"crash         a/dies: .*\n              on stderr: malloc\(\): invalid size\n"
+                         r"deviation     a/refused: ")
+        self.assertRegex(result.stdout, r"area +passed +new +known +waived +not supported\n"
+                         r"allocation +1 +2 +0 +0 +0\n")
+
+    def test_a_library_can_be_named_as_the_loader_knows_it(self):
+        command = ["conform", "--cases", self.path("suite"), "--driver"]
+        os.mkdir(self.path("lib"))
+        os.rename(self.path("libdying.so"), self.path("lib/libdying.so"))
+        found = self.cuvmm(*command, "libdying.so", environment={"LD_LIBRARY_PATH": self.path("lib")})
+        self.assertIn(f"driver {self.path('lib/libdying.so')}, ", found.stdout, found.stderr)
+        missing = self.cuvmm(*command, "libdying.so")
+        self.assertEqual(missing.returncode, 2)
+        self.assertIn("--driver: libdying.so: no such file, and the loader finds no libcuda by it", missing.stderr)
 
 
 class ToC(CliTest):

@@ -2,6 +2,7 @@
 #include "conformance/record/case_workers.h"
 
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -112,11 +113,13 @@ class Worker {
   void start() {
     int ends[2];
     if (::pipe(ends) != 0) std::abort();
+    if (options_.stderr_texts && errors_ < 0) errors_ = memfd_create("stderr", MFD_CLOEXEC);
     std::fflush(nullptr);
     pid_ = fork();
     if (pid_ < 0) std::abort();
     if (pid_ == 0) {
       close(ends[0]);
+      if (errors_ >= 0) dup2(errors_, STDERR_FILENO);
       work(ends[1], driver_, share_, next_, options_);
     }
     close(ends[1]);
@@ -151,6 +154,7 @@ class Worker {
     auto& answers = recording_.cases[current().name];
     answers.assign(current().program.statements.size(), outcome_text(not_run));
     if (!answers.empty()) answers.front() = outcome_text(how);
+    take_stderr();
     ++next_;
     if (!finished()) start();
   }
@@ -166,8 +170,17 @@ class Worker {
     recording_.cases[current().name].assign(fields.begin() + 1, fields.end());
     std::istringstream ids(fields[0]);
     for (int id; ids >> id;) recording_.processes[current().name].push_back(id);
+    take_stderr();
     ++next_;
     expect_answer();
+  }
+
+  // The worker's processes append to one file, so the text since the last case is the current
+  // one's.
+  void take_stderr() {
+    char buffer[4096];
+    for (ssize_t got; (got = pread(errors_, buffer, sizeof buffer, taken_)) > 0; taken_ += got)
+      (*options_.stderr_texts)[current().name].append(buffer, static_cast<std::size_t>(got));
   }
 
   const Driver& driver_;
@@ -177,6 +190,8 @@ class Worker {
   std::size_t next_ = 0;  ///< index in the share of the worker's current case
   pid_t pid_ = -1;
   int pipe_ = -1;
+  int errors_ = -1;  ///< the file that is the worker's stderr; -1: this process's stderr
+  off_t taken_ = 0;  ///< bytes of it that earlier cases wrote
   std::string pending_;
   Clock::time_point deadline_;
 };

@@ -2,6 +2,7 @@
 // Options for a run of cases that is written down.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "program/run_options.h"
@@ -20,6 +21,9 @@ struct RecordOptions {
   bool exact = false;
   bool allow_multicast = false;  ///< multicast may reach a driver that is not cuvmm's emulator
   bool process_ids = false;      ///< fill Recording::processes
+  /// By the name of the case: the text that its processes write to stderr. Null: they write it to
+  /// this process's stderr.
+  std::map<std::string, std::string>* stderr_texts = nullptr;
 };
 
 }  // namespace cuvmm::conformance

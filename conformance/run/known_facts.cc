@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/run/known_facts.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 #include <vector>
@@ -50,16 +51,19 @@ std::string KnownFacts::parse(const std::string& text, const std::string& file) 
     if (row.size() != 3 || statement < 0 || row[1].empty() || row[2].empty()) {
       return file + ":" + std::to_string(number) + ":1: expected CASE:STATEMENT | ANSWER | REASON";
     }
-    facts_[{row[0].substr(0, row[0].rfind(':')), static_cast<std::size_t>(statement)}] = {row[1],
-                                                                                          row[2]};
+    facts_.emplace(
+        std::pair{row[0].substr(0, row[0].rfind(':')), static_cast<std::size_t>(statement)},
+        Fact{row[1], row[2]});
   }
   return {};
 }
 
 std::string KnownFacts::reason(const std::string& test_case, std::size_t statement,
                                const std::string& answer) const {
-  const auto found = facts_.find({test_case, statement});
-  return found != facts_.end() && found->second.answer == answer ? found->second.reason : "";
+  const auto [first, last] = facts_.equal_range({test_case, statement});
+  const auto found =
+      std::find_if(first, last, [&](const auto& row) { return row.second.answer == answer; });
+  return found != last ? found->second.reason : "";
 }
 
 std::optional<Profile> known_profile(const Recording& recording) {
@@ -69,20 +73,25 @@ std::optional<Profile> known_profile(const Recording& recording) {
     if (loaded.error.empty()) return std::move(loaded.profile);
     return std::nullopt;
   }
+  std::optional<Profile> same_driver;
   for (const std::string& name : builtin_profiles()) {
     ProfileResult loaded = load_profile(name);
-    if (loaded.error.empty() && loaded.profile.driver == recording.driver_version &&
-        loaded.profile.gpu == recording.gpu) {
-      return std::move(loaded.profile);
+    if (!loaded.error.empty() || loaded.profile.driver.empty() ||
+        loaded.profile.driver != recording.driver_version) {
+      continue;
     }
+    if (loaded.profile.gpu == recording.gpu) return std::move(loaded.profile);
+    if (!same_driver) same_driver = std::move(loaded.profile);
   }
-  return std::nullopt;
+  return same_driver;
 }
 
-KnownFacts known_facts(const std::string& profile) {
+KnownFacts known_facts(const std::string& driver) {
   KnownFacts facts;
+  if (driver.empty()) return facts;
   for (const SuiteFile& file : suite_files()) {
-    if (file.name == profile + ".known") facts.parse(file.text, file.name);
+    const std::string name = file.name;
+    if (name.ends_with("-" + driver + ".known")) facts.parse(file.text, name);
   }
   return facts;
 }

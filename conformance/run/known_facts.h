@@ -26,7 +26,8 @@ class KnownFacts {
     std::string answer;  ///< an outcome's text: "CUDA_SUCCESS =0"
     std::string reason;
   };
-  using Facts = std::map<std::pair<std::string, std::size_t>, Fact>;
+  /// A statement that uses an ended object has several answers, one per fact.
+  using Facts = std::multimap<std::pair<std::string, std::size_t>, Fact>;
   const Facts& all() const { return facts_; }
 
  private:
@@ -34,10 +35,11 @@ class KnownFacts {
 };
 
 /// The recorded profile of the driver that ran, or that the emulator ran as; nothing if there is
-/// none.
+/// none. A driver answers alike on its GPUs unless a recording shows otherwise, so a GPU without a
+/// profile of its own has that of another GPU with this driver.
 std::optional<Profile> known_profile(const Recording& recording);
 
-/// The built-in facts of the driver with this profile; none if it has no file.
-KnownFacts known_facts(const std::string& profile);
+/// The built-in facts of this driver ("580.159.04") on all GPUs; none if there are none.
+KnownFacts known_facts(const std::string& driver);
 
 }  // namespace cuvmm::conformance

@@ -82,8 +82,11 @@ TEST_P(LikeRecorded, EveryAnswer) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, LikeRecorded,
-                         ::testing::Values("h200-580.159.04.json", "h200-580.159.04-x2.json"),
-                         [](const auto& info) { return info.index ? "TwoGpus" : "OneGpu"; });
+                         ::testing::Values("h200-580.159.04.json", "h200-580.159.04-x2.json",
+                                           "h100-580.159.04.json"),
+                         [](const auto& info) {
+                           return info.index == 0 ? "OneGpu" : info.index == 1 ? "TwoGpus" : "H100";
+                         });
 
 class WrittenProfile : public ::testing::TestWithParam<const char*> {};
 

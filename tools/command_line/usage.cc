@@ -13,6 +13,7 @@
 
 #include "rulebook/profile/profile.h"
 #include "tools/command_line/suggest.h"
+#include "tools/installation/driver_choice.h"
 
 namespace cuvmm::tools {
 
@@ -31,13 +32,36 @@ CLI::Validator one_of(std::vector<std::string> choices) {
       "");
 }
 
+namespace {
+
+// "", or why no file with this name can be read.
+std::string cannot_read(const std::string& path) {
+  struct stat status;
+  const bool ok = stat(path.c_str(), &status) == 0 && access(path.c_str(), R_OK) == 0;
+  if (!ok) return path + ": " + std::strerror(errno);
+  return S_ISDIR(status.st_mode) ? path + " is a folder; a file was expected" : "";
+}
+
+}  // namespace
+
 CLI::Validator readable_file() {
+  return CLI::Validator([](std::string& path) { return cannot_read(path); }, "");
+}
+
+CLI::Validator driver_library() {
   return CLI::Validator(
-      [](std::string& path) -> std::string {
-        struct stat status;
-        const bool ok = stat(path.c_str(), &status) == 0 && access(path.c_str(), R_OK) == 0;
-        if (!ok) return path + ": " + std::strerror(errno);
-        return S_ISDIR(status.st_mode) ? path + " is a folder; a file was expected" : "";
+      [](std::string& name) -> std::string {
+        const bool path = name.find('/') != std::string::npos;
+        if (!path && name.find(".so") != std::string::npos && access(name.c_str(), F_OK) != 0) {
+          const std::string found = find_driver(name);
+          if (found.empty()) return name + ": no such file, and the loader finds no libcuda by it";
+          name = found;
+          return "";
+        }
+        std::string problem = cannot_read(name);
+        // The loader would look for a name without a slash elsewhere.
+        if (problem.empty() && !path) name = std::filesystem::absolute(name);
+        return problem;
       },
       "");
 }

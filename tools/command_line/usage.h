@@ -22,6 +22,10 @@ CLI::Validator one_of(std::vector<std::string> choices);
 /// Accepts the name of a file that can be opened for reading.
 CLI::Validator readable_file();
 
+/// Accepts the path of a libcuda, or a name as the loader knows it ("libcuda.so.1"), which it
+/// replaces by the path.
+CLI::Validator driver_library();
+
 /// Accepts a whole number in [low, high].
 CLI::Validator whole_number(long low, long high);
 

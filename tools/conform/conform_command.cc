@@ -16,6 +16,7 @@
 #include "tools/base/standard_streams.h"
 #include "tools/command_line/commands.h"
 #include "tools/command_line/usage.h"
+#include "tools/conform/results_text.h"
 #include "tools/installation/driver_choice.h"
 #include "tools/installation/layout.h"
 #include "tools/run/loader_path.h"
@@ -106,20 +107,6 @@ std::string driver_path(const ConformSettings& settings, std::unique_ptr<LoaderP
   return libraries->layout().emulator;
 }
 
-void print_results(const std::vector<CaseResult>& results, const ConformSettings& settings) {
-  for (const CaseResult& result : results) {
-    const bool quiet = result.status == CaseStatus::kPass && !result.unexpected_pass;
-    const bool expected = result.status == CaseStatus::kWaived || result.known;
-    if (!settings.verbose && (quiet || expected)) continue;
-    print_output("{:<13} {}", name(result.status), result.test_case->name);
-    if (result.unexpected_pass) print_output(": waived ({}), but passes", result.waiver);
-    if (!result.reason.empty()) print_output(": {}", result.reason);
-    if (result.status == CaseStatus::kWaived) print_output("; waived: {}", result.waiver);
-    if (result.known) print_output(" (known)");
-    print_output("\n");
-  }
-}
-
 int print_summary(const std::vector<CaseResult>& results, const ConformSettings& settings) {
   const auto counts = count(results);
   const auto number = [&](CaseStatus status) { return counts[static_cast<std::size_t>(status)]; };
@@ -205,10 +192,12 @@ int conform(const ConformSettings& settings) {
   options.jobs = settings.jobs;
   options.allow_multicast = settings.allow_multicast;
   options.run.timeout = std::chrono::milliseconds(static_cast<long>(settings.timeout_s * 1000));
+  std::map<std::string, std::string> stderr_texts;
+  options.stderr_texts = &stderr_texts;
   const RecordResult run = record_cases(path, suite.cases, options);
   if (!run.error.empty()) return failed(run.error);
   const std::optional<Profile> known = known_profile(run.recording);
-  const KnownFacts facts = known_facts(known ? known->name : "");
+  const KnownFacts facts = known_facts(known ? known->driver : "");
   const auto results =
       judge_cases({&suite.cases, &run.recording, known ? &*known : nullptr, &waivers, &facts});
 
@@ -216,7 +205,8 @@ int conform(const ConformSettings& settings) {
                run.recording.emulated ? " (emulator)" : "",
                run.recording.driver_version.empty() ? "?" : run.recording.driver_version,
                run.recording.cuda_version, run.recording.gpu, run.recording.devices);
-  print_results(results, settings);
+  print_output("{}", results_text(results, run.recording,
+                                  {settings.verbose, known ? known->gpu : "", &stderr_texts}));
   bool written = write(settings.json, conform_json(run.recording, results)) &&
                  write(settings.junit, conform_junit(run.recording, results, settings.strict)) &&
                  write(settings.recording, format_recording(run.recording));
@@ -252,7 +242,7 @@ void add_conform(CLI::App& app, CommandLine& line) {
   };
   command->add_option("--driver", s->driver, "Run on this libcuda")
       ->type_name("PATH")
-      ->check(readable_file());
+      ->transform(driver_library());
   add_emulate(*command, s->emulated_profile,
               "Run on the emulator; PROFILE is a built-in profile or a TOML file");
   command

@@ -81,7 +81,7 @@ void add_doctor(CLI::App& app, CommandLine& line) {
       ->delimiter(',');
   command->add_option("--driver", s->driver, "Ask this libcuda, and the libnvidia-ml beside it")
       ->type_name("PATH")
-      ->check(readable_file());
+      ->transform(driver_library());
   add_emulate(*command, s->emulated_profile,
               "Ask the emulator; PROFILE is a built-in profile or a TOML file");
   command->add_option("--timeout", s->limit_s, "How long one question to the driver may take")

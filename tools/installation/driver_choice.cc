@@ -51,8 +51,8 @@ std::string open_driver(const std::string& name) {
 
 }  // namespace
 
-std::string find_driver() {
-  const std::string found = in_child([] { return open_driver("libcuda.so.1"); });
+std::string find_driver(const std::string& name) {
+  const std::string found = in_child([&] { return open_driver(name); });
   return found.empty() || found[0] == '!' ? "" : found;
 }
 

@@ -25,7 +25,7 @@ void add_replay(CLI::App& app, CommandLine& line) {
       ->type_name("");
   command->add_option("--driver", options->driver, "Run it on this libcuda")
       ->type_name("PATH")
-      ->check(readable_file());
+      ->transform(driver_library());
   add_emulate(*command, *profile,
               "Run it on the emulator; PROFILE is a built-in profile or a TOML file");
   command->add_option("--timeout", options->timeout_s, "Time limit of one statement, in seconds")

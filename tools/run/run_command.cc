@@ -149,7 +149,7 @@ void add_driver_options(CLI::App& app, RunSettings& options, std::string& emulat
       ->type_name("SEED[:KINDS]");
   app.add_option("--driver", options.driver, "Use this libcuda")
       ->type_name("PATH")
-      ->check(readable_file());
+      ->transform(driver_library());
   app.add_option("--report", options.reports,
                  "Write the findings; the format is that of the name's end: .json, .html, .sarif, "
                  ".junit.xml, .perfetto-trace or .snapshot.pickle; may be given several times")

@@ -47,7 +47,7 @@ std::vector<UnitResult> CaseJudge::judge(const Recording& recording,
                                          const std::vector<std::string>& names,
                                          const std::optional<Profile>& known) const {
   const std::vector<Case> chosen = cases(names);
-  const auto facts = conformance::known_facts(known ? known->name : "");
+  const auto facts = conformance::known_facts(known ? known->driver : "");
   const conformance::CaseWaivers none;
   std::vector<UnitResult> results;
   for (const CaseResult& each :

@@ -238,7 +238,7 @@ void add_run_options(CLI::App& command, WorkSettings& s) {
   command.add_option("--out", s.out, "The folder of all results")->type_name("DIR")->required();
   command.add_option("--driver", s.driver, "Run on this libcuda")
       ->type_name("PATH")
-      ->check(readable_file());
+      ->transform(driver_library());
   add_emulate(command, s.profile,
               "Run on the emulator; PROFILE is a built-in profile or a TOML file");
   command.add_option("--devices", s.devices, "Number of devices of the emulator")
