@@ -229,6 +229,7 @@ bool fit_for_a_child(const Graph& graph) {
 CUresult check_child(const Graphs& graphs, CUgraph child) {
   const Graph* found = graphs.find(child);
   if (!found || found->broken) return CUDA_ERROR_INVALID_VALUE;
+  if (found->parent) return CUDA_ERROR_NOT_SUPPORTED;  // an H100's answer
   return fit_for_a_child(*found) ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 

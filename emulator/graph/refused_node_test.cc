@@ -73,6 +73,24 @@ TEST_F(RefusedNodes, AGraphOfMemoryIsNoChildAndNoOriginal) {
   EXPECT_EQ(destroy(other), CUDA_SUCCESS);
 }
 
+// An H100's driver dies where the first two answers are an error.
+TEST_F(RefusedNodes, AGraphThatANodeOwnsIsNoChild) {
+  EXPECT_EQ(child(graph_), CUDA_ERROR_INVALID_VALUE);
+  CUgraph inner = nullptr;
+  using Create = CUresult(CUgraph*, unsigned);
+  ASSERT_EQ(symbol<Create>("cuGraphCreate")(&inner, 0), CUDA_SUCCESS);
+  CUgraphNode node = nullptr;
+  using Add = CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUgraph);
+  const auto add = symbol<Add>("cuGraphAddChildGraphNode");
+  ASSERT_EQ(add(&node, graph_, nullptr, 0, inner), CUDA_SUCCESS);
+  CUgraph owned = nullptr;
+  using Get = CUresult(CUgraphNode, CUgraph*);
+  ASSERT_EQ(symbol<Get>("cuGraphChildGraphNodeGetGraph")(node, &owned), CUDA_SUCCESS);
+  EXPECT_EQ(add(&node, owned, nullptr, 0, graph_), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(add(&node, owned, nullptr, 0, owned), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(add(&node, graph_, nullptr, 0, owned), CUDA_ERROR_NOT_SUPPORTED);
+}
+
 TEST_F(RefusedNodes, AFreeNodeForMemoryOfNoNode) {
   CUdeviceptr pooled = 0;
   ASSERT_EQ(driver()(calls::MemAllocAsync{&pooled, 100, nullptr}), CUDA_SUCCESS);

@@ -47,4 +47,11 @@ Violations check_ended_objects(std::span<const EndedObject> named) {
   return out.take();
 }
 
+Violations check_own_child(std::uint64_t graph) {
+  Collector out;
+  out.add(Rule::kGraphNotOwnChild, "childGraph is the graph " + hex_text(graph) +
+                                       " itself, to which the call adds the node");
+  return out.take();
+}
+
 }  // namespace cuvmm

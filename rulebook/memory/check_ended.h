@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects other than memory that a call names after their end: streams, events, contexts, code,
-// graphs. The caller keeps track of these objects and says which have ended.
+// Objects other than memory that a call names after their end (streams, events, contexts, code,
+// graphs), and graphs that a call adds to themselves. The caller keeps track of these objects and
+// says which have ended.
 #pragma once
 
 #include <span>
@@ -18,5 +19,8 @@ struct EndedObject {
 /// One violation for each. Never certain, because a driver may have reused the handle, maybe
 /// unseen.
 Violations check_ended_objects(std::span<const EndedObject> named);
+
+/// The violation of a call that adds the graph to itself as a child.
+Violations check_own_child(std::uint64_t graph);
 
 }  // namespace cuvmm

@@ -53,5 +53,13 @@ TEST(CheckEnded, EachOfSeveral) {
   EXPECT_EQ(check_ended_objects(both).size(), 2u);
 }
 
+TEST(OwnChild, IsNamedByItsHandle) {
+  const Violations found = check_own_child(0x55);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].rule, Rule::kGraphNotOwnChild);
+  EXPECT_TRUE(found[0].certain);
+  EXPECT_NE(found[0].message.find("0x55"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace cuvmm::testing::check_ended_test

@@ -21,10 +21,11 @@ std::uint64_t handle_number(const void* handle) { return reinterpret_cast<std::u
 
 #define CUVMM_STRIP(...) __VA_ARGS__
 
-// Parameters that have types of their own here, because each of their calls explains a refusal in
-// its own way. They are passed as the pointer and the number that they hold.
+// Parameters that have types of their own here, because their calls are looked at in their own way.
+// They are passed as the pointer and the number that they hold.
 using HostPlace = const struct HostByte*;
 enum FreedByNode : CUdeviceptr {};
+using NodeParams = struct AnyNode*;  // cuGraphAddNode's CUgraphNodeParams
 
 // The driver has returned a node of the graph, which ends with it.
 template <class... Rest>
@@ -85,6 +86,32 @@ std::size_t node_touches(const CUDA_MEMCPY3D* copy, Touch (&out)[kMaxTouches]) {
 }
 std::size_t node_touches(const CUDA_MEMSET_NODE_PARAMS* fill, Touch (&out)[kMaxTouches]) {
   return fill ? touches(fill_of(*fill), out) : 0;
+}
+
+// The graph that the call adds to itself as a child; 0 for other calls.
+std::uint64_t own_child(CUgraphNode*, CUgraph graph, const CUgraphNode*, std::size_t,
+                        CUgraph child) {
+  return graph == child ? handle_of(graph) : 0;
+}
+std::uint64_t own_child([[maybe_unused]] CUgraph graph, [[maybe_unused]] NodeParams params) {
+#if CUDA_VERSION >= 12020
+  const auto* node = reinterpret_cast<const CUgraphNodeParams*>(params);
+  if (node && node->type == CU_GRAPH_NODE_TYPE_GRAPH && node->graph.graph == graph)
+    return handle_of(graph);
+#endif
+  return 0;
+}
+std::uint64_t own_child(CUgraphNode*, CUgraph graph, const CUgraphNode*, std::size_t,
+                        NodeParams params) {
+  return own_child(graph, params);
+}
+std::uint64_t own_child(CUgraphNode*, CUgraph graph, const CUgraphNode*, const void*, std::size_t,
+                        NodeParams params) {
+  return own_child(graph, params);
+}
+template <class... Args>
+std::uint64_t own_child(Args...) {
+  return 0;
 }
 
 template <class... Args>
@@ -159,6 +186,8 @@ CUresult using_objects(const char* function, const Caller& direct, const Make& m
     if (!wrong.empty())
       return Process::current_session().call_with(function, std::move(wrong), caller, make);
   }
+  if (const std::uint64_t graph = own_child(arguments...)) [[unlikely]]
+    return Process::current_session().call_with(function, check_own_child(graph), caller, make);
   const CUresult result = make();
   if (result == CUDA_SUCCESS) note_node(arguments...);
   if (result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_VALUE) [[unlikely]] {

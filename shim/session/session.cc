@@ -170,10 +170,10 @@ bool Session::report(const Call& call, Violations violations, const Answer& answ
   return true;
 }
 
-void Session::report_wrong(const Call& call, CUresult result, Violations wrong, std::uint64_t index,
-                           const Caller& caller) noexcept {
+void Session::report_wrong(const Call& call, const Answer& answer, Violations wrong,
+                           std::uint64_t index, const Caller& caller) noexcept {
   try {
-    report(call, std::move(wrong), {.result = result}, index, capture_stack(caller));
+    report(call, std::move(wrong), answer, index, capture_stack(caller));
   } catch (...) {
     turn_off();
   }

@@ -82,14 +82,18 @@ class alignas(64) Session {
     if (off()) return make();
     for (Violation& v : wrong) v.message.insert(0, std::string(function) + ": ");
     const Origin here{.call = next_number()};
-    CUresult result;
-    {
+    Answer answer;
+    if (options_.enforce) enforce(wrong, answer);
+    if (!answer.enforced) {
       InFlight now{nullptr, [](const void*) { return Call(); }, &wrong, &here, caller};
       const InFlightScope scope(now);
-      result = make();
+      answer.result = make();
     }
+    const CUresult result = answer.result;
     const int driver_errno = t_state.error();
-    if (result != CUDA_SUCCESS) report_wrong({}, result, std::move(wrong), here.call, caller);
+    // An ended object whose handle the driver accepts was given out again, unseen.
+    if (result != CUDA_SUCCESS || wrong.front().certain)
+      report_wrong({}, answer, std::move(wrong), here.call, caller);
     t_state.error() = driver_errno;
     return result;
   }
@@ -443,7 +447,7 @@ class alignas(64) Session {
                                                     typename CallStruct::Function function,
                                                     const Caller& direct, Violations ended);
   /// As report(), and never throws: a driver refused a call whose arguments are wrong.
-  [[gnu::cold]] void report_wrong(const Call& call, CUresult result, Violations wrong,
+  [[gnu::cold]] void report_wrong(const Call& call, const Answer& answer, Violations wrong,
                                   std::uint64_t index, const Caller& caller) noexcept;
   /// Whether the session looks for a cause of the call's answer although it follows no work.
   template <class CallStruct>

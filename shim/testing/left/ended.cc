@@ -208,6 +208,33 @@ CUresult add_to_graph() {
   return cuGraphAddHostNode(&node, graph, nullptr, 0, &params);
 }
 
+// A graph with one node, and the graph that becomes its child: itself, or its clone.
+std::pair<CUgraph, CUgraph> graph_and_child() {
+  CUgraph graph = nullptr, child = nullptr;
+  CUgraphNode node = nullptr;
+  must(cuGraphCreate(&graph, 0));
+  must(cuGraphAddEmptyNode(&node, graph, nullptr, 0));
+  must(cuGraphClone(&child, graph));
+  return {graph, g_alive ? child : graph};
+}
+CUresult add_own_child() {
+  const auto [graph, child] = graph_and_child();
+  CUgraphNode node = nullptr;
+  return cuGraphAddChildGraphNode(&node, graph, nullptr, 0, child);
+}
+CUresult add_own_child_by_params() {
+#if CUDA_VERSION >= 13000
+  const auto [graph, child] = graph_and_child();
+  CUgraphNode node = nullptr;
+  CUgraphNodeParams params{};
+  params.type = CU_GRAPH_NODE_TYPE_GRAPH;
+  params.graph.graph = child;
+  return cuGraphAddNode(&node, graph, nullptr, nullptr, 0, &params);
+#else
+  return add_own_child();
+#endif
+}
+
 // A stream that captures, or has ended.
 CUstream ended_stream() {
   CUstream stream = nullptr;
@@ -344,6 +371,8 @@ constexpr struct {
               {"push-context", push_context},
               {"ask-stream", ask_stream},
               {"add-to-graph", add_to_graph},
+              {"own-child", add_own_child},
+              {"own-child-by-params", add_own_child_by_params},
               {"ask-capture", ask_capture},
               {"ask-capture-info", ask_capture_info},
               {"end-capture", end_capture},

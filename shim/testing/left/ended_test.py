@@ -29,6 +29,8 @@ CASES = {
     "push-context": ("context-alive", "was destroyed"),
     "ask-stream": ("stream-alive", "was destroyed"),
     "add-to-graph": ("graph-alive", "was destroyed"),
+    "own-child": ("graph-not-own-child", "to which the call adds the node"),
+    "own-child-by-params": ("graph-not-own-child", "to which the call adds the node"),
     "ask-capture": ("stream-alive", "was destroyed"),
     "ask-capture-info": ("stream-alive", "was destroyed"),
     "end-capture": ("stream-alive", "was destroyed"),
@@ -45,11 +47,11 @@ LEGAL = ("new-function", "copy-from-new-host", "new-node")
 
 
 class Ended(unittest.TestCase):
-    def findings(self, *arguments):
+    def findings(self, *arguments, options=()):
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("CUVMM_", "LD_"))}
         with tempfile.TemporaryDirectory(prefix="cuvmm-ended-") as folder:
             report = pathlib.Path(folder, "report.json")
-            result = subprocess.run([str(BUILD / "bin" / "cuvmm"), "run", "--emulate", "--report", str(report), "--",
+            result = subprocess.run([str(BUILD / "bin" / "cuvmm"), "run", "--emulate", *options, "--report", str(report), "--",
                                      str(BUILD / "left" / "ended"), *arguments], env=clean, text=True,
                                     stdin=subprocess.DEVNULL, capture_output=True, timeout=100)
             found = json.loads(report.read_text())["findings"]
@@ -62,6 +64,11 @@ class Ended(unittest.TestCase):
                 self.assertNotEqual(result.stdout, "0\n")
                 self.assertEqual([one[0] for one in found], [rule], result.stderr)
                 self.assertIn(words, found[0][1])
+
+    def test_enforced(self):
+        result, found = self.findings("own-child", options=["--enforce"])
+        self.assertEqual([one[0] for one in found], ["graph-not-own-child"])
+        self.assertIn("without asking the driver", result.stderr)
 
     def test_before_its_end(self):
         for name in (*CASES, *LEGAL):
