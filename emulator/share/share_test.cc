@@ -110,6 +110,25 @@ TEST_F(Share, ARangeHandleIsTheMemory) {
   end(m);
 }
 
+// An H100 exports to the end of the block of 2 MiB that the memory was cut from, from a byte of the
+// memory on.
+TEST_F(Share, ARangeHandleOfPlainMemoryBeginsInTheMemory) {
+  CUdeviceptr plain = 0;
+  ASSERT_EQ(driver()(calls::MemAlloc{&plain, 8192}), CUDA_SUCCESS);
+  const auto answer = [&](std::size_t offset, std::size_t size) {
+    int fd = -1;
+    const CUresult result = driver()(calls::MemGetHandleForAddressRange{
+        &fd, plain + offset, size, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0});
+    if (result == CUDA_SUCCESS) close(fd);
+    return result;
+  };
+  EXPECT_EQ(answer(0, kGranule), CUDA_SUCCESS);
+  EXPECT_EQ(answer(4096, 65536), CUDA_SUCCESS);
+  EXPECT_EQ(answer(4096, kGranule), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(answer(8192, 4096), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::MemFree{plain}), CUDA_SUCCESS);
+}
+
 std::size_t memory_left() {
   std::size_t free = 0, total = 0;
   EXPECT_EQ(driver()(calls::MemGetInfo{&free, &total}), CUDA_SUCCESS);

@@ -23,13 +23,11 @@ Physical* memory_at(Emulator& e, Address address, Size size) {
   return &plain->memory;
 }
 
-// Whether a range lies in the block of the driver that a plain allocation was cut from (recorded):
-// whole granules, or a pool's chunk. The emulator gives each allocation its own block, and the
-// descriptor has only the range's size.
+// Whether a range begins in a plain allocation, and ends in the block of the driver that the
+// allocation was cut from (recorded): whole granules, or a pool's chunk. The emulator gives each
+// allocation its own block, and the descriptor has only the range's size.
 bool in_block(const Emulator& e, Address address, Size size) {
-  const Address granule = address / kGranule * kGranule;
   const PlainAllocation* plain = e.plain.at(address);
-  if (!plain) plain = e.plain.at(granule);
   if (!plain || plain->external || !plain->on_device()) return false;
   const Size step = plain->pool ? Size{32} << 20 : Size{kGranule};
   const Size block = (plain->size + step - 1) / step * step;
