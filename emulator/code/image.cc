@@ -47,6 +47,8 @@ CUresult read(const kernels::CodeBytes& bytes, std::shared_ptr<Image>& image,
     why = "the image is neither PTX, nor a cubin, nor a fat binary";
   }
   if (reading.log) *reading.log = std::move(why);
+  image = std::make_shared<Image>();
+  image->refusal = result;
   return result;
 }
 
@@ -62,6 +64,7 @@ CUresult read_image_file(const char* path, std::shared_ptr<Image>& image) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (bytes.empty()) return CUDA_ERROR_INVALID_IMAGE;
   return read({bytes.data(), bytes.size()}, image, {});
 }
 

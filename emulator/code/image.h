@@ -15,7 +15,8 @@ struct Reading {
   bool links = false;          ///< other images may define what this one declares
 };
 
-/// Reads an image in memory, whose header gives its size.
+/// Reads an image in memory, whose header gives its size. If its code is refused, `image` has no
+/// code, and the reason.
 CUresult read_image(const void* bytes, std::shared_ptr<Image>& image, const Reading& reading = {});
 CUresult read_image_file(const char* path, std::shared_ptr<Image>& image);
 /// Either out-parameter may be null. NOT_FOUND: the module has no such variable.

@@ -18,8 +18,9 @@ CUresult load(CUlibrary* out, bool options, Read&& read) noexcept {
     if (!out || !options) return CUDA_ERROR_INVALID_VALUE;
     std::shared_ptr<Image> image;
     const CUresult result = read(image);
-    if (result == CUDA_SUCCESS) *out = e.modules.add_library(std::move(image));
-    return result;
+    if (!image) return result;
+    *out = e.modules.add_library(std::move(image));
+    return CUDA_SUCCESS;
   });
 }
 
@@ -56,13 +57,6 @@ CUresult on_kernel(CUkernel handle, Body&& body) noexcept {
   });
 }
 
-CUresult variable(CUlibrary handle, CUdeviceptr* address, size_t* bytes,
-                  const char* name) noexcept {
-  return on_loaded(handle, [&](Module& module) -> CUresult {
-    return name ? find_variable(module, name, address, bytes) : CUDA_ERROR_INVALID_VALUE;
-  });
-}
-
 }  // namespace
 
 CUresult run_base(const calls::LibraryLoadData& call) noexcept {
@@ -84,6 +78,7 @@ CUresult run_base(const calls::LibraryUnload& call) noexcept {
 CUVMM_DRIVER_FUNCTION(cuLibraryGetKernel, CUkernel* out, CUlibrary handle, const char* name) {
   return on_library(handle, [&](Modules& modules, Image& image) -> CUresult {
     if (!out || !name) return CUDA_ERROR_INVALID_VALUE;
+    if (image.refusal != CUDA_SUCCESS) return image.refusal;
     CUkernel kernel = modules.kernel(image, name);
     if (!kernel) return CUDA_ERROR_NOT_FOUND;
     *out = kernel;
@@ -120,22 +115,28 @@ CUVMM_DRIVER_FUNCTION(cuLibraryGetModule, CUmodule* out, CUlibrary handle) {
 
 CUVMM_DRIVER_FUNCTION(cuLibraryGetGlobal, CUdeviceptr* address, size_t* bytes, CUlibrary handle,
                       const char* name) {
-  return variable(handle, address, bytes, name);
+  return with_context([&](Emulator& e, Context& context) -> CUresult {
+    if (!e.modules.find(handle)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!name || !*name) return CUDA_ERROR_INVALID_VALUE;
+    Module* module = nullptr;
+    const CUresult result = in_context(e, context, handle, module);
+    return result == CUDA_SUCCESS ? find_variable(*module, name, address, bytes) : result;
+  });
 }
 
-// The emulator does not read from an image which variables are managed or which functions are
-// unified, so it answers as for an image that has none.
+// The emulator does not read from an image which variables are managed, so it answers as for an
+// image that has none.
 CUVMM_DRIVER_FUNCTION(cuLibraryGetManaged, CUdeviceptr*, size_t*, CUlibrary handle,
                       const char* name) {
-  return on_library(handle, [&](Modules&, Image&) -> CUresult {
-    return name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
+  return on_library(handle, [&](Modules&, Image& image) -> CUresult {
+    if (!name || !*name) return CUDA_ERROR_INVALID_VALUE;
+    return image.refusal != CUDA_SUCCESS ? image.refusal : CUDA_ERROR_NOT_FOUND;
   });
 }
 
-CUVMM_DRIVER_FUNCTION(cuLibraryGetUnifiedFunction, void** out, CUlibrary handle, const char* name) {
-  return on_library(handle, [&](Modules&, Image&) -> CUresult {
-    return out && name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
-  });
+// An H100 has no unified function under any name.
+CUVMM_DRIVER_FUNCTION(cuLibraryGetUnifiedFunction, void**, CUlibrary handle, const char*) {
+  return on_library(handle, [](Modules&, Image&) { return CUDA_ERROR_INVALID_VALUE; });
 }
 
 CUVMM_DRIVER_FUNCTION(cuKernelGetFunction, CUfunction* out, CUkernel handle) {
@@ -196,8 +197,10 @@ CUVMM_DRIVER_FUNCTION(cuKernelGetParamCount, CUkernel handle, size_t* count) {
                    [&](Emulator&, Kernel& kernel) { return parameter_count(kernel.code, count); });
 }
 
-CUVMM_DRIVER_FUNCTION(cuKernelSetCacheConfig, CUkernel handle, CUfunc_cache, CUdevice device) {
+CUVMM_DRIVER_FUNCTION(cuKernelSetCacheConfig, CUkernel handle, CUfunc_cache cache,
+                      CUdevice device) {
   return on_kernel(handle, [&](Emulator& e, Kernel&) -> CUresult {
+    if (static_cast<unsigned>(cache) > CU_FUNC_CACHE_PREFER_EQUAL) return CUDA_ERROR_INVALID_VALUE;
     return e.valid_device(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
   });
 }

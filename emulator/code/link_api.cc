@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuLink*: the emulator compiles and joins nothing, because kernels run from their PTX. A single
-// input is returned as the result, and its code runs; several inputs are refused.
+// input is returned as the result, and its code runs; several inputs are refused. The answers to a
+// link without inputs, and to calls behind cuLinkComplete, are an H100's.
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -21,7 +23,11 @@ namespace {
 struct Link {
   std::string image;
   unsigned inputs = 0;
+  bool complete = false;
 };
+
+// The result of a link without inputs: code with nothing in it.
+constexpr char kNothing[] = ".version 8.0\n.target sm_52\n.address_size 64\n";
 
 // The links by handle; read and written under the emulator's lock. Never destroyed: threads may
 // outlive main.
@@ -39,6 +45,7 @@ CUresult on_link(CUlinkState state, Body&& body) noexcept {
 }
 
 CUresult add(Link& link, CUjitInputType type, std::string&& input) {
+  if (link.complete) return CUDA_ERROR_INVALID_VALUE;
   if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_CUBIN && type != CU_JIT_INPUT_FATBINARY) {
     note("cuLinkAddData and cuLinkAddFile take PTX, a cubin or a fat binary here");
     return CUDA_ERROR_NOT_SUPPORTED;
@@ -89,11 +96,17 @@ CUVMM_DRIVER_ALIAS(cuLinkAddFile, cuLinkAddFile_v2);
 // The image belongs to the link, and ends with it.
 CUVMM_DRIVER_FUNCTION(cuLinkComplete, CUlinkState state, void** image, size_t* size) {
   return on_link(state, [&](Link& link) -> CUresult {
-    if (!image || link.inputs == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (!image) return CUDA_ERROR_INVALID_VALUE;
+    if (link.complete) return CUDA_ERROR_INVALID_HANDLE;
+    if (link.inputs == 0) link.image.assign(kNothing, sizeof kNothing);
     if (link.inputs > 1) {
       note("cuLinkComplete joins no inputs here: it takes one, and was given several");
       return CUDA_ERROR_NOT_SUPPORTED;
     }
+    // The inputs are complete now, so nothing else may define what this one declares.
+    std::shared_ptr<Image> read;
+    if (read_image(link.image.data(), read) != CUDA_SUCCESS) return CUDA_ERROR_INVALID_SOURCE;
+    link.complete = true;
     *image = link.image.data();
     if (size) *size = link.image.size();
     return CUDA_SUCCESS;

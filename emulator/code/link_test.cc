@@ -56,9 +56,28 @@ TEST_F(LinkTest, OneInputComesOutAgainAndIsLoaded) {
             CUDA_SUCCESS);
 }
 
+TEST_F(LinkTest, ALinkWithoutInputsGivesCodeWithNothingInIt) {
+  void* image = nullptr;
+  std::size_t size = 0;
+  ASSERT_EQ(complete(&image, &size), CUDA_SUCCESS);
+  EXPECT_NE(size, 0u);
+  CUmodule module = nullptr;
+  EXPECT_EQ(symbol<CUresult(CUmodule*, const void*)>("cuModuleLoadData")(&module, image),
+            CUDA_SUCCESS);
+  EXPECT_EQ(complete(&image, &size), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(add(CU_JIT_INPUT_PTX, kPtx, std::strlen(kPtx)), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(LinkTest, AFunctionThatNoInputDefinesEndsTheLink) {
+  const std::string calls = std::string(".version 8.0\n.target sm_80\n.address_size 64\n") +
+                            ".extern .func nosuch;\n.visible .entry e() { call nosuch; ret; }\n";
+  ASSERT_EQ(add(CU_JIT_INPUT_PTX, calls.c_str(), calls.size()), CUDA_SUCCESS) << calls;
+  void* image = nullptr;
+  said_on_stderr([&] { EXPECT_EQ(complete(&image, nullptr), CUDA_ERROR_INVALID_SOURCE); });
+}
+
 TEST_F(LinkTest, WhatItCannotDoIsRefused) {
   void* image = nullptr;
-  EXPECT_EQ(complete(&image, nullptr), CUDA_ERROR_INVALID_VALUE) << "nothing was added";
   const std::string said = said_on_stderr([&] {
     EXPECT_EQ(add(CU_JIT_INPUT_OBJECT, kPtx, std::strlen(kPtx)), CUDA_ERROR_NOT_SUPPORTED);
     EXPECT_EQ(add(CU_JIT_INPUT_PTX, kBad, std::strlen(kBad)), CUDA_ERROR_INVALID_PTX);

@@ -37,6 +37,7 @@ void refer(Emulator& e, const Variables& all, const kernels::VariableCode& varia
 }  // namespace
 
 CUresult load(Emulator& e, Context& context, std::shared_ptr<Image> image, Module*& loaded) {
+  if (image->refusal != CUDA_SUCCESS) return image->refusal;
   Variables variables;
   for (const kernels::VariableCode& variable : image->code.variables) {
     Address address = 0;

@@ -113,7 +113,7 @@ CUresult run_base(const calls::ModuleUnload& call) noexcept {
 
 CUVMM_DRIVER_FUNCTION(cuModuleGetFunction, CUfunction* out, CUmodule handle, const char* name) {
   return on_module(handle, [&](Modules& modules, Module& module) -> CUresult {
-    if (!out || !name) return CUDA_ERROR_INVALID_VALUE;
+    if (!out || !name || !*name) return CUDA_ERROR_INVALID_VALUE;
     CUfunction function = modules.function(module, name);
     if (!function) return CUDA_ERROR_NOT_FOUND;
     *out = function;
@@ -143,7 +143,7 @@ CUVMM_DRIVER_FUNCTION(cuModuleEnumerateFunctions, CUfunction* out, unsigned room
 CUVMM_DRIVER_FUNCTION(cuModuleGetGlobal_v2, CUdeviceptr* address, size_t* bytes, CUmodule handle,
                       const char* name) {
   return on_module(handle, [&](Modules&, Module& module) -> CUresult {
-    if (!name) return CUDA_ERROR_INVALID_VALUE;
+    if (!name || !*name) return CUDA_ERROR_INVALID_VALUE;
     return find_variable(module, name, address, bytes);
   });
 }

@@ -204,6 +204,39 @@ TEST_F(ModuleTest, ALibraryIsOfAllContexts) {
   ASSERT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
 }
 
+// An H100's answers: a library is read when it is first used.
+TEST_F(ModuleTest, ALibraryWithBadCodeIsRefusedAtItsFirstUse) {
+  auto* load_library = symbol<CUresult(CUlibrary*, const void*, CUjit_option*, void**, unsigned,
+                                       CUlibraryOption*, void**, unsigned)>("cuLibraryLoadData");
+  auto* variable =
+      symbol<CUresult(CUdeviceptr*, std::size_t*, CUlibrary, const char*)>("cuLibraryGetGlobal");
+  const std::pair<const char*, CUresult> bad[] = {
+      {"garbage", CUDA_ERROR_INVALID_IMAGE},
+      {".version 99.0\n.target sm_80\n.address_size 64\n", CUDA_ERROR_UNSUPPORTED_PTX_VERSION},
+      {".version 8.0\n.target sm_80\n.address_size 64\n.visible oops e()\n",
+       CUDA_ERROR_INVALID_PTX}};
+  for (const auto& [text, code] : bad) {
+    CUlibrary library = nullptr;
+    said_on_stderr([&, image = text] {
+      ASSERT_EQ(load_library(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0),
+                CUDA_SUCCESS);
+    });
+    unsigned count = 9;
+    EXPECT_EQ(symbol<CUresult(unsigned*, CUlibrary)>("cuLibraryGetKernelCount")(&count, library),
+              CUDA_SUCCESS);
+    EXPECT_EQ(count, 0u);
+    CUkernel kernel = nullptr;
+    EXPECT_EQ(symbol<CUresult(CUkernel*, CUlibrary, const char*)>("cuLibraryGetKernel")(
+                  &kernel, library, "e"),
+              code);
+    EXPECT_EQ(variable(nullptr, nullptr, library, "g"), code);
+    EXPECT_EQ(variable(nullptr, nullptr, library, ""), CUDA_ERROR_INVALID_VALUE);
+    CUmodule module = nullptr;
+    EXPECT_EQ(symbol<CUresult(CUmodule*, CUlibrary)>("cuLibraryGetModule")(&module, library), code);
+    EXPECT_EQ(symbol<CUresult(CUlibrary)>("cuLibraryUnload")(library), CUDA_SUCCESS);
+  }
+}
+
 TEST_F(ModuleTest, FunctionsHaveAttributesAndAnOccupancy) {
   CUmodule module = nullptr;
   ASSERT_EQ(load(&module, cubin_.data()), CUDA_SUCCESS);

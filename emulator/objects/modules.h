@@ -22,6 +22,9 @@ namespace cuvmm::emulator {
 struct Image {
   kernels::DeviceCode code;
   CUlibrary library = nullptr;  ///< null: it was loaded as a module
+  /// Why the code of a library cannot be used. A driver answers it at the first use of the library,
+  /// and not when it is loaded (an H100).
+  CUresult refusal = CUDA_SUCCESS;
   std::map<std::string, CUkernel, std::less<>> kernels;
 };
 
