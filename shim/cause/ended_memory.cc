@@ -122,7 +122,8 @@ void Session::explain_node(const char* function, const Touch* touches, std::size
       if (!is_node_memory(touches[i].base)) found.append(explain_refusal(&touches[i], 1));
     }
     for (Violation& v : found) v.message.insert(0, std::string(function) + ": ");
-    if (!found.empty()) report_wrong({}, {.result = result}, std::move(found), next_number(), caller);
+    if (!found.empty())
+      report_wrong({}, {.result = result}, std::move(found), next_number(), caller);
   } catch (...) {
     turn_off();
   }
@@ -261,7 +262,8 @@ void Session::explain_named(const char* function, Rule rule, std::uint64_t value
     }
     if (fact) {
       const std::string message = std::string(function) + ": " + fact->first;
-      report_wrong({}, {.result = result}, {{rule, false, message, {fact->second}}}, next_number(), caller);
+      report_wrong({}, {.result = result}, {{rule, false, message, {fact->second}}}, next_number(),
+                   caller);
     }
   } catch (...) {
     turn_off();

@@ -40,7 +40,6 @@ using conformance::KnownFacts;
 using conformance::load_suite;
 using conformance::matches_pattern;
 using conformance::measure_profile;
-using conformance::name;
 using conformance::record_cases;
 using conformance::Recording;
 using conformance::RecordOptions;
