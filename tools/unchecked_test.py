@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the report of refused calls that cuvmm does not check, but that are in the driver's log.
+"""Tests the report of refused calls that cuvmm does not check.
 
 Usage: unchecked_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
 """
 import os
+import pathlib
+import re
 import sys
 import unittest
 
@@ -23,6 +25,47 @@ assert cuda.cuCtxGetDevice(ctypes.byref(value)) == 201
 assert cuda.cuPointerGetAttribute(ctypes.byref(value), 2, ctypes.c_uint64(ctypes.addressof(value))) != 0
 """
 LINE = "cuvmm: refused: cuDeviceGetAttribute answered CUDA_ERROR_INVALID_VALUE"
+
+# Memory of cuMemCreate exists, so the session follows all work. No function has any use for these arguments.
+CALLS_ALL = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+def made(result):
+    assert result == 0, result
+value, context, number = ctypes.c_uint64(), ctypes.c_void_p(), ctypes.c_uint64
+made(cuda.cuInit(0))
+made(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
+made(cuda.cuCtxSetCurrent(context))
+made(cuda.cuMemCreate(ctypes.byref(value), number(2 << 20), (ctypes.c_int * 16)(1, 0, 1, 0), number(0)))
+for name in sys.argv[1:]:
+    print(name, getattr(cuda, name)(*[ctypes.c_void_p(0)] * 12), flush=True)
+sys.exit(1)
+"""
+# They succeed with such arguments, and end or change what the others need.
+NEEDED = r"cuInit$|cuCtx(Destroy|Detach|PopCurrent|SetCurrent)|cuDevicePrimaryCtxRe(set|lease)"
+# Programs ask these questions all the time, and expect "no" (is_only_an_answer() of shim/refusals/journal.h).
+QUESTIONS = r"cuCtxGet|cuPointerGet|cuGetProcAddress|cuGetExportTable|cuGetError|cuLogs"
+
+LOADS = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+out, context, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t()
+ref = ctypes.byref
+assert cuda.cuInit(0) == 0 and cuda.cuDevicePrimaryCtxRetain(ref(context), 0) == 0 and cuda.cuCtxSetCurrent(context) == 0
+PTX = b".version 8.0\\n.target sm_90\\n.address_size 64\\n.visible .entry _Z4axpyPf(.param .u64 p) { ret; }\\n"
+def module(ptx=PTX):
+    assert cuda.cuModuleLoadData(ref(out), ptx) == 0
+    return out
+def library():
+    assert cuda.cuLibraryLoadData(ref(out), PTX, None, None, 0, None, None, 0) == 0
+    return out
+def link():
+    assert cuda.cuLinkCreate_v2(0, None, None, ref(out)) == 0
+    return out
+none = ctypes.c_void_p()
+assert %s != 0
+sys.exit(1)
+"""
 
 
 class Unchecked(cli_test.CliTest):
@@ -70,6 +113,71 @@ sys.exit(3)
         modules = [frame["module"] for frame in copy["stack"]]
         self.assertTrue(modules)
         self.assertFalse([module for module in modules if "libcuvmm-shim" in module], modules)
+
+    def test_no_refused_call_is_silent(self):
+        def plain(name):
+            return re.sub(r"(_v\d|_ptsz|_ptds)+$", "", name)
+        symbols = pathlib.Path(cli_test.SOURCE, "api", "symbols", "driver_symbols.txt").read_text().split()
+        called = [name for name in symbols if re.match("cu[A-Z]", name) and not re.match(NEEDED, name)]
+        self.assertGreater(len(called), 400)
+        refused, silent = 0, []
+        for first in range(0, len(called), 60):  # the journal has room for 64 different calls
+            report, result = self.report_of("--emulate", "--no-symbols", "--no-python-frames", "--", sys.executable,
+                                            "-c", CALLS_ALL, *called[first:first + 60])
+            self.assertEqual(result.returncode, 1, result.stderr)
+            told = {plain(each["call"]) for each in report["refusals"] + report["findings"] if "call" in each}
+            messages = [finding["message"] for finding in report["findings"]]
+            for name, code in (line.split() for line in result.stdout.splitlines()):
+                if code == "0" or re.match(QUESTIONS, name):
+                    continue
+                refused += 1
+                if plain(name) not in told and not any(text.startswith(plain(name)) for text in messages):
+                    silent.append((name, code))
+        self.assertEqual(silent, [])
+        self.assertGreater(refused, 400)
+
+    def test_code_and_names_in_code(self):
+        missing = 'the file "/nowhere.cubin" cannot be read: No such file or directory'
+        no_code = 'is neither PTX, nor a cubin, nor a fat binary: it begins with "hello"'
+        newer = "PTX of version 99.0, which is newer than the driver (CUDA 13.0)"
+        mangled = '"_Z4axpyPf", which is axpy(float*) in C++: ask for that name, or declare the kernel extern "C"'
+        new_ptx = 'b".version 99.0\\n.target sm_90\\n.address_size 64\\n"'
+        for call, expected in [
+            ('cuda.cuModuleLoad(ref(out), b"/nowhere.cubin")', missing),
+            ('cuda.cuLibraryLoadFromFile(ref(out), b"/nowhere.cubin", None, None, 0, None, None, 0)', missing),
+            ('cuda.cuLinkAddFile_v2(link(), 0, b"/nowhere.cubin", 0, None, None)', missing),
+            ('cuda.cuModuleLoadData(ref(out), b"hello")', "the image " + no_code),
+            ('cuda.cuModuleLoadDataEx(ref(out), b"hello", 0, None, None)', "the image " + no_code),
+            ('cuda.cuModuleLoadFatBinary(ref(out), b"hello")', "the image " + no_code),
+            ('cuda.cuLibraryLoadData(ref(out), b"hello", None, None, 0, None, None, 0)', "the image " + no_code),
+            ('cuda.cuLinkAddData_v2(link(), 1, b"hello", ctypes.c_size_t(5), None, 0, None, None)', "the image " + no_code),
+            (f'cuda.cuModuleLoadData(ref(out), {new_ptx})', newer),
+            ('cuda.cuModuleGetFunction(ref(out), module(), b"axpy")', mangled),
+            ('cuda.cuLibraryGetKernel(ref(out), library(), b"axpy")', mangled),
+            ('cuda.cuModuleGetFunction(ref(out), module(), b"nothing")', 'no kernel "nothing": it has _Z4axpyPf'),
+            ('cuda.cuModuleGetGlobal_v2(ref(out), ref(size), module(), b"_Z4axpyPf")', "that is a kernel"),
+            ('cuda.cuLibraryGetGlobal(ref(out), ref(size), library(), b"n")', 'the code has no variable "n"'),
+            ('cuda.cuLinkComplete(none, ref(out), ref(size))', ""),
+        ]:
+            with self.subTest(call):
+                report, result = self.report_of("--emulate", "--", sys.executable, "-c", LOADS % call)
+                self.validate(report)
+                self.assertEqual(result.returncode, 1, result.stderr)
+                (refusal,) = report["refusals"]
+                name = call[len("cuda."):call.index("(")].removesuffix("_v2")
+                self.assertEqual((refusal["call"].removesuffix("_v2"), refusal["count"]), (name, 1))
+                self.assertIn(f"cuvmm: refused: {name}", result.stderr)
+                self.assertIn(expected, result.stderr)
+                self.assertIn(expected, " ".join(refusal["facts"].get("known", [])))
+
+    def test_code_that_another_file_has(self):
+        # The program looks in two places, and finds its code in the second: it ends well, and hears nothing.
+        found = self.path("here.ptx", ".version 8.0\n.target sm_90\n.address_size 64\n")
+        program = (LOADS % 'cuda.cuModuleLoad(ref(out), b"/nowhere.cubin")').replace("sys.exit(1)", "")
+        _, result = self.report_of("--emulate", "--", sys.executable, "-c",
+                                   program + f'assert cuda.cuModuleLoad(ref(out), b"{found}") == 0')
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn("refused", result.stderr)
 
     def test_so_is_one_that_a_signal_ends(self):
         refusals, text = self.asked("os.abort()", 134)

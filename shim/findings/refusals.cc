@@ -45,9 +45,11 @@ Refusals::Key Refusals::key_of(const Refusal& refusal) {
   if (refusal.unchecked.empty()) {
     return key_of(refusal.entry, refusal.result, refusal.late, refusal.stack);
   }
+  std::string what = refusal.unchecked;
+  for (const Refusal::Aside& aside : refusal.asides) what += '\n' + aside.text;
   // Not 0, because 0 stands for earlier work.
   return Key(EntryPoint::kCount, refusal.result,
-             std::hash<std::string>()(refusal.unchecked) | std::uintptr_t{1});
+             std::hash<std::string>()(what) | std::uintptr_t{1});
 }
 
 void Refusals::add_purpose(RefusalEntry* entry, Refusal::Purpose purpose) {
@@ -103,7 +105,7 @@ void Refusals::take(Refusal refusal, std::uint64_t count, bool quiet) {
 
 void Refusals::describe(RefusalEntry& entry) {
   entry.stack = symbolize(entry.refusal.stack);
-  if (!entry.refusal.unchecked.empty()) leave_out_driver(entry.stack);
+  if (entry.refusal.in_driver) leave_out_driver(entry.stack);
   if (!entry.refusal.runtime) entry.refusal.runtime = runtime_of(entry.stack);
   if (entry.refusal.memory) {
     for (const HeldMemory::Creator& creator : entry.refusal.memory->held.creators) {

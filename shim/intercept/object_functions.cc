@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "shim/intercept/follow.h"
+#include "shim/intercept/refused_call.h"
 #include "shim/objects/ended.h"
 #include "shim/process/process.h"
 
@@ -223,6 +224,8 @@ CUresult using_objects(const char* function, const Caller& direct, const Make& m
     };
     (explain(arguments), ...);
   }
+  if (is_refused(result)) [[unlikely]]
+    note_refused_arguments(function, result, direct, arguments...);
   return result;
 }
 
@@ -281,12 +284,15 @@ CUresult using_objects(const char* function, const Caller& direct, const Make& m
     constinit std::atomic<Function> behind{nullptr};                                      \
     [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                \
       const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; }; \
+      const Caller caller = CUVMM_CALLER;                                                 \
       if (!may_have_ended arguments) [[likely]] {                                         \
         const CUresult result = make();                                                   \
-        if (result == CUDA_SUCCESS) note_node arguments;                                  \
+        if (result == CUDA_SUCCESS) [[likely]]                                            \
+          note_node arguments;                                                            \
+        else                                                                              \
+          note_refused(#symbol, result, caller);                                          \
         return result;                                                                    \
       }                                                                                   \
-      const Caller caller = CUVMM_CALLER;                                                 \
       return using_objects(#symbol, caller, make, CUVMM_STRIP arguments);                 \
     }                                                                                     \
   }
@@ -317,6 +323,7 @@ constinit std::atomic<Function> behind{nullptr};
 [[gnu::noinline]] CUresult CUDAAPI call(CUcontext* out, CUdevice device) {
   const Caller caller = CUVMM_CALLER;
   const CUresult result = behind.load(std::memory_order_acquire)(out, device);
+  if (result != CUDA_SUCCESS) note_refused("cuDevicePrimaryCtxRetain", result, caller);
   if (result == CUDA_SUCCESS) note_retained(device, caller);
   if (result == CUDA_SUCCESS && out) {
     object_table().forget(PlainObject::Kind::kContext, handle_number(*out));

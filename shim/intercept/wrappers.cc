@@ -9,6 +9,7 @@
 #include "shim/fail/call_facts.h"
 #include "shim/fail/injector.h"
 #include "shim/intercept/follow.h"
+#include "shim/intercept/refused_call.h"
 #include "shim/policy/data_policy.h"
 #include "shim/process/process.h"
 #include "shim/recorder/recorded_call.h"
@@ -75,6 +76,10 @@ struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
       result = session.run_here(symbol, made, caller);
     } else {
       result = session.run(symbol, made, caller);
+    }
+    if constexpr (kOrdersWork<CallStruct>) {
+      if (is_refused(result)) [[unlikely]]
+        note_refused_call(made, result, caller);
     }
     if (record.begun()) end(record, result, caller);
     return result;

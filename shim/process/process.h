@@ -60,6 +60,8 @@ class Process : private DeathReport {
   /// Notes a function or a library that the program can call without a check by cuvmm. Printed at
   /// exit.
   void note_unchecked(std::string what);
+  /// Refused calls of functions that are not checked.
+  Journal& journal() { return journal_; }
   /// Notes a sentence about a part that is missing from the report.
   void note(std::string sentence);
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refused calls of functions that cuvmm does not check: from the driver's log into the report.
+// Refused calls of functions that cuvmm does not check: from the journal into the report.
 #include <stdlib.h>
 
+#include <algorithm>
 #include <atomic>
+#include <string_view>
 
 #include "shim/findings/refusal_text.h"
 #include "shim/process/process.h"
@@ -22,11 +24,13 @@ bool has_finding(const Ledger& ledger, const UncheckedRefusal& refusal) {
     const bool lost = finding.violation.rule == Rule::kStreamCapture ||
                       finding.violation.rule == Rule::kStreamCaptureLegacy;
     if (lost && refusal.result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) return true;
-    if (finding.entry != EntryPoint::kCount && finding.answer &&
-        finding.answer->result == refusal.result &&
-        refusal.function.starts_with(name(finding.entry))) {
-      return true;
-    }
+    if (!finding.answer || finding.answer->result != refusal.result) continue;
+    // The finding about a function without an entry point names the function in its message.
+    const std::string& message = finding.violation.message;
+    const bool same = finding.entry != EntryPoint::kCount
+                          ? refusal.function.starts_with(name(finding.entry))
+                          : message.starts_with(refusal.function + ": ");
+    if (same) return true;
   }
   return false;
 }
@@ -61,7 +65,13 @@ void Process::read_journal(bool well) {
     refusal.unchecked = std::move(each.function);
     refusal.result = each.result;
     refusal.stack = each.stack;
+    refusal.in_driver = each.in_driver;
     refusal.driver_message = std::move(each.sentence);
+    for (std::string_view rest = each.known; !rest.empty();) {
+      const std::string_view line = rest.substr(0, rest.find('\n'));
+      refusal.asides.push_back({std::string(line)});
+      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    }
     add_surroundings(each.result, context_end, refusal.asides);
     ledger_->take_unchecked(std::move(refusal), each.count, well && !may_be_hidden(each.result));
   }

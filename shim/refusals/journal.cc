@@ -7,6 +7,7 @@
 #include <charconv>
 #include <chrono>
 #include <new>
+#include <utility>
 
 #include "shim/base/in_flight.h"
 
@@ -42,6 +43,13 @@ std::string_view without_fields(std::string_view line) {
   line.remove_prefix(start == line.npos ? line.size() : start);
   while (!line.empty() && (line.back() == '\n' || line.back() == '\0')) line.remove_suffix(1);
   return line;
+}
+
+// Matches "cuMemAlloc" and "cuMemAlloc_v2", because the log has the names of symbols.
+bool is_same_function(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  const std::string_view rest = b.starts_with(a) ? b.substr(a.size()) : "?";
+  return rest.empty() || rest.starts_with("_v") || rest.starts_with("_pt");
 }
 
 }  // namespace
@@ -98,18 +106,60 @@ void Journal::note(std::string_view sentence, std::uint64_t thread, const Caller
   }
   const auto result = static_cast<CUresult>(verdict.result);
   if (is_only_an_answer(verdict.function, result)) return;
+  Entry* const entry = count_in(verdict.function, result, {});
+  if (!entry) return;
+  if (entry->count == 1) {
+    entry->sentence.set(said);
+    entry->stack = capture_stack(caller);
+    entry->in_driver = true;
+  }
+  auto heard = std::ranges::find(heard_, thread, &Heard::thread);
+  if (heard == heard_.end()) heard = heard_.begin() + oldest_heard_++ % heard_.size();
+  *heard = {thread, static_cast<std::size_t>(entry - entries_.data())};
+}
+
+Journal::Entry* Journal::count_in(std::string_view function, CUresult result,
+                                  std::string_view known) {
   for (Entry& entry : entries_) {
     if (entry.count == 0) {
-      entry.function.set(verdict.function);
+      entry.function.set(function);
       entry.result = result;
-      entry.sentence.set(said);
-      entry.stack = capture_stack(caller);
-    } else if (entry.result != result || entry.function.view() != verdict.function) {
+      entry.sentence.set({});
+      entry.known.set(known);
+      entry.stack = 0;
+    } else if (entry.result != result || !is_same_function(entry.function.view(), function) ||
+               entry.known.view() != known.substr(0, sizeof entry.known.bytes)) {
       continue;
     }
     ++entry.count;
-    return;
+    return &entry;
   }
+  return nullptr;
+}
+
+void Journal::add(std::string_view function, CUresult result, std::string_view known,
+                  std::uint64_t thread, const Caller& caller) noexcept {
+  if (!mutex_.lock_within(kPatienceForJournal)) return;
+  const Locked lock(mutex_, kHeldAlready);
+  const auto heard = std::ranges::find(heard_, thread, &Heard::thread);
+  if (heard != heard_.end()) {
+    heard->thread = 0;
+    Entry& entry = entries_[heard->entry];
+    const bool same = entry.count != 0 && entry.result == result &&
+                      is_same_function(entry.function.view(), function);
+    if (same && entry.count == 1) {
+      entry.known.set(known);
+      entry.stack = capture_stack(caller);
+      entry.in_driver = false;
+      return;
+    }
+    if (same && known.empty()) return;
+    if (same) --entry.count;
+  }
+  Entry* const entry = count_in(function, result, known);
+  if (!entry || entry->count != 1) return;
+  entry->stack = capture_stack(caller);
+  entry->in_driver = false;
 }
 
 std::vector<UncheckedRefusal> Journal::take() {
@@ -120,9 +170,11 @@ std::vector<UncheckedRefusal> Journal::take() {
   for (Entry& entry : entries_) {
     if (entry.count == 0) break;
     taken.push_back({std::string(entry.function.view()), entry.result,
-                     std::string(entry.sentence.view()), entry.stack, entry.count});
+                     std::string(entry.sentence.view()), std::string(entry.known.view()),
+                     entry.stack, entry.in_driver, entry.count});
     entry.count = 0;
   }
+  heard_ = {};
   return taken;
 }
 
@@ -130,6 +182,7 @@ void Journal::clear() {
   new (&mutex_) OwnedMutex();
   for (Entry& entry : entries_) entry.count = 0;
   for (Begun& begun : begun_) begun.thread = 0;
+  heard_ = {};
 }
 
 }  // namespace cuvmm::shim

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refused calls of functions that cuvmm does not check, from the driver's log. A program may
-// remember such an error and report it at another place.
+// Refused calls of functions that cuvmm does not check: from the driver's log, and from the shim's
+// own functions in front of the driver's. A program may remember such an error and report it at
+// another place.
 #pragma once
 
 #include <cuda.h>
@@ -20,8 +21,10 @@ namespace cuvmm::shim {
 struct UncheckedRefusal {
   std::string function;
   CUresult result = CUDA_SUCCESS;
-  std::string sentence;  ///< the driver's own; "" if it only repeats function and result
-  StackId stack = 0;     ///< the stack of the first such call; it begins in the driver
+  std::string sentence;   ///< the driver's own; "" if it only repeats function and result
+  std::string known;      ///< the facts of the first such call, a line each
+  StackId stack = 0;      ///< the stack of the first such call
+  bool in_driver = true;  ///< the stack begins inside of the driver, not in the program
   std::uint64_t count = 0;
 };
 
@@ -29,12 +32,16 @@ struct UncheckedRefusal {
 /// the driver". Programs ask such questions all the time.
 bool is_only_an_answer(std::string_view function, CUresult result);
 
-/// Folds refused calls by function and result. Thread-safe, and allocates nothing while it listens,
-/// because the driver calls it from inside of any function.
+/// Folds refused calls by function, result and known facts. Thread-safe, and allocates nothing
+/// while it listens, because the driver calls it from inside of any function.
 class Journal {
  public:
   /// CUlogsCallback; `journal` is the data that it was registered with.
   static void hear(void* journal, int level, char* message, std::size_t length) noexcept;
+  /// Notes a call that came back to the shim. If the log told of the call already, add() only gives
+  /// it the facts, and the stack of the program instead of the driver's.
+  void add(std::string_view function, CUresult result, std::string_view known, std::uint64_t thread,
+           const Caller& caller) noexcept;
   /// The refusals since the last take(). Throws std::bad_alloc.
   std::vector<UncheckedRefusal> take();
   /// Called only in a child of fork, which has one thread.
@@ -55,7 +62,9 @@ class Journal {
     Text<64> function;
     CUresult result;
     Text<256> sentence;
+    Text<768> known;
     StackId stack;
+    bool in_driver;
     std::uint64_t count;  ///< 0: free
   };
   // A driver's sentence before the sentence that names the call.
@@ -63,6 +72,15 @@ class Journal {
     std::uint64_t thread;
     Text<256> sentence;
   };
+  // The last call of a thread that the log told of; add() has not come for it yet.
+  struct Heard {
+    std::uint64_t thread;
+    std::size_t entry;
+  };
+
+  /// The entry of such calls, with one more call; null if the journal is full.
+  Entry* count_in(std::string_view function, CUresult result, std::string_view known)
+      CUVMM_NEEDS(mutex_);
 
   OwnedMutex mutex_;
   static constexpr std::size_t kMost = 64;  // distinct refusals
@@ -70,6 +88,8 @@ class Journal {
   std::array<Entry, kMost> entries_ CUVMM_GUARDED_BY(mutex_){};
   std::array<Begun, 8> begun_ CUVMM_GUARDED_BY(mutex_){};
   std::size_t oldest_ CUVMM_GUARDED_BY(mutex_) = 0;
+  std::array<Heard, 8> heard_ CUVMM_GUARDED_BY(mutex_){};
+  std::size_t oldest_heard_ CUVMM_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace cuvmm::shim

@@ -43,6 +43,50 @@ TEST(Journal, AnswersToQuestionsAreNotNoted) {
   EXPECT_EQ(journal.take().size(), 1u) << "that is no answer";
 }
 
+constexpr std::uint64_t kThread = 7;
+
+TEST(Journal, TheShimAddsFactsToACallThatTheLogToldOf) {
+  Journal journal;
+  const auto tell = [&](const char* from) {
+    journal.note(std::string("Returning 301 (CUDA_ERROR_FILE_NOT_FOUND) from ") + from, kThread,
+                 {});
+  };
+  tell("cuModuleLoad_v2");
+  journal.add("cuModuleLoad", CUDA_ERROR_FILE_NOT_FOUND, "no file a", kThread, {});
+  tell("cuModuleLoad_v2");
+  journal.add("cuModuleLoad", CUDA_ERROR_FILE_NOT_FOUND, "no file b", kThread, {});
+  tell("cuModuleLoad_v2");
+  journal.add("cuModuleLoad", CUDA_ERROR_FILE_NOT_FOUND, "no file b", kThread, {});
+  const std::vector<UncheckedRefusal> all = journal.take();
+  std::uint64_t a = 0, b = 0;
+  for (const UncheckedRefusal& each : all) {
+    EXPECT_FALSE(each.in_driver);
+    (each.known == "no file a" ? a : b) += each.count;
+  }
+  EXPECT_EQ(a, 1u);
+  EXPECT_EQ(b, 2u);
+}
+
+TEST(Journal, ADriverWithoutALogIsNoReasonForSilence) {
+  Journal journal;
+  for (int i = 0; i < 2; ++i)
+    journal.add("cuModuleLoad", CUDA_ERROR_INVALID_IMAGE, "", kThread, {});
+  journal.add("cuModuleLoad", CUDA_ERROR_FILE_NOT_FOUND, "", kThread, {});
+  const std::vector<UncheckedRefusal> all = journal.take();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].count, 2u);
+  EXPECT_EQ(all[1].count, 1u);
+}
+
+TEST(Journal, AnotherThreadsSentenceIsNotTakenForTheCalls) {
+  Journal journal;
+  journal.note("Returning 200 (CUDA_ERROR_INVALID_IMAGE) from cuModuleLoad", kThread + 1, {});
+  journal.add("cuModuleLoad", CUDA_ERROR_INVALID_IMAGE, "", kThread, {});
+  const std::vector<UncheckedRefusal> all = journal.take();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].count, 2u);
+}
+
 TEST(Journal, CallsThatAreCheckedAreLeftToWhoChecksThem) {
   Journal journal;
   const Caller caller{};

@@ -43,6 +43,8 @@ struct Refusal {
   std::vector<ArgumentText> arguments;
   std::uint64_t call_index = 0;
   StackId stack = 0;
+  bool in_driver =
+      false;  ///< the stack begins inside of the driver, because its log told of the call
   /// The memory that a later call must get so that this refusal is settled.
   struct Purpose {
     std::uint64_t what = 0;  ///< shim/findings/purpose.h
