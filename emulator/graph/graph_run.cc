@@ -47,7 +47,8 @@ CUresult GraphRun::run_node(Emulator& e, const Step& step) {
   if (node.host) {
     if (!host_call_) {
       host_call_ =
-          std::make_unique<HostCall>([function = node.host, data = node.data] { function(data); });
+          std::make_unique<HostCall>(reinterpret_cast<const void*>(node.host),
+                                     [function = node.host, data = node.data] { function(data); });
     }
     const CUresult result = call_program(e, *host_call_);
     if (result == CUDA_SUCCESS) host_call_.reset();

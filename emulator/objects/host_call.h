@@ -14,11 +14,12 @@ class HostCall {
  public:
   struct State;
 
-  explicit HostCall(std::function<void()> function);
+  /// `identity`: the program's function, which `function` calls.
+  HostCall(const void* identity, std::function<void()> function);
 
   /// Begins the call, or looks again. Answers whether the function returned. The first time it
-  /// waits for that, for a second at most, and for much less once a function did not return in a
-  /// second. Called without the emulator's lock.
+  /// waits for that: until the function has slept or computed for a second, and for much less once
+  /// this function did so (emulator/objects/patience.h). Called without the emulator's lock.
   bool go_on();
   bool came_back() const;
 

@@ -200,7 +200,8 @@ CUresult run_base(const calls::LaunchHostFunc& call) noexcept {
   if (!function) return CUDA_ERROR_INVALID_VALUE;
   // The documentation lets the function call anything but the driver.
   return locked([&](Emulator& e) {
-    const auto call = std::make_shared<HostCall>([=] { function(data); });
+    const auto call = std::make_shared<HostCall>(reinterpret_cast<const void*>(function),
+                                                 [=] { function(data); });
     return submit_calls(e, handle, [call](Emulator& at) { return call_program(at, *call); });
   });
 }
@@ -226,7 +227,8 @@ CUresult run_base(const calls::StreamAddCallback& call) noexcept {
   if (result != CUDA_SUCCESS) return result;
   return locked([&](Emulator& e) -> CUresult {
     const auto status = std::make_shared<CUresult>(CUDA_SUCCESS);
-    const auto call = std::make_shared<HostCall>([=] { function(handle, *status, data); });
+    const auto call = std::make_shared<HostCall>(reinterpret_cast<const void*>(function),
+                                                 [=] { function(handle, *status, data); });
     if (!Queues::late() || Queues::inside()) {
       return submit_calls(e, handle, [call](Emulator& at) { return call_program(at, *call); });
     }
