@@ -353,5 +353,33 @@ TEST(Tombstones, ForgetTheOldestOnly) {
   EXPECT_FALSE(tombstones.find(ObjectRef::Kind::kMapping, 2));
 }
 
+TEST(Tombstones, OfALargerRangeTheRestIsKnown) {
+  constexpr auto kKind = ObjectRef::Kind::kPoolMemory;
+  constexpr std::uint64_t kStart = 0x1000;
+  Tombstones tombstones;
+  tombstones.add({kKind, kStart, 0x800, {}, {.call = 1}});
+  tombstones.reuse(kKind, kStart, 0x100);
+  EXPECT_FALSE(tombstones.find(kKind, kStart));
+  EXPECT_FALSE(tombstones.find_covering(kKind, kStart + 0xff)) << "in use again";
+  const auto rest = tombstones.find_covering(kKind, kStart + 0x100);
+  ASSERT_TRUE(rest);
+  EXPECT_EQ(rest->ended.call, 1u);
+  EXPECT_EQ(rest->size, 0x700u);
+  EXPECT_FALSE(tombstones.find(kKind, kStart + 0x100)) << "no memory began there";
+  EXPECT_FALSE(tombstones.find_covering(kKind, kStart + 0x800));
+  tombstones.reuse(kKind, kStart + 0x100, 0x700);
+  EXPECT_FALSE(tombstones.find_covering(kKind, kStart + 0x700));
+}
+
+TEST(Tombstones, AsLargeARangeLeavesNoRest) {
+  constexpr auto kKind = ObjectRef::Kind::kPoolMemory;
+  for (const std::uint64_t size : {0u, 0x800u, 0x900u}) {
+    Tombstones tombstones;
+    tombstones.add({kKind, 0x1000, 0x800, {}, {.call = 1}});
+    tombstones.reuse(kKind, 0x1000, size);
+    EXPECT_FALSE(tombstones.find_covering(kKind, 0x1700)) << size;
+  }
+}
+
 }  // namespace
 }  // namespace cuvmm::testing

@@ -18,6 +18,7 @@ void Tombstones::add(const ObjectRef& object) {
   }
   if (object.value != 0) ++ring.filter[Ring::slot(object.value)];
   place = object;
+  ring.rests[head.next] = false;
   head.next = (head.next + 1) % kCapacity;
   makers_[object.made.stack % kMakers] = true;
 }
@@ -27,9 +28,9 @@ namespace {
 template <class Head, class Ring, class Matches>
 std::optional<ObjectRef> newest(const Head& head, const Ring& ring, Matches matches) {
   for (std::size_t i = 1; i <= head.count; ++i) {
-    const ObjectRef& object =
-        ring.places[(head.next + Tombstones::kCapacity - i) % Tombstones::kCapacity].object;
-    if (object.value != 0 && matches(object)) return object;
+    const std::size_t place = (head.next + Tombstones::kCapacity - i) % Tombstones::kCapacity;
+    const ObjectRef& object = ring.places[place].object;
+    if (object.value != 0 && matches(object, ring.rests[place])) return object;
   }
   return std::nullopt;
 }
@@ -38,18 +39,19 @@ std::optional<ObjectRef> newest(const Head& head, const Ring& ring, Matches matc
 std::optional<ObjectRef> Tombstones::find(ObjectRef::Kind kind, std::uint64_t value) const {
   const auto k = static_cast<std::size_t>(kind);
   return newest(heads_[k], rings_[k],
-                [&](const ObjectRef& object) { return object.value == value; });
+                [&](const ObjectRef& object, bool rest) { return object.value == value && !rest; });
 }
 
 std::optional<ObjectRef> Tombstones::find_covering(ObjectRef::Kind kind,
                                                    std::uint64_t address) const {
   const auto k = static_cast<std::size_t>(kind);
-  return newest(heads_[k], rings_[k], [&](const ObjectRef& object) {
+  return newest(heads_[k], rings_[k], [&](const ObjectRef& object, bool) {
     return address >= object.value && address - object.value < object.size;
   });
 }
 
-void Tombstones::forget(ObjectRef::Kind kind, std::uint64_t value) {
+template <class Change>
+void Tombstones::change_all(ObjectRef::Kind kind, std::uint64_t value, const Change& change) {
   Ring& ring = rings_[static_cast<std::size_t>(kind)];
   const Head& head = heads_[static_cast<std::size_t>(kind)];
   // Every new handle passes here, so a search must be the exception.
@@ -58,11 +60,29 @@ void Tombstones::forget(ObjectRef::Kind kind, std::uint64_t value) {
   // Newest first, until no more can match, because the driver gives out values that were freed a
   // moment ago.
   for (std::size_t i = 1; i <= head.count && present != 0; ++i) {
-    ObjectRef& object = ring.places[(head.next + kCapacity - i) % kCapacity].object;
+    const std::size_t place = (head.next + kCapacity - i) % kCapacity;
+    ObjectRef& object = ring.places[place].object;
     if (object.value != value) continue;
-    object.value = 0;
+    change(object);
+    ring.rests[place] = true;
     --present;
+    if (object.value != 0) ++ring.filter[Ring::slot(object.value)];
   }
+}
+
+void Tombstones::forget(ObjectRef::Kind kind, std::uint64_t value) {
+  change_all(kind, value, [](ObjectRef& object) { object.value = 0; });
+}
+
+void Tombstones::reuse(ObjectRef::Kind kind, std::uint64_t value, std::uint64_t size) {
+  change_all(kind, value, [&](ObjectRef& object) {
+    if (size == 0 || object.size <= size) {
+      object.value = 0;
+    } else {
+      object.value += size;
+      object.size -= size;
+    }
+  });
 }
 
 void Tombstones::retract(const ObjectRef& object) {

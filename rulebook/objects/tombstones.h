@@ -27,6 +27,9 @@ class Tombstones {
   std::optional<ObjectRef> find_covering(ObjectRef::Kind kind, std::uint64_t address) const;
   /// Forgets the handle or address, because the driver gave the value out again.
   [[gnu::hot]] void forget(ObjectRef::Kind kind, std::uint64_t value);
+  /// The driver gave out `size` bytes at the address again. Of a larger range that began there, the
+  /// rest is still known to have ended.
+  [[gnu::hot]] void reuse(ObjectRef::Kind kind, std::uint64_t value, std::uint64_t size);
   /// Takes back the add() of this object.
   void retract(const ObjectRef& object);
   void clear();
@@ -35,6 +38,9 @@ class Tombstones {
   bool any_made_by(std::uint32_t stack) const { return makers_[stack % kMakers]; }
 
  private:
+  /// Calls change(object) for each ended object with this value; the object gets another value.
+  template <class Change>
+  void change_all(ObjectRef::Kind kind, std::uint64_t value, const Change& change);
   /// One cache line each, because the place to write next has always left the caches. A place is
   /// read only after it was written, so a new model need not touch a megabyte.
   union alignas(64) Place {
@@ -51,6 +57,8 @@ class Tombstones {
     /// How many objects' values fall into each slot. Where that is 0, forget() needs no search.
     static constexpr std::size_t kFilter = 4096;
     std::array<std::uint16_t, kFilter> filter{};
+    /// The places with the rest of a range (reuse()): no object has had the value of such a place.
+    std::bitset<kCapacity> rests;
     static std::size_t slot(std::uint64_t value);
   };
   /// The kinds that add() takes: the kinds of the model's own objects.

@@ -90,7 +90,7 @@ void ExternalState::confirm(const calls::ExternalMemoryGetMappedBuffer& call, co
     buffer.context = memory->second.context;
   }
   buffer.made = at;
-  around.tombstones.forget(Kind::kExternalBuffer, buffer.base);
+  around.tombstones.reuse(Kind::kExternalBuffer, buffer.base, buffer.size);
   // Two buffers overlap if the old one ended by a route that cuvmm did not see: with its context,
   // say.
   auto it = buffers_.upper_bound(buffer.base);

@@ -63,7 +63,7 @@ void IpcState::confirm(const calls::IpcGetMemHandle& call, const Facts& facts, O
 void IpcState::confirm(const calls::IpcOpenMemHandle& call, const Facts& facts, Origin at,
                        const Surroundings& around) {
   const std::uint64_t pointer = *call.pdptr;
-  around.tombstones.forget(ObjectRef::Kind::kIpcMemory, pointer);
+  around.tombstones.reuse(ObjectRef::Kind::kIpcMemory, pointer, facts.ipc.size);
   IpcOpen& open = opens_[pointer];
   const IpcBytes bytes = ipc_bytes(call.handle);
   if (open.count == 0 || open.bytes != bytes) {

@@ -249,8 +249,9 @@ void PoolState::confirm(const calls::MemPoolExportToShareableHandle& call, const
 void PoolState::allocated(std::uint64_t base, std::uint64_t size, std::uint64_t pool,
                           const Facts& facts, Origin at, const Surroundings& around) {
   if (size == 0) return;  // a driver may accept size 0, and makes no memory
-  around.tombstones.forget(Kind::kPoolMemory, base);
-  if (facts.pool.captured) return;  // each launch of the graph makes and ends the memory
+  // Each launch of a graph makes and ends the memory.
+  if (facts.pool.captured) return around.tombstones.forget(Kind::kPoolMemory, base);
+  around.tombstones.reuse(Kind::kPoolMemory, base, size);
   CUmemLocation place{};
   const Pool* const known = find(pool);
   if (known) {
@@ -289,7 +290,7 @@ void PoolState::confirm(const calls::MemAllocAsync& call, const Facts& facts, Or
 
 void PoolState::confirm(const calls::MemPoolImportPointer& call, const Facts& facts, Origin at,
                         const Surroundings& around) {
-  around.tombstones.forget(Kind::kPoolMemory, *call.ptr_out);
+  around.tombstones.reuse(Kind::kPoolMemory, *call.ptr_out, facts.pool.object_size);
   const auto pool = pools_.find(value(call.pool));
   // The driver's answer about the memory also gives the place of an imported pool.
   if (pool != pools_.end() && facts.pool.location) pool->second.location = *facts.pool.location;
