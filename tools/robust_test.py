@@ -303,6 +303,39 @@ class Files(CliTest):
         self.assertEqual(result.returncode, 125, result.stderr)
         self.assertRegex(result.stderr, r"^cuvmm run: no temporary folder can be made \(/tmp: Read-only file system; /var/tmp: .*; /dev/shm: .*\)\. Set TMPDIR")
 
+    def test_no_descriptor_is_free(self):
+        # Functions and lines are read from files, and the program has used up what cuvmm needs to open them.
+        source = """#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+static void *cuda;
+static int (*map)(unsigned long long, size_t, size_t, unsigned long long, unsigned long long);
+int forget_the_handle(void) { return map(4096, 4096, 4096, 0, 0) == 0; }
+int main(void) {
+  struct rlimit limit = {128, 128}, after;
+  int wrong, last = -1, fd;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  cuda = dlopen("libcuda.so.1", RTLD_NOW);
+  ((int (*)(unsigned))dlsym(cuda, "cuInit"))(0);
+  *(void **)&map = dlsym(cuda, "cuMemMap");
+  while ((fd = open("/dev/null", O_RDONLY)) >= 0) last = fd;
+  for (int i = 0; i < LEFT; ++i) close(last - i);
+  wrong = forget_the_handle();
+  fd = open("/dev/null", O_RDONLY);
+  getrlimit(RLIMIT_NOFILE, &after);
+  printf("%d %d %d\\n", wrong, fd == (LEFT ? last - LEFT + 1 : -1), after.rlim_cur == 128);
+  return 0;
+}
+"""
+        for left in (0, 1, 4):
+            program = self.compiled(f"left{left}", source, "-g", f"-DLEFT={left}", "-ldl")
+            report, result = self.report_of("--emulate", "--", program)
+            self.assertEqual(result.stdout, "0 1 1\n", result.stderr)
+            self.assertEqual(report["findings"][0]["stack"][0]["function"], "forget_the_handle", result.stderr)
+            self.assertRegex(result.stderr, rf"#0 forget_the_handle at .*left{left}.c:8 .*\n +int forget_the_handle")
+
     def test_a_driver_that_is_only_read_is_not_loaded(self):
         program = """
 import ctypes, mmap, os

@@ -15,6 +15,7 @@
 #include "shim/base/own_stack.h"
 #include "shim/findings/finding_members.h"
 #include "shim/nvtx/ranges.h"
+#include "shim/stack/own_descriptors.h"
 #include "shim/stack/python/site.h"
 
 namespace cuvmm::shim {
@@ -35,12 +36,18 @@ const Beginning g_beginning;
 // Adds the source lines at which the stacks of a finding are. A signal handler opens no files.
 void add_source(Entry& entry) {
   if (t_state.care == Care::kAsInterrupted) return;
-  const std::string folder = g_beginning.folder;
-  frames::add_source_line(entry.stack, g_beginning.time, folder);
-  for (auto* const stacks : {&entry.object_stacks, &entry.ended_stacks}) {
-    for (std::vector<Frame>& stack : *stacks)
-      frames::add_source_line(stack, g_beginning.time, folder);
-  }
+  with_descriptors([&]() noexcept {
+    try {
+      const std::string folder = g_beginning.folder;
+      frames::add_source_line(entry.stack, g_beginning.time, folder);
+      for (auto* const stacks : {&entry.object_stacks, &entry.ended_stacks}) {
+        for (std::vector<Frame>& stack : *stacks)
+          frames::add_source_line(stack, g_beginning.time, folder);
+      }
+    } catch (...) {
+      // Out of memory: the finding is shown without some of the lines.
+    }
+  });
 }
 
 void fill(Entry& entry) {

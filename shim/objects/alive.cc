@@ -11,17 +11,20 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
+
+#include "shim/stack/own_descriptors.h"
 
 namespace cuvmm::shim {
 
 namespace {
 
 // Whether a thread has begun to end: the kernel still lists it for a moment after it was joined.
-bool ends(int thread) {
+bool ends(pid_t process, int thread) {
   char path[64];
-  std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+  std::snprintf(path, sizeof path, "/proc/%d/task/%d/stat", process, thread);
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
-  // If the process has no free descriptor, the thread counts as running.
+  // If the file cannot be opened for another reason, the thread counts as running.
   if (fd < 0) return errno == ENOENT || errno == ESRCH;
   char text[512];
   const ssize_t got = ::read(fd, text, sizeof text - 1);
@@ -42,9 +45,11 @@ bool ends(int thread) {
 }  // namespace
 
 // Makes the system call itself, because opendir() allocates from the program's heap.
-std::vector<std::uint32_t> other_threads() {
+static std::vector<std::uint32_t> list_threads(pid_t process, pid_t caller) {
   std::vector<std::uint32_t> threads;
-  const int folder = ::open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/task", process);
+  const int folder = ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return threads;
   alignas(dirent64) char block[4096];
   for (long got; (got = ::syscall(SYS_getdents64, folder, block, sizeof block)) > 0;) {
@@ -52,12 +57,29 @@ std::vector<std::uint32_t> other_threads() {
       const auto* const entry = reinterpret_cast<const dirent64*>(block + at);
       at += entry->d_reclen;
       const int thread = std::atoi(entry->d_name);
-      if (thread <= 0 || thread == ::gettid() || ends(thread)) continue;
+      if (thread <= 0 || thread == caller || ends(process, thread)) continue;
       threads.push_back(static_cast<std::uint32_t>(thread));
     }
   }
   ::close(folder);
   std::sort(threads.begin(), threads.end());
+  return threads;
+}
+
+// A program without a free descriptor has its threads all the same: a leak that one of them works
+// with would be a false finding.
+std::vector<std::uint32_t> other_threads() {
+  const pid_t process = ::getpid(), caller = ::gettid();
+  std::vector<std::uint32_t> threads;
+  bool out_of_memory = false;
+  with_descriptors([&]() noexcept {
+    try {
+      threads = list_threads(process, caller);
+    } catch (...) {
+      out_of_memory = true;
+    }
+  });
+  if (out_of_memory) throw std::bad_alloc();
   return threads;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <atomic>
+#include <new>
 #include <string_view>
 
 #include "api/posix/cancel_off.h"
@@ -12,6 +13,7 @@
 #include "frames/interleave.h"
 #include "shim/base/own_stack.h"
 #include "shim/modules/module_map.h"
+#include "shim/stack/own_descriptors.h"
 #include "shim/stack/python/names.h"
 #include "shim/stack/python/python_stack.h"
 #include "shim/symbolize/symbolize_abi.h"
@@ -80,14 +82,20 @@ std::vector<Frame> without_symbols(std::span<const std::uintptr_t> addresses, bo
 void prepare_symbolizer() noexcept {
   if (g_tried.load(std::memory_order_acquire) || t_state.care == Care::kAsInterrupted) return;
   const CancelOff no_cancel;
-  find_python();  // the program may have loaded Python since it opened the driver
-  g_function.store(load(), std::memory_order_relaxed);
+  with_descriptors([]() noexcept {
+    find_python();  // the program may have loaded Python since it opened the driver
+    try {
+      g_function.store(load(), std::memory_order_relaxed);
+    } catch (...) {
+      // Out of memory: findings do without symbols.
+    }
+  });
   g_tried.store(true, std::memory_order_release);
 }
 
 void do_without_symbols() noexcept { g_tried.store(true, std::memory_order_release); }
 
-std::vector<Frame> symbolize(std::span<const std::uintptr_t> addresses) {
+static std::vector<Frame> symbolize_here(std::span<const std::uintptr_t> addresses) {
   std::vector<Frame> frames;
   if (addresses.empty()) return frames;
   const bool ours = findings_stack().held_here() && !g_interrupted.load(std::memory_order_relaxed);
@@ -98,6 +106,22 @@ std::vector<Frame> symbolize(std::span<const std::uintptr_t> addresses) {
     return frames;
   }
   return without_symbols(addresses, true);
+}
+
+std::vector<Frame> symbolize(std::span<const std::uintptr_t> addresses) {
+  // A signal may have interrupted any code: then the thread starts nothing new.
+  if (addresses.empty() || t_state.care == Care::kAsInterrupted) return symbolize_here(addresses);
+  std::vector<Frame> frames;
+  bool out_of_memory = false;
+  with_descriptors([&]() noexcept {
+    try {
+      frames = symbolize_here(addresses);
+    } catch (...) {
+      out_of_memory = true;
+    }
+  });
+  if (out_of_memory) throw std::bad_alloc();
+  return frames;
 }
 
 void symbolizer_was_interrupted() noexcept { g_interrupted.store(true); }
