@@ -62,6 +62,10 @@ def library():
 def link():
     assert cuda.cuLinkCreate_v2(0, None, None, ref(out)) == 0
     return out
+def graph():
+    made = ctypes.c_void_p()
+    assert cuda.cuGraphCreate(ref(made), 0) == 0
+    return made
 none = ctypes.c_void_p()
 assert %s != 0
 sys.exit(1)
@@ -158,6 +162,8 @@ sys.exit(3)
             ('cuda.cuModuleGetGlobal_v2(ref(out), ref(size), module(), b"_Z4axpyPf")', "that is a kernel"),
             ('cuda.cuLibraryGetGlobal(ref(out), ref(size), library(), b"n")', 'the code has no variable "n"'),
             ('cuda.cuLinkComplete(none, ref(out), ref(size))', ""),
+            ('cuda.cuGraphAddMemFreeNode(ref(out), graph(), None, ctypes.c_size_t(0), ctypes.c_uint64(0x5000))',
+             "the node is to free 0x5000: a free node takes the address that an allocation node returned"),
         ]:
             with self.subTest(call):
                 report, result = self.report_of("--emulate", "--", sys.executable, "-c", LOADS % call)

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "api/words.h"
 #include "shim/intercept/follow.h"
 #include "shim/intercept/refused_call.h"
 #include "shim/objects/ended.h"
@@ -75,6 +76,29 @@ Violations ended_dependencies(CUgraphNode*, CUgraph, const CUgraphNode* from, st
 template <class... Args>
 Violations ended_dependencies(Args...) {
   return {};
+}
+
+// The memory that a new node shall free; 0 for other nodes.
+CUdeviceptr freed_of(const char* function, const void* params) {
+  if (!params || !std::string_view(function).starts_with("cuGraphAddNode")) return 0;
+  const auto& node = *static_cast<const CUgraphNodeParams*>(params);
+  return node.type == CU_GRAPH_NODE_TYPE_MEM_FREE ? node.free.dptr : 0;
+}
+template <class... Args>
+CUdeviceptr freed_by(const char*, Args...) {
+  return 0;
+}
+CUdeviceptr freed_by(const char*, CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t,
+                     FreedByNode freed) {
+  return freed;
+}
+CUdeviceptr freed_by(const char* function, CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t,
+                     void* params) {
+  return freed_of(function, params);
+}
+CUdeviceptr freed_by(const char* function, CUgraphNode*, CUgraph, const CUgraphNode*, const void*,
+                     std::size_t, void* params) {
+  return freed_of(function, params);
 }
 
 // The bytes that a node of a graph touches, by the parameters of the call.
@@ -211,11 +235,18 @@ CUresult using_objects(const char* function, const Caller& direct, const Make& m
       if constexpr (std::is_same_v<decltype(argument), HostPlace>) {
         session.explain_named(function, Rule::kHostMemoryAlive, handle_number(argument), result,
                               caller);
-      } else if constexpr (std::is_same_v<decltype(argument), FreedByNode>) {
-        session.explain_named(function, Rule::kGraphFreeKnown, argument, result, caller);
       }
     };
     (explain_place(arguments), ...);
+    if (const CUdeviceptr freed = freed_by(function, arguments...)) {
+      Process::current_session().explain_named(function, Rule::kGraphFreeKnown, freed, result,
+                                               caller);
+      note_refused_because(function, result, direct,
+                           "the node is to free " + hex_text(freed) +
+                               ": a free node takes the address that an allocation node returned, "
+                               "once, and depends on that node");
+      return result;
+    }
     const auto explain = [&](auto argument) {
       Touch list[kMaxTouches];
       const std::size_t count = node_touches(argument, list);

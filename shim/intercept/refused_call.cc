@@ -88,7 +88,7 @@ bool concerns_code(CUresult result) {
 template <class FindFacts>
 void note(const char* function, CUresult result, const Caller& direct,
           const FindFacts& find_facts) noexcept {
-  // Another thread is told of work that failed by its fault (shim/end/fault.cc).
+  // Work that failed earlier has a report of its own (shim/end/fault.cc).
   if (in_flight() || t_state.on_own_stack || !is_refused(result) ||
       last_calls::is_fault(static_cast<std::uint32_t>(result)))
     return;
@@ -109,10 +109,13 @@ void note(const char* function, CUresult result, const Caller& direct,
 }  // namespace
 
 void note_refused(const char* function, CUresult result, const Caller& direct) noexcept {
-  if (result == CUDA_ERROR_NOT_INITIALIZED || result == CUDA_ERROR_DEINITIALIZED ||
-      result == CUDA_ERROR_NO_DEVICE)
-    return;
+  if (is_only_an_answer(function, result)) return;
   note(function, result, direct, [] { return std::string(); });
+}
+
+void note_refused_because(const char* function, CUresult result, const Caller& direct,
+                          const std::string& known) noexcept {
+  note(function, result, direct, [&] { return known; });
 }
 
 void note_refused(const char* function, CUresult result, const Caller& direct,

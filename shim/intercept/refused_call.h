@@ -33,6 +33,11 @@ struct NameInput {
                                                const Caller& direct,
                                                const NameInput& name) noexcept;
 
+/// `known`: the facts, a line each.
+[[gnu::cold, gnu::noinline]] void note_refused_because(const char* function, CUresult result,
+                                                       const Caller& direct,
+                                                       const std::string& known) noexcept;
+
 /// Whether the answer of a call may be worth a note: a query answers NOT_READY all the time.
 inline bool is_refused(CUresult result) {
   return result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY;

@@ -27,9 +27,10 @@ bool has_finding(const Ledger& ledger, const UncheckedRefusal& refusal) {
     if (!finding.answer || finding.answer->result != refusal.result) continue;
     // The finding about a function without an entry point names the function in its message.
     const std::string& message = finding.violation.message;
-    const bool same = finding.entry != EntryPoint::kCount
-                          ? refusal.function.starts_with(name(finding.entry))
-                          : message.starts_with(refusal.function + ": ");
+    const bool same =
+        finding.entry != EntryPoint::kCount
+            ? refusal.function.starts_with(name(finding.entry))
+            : is_same_function(message.substr(0, message.find(':')), refusal.function);
     if (same) return true;
   }
   return false;

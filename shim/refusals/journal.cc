@@ -45,14 +45,13 @@ std::string_view without_fields(std::string_view line) {
   return line;
 }
 
-// Matches "cuMemAlloc" and "cuMemAlloc_v2", because the log has the names of symbols.
+}  // namespace
+
 bool is_same_function(std::string_view a, std::string_view b) {
   if (a.size() > b.size()) std::swap(a, b);
   const std::string_view rest = b.starts_with(a) ? b.substr(a.size()) : "?";
   return rest.empty() || rest.starts_with("_v") || rest.starts_with("_pt");
 }
-
-}  // namespace
 
 // The first four say nothing about the call: there is no driver, or it has not begun, or it has
 // ended.

@@ -32,6 +32,10 @@ struct UncheckedRefusal {
 /// the driver". Programs ask such questions all the time.
 bool is_only_an_answer(std::string_view function, CUresult result);
 
+/// Whether both name one function: the driver's log has the names of symbols, such as
+/// cuMemAlloc_v2 and cuMemsetD8Async_ptsz.
+bool is_same_function(std::string_view a, std::string_view b);
+
 /// Folds refused calls by function, result and known facts. Thread-safe, and allocates nothing
 /// while it listens, because the driver calls it from inside of any function.
 class Journal {

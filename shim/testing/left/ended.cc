@@ -3,6 +3,7 @@
 // argument "alive"): handles that are part of another object, memory that no call frees by its
 // address, memory of the host. Prints the call's answer.
 #include <cuda.h>
+#include <dlfcn.h>
 #include <sys/mman.h>
 
 #include <cstdio>
@@ -37,6 +38,14 @@ void must_map(void* memory, int access) {
 // Ends the module, unless the test wants it alive.
 void end(CUresult (*call)(CUmodule), CUmodule module) {
   if (!g_alive) must(call(module));
+}
+
+// A function of the driver by its symbol: cuda.h hides those for per-thread default streams.
+template <class... Args>
+CUresult call(const char* symbol, Args... arguments) {
+  using Function = CUresult(CUDAAPI*)(Args...);
+  const auto function = reinterpret_cast<Function>(::dlsym(RTLD_DEFAULT, symbol));
+  return function ? function(arguments...) : CUDA_ERROR_NOT_FOUND;
 }
 
 CUcontext primary() {
@@ -259,6 +268,23 @@ CUresult ask_capture_info() {
   return cuStreamGetCaptureInfo(stream, &status, nullptr, nullptr, nullptr, nullptr);
 #endif
 }
+CUresult ask_stream_of_thread() {
+  CUcontext context = nullptr;
+  return call("cuStreamGetCtx_ptsz", ended_stream(), &context);
+}
+CUresult ask_capture_of_thread() {
+  CUstreamCaptureStatus status{};
+  return call("cuStreamIsCapturing_ptsz", ended_stream(), &status);
+}
+CUresult ask_capture_info_of_thread() {
+  CUstreamCaptureStatus status{};
+  cuuint64_t id = 0;
+  CUgraph graph = nullptr;
+  const CUgraphNode* nodes = nullptr;
+  std::size_t count = 0;
+  return call("cuStreamGetCaptureInfo_v2_ptsz", ended_stream(), &status, &id, &graph, &nodes,
+              &count);
+}
 CUresult end_capture() {
   CUgraph graph = nullptr;
   return cuStreamEndCapture(ended_stream(), &graph);
@@ -314,6 +340,25 @@ CUresult new_node() {
   must(cuGraphGetNodes(graph, &node, &count));
   CUgraphNodeType type{};
   return cuGraphNodeGetType(node, &type);
+}
+CUresult free_plain_by_params() {
+  CUdeviceptr plain = 0;
+  must(cuMemAlloc(&plain, kBytes));
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr, end = nullptr;
+  must(cuGraphCreate(&graph, 0));
+  CUgraphNodeParams params{};
+  params.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
+  params.alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  params.alloc.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  params.alloc.bytesize = kBytes;
+  CUgraphNodeParams free{};
+  free.type = CU_GRAPH_NODE_TYPE_MEM_FREE;
+  const CUgraphNode* none = nullptr;
+  const std::size_t zero = 0, one = 1;
+  must(call("cuGraphAddNode", &node, graph, none, zero, &params));
+  free.free.dptr = g_alive ? params.alloc.dptr : plain;
+  return call("cuGraphAddNode", &end, graph, static_cast<const CUgraphNode*>(&node), one, &free);
 }
 CUresult free_plain_by_node() {
   CUdeviceptr plain = 0;
@@ -375,12 +420,16 @@ constexpr struct {
               {"own-child-by-params", add_own_child_by_params},
               {"ask-capture", ask_capture},
               {"ask-capture-info", ask_capture_info},
+              {"ask-stream-of-thread", ask_stream_of_thread},
+              {"ask-capture-of-thread", ask_capture_of_thread},
+              {"ask-capture-info-of-thread", ask_capture_info_of_thread},
               {"end-capture", end_capture},
               {"ask-node", ask_node},
               {"ask-destroyed-node", ask_destroyed_node},
               {"depend-on-node", depend_on_node},
               {"new-node", new_node},
               {"free-plain-by-node", free_plain_by_node},
+              {"free-plain-by-params", free_plain_by_params},
               {"ask-host-address", ask_host_address},
               {"ask-host-flags", ask_host_flags},
               {"array-of-context", array_of_context}};
