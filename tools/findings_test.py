@@ -208,6 +208,38 @@ class OverOnTheEmulatorAlone(cli_test.CliTest):
         rules, notes, _ = self.notes("", "--streams=late")
         self.assertEqual((rules, notes), (["cuMemUnmap-idle"], []))
 
+    def test_it_names_the_call_the_work_and_the_order_that_is_missing(self):
+        _, notes, _ = self.notes("")
+        self.assertRegex(notes[0], r"The first: cuMemUnmap \((?:call \d+, )?at .*\) takes \[0x\w+, 0x\w+\) .* away, and cuvmm saw "
+                                   r"nothing that orders it behind a fill on stream 0x\w+ \(call \d+, at .*\)\. Wait for that work")
+
+    def test_a_free_on_a_stream_that_does_not_wait_for_a_copy(self):
+        # NVlabs/cutile-rs#252: the copy to page-locked memory is on another stream than the free.
+        program = """
+import ctypes
+cuda, ref, size = ctypes.CDLL("libcuda.so.1"), ctypes.byref, ctypes.c_size_t
+context, a, b, event = (ctypes.c_void_p() for _ in range(4))
+memory, host = ctypes.c_uint64(), ctypes.c_void_p()
+assert cuda.cuInit(0) == 0 and cuda.cuDevicePrimaryCtxRetain(ref(context), 0) == 0 and cuda.cuCtxSetCurrent(context) == 0
+assert cuda.cuStreamCreate(ref(a), 1) == 0 and cuda.cuStreamCreate(ref(b), 1) == 0 and cuda.cuEventCreate(ref(event), 0) == 0
+assert cuda.cuMemAllocHost_v2(ref(host), size(4096)) == 0 and cuda.cuMemAllocAsync(ref(memory), size(4096), b) == 0
+assert cuda.cuEventRecord(event, b) == 0 and cuda.cuStreamWaitEvent(a, event, 0) == 0
+def copy(): assert cuda.cuMemcpyDtoHAsync_v2(host, memory, size(4096), a) == 0
+def free(): assert cuda.cuMemFreeAsync(memory, b) == 0
+copy()
+ORDER
+free()
+assert cuda.cuStreamSynchronize(a) == 0 and cuda.cuStreamSynchronize(b) == 0
+"""
+        def said(order):
+            _, result = self.report_of("--emulate", "--", sys.executable, "-c", program.replace("ORDER", order))
+            return result.stderr
+        text = said("")
+        self.assertRegex(text, r"The first: cuMemFreeAsync \((?:call \d+, )?at free at .*\) takes \[0x\w+, 0x\w+\) \(4 KiB\) away, and cuvmm saw "
+                               r"nothing that orders it behind a copy on stream 0x\w+ \(call \d+, at copy at .*\)\. Let its stream wait "
+                               r"for an event that is recorded behind that work \(cuStreamWaitEvent\)")
+        self.assertNotIn("may have gone well", said("cuda.cuEventRecord(event, a); cuda.cuStreamWaitEvent(b, event, 0)"))
+
     def test_who_waits_needs_none(self):
         self.assertEqual(self.notes("cuStreamSynchronize(s0)")[:2], ([], []))
 

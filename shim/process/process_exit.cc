@@ -24,6 +24,7 @@
 #include "shim/process/process.h"
 #include "shim/recorder/timeline.h"
 #include "shim/report/json_report.h"
+#include "shim/report/lucky_text.h"
 #include "shim/report/text_report.h"
 #include "shim/stack/python/python_stack.h"
 #include "shim/stack/symbolizer.h"
@@ -83,7 +84,7 @@ ReportContext Process::context(const char* ended) {
   context.pid = pid_;
   context.ended = ended;
   const RealDriver* driver = driver_if_open();
-  const Opened* open = opened_.load();
+  Opened* const open = opened_.load();
   context.driver = "{\"path\":" + json_string(driver ? driver->path : "") +
                    ",\"version\":" + std::to_string(open ? open->session.driver_version() : 0) +
                    ",\"emulated\":" + (driver && driver->emulated ? "true" : "false") + "}";
@@ -107,7 +108,12 @@ ReportContext Process::context(const char* ended) {
   for (std::size_t i = 0; i < std::size(context.counts); ++i) {
     context.counts[i] = open->session.count(static_cast<EntryPoint>(i));
   }
-  context.work = open->session.work().counts();
+  const QueuedWork& work = open->session.work();
+  context.work = work.counts();
+  if (open->driver.emulated && std::string_view(ended) == "exit") {
+    context.lucky_use = lucky_text(work.lucky(false));
+    context.perhaps_lucky_use = lucky_text(work.lucky(true));
+  }
   count_injected(context);
   return context;
 }

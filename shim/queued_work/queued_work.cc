@@ -268,6 +268,11 @@ WorkCounts QueuedWork::counts() const {
   return counts;
 }
 
+LuckyUse QueuedWork::lucky(bool perhaps) const {
+  const Locked lock(mutex_);
+  return perhaps ? perhaps_ : lucky_;
+}
+
 void QueuedWork::lock_for_fork() {
   arguments_.lock_for_fork();
   graphs_.lock_for_fork();
@@ -313,6 +318,8 @@ void QueuedWork::start_in_child(bool whole) {
   for (auto* count : {&launches_, &hidden_, &dropped_, &unawaited_, &perhaps_lucky_, &hints_})
     count->store(0);
   for (auto& count : tracked_) count.store(0);
+  lucky_ = {};
+  perhaps_ = {};
 }
 
 }  // namespace cuvmm::shim

@@ -236,6 +236,8 @@ class QueuedWork {
   void find(const Taken& taken, RareList<FoundWork>& found);
 
   WorkCounts counts() const;
+  /// The first use that counts as WorkCounts::unawaited; `perhaps`: as perhaps_lucky.
+  LuckyUse lucky(bool perhaps) const;
 
   bool held_here() const {
     return mutex_.held_here() || arguments_.held_here() || graphs_.held_here() ||
@@ -322,11 +324,13 @@ class QueuedWork {
   bool ends_unseen(const Taken& taken, const Use& use) const;
   void ask(std::vector<Candidate>& uses, std::vector<Asked>& streams) const;
   CUresult ask_stream(const Asked& stream) const;
-  void judge(const std::vector<Candidate>& uses, const std::vector<Asked>& streams,
-             RareList<FoundWork>& found);
+  void judge(const Taken& taken, const std::vector<Candidate>& uses,
+             const std::vector<Asked>& streams, RareList<FoundWork>& found);
   /// `over`: all work of the asked streams that are idle, and the work before it.
-  void judge_one(const Candidate& candidate, const Asked& asked, const Clock& over,
-                 RareList<FoundWork>& found) CUVMM_NEEDS(mutex_);
+  void judge_one(const Taken& taken, const Candidate& candidate, const Asked& asked,
+                 const Clock& over, RareList<FoundWork>& found) CUVMM_NEEDS(mutex_);
+  void note_luck(LuckyUse& first, const Taken& taken, const Candidate& candidate,
+                 const Asked& asked) CUVMM_NEEDS(mutex_);
   bool certain(const Candidate& candidate, const Asked& asked) CUVMM_NEEDS(mutex_);
   bool reported_during_run(const Candidate& candidate) CUVMM_NEEDS(mutex_);
   const Work* work_of(const Use& use, const StreamKey& key) CUVMM_NEEDS(mutex_);
@@ -343,7 +347,7 @@ class QueuedWork {
   FollowedGraphs graphs_;
   WatchedMemory watched_;
 
-  alignas(64) OwnedMutex mutex_;
+  alignas(64) mutable OwnedMutex mutex_;
   // Written under the lock, and read without the lock.
   std::atomic<std::uint64_t> launches_{0}, hidden_{0}, dropped_{0};
   std::atomic<std::uint64_t> tracked_[3] = {};  ///< by Evidence
@@ -375,6 +379,7 @@ class QueuedWork {
   std::atomic<std::uint64_t> unawaited_{0};      ///< written under the lock
   std::atomic<std::uint64_t> perhaps_lucky_{0};  ///< written under the lock
   std::atomic<std::uint64_t> hints_{0};          ///< written under the lock
+  LuckyUse lucky_ CUVMM_GUARDED_BY(mutex_), perhaps_ CUVMM_GUARDED_BY(mutex_);
 };
 
 }  // namespace cuvmm::shim

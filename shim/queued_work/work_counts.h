@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "rulebook/base/violation.h"
+
 namespace cuvmm::shim {
 
 /// The kind of a piece of work, for these counts.
@@ -11,6 +13,17 @@ enum class Launch : unsigned char {
   kNone,    ///< no kernel
   kPlain,   ///< a kernel
   kHidden,  ///< a kernel whose layout the driver does not give
+};
+
+/// A use of memory that went well by chance: a call took the memory away, and cuvmm saw nothing
+/// that orders the call behind the work.
+struct LuckyUse {
+  const char* taker = nullptr;  ///< the function that took the memory away; null: no such use
+  Origin taken;
+  bool on_stream = false;      ///< the taker acts in the order of a stream, as cuMemFreeAsync does
+  const Work* work = nullptr;  ///< lives as long as the process
+  Origin queued;
+  std::uint64_t base = 0, size = 0;  ///< the bytes that the work uses; size 0: not known
 };
 
 struct WorkCounts {

@@ -5,7 +5,9 @@
 #include <string_view>
 
 #include "api/posix/cancel_off.h"
+#include "shim/base/in_flight.h"
 #include "shim/queued_work/queued_work.h"
+#include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
 
@@ -31,7 +33,7 @@ void QueuedWork::find(const Taken& taken, RareList<FoundWork>& found) {
   std::vector<Asked> streams;
   if (!collect(taken, uses, streams)) return;
   ask(uses, streams);
-  judge(uses, streams, found);
+  judge(taken, uses, streams, found);
   std::stable_sort(found.begin(), found.end(), [](const FoundWork& a, const FoundWork& b) {
     return a.state != b.state ? a.state < b.state : a.queued.call > b.queued.call;
   });
@@ -147,8 +149,8 @@ CUresult QueuedWork::ask_stream(const Asked& asked) const {
   return options_.questions.stream_query(reinterpret_cast<CUstream>(asked.key.handle));
 }
 
-void QueuedWork::judge(const std::vector<Candidate>& uses, const std::vector<Asked>& streams,
-                       RareList<FoundWork>& found) {
+void QueuedWork::judge(const Taken& taken, const std::vector<Candidate>& uses,
+                       const std::vector<Asked>& streams, RareList<FoundWork>& found) {
   const Locked lock(mutex_);
   Clock over;
   for (const Asked& asked : streams) {
@@ -156,15 +158,29 @@ void QueuedWork::judge(const std::vector<Candidate>& uses, const std::vector<Ask
   }
   for (const Asked& asked : streams) {
     for (const Candidate& each : uses) {
-      if (each.stream == asked.stream) judge_one(each, asked, over, found);
+      if (each.stream == asked.stream) judge_one(taken, each, asked, over, found);
     }
   }
   // After all streams are judged, because work that one stream waited for may be a use on another.
   for (const Asked& asked : streams) end_to_ask(asked);
 }
 
-void QueuedWork::judge_one(const Candidate& candidate, const Asked& asked, const Clock& over,
-                           RareList<FoundWork>& found) {
+void QueuedWork::note_luck(LuckyUse& first, const Taken& taken, const Candidate& candidate,
+                           const Asked& asked) {
+  const InFlight* const taker = in_flight();
+  if (first.taker || !taker || !taker->call) return;
+  first.taker = name(taker->box(taker->call).entry_point());
+  first.taken = taker->origin ? *taker->origin : Origin{};
+  first.taken.stack = capture_stack(taker->caller);
+  first.on_stream = taken.ordered_by != nullptr;
+  first.work = work_of(candidate.use, asked.key);
+  first.queued = candidate.use.origin;
+  first.base = candidate.range.base;
+  first.size = candidate.range.size;
+}
+
+void QueuedWork::judge_one(const Taken& taken, const Candidate& candidate, const Asked& asked,
+                           const Clock& over, RareList<FoundWork>& found) {
   // Another thread may have waited for the work meanwhile; then the work's event may stand for
   // other work by now.
   if (order_.finished(candidate.stream, candidate.use.position)) return;
@@ -190,12 +206,14 @@ void QueuedWork::judge_one(const Candidate& candidate, const Asked& asked, const
     if (reported) {
       if (answer == CUDA_SUCCESS && candidate.use.host_may_look) {
         perhaps_lucky_.fetch_add(1, std::memory_order_relaxed);
+        note_luck(perhaps_, taken, candidate, asked);
       }
       return;
     }
     if (!options_.unordered) {
       if (!may_have_waited(candidate.use, asked.key)) {
         unawaited_.fetch_add(1, std::memory_order_relaxed);
+        note_luck(lucky_, taken, candidate, asked);
       }
       return;
     }

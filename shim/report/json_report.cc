@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "api/posix/raw_write.h"
+#include "shim/output/json.h"
 
 namespace cuvmm::shim {
 
@@ -88,6 +89,14 @@ void write_work(Writer& out, const WorkCounts& work) {
   out.text("}");
 }
 
+void write_sentence(Writer& out, const char* name, const std::string& sentence) {
+  if (sentence.empty()) return;
+  out.text(",\"");
+  out.text(name);
+  out.text("\":");
+  out.text(json_string(sentence));
+}
+
 void write_findings(Writer& out, const Ledger& ledger) {
   out.text(",\"findings\":[");
   bool first = true;
@@ -155,6 +164,8 @@ void write_members(Writer& out, const ReportContext& context, const Ledger& ledg
     out.text(",\"notes\":");
     out.text(context.notes);
   }
+  write_sentence(out, "lucky_use", context.lucky_use);
+  write_sentence(out, "perhaps_lucky_use", context.perhaps_lucky_use);
   if (!context.fault.empty()) {
     out.text(",\n\"fault\":");
     out.text(context.fault);

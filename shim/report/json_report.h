@@ -32,6 +32,7 @@ struct ReportContext {
   std::uint64_t expected = 0;  ///< occurrences that the program has declared as expected
   WorkCounts work;
   const char* ended = "exit";  ///< "exit", "signal", or "running" for a report that is not the last
+  std::string lucky_use, perhaps_lucky_use;  ///< sentences (shim/report/lucky_text.h), "" none
 };
 
 /// Writes the document to a descriptor. Returns 0 or an errno. Async-signal-safe; it is no

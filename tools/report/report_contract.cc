@@ -129,6 +129,8 @@ constexpr Member kReport[] = {
     {"unused_suppressions", is_strings, "a list of strings"},
     {"leaks_judged", is_flag, "true or false"},
     {"undecided", is_numbers, "a list of counts"},
+    {"lucky_use", is_string, "a string"},
+    {"perhaps_lucky_use", is_string, "a string"},
     {"in_use", is_sums, "a list of objects with \"what\", \"count\" and \"bytes\""},
     {"ended_with_context", is_sums, "a list of objects with \"what\", \"count\" and \"bytes\""},
     {"in_use_listed", is_flag, "true"},

@@ -90,13 +90,35 @@ void relate(Json& findings) {
   }
 }
 
-constexpr const char* kContract[] = {
-    "schema",       "pid",          "ended",   "driver",     "calls",
-    "unchecked",    "findings",     "summary", "suppressed", "alive",
-    "processes",    "notes",        "ipc",     "fault",      "faults",
-    "work",         "refusals",     "stacks",  "expected",   "unused_suppressions",
-    "undecided",    "leaks_judged", "blame",   "in_use",     "ended_with_context",
-    "in_use_listed"};
+constexpr const char* kContract[] = {"schema",
+                                     "pid",
+                                     "ended",
+                                     "driver",
+                                     "calls",
+                                     "unchecked",
+                                     "findings",
+                                     "summary",
+                                     "suppressed",
+                                     "alive",
+                                     "processes",
+                                     "notes",
+                                     "ipc",
+                                     "fault",
+                                     "faults",
+                                     "work",
+                                     "refusals",
+                                     "stacks",
+                                     "expected",
+                                     "unused_suppressions",
+                                     "undecided",
+                                     "leaks_judged",
+                                     "blame",
+                                     "in_use",
+                                     "ended_with_context",
+                                     "in_use_listed",
+                                     "lucky_use",
+                                     "perhaps_lucky_use",
+                                     "unchecked_calls"};
 
 // Sums up the memory that processes had not given back, by kind.
 class Sums {

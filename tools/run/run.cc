@@ -27,6 +27,7 @@
 #include "tools/report/report_merge.h"
 #include "tools/report/summary.h"
 #include "tools/report/text/finding_text.h"
+#include "tools/report/text/work_notes.h"
 #include "tools/report/traces.h"
 #include "tools/report/tree/process_tree.h"
 #include "tools/run/child_environment.h"
@@ -109,48 +110,13 @@ bool streams_are_eager(const RunSettings& options, const Environment& environmen
   return options.emulate && (when.empty() || when == "eager");
 }
 
-// The sum of a member of `work` over all processes.
-std::uint64_t work_sum(const std::vector<ProcessReport>& reports, const char* member) {
-  std::uint64_t sum = 0;
-  for (const ProcessReport& report : reports) {
-    const auto work = report.value.find("work");
-    if (work != report.value.end()) {
-      sum = saturating_sum(sum, work->value(member, std::uint64_t{0}));
-    }
-  }
-  return sum;
-}
-
 // The circumstances that may have kept findings out of the report, one sentence each.
 std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
                               const std::vector<ProcessReport>& reports, bool eager,
                               const std::string& folder) {
   std::vector<std::string> notes;
   if (std::string note = other_libc_note(folder); !note.empty()) notes.push_back(std::move(note));
-  if (const std::uint64_t unawaited = eager ? work_sum(reports, "lucky") : 0; unawaited > 0) {
-    notes.push_back(
-        fmt::format("{} of memory went well only because the emulator does work at once: nothing "
-                    "waited for the "
-                    "work, and a GPU does it later. To see that, add --streams=late",
-                    unawaited == 1 ? "1 use" : std::to_string(unawaited) + " uses"));
-  }
-  if (const std::uint64_t perhaps = eager ? work_sum(reports, "perhaps_lucky") : 0; perhaps > 0) {
-    notes.push_back(fmt::format(
-        "{} of memory may have gone well only because the emulator copies at once: cuvmm saw "
-        "nothing "
-        "wait for a copy to page-locked memory. If the program reads the bytes before it waits, "
-        "it reads old ones on a GPU. To see that, add --streams=late",
-        perhaps == 1 ? "1 use" : std::to_string(perhaps) + " uses"));
-  }
-  if (const std::uint64_t hints = work_sum(reports, "hints"); hints > 0) {
-    notes.push_back(
-        fmt::format("{} inside of the structs that kernels were given: an address of memory that "
-                    "was taken away, "
-                    "and nothing had waited for the kernel. Nobody tells whether such a word is a "
-                    "pointer, so it "
-                    "is no finding",
-                    hints == 1 ? "1 word" : std::to_string(hints) + " words"));
-  }
+  for (std::string& note : work_notes(reports, eager)) notes.push_back(std::move(note));
   if (tree.left_running) {
     notes.push_back(
         "some processes were still running when the report was written; later findings of theirs "
