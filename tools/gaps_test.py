@@ -77,6 +77,28 @@ class Gaps(cli_test.CliTest):
         self.assertEqual(report["escaped"], [copy])
         self.assertIn("went to a driver beside the shim: " + copy, lines[-1])
 
+    def test_functions_without_rules(self):
+        # By the symbol, and by the pointer of cuGetProcAddress, as the runtime and cuda-python call them.
+        ask = ("address = ctypes.c_void_p()\n"
+               "assert cuda.cuGetProcAddress_v2(b'NAME', ctypes.byref(address), 13000, ctypes.c_uint64(0), None) == 0\n")
+        call = "ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(address.value)(0, None)\n"
+        for name in ("cuCheckpointProcessLock", "cuCheckpointProcessRestore", "cuGraphicsUnregisterResource"):
+            asked = ask.replace("NAME", name)
+            for program in (f"cuda.{name}(0, None)\n", asked + call):
+                report, lines = self.checked(UNCHECKED, WORKS + program)
+                self.assertEqual(report["unchecked_calls"], [name])
+                self.assertIn(name + ". What the program does with it was not checked", lines[-1])
+                self.assertIn(f"the exit code is {UNCHECKED}", "\n".join(lines))
+            self.checked(0, "--allow-unchecked", WORKS + asked + call)
+            report, _ = self.checked(0, WORKS + asked)  # the runtime asks for all functions
+            self.assertNotIn("unchecked_calls", report)
+
+    def test_questions_are_harmless(self):
+        for name in ("cuCheckpointProcessGetState", "cuGraphicsResourceGetMappedPointer_v2", "cuProfilerStart",
+                     "cuCoredumpRegisterStartCallback"):
+            report, _ = self.checked(0, WORKS + f"cuda.{name}(0, None)\n")
+            self.assertNotIn("unchecked_calls", report)
+
     def test_findings_come_first(self):
         leak = WORKS + "handle = ctypes.c_uint64()\ncuda.cuMemRelease(handle)\n" + RUNTIME
         _, lines = self.checked(9, leak)

@@ -14,7 +14,18 @@ namespace {
 constexpr std::string_view kNoMemory[] = {"cuArrayGetMemoryRequirements", "cuDeviceTotalMem",
                                           "cuDeviceTotalMem_v2", "cuLogsDumpToMemory",
                                           "cuMipmappedArrayGetMemoryRequirements"};
-constexpr std::string_view kWords[] = {"Endpoint", "External", "Ipc", "Multicast", "Pointer"};
+constexpr std::string_view kWords[] = {"Checkpoint", "Endpoint",  "External", "Graphics",
+                                       "Ipc",        "Multicast", "Pointer"};
+// Names without such a word. Legacy OpenGL buffers and EGL streams give the program addresses and
+// arrays; a texture reference names memory.
+constexpr std::string_view kBeginnings[] = {"cuEGLStream",        "cuFabric",
+                                            "cuGLMapBuffer",      "cuGLRegisterBuffer",
+                                            "cuGLUnmapBuffer",    "cuGLUnregisterBuffer",
+                                            "cuTexRefSetAddress", "cuVDPAU"};
+// They act on memory that the driver keeps for itself.
+constexpr std::string_view kHarmless[] = {"cuDeviceGraphMemTrim", "cuDeviceSetGraphMemAttribute",
+                                          "cuTexRefSetAddressMode", "cuVDPAUCtxCreate"};
+constexpr std::string_view kQuestions[] = {"Get", "Can", "Query"};
 
 // Takes the next word of a name in camel case off its front: "Stream", "Write", "Value" of
 // "StreamWriteValue32_v2". Empty if no word is left.
@@ -47,7 +58,8 @@ bool concerns_memory(std::string_view name) {
   if (!name.starts_with("cu") || std::ranges::find(kNoMemory, name) != std::end(kNoMemory)) {
     return false;
   }
-  if (name.starts_with("cuFabric")) return true;
+  const auto begins = [&](std::string_view beginning) { return name.starts_with(beginning); };
+  if (std::ranges::any_of(kBeginnings, begins)) return true;
   std::string_view before;
   for (std::string_view word = take_word(name); !word.empty(); word = take_word(name)) {
     // Shared memory belongs to a kernel, and is no memory of these functions: "SharedMem", "SMem".
@@ -57,6 +69,15 @@ bool concerns_memory(std::string_view name) {
     before = word;
   }
   return false;
+}
+
+bool changes_memory(std::string_view name) {
+  const auto begins = [&](std::string_view beginning) { return name.starts_with(beginning); };
+  if (!concerns_memory(name) || std::ranges::any_of(kHarmless, begins)) return false;
+  for (std::string_view word = take_word(name); !word.empty(); word = take_word(name)) {
+    if (std::ranges::find(kQuestions, word) != std::end(kQuestions)) return false;
+  }
+  return true;
 }
 
 std::optional<std::string> unchecked_query(std::string_view query) {

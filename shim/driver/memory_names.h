@@ -17,6 +17,9 @@ bool concerns_memory(std::string_view name);
 /// for this name; nullopt if the function is not about memory. `query` is a name that the program
 /// passed to cuGetProcAddress, and that cuvmm does not intercept.
 std::optional<std::string> unchecked_query(std::string_view query);
+/// Whether a call of the function matters to memory, and changes something: a run that made such a
+/// call without a check proves less than it seems to. Names of questions (Get, Can) change nothing.
+bool changes_memory(std::string_view name);
 /// unchecked_query() for an exported symbol without a wrapper: it also names the older ABIs of
 /// intercepted functions.
 std::optional<std::string> unchecked_symbol(std::string_view symbol);

@@ -12,13 +12,27 @@ namespace cuvmm::shim {
 namespace {
 
 TEST(MemoryNames, WhateverItIsCalled) {
-  for (const char* name :
-       {"cuMemOfTomorrow", "cuMemMap_v2", "cuMemoryLend", "cuMemcpyOfTomorrowAsync_ptsz",
-        "cuMulticastOfTomorrow", "cuIpcOfTomorrow", "cuLogicalEndpointCreate",
-        "cuFabricCpyBatchAsync", "cuPointerSetAttribute", "cuImportExternalArray",
-        "cuGraphAddExternalSemaphoresWaitNode", "cuDeviceSetMemPool2", "cuGraphAddMemAllocNode",
-        "cuStreamAttachMemAsync", "cuStreamBatchMemOp_v2", "cuStreamWriteValue32_v2",
-        "cuStreamWaitValue64_ptsz"}) {
+  for (const char* name : {"cuMemOfTomorrow",
+                           "cuMemMap_v2",
+                           "cuMemoryLend",
+                           "cuMemcpyOfTomorrowAsync_ptsz",
+                           "cuMulticastOfTomorrow",
+                           "cuIpcOfTomorrow",
+                           "cuLogicalEndpointCreate",
+                           "cuFabricCpyBatchAsync",
+                           "cuPointerSetAttribute",
+                           "cuImportExternalArray",
+                           "cuGraphAddExternalSemaphoresWaitNode",
+                           "cuDeviceSetMemPool2",
+                           "cuGraphAddMemAllocNode",
+                           "cuStreamAttachMemAsync",
+                           "cuStreamBatchMemOp_v2",
+                           "cuStreamWriteValue32_v2",
+                           "cuStreamWaitValue64_ptsz",
+                           "cuCheckpointProcessLock",
+                           "cuGraphicsMapResources",
+                           "cuEGLStreamConsumerAcquireFrame",
+                           "cuGLMapBufferObject"}) {
     EXPECT_TRUE(concerns_memory(name)) << name;
   }
   for (const char* name :
@@ -26,6 +40,24 @@ TEST(MemoryNames, WhateverItIsCalled) {
         "cuOccupancyAvailableDynamicSMemPerBlock", "cuLogsDumpToMemory", "cuDeviceTotalMem",
         "cuStreamSynchronize", "cuDeviceGetFabricClusterUuid", "MemMap", "cu", ""}) {
     EXPECT_FALSE(concerns_memory(name)) << name;
+  }
+}
+
+TEST(MemoryNames, QuestionsChangeNothing) {
+  for (const char* name :
+       {"cuCheckpointProcessLock", "cuCheckpointProcessCheckpoint", "cuCheckpointProcessRestore",
+        "cuCheckpointProcessUnlock", "cuGraphicsMapResources_ptsz", "cuGraphicsGLRegisterBuffer",
+        "cuEGLStreamProducerPresentFrame", "cuGLUnmapBufferObject", "cuTexRefSetAddress_v2",
+        "cuGraphExecExternalSemaphoresSignalNodeSetParams", "cuMemcpyHtoD", "cuMemOfTomorrow"}) {
+    EXPECT_TRUE(changes_memory(name)) << name;
+  }
+  for (const char* name :
+       {"cuCheckpointProcessGetState", "cuCheckpointProcessGetRestoreThreadId",
+        "cuGraphicsResourceGetMappedPointer_v2", "cuPointerGetAttribute", "cuMemGetInfo",
+        "cuMemRangeGetAttribute", "cuGraphExternalSemaphoresWaitNodeGetParams",
+        "cuDeviceGraphMemTrim", "cuDeviceSetGraphMemAttribute", "cuTexRefSetAddressMode",
+        "cuVDPAUGetDevice", "cuCoredumpSetAttribute", "cuProfilerStart", "cuLaunch"}) {
+    EXPECT_FALSE(changes_memory(name)) << name;
   }
 }
 

@@ -174,6 +174,12 @@ void Process::note_unchecked(std::string what) {
   if (unchecked_.size() < kMaxUnchecked) unchecked_.insert(std::move(what));
 }
 
+void Process::note_unchecked_call(std::string function) {
+  if (!mutex_.lock_within(kPatience)) return;
+  const Locked lock(mutex_, kHeldAlready);
+  if (unchecked_calls_.size() < kMaxUnchecked) unchecked_calls_.insert(std::move(function));
+}
+
 void Process::note(std::string sentence) {
   if (!mutex_.lock_within(kPatience)) return;
   const Locked lock(mutex_, kHeldAlready);
@@ -273,9 +279,13 @@ void Process::restart_in_child() {
   ledger_->clear(whole.ledger);
   labels_.restart_in_child(whole.labels);
   object_table().clear(whole.objects);
-  if (!whole.texts) new (&unchecked_) std::set<std::string>();
+  if (!whole.texts) {
+    new (&unchecked_) std::set<std::string>();
+    new (&unchecked_calls_) std::set<std::string>();
+  }
   if (!whole.texts) new (&notes_) std::set<std::string>();
   unchecked_.clear();
+  unchecked_calls_.clear();
   notes_.clear();
   announced_.store(0);
   for (auto& told : told_) told.store(0);

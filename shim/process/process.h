@@ -60,6 +60,8 @@ class Process : private DeathReport {
   /// Notes a function or a library that the program can call without a check by cuvmm. Printed at
   /// exit.
   void note_unchecked(std::string what);
+  /// Notes that the program called a function that changes memory, without a check.
+  void note_unchecked_call(std::string function);
   /// Refused calls of functions that are not checked.
   Journal& journal() { return journal_; }
   /// Notes a sentence about a part that is missing from the report.
@@ -197,6 +199,7 @@ class Process : private DeathReport {
 
   OwnedMutex mutex_;
   std::set<std::string> unchecked_ CUVMM_GUARDED_BY(mutex_);
+  std::set<std::string> unchecked_calls_ CUVMM_GUARDED_BY(mutex_);
   std::string escaped_;  ///< as JSON, once the process ends: copies of libcuda that were loaded
                          ///< beside the shim
   std::set<std::string> notes_ CUVMM_GUARDED_BY(mutex_);  ///< the parts that are missing from the

@@ -101,6 +101,7 @@ ReportContext Process::context(const char* ended) {
   if (mutex_.lock_within(kLastPatience)) {
     const Locked lock(mutex_, kHeldAlready);
     context.unchecked = json_list(unchecked_);
+    if (!unchecked_calls_.empty()) context.unchecked_calls = json_list(unchecked_calls_);
     if (!notes_.empty()) context.notes = json_list(notes_);
   }
   if (fault_known_.load(std::memory_order_acquire)) context.fault = fault_;

@@ -122,6 +122,10 @@ void write_members(Writer& out, const ReportContext& context, const Ledger& ledg
   }
   out.text("},\"unchecked\":");
   out.text(context.unchecked);
+  if (!context.unchecked_calls.empty()) {
+    out.text(",\"unchecked_calls\":");
+    out.text(context.unchecked_calls);
+  }
   if (!context.escaped.empty()) {
     out.text(",\"escaped\":");
     out.text(context.escaped);
@@ -160,12 +164,12 @@ void write_members(Writer& out, const ReportContext& context, const Ledger& ledg
   }
   if (context.in_use_listed) out.text(",\"in_use_listed\":true");
   write_work(out, context.work);
+  write_sentence(out, "lucky_use", context.lucky_use);
+  write_sentence(out, "perhaps_lucky_use", context.perhaps_lucky_use);
   if (!context.notes.empty()) {
     out.text(",\"notes\":");
     out.text(context.notes);
   }
-  write_sentence(out, "lucky_use", context.lucky_use);
-  write_sentence(out, "perhaps_lucky_use", context.perhaps_lucky_use);
   if (!context.fault.empty()) {
     out.text(",\n\"fault\":");
     out.text(context.fault);

@@ -9,6 +9,7 @@
 #include "shim/intercept/object_functions.h"
 #include "shim/intercept/wrappers.h"
 #include "shim/process/process.h"
+#include "shim/symbols/counting_stub.h"
 #include "shim/symbols/resolver.h"
 
 namespace cuvmm::shim {
@@ -30,6 +31,7 @@ class ProcessHost : public ResolverHost {
     if (void* const ours = fork_point_function(name, answer)) return ours;
     return object_function(name, answer);
   }
+  void* counting(const char* name, void* answer) override { return counting_stub(name, answer); }
   void unchecked(std::string what) override { Process::get().note_unchecked(std::move(what)); }
 };
 

@@ -57,14 +57,16 @@ void* substitute(ResolverHost& host, const char* query, int version, std::uint64
   if (void* ours = host.guarded(query, answer)) return ours;
   if (!is_ours(name)) {
     if (auto why = unchecked_query(name)) host.unchecked(std::move(*why));
-    return answer;
+    void* const counting = host.counting(query, answer);
+    return counting ? counting : answer;
   }
   if (const auto symbol = abi_of(host, name, version, flags, answer)) {
     if (void* ours = host.wrapper(*symbol)) return ours;
   }
   host.unchecked(std::string(name) + " asked for with CUDA version " + std::to_string(version) +
                  ": an ABI that is not checked");
-  return answer;
+  void* const counting = host.counting(query, answer);
+  return counting ? counting : answer;
 }
 
 }  // namespace cuvmm::shim

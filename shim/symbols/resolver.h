@@ -27,6 +27,9 @@ class ResolverHost {
   /// not checked (shim/guard/guard.h, shim/cuvmm_api/fork_point.h,
   /// shim/intercept/object_functions.h), or null.
   virtual void* guarded(const char*, void*) { return nullptr; }
+  /// A function that calls `answer` and notes that the program called it, for a function that is
+  /// not checked and changes memory; null for others.
+  virtual void* counting(const char*, void*) { return nullptr; }
   /// The program gets a function that is not checked: an intercepted function with another ABI, or
   /// a function about memory that cuvmm does not know.
   virtual void unchecked(std::string what) = 0;

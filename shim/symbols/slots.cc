@@ -48,7 +48,10 @@ void* target_of(std::string_view name) {
   if (void* const ours = fork_point_function(name.data(), theirs)) return ours;
   if (void* const ours = object_function(name.data(), theirs)) return ours;
   try {
-    if (auto why = unchecked_symbol(name)) process.note_unchecked(std::move(*why));
+    if (auto why = unchecked_symbol(name)) {
+      process.note_unchecked(std::move(*why));
+      if (changes_memory(name)) process.note_unchecked_call(std::string(name));
+    }
   } catch (...) {
     // Out of memory: the call is made without the note.
   }

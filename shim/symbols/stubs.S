@@ -7,6 +7,7 @@
 #define CUVMM_DRIVER_SYMBOL(index, name) cuvmm_stub index, name
 #define CUVMM_LAZY_ENTRY(index, name) cuvmm_lazy_entry index
 #define CUVMM_SLOT(index, name) cuvmm_slot index
+#define CUVMM_STUB_PLACE(index, name) cuvmm_stub_place name
 
 #if defined(__x86_64__)
 
@@ -33,6 +34,10 @@ cuvmm_lazy_\index:
 
 .macro cuvmm_slot index
   .quad cuvmm_lazy_\index
+.endm
+
+.macro cuvmm_stub_place name
+  .quad \name
 .endm
 
   .text
@@ -115,6 +120,10 @@ cuvmm_lazy_\index:
   .xword cuvmm_lazy_\index
 .endm
 
+.macro cuvmm_stub_place name
+  .xword \name
+.endm
+
   .text
   .type cuvmm_lazy_common, %function
 cuvmm_lazy_common:
@@ -173,5 +182,16 @@ cuvmm_slots:
 #define CUVMM_DRIVER_SYMBOL CUVMM_SLOT
 #include "shim/driver_symbols.inc"
   .size cuvmm_slots, . - cuvmm_slots
+
+  .section .data.rel.ro, "aw"
+  .p2align 3
+  .globl cuvmm_stubs
+  .hidden cuvmm_stubs
+  .type cuvmm_stubs, %object
+cuvmm_stubs:
+#undef CUVMM_DRIVER_SYMBOL
+#define CUVMM_DRIVER_SYMBOL CUVMM_STUB_PLACE
+#include "shim/driver_symbols.inc"
+  .size cuvmm_stubs, . - cuvmm_stubs
 
   .section .note.GNU-stack, "", %progbits

@@ -193,6 +193,7 @@ class Enforcer {
     counts(report, "alive");
     if (report.contains("work")) counts(report, "work");
     strings(report, "unchecked");
+    if (report.contains("unchecked_calls")) strings(report, "unchecked_calls");
     strings(report, "notes");
     if (!report.contains("findings") || !report["findings"].is_array()) {
       complain("\"findings\"", "a list");

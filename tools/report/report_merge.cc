@@ -247,6 +247,7 @@ class Merger {
     in_use_listed_ = in_use_listed_ || value.value("in_use_listed", false);
     if (value.contains("work")) add_counts(work_, value, "work");
     if (value.contains("unchecked")) unchecked_.add(value["unchecked"]);
+    if (value.contains("unchecked_calls")) unchecked_calls_.add(value["unchecked_calls"]);
     for (Json finding : value["findings"]) {
       finding["pid"] = report.pid;
       add_finding(std::move(finding));
@@ -310,6 +311,8 @@ class Merger {
     if (!result_.unjudged.empty()) result_.value["leaks_not_looked_for"] = result_.unjudged;
     if (!faults_.empty()) result_.value["faults"] = std::move(faults_);
     if (!work_.empty()) result_.value["work"] = work_;
+    if (!unchecked_calls_.list().empty())
+      result_.value["unchecked_calls"] = unchecked_calls_.list();
     if (expected_ != 0) result_.value["expected"] = expected_;
     // A suppression counts as unused only if no process used it.
     for (const auto& [text, processes] : unused_) {
@@ -347,6 +350,7 @@ class Merger {
   Sums in_use_, ended_with_context_;
   bool in_use_listed_ = false;
   Union unchecked_;
+  Union unchecked_calls_;
   Unknown unknown_;
   std::map<std::string, std::uint64_t> unused_;  // in how many processes
   std::uint64_t suppressed_ = 0, expected_ = 0;

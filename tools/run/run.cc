@@ -170,7 +170,7 @@ bool ended_on_request(const TreeResult& tree) {
 bool is_gap(const RunSettings& options, const MergedReport& merged, const NotEmulated& missing) {
   if (!options.error_exitcode || options.allow_unchecked) return false;
   return (missing.skipped_launches > 0 && options.skipped_exitcode < 0) ||
-         !gap_sentences(merged, missing).empty();
+         calls_unchecked(merged, missing) || !gap_sentences(merged, missing).empty();
 }
 
 // The exit code of the command, if all reports could be written.

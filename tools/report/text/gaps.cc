@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 namespace cuvmm::tools {
 
 namespace {
@@ -17,14 +19,23 @@ std::string named(const std::vector<std::string>& files) {
   return text;
 }
 
-std::vector<std::string> escaped_of(const Json& report) {
-  std::vector<std::string> files;
-  const auto escaped = report.find("escaped");
-  if (escaped == report.end() || !escaped->is_array()) return files;
-  for (const Json& file : *escaped) {
-    if (file.is_string()) files.push_back(file.get<std::string>());
+std::vector<std::string> strings_of(const Json& report, const char* member) {
+  std::vector<std::string> strings;
+  const auto list = report.find(member);
+  if (list == report.end() || !list->is_array()) return strings;
+  for (const Json& each : *list) {
+    if (each.is_string()) strings.push_back(each.get<std::string>());
   }
-  return files;
+  return strings;
+}
+
+// The emulated runtime lacks such a function; the shim knows the driver's.
+bool runtime_changes_memory(const std::string& name) {
+  if (!name.starts_with("cuda") || name.find("Get") != name.npos) return false;
+  constexpr const char* kWords[] = {"Malloc", "Mem",      "Free",     "Array",
+                                    "Ipc",    "External", "Graphics", "EGLStream"};
+  return std::ranges::any_of(kWords,
+                             [&](const char* word) { return name.find(word) != name.npos; });
 }
 
 }  // namespace
@@ -44,7 +55,7 @@ bool nothing_checked(const MergedReport& report) {
 
 std::vector<std::string> gap_sentences(const MergedReport& report, const NotEmulated& missing) {
   std::vector<std::string> sentences;
-  if (const std::vector<std::string> files = escaped_of(report.value); !files.empty()) {
+  if (const std::vector<std::string> files = strings_of(report.value, "escaped"); !files.empty()) {
     sentences.push_back("calls were not checked that went to a driver beside the shim: " +
                         named(files));
   }
@@ -60,6 +71,15 @@ std::vector<std::string> gap_sentences(const MergedReport& report, const NotEmul
         "it: " +
         named(missing.need_driver));
   }
+  std::vector<std::string> calls = strings_of(report.value, "unchecked_calls");
+  std::erase_if(calls, [&](const std::string& name) {
+    return std::ranges::find(missing.functions, name) != missing.functions.end();
+  });
+  if (!calls.empty()) {
+    sentences.push_back(
+        "calls were not checked of functions about memory that cuvmm has no rules for: " +
+        named(calls));
+  }
   if (!nothing_checked(report)) return sentences;
   if (report.processes == 0) {
     sentences.push_back("nothing was checked: no process used a CUDA driver through cuvmm");
@@ -69,6 +89,11 @@ std::vector<std::string> gap_sentences(const MergedReport& report, const NotEmul
         report.processes == 1 ? "1 process" : std::to_string(report.processes) + " processes"));
   }
   return sentences;
+}
+
+bool calls_unchecked(const MergedReport& report, const NotEmulated& missing) {
+  return !strings_of(report.value, "unchecked_calls").empty() ||
+         std::ranges::any_of(missing.functions, runtime_changes_memory);
 }
 
 std::string skipped_sentence(const NotEmulated& missing) {

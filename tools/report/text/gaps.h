@@ -29,6 +29,10 @@ bool nothing_checked(const MergedReport& report);
 /// says so.
 std::vector<std::string> gap_sentences(const MergedReport& report, const NotEmulated& missing);
 
+/// Whether the program called a function about memory that nobody checked, apart from questions:
+/// one that no rule is about, or one that the emulator lacks.
+bool calls_unchecked(const MergedReport& report, const NotEmulated& missing);
+
 /// The sentence about launches that the emulator skipped; "" if it skipped none.
 std::string skipped_sentence(const NotEmulated& missing);
 

@@ -67,6 +67,31 @@ TEST(Gaps, FunctionsThatTheEmulatorLacksAreNamed) {
                                                         "does with them"));
 }
 
+TEST(Gaps, CallsWithoutRulesAreNamedOnce) {
+  Json one = report();
+  one["unchecked_calls"] = {"cuCheckpointProcessLock", "cuGraphicsMapResources"};
+  const MergedReport merged = merge_reports({parsed(one)});
+  EXPECT_TRUE(calls_unchecked(merged, {}));
+  EXPECT_THAT(
+      gap_sentences(merged, {}),
+      ElementsAre(HasSubstr("no rules for: cuCheckpointProcessLock, cuGraphicsMapResources")));
+  NotEmulated missing;
+  missing.functions = {"cuCheckpointProcessLock"};
+  EXPECT_THAT(gap_sentences(merged, missing),
+              ElementsAre(HasSubstr("no rules for: cuGraphicsMapResources")))
+      << "the other has a sentence of its own";
+}
+
+TEST(Gaps, QuestionsThatTheEmulatorLacksAreNone) {
+  const MergedReport merged = merge_reports({parsed(report())});
+  NotEmulated missing;
+  missing.functions = {"cuCheckpointProcessGetState", "cudaGetDriverEntryPoint",
+                       "cudaProfilerStart", "cudaGraphicsResourceGetMappedPointer"};
+  EXPECT_FALSE(calls_unchecked(merged, missing));
+  missing.functions.push_back("cudaMallocArray");
+  EXPECT_TRUE(calls_unchecked(merged, missing));
+}
+
 TEST(Gaps, SkippedLaunchesAreCounted) {
   EXPECT_EQ(skipped_sentence({}), "");
   EXPECT_THAT(skipped_sentence({.skipped_launches = 1}),
