@@ -251,6 +251,8 @@ std::string file_facts(const char* path, const CodeTarget& target, CUresult resu
     if (path[0] != '/' && ::getcwd(here, sizeof here)) {
       text += ". A path without / at its front begins in the working directory, " + quoted(here);
     }
+    if (error == ENOENT) text += ". Correct the path, or make the file before the call";
+    if (error == EACCES) text += ". Give this user the right to read it";
     return text;
   };
   struct stat status;

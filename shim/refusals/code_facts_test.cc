@@ -74,8 +74,10 @@ std::string fat_binary(std::initializer_list<FatPart> parts) {
 }
 
 TEST_F(CodeFacts, AFileThatCannotBeRead) {
-  EXPECT_EQ(of_file("/nonexistent.cubin", CUDA_ERROR_FILE_NOT_FOUND),
-            "the file \"/nonexistent.cubin\" cannot be read: No such file or directory");
+  EXPECT_EQ(
+      of_file("/nonexistent.cubin", CUDA_ERROR_FILE_NOT_FOUND),
+      "the file \"/nonexistent.cubin\" cannot be read: No such file or directory. Correct the "
+      "path, or make the file before the call");
   EXPECT_THAT(of_file("/nowhere/at/all.ptx", CUDA_ERROR_FILE_NOT_FOUND),
               HasSubstr("; there is no folder \"/nowhere\""));
   EXPECT_THAT(of_file("kernels.ptx.not.here", CUDA_ERROR_FILE_NOT_FOUND),
