@@ -79,7 +79,7 @@ cuGraphExecDestroy(x0)
 ECHOES = (
     (CAPTURE.replace("WRONG", "cuMemFree(a0)  # CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"), "stream-capture-mode"),
     (CAPTURE.replace("WRONG", "cuStreamSynchronize(hStream=s0)  # CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"),
-     "stream-capture-mode"),
+     "stream-capture-wait"),
     (CAPTURE.replace("WRONG", "cuMemsetD8(a0, 7, 64)  # CUDA_ERROR_STREAM_CAPTURE_IMPLICIT"), "stream-capture-legacy"),
     (RELAUNCH, "graph-memory-freed"),
 )

@@ -48,9 +48,10 @@ struct ObjectRef {
     kEndpointId,
     kEndpoint,
     kEndpointBinding,
-    kWork,      ///< a launch, copy or fill that was queued; `work` says which
-    kRetained,  ///< an allocation; `made` is the call that retained its handle
-    kCapture,   ///< a stream; `made` is the call since which it captures
+    kWork,           ///< a launch, copy or fill that was queued; `work` says which
+    kRetained,       ///< an allocation; `made` is the call that retained its handle
+    kCapture,        ///< a stream; `made` is the call since which it captures
+    kCapturedEvent,  ///< `made` is the call that recorded it in a capture
     // Objects that end without being memory; the model does not follow them
     // (check_ended_objects()).
     kEvent,
@@ -62,6 +63,10 @@ struct ObjectRef {
     kExecutableGraph,
     kFunction,  ///< of a module or a library
     kNode,      ///< of a graph
+    // Nodes of a captured graph: `value` and `size` are the memory, `made` is the captured call.
+    kUsingNode,
+    kAllocatingNode,
+    kFreeingNode,
     kCount
   };
   Kind kind;
@@ -74,7 +79,8 @@ struct ObjectRef {
 /// "reservation", "allocation", "mapping", "export", "multicast binding", "ipc-memory", "pool",
 /// "pool-memory", "external memory", ...
 const char* name(ObjectRef::Kind kind);
-/// The action of the call in `made`: "made", "queued", "retained" or "put into capture".
+/// The action of the call in `made`: "made", "queued", "retained", "put into capture", "recorded"
+/// or "captured".
 const char* how(const ObjectRef& object);
 
 struct Violation {
@@ -86,7 +92,13 @@ struct Violation {
   std::string message;  ///< one sentence: the values, and the values that the rule demands
   std::vector<ObjectRef> objects;
   std::uint64_t count = 1;  ///< how many objects it stands for; `objects` has the first of them
+  /// The repair for this state of the program; empty: the rule's own (RuleInfo::fix) fits.
+  std::string fix = {};
 };
+/// The repair that a report shows.
+inline std::string fix_of(const Violation& violation) {
+  return violation.fix.empty() ? info(violation.rule).fix : violation.fix;
+}
 
 /// In the order of the checks. Allocates nothing while empty.
 using Violations = RareList<Violation>;

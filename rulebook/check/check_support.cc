@@ -45,6 +45,7 @@ const char* name(ObjectRef::Kind kind) {
       return "work";
     case ObjectRef::Kind::kEndpointBinding:
       return "endpoint binding";
+    case ObjectRef::Kind::kCapturedEvent:
     case ObjectRef::Kind::kEvent:
       return "event";
     case ObjectRef::Kind::kContext:
@@ -61,6 +62,12 @@ const char* name(ObjectRef::Kind kind) {
       return "executable graph";
     case ObjectRef::Kind::kFunction:
       return "function";
+    case ObjectRef::Kind::kUsingNode:
+      return "graph node that uses";
+    case ObjectRef::Kind::kAllocatingNode:
+      return "graph node that allocates";
+    case ObjectRef::Kind::kFreeingNode:
+      return "graph node that frees";
     case ObjectRef::Kind::kNode:
       return "graph node";
     case ObjectRef::Kind::kCount:
@@ -72,6 +79,8 @@ const char* name(ObjectRef::Kind kind) {
 const char* how(const ObjectRef& object) {
   if (object.work) return "queued";
   if (object.kind == ObjectRef::Kind::kCapture) return "put into capture";
+  if (object.kind == ObjectRef::Kind::kCapturedEvent) return "recorded";
+  if (object.kind >= ObjectRef::Kind::kUsingNode) return "captured";
   return object.kind == ObjectRef::Kind::kRetained ? "retained" : "made";
 }
 
@@ -80,6 +89,14 @@ namespace detail {
 Violation& Collector::add(Rule rule, std::string message, bool certain) {
   violations_.push_back({rule, certain, std::move(message), {}});
   return violations_.back();
+}
+
+const char* fix_of_reservation(const Model& model, Address address) {
+  return model.mapping_at(address)
+             ? "Call cuMemUnmap for the mapping, cuMemRelease for its handle, and "
+               "cuMemAddressFree for the reservation, once nothing is mapped in it."
+             : "Call cuMemAddressFree with the reservation's address and size, once nothing is "
+               "mapped in it.";
 }
 
 std::string times(std::uint64_t count) {

@@ -28,6 +28,13 @@ class Collector {
 
 /// "[0x200000, 0x400000) (2 MiB)".
 [[gnu::cold]] std::string range(std::uint64_t base, std::uint64_t size);
+/// The repair for an object that ended with its context.
+inline constexpr const char* kFixOfContextEnd =
+    "End the context (cuCtxDestroy, cuDevicePrimaryCtxReset, cuDevicePrimaryCtxRelease, "
+    "cudaDeviceReset) behind the last use of its objects, or make the objects again in a context "
+    "that lives. The end of a context ends its streams, events, modules and memory.";
+/// The repair for a call that frees an address in a reservation.
+[[gnu::cold]] const char* fix_of_reservation(const Model& model, Address address);
 /// "1 time", "3 times".
 [[gnu::cold]] std::string times(std::uint64_t count);
 /// "device 0", "the host", "NUMA node 1", "location type 99, id 0".

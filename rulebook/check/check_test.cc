@@ -81,6 +81,10 @@ TEST(RuleCases, AndTheSuiteCoverEveryRuleThatCanBeChecked) {
   // The driver's answer and earlier calls show this misuse: shim/cause/name_cause_test.cc.
   covered.insert(Rule::kStreamCapture);
   covered.insert(Rule::kStreamCaptureLegacy);
+  covered.insert(Rule::kStreamCaptureWait);
+  covered.insert(Rule::kStreamCaptureEvent);
+  covered.insert(Rule::kStreamCaptureNode);
+  covered.insert(Rule::kStreamCaptureDefault);
   covered.insert(Rule::kGraphMemoryFreed);
   // The same; shim/testing/left/ended_test.py has the cases.
   covered.insert(Rule::kHostMemoryAlive);

@@ -187,9 +187,10 @@ Violations check_free(const Model& model, Address address, Rule rule, const Fact
   if (not_initialized(out, facts)) return out.take();
   if (rule == Rule::kMemFreeNotVmm) check_free_of_opened(out, model, address);
   if (model.reservation_at(address) || model.mapping_at(address)) {
-    attach_history(
-        out.add(rule, hex_text(address) + " is in a reservation, not in memory from cuMemAlloc"),
-        model, address);
+    Violation& v =
+        out.add(rule, hex_text(address) + " is in a reservation, not in memory from cuMemAlloc");
+    attach_history(v, model, address);
+    v.fix = fix_of_reservation(model, address);
   } else if (out.empty()) {
     check_freed(out, model, address, false);
   }

@@ -36,12 +36,13 @@ Violations check_ended_objects(std::span<const EndedObject> named) {
   for (const EndedObject& one : named) {
     for (const AliveRule& alive : kRules) {
       if (alive.kind != one.object.kind) continue;
-      out.add(alive.rule,
-              std::string(one.parameter) + ": " + name(one.object.kind) + " " +
-                  hex_text(one.object.value) + " " +
-                  (one.with_context ? "ended with its context" : alive.end),
-              false)
-          .objects.push_back(one.object);
+      Violation& v = out.add(alive.rule,
+                             std::string(one.parameter) + ": " + name(one.object.kind) + " " +
+                                 hex_text(one.object.value) + " " +
+                                 (one.with_context ? "ended with its context" : alive.end),
+                             false);
+      v.objects.push_back(one.object);
+      if (one.with_context) v.fix = kFixOfContextEnd;
     }
   }
   return out.take();

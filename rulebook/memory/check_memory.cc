@@ -60,23 +60,41 @@ std::optional<ObjectRef> freed_around(const Model& model, Address address) {
                tombstones.find_covering(ObjectRef::Kind::kPoolMemory, address));
 }
 
+const char* freed_by(PlainMemory::Kind kind) {
+  switch (kind) {
+    case PlainMemory::Kind::kHost:
+      return "Free it by cuMemFreeHost.";
+    case PlainMemory::Kind::kRegistered:
+      return "Call cuMemHostUnregister, and free the memory by the function that belongs to its "
+             "allocation (free() for malloc).";
+    default:
+      return "Free it by cuMemFree.";
+  }
+}
+
 // Checks live memory at the address. True if there is some: then other checks are pointless.
 bool check_freed_live(Collector& out, const Model& model, Address address, bool host, bool sure) {
   if (const PlainMemory* m = model.memory().at(address)) {
     const bool right = host ? m->kind == PlainMemory::Kind::kHost : m->freed_as_device();
     if (!right) {
-      out.add(Rule::kFreeFunction, hex_text(address) + " is in " + words(m->kind), sure)
-          .objects.push_back(ref(*m));
+      Violation& v =
+          out.add(Rule::kFreeFunction, hex_text(address) + " is in " + words(m->kind), sure);
+      v.objects.push_back(ref(*m));
+      v.fix = freed_by(m->kind);
     } else if (m->base != address) {
-      out.add(Rule::kFreeBase, inside(address, m->base, m->size, words(m->kind)), sure)
-          .objects.push_back(ref(*m));
+      Violation& v =
+          out.add(Rule::kFreeBase, inside(address, m->base, m->size, words(m->kind)), sure);
+      v.objects.push_back(ref(*m));
+      if (host) v.fix = "Keep the address that the allocating call returned, and free that.";
     }
     return true;
   }
   if (const PoolMemory* m = model.pools().memory_at(address)) {
     if (host) {
-      out.add(Rule::kFreeFunction, hex_text(address) + " is in memory of a pool", sure)
-          .objects.push_back(ref(*m));
+      Violation& v =
+          out.add(Rule::kFreeFunction, hex_text(address) + " is in memory of a pool", sure);
+      v.objects.push_back(ref(*m));
+      v.fix = "Free it by cuMemFreeAsync or cuMemFree.";
     } else if (m->base != address) {
       out.add(Rule::kFreeBase, inside(address, m->base, m->size, "memory of a pool"), sure)
           .objects.push_back(ref(*m));
@@ -85,8 +103,10 @@ bool check_freed_live(Collector& out, const Model& model, Address address, bool 
   }
   if (const ExternalBuffer* b = model.external().buffer_at(address)) {
     if (host) {
-      out.add(Rule::kFreeFunction, hex_text(address) + " is in a buffer of external memory", sure)
-          .objects.push_back(ref(*b));
+      Violation& v = out.add(Rule::kFreeFunction,
+                             hex_text(address) + " is in a buffer of external memory", sure);
+      v.objects.push_back(ref(*b));
+      v.fix = "Free it by cuMemFree.";
     } else if (b->base != address) {
       out.add(Rule::kFreeBase, inside(address, b->base, b->size, "a buffer of external memory"),
               sure)
@@ -96,15 +116,18 @@ bool check_freed_live(Collector& out, const Model& model, Address address, bool 
   }
   if (const IpcOpen* open = model.ipc().open_at(address)) {
     if (host || open->pointer != address) {
-      out.add(Rule::kFreeFunction,
-              hex_text(address) + " is in memory of another process, opened here", sure)
-          .objects.push_back(ref(*open));
+      Violation& v =
+          out.add(Rule::kFreeFunction,
+                  hex_text(address) + " is in memory of another process, opened here", sure);
+      v.objects.push_back(ref(*open));
+      v.fix = "Close the address that cuIpcOpenMemHandle returned by cuIpcCloseMemHandle.";
     }
     return true;
   }
   if (!host || !in_reservation(model, address)) return false;
-  attach_history(out.add(Rule::kFreeFunction, hex_text(address) + " is in a reservation", sure),
-                 model, address);
+  Violation& v = out.add(Rule::kFreeFunction, hex_text(address) + " is in a reservation", sure);
+  attach_history(v, model, address);
+  v.fix = fix_of_reservation(model, address);
   return true;
 }
 
@@ -116,8 +139,12 @@ void check_freed(Collector& out, const Model& model, Address address, bool host)
   const bool sure = model.platform().complete;
   if (address == 0 || check_freed_live(out, model, address, host, sure)) return;
   if (const auto ended_object = freed_at(model, address)) {
-    out.add(Rule::kFreeOnce, "the memory at " + hex_text(address) + " has ended already", sure)
-        .objects.push_back(*ended_object);
+    Violation& v =
+        out.add(Rule::kFreeOnce, "the memory at " + hex_text(address) + " has ended already", sure);
+    v.objects.push_back(*ended_object);
+    v.fix =
+        "Free the memory once: leave out one of the two calls, or set the variable to 0 behind the "
+        "first one.";
     return;
   }
   const auto around = freed_around(model, address);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "rulebook/order/check_work.h"
 
@@ -196,6 +197,28 @@ std::string wrong_text(const GraphOrder::Use& use, const Verdict& verdict) {
          (verdict.early ? "behind the allocation" : "before the free");
 }
 
+// The nodes that the message names, as far as the calls that captured them are known.
+std::vector<ObjectRef> captured_nodes(const GraphOrder& graph, const GraphOrder::Use& use,
+                                      const Verdict& verdict, bool as_captured) {
+  std::vector<ObjectRef> objects;
+  const auto add = [&](ObjectRef::Kind kind, Node node, const UsedRange& range) {
+    if (node >= graph.captured.size() || graph.captured[node].call == 0) return;
+    objects.push_back({.kind = kind,
+                       .value = range.base,
+                       .size = range.size,
+                       .made = graph.captured[node],
+                       .ended = {}});
+  };
+  const Lifetime& memory = *verdict.wrong;
+  if (as_captured) add(ObjectRef::Kind::kUsingNode, use.node, use.range);
+  if (verdict.early || !memory.ends) {
+    add(ObjectRef::Kind::kAllocatingNode, memory.begins, memory.memory);
+  } else {
+    add(ObjectRef::Kind::kFreeingNode, *memory.ends, memory.memory);
+  }
+  return objects;
+}
+
 }  // namespace
 
 bool allocates(const GraphOrder& graph, Address base) {
@@ -224,27 +247,31 @@ Violations check_auto_free(const Facts::Order& order) {
 }
 
 Violations check_graph(const Model& model, const GraphOrder& graph) {
-  return check_graph(model, graph, graph.uses);
+  return check_graph(model, graph, graph.uses, true);
 }
 
 Violations check_graph(const Model& model, const GraphOrder& graph,
-                       const std::vector<GraphOrder::Use>& uses) {
+                       const std::vector<GraphOrder::Use>& uses, bool as_captured) {
   const Order order(graph);
   if (order.nodes().size() != graph.nodes) return {};
   const std::vector<Lifetime> lifetimes = lifetimes_of(graph, order);
   const std::vector<Verdict> verdicts = judge(uses, order, lifetimes);
   std::string first;
+  std::vector<ObjectRef> objects;
   std::vector<Node> wrong;
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     const GraphOrder::Use& use = uses[i];
     if (verdicts[i].fits || !verdicts[i].wrong) continue;
     if (may_be_an_end(model, graph, uses, use)) continue;
-    if (wrong.empty()) first = wrong_text(use, verdicts[i]);
+    if (wrong.empty()) {
+      first = wrong_text(use, verdicts[i]);
+      objects = captured_nodes(graph, use, verdicts[i], as_captured);
+    }
     if (wrong.empty() || wrong.back() != use.node) wrong.push_back(use.node);
   }
   Collector out;
   if (wrong.size() > 1) first += "; " + std::to_string(wrong.size() - 1) + " more likewise";
-  if (!wrong.empty()) out.add(Rule::kGraphMemoryOrdered, first);
+  if (!wrong.empty()) out.add(Rule::kGraphMemoryOrdered, first).objects = std::move(objects);
   return out.take();
 }
 

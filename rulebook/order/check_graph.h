@@ -38,6 +38,8 @@ struct GraphOrder {
   std::vector<Allocation> allocations;
   std::vector<Free> frees;
   std::vector<Use> uses;
+  /// The calls that captured the nodes, by the nodes' numbers; empty if none is known.
+  std::vector<Origin> captured;
 };
 
 /// Whether a node of the graph allocates memory that begins at `base`.
@@ -54,8 +56,9 @@ Violations check_auto_free(const Facts::Order& order);
 /// graph whose edges form a circle. The model is asked for other memory, because an address where
 /// other memory ends and the graph's memory begins may mean the other memory.
 Violations check_graph(const Model& model, const GraphOrder& graph);
-/// The same for `uses` in place of the graph's own uses.
+/// The same for `uses` in place of the graph's own uses. `as_captured`: they are those of the calls
+/// that captured the nodes, and no call has changed them since.
 Violations check_graph(const Model& model, const GraphOrder& graph,
-                       const std::vector<GraphOrder::Use>& uses);
+                       const std::vector<GraphOrder::Use>& uses, bool as_captured = false);
 
 }  // namespace cuvmm

@@ -25,7 +25,12 @@ Violations ended_global(const Touch& touch) {
            std::string(touch.parameter) + ": " + hex_text(touch.base) +
                " is in a global of a module or a library that " +
                (gone->with_context ? "ended with its context" : "was unloaded"),
-           {gone->object}}};
+           {gone->object},
+           1,
+           gone->with_context
+               ? cuvmm::detail::kFixOfContextEnd
+               : "Unload the module or library (cuModuleUnload, cuLibraryUnload) behind the last "
+                 "use of its globals, and ask for the address again after a new load."}};
 }
 
 // The facts about memory that the host cannot read: the memory has ended, or it is registered and
@@ -44,7 +49,10 @@ Violations ended_on_host(const Model& model, const Touch& touch) {
                        .value = m->base,
                        .size = m->size,
                        .made = m->made,
-                       .ended = {}}}});
+                       .ended = {}}},
+                     1,
+                     "Keep the memory mapped and accessible until its last use, and call "
+                     "cuMemHostUnregister before it is unmapped."});
   }
   return found;
 }
@@ -102,7 +110,10 @@ Violations Session::explain_graph_memory(const Touch& touch) {
                 .value = base,
                 .size = memory.size,
                 .made = memory.captured,
-                .ended = {}}}};
+                .ended = {}}},
+              1,
+              "Use the memory between a launch of its graph and its free: in the graph itself, or "
+              "on the stream of the launch behind it."};
   if (touches_well(touch, v)) return {};
   return {std::move(v)};
 }

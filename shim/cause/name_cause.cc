@@ -5,60 +5,22 @@
 #include <string>
 #include <utility>
 
-#include "api/visit_call.h"
+#include "api/driver/driver.h"
 #include "api/words.h"
+#include "rulebook/check/check_support.h"
+#include "shim/facts/host_memory.h"
+#include "shim/refusals/captures.h"
 #include "shim/refusals/surroundings.h"
-#include "shim/session/session.h"
+#include "shim/session/capture_cause.h"
 
 namespace cuvmm::shim {
 
 namespace {
 
-std::uint64_t stream_of_call(const Call& call) {
-  return visit_call<std::uint64_t>(call, [](const auto& made) -> std::uint64_t {
-    if constexpr (requires { made.hStream; }) {
-      return reinterpret_cast<std::uintptr_t>(made.hStream);
-    } else {
-      return 0;
-    }
-  });
-}
-
-const char* words(CUstreamCaptureMode mode) {
-  switch (mode) {
-    case CU_STREAM_CAPTURE_MODE_THREAD_LOCAL:
-      return "thread-local";
-    case CU_STREAM_CAPTURE_MODE_RELAXED:
-      return "relaxed";
-    default:
-      return "global";
-  }
-}
-
 Violation* of_rule(Violations& violations, Rule rule) {
   const auto found =
       std::ranges::find_if(violations, [&](const Violation& v) { return v.rule == rule; });
   return found == violations.end() ? nullptr : &*found;
-}
-
-Violation forbidden(CUresult result, const std::optional<Causes::Capture>& capture) {
-  const bool legacy = result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
-  std::string text = "a stream captures since a call that cuvmm did not see";
-  if (capture) {
-    text = "stream " + hex_text(capture->stream) + " captures in " + words(capture->mode) +
-           " mode since call " + std::to_string(capture->begun.call);
-  }
-  text += legacy ? ", and the legacy default stream would wait for it: this call ends the capture"
-                 : ", which forbids this call: the call ends the capture";
-  Violation v{
-      legacy ? Rule::kStreamCaptureLegacy : Rule::kStreamCapture, true, std::move(text), {}};
-  if (capture) {
-    v.objects.push_back({.kind = ObjectRef::Kind::kCapture,
-                         .value = capture->stream,
-                         .made = capture->begun,
-                         .ended = {}});
-  }
-  return v;
 }
 
 // Explains a map that met another mapping: a call may have mapped at the hint of a reservation that
@@ -78,6 +40,8 @@ void name_hint(const Causes& causes, Violations& violations) {
                              .size = hint->size,
                              .made = hint->by,
                              .ended = {}});
+  vacant->fix = "Map at the address that cuMemAddressReserve returned (" + hex_text(hint->got) +
+                "), and not at the hint: compare the two behind each reservation.";
 }
 
 // Explains a free of memory that belongs to a graph.
@@ -92,11 +56,49 @@ void name_node_memory(const Causes& causes, Address address, Violations& violati
     unknown->message += ", captured by call " + std::to_string(memory.captured.call);
   }
   unknown->message += ": the memory exists from a launch of the graph on, until it is freed once";
+  unknown->fix =
+      "Free the memory once behind each launch of the graph, or capture its cuMemFreeAsync too, or "
+      "instantiate the graph with CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH.";
   unknown->objects.assign({{.kind = ObjectRef::Kind::kPoolMemory,
                             .value = base,
                             .size = memory.size,
                             .made = memory.captured,
                             .ended = {}}});
+}
+
+// Explains objects that ended with their context.
+void name_context_end(const Origin& end, Violations& violations) {
+  if (end.call == 0) return;
+  for (Violation& v : violations) {
+    const bool with_it = std::ranges::any_of(
+        v.objects, [&](const ObjectRef& one) { return one.ended.call == end.call; });
+    if (!with_it || (!v.fix.empty() && v.rule != Rule::kFreeOnce)) continue;
+    v.message += ": call " + std::to_string(end.call) + " ended its context";
+    v.fix = v.rule == Rule::kFreeOnce
+                ? "Free the memory before the call that ends its context, or leave the free out: "
+                  "the end of the context has freed the memory."
+                : cuvmm::detail::kFixOfContextEnd;
+  }
+}
+
+// The address that a call frees, and the function's kin.
+std::uint64_t freed_by(const Call& call) {
+  if (const auto* free = call.as<calls::MemFree>()) return free->dptr;
+  if (const auto* later = call.as<calls::MemFreeAsync>()) return later->dptr;
+  const auto* host = call.as<calls::MemFreeHost>();
+  return host ? reinterpret_cast<std::uintptr_t>(host->p) : 0;
+}
+
+// Explains a free of memory that the driver never allocated.
+void name_host_memory(Address address, Violation& unknown) {
+  unknown.message =
+      hex_text(address) +
+      " is ordinary memory of the host (of malloc, new or mmap, or a variable), which "
+      "no call of the driver allocated";
+  unknown.fix =
+      "Free memory by the function that belongs to its allocation: free() for malloc, delete for "
+      "new, munmap for mmap, nothing for a variable. cuMemFreeHost is for memory of cuMemAllocHost "
+      "and cuMemHostAlloc, cuMemFree and cuMemFreeAsync are for memory of the device.";
 }
 
 }  // namespace
@@ -107,58 +109,41 @@ void Session::name_cause(const Call& call, CUresult result, Violations& violatio
       early->message = "this process was forked from process " + std::to_string(forked_from_) +
                        " after that one's cuInit, so CUDA cannot be used in it; a cuInit here is "
                        "refused as well";
+      early->fix =
+          "Use CUDA only in the process that calls cuInit: fork before the first call of CUDA, or "
+          "start a new program (exec; in Python the start method spawn).";
+    }
+    return;
+  }
+  if (result == CUDA_ERROR_NOT_INITIALIZED && failed_init() != CUDA_SUCCESS) {
+    if (Violation* const early = of_rule(violations, Rule::kDriverInitialized)) {
+      const bool none = failed_init() == CUDA_ERROR_NO_DEVICE;
+      early->message = "cuInit answered " + result_name(failed_init()) + " in this process";
+      if (none) early->message += "; " + visible_devices();
+      early->fix =
+          "Check the result of cuInit, and make no other call of the driver where it fails.";
+      if (none) early->fix += " It fails where no GPU is, or CUDA_VISIBLE_DEVICES names none.";
     }
     return;
   }
   if (may_be_hidden(result)) {
     for (Violation& v : violations) v.message += "; " + visible_devices();
   }
+  if (forbidden_by_capture(result)) {
+    return violations.push_back(CaptureCause::forbidden_here(*this, call.entry_point(), result,
+                                                             stream_of_call(call, false)));
+  }
+  const Address freed = freed_by(call);
+  Violation* const unknown = freed != 0 ? of_rule(violations, Rule::kFreeKnown) : nullptr;
+  const bool on_host = unknown && unknown->objects.empty() && host_can_read(freed);
   const Locked lock(mutex_);
   const Causes& causes = history_.causes;
-  if (result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ||
-      result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
-    Violation v = forbidden(result, causes.forbids(stream_of_call(call), t_state.thread));
-    capture_lost_.store(true, std::memory_order_relaxed);
-    violations.push_back(std::move(v));
-    return;
-  }
+  name_context_end(causes.context_end(), violations);
+  if (on_host) return name_host_memory(freed, *unknown);
   if (call.as<calls::MemMap>()) {
     name_hint(causes, violations);
-  } else if (const auto* free = call.as<calls::MemFree>()) {
-    name_node_memory(causes, free->dptr, violations);
-  } else if (const auto* later = call.as<calls::MemFreeAsync>()) {
-    name_node_memory(causes, later->dptr, violations);
-  }
-}
-
-void Session::begin_capture(CUstream stream, bool per_thread, CUstreamCaptureMode mode,
-                            const Caller& caller) {
-  Causes::Capture capture;
-  const auto handle = reinterpret_cast<std::uintptr_t>(stream);
-  capture.stream = handle == 0 && per_thread ? 2 : handle;
-  capture.mode = mode;
-  number(capture.begun);
-  capture.thread = capture.begun.thread;
-  capture.begun.stack = capture_stack(caller);
-  const Locked lock(mutex_);
-  history_.causes.begun(capture);
-}
-
-void Session::end_capture(CUstream stream, bool per_thread) {
-  const auto handle = reinterpret_cast<std::uintptr_t>(stream);
-  const Locked lock(mutex_);
-  history_.causes.ended(handle == 0 && per_thread ? 2 : handle, t_state.thread);
-}
-
-void Session::report_forbidden(const Call& call, CUresult result, const Caller& caller) noexcept {
-  try {
-    Origin here;
-    number(here);
-    Violations found;
-    name_cause(call, result, found);
-    report(call, std::move(found), {.result = result}, here.call, capture_stack(caller));
-  } catch (...) {
-    turn_off();
+  } else if (freed != 0) {
+    name_node_memory(causes, freed, violations);
   }
 }
 

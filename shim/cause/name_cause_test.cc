@@ -100,8 +100,9 @@ TEST_F(NameCause, AWaitForACapturingStreamIsNamed) {
   begin(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   EXPECT_CALL(mock_, StreamSynchronize(_)).WillOnce(Return(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
   run(calls::StreamSynchronize{s_});
-  ASSERT_THAT(findings_.rules(), ElementsAre("stream-capture-mode"));
+  ASSERT_THAT(findings_.rules(), ElementsAre("stream-capture-wait"));
   EXPECT_THAT(findings_.all[0].violation.message, HasSubstr("thread-local mode"));
+  EXPECT_THAT(fix_of(findings_.all[0].violation), Not(HasSubstr("relaxed")));
 }
 
 TEST_F(NameCause, ACopyOnTheLegacyStreamIsNamed) {

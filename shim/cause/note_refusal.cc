@@ -11,6 +11,7 @@
 #include "shim/base/runtime_call.h"
 #include "shim/cause/after_end.h"
 #include "shim/cause/descriptor_facts.h"
+#include "shim/cause/likely_reason.h"
 #include "shim/findings/arguments.h"
 #include "shim/refusals/address_facts.h"
 #include "shim/refusals/surroundings.h"
@@ -85,6 +86,53 @@ std::uint64_t unplaced_in(const Model& model, int device, const DefaultPool& kno
   return known.used > placed ? known.used - placed : 0;
 }
 
+void note_early_trim(const ProcessHistory& history, std::vector<Refusal::Aside>& asides) {
+  const Origin &trim = history.causes.last_trim(), &freed = history.causes.last_free().by;
+  if (trim.call <= freed.call) return;
+  asides.push_back({"call " + std::to_string(trim.call) +
+                        " trimmed a pool behind the cuMemFreeAsync of call " +
+                        std::to_string(freed.call) +
+                        ", which gives nothing back before the free has had its turn: wait for "
+                        "the stream in between",
+                    trim.stack});
+}
+
+// Notes memory of the default pool that the program freed and the driver still has in use, because
+// the free waits for its turn on a stream.
+void note_queued_frees(const ProcessHistory& history, std::uint64_t pool, std::uint64_t used,
+                       std::vector<Refusal::Aside>& asides) {
+  std::uint64_t live = 0;
+  for (const auto& [base, memory] : history.model.pools().memory()) {
+    if (memory.pool == pool) live += memory.size;
+  }
+  constexpr std::uint64_t kWorthSaying = 1u << 20;
+  const Causes::QueuedFree& last = history.causes.last_free();
+  if (last.by.call == 0 || used < live + kWorthSaying) return;
+  std::string text = rough_size_text(used - live) +
+                     " of the default pool are freed by the program, but not yet by the device: "
+                     "cuMemFreeAsync waits for its turn on the stream, and cuMemPoolTrimTo gives "
+                     "back nothing before. The last such free is call " +
+                     std::to_string(last.by.call) + " on stream " + hex_text(last.stream);
+  asides.push_back({std::move(text), last.by.stack});
+  note_early_trim(history, asides);
+}
+
+// What waited for its turn when the driver refused the call may have had it by now.
+void note_done_frees(const ProcessHistory& history, const MemoryFacts& facts, std::uint64_t wanted,
+                     std::vector<Refusal::Aside>& asides) {
+  const Causes::QueuedFree& last = history.causes.last_free();
+  if (last.by.call == 0 || wanted == 0 || !facts.measured) return;
+  if (facts.free >= wanted) {
+    asides.push_back({"there is room by now: perhaps the cuMemFreeAsync of call " +
+                          std::to_string(last.by.call) + " had to wait for its turn on stream " +
+                          hex_text(last.stream) + ". Wait for the stream first",
+                      last.by.stack});
+  } else if (facts.free + facts.cached < wanted) {
+    return;
+  }
+  note_early_trim(history, asides);
+}
+
 }  // namespace
 
 void Session::note_refusal(const Call& call, CUresult result, std::uint64_t index, StackId stack) {
@@ -111,6 +159,11 @@ void Session::note_refusal(const Call& call, CUresult result, std::uint64_t inde
   refusal.call_index = index;
   refusal.stack = stack;
   if (!late) refusal.driver_message = options_.log.about(name(refusal.entry));
+  if (!late) {
+    std::string reason = likely_reason(driver_, work_.questions(),
+                                       {name(refusal.entry), result, given_arguments(call)});
+    if (!reason.empty()) refusal.asides.push_back({"the likely reason: " + std::move(reason)});
+  }
   add_surroundings(result, context_end(), refusal.asides);
   if (makes_descriptor(refusal.entry)) {
     DescriptorFacts descriptors = count_descriptors();
@@ -130,53 +183,6 @@ void Session::note_refusal(const Call& call, CUresult result, std::uint64_t inde
     }
   }
   sink_.take_refusal(refusal);
-}
-
-// Notes memory of the default pool that the program freed and the driver still has in use, because
-// the free waits for its turn on a stream.
-void Session::note_queued_frees(std::uint64_t pool, std::uint64_t used,
-                                std::vector<Refusal::Aside>& asides) {
-  std::uint64_t live = 0;
-  for (const auto& [base, memory] : history_.model.pools().memory()) {
-    if (memory.pool == pool) live += memory.size;
-  }
-  constexpr std::uint64_t kWorthSaying = 1u << 20;
-  const Causes::QueuedFree& last = history_.causes.last_free();
-  if (last.by.call == 0 || used < live + kWorthSaying) return;
-  std::string text = rough_size_text(used - live) +
-                     " of the default pool are freed by the program, but not yet by the device: "
-                     "cuMemFreeAsync waits for its turn on the stream, and cuMemPoolTrimTo gives "
-                     "back nothing before. The last such free is call " +
-                     std::to_string(last.by.call) + " on stream " + hex_text(last.stream);
-  asides.push_back({std::move(text), last.by.stack});
-  note_early_trim(asides);
-}
-
-// What waited for its turn when the driver refused the call may have had it by now.
-void Session::note_done_frees(const MemoryFacts& facts, std::uint64_t wanted,
-                              std::vector<Refusal::Aside>& asides) {
-  const Causes::QueuedFree& last = history_.causes.last_free();
-  if (last.by.call == 0 || wanted == 0 || !facts.measured) return;
-  if (facts.free >= wanted) {
-    asides.push_back({"there is room by now: perhaps the cuMemFreeAsync of call " +
-                          std::to_string(last.by.call) + " had to wait for its turn on stream " +
-                          hex_text(last.stream) + ". Wait for the stream first",
-                      last.by.stack});
-  } else if (facts.free + facts.cached < wanted) {
-    return;
-  }
-  note_early_trim(asides);
-}
-
-void Session::note_early_trim(std::vector<Refusal::Aside>& asides) {
-  const Origin &trim = history_.causes.last_trim(), &freed = history_.causes.last_free().by;
-  if (trim.call <= freed.call) return;
-  asides.push_back({"call " + std::to_string(trim.call) +
-                        " trimmed a pool behind the cuMemFreeAsync of call " +
-                        std::to_string(freed.call) +
-                        ", which gives nothing back before the free has had its turn: wait for "
-                        "the stream in between",
-                    trim.stack});
 }
 
 std::optional<MemoryFacts> Session::memory_facts(const Call& call,
@@ -215,8 +221,8 @@ std::optional<MemoryFacts> Session::memory_facts(const Call& call,
     const Locked lock(mutex_);
     facts.held.pools += unplaced_in(history_.model, facts.device, *pool);
     const std::size_t said = asides.size();
-    note_queued_frees(reinterpret_cast<std::uintptr_t>(pool->pool), pool->used, asides);
-    if (asides.size() == said) note_done_frees(facts, wanted_by(call), asides);
+    note_queued_frees(history_, reinterpret_cast<std::uintptr_t>(pool->pool), pool->used, asides);
+    if (asides.size() == said) note_done_frees(history_, facts, wanted_by(call), asides);
     const Origin& kept = history_.causes.threshold_of(pool->pool);
     if (facts.cached != 0 && kept.call != 0) {
       asides.push_back({"call " + std::to_string(kept.call) +

@@ -32,9 +32,17 @@ Violations Session::note_graph(CUgraphExec exec, CUgraph graph, unsigned long lo
     for (const GraphOrder::Free& one : order.frees) history_.causes.freed_elsewhere(one.address);
     return {};
   }
-  OwnUses own{nullptr, std::exchange(order.uses, {})};
+  OwnUses own{nullptr, std::exchange(order.uses, {}), true};
+  auto numbers = reader.numbers();
+  {
+    const Locked lock(mutex_);
+    order.captured.resize(order.nodes);
+    for (const auto& [node, number] : numbers) {
+      if (number < order.nodes) order.captured[number] = history_.causes.captured_by(node);
+    }
+  }
   own.graph = std::make_shared<const OrderedGraph>(
-      OrderedGraph{std::move(order), reader.numbers(), std::move(left),
+      OrderedGraph{std::move(order), std::move(numbers), std::move(left),
                    (flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0});
   work_.graphs().keep_order(exec, own.graph);
   return check_change(own);
@@ -44,7 +52,7 @@ Violations Session::check_change(const OwnUses& own) {
   if (own.uses.empty()) [[likely]]
     return {};
   const Locked lock(mutex_);
-  return check_graph(history_.model, own.graph->order, own.uses);
+  return check_graph(history_.model, own.graph->order, own.uses, own.as_captured);
 }
 
 void Session::note_graph_launch(CUgraphExec exec, const Caller& caller) {

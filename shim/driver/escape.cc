@@ -103,6 +103,9 @@ std::vector<Interposer> interposers(void* where) {
   return result;
 }
 
+// Never destroyed, because the report at the end of the process reads it.
+const std::vector<Interposer>* g_before = nullptr;
+
 // "libquota.so has functions of the driver's names (cuMemAlloc_v2, cuMemFreeAsync)".
 std::string whose(const Interposer& one) {
   constexpr std::size_t kMostNamed = 4;
@@ -122,7 +125,8 @@ std::vector<std::string> interposed_libraries() {
   // Not RTLD_DEFAULT, because a search from this library finds its own symbols first.
   void* const program = ::dlopen(nullptr, RTLD_LAZY | RTLD_NOLOAD);
   const bool alone = !program || is_first(static_cast<const link_map*>(program));
-  for (const Interposer& before : alone ? std::vector<Interposer>() : interposers(program)) {
+  if (!alone && !g_before) g_before = new std::vector<Interposer>(interposers(program));
+  for (const Interposer& before : alone || !g_before ? std::vector<Interposer>() : *g_before) {
     sentences.push_back(
         whose(before) +
         " and comes before cuvmm: the program's calls of them go to that library, and cuvmm sees "
@@ -138,6 +142,15 @@ std::vector<std::string> interposed_libraries() {
         "library before the shim, and cuvmm checks what it calls");
   }
   return sentences;
+}
+
+std::string library_before(std::string_view symbol) {
+  if (!g_before) return {};
+  for (const Interposer& one : *g_before) {
+    if (std::find(one.functions.begin(), one.functions.end(), symbol) != one.functions.end())
+      return one.library;
+  }
+  return {};
 }
 
 }  // namespace cuvmm::shim

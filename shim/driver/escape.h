@@ -24,5 +24,8 @@ std::vector<std::string> escaped_libraries(const std::string& driver);
 /// first. Without libcudas, and without the program itself. Takes the loader's locks. Throws
 /// std::bad_alloc.
 std::vector<std::string> interposed_libraries();
+/// The library that interposed_libraries() found before the shim and that has a function with this
+/// symbol's name; "" if none has. Asks nothing of the loader.
+std::string library_before(std::string_view symbol);
 
 }  // namespace cuvmm::shim

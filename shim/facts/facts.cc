@@ -19,6 +19,7 @@
 #include "api/posix/cancel_off.h"
 #include "rulebook/base/describe_devices.h"
 #include "rulebook/base/limits.h"
+#include "shim/facts/host_memory.h"
 
 namespace cuvmm::shim {
 
@@ -85,6 +86,8 @@ static Facts::Answer readable(std::uint64_t address, std::size_t size) {
   if (read == static_cast<ssize_t>(size)) return Facts::Answer::kYes;
   return errno == EFAULT ? Facts::Answer::kNo : Facts::Answer::kUnknown;
 }
+
+bool host_can_read(std::uint64_t address) { return readable(address, 1) == Facts::Answer::kYes; }
 
 Facts::Answer FactFinder::handle_readable(CUmemGenericAllocationHandle handle) const {
   return emulated_ ? Facts::Answer::kUnknown : readable(handle, sizeof handle);

@@ -135,7 +135,7 @@ std::string finding_members(const Entry& entry) {
   if (!finding.memory.empty()) add_text(out, "memory", finding.memory);
   if (!finding.scope.empty()) add_text(out, "scope", finding.scope);
   if (!entry.ranges.empty()) add_texts(out, "ranges", entry.ranges);
-  add_text(out, "fix", rule.fix);
+  add_text(out, "fix", fix_of(finding.violation));
   add_text(out, "url", rule_url(rule.rule));
   return out;
 }

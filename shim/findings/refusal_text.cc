@@ -158,12 +158,21 @@ std::string addresses_text(const AddressFacts& facts) {
          count_text(facts.reservations, "reservation") + "\n";
 }
 
+std::string given_text(const Refusal& refusal) {
+  if (refusal.given.empty()) return {};
+  std::string text;
+  for (const auto& [name, value] : refusal.given) {
+    text += (text.empty() ? "(" : ", ") + name + "=" + value;
+  }
+  return text + ")";
+}
+
 std::string one_text(const RefusalEntry& entry, std::uint64_t count) {
   const Refusal& refusal = entry.refusal;
   std::string text = "cuvmm: refused: ";
   if (refusal.runtime) text += std::string(refusal.runtime) + ": ";
-  text +=
-      refusal.unchecked.empty() ? call_text(refusal.entry, refusal.arguments) : refusal.unchecked;
+  text += refusal.unchecked.empty() ? call_text(refusal.entry, refusal.arguments)
+                                    : refusal.unchecked + given_text(refusal);
   text += " answered " + result_name(refusal.result);
   if (const char* rule = rule_of(refusal)) text += std::string(" [") + rule + "]";
   if (count > 1) text += ", " + std::to_string(count) + " times";
@@ -195,7 +204,14 @@ std::string refusal_members(const RefusalEntry& entry) {
     out += "true";
   }
   if (refusal.runtime) add_text(out, "runtime", refusal.runtime);
-  add_arguments(out, refusal.arguments);
+  if (checked) {
+    add_arguments(out, refusal.arguments);
+  } else {
+    add_key(out, "arguments");
+    out += '{';
+    for (const auto& [name, value] : refusal.given) add_text(out, name.c_str(), value);
+    out += '}';
+  }
   add_text(out, "result", result_name(refusal.result));
   if (const char* rule = rule_of(refusal)) add_text(out, "rule", rule);
   if (refusal.late) {

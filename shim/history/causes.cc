@@ -26,15 +26,46 @@ void Causes::ended(std::uint64_t stream, std::uint32_t thread) {
   std::erase_if(captures_, [&](const Capture& one) { return is_of(one, stream, thread); });
 }
 
-std::optional<Causes::Capture> Causes::forbids(std::uint64_t stream, std::uint32_t thread) const {
+std::optional<Causes::Capture> Causes::forbids(std::uint32_t thread) const {
   std::optional<Capture> found;
   for (const Capture& one : captures_) {
-    if (stream > kPerThreadStream - 1 && is_of(one, stream, thread)) return one;
-    // A relaxed capture forbids only calls on its own streams, and on streams that wait for them.
-    const bool own = one.thread == thread;
+    const bool own = one.thread == thread && one.mode != CU_STREAM_CAPTURE_MODE_RELAXED;
     if (own || one.mode == CU_STREAM_CAPTURE_MODE_GLOBAL) found = one;
   }
   return found;
+}
+
+std::optional<Causes::Capture> Causes::began_on(std::uint64_t stream, std::uint32_t thread) const {
+  const auto found = std::ranges::find_if(
+      captures_, [&](const Capture& one) { return is_of(one, stream, thread); });
+  return found == captures_.end() ? std::nullopt : std::optional(*found);
+}
+
+std::optional<Causes::Capture> Causes::newest() const {
+  return captures_.empty() ? std::nullopt : std::optional(captures_.back());
+}
+
+void Causes::recorded(std::uint64_t event, const Origin& by) {
+  if (by.call == 0) {
+    captured_events_.erase(event);
+  } else if (captured_events_.size() < kMostEvents || captured_events_.contains(event)) {
+    captured_events_[event] = by;
+  }
+}
+
+void Causes::captured_call(CUgraphNode node, const Origin& by) {
+  if (captured_calls_.size() < kMostCalls || captured_calls_.contains(node))
+    captured_calls_[node] = by;
+}
+
+Origin Causes::captured_by(CUgraphNode node) const {
+  const auto found = captured_calls_.find(node);
+  return found == captured_calls_.end() ? Origin() : found->second;
+}
+
+Origin Causes::recorded_in_capture(std::uint64_t event) const {
+  const auto found = captured_events_.find(event);
+  return found == captured_events_.end() ? Origin() : found->second;
 }
 
 void Causes::unmet(const Hint& hint) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -27,11 +28,26 @@ class Causes {
   void begun(const Capture& capture);
   /// Ends the capture of this thread, if the stream is each thread's own default stream.
   void ended(std::uint64_t stream, std::uint32_t thread);
-  /// The capture that forbids a call of this thread on `stream` (0 if the call has none); the
-  /// newest of several.
-  std::optional<Capture> forbids(std::uint64_t stream, std::uint32_t thread) const;
+  /// The newest capture whose mode forbids calls of this thread.
+  std::optional<Capture> forbids(std::uint32_t thread) const;
+  /// The capture that began on the stream.
+  std::optional<Capture> began_on(std::uint64_t stream, std::uint32_t thread) const;
+  std::optional<Capture> newest() const;
 
   bool capturing() const { return !captures_.empty(); }
+  bool is_alone() const { return captures_.size() == 1; }
+
+  /// A stream recorded the event: in a capture if `by` names a call, else outside of captures.
+  void recorded(std::uint64_t event, const Origin& by);
+  /// The call that recorded the event last, if that was in a capture; else call 0.
+  Origin recorded_in_capture(std::uint64_t event) const;
+
+  /// The call of a capturing stream made this node of its graph.
+  void captured_call(CUgraphNode node, const Origin& by);
+  /// The call that made the node; call 0: unknown.
+  Origin captured_by(CUgraphNode node) const;
+  /// Nodes have ended: the driver may return their handles again, for nodes that no capture makes.
+  void forget_captured_calls() { captured_calls_.clear(); }
 
   struct Hint {
     std::uint64_t asked = 0, size = 0, got = 0;
@@ -65,7 +81,11 @@ class Causes {
   };
   void freed_in_order(std::uint64_t stream, const Origin& by) { last_free_ = {stream, by}; }
   const QueuedFree& last_free() const { return last_free_; }
-  void context_ended(const Origin& by) { context_end_ = by; }
+  void context_ended(const Origin& by) {
+    context_end_ = by;
+    captured_calls_.clear();
+    captured_events_.clear();
+  }
   const Origin& context_end() const { return context_end_; }
   void trimmed(const Origin& by) { last_trim_ = by; }
   const Origin& last_trim() const { return last_trim_; }
@@ -79,11 +99,14 @@ class Causes {
   void clear() { *this = {}; }
 
  private:
-  static constexpr std::size_t kMostHints = 64, kMostNodes = 16384;
+  static constexpr std::size_t kMostHints = 64, kMostNodes = 16384, kMostEvents = 4096,
+                               kMostCalls = 65536;
   std::vector<Capture> captures_;
   std::vector<Hint> hints_;
   std::size_t next_hint_ = 0;
   std::map<std::uint64_t, NodeMemory> nodes_;  ///< by base
+  std::map<std::uint64_t, Origin> captured_events_;
+  std::unordered_map<CUgraphNode, Origin> captured_calls_;
   QueuedFree last_free_;
   Origin last_trim_, context_end_;
   std::map<CUmemoryPool, Origin> thresholds_;

@@ -37,11 +37,12 @@ void find_context(PlainObject& object) {
 
 }  // namespace
 
-void note_made(PlainObject::Kind kind, std::uint64_t value, const Caller& direct) noexcept {
+void note_made(PlainObject::Kind kind, std::uint64_t value, const Caller& direct,
+               unsigned flags) noexcept {
   if (value == 0) return;
   const KeepErrno keep;
   if (in_flight()) return object_table().forget(kind, value);
-  PlainObject object{.kind = kind, .value = value, .made = stack_of(direct)};
+  PlainObject object{.kind = kind, .value = value, .made = stack_of(direct), .flags = flags};
   if (object.ends_with_context()) find_context(object);
   object_table().add(object);
 }

@@ -16,8 +16,8 @@ namespace cuvmm::shim {
 
 // Objects that the driver makes or ends for itself by its own exported functions are not noted,
 // except that the handle of an ended object is in use again.
-[[gnu::cold]] void note_made(PlainObject::Kind kind, std::uint64_t value,
-                             const Caller& direct) noexcept;
+[[gnu::cold]] void note_made(PlainObject::Kind kind, std::uint64_t value, const Caller& direct,
+                             unsigned flags = 0) noexcept;
 /// The driver has returned a function or a global: it ends with `whole`.
 [[gnu::cold]] void note_part(PlainObject::Kind kind, std::uint64_t value,
                              PlainObject::Kind whole_kind, std::uint64_t whole,

@@ -14,6 +14,9 @@
 #include "shim/intercept/refused_call.h"
 #include "shim/objects/ended.h"
 #include "shim/process/process.h"
+#include "shim/refusals/given_argument.h"
+#include "shim/refusals/surroundings.h"
+#include "shim/session/capture_cause.h"
 
 namespace cuvmm::shim {
 
@@ -139,6 +142,26 @@ std::uint64_t own_child(Args...) {
   return 0;
 }
 
+unsigned flags_of_event(CUevent*, unsigned flags) { return flags; }
+template <class... Args>
+unsigned flags_of_event(Args...) {
+  return 0;
+}
+
+// The report shows the arguments of a refused call. `names`: "(out, flags)".
+template <class... Args>
+[[gnu::cold, gnu::noinline]] void describe(const char* function, const char* names, CUresult result,
+                                           Args... arguments) noexcept {
+  if (in_flight() || !says_something(result)) return;
+  try {
+    GivenArguments given(names);
+    (given.add(arguments), ...);
+    Process::current_session().describe_refusal(function, result, given.take());
+  } catch (...) {
+    // Out of memory: then the report shows no arguments.
+  }
+}
+
 template <class... Args>
 bool may_have_ended(Args... arguments) {
   const auto may = [](auto argument) {
@@ -199,10 +222,23 @@ std::size_t node_touches(const CUDA_RESOURCE_DESC* from, Touch (&out)[kMaxTouche
   return touch.width != 0 && touch.rows != 0 ? 1 : 0;
 }
 
+// The stream that the call names first; null: none, or the default stream.
+template <class... Args>
+CUstream first_stream(Args... arguments) {
+  CUstream found = nullptr;
+  const auto look = [&](auto argument) {
+    if constexpr (std::is_same_v<decltype(argument), CUstream>) {
+      if (!found) found = argument;
+    }
+  };
+  (look(arguments), ...);
+  return found;
+}
+
 // Makes the call, and reports the mistakes in the objects and the memory among its arguments.
 template <class Make, class... Args>
-CUresult using_objects(const char* function, const Caller& direct, const Make& make,
-                       Args... arguments) {
+CUresult using_objects(const char* function, const char* names, const Caller& direct,
+                       const Make& make, Args... arguments) {
   if (in_flight()) return make();
   const RuntimeCall* const runtime = runtime_call();
   const Caller& caller = runtime ? runtime->caller : direct;
@@ -215,6 +251,10 @@ CUresult using_objects(const char* function, const Caller& direct, const Make& m
     return Process::current_session().call_with(function, check_own_child(graph), caller, make);
   const CUresult result = make();
   if (result == CUDA_SUCCESS) note_node(arguments...);
+  if (forbidden_by_capture(result)) [[unlikely]] {
+    CaptureCause::report(Process::current_session(), function, first_stream(arguments...), result,
+                         caller);
+  }
   if (result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_VALUE) [[unlikely]] {
     const auto explain = [&](auto argument) {
       const std::uint64_t array = array_of(argument);
@@ -255,23 +295,26 @@ CUresult using_objects(const char* function, const Caller& direct, const Make& m
     };
     (explain(arguments), ...);
   }
+  if (result != CUDA_SUCCESS) [[unlikely]]
+    describe(function, names, result, arguments...);
   if (is_refused(result)) [[unlikely]]
     note_refused_arguments(function, result, direct, arguments...);
   return result;
 }
 
-#define CUVMM_MAKES(symbol, query, What, arguments, ...)                                   \
-  namespace of_##symbol {                                                                  \
-    using Function = CUresult (*)(__VA_ARGS__);                                            \
-    constinit std::atomic<Function> behind{nullptr};                                       \
-    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                 \
-      const Caller caller = CUVMM_CALLER;                                                  \
-      const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; };  \
-      const CUresult result = using_objects(#symbol, caller, make, CUVMM_STRIP arguments); \
-      if (result == CUDA_SUCCESS && out)                                                   \
-        note_made(PlainObject::Kind::What, handle_number(*out), caller);                   \
-      return result;                                                                       \
-    }                                                                                      \
+#define CUVMM_MAKES(symbol, query, What, arguments, ...)                                           \
+  namespace of_##symbol {                                                                          \
+    using Function = CUresult (*)(__VA_ARGS__);                                                    \
+    constinit std::atomic<Function> behind{nullptr};                                               \
+    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                         \
+      const Caller caller = CUVMM_CALLER;                                                          \
+      const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; };          \
+      const CUresult result =                                                                      \
+          using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);                 \
+      if (result == CUDA_SUCCESS && out)                                                           \
+        note_made(PlainObject::Kind::What, handle_number(*out), caller, flags_of_event arguments); \
+      return result;                                                                               \
+    }                                                                                              \
   }
 #define CUVMM_ENDS(symbol, query, What, arguments, ...)                                   \
   namespace of_##symbol {                                                                 \
@@ -284,7 +327,7 @@ CUresult using_objects(const char* function, const Caller& direct, const Make& m
         return ending(PlainObject::Kind::What, handle_number(CUVMM_STRIP arguments), ask, \
                       [&] { return end_by(caller, false); });                             \
       };                                                                                  \
-      return using_objects(#symbol, caller, make, CUVMM_STRIP arguments);                 \
+      return using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);     \
     }                                                                                     \
   }
 #define CUVMM_USES(symbol, query, arguments, ...)                                         \
@@ -294,7 +337,7 @@ CUresult using_objects(const char* function, const Caller& direct, const Make& m
     [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                \
       const Caller caller = CUVMM_CALLER;                                                 \
       const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; }; \
-      return using_objects(#symbol, caller, make, CUVMM_STRIP arguments);                 \
+      return using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);     \
     }                                                                                     \
   }
 #define CUVMM_PARTS(symbol, query, Of, arguments, ...)                                             \
@@ -304,7 +347,8 @@ CUresult using_objects(const char* function, const Caller& direct, const Make& m
     [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                         \
       const Caller caller = CUVMM_CALLER;                                                          \
       const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; };          \
-      const CUresult result = using_objects(#symbol, caller, make, CUVMM_STRIP arguments);         \
+      const CUresult result =                                                                      \
+          using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);                 \
       if (result == CUDA_SUCCESS && out) note_given(PlainObject::Kind::Of, CUVMM_STRIP arguments); \
       return result;                                                                               \
     }                                                                                              \
@@ -318,26 +362,40 @@ CUresult using_objects(const char* function, const Caller& direct, const Make& m
       const Caller caller = CUVMM_CALLER;                                                 \
       if (!may_have_ended arguments) [[likely]] {                                         \
         const CUresult result = make();                                                   \
-        if (result == CUDA_SUCCESS) [[likely]]                                            \
+        if (result == CUDA_SUCCESS) [[likely]] {                                          \
           note_node arguments;                                                            \
-        else                                                                              \
+        } else {                                                                          \
+          describe(#symbol, #arguments, result, CUVMM_STRIP arguments);                   \
           note_refused(#symbol, result, caller);                                          \
+        }                                                                                 \
         return result;                                                                    \
       }                                                                                   \
-      return using_objects(#symbol, caller, make, CUVMM_STRIP arguments);                 \
+      return using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);     \
     }                                                                                     \
   }
-#define CUVMM_GIVES(symbol, query, What, arguments, ...)                                   \
-  namespace of_##symbol {                                                                  \
-    using Function = CUresult (*)(__VA_ARGS__);                                            \
-    constinit std::atomic<Function> behind{nullptr};                                       \
-    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                 \
-      const Caller caller = CUVMM_CALLER;                                                  \
-      const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; };  \
-      const CUresult result = using_objects(#symbol, caller, make, CUVMM_STRIP arguments); \
-      if (result == CUDA_SUCCESS) object_table().forget_all(PlainObject::Kind::What);      \
-      return result;                                                                       \
-    }                                                                                      \
+#define CUVMM_GIVES(symbol, query, What, arguments, ...)                                  \
+  namespace of_##symbol {                                                                 \
+    using Function = CUresult (*)(__VA_ARGS__);                                           \
+    constinit std::atomic<Function> behind{nullptr};                                      \
+    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                \
+      const Caller caller = CUVMM_CALLER;                                                 \
+      const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; }; \
+      const CUresult result =                                                             \
+          using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);        \
+      if (result == CUDA_SUCCESS) object_table().forget_all(PlainObject::Kind::What);     \
+      return result;                                                                      \
+    }                                                                                     \
+  }
+#define CUVMM_TELLS(symbol, query, arguments, ...)                              \
+  namespace of_##symbol {                                                       \
+    using Function = CUresult (*)(__VA_ARGS__);                                 \
+    constinit std::atomic<Function> behind{nullptr};                            \
+    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                      \
+      const CUresult result = behind.load(std::memory_order_acquire) arguments; \
+      if (result != CUDA_SUCCESS) [[unlikely]]                                  \
+        describe(#symbol, #arguments, result, CUVMM_STRIP arguments);           \
+      return result;                                                            \
+    }                                                                           \
   }
 #include "shim/intercept/object_functions.def"
 #undef CUVMM_MAKES
@@ -346,6 +404,7 @@ CUresult using_objects(const char* function, const Caller& direct, const Make& m
 #undef CUVMM_GIVES
 #undef CUVMM_PARTS
 #undef CUVMM_ASKS
+#undef CUVMM_TELLS
 
 // The call returns the context of `device`.
 namespace of_retain {
@@ -354,7 +413,10 @@ constinit std::atomic<Function> behind{nullptr};
 [[gnu::noinline]] CUresult CUDAAPI call(CUcontext* out, CUdevice device) {
   const Caller caller = CUVMM_CALLER;
   const CUresult result = behind.load(std::memory_order_acquire)(out, device);
-  if (result != CUDA_SUCCESS) note_refused("cuDevicePrimaryCtxRetain", result, caller);
+  if (result != CUDA_SUCCESS) [[unlikely]] {
+    describe("cuDevicePrimaryCtxRetain", "(out, device)", result, out, device);
+    note_refused("cuDevicePrimaryCtxRetain", result, caller);
+  }
   if (result == CUDA_SUCCESS) note_retained(device, caller);
   if (result == CUDA_SUCCESS && out) {
     object_table().forget(PlainObject::Kind::kContext, handle_number(*out));
@@ -362,6 +424,16 @@ constinit std::atomic<Function> behind{nullptr};
   return result;
 }
 }  // namespace of_retain
+
+namespace of_init {
+using Function = CUresult (*)(unsigned);
+constinit std::atomic<Function> behind{nullptr};
+[[gnu::noinline]] CUresult CUDAAPI call(unsigned flags) {
+  const CUresult result = behind.load(std::memory_order_acquire)(flags);
+  note_init(result);
+  return result;
+}
+}  // namespace of_init
 
 struct ObjectFunction {
   const char* symbol;
@@ -391,13 +463,20 @@ struct ObjectFunction {
   {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
      of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
    }},
+#define CUVMM_TELLS(symbol, query, arguments, ...)                                    \
+  {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
+     of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
+   }},
 #define CUVMM_USES(symbol, query, arguments, ...)                                     \
   {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
      of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
    }},
+constexpr auto kInit = "cuInit";
 constexpr auto kRetain = "cuDevicePrimaryCtxRetain";
 const ObjectFunction kObjectFunctions[] = {
 #include "shim/intercept/object_functions.def"
+    {kInit, kInit, reinterpret_cast<void*>(&of_init::call),
+     [](void* function) { of_init::behind.store(reinterpret_cast<of_init::Function>(function)); }},
     {kRetain, kRetain, reinterpret_cast<void*>(&of_retain::call),
      [](void* function) {
        of_retain::behind.store(reinterpret_cast<of_retain::Function>(function));
@@ -409,6 +488,7 @@ const ObjectFunction kObjectFunctions[] = {
 #undef CUVMM_GIVES
 #undef CUVMM_PARTS
 #undef CUVMM_ASKS
+#undef CUVMM_TELLS
 
 // Several ABIs have one name: the result is the one that the driver exports under it.
 const ObjectFunction* object_function_of(std::string_view name, const void* function) {

@@ -269,6 +269,19 @@ std::optional<EndedObject> ObjectTable::find_ended(PlainObject::Kind kind,
   return ended_object;
 }
 
+bool ObjectTable::is_alive(PlainObject::Kind kind, std::uint64_t value) noexcept {
+  if (mutex_.held_here()) return true;
+  const Locked lock(mutex_);
+  return objects_.contains({kind, value});
+}
+
+std::optional<unsigned> ObjectTable::flags_of_event(std::uint64_t value) noexcept {
+  if (mutex_.held_here()) return std::nullopt;
+  const Locked lock(mutex_);
+  const auto found = objects_.find({PlainObject::Kind::kEvent, value});
+  return found == objects_.end() ? std::nullopt : std::optional(found->second.flags);
+}
+
 std::optional<EndedObject> ObjectTable::find_ended_global(std::uint64_t address) noexcept {
   if (mutex_.held_here()) return std::nullopt;
   const Locked lock(mutex_);

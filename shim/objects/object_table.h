@@ -44,6 +44,7 @@ struct PlainObject {
   int device = -1;            ///< the device of that context if it is a primary context; -1: it is
                               ///< none
   StackId made = 0;
+  unsigned flags = 0;  ///< of an event
 
   /// Whether the driver destroys it with the context that it was made in.
   bool ends_with_context() const {
@@ -102,6 +103,10 @@ class ObjectTable {
   /// How an object with this handle ended; nullopt if another object is known to have the handle
   /// now.
   std::optional<EndedObject> find_ended(PlainObject::Kind kind, std::uint64_t value) noexcept;
+  /// Whether the program made an object with this handle that has not ended.
+  bool is_alive(PlainObject::Kind kind, std::uint64_t value) noexcept;
+  /// The flags of an event that lives; nullopt: unknown.
+  std::optional<unsigned> flags_of_event(std::uint64_t value) noexcept;
   /// The driver returned a handle that is part of an object and ends with it: a function of a
   /// module. add_part_beside() adds a part to the object of another part, if that object is known.
   /// `size`: the bytes of memory of a global.

@@ -65,6 +65,16 @@ inline constexpr bool kBeginsCapture =
 template <class CallStruct>
 inline constexpr bool kRecordsEvent =
     detail::one_of<CallStruct, calls::EventRecord, calls::EventRecordWithFlags>;
+/// The record is a node of the captured graph, which launches make: the host may wait for it.
+template <class CallStruct>
+bool records_outside(const CallStruct& call) {
+  if constexpr (requires { call.flags; }) return (call.flags & CU_EVENT_RECORD_EXTERNAL) != 0;
+  return false;
+}
+/// The host waits for an event, queries it, or measures the time between two.
+template <class CallStruct>
+inline constexpr bool kAsksEvent =
+    detail::one_of<CallStruct, calls::EventQuery, calls::EventSynchronize, calls::EventElapsedTime>;
 template <class CallStruct>
 inline constexpr bool kWaitsForEvent = detail::one_of<CallStruct, calls::StreamWaitEvent>;
 /// kRecordsEvent and kWaitsForEvent for all streams of a context.

@@ -17,6 +17,7 @@
 #include "shim/guard/guard.h"
 #include "shim/objects/object_table.h"
 #include "shim/output/output.h"
+#include "shim/refusals/described.h"
 #include "shim/report/text_report.h"
 #include "shim/settings/early_environment.h"
 #include "shim/stack/python/python_stack.h"
@@ -266,6 +267,7 @@ void Process::restart_in_child() {
   options_ = read_options(pid_);
   last_calls_.restart_in_child();
   journal_.clear();
+  described_refusals().clear();
   if (g_hooks.injector.exchange(nullptr)) choose_failures();
   if (const Guard* const parents = g_guard.load()) g_guard.store(parents->fresh());
   fault_known_.store(false);

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <string_view>
 
 #include "shim/findings/refusal_text.h"
 #include "shim/process/process.h"
+#include "shim/refusals/described.h"
 #include "shim/refusals/surroundings.h"
 
 namespace cuvmm::shim {
@@ -16,13 +18,19 @@ namespace {
 
 std::atomic<int> g_status{0};
 
+bool loses_capture(Rule rule) {
+  constexpr Rule kThese[] = {Rule::kStreamCapture, Rule::kStreamCaptureLegacy,
+                             Rule::kStreamCaptureWait, Rule::kStreamCaptureEvent,
+                             Rule::kStreamCaptureNode};
+  return std::ranges::find(kThese, rule) != std::end(kThese);
+}
+
 // A finding about the call says more. Two kinds have one: calls with checks of their own, such as
 // launches, and the call that lost a capture.
 bool has_finding(const Ledger& ledger, const UncheckedRefusal& refusal) {
   for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {
     const Finding& finding = entry->finding;
-    const bool lost = finding.violation.rule == Rule::kStreamCapture ||
-                      finding.violation.rule == Rule::kStreamCaptureLegacy;
+    const bool lost = loses_capture(finding.violation.rule);
     if (lost && refusal.result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) return true;
     if (!finding.answer || finding.answer->result != refusal.result) continue;
     // The finding about a function without an entry point names the function in its message.
@@ -68,6 +76,11 @@ void Process::read_journal(bool well) {
     refusal.stack = each.stack;
     refusal.in_driver = each.in_driver;
     refusal.driver_message = std::move(each.sentence);
+    DescribedRefusals::Description known = described_refusals().of(refusal.unchecked, each.result);
+    refusal.given = std::move(known.arguments);
+    for (std::string& reason : known.reasons) {
+      refusal.asides.push_back({"the likely reason: " + std::move(reason)});
+    }
     for (std::string_view rest = each.known; !rest.empty();) {
       const std::string_view line = rest.substr(0, rest.find('\n'));
       refusal.asides.push_back({std::string(line)});

@@ -23,6 +23,11 @@ struct Questions {
   CUresult (*stream_query)(CUstream) = nullptr;
   CUresult (*is_capturing)(CUstream, CUstreamCaptureStatus*) = nullptr;
   CUresult (*exchange_mode)(CUstreamCaptureMode*) = nullptr;
+  // Newer drivers have only the second one, which also returns the data of edges.
+  CUresult (*capture_nodes)(CUstream, CUstreamCaptureStatus*, cuuint64_t*, CUgraph*,
+                            const CUgraphNode**, std::size_t*) = nullptr;
+  CUresult (*capture_edges)(CUstream, CUstreamCaptureStatus*, cuuint64_t*, CUgraph*,
+                            const CUgraphNode**, const void**, std::size_t*) = nullptr;
 
   CUresult (*context_flags)(unsigned*) = nullptr;
   CUresult (*pointer_attributes)(unsigned, CUpointer_attribute*, void**, CUdeviceptr) = nullptr;
@@ -77,6 +82,8 @@ Questions find_questions(Find&& find) {
   set(q.stream_query, "cuStreamQuery");
   set(q.is_capturing, "cuStreamIsCapturing");
   set(q.exchange_mode, "cuThreadExchangeStreamCaptureMode");
+  set(q.capture_nodes, "cuStreamGetCaptureInfo_v2");
+  set(q.capture_edges, "cuStreamGetCaptureInfo_v3");
   set(q.context_flags, "cuCtxGetFlags");
   set(q.pointer_attributes, "cuPointerGetAttributes");
   set(q.event_create, "cuEventCreate");

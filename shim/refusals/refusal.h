@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/print.h"
@@ -41,6 +42,8 @@ struct Refusal {
   CUresult result = CUDA_SUCCESS;
   const char* runtime = nullptr;  ///< the runtime's function that made the call, or null
   std::vector<ArgumentText> arguments;
+  /// The names and values of the arguments of a function that is not checked, if they are known.
+  std::vector<std::pair<std::string, std::string>> given;
   std::uint64_t call_index = 0;
   StackId stack = 0;
   bool in_driver =

@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/refusals/surroundings.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <string>
 
 #include "shim/output/json.h"
 
 namespace cuvmm::shim {
+
+namespace {
+
+std::atomic<CUresult> g_init_answer{CUDA_SUCCESS};
+
+}  // namespace
+
+void note_init(CUresult result) noexcept { g_init_answer.store(result); }
+
+CUresult failed_init() noexcept { return g_init_answer.load(); }
 
 bool may_be_hidden(CUresult result) {
   return result == CUDA_ERROR_INVALID_DEVICE && std::getenv("CUDA_VISIBLE_DEVICES");
@@ -27,7 +38,9 @@ void add_surroundings(CUresult result, const Origin& context_end,
                      result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (ended && context_end.call != 0) {
     asides.push_back({"call " + std::to_string(context_end.call) +
-                          " ended a context, and with it the context's streams, events and memory",
+                          " ended a context, and with it the context's streams, events and memory. "
+                          "Fix: end the context behind the last use, or make another one current "
+                          "(cuDevicePrimaryCtxRetain and cuCtxSetCurrent) and its objects anew",
                       context_end.stack});
   }
 }

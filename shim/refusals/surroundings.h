@@ -20,4 +20,9 @@ std::string visible_devices();
 void add_surroundings(CUresult result, const Origin& context_end,
                       std::vector<Refusal::Aside>& asides);
 
+/// Called with the answer of each cuInit.
+void note_init(CUresult result) noexcept;
+/// The answer of the last cuInit, if it failed; else CUDA_SUCCESS.
+CUresult failed_init() noexcept;
+
 }  // namespace cuvmm::shim

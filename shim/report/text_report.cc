@@ -130,9 +130,9 @@ std::string finding_text(const Entry& entry, bool again) {
     text += object_text(entry, i);
   }
   if (!finding.scope.empty()) text += "    in: " + finding.scope + "\n";
-  if (!again) {
-    text += std::string("    rule: ") + rule.requirement + "\n";
-    text += std::string("    fix: ") + rule.fix + "\n";
+  if (!again) text += std::string("    rule: ") + rule.requirement + "\n";
+  if (!again || !finding.violation.fix.empty()) {
+    text += "    fix: " + fix_of(finding.violation) + "\n";
   }
   return text + more_text(rule);
 }

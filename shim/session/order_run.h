@@ -16,7 +16,7 @@
 #include "shim/policy/order_policy.h"
 #include "shim/policy/wait_policy.h"
 #include "shim/queued_work/arguments/pointers.h"
-#include "shim/session/session.h"
+#include "shim/session/order_aside.h"
 
 namespace cuvmm::shim {
 
@@ -43,8 +43,12 @@ CUresult Session::order(Symbol symbol, const CallStruct& call,
       ended = ended_objects(call);
   }
   if (!matters<CallStruct>(work_)) [[likely]] {
-    if (ended.empty() && !looks_aside<CallStruct>()) [[likely]]
-      return call.invoke(function);
+    if (ended.empty() && !looks_aside<CallStruct>()) [[likely]] {
+      const CUresult result = call.invoke(function);
+      if (says_something(result)) [[unlikely]]
+        describe_refused(*this, call, result);
+      return result;
+    }
     return order_aside(symbol, call, function, direct, std::move(ended));
   }
   const RuntimeCall* const runtime = runtime_call();
@@ -75,82 +79,6 @@ CUresult Session::order(Symbol symbol, const CallStruct& call,
   }
   program_errno = driver_errno;
   return result;
-}
-
-// Looks for an explanation of a refusal: an ended object that the call names, or the memory that a
-// node's new parameters touch.
-template <class CallStruct>
-void Session::explain_order(const CallStruct& call, CUresult result, Violations ended,
-                            const Caller& caller) {
-  if (ended.empty() && result == info(Rule::kDataAlive).code) {
-    Touch list[kMaxTouches];
-    if constexpr (requires { call.copyParams; }) {
-      ended = explain_refusal(list, touches(calls::Memcpy3D{call.copyParams}, list));
-    } else if constexpr (requires { call.memsetParams; }) {
-      if (call.memsetParams) {
-        ended = explain_refusal(list, touches(fill_of(*call.memsetParams), list));
-      }
-    } else if constexpr (kReadsGraph<CallStruct>) {
-      ended = explain_graph(call.hGraph);
-    }
-  }
-  if (ended.empty()) return;
-  Origin here;
-  number(here);
-  report(Call(call), std::move(ended), {.result = result}, here.call, capture_stack(caller));
-}
-
-template <class CallStruct>
-inline bool Session::looks_aside() const {
-  if constexpr (kLaunchesGraph<CallStruct>) {
-    if (work_.graphs().any_allocates()) return true;
-  }
-  return work_.captures() || kSetsNode<CallStruct> || kReadsGraph<CallStruct>;
-}
-
-template <class CallStruct>
-CUresult Session::order_aside(Symbol symbol, const CallStruct& call,
-                              typename CallStruct::Function function, const Caller& direct,
-                              Violations ended) {
-  const RuntimeCall* const runtime = runtime_call();
-  const Caller& caller = runtime ? runtime->caller : direct;
-  const Origin unknown;
-  InFlight here{&call, [](const void* c) { return Call(*static_cast<const CallStruct*>(c)); },
-                &ended, &unknown, caller};
-  std::optional<InFlightScope> scope;
-  if (!ended.empty()) scope.emplace(here);
-  const CUresult result = call.invoke(function);
-  scope.reset();
-  int& program_errno = t_state.error();
-  const int driver_errno = program_errno;
-  try {
-    follow_captures(call, is_per_thread(symbol), result, caller);
-    if (result != CUDA_SUCCESS) explain_order(call, result, std::move(ended), caller);
-  } catch (...) {
-    turn_off();
-  }
-  program_errno = driver_errno;
-  return result;
-}
-
-template <class CallStruct>
-void Session::follow_captures(const CallStruct& call, bool per_thread, CUresult result,
-                              const Caller& caller) {
-  if (result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ||
-      result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
-    return report_forbidden(Call(call), result, caller);
-  }
-  if constexpr (kBeginsCapture<CallStruct>) {
-    if (result == CUDA_SUCCESS) begin_capture(call.hStream, per_thread, call.mode, caller);
-  } else if constexpr (std::is_same_v<CallStruct, calls::StreamEndCapture>) {
-    end_capture(call.hStream, per_thread);
-  } else if constexpr (kLaunchesGraph<CallStruct>) {
-    if (result == CUDA_SUCCESS) {
-      if (work_.graphs().any_allocates()) note_graph_launch(call.hGraphExec, caller);
-    } else if (result == info(Rule::kGraphMemoryFreed).code) {
-      explain_relaunch(Call(call), call.hGraphExec, result, caller);
-    }
-  }
 }
 
 template <class CallStruct>

@@ -477,6 +477,7 @@ void Session::duplicated(int from, int to, const Caller& caller) noexcept {
 void Session::start_in_child(bool whole) {
   if (forked_from_ == 0 && initialized_) forked_from_ = ::getppid();
   capture_lost_.store(false);
+  open_captures_.store(false);
   if (!whole) {
     history_.abandon();
     platform_known_.store(false);

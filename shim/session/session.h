@@ -28,11 +28,14 @@
 #include "shim/policy/wait_policy.h"
 #include "shim/recorder/mirror.h"
 #include "shim/recorder/timeline.h"
+#include "shim/refusals/given_argument.h"
 #include "shim/session/call_observer.h"
 #include "shim/session/session_options.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
+
+struct CaptureCause;  // shim/session/capture_cause.h
 
 /// Thread-safe. Never throws: an exception of the session's own turns the session off, and it
 /// forwards later calls as they are.
@@ -105,6 +108,9 @@ class alignas(64) Session {
   /// graph shall free: reports it if the object breaks this rule. Called without a lock.
   [[gnu::cold]] void explain_named(const char* function, Rule rule, std::uint64_t value,
                                    CUresult result, const Caller& caller) noexcept;
+  /// The driver refused a call, and nothing explains it. Called without a lock.
+  [[gnu::cold]] void describe_refusal(std::string_view function, CUresult result,
+                                      const std::vector<GivenArgument>& given) noexcept;
   /// How often a call had to wait because another thread held the session's lock.
   std::uint64_t contended() const { return mutex_.contended(); }
   const QueuedWork& work() const { return work_; }
@@ -239,6 +245,7 @@ class alignas(64) Session {
   void start_in_child(bool whole) CUVMM_UNCHECKED;
 
  private:
+  friend struct CaptureCause;
   // shim/session/order_run.h
   template <class CallStruct>
   [[gnu::hot]] CUresult order(Symbol symbol, const CallStruct& call,
@@ -419,21 +426,13 @@ class alignas(64) Session {
   [[gnu::cold]] void note_refusal(const Call& call, CUresult result, std::uint64_t index,
                                   StackId stack);
   std::optional<MemoryFacts> memory_facts(const Call& call, std::vector<Refusal::Aside>& asides);
-  void note_queued_frees(std::uint64_t pool, std::uint64_t used,
-                         std::vector<Refusal::Aside>& asides) CUVMM_NEEDS(mutex_);
-  void note_done_frees(const MemoryFacts& facts, std::uint64_t wanted,
-                       std::vector<Refusal::Aside>& asides) CUVMM_NEEDS(mutex_);
-  void note_early_trim(std::vector<Refusal::Aside>& asides) CUVMM_NEEDS(mutex_);
   // shim/cause/name_cause.cc
   /// Finds the earlier event that caused `violations`, or the refusal itself. Called without a
   /// lock.
   [[gnu::cold]] void name_cause(const Call& call, CUresult result, Violations& violations);
-  [[gnu::cold]] void begin_capture(CUstream stream, bool per_thread, CUstreamCaptureMode mode,
-                                   const Caller& caller);
-  [[gnu::cold]] void end_capture(CUstream stream, bool per_thread);
-  /// A capture forbade the call.
-  [[gnu::cold]] void report_forbidden(const Call& call, CUresult result,
-                                      const Caller& caller) noexcept;
+  /// A call succeeded: if captures go on, notes the node that it made.
+  template <class CallStruct>
+  void note_captured(Symbol symbol, const CallStruct& call, Origin& by, const Caller& caller);
   /// Whether a child of fork inherits a driver that it cannot use.
   [[gnu::cold]] void look_before_fork() noexcept;
   [[gnu::cold]] void note_graph_launch(CUgraphExec exec, const Caller& caller);
@@ -472,6 +471,7 @@ class alignas(64) Session {
 
   // Every call reads these, and few calls write them.
   std::atomic<CallObserver*> observer_{nullptr};
+  std::atomic<bool> open_captures_{false};
   std::atomic<bool> driver_ended_{false};
   std::atomic<bool> off_{false};
   /// Advice about a refused call waits for a fall-back, or ask() has a request.

@@ -106,6 +106,7 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   try {
     if (answer.result == CUDA_SUCCESS) [[likely]] {
       after(call, step);
+      note_captured(symbol, call, step.origin, caller);
       if (probes_wait_.load(std::memory_order_relaxed)) [[unlikely]]
         fell_back(CallStruct::kEntryPoint, {purpose_of(call), wanted_size(call)});
     }
@@ -133,9 +134,26 @@ inline CUresult Session::run_far(Symbol symbol, const CallStruct& call, Function
   }
   // The session reports only one thing of a copy that touches no reservation: the driver refused
   // it, and why.
-  if (result != CUDA_SUCCESS) [[unlikely]]
+  if (result != CUDA_SUCCESS) [[unlikely]] {
     report_far_refusal(call, result, step, caller);
+  } else {
+    note_captured(symbol, call, step.origin, caller);
+  }
   return result;
+}
+
+template <class CallStruct>
+inline void Session::note_captured(Symbol symbol, const CallStruct& call, Origin& by,
+                                   const Caller& caller) {
+  if (!open_captures_.load(std::memory_order_relaxed)) [[likely]]
+    return;
+  if constexpr (std::is_same_v<CallStruct, calls::StreamDestroy>) {
+    CaptureCause::forget_calls(*this);
+  } else if constexpr (requires { call.hStream; }) {
+    CaptureCause::note_call(*this, stream_number(call.hStream, is_per_thread(symbol)), by, caller);
+  } else if constexpr (requires { call.stream; }) {
+    CaptureCause::note_call(*this, stream_number(call.stream, is_per_thread(symbol)), by, caller);
+  }
 }
 
 // --- Before the driver's call
@@ -422,7 +440,11 @@ void Session::report_far_refusal(const CallStruct& call, CUresult result, Step<C
     const bool explained =
         !step.violations.empty() &&
         report(Call(call), std::move(step.violations), {.result = result}, step.origin.call, stack);
-    if (among && !explained) note_refusal(Call(call), result, step.origin.call, stack);
+    if (among && !explained) {
+      note_refusal(Call(call), result, step.origin.call, stack);
+    } else if (!explained) {
+      describe_refused(*this, call, result);
+    }
   } catch (...) {
     turn_off();
   }

@@ -15,6 +15,7 @@ namespace cuvmm::shim {
 struct OwnUses {
   std::shared_ptr<const OrderedGraph> graph;
   std::vector<GraphOrder::Use> uses;
+  bool as_captured = false;  ///< no call has changed the nodes since they were made
 };
 
 OwnUses change_graph(QueuedWork& work, const calls::GraphExecUpdate& call);

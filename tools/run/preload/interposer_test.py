@@ -35,6 +35,18 @@ int cuMemAddressReserve(void* base, unsigned long size, unsigned long alignment,
 }
 int cuMemAddressFree(void* base, unsigned long size) { return -1; }
 """
+# A handle whose release is answered by the library, and one whose release reaches the driver.
+HANDLE = """
+int cuInit(unsigned), cuMemCreate(unsigned long long*, unsigned long, const int*, unsigned long long);
+int cuMemRelease(unsigned long long);
+int main(int count, char** arguments) {
+  int prop[8] = {1, 0, 1, 0};
+  unsigned long long handle = 0;
+  if (cuInit(0) || cuMemCreate(&handle, 2 << 20, prop, 0)) return 1;
+  return count > 1 ? 0 : cuMemRelease(handle) == -1 ? 77 : 3;
+}
+"""
+KEEPS = "int cuMemRelease(unsigned long long handle) { return -1; }"
 
 
 class Interposer(cli_test.CliTest):
@@ -62,6 +74,19 @@ class Interposer(cli_test.CliTest):
             (note,) = [note for note in report["notes"] if self.quota in note]
             self.assertIn("(cuMemAddressReserve, cuMemAddressFree) and comes before cuvmm", note)
             self.assertEqual(result.stderr.count(self.quota), 1, result.stderr)
+
+    def test_the_leak_that_it_causes_names_it(self):
+        program = self.compiled("handle", HANDLE, "-w", "-Wl,--no-as-needed", self.emulator())
+        keeps = self.compiled("libkeeps.so", KEEPS, "-w", "-shared", "-fPIC")
+        report, result = self.report_of("--emulate", "--", program, environment={"LD_PRELOAD": keeps})
+        self.assertEqual(result.returncode, 77, result.stderr)
+        (leak,) = report["findings"]
+        self.assertIn(f"{keeps} comes before cuvmm and the driver with a cuMemRelease of its own", leak["message"])
+        self.assertIn("no enumerator of CUresult, such as -1, comes from that library", leak["fix"])
+        report, result = self.report_of("--emulate", "--", program, "and no release")
+        (leak,) = report["findings"]
+        self.assertNotIn("of its own", leak["message"])
+        self.assertNotIn("such as -1", leak["fix"])
 
     def test_where_it_cannot_be_that_is_said(self):
         script = f'LD_PRELOAD="$LD_PRELOAD:{self.quota}" exec {self.program}'

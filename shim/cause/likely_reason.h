@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Refused calls that no rule explains: the argument or the state that is the likely reason, and its
+// repair. Only reasons that hold whatever the driver is: an object that is NULL, a device that does
+// not exist, a bit that the function does not know.
+#pragma once
+
+#include <cuda.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/driver/driver.h"
+#include "shim/queued_work/questions.h"
+#include "shim/refusals/given_argument.h"
+
+namespace cuvmm::shim {
+
+struct RefusedCall {
+  std::string_view function;
+  CUresult result = CUDA_SUCCESS;
+  const std::vector<GivenArgument>& given;
+};
+
+/// A sentence with the reason and one with the repair; empty if no reason is likely. Asks the
+/// driver; called without a lock, while the thread counts as being in a call.
+std::string likely_reason(const Driver& driver, const Questions& ask, const RefusedCall& call);
+
+}  // namespace cuvmm::shim
