@@ -14,7 +14,7 @@
 #include "shim/facts/host_memory.h"
 #include "shim/objects/object_table.h"
 #include "shim/refusals/captures.h"
-#include "shim/refusals/described.h"
+#include "shim/refusals/arguments/described.h"
 #include "shim/session/session.h"
 
 namespace cuvmm::shim {

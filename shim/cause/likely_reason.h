@@ -12,7 +12,7 @@
 
 #include "api/driver/driver.h"
 #include "shim/queued_work/questions.h"
-#include "shim/refusals/given_argument.h"
+#include "shim/refusals/arguments/given_argument.h"
 
 namespace cuvmm::shim {
 

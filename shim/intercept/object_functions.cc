@@ -10,11 +10,12 @@
 #include <utility>
 
 #include "api/words.h"
+#include "shim/intercept/added_node.h"
 #include "shim/intercept/follow.h"
 #include "shim/intercept/refused_call.h"
 #include "shim/objects/ended.h"
 #include "shim/process/process.h"
-#include "shim/refusals/given_argument.h"
+#include "shim/refusals/arguments/given_argument.h"
 #include "shim/refusals/surroundings.h"
 #include "shim/session/capture_cause.h"
 
@@ -26,11 +27,9 @@ std::uint64_t handle_number(const void* handle) { return reinterpret_cast<std::u
 
 #define CUVMM_STRIP(...) __VA_ARGS__
 
-// Parameters that have types of their own here, because their calls are looked at in their own way.
-// They are passed as the pointer and the number that they hold.
+// A parameter that has a type of its own here, because its calls are looked at in their own way. It
+// is passed as the pointer that it holds.
 using HostPlace = const struct HostByte*;
-enum FreedByNode : CUdeviceptr {};
-using NodeParams = struct AnyNode*;  // cuGraphAddNode's CUgraphNodeParams
 
 // The driver has returned a node of the graph, which ends with it.
 template <class... Rest>
@@ -81,29 +80,6 @@ Violations ended_dependencies(Args...) {
   return {};
 }
 
-// The memory that a new node shall free; 0 for other nodes.
-CUdeviceptr freed_of(const char* function, const void* params) {
-  if (!params || !std::string_view(function).starts_with("cuGraphAddNode")) return 0;
-  const auto& node = *static_cast<const CUgraphNodeParams*>(params);
-  return node.type == CU_GRAPH_NODE_TYPE_MEM_FREE ? node.free.dptr : 0;
-}
-template <class... Args>
-CUdeviceptr freed_by(const char*, Args...) {
-  return 0;
-}
-CUdeviceptr freed_by(const char*, CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t,
-                     FreedByNode freed) {
-  return freed;
-}
-CUdeviceptr freed_by(const char* function, CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t,
-                     void* params) {
-  return freed_of(function, params);
-}
-CUdeviceptr freed_by(const char* function, CUgraphNode*, CUgraph, const CUgraphNode*, const void*,
-                     std::size_t, void* params) {
-  return freed_of(function, params);
-}
-
 // The bytes that a node of a graph touches, by the parameters of the call.
 template <class Argument>
 std::size_t node_touches(Argument, Touch (&)[kMaxTouches]) {
@@ -114,32 +90,6 @@ std::size_t node_touches(const CUDA_MEMCPY3D* copy, Touch (&out)[kMaxTouches]) {
 }
 std::size_t node_touches(const CUDA_MEMSET_NODE_PARAMS* fill, Touch (&out)[kMaxTouches]) {
   return fill ? touches(fill_of(*fill), out) : 0;
-}
-
-// The graph that the call adds to itself as a child; 0 for other calls.
-std::uint64_t own_child(CUgraphNode*, CUgraph graph, const CUgraphNode*, std::size_t,
-                        CUgraph child) {
-  return graph == child ? handle_of(graph) : 0;
-}
-std::uint64_t own_child([[maybe_unused]] CUgraph graph, [[maybe_unused]] NodeParams params) {
-#if CUDA_VERSION >= 12020
-  const auto* node = reinterpret_cast<const CUgraphNodeParams*>(params);
-  if (node && node->type == CU_GRAPH_NODE_TYPE_GRAPH && node->graph.graph == graph)
-    return handle_of(graph);
-#endif
-  return 0;
-}
-std::uint64_t own_child(CUgraphNode*, CUgraph graph, const CUgraphNode*, std::size_t,
-                        NodeParams params) {
-  return own_child(graph, params);
-}
-std::uint64_t own_child(CUgraphNode*, CUgraph graph, const CUgraphNode*, const void*, std::size_t,
-                        NodeParams params) {
-  return own_child(graph, params);
-}
-template <class... Args>
-std::uint64_t own_child(Args...) {
-  return 0;
 }
 
 unsigned flags_of_event(CUevent*, unsigned flags) { return flags; }
@@ -278,7 +228,7 @@ CUresult using_objects(const char* function, const char* names, const Caller& di
       }
     };
     (explain_place(arguments), ...);
-    if (const CUdeviceptr freed = freed_by(function, arguments...)) {
+    if (const CUdeviceptr freed = freed_by(arguments...)) {
       Process::current_session().explain_named(function, Rule::kGraphFreeKnown, freed, result,
                                                caller);
       note_refused_because(function, result, direct,

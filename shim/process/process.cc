@@ -17,7 +17,7 @@
 #include "shim/guard/guard.h"
 #include "shim/objects/object_table.h"
 #include "shim/output/output.h"
-#include "shim/refusals/described.h"
+#include "shim/refusals/arguments/described.h"
 #include "shim/report/text_report.h"
 #include "shim/settings/early_environment.h"
 #include "shim/stack/python/python_stack.h"

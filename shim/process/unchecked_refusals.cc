@@ -9,7 +9,7 @@
 
 #include "shim/findings/refusal_text.h"
 #include "shim/process/process.h"
-#include "shim/refusals/described.h"
+#include "shim/refusals/arguments/described.h"
 #include "shim/refusals/surroundings.h"
 
 namespace cuvmm::shim {

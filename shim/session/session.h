@@ -28,7 +28,7 @@
 #include "shim/policy/wait_policy.h"
 #include "shim/recorder/mirror.h"
 #include "shim/recorder/timeline.h"
-#include "shim/refusals/given_argument.h"
+#include "shim/refusals/arguments/given_argument.h"
 #include "shim/session/call_observer.h"
 #include "shim/session/session_options.h"
 #include "shim/stack/stacks.h"

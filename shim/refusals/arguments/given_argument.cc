@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/refusals/given_argument.h"
+#include "shim/refusals/arguments/given_argument.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/refusals/described.h"
+#include "shim/refusals/arguments/described.h"
 
 #include <chrono>
 #include <new>
