@@ -56,8 +56,8 @@ PTX = b".version 8.0\\n.target sm_90\\n.address_size 64\\n.visible .entry _Z4axp
 def module(ptx=PTX):
     assert cuda.cuModuleLoadData(ref(out), ptx) == 0
     return out
-def library():
-    assert cuda.cuLibraryLoadData(ref(out), PTX, None, None, 0, None, None, 0) == 0
+def library(code=PTX):
+    assert cuda.cuLibraryLoadData(ref(out), code, None, None, 0, None, None, 0) == 0
     return out
 def link():
     assert cuda.cuLinkCreate_v2(0, None, None, ref(out)) == 0
@@ -153,7 +153,7 @@ sys.exit(3)
             ('cuda.cuModuleLoadData(ref(out), b"hello")', "the image " + no_code),
             ('cuda.cuModuleLoadDataEx(ref(out), b"hello", 0, None, None)', "the image " + no_code),
             ('cuda.cuModuleLoadFatBinary(ref(out), b"hello")', "the image " + no_code),
-            ('cuda.cuLibraryLoadData(ref(out), b"hello", None, None, 0, None, None, 0)', "the image " + no_code),
+            ('cuda.cuLibraryGetModule(ref(size), library(b"hello"))', ""),  # a library is read at its first use
             ('cuda.cuLinkAddData_v2(link(), 1, b"hello", ctypes.c_size_t(5), None, 0, None, None)', "the image " + no_code),
             (f'cuda.cuModuleLoadData(ref(out), {new_ptx})', newer),
             ('cuda.cuModuleGetFunction(ref(out), module(), b"axpy")', mangled),

@@ -88,8 +88,9 @@ Process::Process()
       labels_(options_.scope, options_.nvtx_include) {
   silence_stderr(options_.quiet);
   limit_stacks(static_cast<std::size_t>(options_.stack_depth));
-  object_table();  // made now, because a child that is forked while a thread makes the table would
-                   // wait without end
+  // Made now, because a child that is forked while a thread makes a table would wait without end.
+  object_table();
+  described_refusals();
   if (options_.no_symbols) do_without_symbols();
   if (options_.no_python_frames || options_.stack_depth == 1) do_without_python();
   suppressions_ =
