@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <regex>
 #include <sstream>
 
 #include "fuzz/flight/compare.h"
@@ -162,6 +163,18 @@ TEST(Flight, WhatIsFoundOfALaunchIsToldApart) {
   const Result other = run_alone(emulator(), head + fill + end, "late");
   EXPECT_EQ(other.found, expected);
   EXPECT_TRUE(other.of_kernels.empty());
+}
+
+// Only such programs show whether a stream waits for an event.
+TEST(Flight, MadeProgramsWaitForAStreamThatWaitedForTheWork) {
+  const std::regex chain(
+      "cuEventRecord\\((e\\d+), hStream=(\\w+)\\)\n.*cuStreamWaitEvent\\(hEvent=\\1, "
+      "hStream=(?!\\2\\b)(\\w+)\\)\n.*cuStreamSynchronize\\(hStream=\\3\\)\n"
+      ".*cu(MemUnmap|MemSetAccess|IpcCloseMemHandle|DestroyExternalMemory)\\(");
+  Random random(1);
+  int chains = 0;
+  for (int i = 0; i < 1000; ++i) chains += std::regex_search(make_program(random, 1), chain);
+  EXPECT_GE(chains, 20);
 }
 
 TEST(Flight, ALineGoesWithWhatNeedsIt) {

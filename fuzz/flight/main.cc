@@ -101,7 +101,7 @@ int search(const Target& target, const Arguments& arguments) {
   const std::string text = annotated(less.text, again);
   std::ofstream(file) << text;
   std::printf("finding: %s\n\n%s\nreplay: cuvmm-fuzz-flight --driver %s --streams %s --replay %s\n",
-              found.what.c_str(), text.c_str(), arguments.driver.c_str(), less.streams.c_str(),
+              less.what.c_str(), text.c_str(), arguments.driver.c_str(), less.streams.c_str(),
               file.c_str());
   return 1;
 }

@@ -54,7 +54,12 @@ class Maker {
   std::string address(int stream);
   void reserve();
   void launch();
+  /// The name of an event, which may be a new one.
+  const std::string& event();
   void order();
+  /// Lets another stream wait for the work that `stream` has so far. Returns the stream that the
+  /// program may then wait for in place of the first one.
+  int pass_on(int stream);
   void wait_for(int stream);
   /// Makes a call by which the program may learn that work is over, without a synchronisation.
   void tell(int stream);
@@ -267,18 +272,31 @@ void Maker::launch() {
   say("cuGraphLaunch(" + any(have_.executables) + on(stream) + ")");
 }
 
-void Maker::order() {
+const std::string& Maker::event() {
   if (have_.events.empty() || random_.chance(20)) {
     have_.events.push_back(fresh('e'));
     say(have_.events.back() + " = cuEventCreate(Flags=2)");
   }
-  const std::string event = any(have_.events);
+  return any(have_.events);
+}
+
+int Maker::pass_on(int stream) {
+  const std::string by = event();
+  const int other = any_stream();
+  say("cuEventRecord(" + by + on(stream) + ")");
+  say("cuStreamWaitEvent(hEvent=" + by + on(other) + ")");
+  return other;
+}
+
+void Maker::order() {
   const std::uint32_t kind = random_.below(10);
-  if (kind < 4) {
+  if (kind < 3) {
+    pass_on(any_stream());
+    return;
+  }
+  const std::string event = this->event();
+  if (kind < 7) {
     say("cuEventRecord(" + event + on(any_stream()) + ")");
-  } else if (kind < 7) {
-    say("cuEventRecord(" + event + on(any_stream()) + ")");
-    say("cuStreamWaitEvent(hEvent=" + event + on(any_stream()) + ")");
   } else if (kind < 9) {
     say("cuStreamWaitEvent(hEvent=" + event + on(any_stream()) + ")");
   } else {
@@ -342,7 +360,10 @@ void Maker::take() {
 
 void Maker::take(std::size_t which) {
   const Have::Memory memory = have_.memory[which];
-  if (memory.used_on >= 0 && random_.chance(50)) wait_for(memory.used_on);
+  if (memory.used_on >= 0 && random_.chance(50)) {
+    // A wait for another stream shows that the other stream waited for this one.
+    wait_for(random_.chance(25) ? pass_on(memory.used_on) : memory.used_on);
+  }
   if (memory.kind == 'm' && random_.chance(40)) {
     say("cuMemSetAccess(" + memory.name + ", 2M, [device0:" + (random_.chance(50) ? "r" : "none") +
         "])");

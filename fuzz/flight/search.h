@@ -34,7 +34,7 @@ struct HuntOptions {
 Hunted hunt(const Target& target, const HuntOptions& options, const Wanted& wanted);
 
 struct Shortened {
-  std::string text, streams;
+  std::string text, streams, what;
   unsigned tries = 0;
 };
 /// Removes lines, with the lines that need them, and replaces streams by default streams, as long
