@@ -8,11 +8,12 @@ namespace cuvmm::fuzz {
 
 // Chooses one of the calls that the style allows, or a call that makes an object that it needs.
 Code Maker::next_further(const Sketch& now) {
-  std::vector<Code> codes;
+  Code codes[kCodes];
+  std::uint32_t count = 0;
   for (auto code = static_cast<std::size_t>(kFirstFurther); code < kCodes; ++code) {
-    if (style_.allows(static_cast<Code>(code))) codes.push_back(static_cast<Code>(code));
+    if (style_.allows(static_cast<Code>(code))) codes[count++] = static_cast<Code>(code);
   }
-  const Code one = pick(codes, random_);
+  const Code one = codes[random_.below(count)];
   if (shape(one).ref == NameKind::kPool && now.pools.empty()) {
     return random_.chance(70) ? Code::kPoolCreate : Code::kPoolDefault;
   }

@@ -443,6 +443,8 @@ class Reference {
   Judgement judge_write(std::uint64_t base, std::uint64_t size, bool fill, Actor actor,
                         bool from_host = false) const;
   void store(std::uint64_t at, const unsigned char* bytes, std::uint64_t size, bool known);
+  /// The same for bytes of which each may be unknown: -1.
+  void store(std::uint64_t at, const std::vector<int>& bytes);
   /// The byte at an address; -1: never written.
   int byte_at(std::uint64_t address) const;
   int byte_in(int memory, std::uint64_t at) const;

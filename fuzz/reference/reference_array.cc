@@ -221,11 +221,11 @@ const char* Reference::accept(const calls::MemcpyDtoA& call) {
   return nullptr;
 }
 const char* Reference::accept(const calls::MemcpyAtoD& call) {
+  std::vector<int> bytes(call.ByteCount);
   for (std::uint64_t i = 0; i < call.ByteCount; ++i) {
-    const int byte = row_byte(call.srcArray, call.srcOffset + i);
-    const auto stored = static_cast<unsigned char>(byte < 0 ? 0 : byte);
-    store(call.dstDevice + i, &stored, 1, byte >= 0);
+    bytes[i] = row_byte(call.srcArray, call.srcOffset + i);
   }
+  store(call.dstDevice, bytes);
   return nullptr;
 }
 

@@ -283,6 +283,16 @@ void Reference::store(std::uint64_t at, const unsigned char* bytes, std::uint64_
   }
 }
 
+void Reference::store(std::uint64_t at, const std::vector<int>& bytes) {
+  std::vector<unsigned char> values;
+  for (const int byte : bytes) values.push_back(static_cast<unsigned char>(byte < 0 ? 0 : byte));
+  for (std::size_t i = 0, end = 0; i < bytes.size(); i = end) {
+    const bool known = bytes[i] >= 0;
+    while (end < bytes.size() && (bytes[end] >= 0) == known) ++end;
+    store(at + i, &values[i], end - i, known);
+  }
+}
+
 int Reference::byte_at(std::uint64_t address) const {
   const Spot here = spot(address);
   if (here.memory < 0) return -1;
@@ -343,28 +353,20 @@ const char* Reference::accept(const calls::MemcpyDtoH& call) {
 }
 
 const char* Reference::accept(const calls::MemcpyDtoD& call) {
-  std::vector<unsigned char> bytes(call.ByteCount);
-  std::vector<bool> known(call.ByteCount);
-  // Where both sides share memory, the driver chooses the order of the bytes.
-  bool shared = false;
-  for (std::uint64_t i = 0; i < call.ByteCount; ++i) {
-    const int byte = byte_at(call.srcDevice + i);
-    known[i] = byte >= 0;
-    bytes[i] = static_cast<unsigned char>(byte < 0 ? 0 : byte);
-  }
+  std::vector<int> bytes(call.ByteCount);
+  for (std::uint64_t i = 0; i < call.ByteCount; ++i) bytes[i] = byte_at(call.srcDevice + i);
   const auto memory_of = [&](std::uint64_t at) { return spot(at).memory; };
-  // A multicast address writes to several memories.
-  if (const int to = memory_of(call.dstDevice); to >= 0) {
-    shared = memories_[static_cast<std::size_t>(to)].team >= 0;
-  }
+  const int to = memory_of(call.dstDevice);
+  const int last = memory_of(call.dstDevice + (call.ByteCount ? call.ByteCount - 1 : 0));
+  // Where both sides share memory, the driver chooses the order of the bytes. A multicast address
+  // writes to several memories.
+  bool shared = to >= 0 && memories_[static_cast<std::size_t>(to)].team >= 0;
   for (std::uint64_t i = 0; i < call.ByteCount; ++i) {
-    shared = shared || memory_of(call.srcDevice + i) == memory_of(call.dstDevice) ||
-             memory_of(call.srcDevice + i) ==
-                 memory_of(call.dstDevice + (call.ByteCount ? call.ByteCount - 1 : 0));
+    const int from = memory_of(call.srcDevice + i);
+    shared = shared || from == to || from == last;
   }
-  for (std::uint64_t i = 0; i < call.ByteCount; ++i) {
-    store(call.dstDevice + i, &bytes[i], 1, known[i] && !shared);
-  }
+  if (shared) bytes.assign(bytes.size(), -1);
+  store(call.dstDevice, bytes);
   return nullptr;
 }
 
