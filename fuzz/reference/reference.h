@@ -15,13 +15,13 @@
 
 #include "api/calls.h"
 #include "fuzz/ops/op.h"
-#include "fuzz/reference/array_state.h"
-#include "fuzz/reference/endpoint_state.h"
-#include "fuzz/reference/external_state.h"
 #include "fuzz/reference/judgement.h"
-#include "fuzz/reference/multicast_team.h"
-#include "fuzz/reference/plain_list.h"
-#include "fuzz/reference/pool_state.h"
+#include "fuzz/reference/state/array_state.h"
+#include "fuzz/reference/state/endpoint_state.h"
+#include "fuzz/reference/state/external_state.h"
+#include "fuzz/reference/state/multicast_team.h"
+#include "fuzz/reference/state/plain_list.h"
+#include "fuzz/reference/state/pool_state.h"
 #include "rulebook/profile/profile.h"
 
 namespace cuvmm::fuzz {
