@@ -112,6 +112,24 @@ TEST_F(NameCause, ACopyOnTheLegacyStreamIsNamed) {
   EXPECT_THAT(findings_.rules(), ElementsAre("stream-capture-legacy"));
 }
 
+TEST_F(NameCause, TheLegacyStreamCannotCaptureWhateverElseDoes) {
+  EXPECT_CALL(mock_, StreamBeginCapture(_, _))
+      .WillRepeatedly(Return(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
+  run(calls::StreamBeginCapture{nullptr, CU_STREAM_CAPTURE_MODE_GLOBAL});
+  EXPECT_THAT(findings_.rules(), ElementsAre("stream-capture-default"));
+}
+
+TEST_F(NameCause, ACapturedFillMayBeMappedBeforeItsGraphIsInstantiated) {
+  reserve(kThere);
+  run(calls::MemsetD8Async{kThere, 0, 16, s_});
+  EXPECT_THAT(findings_.rules(), ElementsAre("data-mapped")) << "nothing captures";
+  begin();
+  run(calls::MemsetD8Async{kThere, 0, 16, s_});
+  EXPECT_EQ(findings_.all.size(), 1u);
+  run(calls::MemcpyDtoDAsync{kThere, kThere + 64, 16, s_});
+  EXPECT_GT(findings_.all.size(), 1u) << "a driver looks at the memory of a captured copy";
+}
+
 TEST_F(NameCause, ACaptureThatHasEndedForbidsNothing) {
   begin();
   CUgraph graph = nullptr;

@@ -4,6 +4,7 @@
 // here or has a check().
 #pragma once
 
+#include <string_view>
 #include <type_traits>
 
 #include "api/area.h"
@@ -17,6 +18,21 @@ namespace cuvmm::shim {
 template <class CallStruct>
 inline constexpr bool kTouches = area_of(CallStruct::kEntryPoint) == "data" &&
                                  !checked_by_itself<CallStruct>;
+
+/// A fill on a stream. Where the stream captures, the driver makes a node without a look at the
+/// memory, which the program may map before the graph is instantiated.
+template <class CallStruct>
+inline constexpr bool kFillsLater = kTouches<CallStruct>&& requires(const CallStruct& call) {
+  call.hStream;
+}
+&&std::string_view(CallStruct::kName).starts_with("cuMemset");
+
+/// Drops what a program may still change before its captured fill is done.
+inline void forget_mapping(Violations& violations) {
+  violations.erase_if([](const Violation& v) {
+    return v.rule == Rule::kDataMapped || v.rule == Rule::kDataWritable;
+  });
+}
 
 template <class CallStruct>
 requires kTouches<CallStruct>

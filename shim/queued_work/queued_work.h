@@ -210,6 +210,10 @@ class QueuedWork {
   bool captured(CUstream handle, bool per_thread) const {
     return captures() && active() && capturing(key_of(handle, per_thread));
   }
+  /// The same where nobody may ask the driver: then any stream may be one that captures.
+  bool may_be_captured(CUstream handle) const {
+    return captures() && (!active() || capturing(key_of(handle, false)));
+  }
   /// Called before the driver's call. These functions wait for threads that ask about a stream.
   void destroy_stream(CUstream handle);
   void end_context();

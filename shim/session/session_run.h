@@ -75,6 +75,12 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
     turn_off();
   }
 
+  [[maybe_unused]] bool captured = false;
+  if constexpr (kFillsLater<CallStruct>) {
+    if (!step.violations.empty()) [[unlikely]]
+      captured = work_.may_be_captured(call.hStream);
+    if (captured && options_.enforce) forget_mapping(step.violations);
+  }
   [[maybe_unused]] WorkEntry<CallStruct> ticket;
   if constexpr (kQueues<CallStruct>) ticket = enter_work(symbol, call);
   [[maybe_unused]] AwaitedByTheWay<CallStruct> by_the_way;
@@ -99,6 +105,8 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
       leave_work(call, ticket, answer.result, detail::touched_by(step), caller);
   }
   if (answer.result == CUDA_SUCCESS) {
+    if (captured) [[unlikely]]
+      forget_mapping(step.violations);
     if constexpr (kMayWaitForAll<CallStruct>) work_.tell(by_the_way);
     if constexpr (requires { shared_by(call); }) work_.share(shared_by(call));
   }
