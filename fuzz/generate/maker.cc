@@ -12,7 +12,7 @@ Op Maker::make(Sketch& now) {
     if (style_.processes > 1 && random_.chance(50)) op.actor = actor_of(1, 0);
     now.turn_to(process_of(op));
     op.code = choose(now);
-    if (!style_.allows(op.code)) continue;
+    if (!style_.allows(op.code) || loses_capture(op.code, now)) continue;
     if (is_multicast(op.code) && !is_endpoint(op.code) && !style_.multicast) continue;
     if (is_endpoint(op.code) && !style_.endpoints) continue;
     if (!crosses(op.code)) {
@@ -35,6 +35,9 @@ Op Maker::make(Sketch& now) {
 Code Maker::choose(const Sketch& now) {
   if (now.ranges.empty() && random_.chance(60)) return Code::kReserve;
   if (style_.endpoints && random_.chance(45)) return next_of_endpoint(now);
+  if (style_.allows(Code::kStreamMake) && random_.chance(now.capturing() ? 60 : 35)) {
+    return next_of_capture(now);
+  }
   if (style_.further && random_.chance(25)) return next_further(now);
   if (style_.processes > 1 && random_.chance(40)) {
     const bool plain = style_.allows(Code::kIpcOpen);
@@ -159,6 +162,7 @@ bool Maker::data(Op& op, const Sketch& now, bool second) {
 }
 
 bool Maker::fill(Op& op, const Sketch& now) {
+  if (is_capture(op.code)) return capture(op, now);
   if (is_further(op.code)) return further(op, now);
   if (is_endpoint(op.code)) return endpoint(op, now);
   if (is_multicast(op.code)) return multicast(op, now);

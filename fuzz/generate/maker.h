@@ -33,6 +33,7 @@ class Maker {
   Code share_pool(const Sketch& now);
   Code next_of_endpoint(const Sketch& now);
   Code next_further(const Sketch& now);
+  Code next_of_capture(const Sketch& now);
   Code touch();  ///< a copy or a fill
 
   // Choose the arguments of a call, by area; false where no object fits.
@@ -45,6 +46,7 @@ class Maker {
   bool legacy(Op& op, const Sketch& now);
   bool endpoint(Op& op, const Sketch& now);
   bool further(Op& op, const Sketch& now);
+  bool capture(Op& op, const Sketch& now);
 
   // Choose the arguments of one call, or of a few similar ones.
   bool free_reservation(Op& op, const Sketch& now);
@@ -75,6 +77,11 @@ class Maker {
   bool any_memory(Op& op, const Sketch& now);
   bool array(Op& op, const Sketch& now);
   bool touch_array(Op& op, const Sketch& now);
+  /// A stream of the actor's device; `capturing` 0 or 1: only one that does not capture, or does.
+  bool stream(std::uint8_t& ref, const Op& op, const Sketch& now, int capturing);
+  bool join(Op& op, const Sketch& now);
+  /// Whether the program should not make this call, because it would lose its capture.
+  bool loses_capture(Code code, const Sketch& now);
   bool reference(std::uint8_t& ref, const Sketch& now);
   /// Sets `ref` to the name of an object in the list that fits; false when none does.
   template <class List, class Fits>

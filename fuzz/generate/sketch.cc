@@ -215,6 +215,10 @@ bool Sketch::follow_area(const Op& op) {
     follow_multicast(op);
     return true;
   }
+  if (is_capture(op.code)) {
+    follow_capture(op);
+    return true;
+  }
   if (op.code >= Code::kArrayMake) {
     follow_array(op);
     return true;

@@ -117,6 +117,22 @@ struct Sketch {
     unsigned width, levels;
     std::uint8_t device;
   };
+  struct Stream {
+    std::uint8_t name, device;
+    bool blocking;
+    unsigned capture = 0;  ///< the number of its capture; 0: none
+    bool origin = false;   ///< the capture began on it
+    std::uint8_t mode = 0, thread = 0;
+  };
+  static constexpr unsigned kOver = ~0u;
+  struct Event {
+    std::uint8_t name, device;
+    unsigned capture = 0;  ///< in which it was recorded; kOver: in one that is over
+  };
+  /// A graph, or an executable one.
+  struct Graph {
+    std::uint8_t name, device;
+  };
   struct Dead {
     NameKind kind;
     std::uint8_t name;
@@ -147,6 +163,10 @@ struct Sketch {
   std::vector<Ticket> tickets;
   std::vector<Array> arrays;
   std::vector<Mipmap> mipmaps;
+  std::vector<Stream> streams;
+  std::vector<Event> events;
+  std::vector<Graph> graphs, executables;
+  unsigned captures = 0;  ///< that began so far
   std::vector<Dead> dead;
   int device[kActors] = {0, -1, -1, 0};
   bool used[kNameKinds][256] = {};
@@ -163,6 +183,8 @@ struct Sketch {
   /// Whether each byte of a multicast object is bound for each device.
   bool all_bound(const Memory& object) const;
   const Endpoint* endpoint(std::uint8_t name, unsigned index) const;
+  /// Whether a capture is under way.
+  bool capturing() const;
   /// A name that no object has had; any name when all are taken.
   std::uint8_t free_name(NameKind kind, std::uint32_t otherwise) const;
   /// Marks the names that later ops bind as taken.
@@ -179,6 +201,8 @@ struct Sketch {
   void follow_multicast(const Op& op);
   void follow_pool(const Op& op);
   void follow_array(const Op& op);
+  void follow_capture(const Op& op);
+  void end_capture(unsigned capture);
   void follow_endpoint(const Op& op);
   void follow_endpoint_bind(const Op& op, Endpoint& endpoint);
   void follow_endpoint_import(const Op& op);

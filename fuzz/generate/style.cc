@@ -21,7 +21,8 @@ struct Family {
 constexpr Family kFamilies[] = {
     {Code::kPoolTrim, Code::kPoolTell, kPools}, {Code::kPlaceDefault, Code::kPlaceSet, kPools},
     {Code::kWriteWord, Code::kWordBatch, 0},    {Code::kPrefetch, Code::kAdvise, 0},
-    {Code::kWhereIs, Code::kWhereIs, 0},        {Code::kArrayMake, Code::kArrayCopy, 0}};
+    {Code::kWhereIs, Code::kWhereIs, 0},        {Code::kArrayMake, Code::kArrayCopy, 0},
+    {Code::kStreamMake, Code::kGraphEnd, 0}};
 
 void add_further(Random& random, Style& style) {
   constexpr auto kFirst = static_cast<unsigned>(kFirstFurther);

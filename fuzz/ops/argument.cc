@@ -4,7 +4,8 @@
 namespace cuvmm::fuzz {
 
 std::string WrittenNames::name(NameKind kind, std::uint8_t number) {
-  constexpr char kPrefix[kNameKinds] = {'?', 'r', 'h', 'd', 'x', 'o', 's', 'e', 'a', 'm'};
+  constexpr char kPrefix[kNameKinds] = {'?', 'r', 'h', 'd', 'x', 'o', 's',
+                                        'e', 'a', 'm', 't', 'v', 'g', 'w'};
   return kPrefix[static_cast<std::size_t>(kind)] + std::to_string(number);
 }
 

@@ -109,6 +109,53 @@ struct Sampling : Source {
   static constexpr std::uint64_t kNextSample = 4096;
 };
 
+/// Flags of which only the lowest may be set.
+struct OneFlag : Source {
+  static constexpr Op kUses{.flags = 1};
+  static std::uint64_t value(const Op& op, const Operands&) { return op.flags; }
+  static std::string text(const Op& op, const WrittenNames&) { return number_text(op.flags); }
+  static void read(Op& op, const Argued& argued) { Flags::read(op, argued); }
+};
+
+/// A CUstreamCaptureMode.
+struct CaptureMode : Source {
+  static constexpr Op kUses{.value = 3};
+  static void canonicalise(Op& op) { op.value = wrapped(op.value, 3); }
+  static std::uint64_t value(const Op& op, const Operands&) { return op.value; }
+  static std::string text(const Op& op, const WrittenNames&) { return number_text(op.value); }
+  static void read(Op& op, const Argued& argued) {
+    if (argued.number() > 2) argued.refuse("no op holds this mode");
+    op.value = static_cast<std::uint8_t>(argued.number() & 3);
+  }
+};
+
+/// The byte of a fill.
+struct FillByte : Source {
+  static constexpr Op kUses{.value = kAll};
+  static std::uint64_t value(const Op& op, const Operands&) { return op.value; }
+  static std::string text(const Op& op, const WrittenNames&) { return number_text(op.value); }
+  static void read(Op& op, const Argued& argued) {
+    op.value = static_cast<std::uint8_t>(argued.number());
+  }
+};
+
+/// The first reference again, with the second distance.
+struct Beside : Distance<2> {
+  static constexpr NameKind kRef = kRange;
+  static constexpr Op kUses = joined(Fields<1>::kName, Fields<2>::kDistance);
+  static std::uint64_t value(const Op& op, const Operands& o) {
+    return o.first + Distance::value(op, o);
+  }
+  static std::string text(const Op& op, const WrittenNames& names) {
+    const std::string base = names.text(kRange, op.ref), added = Distance::text(op, names);
+    return base.empty() ? added : added == "0" ? base : base + "+" + added;
+  }
+  static void read(Op& op, const Argued& argued) {
+    if (argued.reference(kRange) != op.ref) argued.refuse("an op copies within one range");
+    Distance::read(op, argued);
+  }
+};
+
 /// Host memory that the call writes to.
 struct HostOut : Out {
   static std::string text(const Op& op, const WrittenNames&) {

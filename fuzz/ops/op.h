@@ -69,6 +69,11 @@ inline constexpr int kEndpointsSince = 13050;
 inline constexpr Code kFirstFurther = Code::kPoolTrim;
 constexpr bool is_further(Code code) { return code >= kFirstFurther; }
 
+/// Whether the call is about streams, events, captures or graphs.
+constexpr bool is_capture(Code code) {
+  return code >= Code::kStreamMake && code <= Code::kGraphEnd;
+}
+
 /// The driver version that the call needs, where the recorded drivers lack the call; 0 for all
 /// other calls.
 constexpr int since(Code code) {
@@ -90,6 +95,10 @@ enum class NameKind : std::uint8_t {
   kEndpoint,  ///< the first of the ids that one call reserved
   kArray,     ///< an array, or a level of a mipmapped one
   kMipmap,    ///< a mipmapped array
+  kStream,
+  kEvent,
+  kGraph,
+  kExecutable,  ///< a graph that can be launched
   kCount
 };
 inline constexpr std::size_t kNameKinds = static_cast<std::size_t>(NameKind::kCount);

@@ -132,7 +132,8 @@ struct Name : Source {
   static std::uint64_t value(const Op&, const Operands& o) { return Of::worth(o); }
   static std::string text(const Op& op, const WrittenNames& names) {
     const std::string name = names.text(kind, op.*Of::kRef);
-    const bool object = kind == kPool || kind == kExternal || kind == kArray || kind == kMipmap;
+    // A stream is 0 as well: the legacy stream.
+    const bool object = kind == kPool || kind == kExternal || (kind >= kArray && kind != kStream);
     return !name.empty() ? name : object ? "null" : "0";
   }
   static void read(Op& op, const Argued& argued) { op.*Of::kRef = argued.reference(kind); }

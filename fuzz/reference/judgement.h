@@ -31,6 +31,12 @@ struct Judgement {
   bool loose = false;          ///< no document says the result: any answer is right
   bool unpredictable = false;  ///< two drivers may differ in the rest of the program
 
+  /// Answers that a document or a record gives, where no rule of the catalogue does.
+  CUresult demanded[4];
+  int demanded_count = 0;
+
+  void demand(CUresult answer) { demanded[demanded_count++] = answer; }
+  bool demands() const { return demanded_count != 0; }
   void add(Rule rule) {
     if (count < kMost && !breaks(rule)) broken[count++] = rule;
   }
@@ -52,9 +58,10 @@ struct Judgement {
   bool dangerous(const Profile& profile, EntryPoint entry) const;
 };
 
-/// The caller: the device of the thread's current context, -1 without one.
+/// The caller: the device of the thread's current context, -1 without one, and the thread.
 struct Actor {
   int device = 0;
+  int thread = 0;
 };
 
 }  // namespace cuvmm::fuzz

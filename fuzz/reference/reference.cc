@@ -25,7 +25,12 @@ bool Judgement::accepts(const Profile& profile, EntryPoint entry, CUresult answe
   if (may_refuse && answer == CUDA_ERROR_INVALID_VALUE) return true;
   if (may_succeed && answer == CUDA_SUCCESS) return true;
   if (may_run_out && answer == CUDA_ERROR_OUT_OF_MEMORY) return true;
-  bool refused = false, mixed = false;
+  if (demands()) {
+    if (std::find(demanded, demanded + demanded_count, answer) != demanded + demanded_count) {
+      return true;
+    }
+  }
+  bool refused = demands(), mixed = false;
   for (int i = 0; i < quirk_count; ++i) {
     if (!profile.has(quirks[i])) continue;
     if (quirks[i] == Quirk::kRangeMixed) {
@@ -79,6 +84,7 @@ void Reference::clear() {
   endpoints_.clear();
   pool_state_.clear();
   arrays_.clear();
+  captures_.clear();
 }
 
 const Reference::Cell* Reference::cell_at(std::uint64_t address) const {

@@ -17,6 +17,7 @@
 #include "fuzz/ops/op.h"
 #include "fuzz/reference/judgement.h"
 #include "fuzz/reference/state/array_state.h"
+#include "fuzz/reference/state/capture_state.h"
 #include "fuzz/reference/state/endpoint_state.h"
 #include "fuzz/reference/state/external_state.h"
 #include "fuzz/reference/state/multicast_team.h"
@@ -62,85 +63,13 @@ class Reference {
   /// Forgets everything, also the other process's memories and descriptors.
   void clear();
 
-  Judgement judge(const calls::MemAddressReserve&, Actor) const;
-  Judgement judge(const calls::MemAddressFree&, Actor) const;
-  Judgement judge(const calls::MemCreate&, Actor) const;
-  Judgement judge(const calls::MemRelease&, Actor) const;
-  Judgement judge(const calls::MemMap&, Actor) const;
-  Judgement judge(const calls::MemUnmap&, Actor) const;
-  Judgement judge(const calls::MemSetAccess&, Actor) const;
-  Judgement judge(const calls::MemGetAccess&, Actor) const;
-  Judgement judge(const calls::MemExportToShareableHandle&, Actor) const;
-  Judgement judge(const calls::MemImportFromShareableHandle&, Actor) const;
-  Judgement judge(const calls::MemGetAllocationGranularity&, Actor) const;
-  Judgement judge(const calls::MemGetAllocationPropertiesFromHandle&, Actor) const;
-  Judgement judge(const calls::MemRetainAllocationHandle&, Actor) const;
-  Judgement judge(const calls::MemGetHandleForAddressRange&, Actor) const;
-  Judgement judge(const calls::MemsetD8&, Actor) const;
-  Judgement judge(const calls::MemsetD16&, Actor) const;
-  Judgement judge(const calls::MemsetD32&, Actor) const;
-  Judgement judge(const calls::MemcpyDtoH&, Actor) const;
-  Judgement judge(const calls::MemcpyHtoD&, Actor) const;
-  Judgement judge(const calls::MemcpyDtoD&, Actor) const;
-  Judgement judge(const calls::MemFree&, Actor) const;
-  Judgement judge(const calls::ImportExternalMemory&, Actor) const;
-  Judgement judge(const calls::ExternalMemoryGetMappedBuffer&, Actor) const;
-  Judgement judge(const calls::DestroyExternalMemory&, Actor) const;
-  Judgement judge(const calls::MulticastCreate&, Actor) const;
-  Judgement judge(const calls::MulticastAddDevice&, Actor) const;
-  Judgement judge(const calls::MulticastBindMem&, Actor) const;
-  Judgement judge(const calls::MulticastBindAddr&, Actor) const;
-  Judgement judge(const calls::MulticastUnbind&, Actor) const;
-  Judgement judge(const calls::MulticastGetGranularity&, Actor) const;
-  Judgement judge(const calls::MemPoolCreate&, Actor) const;
-  Judgement judge(const calls::DeviceGetDefaultMemPool&, Actor) const;
-  Judgement judge(const calls::MemPoolDestroy&, Actor) const;
-  Judgement judge(const calls::MemAllocFromPoolAsync&, Actor) const;
-  Judgement judge(const calls::MemFreeAsync&, Actor) const;
-  Judgement judge(const calls::MemPoolSetAccess&, Actor) const;
-  Judgement judge(const calls::DeviceSetMemPool&, Actor) const;
-  Judgement judge(const calls::MemPoolExportToShareableHandle&, Actor) const;
-  Judgement judge(const calls::MemPoolImportFromShareableHandle&, Actor) const;
-  Judgement judge(const calls::MemPoolExportPointer&, Actor) const;
-  Judgement judge(const calls::MemPoolImportPointer&, Actor) const;
-  Judgement judge(const calls::MemAlloc&, Actor) const;
-  Judgement judge(const calls::IpcGetMemHandle&, Actor) const;
-  Judgement judge(const calls::IpcOpenMemHandle&, Actor) const;
-  Judgement judge(const calls::IpcCloseMemHandle&, Actor) const;
-  Judgement judge(const calls::LogicalEndpointIdReserve&, Actor) const;
-  Judgement judge(const calls::LogicalEndpointIdRelease&, Actor) const;
-  Judgement judge(const calls::LogicalEndpointCreate&, Actor) const;
-  Judgement judge(const calls::LogicalEndpointAddDevice&, Actor) const;
-  Judgement judge(const calls::LogicalEndpointDestroy&, Actor) const;
-  Judgement judge(const calls::LogicalEndpointBindAddr&, Actor) const;
-  Judgement judge(const calls::LogicalEndpointBindMem&, Actor) const;
-  Judgement judge(const calls::LogicalEndpointUnbind&, Actor) const;
-  Judgement judge(const calls::LogicalEndpointExport&, Actor) const;
-  Judgement judge(const calls::LogicalEndpointImport&, Actor) const;
-  Judgement judge(const calls::LogicalEndpointGetLimits&, Actor) const;
-  Judgement judge(const calls::LogicalEndpointQuery&, Actor) const;
-  Judgement judge(const calls::FabricCpyBatchAsync&, Actor) const;
-  Judgement judge(const calls::MemPoolTrimTo&, Actor) const;
-  Judgement judge(const calls::MemPoolGetAttribute&, Actor) const;
-  Judgement judge(const calls::MemPoolSetAttribute&, Actor) const;
-  Judgement judge(const calls::StreamWriteValue32&, Actor) const;
-  Judgement judge(const calls::StreamWriteValue64&, Actor) const;
-  Judgement judge(const calls::StreamBatchMemOp&, Actor) const;
-  Judgement judge(const calls::MemPrefetchAsync_v2&, Actor) const;
-  Judgement judge(const calls::MemAdvise_v2&, Actor) const;
-  Judgement judge(const calls::MemGetDefaultMemPool&, Actor) const;
-  Judgement judge(const calls::MemGetMemPool&, Actor) const;
-  Judgement judge(const calls::MemSetMemPool&, Actor) const;
-  Judgement judge(const calls::MemGetLocationInfo&, Actor) const;
-  Judgement judge(const calls::ArrayCreate&, Actor) const;
-  Judgement judge(const calls::ArrayDestroy&, Actor) const;
-  Judgement judge(const calls::MipmappedArrayCreate&, Actor) const;
-  Judgement judge(const calls::MipmappedArrayGetLevel&, Actor) const;
-  Judgement judge(const calls::MipmappedArrayDestroy&, Actor) const;
-  Judgement judge(const calls::MemcpyHtoA&, Actor) const;
-  Judgement judge(const calls::MemcpyAtoH&, Actor) const;
-  Judgement judge(const calls::MemcpyDtoA&, Actor) const;
-  Judgement judge(const calls::MemcpyAtoD&, Actor) const;
+  // A judge() for each call of ops.def.
+#define CUVMM_FUZZ_OP(code, who, makes, Call, ...) Judgement judge(const calls::Call&, Actor) const;
+#define CUVMM_FUZZ_OP_ALSO(code, extra, Call, ...) Judgement judge(const calls::Call&, Actor) const;
+#include "fuzz/ops/ops.def"
+
+  /// Adds to the judgement of a call that it is made while streams capture.
+  void hold_back(Judgement& out, EntryPoint entry, Actor actor) const;
 
   // Record a success. Return a sentence about wrong outputs, or null.
   const char* accept(const calls::MemAddressReserve&);
@@ -222,10 +151,39 @@ class Reference {
   const char* accept(const calls::MemcpyAtoH&);
   const char* accept(const calls::MemcpyDtoA&);
   const char* accept(const calls::MemcpyAtoD&);
+  const char* accept(const calls::StreamCreate&, Actor);
+  const char* accept(const calls::StreamDestroy&);
+  const char* accept(const calls::StreamBeginCapture&, Actor);
+  const char* accept(const calls::StreamEndCapture&);
+  const char* accept(const calls::StreamSynchronize&) { return nullptr; }
+  const char* accept(const calls::StreamQuery&) { return nullptr; }
+  const char* accept(const calls::MemsetD8Async&);
+  const char* accept(const calls::MemcpyDtoDAsync&);
+  const char* accept(const calls::EventCreate&, Actor);
+  const char* accept(const calls::EventDestroy&);
+  const char* accept(const calls::EventRecord&);
+  const char* accept(const calls::EventQuery&) { return nullptr; }
+  const char* accept(const calls::EventSynchronize&) { return nullptr; }
+  const char* accept(const calls::StreamWaitEvent&);
+  const char* accept(const calls::GraphInstantiateWithFlags&);
+  const char* accept(const calls::GraphLaunch&);
+  const char* accept(const calls::GraphExecDestroy&);
 
   /// Record the effect that a driver with this profile has although it refuses.
   void refuse(const calls::MemSetAccess&, CUresult answer, const Profile& profile);
   void refuse(const calls::ImportExternalMemory&, CUresult answer, const Profile& profile);
+  // Record that a refusal ends captures, or invalidates them.
+  void refuse(const calls::StreamBeginCapture&, CUresult answer, Actor);
+  void refuse(const calls::StreamEndCapture&, CUresult answer, Actor);
+  void refuse(const calls::StreamSynchronize&, CUresult answer, Actor);
+  void refuse(const calls::StreamQuery&, CUresult answer, Actor);
+  void refuse(const calls::StreamWaitEvent&, CUresult answer, Actor);
+  void refuse(const calls::MemsetD8Async&, CUresult answer, Actor);
+  void refuse(const calls::MemcpyDtoDAsync&, CUresult answer, Actor);
+  void refuse(const calls::EventRecord&, CUresult answer, Actor);
+  void refuse(const calls::EventQuery&, CUresult answer, Actor);
+  void refuse(const calls::EventSynchronize&, CUresult answer, Actor);
+  void refused_in_capture(EntryPoint entry, CUresult answer, Actor actor);
 
   /// Records that the program closed this descriptor.
   void close(int fd);
@@ -247,6 +205,9 @@ class Reference {
   std::vector<std::uint64_t> pools() const;
   std::vector<std::uint64_t> arrays() const;  ///< without levels, which end with their array
   std::vector<std::uint64_t> mipmaps() const;
+  std::vector<std::uint64_t> streams() const;
+  std::vector<std::uint64_t> events() const;
+  std::vector<std::uint64_t> executables() const;
   std::vector<std::uint32_t> endpoints() const;
   std::vector<std::uint32_t> endpoint_ids() const;
   /// Default pools and those of their attributes (1..4) that were set.
@@ -392,6 +353,24 @@ class Reference {
                    Actor actor) const;
   void write_row(CUarray handle, std::uint64_t offset, const std::vector<int>& bytes);
   int row_byte(CUarray handle, std::uint64_t at) const;
+  // Captures.
+  static bool forbids(const CaptureState::Capture& capture, Actor actor);
+  void judge_unsafe(Judgement& out, Actor actor) const;
+  void judge_legacy(Judgement& out, Actor actor) const;
+  const CaptureState::Stream* judge_stream(Judgement& out, CUstream handle, Actor actor) const;
+  const CaptureState::Stream* judge_work(Judgement& out, CUstream handle, Actor actor) const;
+  const CaptureState::Event* judge_event(Judgement& out, CUevent handle, Actor actor) const;
+  Judgement judge_node(const CaptureState::Node& node, int device) const;
+  void judge_wait(Judgement& out, CUstream handle, Actor actor) const;
+  void judge_event_wait(Judgement& out, CUevent handle, Actor actor) const;
+  void refuse_wait(CUstream handle, CUresult answer, Actor actor);
+  void refuse_event_wait(CUevent handle, CUresult answer, Actor actor);
+  static void lose(CaptureState::Capture& capture);
+  void lose_all(bool unsafe, Actor actor);
+  /// Whether the capture's first stream waits for all its work.
+  bool joined(const CaptureState::Capture& capture) const;
+  bool captures(CUstream handle) const;
+  const char* capture(CUstream handle, CaptureState::Node node);
   /// The open export with this number; null for none.
   const Descriptor* export_at(int fd) const;
   /// Records that a new file has this number.
@@ -471,6 +450,7 @@ class Reference {
   std::vector<MulticastTeam> teams_;
   EndpointState endpoints_;
   ArrayState arrays_;
+  CaptureState captures_;
 };
 
 }  // namespace cuvmm::fuzz

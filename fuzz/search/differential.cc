@@ -46,6 +46,7 @@ void Differential::disagree(Result& result, std::size_t at, std::string problem)
 }
 
 void Differential::clean_up(Result& result) {
+  clean_up_streams(result);
   // Importers close first, because memory that another process has open must not be freed.
   for (int process = 0; process < machine_.processes(); ++process) close_opened(result, process);
   for (int process = 0; process < machine_.processes(); ++process) clean_up(result, process);
@@ -70,6 +71,22 @@ void Differential::destroy_endpoints(Result& result) {
   }
   for (const std::uint32_t id : reference_.endpoint_ids()) {
     check_end(result, driver(calls::LogicalEndpointIdRelease{id, 1}), "releasing an id");
+  }
+}
+
+void Differential::clean_up_streams(Result& result) {
+  const Driver& driver = machine_.driver();
+  for (const std::uint64_t stream : reference_.streams()) {
+    check_end(result, driver(calls::StreamDestroy{reinterpret_cast<CUstream>(stream)}),
+              "destroying a stream");
+  }
+  for (const std::uint64_t event : reference_.events()) {
+    check_end(result, driver(calls::EventDestroy{reinterpret_cast<CUevent>(event)}),
+              "destroying an event");
+  }
+  for (const std::uint64_t executable : reference_.executables()) {
+    check_end(result, driver(calls::GraphExecDestroy{reinterpret_cast<CUgraphExec>(executable)}),
+              "destroying an executable graph");
   }
 }
 

@@ -101,6 +101,8 @@ class Differential {
   void close_opened(Result& result, int process);
   /// Ends the pools and external memory of process 0; the other process has none.
   void clean_up_areas(Result& result);
+  /// Ends captures first, because they forbid other calls.
+  void clean_up_streams(Result& result);
   /// Destroys process 0's logical endpoints and releases their ids.
   void destroy_endpoints(Result& result);
   static void check_end(Result& result, CUresult answer, const char* what);
@@ -147,12 +149,13 @@ template <class Runner>
 void Differential::step(const Op& op, std::size_t index, Runner& runner, Result& result) {
   Step& step = result.steps.emplace_back();
   const char* wrong = nullptr;
-  const Actor actor{machine_.device_of(op.actor)};
+  const Actor actor{machine_.device_of(op.actor), thread_of(op)};
   const int process = process_of(op);
   Reference& reference = this->reference(process);
   step.answer = machine_.step(op, [&](const auto& call) -> CUresult {
     step.entry = call.kEntryPoint;
     step.judgement = reference.judge(call, actor);
+    reference.hold_back(step.judgement, step.entry, actor);
     const bool spared = options_.spare && step.judgement.dangerous(profile_, step.entry);
     if (spared || step.judgement.uncovered) {
       step.skipped = true;
@@ -179,7 +182,10 @@ void Differential::step(const Op& op, std::size_t index, Runner& runner, Result&
     }
     if constexpr (requires { reference.refuse(call, answer, profile_); }) {
       if (answer != CUDA_SUCCESS) reference.refuse(call, answer, profile_);
+    } else if constexpr (requires { reference.refuse(call, answer, actor); }) {
+      if (answer != CUDA_SUCCESS) reference.refuse(call, answer, actor);
     }
+    if (answer != CUDA_SUCCESS) reference.refused_in_capture(step.entry, answer, actor);
     if (!wrong && !process) wrong = runner.judge(step.judgement, answer);
     return answer;
   });
