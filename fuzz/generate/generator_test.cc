@@ -82,7 +82,7 @@ TEST(Generator, MutantsAndCrossesStayCanonicalAndBounded) {
 void each_breaks_its_rule(std::span<const Rule> rules, std::uint64_t further) {
   for (const Rule rule : rules) {
     bool broken = false;
-    for (std::uint64_t seed = 1; seed < 400 && !broken; ++seed) {
+    for (std::uint64_t seed = 1; seed < 2000 && !broken; ++seed) {
       Random random(seed);
       Style style;
       style.faults = rule == Rule::kMemFreeNotVmm ? 50 : 0;

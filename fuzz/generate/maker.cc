@@ -35,7 +35,7 @@ Op Maker::make(Sketch& now) {
 Code Maker::choose(const Sketch& now) {
   if (now.ranges.empty() && random_.chance(60)) return Code::kReserve;
   if (style_.endpoints && random_.chance(45)) return next_of_endpoint(now);
-  if (style_.allows(Code::kStreamMake) && random_.chance(now.capturing() ? 60 : 35)) {
+  if (style_.allows(Code::kStreamMake) && random_.chance(now.capturing() ? 50 : 20)) {
     return next_of_capture(now);
   }
   if (style_.further && random_.chance(25)) return next_further(now);

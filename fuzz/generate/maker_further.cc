@@ -79,11 +79,13 @@ bool Maker::array(Op& op, const Sketch& now) {
 
 // A copy between an array's first row and host memory, or device memory.
 bool Maker::touch_array(Op& op, const Sketch& now) {
+  const bool block = op.code == Code::kBlockFill || op.code == Code::kBlockCopy;
   const bool by_host = op.code == Code::kArrayWrite || op.code == Code::kArrayRead;
   if (!by_host) {
     Op side;
     side.actor = op.actor;
-    side.code = op.code == Code::kArrayFill ? Code::kRead : Code::kFill;
+    side.code =
+        op.code == Code::kArrayFill || op.code == Code::kBlockFill ? Code::kRead : Code::kFill;
     if (!data(side, now, false)) return false;
     op.ref2 = side.ref;
     op.at2 = side.at;
@@ -95,7 +97,12 @@ bool Maker::touch_array(Op& op, const Sketch& now) {
     if (array.name != op.ref) continue;
     op.at = byte(random_.chance(50) ? 0 : random_.below(array.width));
     op.size = byte(1 + random_.below(std::min(array.width - op.at, 48u)));
+    if (!block) continue;
+    op.extra = byte(random_.below(array.rows));
+    op.value = byte(1 + random_.below(array.rows - op.extra));
+    op.odd_size = byte(random_.below(4));
   }
+  if (block) return true;
   op.value = byte(1 + random_.below(254));
   return true;
 }

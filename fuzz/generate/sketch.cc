@@ -272,15 +272,17 @@ void Sketch::follow_array(const Op& op) {
   const auto here = static_cast<std::uint8_t>(device[op.actor]);
   switch (op.code) {
     case Code::kArrayMake:
-      replace(arrays, Array{op.name, op.size + 1u, here});
+      replace(arrays, Array{op.name, op.size + 1u, std::max(op.value & 3u, 1u), here});
       break;
     case Code::kMipmapMake:
-      replace(mipmaps, Mipmap{op.name, op.size + 1u, op.extra + 1u, here});
+      replace(mipmaps,
+              Mipmap{op.name, op.size + 1u, std::max(op.value & 3u, 1u), op.extra + 1u, here});
       break;
     case Code::kMipmapLevel: {
       const auto mipmap = find(mipmaps, op.ref);
       if (mipmap == mipmaps.end() || op.extra >= mipmap->levels) break;
-      replace(arrays, Array{op.name, std::max(mipmap->width >> op.extra, 1u), here, op.ref});
+      replace(arrays, Array{op.name, std::max(mipmap->width >> op.extra, 1u),
+                            std::max(mipmap->rows >> op.extra, 1u), here, op.ref});
       break;
     }
     case Code::kArrayEnd:

@@ -108,13 +108,13 @@ struct Sketch {
   /// An array, or a level of a mipmapped one.
   struct Array {
     std::uint8_t name;
-    unsigned width;
+    unsigned width, rows;
     std::uint8_t device;
     std::uint8_t mipmap = 0;
   };
   struct Mipmap {
     std::uint8_t name;
-    unsigned width, levels;
+    unsigned width, rows, levels;
     std::uint8_t device;
   };
   struct Stream {

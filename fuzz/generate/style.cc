@@ -34,6 +34,13 @@ void add_further(Random& random, Style& style) {
     }
     style.enabled |= family.needs;
   }
+  // Blocks of rows belong to the arrays.
+  const auto bit_of = [](Code code) {
+    return std::uint64_t{1} << (static_cast<unsigned>(code) - kFirst);
+  };
+  if (style.further & bit_of(Code::kArrayMake)) {
+    style.further |= bit_of(Code::kBlockFill) | bit_of(Code::kBlockCopy);
+  }
 }
 }  // namespace
 

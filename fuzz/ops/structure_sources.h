@@ -265,6 +265,29 @@ using Level = Small<&Op::extra, 7>;
 /// The first byte of a row that a copy touches.
 using ArrayOffset = Small<&Op::at, kAll>;
 
+// A block of an array: its first row, its rows and the bytes of each.
+using BlockRow = Small<&Op::extra, 7>;
+using BlockRows = Small<&Op::value, 7>;
+using BlockWidth = Small<&Op::size, 63>;
+/// The distance between two rows in device memory: their width, or up to three times 64 bytes more.
+struct BlockPitch : Source {
+  static constexpr bool kStated = true;
+  static constexpr Op kUses{.size = 63, .odd_size = 3};
+  static std::uint64_t value(const Op& op, const Operands&) { return bytes(op); }
+  static std::string text(const Op& op, const WrittenNames&) { return number_text(bytes(op)); }
+  static void read(Op& op, const Argued& argued) {
+    // The width may be read later; it is less than 64.
+    op.odd_size = static_cast<std::uint8_t>(argued.number() / 64);
+    if (argued.number() > 255) argued.refuse("no op holds this pitch");
+  }
+
+ private:
+  static std::uint64_t bytes(const Op& op) { return op.size + std::uint64_t{64} * op.odd_size; }
+};
+/// CU_MEMORYTYPE_DEVICE and CU_MEMORYTYPE_ARRAY.
+using DeviceSide = Always<2>;
+using ArraySide = Always<3>;
+
 #define CUVMM_FUZZ_KEY(key, ...) #key,
 #define CUVMM_FUZZ_SOURCE(key, ...) , __VA_ARGS__
 #define CUVMM_FUZZ_RECORD(Name, Type, ...)                                                \

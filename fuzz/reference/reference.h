@@ -151,6 +151,8 @@ class Reference {
   const char* accept(const calls::MemcpyAtoH&);
   const char* accept(const calls::MemcpyDtoA&);
   const char* accept(const calls::MemcpyAtoD&);
+  const char* accept(const calls::Memcpy2D&);
+  const char* accept(const calls::Memcpy2DUnaligned&);
   const char* accept(const calls::StreamCreate&, Actor);
   const char* accept(const calls::StreamDestroy&);
   const char* accept(const calls::StreamBeginCapture&, Actor);
@@ -351,6 +353,7 @@ class Reference {
   const ArrayState::Mipmap* mipmap_of(CUmipmappedArray handle) const;
   void judge_array(Judgement& out, CUarray handle, std::uint64_t offset, std::uint64_t size,
                    Actor actor) const;
+  Judgement judge_block(const CUDA_MEMCPY2D* copy, bool into_array, Actor actor) const;
   void write_row(CUarray handle, std::uint64_t offset, const std::vector<int>& bytes);
   int row_byte(CUarray handle, std::uint64_t at) const;
   // Captures.

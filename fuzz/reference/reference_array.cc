@@ -42,9 +42,11 @@ Judgement Reference::judge(const calls::ArrayCreate& call, Actor actor) const {
 const char* Reference::accept(const calls::ArrayCreate& call, Actor actor) {
   if (!call.pAllocateArray) return "an array without a size";
   const ArrayState::Array* before = array_of(*call.pHandle);
-  const std::vector<int> row(call.pAllocateArray->Width, -1);
+  const std::uint64_t width = call.pAllocateArray->Width;
+  const std::uint64_t rows = std::max<std::uint64_t>(call.pAllocateArray->Height, 1);
   const bool taken = before && before->live;
-  arrays_.arrays.push_back({number(*call.pHandle), actor.device, -1, 0, row});
+  arrays_.arrays.push_back(
+      {number(*call.pHandle), actor.device, -1, 0, width, std::vector<int>(width * rows, -1)});
   return taken ? "the handle of an array that lives" : nullptr;
 }
 
@@ -61,7 +63,8 @@ const char* Reference::accept(const calls::MipmappedArrayCreate& call, Actor act
   const bool taken = before && before->live;
   // More levels than the sides can be halved are as many as can be.
   const unsigned levels = std::min(call.numMipmapLevels, most_levels(size.Width, size.Height));
-  arrays_.mipmaps.push_back({number(*call.pHandle), size.Width, levels, actor.device});
+  arrays_.mipmaps.push_back({number(*call.pHandle), size.Width,
+                             std::max<std::uint64_t>(size.Height, 1), levels, actor.device});
   return taken ? "the handle of a mipmapped array that lives" : nullptr;
 }
 
@@ -89,16 +92,18 @@ const char* Reference::accept(const calls::MipmappedArrayGetLevel& call) {
     const bool again = array.mipmap == index && array.level == call.level;
     return again ? nullptr : "the handle of another array that lives";
   }
-  std::uint64_t width = mipmap.width;
-  for (unsigned level = 0; level < call.level; ++level)
+  std::uint64_t width = mipmap.width, rows = mipmap.height;
+  for (unsigned level = 0; level < call.level; ++level) {
     width = std::max<std::uint64_t>(width / 2, 1);
+    rows = std::max<std::uint64_t>(rows / 2, 1);
+  }
   // An earlier handle of this level may have written it.
-  std::vector<int> row(width, -1);
+  std::vector<int> bytes(width * rows, -1);
   for (const ArrayState::Array& array : arrays_.arrays) {
-    if (array.live && array.mipmap == index && array.level == call.level) row = array.row;
+    if (array.live && array.mipmap == index && array.level == call.level) bytes = array.bytes;
   }
   arrays_.arrays.push_back(
-      {number(*call.pLevelArray), mipmap.device, index, call.level, std::move(row)});
+      {number(*call.pLevelArray), mipmap.device, index, call.level, width, std::move(bytes)});
   return nullptr;
 }
 
@@ -152,7 +157,7 @@ void Reference::judge_array(Judgement& out, CUarray handle, std::uint64_t offset
   if (size == 0) out.loose = true;  // no document says whether such a copy looks at the array
   if (!array->live) {
     out.add(Rule::kArrayAlive);
-  } else if (size != 0 && !inside(offset, size, array->row.size())) {
+  } else if (size != 0 && !inside(offset, size, array->width)) {
     out.add(Rule::kArrayInside);
   }
 }
@@ -183,6 +188,7 @@ Judgement Reference::judge(const calls::MemcpyAtoD& call, Actor actor) const {
 }
 
 void Reference::write_row(CUarray handle, std::uint64_t offset, const std::vector<int>& bytes) {
+  // `offset` counts from the first byte of the array.
   const ArrayState::Array* written = array_of(handle);
   if (!written) return;
   const int mipmap = written->mipmap;
@@ -191,14 +197,14 @@ void Reference::write_row(CUarray handle, std::uint64_t offset, const std::vecto
     // A level may have several handles.
     const bool same_level = mipmap >= 0 && array.mipmap == mipmap && array.level == level;
     if (&array != written && !same_level) continue;
-    for (std::size_t i = 0; i < bytes.size() && offset + i < array.row.size(); ++i) {
-      array.row[offset + i] = bytes[i];
+    for (std::size_t i = 0; i < bytes.size() && offset + i < array.bytes.size(); ++i) {
+      array.bytes[offset + i] = bytes[i];
     }
   }
 }
 int Reference::row_byte(CUarray handle, std::uint64_t at) const {
   const ArrayState::Array* array = array_of(handle);
-  return array && array->live && at < array->row.size() ? array->row[at] : -1;
+  return array && array->live && at < array->bytes.size() ? array->bytes[at] : -1;
 }
 
 const char* Reference::accept(const calls::MemcpyHtoA& call) {
@@ -226,6 +232,70 @@ const char* Reference::accept(const calls::MemcpyAtoD& call) {
     bytes[i] = row_byte(call.srcArray, call.srcOffset + i);
   }
   store(call.dstDevice, bytes);
+  return nullptr;
+}
+
+// A block of rows between an array and device memory.
+Judgement Reference::judge_block(const CUDA_MEMCPY2D* copy, bool into_array, Actor actor) const {
+  Judgement out;
+  if (!copy) {
+    out.uncovered = true;
+    return out;
+  }
+  const std::uint64_t x = into_array ? copy->dstXInBytes : copy->srcXInBytes;
+  const std::uint64_t y = into_array ? copy->dstY : copy->srcY;
+  const std::uint64_t base = into_array ? copy->srcDevice : copy->dstDevice;
+  const std::uint64_t pitch = into_array ? copy->srcPitch : copy->dstPitch;
+  const CUarray handle = into_array ? copy->dstArray : copy->srcArray;
+  const ArrayState::Array* array = array_of(handle);
+  // No document says what a copy of nothing looks at.
+  if (!array || copy->WidthInBytes == 0 || copy->Height == 0) {
+    out.uncovered = true;
+    return out;
+  }
+  for (std::uint64_t row = 0; row < copy->Height; ++row) {
+    const std::uint64_t at = base + row * pitch;
+    // What lies between the rows matters to some drivers, so all of them lie in one piece of
+    // memory.
+    if (row != 0 && (spot(at).memory != spot(base).memory || spot(at).memory < 0)) out.loose = true;
+    judge_context(out, at, copy->WidthInBytes, actor);
+    if (actor.device >= 0) judge_touch(out, at, copy->WidthInBytes, !into_array, false, actor);
+  }
+  judge_array(out, handle, x, copy->WidthInBytes, actor);
+  if (array->live && !inside(y, copy->Height, array->bytes.size() / array->width)) {
+    out.add(Rule::kArrayInside);
+  }
+  return out;
+}
+Judgement Reference::judge(const calls::Memcpy2D& call, Actor actor) const {
+  return judge_block(call.pCopy, true, actor);
+}
+Judgement Reference::judge(const calls::Memcpy2DUnaligned& call, Actor actor) const {
+  return judge_block(call.pCopy, false, actor);
+}
+const char* Reference::accept(const calls::Memcpy2D& call) {
+  const CUDA_MEMCPY2D& copy = *call.pCopy;
+  const ArrayState::Array* array = array_of(copy.dstArray);
+  for (std::uint64_t row = 0; row < copy.Height; ++row) {
+    std::vector<int> bytes;
+    for (std::uint64_t i = 0; i < copy.WidthInBytes; ++i) {
+      bytes.push_back(byte_at(copy.srcDevice + row * copy.srcPitch + i));
+    }
+    write_row(copy.dstArray, (copy.dstY + row) * array->width + copy.dstXInBytes, bytes);
+  }
+  return nullptr;
+}
+const char* Reference::accept(const calls::Memcpy2DUnaligned& call) {
+  const CUDA_MEMCPY2D& copy = *call.pCopy;
+  const ArrayState::Array* array = array_of(copy.srcArray);
+  for (std::uint64_t row = 0; row < copy.Height; ++row) {
+    std::vector<int> bytes;
+    for (std::uint64_t i = 0; i < copy.WidthInBytes; ++i) {
+      bytes.push_back(
+          row_byte(copy.srcArray, (copy.srcY + row) * array->width + copy.srcXInBytes + i));
+    }
+    store(copy.dstDevice + row * copy.dstPitch, bytes);
+  }
   return nullptr;
 }
 

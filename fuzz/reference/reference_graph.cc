@@ -50,7 +50,7 @@ Judgement Reference::judge(const calls::MemsetD8Async& call, Actor actor) const 
   // The node of a fill is made without a look at its memory, if the memory is reserved.
   const Cell* cell = cell_at(call.dstDevice);
   const bool reserved = cell && cell->mapping < 0;
-  if (!out.legal() && !reserved) captured.uncovered = true;
+  if (!out.sure() && !reserved) captured.uncovered = true;
   return captured;
 }
 Judgement Reference::judge(const calls::MemcpyDtoDAsync& call, Actor actor) const {
@@ -235,7 +235,7 @@ Judgement Reference::judge(const calls::GraphInstantiateWithFlags& call, Actor a
   }
   for (const CaptureState::Node& node : graph->nodes) {
     const Judgement judged = judge_node(node, graph->device);
-    if (judged.legal() && !judged.gone && !judged.loose) continue;
+    if (judged.sure()) continue;
     // A fill of memory that is only reserved is refused here; nothing is recorded of other memory.
     const Cell* cell = cell_at(node.to);
     if (node.copies || !cell || cell->mapping >= 0) out.uncovered = true;
@@ -263,7 +263,7 @@ Judgement Reference::judge(const calls::GraphLaunch& call, Actor actor) const {
   for (const CaptureState::Node& node : executable->nodes) {
     const Judgement judged = judge_node(node, executable->device);
     // A GPU faults, and then nothing works.
-    if (!judged.legal() || judged.gone || judged.loose) out.uncovered = true;
+    if (!judged.sure()) out.uncovered = true;
   }
   return out;
 }

@@ -11,7 +11,7 @@ struct ArrayState {
   /// A mipmapped array.
   struct Mipmap {
     std::uint64_t value;  ///< the CUmipmappedArray
-    std::uint64_t width;
+    std::uint64_t width, height;
     unsigned levels;
     int device;  ///< of the context that made it
     bool live = true;
@@ -20,9 +20,10 @@ struct ArrayState {
   struct Array {
     std::uint64_t value;  ///< the CUarray
     int device;
-    int mipmap;            ///< index; -1: an array of its own
-    unsigned level;        ///< of the mipmapped array
-    std::vector<int> row;  ///< the bytes of the first row; -1: never written
+    int mipmap;              ///< index; -1: an array of its own
+    unsigned level;          ///< of the mipmapped array
+    std::uint64_t width;     ///< bytes of a row
+    std::vector<int> bytes;  ///< of all rows; -1: never written
     bool live = true;
   };
   std::vector<Mipmap> mipmaps;
