@@ -93,6 +93,19 @@ class RunTest(unittest.TestCase):
         self.assertIn("the last one was running: 3 programs in a folder", done.stdout)
         self.assertRegex(done.stdout, r"replay: \S+cuvmm-fuzz .* --replay \S+/findings/emulator-\S+\.last\n")
 
+    def test_a_sanitizers_report_is_told_by_its_sentences(self):
+        report = ("echo '==1==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x1'\n"
+                  "echo 'SUMMARY: AddressSanitizer: heap-buffer-overflow maker.cc:95'\necho 'Shadow bytes'\n")
+        finds = FINDS.replace("exit 77", 'echo ring > "${prefix}last-programs"; exit 77')
+        self.put("cuvmm-fuzz-emulator", "\n".join(line for line in finds.splitlines() if "op 3" not in line).replace(
+            'echo ring', report + 'echo ring'))
+        self.put("cuvmm-fuzz", SHRINKS.replace("exit 1 ;;", "exit 0 ;;", 1))
+        done = self.run_targets("emulator")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("SUMMARY: AddressSanitizer: heap-buffer-overflow maker.cc:95", done.stdout)
+        self.assertIn("the last one was running", done.stdout)
+        self.assertNotIn("Shadow bytes", done.stdout)
+
     def test_a_target_that_is_killed_loses_no_unit(self):
         script = CLEAN + 'for word in "$@"; do case $word in -artifact_prefix=*) prefix=${word#*=} ;; esac; done\n'
         self.put("cuvmm-fuzz-shim", script + 'echo ring > "${prefix}last-programs"; kill -KILL $$\n')
