@@ -152,6 +152,45 @@ TEST_F(CaptureTest, WorkOfAnotherStreamHasToBeJoined) {
   EXPECT_EQ(destroy(other), CUDA_SUCCESS);
 }
 
+// Only work before the record of an event is joined by a wait for the event.
+TEST_F(CaptureTest, WorkBehindTheEventIsNotJoined) {
+  CUstream other = nullptr, third = nullptr;
+  CUevent event = nullptr;
+  auto* create = symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate");
+  auto* wait = symbol<CUresult(CUstream, CUevent, unsigned)>("cuStreamWaitEvent");
+  ASSERT_EQ(create(&other, 1), CUDA_SUCCESS);
+  ASSERT_EQ(create(&third, 1), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::EventCreate{&event, 0}), CUDA_SUCCESS);
+  const Mapped m = mapped();
+  const auto fill = [&](CUstream stream) {
+    EXPECT_EQ(driver()(calls::MemsetD8Async{m.address, 1, 1, stream}), CUDA_SUCCESS);
+  };
+  const auto join = [&](CUstream from, CUstream to) {
+    EXPECT_EQ(driver()(calls::EventRecord{event, from}), CUDA_SUCCESS);
+    EXPECT_EQ(wait(to, event, 0), CUDA_SUCCESS);
+  };
+  CUgraph graph = nullptr;
+  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  join(stream_, other);
+  EXPECT_EQ(driver()(calls::EventRecord{event, other}), CUDA_SUCCESS);
+  fill(other);
+  EXPECT_EQ(wait(stream_, event, 0), CUDA_SUCCESS);
+  EXPECT_EQ(end(&graph), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+
+  // A stream that waits for another one has to be joined itself.
+  for (const bool joined : {false, true}) {
+    ASSERT_EQ(begin(), CUDA_SUCCESS);
+    join(stream_, other);
+    fill(other);
+    join(other, third);
+    if (joined) join(third, stream_);
+    EXPECT_EQ(end(&graph), joined ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+  }
+  EXPECT_EQ(destroy(other), CUDA_SUCCESS);
+  EXPECT_EQ(destroy(third), CUDA_SUCCESS);
+  testing::end(m);
+}
+
 TEST_F(CaptureTest, EdgesSayWhatTheStreamsWaitFor) {
   const Mapped m = mapped();
   CUstream other = nullptr;

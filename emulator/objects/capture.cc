@@ -33,8 +33,24 @@ void Capture::add(std::shared_ptr<GraphNode> node, CUstream stream) {
   CUstream key = Captures::key(stream);
   for (GraphNode* on : ends_[key]) node->dependencies.push_back({on});
   ends_[key] = {node.get()};
+  if (key != origin_) forked_.insert(node.get());
   nodes_.push_back(std::move(node));
-  if (key != origin_) unjoined_.insert(key);
+}
+
+bool Capture::joined() const {
+  std::set<const GraphNode*> left = forked_;
+  const auto ends = ends_.find(origin_);
+  if (left.empty() || ends == ends_.end()) return left.empty();
+  std::set<const GraphNode*> seen;
+  std::vector<const GraphNode*> next(ends->second.begin(), ends->second.end());
+  while (!next.empty() && !left.empty()) {
+    const GraphNode* const node = next.back();
+    next.pop_back();
+    if (!seen.insert(node).second) continue;
+    left.erase(node);
+    for (const Dependency& dependency : node->dependencies) next.push_back(dependency.on);
+  }
+  return left.empty();
 }
 
 void Capture::add_to(CUgraph graph, std::vector<GraphNode*> behind) {
@@ -43,8 +59,7 @@ void Capture::add_to(CUgraph graph, std::vector<GraphNode*> behind) {
   ends_[origin_] = std::move(behind);
 }
 
-void Capture::wait(CUstream key, CUstream awaited, const std::vector<GraphNode*>& nodes) {
-  if (awaited != key) unjoined_.erase(awaited);
+void Capture::wait(CUstream key, const std::vector<GraphNode*>& nodes) {
   auto& ends = ends_[key];
   for (GraphNode* end : nodes) {
     if (std::find(ends.begin(), ends.end(), end) == ends.end()) ends.push_back(end);
@@ -206,7 +221,7 @@ CUresult Captures::wait(CUstream stream, CUevent event) {
     return CUDA_ERROR_STREAM_CAPTURE_MERGE;
   }
   if (!waiting) add(stream, streams_.at(awaited).capture);
-  capture->wait(key(stream), awaited, events_.at(event).ends);
+  capture->wait(key(stream), events_.at(event).ends);
   return CUDA_SUCCESS;
 }
 

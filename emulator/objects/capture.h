@@ -47,10 +47,10 @@ class Capture {
   /// next call for the stream.
   const std::vector<CUgraphNode>& dependencies(CUstream key);
   const std::vector<CUgraphEdgeData>& edges() const { return told_edges_; }
-  /// A stream waits for the work that another stream captured, up to these nodes.
-  void wait(CUstream key, CUstream awaited, const std::vector<GraphNode*>& nodes);
-  /// Whether the origin waits for the work of all streams.
-  bool joined() const { return unjoined_.empty(); }
+  /// A stream waits for these nodes, which another stream captured.
+  void wait(CUstream key, const std::vector<GraphNode*>& nodes);
+  /// Whether the origin waits for all work of the other streams.
+  bool joined() const;
   const GraphNodes& nodes() const { return nodes_; }
   GraphNodes take_nodes();
 
@@ -69,7 +69,7 @@ class Capture {
   std::thread::id thread_;
   bool invalid_ = false;
   GraphNodes nodes_;
-  std::set<CUstream> unjoined_;        ///< streams whose work the origin does not wait for
+  std::set<const GraphNode*> forked_;  ///< the work of other streams than the origin
   std::map<Address, Size> allocated_;  ///< memory that nodes allocate and no node frees
   std::map<CUstream, std::vector<GraphNode*>> ends_;
   cuuint64_t id_;
