@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Tests the output of fuzz/run, with scripts in place of the targets: run_test.py"""
+import importlib.machinery
+import importlib.util
 import os
 import signal
 import subprocess
@@ -73,6 +75,13 @@ class RunTest(unittest.TestCase):
         self.assertIn("\n0 findings", done.stdout)
         corpus = os.path.join(self.build, "fuzz-corpus")
         self.assertTrue(os.listdir(os.path.join(corpus, "emulator")), "it begins with the corpus")
+
+    def test_the_forecast_is_not_too_short(self):
+        loader = importlib.machinery.SourceFileLoader("fuzz_run", RUN)
+        run = importlib.util.module_from_spec(importlib.util.spec_from_loader("fuzz_run", loader))
+        loader.exec_module(run)
+        self.assertEqual([run.time_text(seconds) for seconds in (45, 120, 270, 4200)],
+                         ["45 s", "2 minutes", "5 minutes", "70 minutes"])
 
     def test_a_finding_is_told_as_the_judge_said_it(self):
         self.put("cuvmm-fuzz-emulator", FINDS)
