@@ -13,5 +13,5 @@ endfunction()
 get_property(examples DIRECTORY examples PROPERTY BUILDSYSTEM_TARGETS)
 list(FILTER examples INCLUDE REGEX "^example_")
 cuvmm_aggregate(libraries cuvmm_api cuvmm_rulebook cuvmm_profile cuvmm_shim cuvmm_emulator
-  cuvmm_runtime_12 cuvmm_runtime_13 cuvmm_blas)
+  cuvmm_runtime_12 cuvmm_runtime_13 cuvmm_static_cudart cuvmm_blas)
 cuvmm_aggregate(demo libraries cuvmm cuvmm_tool cuvmm_links ${examples})

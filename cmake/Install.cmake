@@ -8,6 +8,9 @@ if(TARGET cuvmm_symbolize)
   list(APPEND libraries cuvmm_symbolize)
 endif()
 set(emulator cuvmm_emulator cuvmm_nvml cuvmm_runtime_12 cuvmm_runtime_13 cuvmm_blas)
+if(TARGET cuvmm_static_cudart)
+  list(APPEND emulator cuvmm_static_cudart)
+endif()
 
 # The manual page and the shells' completions; the command writes them.
 set(pages "${CMAKE_BINARY_DIR}/pages")

@@ -15,6 +15,9 @@ set(CUVMM_PRIVATE_LIBDIR "${CMAKE_INSTALL_LIBDIR}/cuvmm")
 # (tools/installation/layout.h).
 set(CUVMM_PRELOADED libcuvmm-shim.so libcuvmm-other-libc.so emulator/libcudart.so.12 emulator/libcudart.so.13
     emulator/libcuvmm-blas.so)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  list(APPEND CUVMM_PRELOADED emulator/libcuvmm-static-cudart.so)
+endif()
 set(CUVMM_PRELOAD_FOLDERS lib lib64 lib/x86_64-linux-gnu lib/aarch64-linux-gnu)
 file(RELATIVE_PATH CUVMM_CMAKE_FROM_BIN "/prefix/${CMAKE_INSTALL_BINDIR}" "/prefix/${CMAKE_INSTALL_LIBDIR}/cmake/cuvmm")
 file(RELATIVE_PATH CUVMM_PKGCONFIG_FROM_BIN "/prefix/${CMAKE_INSTALL_BINDIR}" "/prefix/${CMAKE_INSTALL_DATADIR}/pkgconfig")

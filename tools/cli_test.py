@@ -6,6 +6,7 @@ Usage: cli_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and 
 import json
 import os
 import pathlib
+import platform
 import re
 import shutil
 import signal
@@ -255,8 +256,9 @@ class Run(CliTest):
         self.assertTrue(os.path.samefile(links + "/libcuda.so", child["LD_PRELOAD"].split(":")[0].replace("$LIB", "lib")))
         self.assertTrue(os.path.exists(emulator + "/libcudart.so.13"))
         self.assertTrue(os.path.exists(emulator + "/libnvidia-ml.so.1"))
+        static = ["libcuvmm-static-cudart.so"] if platform.machine() == "x86_64" else []
         self.assertEqual([os.path.basename(library) for library in child["LD_PRELOAD"].split(":")[1:]],
-                         ["libcudart.so.13", "libcudart.so.12", "libcuvmm-blas.so", "libcuvmm-other-libc.so"])
+                         ["libcudart.so.13", "libcudart.so.12", "libcuvmm-blas.so", *static, "libcuvmm-other-libc.so"])
         self.assertNotIn("PYTHONPATH", child)
         self.assertEqual(rest, "/x")
         self.assertTrue(child["CUVMM_DRIVER"].endswith("/emulator/libcuda.so.1"))

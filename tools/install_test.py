@@ -6,6 +6,7 @@ Usage: install_test.py CMAKE BUILD_FOLDER SOURCE_FOLDER
 import glob
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -35,6 +36,8 @@ def check_command(prefix, folder):
     emulator = os.path.dirname(value["driver"]["path"])
     wanted = ("libcudart.so.12", "libcudart.so.13", "libcuvmm-blas.so", "libnvidia-ml.so.1",
               "python/sitecustomize.py", "python/cuvmm_runtime.py")
+    if platform.machine() == "x86_64":
+        wanted += ("libcuvmm-static-cudart.so",)
     assert all(os.path.exists(f"{emulator}/{name}") for name in wanted), os.listdir(emulator)
 
     needed = run("readelf", "-d", cuvmm)

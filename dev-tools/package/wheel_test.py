@@ -75,7 +75,8 @@ def check_contents(wheel, folder):
     wanted = ["bin/cuvmm", "lib/cuvmm/libcuvmm-shim.so", "lib/cuvmm/libcuvmm-symbolize.so", "_command.py",
               "lib/cuvmm/emulator/python/sitecustomize.py", "share/doc/cuvmm/rules/map.md", "include/cuvmm/cuvmm.h", "pytest_plugin.py", "first_finding.py", "share/man/man1/cuvmm.1.gz"]
     wanted += [f"lib/cuvmm/emulator/{name}" for name in ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13",
-                                                         "libcuvmm-blas.so", "libnvidia-ml.so.1")]
+                                                         "libcuvmm-blas.so", "libcuvmm-static-cudart.so",
+                                                         "libnvidia-ml.so.1")]
     missing = [name for name in wanted if f"cuvmm/{name}" not in names]
     assert not missing, f"the wheel lacks {missing}"
     paths = [os.path.join(folder, name) for name in names]

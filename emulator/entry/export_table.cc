@@ -26,8 +26,9 @@ constexpr Needed kNeeded[] = {
     // Only NVIDIA's own runtime library asks for it, at start-up.
     {{0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d,
       0xf9},
-     "contains NVIDIA's CUDA runtime, which works with a real driver only. Its cuda* functions "
-     "fail here; its calls of the driver (cu*) work"},
+     "contains NVIDIA's CUDA runtime, which works with a real driver only, and no symbol table by "
+     "which the emulator could put its own in the place. Its cuda* functions fail here; its calls "
+     "of the driver (cu*) work"},
     // cuFFT 12 was observed to ask for it before anything else.
     {{0x21, 0x31, 0x8c, 0x60, 0x97, 0x14, 0x32, 0x48, 0x8c, 0xa6, 0x41, 0xff, 0x73, 0x24, 0xc8,
       0xf2},
@@ -68,9 +69,9 @@ const char* way_out(const char* file) {
                            "libnccl", "libnpp", "libcudnn"}) {
     if (std::strstr(file, name)) return "Its results can be tested on a GPU only";
   }
-  return "The emulator has a libcudart of its own, for programs that link a shared one. To build "
-         "yours so without a change, set NVCC_APPEND_FLAGS=\"-cudart shared\" for nvcc, or "
-         "give CMake -DCMAKE_CUDA_RUNTIME_LIBRARY=Shared";
+  return "If you build it yourself, leave its symbols (no `strip`, no `-s`). Or link a shared "
+         "libcudart: set NVCC_APPEND_FLAGS=\"-cudart shared\" for nvcc, or give CMake "
+         "-DCMAKE_CUDA_RUNTIME_LIBRARY=Shared";
 }
 
 // Reports the file that asks, because a user who only installed a wheel never linked anything.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdio>
 
+#include "emulator/base/export.h"
 #include "emulator/base/run_file.h"
 #include "emulator/base/say.h"
 #include "emulator/runtime/error.h"
@@ -13,8 +14,8 @@ namespace cuvmm::runtime {
 
 namespace {
 
-Error not_supported(std::atomic<bool>& said, const char* symbol) {
-  if (!said.exchange(true)) {
+Error not_supported(const char* symbol, bool first_time) {
+  if (first_time) {
     char text[256];
     std::snprintf(text, sizeof text, "%s is not emulated; it answers cudaErrorNotSupported",
                   symbol);
@@ -22,6 +23,17 @@ Error not_supported(std::atomic<bool>& said, const char* symbol) {
     emulator::tell_not_emulated(symbol);
   }
   return keep(cudaErrorNotSupported);
+}
+
+// Whether this is the first call for this text. False when the table is full.
+bool first_call(const char* symbol) {
+  static std::atomic<const char*> said[64];
+  for (std::atomic<const char*>& one : said) {
+    const char* known = nullptr;
+    if (one.compare_exchange_strong(known, symbol)) return true;
+    if (known == symbol) return false;
+  }
+  return false;
 }
 
 }  // namespace
@@ -32,8 +44,14 @@ Error not_supported(std::atomic<bool>& said, const char* symbol) {
   Error runtime_stub_##index() __asm__(#symbol);          \
   extern "C" Error runtime_stub_##index() {               \
     static std::atomic<bool> said{false};                 \
-    return not_supported(said, #symbol);                  \
+    return not_supported(#symbol, !said.exchange(true));  \
   }
 #include "runtime_symbols.inc"
+
+// Called in the place of functions that only a newer runtime has, by programs with that runtime
+// inside (emulator/redirect/). `symbol` lasts as long as the process.
+CUVMM_EXPORT(Error, cuvmmRuntimeNotSupported, const char* symbol) {
+  return not_supported(symbol, first_call(symbol));
+}
 
 }  // namespace cuvmm::runtime

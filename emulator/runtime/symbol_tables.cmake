@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DSYMBOLS=runtime_symbols.txt -DMAJOR=13 -DOUTPUT=dir -P symbol_tables.cmake
 # Writes dir/runtime_symbols.inc, one CUVMM_RUNTIME_NAME(index, symbol) a line, and
-# dir/libcudart.version, the version script that gives each of them the node libcudart.so.MAJOR.
+# dir/libcudart.version, the version script that gives each of them the node libcudart.so.MAJOR, and
+# cuvmmRuntimeNotSupported as well, by which emulator/redirect/ knows these libraries.
 file(STRINGS "${SYMBOLS}" lines REGEX " ${MAJOR}( |$)")
 set(names "")
 set(exports "")
@@ -13,4 +14,4 @@ foreach(line IN LISTS lines)
   math(EXPR index "${index} + 1")
 endforeach()
 file(WRITE "${OUTPUT}/runtime_symbols.inc" "${names}")
-file(WRITE "${OUTPUT}/libcudart.version" "libcudart.so.${MAJOR} {\n  global:\n${exports}  local: *;\n};\n")
+file(WRITE "${OUTPUT}/libcudart.version" "libcudart.so.${MAJOR} {\n  global:\n    cuvmmRuntimeNotSupported;\n${exports}  local: *;\n};\n")

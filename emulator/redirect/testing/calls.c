@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of a runtime that is linked in: from a constructor, and then by make_calls(). Each result
+// is checked here, because a process in which one function is entered does not live.
+#include "calls.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int cudaGetDeviceCount(int* count);
+int cudaRuntimeGetVersion(int* version);
+int cudaGetLastError(void);
+int cudaPeekAtLastError(void);
+int cudaDeviceSynchronize(void);
+int cudaMalloc(void** pointer, unsigned long size);
+int cudaFree(void* pointer);
+int cudaFreeHost(void* pointer);
+int cudaOfTomorrow(int number);
+const char* cudaGetErrorName(int error);
+void** __cudaRegisterFatBinary(void* wrapper);
+void __cudaUnregisterFatBinary(void** handle);
+
+// A program's own function may have a name that begins so.
+__attribute__((noinline)) static int cudaCheck(int result) {
+  __asm__ volatile("");
+  return result;
+}
+
+static int wrapper[6];
+static void** handle;
+
+// nvcc's start-up code calls here.
+__attribute__((constructor)) static void register_code(void) {
+  handle = __cudaRegisterFatBinary(wrapper);
+}
+__attribute__((destructor)) static void end(void) { __cudaUnregisterFatBinary(handle); }
+
+#define REQUIRE(condition)                                        \
+  do {                                                            \
+    if (!(condition)) return fprintf(stderr, "%s\n", #condition); \
+  } while (0)
+
+int make_calls(void) {
+  enum { kNotSupported = 801 };
+  int count = 0, version = 0;
+  void* pointer = 0;
+  REQUIRE(handle != 0);
+  REQUIRE(cudaCheck(cudaRuntimeGetVersion(&version)) == 0);
+  REQUIRE(version / 1000 == IMITATION);
+  REQUIRE(cudaGetDeviceCount(&count) == 0 && count == 2);
+  REQUIRE(cudaMalloc(&pointer, 100) == 0 && pointer != 0);
+  REQUIRE(cudaDeviceSynchronize() == 0);
+  REQUIRE(cudaFree(pointer) == 0 && cudaFreeHost(0) == 0);
+  REQUIRE(cudaOfTomorrow(3) == kNotSupported && cudaOfTomorrow(3) == kNotSupported);
+  REQUIRE(cudaPeekAtLastError() == kNotSupported);
+  REQUIRE(cudaGetLastError() == kNotSupported && cudaGetLastError() == 0);
+  REQUIRE(strcmp(cudaGetErrorName(kNotSupported), "cudaErrorNotSupported") == 0);
+  return 0;
+}
