@@ -39,12 +39,13 @@ void skip_launch(const char* function) noexcept {
   static std::atomic<bool> said{false};
   if (said.exchange(true)) return;
   char text[320];
-  std::snprintf(
-      text, sizeof text,
-      "%s: kernel launch skipped: results will be missing. The emulator runs kernels of PTX that "
-      "the program loads itself (cuModuleLoadData, cuLibraryLoadData). Those of <<<>>>, of "
-      "libraries and of machine code answer success and do nothing",
-      function);
+  std::snprintf(text, sizeof text,
+                "%s: kernel launch skipped: results will be missing. The emulator runs kernels "
+                "that come with "
+                "PTX, as nvcc's do unless -arch or -gencode leaves it out. Those of machine code "
+                "alone, and of "
+                "libraries that cuvmm stands in for, answer success and do nothing",
+                function);
   note(text);
 }
 

@@ -15,6 +15,9 @@ void skip_launch(const char* function) noexcept;
 /// launch of the graph that the stream captures.
 CUresult queue_skipped_launch(const char* function, CUstream stream) noexcept;
 
+/// Whether this is the handle of a function or a kernel, of the present or the past.
+bool is_kernel(const void* handle) noexcept;
+
 /// NOT_SUPPORTED, the answer to modules and launches in a build without kernels; reports it once on
 /// stderr.
 CUresult refuse_without_kernels() noexcept;

@@ -89,6 +89,15 @@ CUresult queue_skipped_launch(const char* function, CUstream stream) noexcept {
   });
 }
 
+bool is_kernel(const void* handle) noexcept {
+  bool is = false;
+  locked([&](Emulator& e) -> CUresult {
+    is = e.modules.gave_out(static_cast<CUfunction>(const_cast<void*>(handle)));
+    return CUDA_SUCCESS;
+  });
+  return is;
+}
+
 CUresult run_base(const calls::LaunchKernel& call) noexcept {
   return run(call.f,
              {"cuLaunchKernel",

@@ -49,6 +49,18 @@ CUresult on_loaded(CUlibrary handle, Body&& body) noexcept {
   });
 }
 
+// A name is looked at before the library's code is.
+template <class Body>
+CUresult on_variable(CUlibrary handle, const char* name, Body&& body) noexcept {
+  return with_context([&](Emulator& e, Context& context) -> CUresult {
+    if (!e.modules.find(handle)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!name || !*name) return CUDA_ERROR_INVALID_VALUE;
+    Module* module = nullptr;
+    const CUresult result = in_context(e, context, handle, module);
+    return result == CUDA_SUCCESS ? body(*module) : result;
+  });
+}
+
 template <class Body>
 CUresult on_kernel(CUkernel handle, Body&& body) noexcept {
   return locked([&](Emulator& e) -> CUresult {
@@ -115,22 +127,17 @@ CUVMM_DRIVER_FUNCTION(cuLibraryGetModule, CUmodule* out, CUlibrary handle) {
 
 CUVMM_DRIVER_FUNCTION(cuLibraryGetGlobal, CUdeviceptr* address, size_t* bytes, CUlibrary handle,
                       const char* name) {
-  return with_context([&](Emulator& e, Context& context) -> CUresult {
-    if (!e.modules.find(handle)) return CUDA_ERROR_INVALID_HANDLE;
-    if (!name || !*name) return CUDA_ERROR_INVALID_VALUE;
-    Module* module = nullptr;
-    const CUresult result = in_context(e, context, handle, module);
-    return result == CUDA_SUCCESS ? find_variable(*module, name, address, bytes) : result;
-  });
+  return on_variable(handle, name,
+                     [&](Module& module) { return find_variable(module, name, address, bytes); });
 }
 
-// The emulator does not read from an image which variables are managed, so it answers as for an
-// image that has none.
-CUVMM_DRIVER_FUNCTION(cuLibraryGetManaged, CUdeviceptr*, size_t*, CUlibrary handle,
+// Managed variables have their place in the context that first needs them.
+CUVMM_DRIVER_FUNCTION(cuLibraryGetManaged, CUdeviceptr* address, size_t* bytes, CUlibrary handle,
                       const char* name) {
-  return on_library(handle, [&](Modules&, Image& image) -> CUresult {
-    if (!name || !*name) return CUDA_ERROR_INVALID_VALUE;
-    return image.refusal != CUDA_SUCCESS ? image.refusal : CUDA_ERROR_NOT_FOUND;
+  return on_variable(handle, name, [&](Module& module) -> CUresult {
+    const kernels::VariableCode* found = module.image->code.variable(name);
+    return found && found->managed ? find_variable(module, name, address, bytes)
+                                   : CUDA_ERROR_NOT_FOUND;
   });
 }
 

@@ -41,7 +41,9 @@ CUresult load(Emulator& e, Context& context, std::shared_ptr<Image> image, Modul
   Variables variables;
   for (const kernels::VariableCode& variable : image->code.variables) {
     Address address = 0;
-    const CUresult result = e.allocate_plain(context, std::max<Size>(variable.size, 1), &address);
+    const Size size = std::max<Size>(variable.size, 1);
+    const CUresult result = variable.managed ? e.allocate_managed(context, size, nullptr, &address)
+                                             : e.allocate_plain(context, size, &address);
     if (result != CUDA_SUCCESS) {
       for (const auto& [name, allocated] : variables) e.plain.end(allocated);
       return result;

@@ -17,6 +17,8 @@ struct RuntimeTable {
   /// Queues such a launch on a stream of the thread's context, or adds it to the graph that the
   /// stream captures. Returns a CUresult.
   int (*queue_launch)(const char* function, void* stream);
+  /// Whether this is the handle of a kernel or of a function, of the present or the past.
+  bool (*is_kernel)(const void* handle);
 };
 
 }  // namespace cuvmm

@@ -107,11 +107,15 @@ CUresult read_fat(const CodeBytes& image, Capability gpu, DeviceCode& code) {
     code.hidden = true;
     return CUDA_SUCCESS;
   }
-  // A cubin describes its kernels best; only PTX can be run.
-  if (DeviceCode other; ptx && read_ptx(text, other, nullptr) == CUDA_SUCCESS) {
-    code.ptx = std::move(other.ptx);
+  // A cubin describes its kernels best; only PTX can be run, and tells which variables are managed.
+  DeviceCode other;
+  if (ptx && read_ptx(text, other, nullptr) == CUDA_SUCCESS) code.ptx = std::move(other.ptx);
+  const CUresult result = read_cubin({cubin->data(), cubin->size()}, gpu, code);
+  for (VariableCode& each : code.variables) {
+    const VariableCode* const same = other.variable(each.name);
+    each.managed = same && same->managed;
   }
-  return read_cubin({cubin->data(), cubin->size()}, gpu, code);
+  return result;
 }
 
 }  // namespace

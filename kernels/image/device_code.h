@@ -38,6 +38,7 @@ struct VariableCode {
   std::size_t size = 0;
   std::string contents;  ///< the initial bytes; zeros follow
   bool constant = false;
+  bool managed = false;  ///< the host may access it as well
   /// The addresses of other variables in the initial bytes.
   struct Reference {
     std::size_t offset = 0;

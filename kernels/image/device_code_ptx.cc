@@ -42,7 +42,7 @@ void add_variable(const Variable& variable, std::unordered_set<std::string_view>
   if (variable.is_extern || variable.is_opaque || (!constant && variable.space != Space::kGlobal))
     return;
   if (!known.insert(variable.name).second) return;  // a variable may be declared and defined
-  VariableCode made{name, variable.size, variable.contents, constant};
+  VariableCode made{name, variable.size, variable.contents, constant, variable.is_managed};
   for (const Reference& each : variable.references) {
     made.references.push_back({each.offset, each.name, each.addend});
   }

@@ -91,7 +91,7 @@ Variable Reader::specification() {
       advance();
     } else if (word == "attribute") {
       expect("(");
-      while (good() && !at(")")) advance_in_statement();
+      for (; good() && !at(")"); advance_in_statement()) out.is_managed |= at(".managed");
       expect(")");
     } else if (word == "texref" || word == "samplerref" || word == "surfref") {
       out.type = Type::kB64;

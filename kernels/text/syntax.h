@@ -51,6 +51,7 @@ struct Variable {
   std::uint64_t size = 0;  ///< bytes; 0: no size is given, as for dynamic shared memory
   bool is_extern = false;
   bool may_repeat = false;  ///< .weak or .common
+  bool is_managed = false;  ///< the host may access it as well
   bool is_opaque = false;   ///< .texref, .samplerref or .surfref
   std::string contents;     ///< the initial bytes; zeros follow
   std::vector<Reference> references;

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies and fills. The kind of a copy decides which function of the driver is called.
+// Copies and fills.
+#include "emulator/runtime/calls/copies.h"
+
 #include "emulator/runtime/calls/call.h"
 
 namespace cuvmm::runtime {
-
-namespace {
-
-/// cudaMemcpyKind.
-enum Kind { kHostToHost = 0, kHostToDevice = 1, kDeviceToHost = 2, kDeviceToDevice = 3, kAny = 4 };
 
 CUmemorytype source_type(int kind) {
   if (kind == kAny) return CU_MEMORYTYPE_UNIFIED;
@@ -21,7 +18,7 @@ CUmemorytype target_type(int kind) {
   return device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
 }
 
-bool known(int kind) { return kind >= kHostToHost && kind <= kAny; }
+namespace {
 
 // Pitches and width in bytes; height in rows.
 struct Rectangle {
@@ -50,8 +47,7 @@ CUDA_MEMCPY2D describe(const Rectangle& r, int kind) {
 
 }  // namespace
 
-CUVMM_RUNTIME_ON_STREAM(cudaMemcpy, ptds, (target, source, size, kind), void* target,
-                        const void* source, std::size_t size, int kind) {
+Error copy(const Driver& driver, void* target, const void* source, std::size_t size, int kind) {
   switch (kind) {
     case kHostToDevice:
       return ask(driver.cuMemcpyHtoD, address(target), source, size);
@@ -67,8 +63,8 @@ CUVMM_RUNTIME_ON_STREAM(cudaMemcpy, ptds, (target, source, size, kind), void* ta
   }
 }
 
-CUVMM_RUNTIME_ON_STREAM(cudaMemcpyAsync, ptsz, (target, source, size, kind, stream), void* target,
-                        const void* source, std::size_t size, int kind, CUstream stream) {
+Error copy_on(const Driver& driver, void* target, const void* source, std::size_t size, int kind,
+              CUstream stream) {
   switch (kind) {
     case kHostToDevice:
       return ask(driver.cuMemcpyHtoDAsync, address(target), source, size, stream);
@@ -82,6 +78,16 @@ CUVMM_RUNTIME_ON_STREAM(cudaMemcpyAsync, ptsz, (target, source, size, kind, stre
     default:
       return cudaErrorInvalidMemcpyDirection;
   }
+}
+
+CUVMM_RUNTIME_ON_STREAM(cudaMemcpy, ptds, (target, source, size, kind), void* target,
+                        const void* source, std::size_t size, int kind) {
+  return copy(driver, target, source, size, kind);
+}
+
+CUVMM_RUNTIME_ON_STREAM(cudaMemcpyAsync, ptsz, (target, source, size, kind, stream), void* target,
+                        const void* source, std::size_t size, int kind, CUstream stream) {
+  return copy_on(driver, target, source, size, kind, stream);
 }
 
 CUVMM_RUNTIME_ON_STREAM(cudaMemcpy2D, ptds,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel launches: the emulator runs no kernel of the runtime, but a program that launches kernels
-// continues. The emulator reports and counts the launches; another libcuda, which lacks the table
-// of this runtime, makes them fail.
+// Kernel launches. A kernel that nobody registered is skipped, so that a program that launches such
+// kernels continues: the emulator reports and counts the launches. Another libcuda, which lacks the
+// table of this runtime, makes these fail.
 #include <algorithm>
 #include <iterator>
 
 #include "emulator/entry/runtime_table.h"
 #include "emulator/runtime/calls/call.h"
+#include "emulator/runtime/registered.h"
 
 namespace cuvmm::runtime {
 
@@ -18,11 +19,13 @@ struct Extent {
   bool empty() const { return x == 0 || y == 0 || z == 0; }
 };
 
-/// The first fields of cudaLaunchConfig_t.
+/// cudaLaunchConfig_t.
 struct LaunchConfig {
   Extent grid, block;
   std::size_t shared_bytes;
   CUstream stream;
+  CUlaunchAttribute* attributes = nullptr;
+  unsigned count = 0;
 };
 
 /// The parameters of `kernel<<<...>>>`, which come before its arguments are evaluated; the
@@ -44,27 +47,78 @@ const RuntimeTable* find_table(const Driver& driver) {
   return ours ? static_cast<const RuntimeTable*>(table) : nullptr;
 }
 
-Error skip(Streams streams, const char* name, const void* function, const Extent& grid,
-           const Extent& block, CUstream stream) {
+/// A launch, as the functions for it describe it.
+struct Launch {
+  const char* name;
+  const void* function;  ///< or the handle of a kernel
+  LaunchConfig config;
+  void** arguments;
+  bool together = false;  ///< all blocks run at a time
+};
+
+bool possible(const Extent& grid, const Extent& block) {
+  constexpr unsigned kThreads = 1024, kDeep = 64, kGrid = 65535;
+  return !grid.empty() && !block.empty() && grid.y <= kGrid && grid.z <= kGrid &&
+         block.x <= kThreads && block.y <= kThreads && block.z <= kDeep &&
+         block.x * block.y * block.z <= kThreads;
+}
+
+// A function that nobody registered, in a library whose start-up code did not run here.
+Error skip(const RuntimeTable* table, const Launch& launch, CUstream stream) {
+  if (!table) return cudaErrorNotSupported;
+  return error_of(static_cast<CUresult>(table->queue_launch(launch.name, stream)));
+}
+
+Error start(const Driver& driver, const Launch& launch, CUkernel kernel, CUstream stream) {
+  const auto function = reinterpret_cast<CUfunction>(kernel);
+  const auto& [grid, block, shared, unused, attributes, count] = launch.config;
+  const auto bytes = static_cast<unsigned>(shared);
+  if (count != 0) {
+    const CUlaunchConfig config{grid.x,  grid.y, grid.z, block.x,    block.y,
+                                block.z, bytes,  stream, attributes, count};
+    return ask(driver.cuLaunchKernelEx, &config, function, launch.arguments, nullptr);
+  }
+  if (launch.together) {
+    return ask(driver.cuLaunchCooperativeKernel, function, grid.x, grid.y, grid.z, block.x, block.y,
+               block.z, bytes, stream, launch.arguments);
+  }
+  return ask(driver.cuLaunchKernel, function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+             bytes, stream, launch.arguments, nullptr);
+}
+
+Error run(Streams streams, const Launch& launch) {
   return in_context(streams, [&](const Driver& driver) -> Error {
-    if (!function) return cudaErrorInvalidDeviceFunction;
-    if (grid.empty() || block.empty()) return cudaErrorInvalidConfiguration;
-    static const RuntimeTable* const table = find_table(driver);
-    if (!table) return cudaErrorNotSupported;
+    if (!launch.function) return cudaErrorInvalidDeviceFunction;
+    if (!possible(launch.config.grid, launch.config.block)) return cudaErrorInvalidConfiguration;
+    if (launch.config.shared_bytes > ~0U) return cudaErrorInvalidValue;
+    CUstream stream = launch.config.stream;
     if (!stream && streams == Streams::kPerThread) stream = CU_STREAM_PER_THREAD;
-    return error_of(static_cast<CUresult>(table->queue_launch(name, stream)));
+    CUkernel kernel = nullptr;
+    const Error found = find_kernel(driver, launch.function, kernel);
+    if (found != cudaSuccess) return found;
+    if (!kernel) {
+      static const RuntimeTable* const table = find_table(driver);
+      if (table && !table->is_kernel(launch.function)) return skip(table, launch, stream);
+      kernel = static_cast<CUkernel>(const_cast<void*>(launch.function));
+    }
+    return start(driver, launch, kernel, stream);
   });
 }
 
-Error skip(Streams streams, const char* name, const LaunchConfig* config, const void* function) {
+Error run(Streams streams, const char* name, const LaunchConfig* config, const void* function,
+          void** arguments) {
   if (!config) return keep(cudaErrorInvalidValue);
-  return skip(streams, name, function, config->grid, config->block, config->stream);
+  return run(streams, {name, function, *config, arguments});
 }
 
-Error find_kernel(const void** kernel, const void* function) {
-  if (!kernel || !function) return keep(cudaErrorInvalidValue);
-  *kernel = function;  // only its address is known
-  return cudaSuccess;
+Error get_kernel(CUkernel* kernel, const void* function) {
+  return in_context(Streams::kLegacy, [&](const Driver& driver) -> Error {
+    if (!kernel || !function) return cudaErrorInvalidValue;
+    const Error error = find_kernel(driver, function, *kernel);
+    // The address of an unknown function serves as its handle.
+    if (!*kernel) *kernel = static_cast<CUkernel>(const_cast<void*>(function));
+    return error;
+  });
 }
 
 }  // namespace
@@ -87,28 +141,33 @@ CUVMM_EXPORT(Error, __cudaPopCallConfiguration, Extent* grid, Extent* block,
   return cudaSuccess;
 }
 
-// Launches by a kernel's handle use this function since CUDA 12: the function's address serves as
-// the handle.
-CUVMM_EXPORT(Error, __cudaGetKernel, const void** kernel, const void* function) {
-  return find_kernel(kernel, function);
+// nvcc's code since CUDA 12 asks for the kernel's handle, and launches by it. It asks in the middle
+// of an expression, and only at the launch looks at an error: so a kernel that cannot be found gets
+// its function's address as its handle.
+CUVMM_EXPORT(Error, __cudaGetKernel, CUkernel* kernel, const void* function) {
+  if (!kernel || !function) return keep(cudaErrorInvalidValue);
+  *kernel = static_cast<CUkernel>(const_cast<void*>(function));
+  return cudaSuccess;
 }
-CUVMM_EXPORT(Error, cudaGetKernel, const void** kernel, const void* function) {
-  return find_kernel(kernel, function);
+CUVMM_EXPORT(Error, cudaGetKernel, CUkernel* kernel, const void* function) {
+  return get_kernel(kernel, function);
 }
 
-// (function, grid, block, arguments, shared bytes, stream); the kernel's arguments are ignored.
-#define CUVMM_LAUNCH(symbol)                                                                  \
-  CUVMM_EXPORT(Error, symbol, const void* function, Extent grid, Extent block, void**,        \
-               std::size_t, CUstream stream) {                                                \
-    return skip(Streams::kLegacy, #symbol, function, grid, block, stream);                    \
-  }                                                                                           \
-  CUVMM_EXPORT(Error, symbol##_ptsz, const void* function, Extent grid, Extent block, void**, \
-               std::size_t, CUstream stream) {                                                \
-    return skip(Streams::kPerThread, #symbol, function, grid, block, stream);                 \
+// (function, grid, block, arguments, shared bytes, stream)
+#define CUVMM_LAUNCH(symbol, together)                                                           \
+  CUVMM_EXPORT(Error, symbol, const void* function, Extent grid, Extent block, void** arguments, \
+               std::size_t shared, CUstream stream) {                                            \
+    return run(Streams::kLegacy,                                                                 \
+               {#symbol, function, {grid, block, shared, stream}, arguments, together});         \
+  }                                                                                              \
+  CUVMM_EXPORT(Error, symbol##_ptsz, const void* function, Extent grid, Extent block,            \
+               void** arguments, std::size_t shared, CUstream stream) {                          \
+    return run(Streams::kPerThread,                                                              \
+               {#symbol, function, {grid, block, shared, stream}, arguments, together});         \
   }
-CUVMM_LAUNCH(cudaLaunchKernel)
-CUVMM_LAUNCH(cudaLaunchCooperativeKernel)
-CUVMM_LAUNCH(__cudaLaunchKernel)
+CUVMM_LAUNCH(cudaLaunchKernel, false)
+CUVMM_LAUNCH(cudaLaunchCooperativeKernel, true)
+CUVMM_LAUNCH(__cudaLaunchKernel, false)
 #undef CUVMM_LAUNCH
 
 // No profiler is attached.
@@ -119,12 +178,13 @@ CUVMM_EXPORT(Error, cudaProfilerStop) {
   return in_context(Streams::kLegacy, [](const Driver&) { return cudaSuccess; });
 }
 
-CUVMM_EXPORT(Error, cudaLaunchKernelExC, const LaunchConfig* config, const void* function, void**) {
-  return skip(Streams::kLegacy, "cudaLaunchKernelExC", config, function);
+CUVMM_EXPORT(Error, cudaLaunchKernelExC, const LaunchConfig* config, const void* function,
+             void** arguments) {
+  return run(Streams::kLegacy, "cudaLaunchKernelExC", config, function, arguments);
 }
 CUVMM_EXPORT(Error, cudaLaunchKernelExC_ptsz, const LaunchConfig* config, const void* function,
-             void**) {
-  return skip(Streams::kPerThread, "cudaLaunchKernelExC", config, function);
+             void** arguments) {
+  return run(Streams::kPerThread, "cudaLaunchKernelExC", config, function, arguments);
 }
 
 }  // namespace cuvmm::runtime

@@ -3,6 +3,7 @@
  * at what the kernel computed. arguments: how often it launches, and how it ends; "capture": the
  * launches are captured, and their graph is launched twice. */
 #include "emulator/runtime/testing/cudart.h"
+#include "emulator/runtime/testing/fat_binary.h"
 
 #include <signal.h>
 #include <stdint.h>
@@ -61,34 +62,18 @@ void register_function(void** binary, const void* function, const char* name, co
                        int*) __asm__("__cudaRegisterFunction");
 int attributes(void* out, const void* function) __asm__("cudaFuncGetAttributes");
 
+static const char kEmptyKernel[] =
+    ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry kernel() { ret; }\n";
+
 /* Prints the versions of the code that the GPU would run, of PTX for 5.2 and 7.5 and machine code
  * for 7.5; then of a kernel that nobody registered. */
 static int versions(void) {
-  struct entry {
-    uint16_t kind, unused;
-    uint32_t header_bytes;
-    uint64_t size;
-    uint32_t words[2];
-    uint16_t minor, major;
-    uint32_t gpu;
-  };
-  static const struct {
-    uint32_t magic;
-    uint16_t version, header_bytes;
-    uint64_t size;
-    struct entry entries[3];
-  } binary = {0xba55ed50,
-              1,
-              16,
-              3 * sizeof(struct entry),
-              {{1, 0, sizeof(struct entry), 0, {0, 0}, 0, 0, 52},
-               {1, 0, sizeof(struct entry), 0, {0, 0}, 0, 0, 75},
-               {2, 0, sizeof(struct entry), 0, {0, 0}, 0, 0, 75}}};
-  static const struct {
-    uint32_t magic, version;
-    const void* binary;
-    void* unused;
-  } wrapper = {0x466243b1, 1, &binary, NULL};
+  static struct fat_binary binary;
+  add_code(&binary, kPtx, 52, kEmptyKernel);
+  add_code(&binary, kPtx, 75, kEmptyKernel);
+  add_code(&binary, kMachineCode, 75, "");
+  static struct fat_wrapper wrapper;
+  wrap(&wrapper, &binary);
   register_function(register_binary(&wrapper), (const void*)kernel, "kernel", "kernel", -1, NULL,
                     NULL, NULL, NULL, NULL);
   struct {
