@@ -23,6 +23,11 @@ int default_dynamic_shared(const kernels::KernelCode& code) {
 
 int device_attribute(int attribute) { return default_attribute(attribute).value_or(0); }
 
+int most_threads(const kernels::KernelCode& code) {
+  const int most = device_attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  return code.most_threads > 0 ? std::min(most, code.most_threads) : most;
+}
+
 }  // namespace
 
 CUresult find_function(Emulator& e, Context& context, CUfunction handle, Function*& function) {
@@ -71,7 +76,7 @@ CUresult potential(int* grid, int* block, CUfunction handle, CUoccupancyB2DSize 
   });
   if (known != CUDA_SUCCESS) return known;
   constexpr int kWarp = 32;
-  int most = device_attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  int most = most_threads(code);
   if (limit > 0) most = std::min(most, limit);
   int best = 0, best_threads = 0, best_blocks = 0;
   for (int threads = most; threads > 0; threads = (threads - 1) / kWarp * kWarp) {
@@ -94,7 +99,7 @@ CUresult function_attribute(const kernels::KernelCode& code, const Settings& set
   const int setting = settings[static_cast<std::size_t>(attribute)];
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-      *out = device_attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+      *out = most_threads(code);
       break;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
       *out = code.shared_bytes;

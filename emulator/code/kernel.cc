@@ -11,6 +11,7 @@
 
 #include "emulator/base/say.h"
 #include "emulator/code/device_memory.h"
+#include "emulator/code/function.h"
 #include "emulator/code/launch.h"
 #include "emulator/machine/device_attributes.h"
 
@@ -94,6 +95,15 @@ bool possible(const Function& function, const kernels::Code& code, const kernels
   return code.exact_threads[0] == 0 || std::equal(shape.block, shape.block + 3, code.exact_threads);
 }
 
+// Whether the multiprocessors hold all blocks of a launch at a time.
+bool fit_together(const Function& function, const kernels::Shape& shape) {
+  const auto threads = static_cast<int>(shape.threads());
+  const int each = active_blocks(function.code, threads, shape.dynamic_shared);
+  const int processors = default_attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT).value_or(0);
+  return shape.blocks() <=
+         static_cast<std::uint64_t>(each) * static_cast<std::uint64_t>(processors);
+}
+
 std::atomic<std::uint64_t> g_kernel_fault{0};
 
 void tell(const kernels::Code& code, const kernels::Fault& fault) {
@@ -141,6 +151,8 @@ CUresult prepare(Emulator& e, Context& context, Function& function, const Launch
   const CUresult known = find_code(function, code);
   if (known != CUDA_SUCCESS) return known;
   if (!possible(function, *code, launch.shape)) return CUDA_ERROR_INVALID_VALUE;
+  if (launch.shape.together && !fit_together(function, launch.shape))
+    return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
   std::vector<char> parameters(code->parameter_bytes);
   const CUresult copied = copy_parameters(*code, launch, parameters);
   if (copied != CUDA_SUCCESS) return copied;

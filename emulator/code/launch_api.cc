@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions that launch kernels.
+#include <atomic>
 #include <memory>
 #include <span>
 #include <utility>
 
+#include "emulator/base/say.h"
 #include "emulator/capture/captured.h"
 #include "emulator/code/function.h"
 #include "emulator/code/kernel.h"
@@ -59,13 +61,38 @@ CUresult queue(Emulator& e, const Node& node, const Work& work, CUstream stream)
   return submit(e, stream, work);
 }
 
-CUresult run(CUfunction handle, const Launch& launch, CUstream stream,
+// Kernels run in clusters of one block.
+CUresult refuse_cluster() {
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true)) {
+    complain(
+        "a launch in clusters of several blocks cannot be run; it answers "
+        "CUDA_ERROR_NOT_SUPPORTED (said once)");
+  }
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult take(Attributes attributes, kernels::Shape& shape) {
+  for (const CUlaunchAttribute& each : attributes) {
+    const auto& cluster = each.value.clusterDim;
+    if (each.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) shape.together = each.value.cooperative != 0;
+    if (each.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && cluster.x * cluster.y * cluster.z > 1)
+      return refuse_cluster();
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult run(CUfunction handle, Launch launch, CUstream stream,
              Attributes attributes = {}) noexcept {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
     if (!handle) return CUDA_ERROR_INVALID_HANDLE;
     if (!possible(launch.shape)) return CUDA_ERROR_INVALID_VALUE;
     if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
     if (!kernels::present()) return refuse_without_kernels();
+    if (e.runs_kernels()) {
+      const CUresult taken = take(attributes, launch.shape);
+      if (taken != CUDA_SUCCESS) return taken;
+    }
     Function* function = nullptr;
     Work work;
     const CUresult prepared = prepare(e, context, handle, launch, function, work);

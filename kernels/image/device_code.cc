@@ -107,10 +107,15 @@ CUresult read_fat(const CodeBytes& image, Capability gpu, DeviceCode& code) {
     code.hidden = true;
     return CUDA_SUCCESS;
   }
-  // A cubin describes its kernels best; only PTX can be run, and tells which variables are managed.
+  // A cubin describes its kernels best; only PTX can be run, and tells what the cubin is not
+  // asked for.
   DeviceCode other;
   if (ptx && read_ptx(text, other, nullptr) == CUDA_SUCCESS) code.ptx = std::move(other.ptx);
   const CUresult result = read_cubin({cubin->data(), cubin->size()}, gpu, code);
+  for (KernelCode& each : code.kernels) {
+    if (const KernelCode* const same = other.kernel(each.name))
+      each.most_threads = same->most_threads;
+  }
   for (VariableCode& each : code.variables) {
     const VariableCode* const same = other.variable(each.name);
     each.managed = same && same->managed;

@@ -29,6 +29,7 @@ struct KernelCode {
   int shared_bytes = 0;  ///< static shared memory of a block, in bytes
   int local_bytes = 0;   ///< of each thread, in bytes
   int constant_bytes = 0;
+  int most_threads = 0;  ///< of a block, by the kernel's own limit; 0: it has none
   /// Nothing where the image does not describe the parameters.
   std::optional<std::vector<Parameter>> parameters{};
 };

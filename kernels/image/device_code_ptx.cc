@@ -23,10 +23,19 @@ int bytes_in(const Function& function, Space space) {
   return static_cast<int>(std::min<std::uint64_t>(sum, 1 << 30));
 }
 
+int most_threads(const Function& function) {
+  const auto product = [](const unsigned(&threads)[3]) {
+    return static_cast<int>(threads[0] * threads[1] * threads[2]);
+  };
+  const int exact = product(function.exact_threads);
+  return exact != 0 ? exact : product(function.most_threads);
+}
+
 void add_kernel(const Function& function, DeviceCode& code) {
   KernelCode kernel{.name = std::string(function.name)};
   kernel.shared_bytes = bytes_in(function, Space::kShared);
   kernel.local_bytes = bytes_in(function, Space::kLocal);
+  kernel.most_threads = most_threads(function);
   kernel.parameters.emplace();
   for (const Slot& slot : layout(function.parameters)) {
     kernel.parameters->push_back({slot.offset, slot.size});

@@ -59,6 +59,9 @@ constexpr SpecialName kSpecials[] = {
     {"%dynamic_smem_size", Special::kDynamicShared},
     {"%total_smem_size", Special::kTotalShared},
     {"WARP_SZ", Special::kWarpSize},
+    // CUDA's cooperative groups read them.
+    {"%envreg1", Special::kWorkspaceHigh},
+    {"%envreg2", Special::kWorkspaceLow},
 };
 
 std::optional<Special> special_named(std::string_view name) {

@@ -29,6 +29,9 @@ class Grid {
   const std::vector<char>& parameters() const { return parameters_; }
   std::uint64_t steps() const { return steps_; }
   std::uint64_t number() const { return number_; }
+  /// A cooperative launch has memory in which its blocks meet; it begins as zeros.
+  static constexpr std::uint64_t kWorkspaceBytes = 64;
+  char* workspace() { return workspace_; }
   /// Counts steps; false: the launch has no step left.
   bool spend(std::uint64_t steps) {
     steps_ += steps;
@@ -50,6 +53,7 @@ class Grid {
   Memory& memory_;
   std::uint64_t steps_ = 0, most_steps_;
   std::uint64_t number_;
+  alignas(8) char workspace_[kWorkspaceBytes] = {};
   Fault fault_;
   std::string printed_;
 };

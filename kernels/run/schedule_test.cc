@@ -118,5 +118,35 @@ TEST(PtxSchedule, AFaultNamesItsThread) {
   EXPECT_EQ(ran.fault.what, "illegal write of 4 bytes at 0xbc6148: nothing is there");
 }
 
+// The blocks of a cooperative launch meet in its workspace, as CUDA's cooperative groups do.
+const char* const kMeet = R"(
+    mov.u32 %r2, %envreg2;
+    mov.u32 %r3, %envreg1;
+    mov.b64 %rd2, {%r2, %r3};
+    setp.eq.u64 %p1, %rd2, 0;
+    @%p1 bra none;
+    atom.add.release.gpu.u32 %r4, [%rd2+4], 1;
+  again:
+    ld.acquire.gpu.u32 %r5, [%rd2+4];
+    setp.lt.u32 %p2, %r5, 3;
+    @%p2 bra again;
+    mov.u32 %r6, %ctaid.x;
+    mul.wide.u32 %rd3, %r6, 4;
+    add.u64 %rd3, %rd3, %rd0;
+    st.global.u32 [%rd3], 7;
+  none:
+  )";
+
+TEST(PtxSchedule, BlocksOfACooperativeLaunchMeet) {
+  const Ran ran = run_body(kMeet, {.grid = {3, 1, 1}, .together = true}, 1 << 24);
+  ASSERT_EQ(ran.error, "");
+  ASSERT_EQ(ran.fault.what, "");
+  for (unsigned block = 0; block < 3; ++block) EXPECT_EQ(ran.at<unsigned>(block), 7u);
+
+  const Ran other = run_body(kMeet, {.grid = {3, 1, 1}});
+  ASSERT_EQ(other.error, "");
+  EXPECT_EQ(other.at<unsigned>(0), 0u) << "another launch has no workspace";
+}
+
 }  // namespace
 }  // namespace cuvmm::kernels

@@ -10,6 +10,7 @@ struct Shape {
   unsigned grid[3] = {1, 1, 1};
   unsigned block[3] = {1, 1, 1};
   unsigned dynamic_shared = 0;  ///< bytes
+  bool together = false;        ///< a cooperative launch: all blocks run at a time
 
   unsigned threads() const { return block[0] * block[1] * block[2]; }
   std::uint64_t blocks() const { return std::uint64_t{grid[0]} * grid[1] * grid[2]; }

@@ -303,6 +303,10 @@ void Warp::set_specials() {
             return 132;
           case Special::kGridid:
             return block_.grid().number();
+          case Special::kWorkspaceLow:
+            return 0;
+          case Special::kWorkspaceHigh:
+            return shape.together ? kWorkspaceWindow >> 32 : 0;
           case Special::kLanemaskEq:
             return own;
           case Special::kLanemaskLt:
@@ -379,6 +383,13 @@ char* Warp::at(const Instruction& i, unsigned lane, std::uint64_t address, unsig
       }
       break;
     default:
+      if ((address & kWindowMask) == kWorkspaceWindow && grid.shape().together) {
+        where = "workspace";
+        room = Grid::kWorkspaceBytes;
+        offset = address & ~kWindowMask;
+        if (offset <= room && size <= room - offset) bytes = grid.workspace() + offset;
+        break;
+      }
       bytes = grid.memory().at(address, size, writes);
       where = nullptr;
   }
