@@ -35,6 +35,30 @@ TEST(RuntimeFrames, OfAStaticRuntimeAndOfItsHeaders) {
   EXPECT_EQ(frames.front().function, "weights()");
 }
 
+TEST(RuntimeFrames, NvccsFunctionsForAKernel) {
+  const auto launch = [](const char* kernel) {
+    return std::vector<Frame>{frame("cuvmm::run()", kRuntime),
+                              frame("__cudaLaunchKernel", kRuntime),
+                              frame("__cudaLaunchKernel_helper(CUkern_st*, dim3)", "/app/program"),
+                              frame("__device_stub__Z4fillPi(int*)", "/app/program"),
+                              frame(kernel, "/app/program"),
+                              frame("main", "/app/program")};
+  };
+  std::vector<Frame> frames = launch("fill(int*)");
+  EXPECT_EQ(take_runtime_frames(frames), "fill<<<>>>");
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(frames[0].function, "main");
+
+  frames = launch("void fill<int, 3u>(int*)");
+  EXPECT_EQ(take_runtime_frames(frames), "fill<int, 3u><<<>>>");
+
+  // The stack ends before the function that launched the kernel.
+  frames = launch("fill(int*)");
+  frames.pop_back();
+  EXPECT_EQ(take_runtime_frames(frames), "");
+  EXPECT_EQ(frames.size(), 5u);
+}
+
 TEST(RuntimeFrames, OthersStay) {
   const std::vector<std::vector<Frame>> stacks = {
       {},

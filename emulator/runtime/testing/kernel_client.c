@@ -82,6 +82,13 @@ static int is_filled(unsigned* memory, unsigned by, unsigned from) {
   return 1;
 }
 
+enum { kTooLarge = 720 };
+static void** arguments_of(unsigned** memory) {
+  static void* arguments[1];
+  arguments[0] = memory;
+  return arguments;
+}
+
 static int launches(unsigned* memory) {
   void *kernel = 0, *handle = 0, *arguments[] = {&memory};
   REQUIRE(launch(&fill, kGrid, kBlock, arguments, 0, 0) == 0 && is_filled(memory, 3, 100));
@@ -145,7 +152,19 @@ static int questions(void) {
   return 0;
 }
 
-int main(void) {
+/* A fault of a kernel is answered by each later call, until the device is reset. */
+static int faults(void) {
+  enum { kIllegalAddress = 700 };
+  unsigned* nowhere = (unsigned*)64;
+  void *arguments[] = {&nowhere}, *memory = 0;
+  REQUIRE(launch(&fill, kGrid, kBlock, arguments, 0, 0) == 0);
+  for (int i = 0; i < 2; ++i) REQUIRE(cudaDeviceSynchronize() == kIllegalAddress);
+  REQUIRE(cudaMalloc(&memory, 8) == kIllegalAddress && cudaGetLastError() == kIllegalAddress);
+  REQUIRE(cudaDeviceReset() == 0 && cudaMalloc(&memory, 8) == 0 && cudaFree(memory) == 0);
+  return 0;
+}
+
+int main(int count, char** words) {
   static struct fat_binary binary;
   static struct fat_wrapper wrapper;
   add_code(&binary, kPtx, 52, kText);
@@ -156,8 +175,11 @@ int main(void) {
   register_variable(handle, &factor, "factor", "factor", 0, sizeof(unsigned), 1, 0);
   register_managed(handle, (void**)&offset, "offset", "offset", 0, sizeof(unsigned), 0, 1);
   REQUIRE(init_module(handle) == 1 && offset && *offset == 100);
+  if (count > 1 && strcmp(words[1], "faults") == 0) return faults() != 0;
   unsigned* memory = 0;
   REQUIRE(cudaMalloc((void**)&memory, kCount * sizeof *memory) == 0);
+  REQUIRE(launch_together(&fill, (struct extent){100000, 1, 1}, kBlock, arguments_of(&memory), 0,
+                          0) == kTooLarge);
   if (launches(memory) != 0 || refusals(memory) != 0 || questions() != 0) return 1;
   if (variables(memory) != 0) return 1;
   REQUIRE(cudaFree(memory) == 0);
