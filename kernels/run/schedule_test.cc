@@ -138,7 +138,7 @@ const char* const kMeet = R"(
   )";
 
 TEST(PtxSchedule, BlocksOfACooperativeLaunchMeet) {
-  const Ran ran = run_body(kMeet, {.grid = {3, 1, 1}, .together = true}, 1 << 24);
+  const Ran ran = run_body(kMeet, {.grid = {3, 1, 1}, .together = true});
   ASSERT_EQ(ran.error, "");
   ASSERT_EQ(ran.fault.what, "");
   for (unsigned block = 0; block < 3; ++block) EXPECT_EQ(ran.at<unsigned>(block), 7u);
