@@ -11,23 +11,25 @@
 
 namespace cuvmm::runtime {
 
+/// cudaChannelFormatKind.
+enum ChannelKind { kSigned = 0, kUnsigned = 1, kFloat = 2 };
+inline constexpr struct {
+  int kind, bits;
+  CUarray_format format;
+} kFormats[] = {
+    {kSigned, 8, CU_AD_FORMAT_SIGNED_INT8},
+    {kSigned, 16, CU_AD_FORMAT_SIGNED_INT16},
+    {kSigned, 32, CU_AD_FORMAT_SIGNED_INT32},
+    {kUnsigned, 8, CU_AD_FORMAT_UNSIGNED_INT8},
+    {kUnsigned, 16, CU_AD_FORMAT_UNSIGNED_INT16},
+    {kUnsigned, 32, CU_AD_FORMAT_UNSIGNED_INT32},
+    {kFloat, 16, CU_AD_FORMAT_HALF},
+    {kFloat, 32, CU_AD_FORMAT_FLOAT},
+};
+
 /// Writes Format and NumChannels. False for a format other than 1, 2 or 4 equal channels: planar,
 /// normalised and compressed formats are not emulated.
 inline bool convert(const ChannelFormat& from, CUDA_ARRAY3D_DESCRIPTOR& to) {
-  enum Kind { kSigned = 0, kUnsigned = 1, kFloat = 2 };
-  constexpr struct {
-    int kind, bits;
-    CUarray_format format;
-  } kFormats[] = {
-      {kSigned, 8, CU_AD_FORMAT_SIGNED_INT8},
-      {kSigned, 16, CU_AD_FORMAT_SIGNED_INT16},
-      {kSigned, 32, CU_AD_FORMAT_SIGNED_INT32},
-      {kUnsigned, 8, CU_AD_FORMAT_UNSIGNED_INT8},
-      {kUnsigned, 16, CU_AD_FORMAT_UNSIGNED_INT16},
-      {kUnsigned, 32, CU_AD_FORMAT_UNSIGNED_INT32},
-      {kFloat, 16, CU_AD_FORMAT_HALF},
-      {kFloat, 32, CU_AD_FORMAT_FLOAT},
-  };
   const auto* end = std::end(from.bits);
   const auto* last = std::find(from.bits, end, 0);
   const auto channels = static_cast<unsigned>(last - from.bits);
@@ -41,6 +43,17 @@ inline bool convert(const ChannelFormat& from, CUDA_ARRAY3D_DESCRIPTOR& to) {
     return true;
   }
   return false;
+}
+
+/// The runtime's description; without channels where the format is none of the above.
+inline ChannelFormat format_of(const CUDA_ARRAY3D_DESCRIPTOR& from) {
+  ChannelFormat to{};
+  for (const auto& known : kFormats) {
+    if (known.format != from.Format) continue;
+    to.kind = known.kind;
+    std::fill_n(to.bits, std::min(from.NumChannels, 4U), known.bits);
+  }
+  return to;
 }
 
 }  // namespace cuvmm::runtime
