@@ -21,6 +21,7 @@ constexpr std::uint16_t kPtx = 1, kMachineCode = 2;
 struct Wrapper {
   std::uint32_t magic, version;
   const std::byte* binary;
+  const std::byte* const* inputs;  ///< version 2: what nvcc linked, up to a null pointer
 };
 /// The beginning of a fat binary, and of each of its entries; `size` is that of what follows.
 struct BinaryHeader {
@@ -51,9 +52,12 @@ bool runs_on(int code, int gpu) { return code / 10 == gpu / 10 && code <= gpu; }
 CodeVersion best_in(const Wrapper& wrapper, int gpu) {
   CodeVersion ptx, machine;
   if (wrapper.magic != kWrapperMagic || !wrapper.binary) return {};
-  const auto binary = read<BinaryHeader>(wrapper.binary);
+  // nvcc compiles the files that it links for the same GPUs. The linked binary has no PTX.
+  const bool linked = wrapper.version == 2 && wrapper.inputs && *wrapper.inputs;
+  const std::byte* const begin = linked ? *wrapper.inputs : wrapper.binary;
+  const auto binary = read<BinaryHeader>(begin);
   if (binary.magic != kBinaryMagic) return {};
-  const std::byte* at = wrapper.binary + binary.header_bytes;
+  const std::byte* at = begin + binary.header_bytes;
   for (std::uint64_t left = binary.size; left >= sizeof(EntryHeader);) {
     const auto entry = read<EntryHeader>(at);
     if (entry.header_bytes < sizeof entry || entry.header_bytes > left ||

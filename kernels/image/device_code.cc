@@ -70,14 +70,13 @@ Part part_of(const CodeBytes& image, std::uint64_t entry, std::size_t own, std::
 
 bool runs_on(int arch, Capability gpu) { return arch / 10 == gpu.major && arch % 10 <= gpu.minor; }
 
-// Reads the best cubin for the GPU, else its newest PTX.
-CUresult read_fat(const CodeBytes& image, Capability gpu, DeviceCode& code) {
+// Finds the best cubin of a fat binary for the GPU, and its newest PTX.
+CUresult find_parts(const CodeBytes& image, Capability gpu, Part& cubin, Part& ptx) {
   if (!image.inside(0, kFatLeast)) return CUDA_ERROR_INVALID_IMAGE;
   const std::size_t header = image.at<std::uint16_t>(kFatHeaderSize);
   const std::uint64_t size = image.at<std::uint64_t>(kFatSize);
   if (header < kFatLeast || (image.bounded() && !image.inside(header, size)))
     return CUDA_ERROR_INVALID_IMAGE;
-  Part best_cubin, best_ptx;
   for (std::uint64_t where = 0; size - where >= kEntryLeast;) {
     const std::uint64_t entry = header + where;
     if (!image.inside(entry, kEntryLeast)) return CUDA_ERROR_INVALID_IMAGE;
@@ -90,27 +89,37 @@ CUresult read_fat(const CodeBytes& image, Capability gpu, DeviceCode& code) {
     const int arch = part.arch;
     const std::uint16_t kind = image.at<std::uint16_t>(entry);
     const bool fits = kind == kCubinEntry ? runs_on(arch, gpu) : arch <= gpu.major * 10 + gpu.minor;
-    Part& best = kind == kCubinEntry ? best_cubin : best_ptx;
+    Part& best = kind == kCubinEntry ? cubin : ptx;
     if (fits && arch > best.arch && (kind == kCubinEntry || kind == kPtxEntry)) best = part;
     where += own + payload;
   }
-  for (const Part* used : {&best_cubin, &best_ptx}) {
+  for (const Part* used : {&cubin, &ptx}) {
     if (!image.bounded() && !is_readable(used->bytes.data(), used->bytes.size()))
       return CUDA_ERROR_INVALID_IMAGE;
   }
-  if (best_cubin.arch < 0 && best_ptx.arch < 0) return CUDA_ERROR_NO_BINARY_FOR_GPU;
-  std::string cubin_room, ptx_room;
-  const auto cubin = contents(best_cubin, cubin_room), ptx = contents(best_ptx, ptx_room);
-  const auto text = ptx ? ptx->substr(0, strnlen(ptx->data(), ptx->size())) : std::string_view{};
+  return CUDA_SUCCESS;
+}
+
+std::optional<std::string_view> text_of(const Part& part, std::string& room) {
+  const auto text = contents(part, room);
+  if (!text) return {};
+  return text->substr(0, strnlen(text->data(), text->size()));
+}
+
+// Reads the code of a cubin, if there is one for the GPU, and of PTX.
+CUresult read_parts(const Part& best_cubin, std::optional<std::string_view> text, Capability gpu,
+                    DeviceCode& code) {
+  std::string room;
+  const auto cubin = contents(best_cubin, room);
   if (!cubin) {
-    if (ptx) return read_ptx(text, code, nullptr);
+    if (text) return read_ptx(*text, code, nullptr);
     code.hidden = true;
     return CUDA_SUCCESS;
   }
   // A cubin describes its kernels best; only PTX can be run, and tells what the cubin is not
   // asked for.
   DeviceCode other;
-  if (ptx && read_ptx(text, other, nullptr) == CUDA_SUCCESS) code.ptx = std::move(other.ptx);
+  if (text && read_ptx(*text, other, nullptr) == CUDA_SUCCESS) code.ptx = std::move(other.ptx);
   const CUresult result = read_cubin({cubin->data(), cubin->size()}, gpu, code);
   for (KernelCode& each : code.kernels) {
     if (const KernelCode* const same = other.kernel(each.name))
@@ -121,6 +130,54 @@ CUresult read_fat(const CodeBytes& image, Capability gpu, DeviceCode& code) {
     each.managed = same && same->managed;
   }
   return result;
+}
+
+CUresult read_fat(const CodeBytes& image, Capability gpu, DeviceCode& code) {
+  Part cubin, ptx;
+  const CUresult found = find_parts(image, gpu, cubin, ptx);
+  if (found != CUDA_SUCCESS) return found;
+  if (cubin.arch < 0 && ptx.arch < 0) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  std::string room;
+  return read_parts(cubin, text_of(ptx, room), gpu, code);
+}
+
+// Reads a program whose files nvcc compiled apart (-rdc=true): it has a fat binary that nvcc
+// linked, of cubins alone, and `inputs`, the fat binaries of the files, up to a null pointer. Their
+// PTX together is a module, because a name that one file defines is declared in others.
+CUresult read_linked(const CodeBytes& linked, const void* const* inputs, Capability gpu,
+                     DeviceCode& code) {
+  Part cubin, none;
+  const CUresult found = find_parts(linked, gpu, cubin, none);
+  if (found != CUDA_SUCCESS) return found;
+  std::string together;
+  bool complete = true;
+  for (; complete && is_readable(reinterpret_cast<const char*>(inputs), sizeof *inputs) && *inputs;
+       ++inputs) {
+    Part unlinked, ptx;
+    std::string room;
+    const CodeBytes input{static_cast<const char*>(*inputs), CodeBytes::kUnknown};
+    if (!input.inside(0, kFatLeast) || input.at<std::uint32_t>(0) != kFatMagic ||
+        find_parts(input, gpu, unlinked, ptx) != CUDA_SUCCESS)
+      return CUDA_ERROR_INVALID_IMAGE;
+    const auto text = text_of(ptx, room);
+    complete = text.has_value();
+    if (complete) together.append(*text).append("\n");
+  }
+  complete &= !together.empty();
+  if (!complete && cubin.arch < 0) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  return read_parts(cubin, complete ? std::optional<std::string_view>(together) : std::nullopt, gpu,
+                    code);
+}
+
+// `wrapper`: the structure that nvcc puts into a program. Its version 2 has the files that were
+// linked.
+CUresult read_wrapper(const CodeBytes& wrapper, Capability gpu, DeviceCode& code) {
+  constexpr std::size_t kVersion = 4, kInputs = 16;
+  if (!wrapper.inside(kWrapperData, sizeof(const char*))) return CUDA_ERROR_INVALID_IMAGE;
+  const CodeBytes image{wrapper.at<const char*>(kWrapperData), CodeBytes::kUnknown};
+  if (wrapper.at<std::uint32_t>(kVersion) != 2 || !wrapper.inside(kInputs, sizeof(const char*)))
+    return read_fat(image, gpu, code);
+  return read_linked(image, wrapper.at<const void* const*>(kInputs), gpu, code);
 }
 
 }  // namespace
@@ -139,10 +196,7 @@ CUresult read_device_code(const CodeBytes& image, Capability gpu, DeviceCode& co
   const std::string_view text = image.text();
   if (text.size() < kMagic) return CUDA_ERROR_INVALID_IMAGE;
   const auto magic = image.at<std::uint32_t>(0);
-  if (magic == kWrapperMagic && !image.bounded()) {
-    if (!image.inside(kWrapperData, sizeof(const char*))) return CUDA_ERROR_INVALID_IMAGE;
-    return read_fat({image.at<const char*>(kWrapperData), CodeBytes::kUnknown}, gpu, code);
-  }
+  if (magic == kWrapperMagic && !image.bounded()) return read_wrapper(image, gpu, code);
   if (magic == kFatMagic) return read_fat(image, gpu, code);
   if (std::memcmp(&magic, "\177ELF", kMagic) == 0) return read_cubin(image, gpu, code);
   Compiler own = compiler;

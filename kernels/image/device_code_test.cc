@@ -8,6 +8,7 @@
 
 #include "api/sizes.h"
 #include "kernels/testing_code.h"
+#include "kernels/text/syntax.h"
 
 namespace cuvmm::kernels {
 namespace {
@@ -179,6 +180,33 @@ TEST(DeviceCodeTest, WhatIsNoneOfThemIsNoImage) {
   for (const char* text : {"", "x", "no code at all", ".version 9.0\n", "\177ELF"}) {
     EXPECT_EQ(read(text, code), CUDA_ERROR_INVALID_IMAGE) << text;
   }
+}
+
+// What nvcc -rdc=true leaves: a linked cubin, and the PTX of each file.
+TEST(DeviceCodeTest, FilesThatWereCompiledApartAreOneModule) {
+  const std::string head = ".version 8.0\n.target sm_70\n.address_size 64\n";
+  const std::string twice = ".func (.param .b32 out) twice(.param .b32 in)";
+  const std::string first =
+      fat_binary({{1, 70,
+                   head + ".extern " + twice + ";\n.extern .global .b32 count;\n" +
+                       ".visible .entry k() { ret; }\n"}});
+  const std::string second = fat_binary(
+      {{1, 70, head + ".visible .global .b32 count = 3;\n.visible " + twice + " { ret; }\n"}});
+  const std::string other_gpus_cubin = fat_binary({{2, 75, Cubin{.architecture = 75}.bytes()}});
+  const char* const inputs[] = {first.data(), second.data(), nullptr};
+  const struct {
+    std::uint32_t magic = 0x466243b1, version = 2;
+    const char* linked;
+    const char* const* inputs;
+  } wrapper{.linked = other_gpus_cubin.data(), .inputs = inputs};
+  DeviceCode code;
+  const auto* const bytes = reinterpret_cast<const char*>(&wrapper);
+  ASSERT_EQ(read_device_code({bytes, CodeBytes::kUnknown}, kHopper, code), CUDA_SUCCESS);
+  EXPECT_NE(code.kernel("k"), nullptr);
+  ASSERT_NE(code.variable("count"), nullptr);
+  EXPECT_EQ(code.variable("count")->contents, std::string("\3\0\0\0", 4));
+  ASSERT_NE(code.ptx, nullptr);
+  EXPECT_TRUE(code.ptx->function("twice")->defined);
 }
 
 }  // namespace

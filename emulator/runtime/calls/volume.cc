@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory and arrays of up to three dimensions, and the copies of them.
-#include "emulator/runtime/calls/volume.h"
-
 #include <optional>
 
 #include "emulator/runtime/calls/call.h"
