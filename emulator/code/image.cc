@@ -26,6 +26,14 @@ unsigned newest_ptx(int cuda) {
   return major >= 13 ? (major - 4) * 100 + minor : 0;
 }
 
+void say_newer(int architecture, const kernels::Capability& gpu) {
+  static std::atomic<bool> said{false};
+  if (said.exchange(true)) return;
+  note("the program's kernels are for sm_" + std::to_string(architecture) +
+       " and newer. A GPU of this profile, sm_" + std::to_string(gpu.major * 10 + gpu.minor) +
+       ", refuses them (CUDA_ERROR_NO_BINARY_FOR_GPU); the emulator runs their PTX");
+}
+
 CUresult read(const kernels::CodeBytes& bytes, std::shared_ptr<Image>& image,
               const Reading& reading) {
   if (!kernels::present()) return refuse_without_kernels();
@@ -36,6 +44,7 @@ CUresult read(const kernels::CodeBytes& bytes, std::shared_ptr<Image>& image,
                                    newest_ptx(Emulator::get().profile.cuda_version), reading.links};
   const CUresult result = kernels::read_device_code(bytes, gpu, read->code, compiler);
   if (result == CUDA_SUCCESS) {
+    if (read->code.newer != 0) say_newer(read->code.newer, gpu);
     image = std::move(read);
     return result;
   }

@@ -70,8 +70,13 @@ Part part_of(const CodeBytes& image, std::uint64_t entry, std::size_t own, std::
 
 bool runs_on(int arch, Capability gpu) { return arch / 10 == gpu.major && arch % 10 <= gpu.minor; }
 
-// Finds the best cubin of a fat binary for the GPU, and its newest PTX.
-CUresult find_parts(const CodeBytes& image, Capability gpu, Part& cubin, Part& ptx) {
+/// The parts of a fat binary for a GPU: the best cubin, the newest PTX, and the oldest PTX of those
+/// that are too new.
+struct FatParts {
+  Part cubin, ptx, newer;
+};
+
+CUresult find_parts(const CodeBytes& image, Capability gpu, FatParts& parts) {
   if (!image.inside(0, kFatLeast)) return CUDA_ERROR_INVALID_IMAGE;
   const std::size_t header = image.at<std::uint16_t>(kFatHeaderSize);
   const std::uint64_t size = image.at<std::uint64_t>(kFatSize);
@@ -88,12 +93,16 @@ CUresult find_parts(const CodeBytes& image, Capability gpu, Part& cubin, Part& p
     const Part part = part_of(image, entry, own, payload);
     const int arch = part.arch;
     const std::uint16_t kind = image.at<std::uint16_t>(entry);
-    const bool fits = kind == kCubinEntry ? runs_on(arch, gpu) : arch <= gpu.major * 10 + gpu.minor;
-    Part& best = kind == kCubinEntry ? cubin : ptx;
-    if (fits && arch > best.arch && (kind == kCubinEntry || kind == kPtxEntry)) best = part;
+    if (kind == kCubinEntry) {
+      if (runs_on(arch, gpu) && arch > parts.cubin.arch) parts.cubin = part;
+    } else if (kind == kPtxEntry && arch <= gpu.major * 10 + gpu.minor) {
+      if (arch > parts.ptx.arch) parts.ptx = part;
+    } else if (kind == kPtxEntry && (parts.newer.arch < 0 || arch < parts.newer.arch)) {
+      parts.newer = part;
+    }
     where += own + payload;
   }
-  for (const Part* used : {&cubin, &ptx}) {
+  for (const Part* used : {&parts.cubin, &parts.ptx, &parts.newer}) {
     if (!image.bounded() && !is_readable(used->bytes.data(), used->bytes.size()))
       return CUDA_ERROR_INVALID_IMAGE;
   }
@@ -132,13 +141,18 @@ CUresult read_parts(const Part& best_cubin, std::optional<std::string_view> text
   return result;
 }
 
-CUresult read_fat(const CodeBytes& image, Capability gpu, DeviceCode& code) {
-  Part cubin, ptx;
-  const CUresult found = find_parts(image, gpu, cubin, ptx);
+// `any_ptx`: PTX for newer GPUs serves where nothing else does.
+CUresult read_fat(const CodeBytes& image, Capability gpu, bool any_ptx, DeviceCode& code) {
+  FatParts parts;
+  const CUresult found = find_parts(image, gpu, parts);
   if (found != CUDA_SUCCESS) return found;
-  if (cubin.arch < 0 && ptx.arch < 0) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  if (any_ptx && parts.cubin.arch < 0 && parts.ptx.arch < 0) {
+    parts.ptx = parts.newer;
+    code.newer = std::max(parts.newer.arch, 0);
+  }
+  if (parts.cubin.arch < 0 && parts.ptx.arch < 0) return CUDA_ERROR_NO_BINARY_FOR_GPU;
   std::string room;
-  return read_parts(cubin, text_of(ptx, room), gpu, code);
+  return read_parts(parts.cubin, text_of(parts.ptx, room), gpu, code);
 }
 
 // Reads a program whose files nvcc compiled apart (-rdc=true): it has a fat binary that nvcc
@@ -146,27 +160,31 @@ CUresult read_fat(const CodeBytes& image, Capability gpu, DeviceCode& code) {
 // PTX together is a module, because a name that one file defines is declared in others.
 CUresult read_linked(const CodeBytes& linked, const void* const* inputs, Capability gpu,
                      DeviceCode& code) {
-  Part cubin, none;
-  const CUresult found = find_parts(linked, gpu, cubin, none);
+  FatParts whole;
+  const CUresult found = find_parts(linked, gpu, whole);
   if (found != CUDA_SUCCESS) return found;
   std::string together;
   bool complete = true;
   for (; complete && is_readable(reinterpret_cast<const char*>(inputs), sizeof *inputs) && *inputs;
        ++inputs) {
-    Part unlinked, ptx;
+    FatParts parts;
     std::string room;
     const CodeBytes input{static_cast<const char*>(*inputs), CodeBytes::kUnknown};
     if (!input.inside(0, kFatLeast) || input.at<std::uint32_t>(0) != kFatMagic ||
-        find_parts(input, gpu, unlinked, ptx) != CUDA_SUCCESS)
+        find_parts(input, gpu, parts) != CUDA_SUCCESS)
       return CUDA_ERROR_INVALID_IMAGE;
-    const auto text = text_of(ptx, room);
+    if (whole.cubin.arch < 0 && parts.ptx.arch < 0) {
+      parts.ptx = parts.newer;
+      code.newer = std::max(code.newer, parts.newer.arch);
+    }
+    const auto text = text_of(parts.ptx, room);
     complete = text.has_value();
     if (complete) together.append(*text).append("\n");
   }
   complete &= !together.empty();
-  if (!complete && cubin.arch < 0) return CUDA_ERROR_NO_BINARY_FOR_GPU;
-  return read_parts(cubin, complete ? std::optional<std::string_view>(together) : std::nullopt, gpu,
-                    code);
+  if (!complete && whole.cubin.arch < 0) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  return read_parts(whole.cubin,
+                    complete ? std::optional<std::string_view>(together) : std::nullopt, gpu, code);
 }
 
 // `wrapper`: the structure that nvcc puts into a program. Its version 2 has the files that were
@@ -176,7 +194,7 @@ CUresult read_wrapper(const CodeBytes& wrapper, Capability gpu, DeviceCode& code
   if (!wrapper.inside(kWrapperData, sizeof(const char*))) return CUDA_ERROR_INVALID_IMAGE;
   const CodeBytes image{wrapper.at<const char*>(kWrapperData), CodeBytes::kUnknown};
   if (wrapper.at<std::uint32_t>(kVersion) != 2 || !wrapper.inside(kInputs, sizeof(const char*)))
-    return read_fat(image, gpu, code);
+    return read_fat(image, gpu, true, code);
   return read_linked(image, wrapper.at<const void* const*>(kInputs), gpu, code);
 }
 
@@ -197,7 +215,7 @@ CUresult read_device_code(const CodeBytes& image, Capability gpu, DeviceCode& co
   if (text.size() < kMagic) return CUDA_ERROR_INVALID_IMAGE;
   const auto magic = image.at<std::uint32_t>(0);
   if (magic == kWrapperMagic && !image.bounded()) return read_wrapper(image, gpu, code);
-  if (magic == kFatMagic) return read_fat(image, gpu, code);
+  if (magic == kFatMagic) return read_fat(image, gpu, false, code);
   if (std::memcmp(&magic, "\177ELF", kMagic) == 0) return read_cubin(image, gpu, code);
   Compiler own = compiler;
   if (own.architecture == 0) own.architecture = static_cast<unsigned>(gpu.major * 10 + gpu.minor);

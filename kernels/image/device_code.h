@@ -52,6 +52,8 @@ struct VariableCode {
 struct DeviceCode {
   std::vector<KernelCode> kernels;
   std::vector<VariableCode> variables;
+  /// The architecture of the PTX, 100 for sm_100, where a GPU of the kind is too old for it; else 0.
+  int newer = 0;
   /// A part of the image cannot be unpacked, so any name may be a kernel's.
   bool hidden = false;
   /// The PTX that kernels can run from; null: the image has none, or it cannot be unpacked.
@@ -70,7 +72,8 @@ struct Capability {
 /// Reads a cubin, a fat binary or PTX text. Sizes in an image of unknown size are trusted as far as
 /// memory can be read. INVALID_IMAGE for other bytes; NO_BINARY_FOR_GPU where no part of the image
 /// is for `gpu`; INVALID_PTX or UNSUPPORTED_PTX_VERSION, with the reason in `code.error`, for PTX
-/// that a driver refuses. A text of its own, outside of a fat binary, is refused as `compiler`
+/// that a driver refuses. In the structure that nvcc puts into a program, PTX for newer GPUs serves
+/// where nothing else does, because any PTX can be run here (`code.newer`). A text of its own, outside of a fat binary, is refused as `compiler`
 /// refuses it.
 CUresult read_device_code(const CodeBytes& image, Capability gpu, DeviceCode& code,
                           const Compiler& compiler = {});

@@ -182,6 +182,26 @@ TEST(DeviceCodeTest, WhatIsNoneOfThemIsNoImage) {
   }
 }
 
+TEST(DeviceCodeTest, PtxForNewerGpusServesAProgramThatHasNoOther) {
+  const auto ptx = [](unsigned architecture, const char* kernel) {
+    return testing::FatEntry{1, architecture,
+                             std::string(".version 8.8\n.target sm_100\n.address_size 64\n") +
+                                 ".visible .entry " + kernel + "() { ret; }\n"};
+  };
+  const std::string fat = fat_binary({ptx(120, "later"), ptx(100, "k"), ptx(103, "later")});
+  DeviceCode code;
+  EXPECT_EQ(read(fat, code), CUDA_ERROR_NO_BINARY_FOR_GPU) << "a program that loads it is refused";
+  const struct {
+    std::uint32_t magic = 0x466243b1, version = 1;
+    const char* binary;
+    const void* name = nullptr;
+  } wrapper{.binary = fat.data()};
+  const auto* const bytes = reinterpret_cast<const char*>(&wrapper);
+  ASSERT_EQ(read_device_code({bytes, CodeBytes::kUnknown}, kHopper, code), CUDA_SUCCESS);
+  EXPECT_NE(code.kernel("k"), nullptr);
+  EXPECT_EQ(code.newer, 100);
+}
+
 // What nvcc -rdc=true leaves: a linked cubin, and the PTX of each file.
 TEST(DeviceCodeTest, FilesThatWereCompiledApartAreOneModule) {
   const std::string head = ".version 8.0\n.target sm_70\n.address_size 64\n";
