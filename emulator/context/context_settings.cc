@@ -51,9 +51,17 @@ CUVMM_DRIVER_FUNCTION(cuCtxGetStreamPriorityRange, int* least, int* greatest) {
 }
 
 CUVMM_DRIVER_FUNCTION(cuCtxGetCacheConfig, CUfunc_cache* config) {
-  return with_context([&](Emulator&, Context&) -> CUresult {
+  return with_context([&](Emulator&, Context& context) -> CUresult {
     if (!config) return CUDA_ERROR_INVALID_VALUE;
-    *config = CU_FUNC_CACHE_PREFER_NONE;
+    *config = context.cache;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuCtxSetCacheConfig, CUfunc_cache config) {
+  return with_context([&](Emulator&, Context& context) -> CUresult {
+    if (static_cast<unsigned>(config) > CU_FUNC_CACHE_PREFER_EQUAL) return CUDA_ERROR_INVALID_VALUE;
+    context.cache = config;
     return CUDA_SUCCESS;
   });
 }

@@ -23,6 +23,7 @@ struct Context {
                                   ///< answers from then on
   unsigned references = 0;        ///< primary contexts: retains minus releases
   std::size_t limits[CU_LIMIT_MAX] = {};
+  CUfunc_cache cache = CU_FUNC_CACHE_PREFER_NONE;
   std::set<const Context*> peers;  ///< the contexts that cuCtxEnablePeerAccess named
   CUcontext handle() { return reinterpret_cast<CUcontext>(this); }
 };

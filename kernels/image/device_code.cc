@@ -164,7 +164,8 @@ CUresult read_linked(const CodeBytes& linked, const void* const* inputs, Capabil
   const CUresult found = find_parts(linked, gpu, whole);
   if (found != CUDA_SUCCESS) return found;
   std::string together;
-  bool complete = true;
+  bool complete = true, some_fits = false;
+  int newer = 0;
   for (; complete && is_readable(reinterpret_cast<const char*>(inputs), sizeof *inputs) && *inputs;
        ++inputs) {
     FatParts parts;
@@ -173,15 +174,17 @@ CUresult read_linked(const CodeBytes& linked, const void* const* inputs, Capabil
     if (!input.inside(0, kFatLeast) || input.at<std::uint32_t>(0) != kFatMagic ||
         find_parts(input, gpu, parts) != CUDA_SUCCESS)
       return CUDA_ERROR_INVALID_IMAGE;
+    some_fits |= parts.ptx.arch >= 0;
     if (whole.cubin.arch < 0 && parts.ptx.arch < 0) {
       parts.ptx = parts.newer;
-      code.newer = std::max(code.newer, parts.newer.arch);
+      newer = std::max(newer, parts.newer.arch);
     }
     const auto text = text_of(parts.ptx, room);
     complete = text.has_value();
     if (complete) together.append(*text).append("\n");
   }
   complete &= !together.empty();
+  if (!some_fits) code.newer = newer;  // else the program's own code fits, and a library's does not
   if (!complete && whole.cubin.arch < 0) return CUDA_ERROR_NO_BINARY_FOR_GPU;
   return read_parts(whole.cubin,
                     complete ? std::optional<std::string_view>(together) : std::nullopt, gpu, code);

@@ -116,4 +116,35 @@ CUVMM_RUNTIME_CALL(cudaDeviceDisablePeerAccess, (peer), int peer) {
   return error == cudaSuccess ? ask(driver.cuCtxDisablePeerAccess, context) : error;
 }
 
+CUVMM_RUNTIME_CALL(cudaDeviceGetCacheConfig, (wish), int* wish) {
+  return ask(driver.cuCtxGetCacheConfig, reinterpret_cast<CUfunc_cache*>(wish));
+}
+CUVMM_RUNTIME_CALL(cudaDeviceSetCacheConfig, (wish), int wish) {
+  return ask(driver.cuCtxSetCacheConfig, static_cast<CUfunc_cache>(wish));
+}
+
+// Devices of today have banks of four bytes, and ignore the wish for others.
+CUVMM_RUNTIME_CALL(cudaDeviceGetSharedMemConfig, (bank), int* bank) {
+  constexpr int kFourBytes = 1;
+  if (!bank) return cudaErrorInvalidValue;
+  *bank = kFourBytes;
+  return cudaSuccess;
+}
+CUVMM_RUNTIME_CALL(cudaDeviceSetSharedMemConfig, (bank), int bank) {
+  constexpr int kEightBytes = 2;
+  return bank < 0 || bank > kEightBytes ? cudaErrorInvalidValue : cudaSuccess;
+}
+
+// All emulated devices are of one kind, so that the first suits as well as any.
+CUVMM_EXPORT(Error, cudaChooseDevice, int* device, const void* wanted) {
+  return in_driver(Streams::kLegacy, [&](const Driver& driver) {
+    int count = 0;
+    if (!device || !wanted) return cudaErrorInvalidValue;
+    const Error error = ask(driver.cuDeviceGetCount, &count);
+    if (error == cudaSuccess && count == 0) return cudaErrorNoDevice;
+    *device = 0;
+    return error;
+  });
+}
+
 }  // namespace cuvmm::runtime

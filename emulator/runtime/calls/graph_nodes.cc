@@ -116,6 +116,14 @@ CUVMM_RUNTIME_CALL(cudaGraphAddChildGraphNode, (out, graph, after, count, child)
                    CUgraph graph, const CUgraphNode* after, std::size_t count, CUgraph child) {
   return ask(driver.cuGraphAddChildGraphNode, out, graph, after, count, child);
 }
+CUVMM_RUNTIME_CALL(cudaGraphNodeGetEnabled, (executable, node, enabled), CUgraphExec executable,
+                   CUgraphNode node, unsigned* enabled) {
+  return ask(driver.cuGraphNodeGetEnabled, executable, node, enabled);
+}
+CUVMM_RUNTIME_CALL(cudaGraphNodeSetEnabled, (executable, node, enabled), CUgraphExec executable,
+                   CUgraphNode node, unsigned enabled) {
+  return ask(driver.cuGraphNodeSetEnabled, executable, node, enabled);
+}
 CUVMM_RUNTIME_CALL(cudaGraphDestroyNode, (node), CUgraphNode node) {
   return ask(driver.cuGraphDestroyNode, node);
 }

@@ -73,6 +73,12 @@ CUVMM_RUNTIME_CALL(cudaHostGetDevicePointer, (device, host, flags), void** devic
   return ask(driver.cuMemHostGetDevicePointer, out(device), host, flags);
 }
 
+CUVMM_RUNTIME_CALL(cudaMemRangeGetAttribute, (data, size, which, memory, count), void* data,
+                   std::size_t size, int which, const void* memory, std::size_t count) {
+  return ask(driver.cuMemRangeGetAttribute, data, size, static_cast<CUmem_range_attribute>(which),
+             address(memory), count);
+}
+
 CUVMM_RUNTIME_CALL(cudaHostGetFlags, (flags, host), unsigned* flags, void* host) {
   return ask(driver.cuMemHostGetFlags, flags, host);
 }

@@ -44,6 +44,15 @@ CUVMM_RUNTIME_ON_STREAM(cudaStreamIsCapturing, ptsz, (stream, status), CUstream 
                         CUstreamCaptureStatus* status) {
   return ask(driver.cuStreamIsCapturing, stream, status);
 }
+// The attributes, and their values, are the driver's.
+CUVMM_RUNTIME_ON_STREAM(cudaStreamGetAttribute, ptsz, (stream, which, value), CUstream stream,
+                        int which, CUstreamAttrValue* value) {
+  return ask(driver.cuStreamGetAttribute, stream, static_cast<CUstreamAttrID>(which), value);
+}
+CUVMM_RUNTIME_ON_STREAM(cudaStreamSetAttribute, ptsz, (stream, which, value), CUstream stream,
+                        int which, const CUstreamAttrValue* value) {
+  return ask(driver.cuStreamSetAttribute, stream, static_cast<CUstreamAttrID>(which), value);
+}
 CUVMM_RUNTIME_CALL(cudaThreadExchangeStreamCaptureMode, (mode), CUstreamCaptureMode* mode) {
   return ask(driver.cuThreadExchangeStreamCaptureMode, mode);
 }

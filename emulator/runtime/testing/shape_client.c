@@ -163,9 +163,36 @@ static int nodes(void) {
   return 0;
 }
 
+FUNCTION(int, choose_device, cudaChooseDevice, int*, const void*);
+FUNCTION(int, get_cache, cudaDeviceGetCacheConfig, int*);
+FUNCTION(int, set_cache, cudaDeviceSetCacheConfig, int);
+FUNCTION(int, get_banks, cudaDeviceGetSharedMemConfig, int*);
+FUNCTION(int, range_attribute, cudaMemRangeGetAttribute, void*, size_t, int, const void*, size_t);
+FUNCTION(int, malloc_managed, cudaMallocManaged, void**, size_t, unsigned);
+FUNCTION(int, set_stream, cudaStreamSetAttribute, cudaStream_t, int, const void*);
+FUNCTION(int, get_stream, cudaStreamGetAttribute, cudaStream_t, int, void*);
+
+static int settings(void) {
+  static const char any_device[2048];
+  enum { kReadMostly = 1, kPriority = 8, kSyncPolicy = 3, kYield = 3 };
+  int number = 9, value[32] = {kYield}, got_value[32] = {0};
+  void* managed = NULL;
+  cudaStream_t stream = NULL;
+  REQUIRE(choose_device(&number, any_device) == 0 && number == 0);
+  REQUIRE(set_cache(1) == 0 && get_cache(&number) == 0 && number == 1 && get_banks(&number) == 0 &&
+          number == 1);
+  REQUIRE(malloc_managed(&managed, 64, 1) == 0);
+  number = 9;
+  REQUIRE(range_attribute(&number, sizeof number, kReadMostly, managed, 64) == 0 && number == 0);
+  REQUIRE(cudaFree(managed) == 0 && cudaStreamCreate(&stream) == 0);
+  REQUIRE(set_stream(stream, kSyncPolicy, value) == 0);
+  REQUIRE(get_stream(stream, kSyncPolicy, got_value) == 0 && got_value[0] == kYield);
+  return cudaStreamDestroy(stream) != 0;
+}
+
 int main(void) {
   for (int i = 0; i < kWidth * kHeight * kDepth; ++i) (&given[0][0][0])[i] = i * i + 1;
-  if (volumes() != 0 || arrays() != 0 || nodes() != 0) return 1;
+  if (volumes() != 0 || arrays() != 0 || nodes() != 0 || settings() != 0) return 1;
   puts("right");
   return 0;
 }
