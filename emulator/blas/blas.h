@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // libcuvmm-blas.so: cuBLAS for programs on the emulator, where NVIDIA's library does not start (it
-// contains NVIDIA's runtime). It stores a handle's settings, puts each computation into the order
-// of its stream, and computes nothing: a computation is a launch that is skipped and counted, like
-// those of the emulator's libcudart. It is preloaded, and has the names of both libcublas and
-// libcublasLt that programs like PyTorch call; the functions that it lacks (descriptors of
-// matrices) only store settings, which NVIDIA's library does.
+// contains NVIDIA's runtime). It stores a handle's settings, and puts each computation into the
+// order of its stream. It computes products of dense matrices and vectors of float and double
+// (dense.cc); any other computation is a launch that is skipped and counted. It is preloaded, and
+// has the names of both libcublas and libcublasLt that programs like PyTorch call; the functions
+// that it lacks (descriptors of matrices) only store settings, which NVIDIA's library does.
 #pragma once
 
 #include <cuda.h>
@@ -17,6 +17,7 @@ namespace cuvmm::blas {
 enum Status {
   kSuccess = 0,
   kNotInitialized = 1,
+  kAllocFailed = 3,
   kInvalidValue = 7,
   kExecutionFailed = 13,
 };
@@ -28,12 +29,21 @@ struct Handle {
   int atomics_mode = 0;
   int math_mode = 0;
   int multiprocessors = 0;
+  /// The library's kernels in a context, for float and for double.
+  struct Loaded {
+    CUcontext context = nullptr;
+    CUmodule module = nullptr;
+  };
+  Loaded loaded[2] = {};
 };
 
 /// Records a computation on a stream; `function` is a text that is never freed. NOT_INITIALIZED
 /// where the driver is not the emulator, EXECUTION_FAILED where the emulator refuses the
 /// computation.
 Status queue(const char* function, CUstream stream) noexcept;
+
+/// Whether a launch was skipped before. Then a computation has no right input, and is skipped too.
+bool has_skipped() noexcept;
 
 /// Whether the driver is the emulator and can be initialised.
 Status start() noexcept;

@@ -3,7 +3,7 @@
 #include <new>
 
 #include "emulator/base/export.h"
-#include "emulator/blas/blas.h"
+#include "emulator/blas/kernels.h"
 
 namespace cuvmm::blas {
 
@@ -37,6 +37,7 @@ CUVMM_EXPORT(Status, cublasCreate_v2, Handle** out) {
 
 CUVMM_EXPORT(Status, cublasDestroy_v2, Handle* handle) {
   if (!handle) return kNotInitialized;
+  unload(*handle);
   delete handle;
   return kSuccess;
 }

@@ -43,6 +43,11 @@ const RuntimeTable* table() {
 
 Status start() noexcept { return table() ? kSuccess : kNotInitialized; }
 
+bool has_skipped() noexcept {
+  const RuntimeTable* found = table();
+  return !found || found->has_skipped();
+}
+
 Status queue(const char* function, CUstream stream) noexcept {
   const RuntimeTable* found = table();
   if (!found) return kNotInitialized;

@@ -33,11 +33,16 @@ Count* open_counter() noexcept {
 
 }  // namespace
 
+namespace {
+std::atomic<bool> g_skipped{false};
+}
+
+bool has_skipped() noexcept { return g_skipped.load(std::memory_order_relaxed); }
+
 void skip_launch(const char* function) noexcept {
   static Count* const counter = open_counter();
   if (counter) counter->fetch_add(1, std::memory_order_relaxed);
-  static std::atomic<bool> said{false};
-  if (said.exchange(true)) return;
+  if (g_skipped.exchange(true)) return;
   char text[320];
   std::snprintf(text, sizeof text,
                 "%s: kernel launch skipped: results will be missing. The emulator runs kernels "

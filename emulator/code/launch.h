@@ -11,6 +11,9 @@ namespace cuvmm::emulator {
 /// function that the program called.
 void skip_launch(const char* function) noexcept;
 
+/// Whether skip_launch() was called in this process.
+bool has_skipped() noexcept;
+
 /// Queues a launch that is skipped in its turn: on `stream` of the current context, or in each
 /// launch of the graph that the stream captures.
 CUresult queue_skipped_launch(const char* function, CUstream stream) noexcept;

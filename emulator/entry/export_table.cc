@@ -39,7 +39,7 @@ int queue_launch(const char* function, void* stream) {
   return queue_skipped_launch(function, static_cast<CUstream>(stream));
 }
 
-constexpr RuntimeTable kOurs{sizeof(RuntimeTable), skip_launch, queue_launch, is_kernel};
+constexpr RuntimeTable kOurs{sizeof(RuntimeTable), skip_launch, queue_launch, is_kernel, has_skipped};
 
 bool is(const CUuuid& id, const unsigned char (&known)[16]) {
   return std::memcmp(id.bytes, known, sizeof known) == 0;

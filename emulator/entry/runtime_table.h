@@ -19,6 +19,8 @@ struct RuntimeTable {
   int (*queue_launch)(const char* function, void* stream);
   /// Whether this is the handle of a kernel or of a function, of the present or the past.
   bool (*is_kernel)(const void* handle);
+  /// Whether a launch of this process was skipped, so that its memory may lack results.
+  bool (*has_skipped)();
 };
 
 }  // namespace cuvmm
