@@ -36,8 +36,8 @@ class Client:
 
 
 CLIENTS = {
-    "cupy": Client("cupy", "static_runtime.py", ("cupy",), skips=False),
-    "rmm": Client("rmm", "static_runtime.py", ("rmm",), skips=False),
+    "cupy": Client("cupy", "linked_runtime.py", ("cupy",), skips=False),
+    "rmm": Client("rmm", "linked_runtime.py", ("rmm",), skips=False),
     "numba": Client("numba_cuda", "numba_memory.py"),
     "numba_kernels": Client("numba_cuda", "numba_kernels.py", skips=False, led=True),
     "numba_suite": Client("numba_cuda", "numba_suite.py", timeout=400),
