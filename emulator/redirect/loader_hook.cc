@@ -76,13 +76,16 @@ void at_change() {
   if (_r_debug.r_state == r_debug::RT_CONSISTENT) look_at_objects();
 }
 
-// Leaves a function alone that is not empty, or holds a debugger's breakpoint.
+// Leaves a function alone that is not empty, or holds a debugger's breakpoint. The loader calls the
+// function directly, so its branch mark may go.
 void replace_loader_function() {
-  const auto* code = reinterpret_cast<const unsigned char*>(_r_debug.r_brk);
+  const auto* const code = reinterpret_cast<const unsigned char*>(_r_debug.r_brk);
   if (!code) return;
-  code += branch_mark(code, kFarJump);
   constexpr unsigned char kReturn = 0xc3;
-  if (*code != kReturn || padding(code + 1, kFarJump - 1 + kFarJump) < kFarJump - 1) return;
+  const std::size_t mark = branch_mark(code, kFarJump);
+  if (code[mark] != kReturn) return;
+  const std::size_t empty = mark + 1;
+  if (empty + padding(code + empty, 2 * kFarJump) < kFarJump) return;
   CodeWriter().write(reinterpret_cast<std::uint64_t>(code),
                      Piece().far_jump(reinterpret_cast<const void*>(at_change)));
 }

@@ -98,7 +98,11 @@ class Change {
     if (!code) return;
     const std::size_t mark = branch_mark(code, left);
     const std::size_t size = symbol.st_size < left ? symbol.st_size : left;
-    const std::size_t room = size + padding(code + size, left - size) - (mark < size ? mark : 0);
+    // The next function may begin with nops of its own, but at a multiple of 16 bytes.
+    constexpr std::size_t kAlign = 16;
+    const std::size_t to_next = (kAlign - (symbol.st_value + size) % kAlign) % kAlign;
+    const std::size_t behind = left - size < to_next ? left - size : to_next;
+    const std::size_t room = size + padding(code + size, behind) - (mark < size ? mark : 0);
     const std::size_t needed = target ? kFarJump : kFarJump + kArgument;
     if (is_short != (room < needed)) return;
     const std::uint64_t at = object_.l_addr + symbol.st_value + mark;
