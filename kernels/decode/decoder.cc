@@ -235,6 +235,9 @@ class Decoder {
     } else if (name == "vprintf" || name == "__assertfail") {
       special(site, name == "vprintf", returned, arguments);
       return accept(site);
+    } else if (!function->defined && (name == "malloc" || name == "free")) {
+      heap(site, name == "malloc", returned, arguments);
+      return accept(site);
     } else if (!function->defined) {
       site.refuse("`" + std::string(name) + "` has no body here");
     } else if (std::find(active_.begin(), active_.end(), function) != active_.end()) {
@@ -268,6 +271,15 @@ class Decoder {
     site.out.option = returned.empty() ? 0 : 1;
     if (!returned.empty()) site.out.immediate = local_address(site, returned.front());
     site.out.run = print ? run_print : run_assert_failed;
+  }
+
+  void heap(Site& site, bool allocates, const std::vector<Operand>& returned,
+            const std::vector<Operand>& arguments) {
+    if (arguments.size() != 1 || returned.size() != (allocates ? 1U : 0U))
+      return site.refuse("arguments are missing");
+    site.out.v[0] = static_cast<std::uint32_t>(local_address(site, arguments[0]));
+    if (allocates) site.out.immediate = local_address(site, returned[0]);
+    site.out.run = allocates ? run_malloc : run_free;
   }
 
   // Replaces the call by the function's body; the function's parameters become variables of the

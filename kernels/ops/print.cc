@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kernels/ops/opcodes.h"
+#include "kernels/run/heap.h"
 #include "kernels/run/lanes.h"
 #include "kernels/run/warp.h"
 
@@ -173,6 +174,27 @@ void run_assert_failed(Warp& warp, const Instruction& i, Mask m) {
   const std::string file = lane.text(lane.local<std::uint64_t>(i.v[1]));
   const std::string line = std::to_string(lane.local<std::uint32_t>(i.v[2]));
   warp.fail(i, number, CUDA_ERROR_ASSERT, file + ":" + line + ": assertion `" + what + "` failed");
+}
+
+void run_malloc(Warp& warp, const Instruction& i, Mask m) {
+  each_lane(m, [&](unsigned number) {
+    Lane lane(warp, i, number);
+    const std::uint64_t made = Heap::get().allocate(lane.local<std::uint64_t>(i.v[0]));
+    Instruction local = i;
+    local.space = Space::kLocal;
+    char* result = warp.at(local, number, i.immediate, sizeof made, true);
+    if (result) std::memcpy(result, &made, sizeof made);
+  });
+}
+
+void run_free(Warp& warp, const Instruction& i, Mask m) {
+  each_lane(m, [&](unsigned number) {
+    Lane lane(warp, i, number);
+    const auto address = lane.local<std::uint64_t>(i.v[0]);
+    if (address != 0 && !warp.block().grid().failed() && !Heap::get().release(address))
+      warp.fail(i, number, CUDA_ERROR_LAUNCH_FAILED,
+                "free() of a pointer that malloc() did not return");
+  });
 }
 
 std::span<const Opcode> other_opcodes() { return kOpcodes; }

@@ -127,12 +127,13 @@ struct Decoded {
   std::string why_not;               ///< names the instruction and its line
 };
 
-/// The generic addresses of shared memory, local memory, parameters and the workspace of a
-/// cooperative launch: no memory of a device or of the host can lie there.
+/// The generic addresses of shared memory, local memory, parameters, the workspace of a cooperative
+/// launch and the kernels' heap: no memory of a device or of the host can lie there.
 inline constexpr std::uint64_t kSharedWindow = std::uint64_t{0x2000} << 48;
 inline constexpr std::uint64_t kLocalWindow = std::uint64_t{0x3000} << 48;
 inline constexpr std::uint64_t kParamWindow = std::uint64_t{0x4000} << 48;
 inline constexpr std::uint64_t kWorkspaceWindow = std::uint64_t{0x5000} << 48;
+inline constexpr std::uint64_t kHeapWindow = std::uint64_t{0x6000} << 48;
 inline constexpr std::uint64_t kWindowMask = std::uint64_t{0xffff} << 48;
 
 }  // namespace cuvmm::kernels

@@ -148,5 +148,40 @@ TEST(PtxSchedule, BlocksOfACooperativeLaunchMeet) {
   EXPECT_EQ(other.at<unsigned>(0), 0u) << "another launch has no workspace";
 }
 
+// Each thread allocates 64 bytes, stores its number there, and reads it back.
+const char* const kHeap = R"(
+.version 8.0
+.target sm_90
+.address_size 64
+.extern .func (.param .b64 out) malloc(.param .b64 size);
+.extern .func free(.param .b64 pointer);
+.visible .entry k(.param .u64 to) {
+  .reg .b32 %r<6>; .reg .b64 %rd<6>; .param .b64 size; .param .b64 made;
+  ld.param.u64 %rd0, [to]; mov.u32 %r0, %tid.x; mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd1, %rd0;
+  mov.u64 %rd2, 64; st.param.b64 [size], %rd2;
+  call.uni (made), malloc, (size);
+  ld.param.b64 %rd3, [made]; st.u32 [%rd3+60], %r0; ld.u32 %r1, [%rd3+60]; add.u32 %r1, %r1, 1;
+  st.global.u32 [%rd1], %r1;
+  st.param.b64 [size], %rd3;
+  call.uni free, (size);
+  LAST
+  ret;
+})";
+
+TEST(PtxSchedule, KernelsAllocateMemory) {
+  std::string text = kHeap;
+  const std::size_t last = text.find("LAST");
+  text.replace(last, 4, "");
+  const Ran ran = testing::run_module(text, {.block = {32, 1, 1}});
+  ASSERT_EQ(ran.error, "");
+  ASSERT_EQ(ran.fault.what, "");
+  for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(ran.at<unsigned>(lane), lane + 1);
+
+  text.insert(last, "call.uni free, (size);");
+  EXPECT_EQ(testing::run_module(text).fault.code, CUDA_ERROR_LAUNCH_FAILED) << "freed twice";
+  text.replace(last, 22, "ld.u32 %r2, [%rd3];");
+  EXPECT_EQ(testing::run_module(text).fault.code, CUDA_ERROR_ILLEGAL_ADDRESS) << "it is free";
+}
+
 }  // namespace
 }  // namespace cuvmm::kernels

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "kernels/run/heap.h"
+
 namespace cuvmm::kernels {
 
 namespace {
@@ -390,8 +392,9 @@ char* Warp::at(const Instruction& i, unsigned lane, std::uint64_t address, unsig
         if (offset <= room && size <= room - offset) bytes = grid.workspace() + offset;
         break;
       }
-      bytes = grid.memory().at(address, size, writes);
       where = nullptr;
+      bytes = (address & kWindowMask) == kHeapWindow ? Heap::get().at(address, size)
+                                                     : grid.memory().at(address, size, writes);
   }
   if (bytes) [[likely]]
     return bytes;
