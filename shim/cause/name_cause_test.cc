@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -202,13 +203,17 @@ TEST_F(NameCause, AChildThatWasForkedBeforeCuInitMayCallIt) {
 TEST_F(NameCause, AHandleThatEndedWithItsContextIsSaidToMayHave) {
   EXPECT_CALL(mock_, StreamDestroy(_)).WillRepeatedly(Return(CUDA_ERROR_INVALID_HANDLE));
   run(calls::StreamDestroy{s_});
+  const auto ended = [&](std::size_t refusal) {
+    return std::ranges::count_if(findings_.refusals[refusal].asides, [](const auto& aside) {
+      return aside.text.find("call 2 ended a context") != std::string::npos;
+    });
+  };
   ASSERT_EQ(findings_.refusals.size(), 1u);
-  EXPECT_TRUE(findings_.refusals[0].asides.empty());
+  EXPECT_EQ(ended(0), 0);
   EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
   run(calls::StreamDestroy{s_});
   ASSERT_EQ(findings_.refusals.size(), 2u);
-  ASSERT_EQ(findings_.refusals[1].asides.size(), 1u);
-  EXPECT_THAT(findings_.refusals[1].asides[0].text, HasSubstr("call 2 ended a context"));
+  EXPECT_EQ(ended(1), 1);
 }
 
 TEST_F(NameCause, DevicesThatAreNotThereMayBeHidden) {
