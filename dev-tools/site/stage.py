@@ -23,7 +23,7 @@ ORDER = {
 }
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()([^)\s]+)(\))")
 CODE = re.compile(r"^(```+|~~~).*?^\1[ \t]*$|(?<=\n\n)(?:    [^\n]*\n)+", re.M | re.S)
-COPIED = (".png", ".json")
+COPIED = (".webp", ".json")
 LANGUAGES = {".py": "python", ".h": "cpp", ".c": "c", ".cc": "cpp", ".yml": "yaml", ".yaml": "yaml", ".sbatch": "bash"}
 MOST_BYTES = 200_000
 HIDDEN = {".git", ".deps", "build", "__pycache__"}

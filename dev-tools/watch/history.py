@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and writes api/decisions/history.txt: the changes that concern memory in each CUDA version, as facts.
+"""Reads and writes api/decisions/history.txt.xz: the changes that concern memory in each CUDA version, as facts.
 
-`./dev headers-diff --update` writes the file.
+`./dev headers-diff --update` writes the file; `xz -dc` shows it.
 """
 import collections
 import itertools
+import lzma
+import os
 import re
 
 import header
 import scope
 
-PATH = "api/decisions/history.txt"
+PATH = "api/decisions/history.txt.xz"
 FIRST = 12040  # the oldest version with a history
 HEAD = """# What concerns memory in the CUDA headers, version after version: names and hashes, written by
 # `./dev headers-diff --update`; never edited. A line without a sign begins a version and a kind. + is new, ~ changed,
@@ -58,6 +60,19 @@ def differences(version, before, after):
     signs += [("~", kind, name) for kind, name in after if before.get((kind, name), after[kind, name]) != after[kind, name]]
     return [Event(version, sign, kind, name, after.get((kind, name), ""))
             for sign, kind, name in sorted(signs, key=lambda found: (KINDS.index(found[1]), found[2]))]
+
+
+def read(root):
+    """The events in the file of a checkout."""
+    with lzma.open(os.path.join(root, PATH), "rt", encoding="utf-8") as file:
+        return parse(file.read())
+
+
+def save(root, events):
+    path = os.path.join(root, PATH)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with lzma.open(path, "wt", encoding="utf-8", preset=9 | lzma.PRESET_EXTREME) as file:
+        file.write(write(events))
 
 
 def parse(text):

@@ -24,8 +24,7 @@ class Watch:
 
     def __init__(self, root):
         self.root = root
-        with open(os.path.join(root, history.PATH), encoding="utf-8") as file:
-            self.events = history.parse(file.read())
+        self.events = history.read(root)
         self.entries = decisions.Entries(root)
         self.decided, self.missing, self.mistakes = decisions.judge(self.events, decisions.Table(root), self.entries)
 
@@ -128,8 +127,7 @@ def update(watch, folders):
         events = history.updated(watch.events, snapshots)
     except ValueError as error:
         sys.exit(f"headers-diff: {error}")
-    with open(os.path.join(watch.root, history.PATH), "w", encoding="utf-8") as file:
-        file.write(history.write(events))
+    history.save(watch.root, events)
     print(f"{history.PATH}: {len(events)} lines, {len(set(events) - set(watch.events))} of them new")
     again = Watch(watch.root)
     print("\n".join(again.complaints()), end="\n" if again.complaints() else "")

@@ -82,7 +82,7 @@ class Checkout:
         self.write("rulebook/catalogue/rules.def", '#include "rulebook/rules/map.def"\n')
         self.write("rulebook/rules/map.def", RULES)
         self.write("api/decisions/README.md", "none\n")
-        self.write(history.PATH, history.write([]))
+        history.save(self.root, [])
         self.take(OLD, OLD_TYPES)
 
     def write(self, path, text):
@@ -100,7 +100,7 @@ class Checkout:
         """Updates the history as `--update` does."""
         folder = self.headers(text, types)
         events = history.updated(watch.Watch(self.root).events, {version(folder): history.snapshot(header.items(folder))})
-        self.write(history.PATH, history.write(events))
+        history.save(self.root, events)
 
     def complaints(self):
         return "\n".join(watch.Watch(self.root).complaints())

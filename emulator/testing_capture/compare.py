@@ -5,6 +5,8 @@
 compare.py PROGRAM RECORDED DIFFERENCES    compares, and fails where a row differs
 compare.py --record PROGRAM                prints what PROGRAM's driver answers, as RECORDED is written
 
+A RECORDED whose name ends in .xz is compressed.
+
 A line of RECORDED is a call, the set-ups that it is valid for, and the outcome: NAME | SET-UPS | answer | status | ...,
 the columns of main.cc. SET-UPS is "all", or some of G L R (the capture's mode: global, thread-local, relaxed), each alone,
 with t (another thread calls) or with b (the legacy stream waits for the capturing stream).
@@ -12,11 +14,12 @@ A line of DIFFERENCES is NAME | SET-UPS | REASON: rows that are known to differ.
 too, so that the list stays correct. Lines that begin with # are comments.
 """
 
+import lzma
 import os
 import subprocess
 import sys
 
-MOST_TOLD = 20
+MOST_PRINTED = 20
 SETUPS = {
     mode + suffix: [str(number), "1" if suffix == "t" else "0", "1" if suffix == "b" else "0"]
     for number, mode in enumerate("GLR")
@@ -31,7 +34,7 @@ def fields(line: str) -> list:
 def read(path: str) -> dict:
     """Maps (call, set-up) to the rest of its line."""
     rows = {}
-    with open(path, encoding="utf-8") as file:
+    with (lzma.open if path.endswith(".xz") else open)(path, "rt", encoding="utf-8") as file:
         for line in file:
             if not line.strip() or line.startswith("#"):
                 continue
@@ -74,7 +77,7 @@ def compare(measured: dict, recorded: dict, known: dict) -> int:
         if differs == (row in known):
             continue
         failures += 1
-        if failures > MOST_TOLD:
+        if failures > MOST_PRINTED:
             continue
         print(f"{row[0]} ({row[1]}):", "differs" if differs else "is a known difference, and agrees")
         print(f"  recorded {recorded.get(row)}\n  answered {measured.get(row)}")

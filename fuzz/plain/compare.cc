@@ -239,7 +239,7 @@ void Comparer::add_mismatch(const DigestCheck::Mismatch& mismatch) {
   for (std::size_t i = 0; i < group_.size(); ++i) {
     example += title(mismatch.first + i) + "\n" + text_until(group_[i].program, group_[i].here);
   }
-  add("several calls of one or two programs: recorded otherwise", example + kFullRecordings);
+  add("several calls of these programs: recorded otherwise", example + kFullRecordings);
 }
 
 void Comparer::conclude(std::string_view permitted) {

@@ -21,7 +21,8 @@ struct Comparison {
   std::vector<Abridged> abridged;
   std::vector<std::uint32_t> digests;
 };
-/// Programs per digest of an abridged recording.
+/// Programs per digest of an abridged recording. The group is small, because a program that runs
+/// into answers which depend on addresses takes its whole group out of the comparison.
 inline constexpr unsigned kDigestGroup = 2;
 /// Runs the programs on another driver, in this process. `permitted` is described in
 /// fuzz/record/recorder.h.

@@ -102,7 +102,7 @@ TEST(AbridgedRecording, ComparesAsTheFullOneDoes) {
     EXPECT_EQ(one.calls, other.calls);
     EXPECT_EQ(one.beyond, other.beyond);
     EXPECT_EQ(one.unexplained, other.unexplained);
-    EXPECT_EQ(parse_recording(bytes, 4).programs.size(), 11u);  // groups 0, 4, 8, ... 20 of 21
+    EXPECT_EQ(parse_recording(bytes, 5).programs.size(), 9u);  // group 0, and 5 with one program
   }
 }
 
@@ -126,7 +126,7 @@ TEST(AbridgedRecording, ACallThatDiffersIsNamedWithTheDriversAnswer) {
     // The digest of the group with that answer in its place.
     AnswerDigest digest;
     const std::size_t first = i - i % kDigestGroup;
-    for (std::size_t p = first; p < first + kDigestGroup; ++p) {
+    for (std::size_t p = first; p < std::min(first + kDigestGroup, full.programs.size()); ++p) {
       const Abridged& stored = small.abridged[p];
       for (std::size_t k = 0; k < stored.end; ++k) {
         if (stored.known_answer(k)) continue;

@@ -192,7 +192,7 @@ void Comparer::add_mismatch(const DigestCheck::Mismatch& mismatch) {
     example = "program " + std::to_string(recording_.abridged[*mismatch.program].number) +
               ", call " + std::to_string(mismatch.op) + "\n" + to_text(head, notes_of(done.here));
   } else {
-    kind = "several calls of one or two programs: recorded otherwise";
+    kind = "several calls of these programs: recorded otherwise";
     for (std::size_t i = 0; i < group_.size(); ++i) {
       example += "program " + std::to_string(recording_.abridged[mismatch.first + i].number) +
                  "\n" + to_text(group_[i].ops, notes_of(group_[i].here));

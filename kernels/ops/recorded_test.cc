@@ -190,7 +190,7 @@ constexpr const char* kLoads = R"(
 
 struct Case {
   std::string instruction;
-  std::uint64_t expected = 0;
+  std::uint32_t expected = 0;
 };
 
 // The instruction with names of registers, and in `result` the letter of its result.
@@ -261,7 +261,7 @@ void expect_recorded(std::uint64_t state, const std::vector<Case>& cases) {
   ASSERT_EQ(ran.error, "") << text;
   ASSERT_EQ(ran.fault.what, "");
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    const std::uint64_t got = hash(&ran.memory[kOutputs + i * kColumn], kColumn);
+    const auto got = static_cast<std::uint32_t>(hash(&ran.memory[kOutputs + i * kColumn], kColumn));
     EXPECT_EQ(got, cases[i].expected) << cases[i].instruction << ", inputs of " << state;
   }
 }
@@ -281,8 +281,8 @@ std::vector<Recording> recordings() {
       continue;
     }
     const std::size_t tab = line.find('\t');
-    all.back().cases.push_back(
-        {line.substr(0, tab), std::stoull(line.substr(tab + 1), nullptr, 16)});
+    all.back().cases.push_back({line.substr(0, tab), static_cast<std::uint32_t>(std::stoul(
+                                                         line.substr(tab + 1), nullptr, 16))});
   }
   return all;
 }
