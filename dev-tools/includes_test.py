@@ -74,7 +74,7 @@ def order_of_folders():
             for layer, folders in re.findall(r"^\| `([^`]+)/` \| (.*) \|$", part, re.M)}
 
 
-def room(path):
+def folder_of(path):
     """The folder below the layer that holds the file; `.` if the file is in the layer's own folder."""
     parts = path.split("/")
     return parts[1] if len(parts) > 2 else "."
@@ -141,22 +141,33 @@ class Includes(unittest.TestCase):
         order = order_of_folders()
         inside = [(path, other) for path, others in includes().items() for other in others
                   if path.split("/")[0] == other.split("/")[0] in order and not is_test(path) and not is_test(other)]
-        rooms = collections.defaultdict(set)
+        folders_of = collections.defaultdict(set)
         for path in sources():
             if not is_test(path):
-                rooms[path.split("/")[0]].add(room(path))
+                folders_of[path.split("/")[0]].add(folder_of(path))
         # include/ and examples' kind have one folder of headers; programs for GPUs stand alone.
-        without = {layer for layer, folders in rooms.items() if len(folders) > 1} - set(order) - {"real-driver-tests"}
+        without = {layer for layer, folders in folders_of.items() if len(folders) > 1} - set(order) - {"real-driver-tests"}
         self.assertEqual(without, set(), "docs/architecture.md has no row for these")
         for layer, folders in order.items():
-            used = {room(path) for pair in inside for path in pair if path.startswith(layer + "/")}
+            used = {folder_of(path) for pair in inside for path in pair if path.startswith(layer + "/")}
             self.assertEqual(used - set(folders), set(), f"docs/architecture.md gives these folders of {layer}/ no place")
         wrong = []
         for path, other in inside:
             place = order[path.split("/")[0]].index
-            if place(room(path)) < place(room(other)):
+            if place(folder_of(path)) < place(folder_of(other)):
                 wrong.append(f"{path} includes {other}")
         self.assertEqual(sorted(wrong), [], "these includes run up: docs/architecture.md has the order of folders")
+
+    def test_the_page_explains_each_folder(self):
+        with open(os.path.join(SOURCE, "docs/architecture.md"), encoding="utf-8") as file:
+            part = file.read().split("\nInside a layer, ")[1].split("\n## ")[0]
+        rows = dict(re.findall(r"^\| `([^`]+)/` \| (.*) \|$", part, re.M))
+        self.assertGreater(len(rows), 5)
+        for layer, text in rows.items():
+            order = [name for name in order_of_folders()[layer] if name != "."]
+            named = [name for name in re.findall(r"`([a-z_0-9]+)/`", text) if name in order or name not in BELOW]
+            with self.subTest(layer=layer):
+                self.assertEqual(named, order, "one row explains the folders, another one gives their order")
 
     def test_no_circle_of_folders(self):
         graph = collections.defaultdict(set)
@@ -194,7 +205,7 @@ class Includes(unittest.TestCase):
                     wrong.append(path)
         self.assertEqual(wrong, [], "the first line is `// SPDX-License-Identifier: Apache-2.0`")
 
-    def test_rooms_are_small(self):
+    def test_folders_are_small(self):
         count = collections.Counter(os.path.dirname(path) for path in files())
         self.assertGreater(len(count), len(BELOW))
         self.assertEqual({folder: n for folder, n in count.items() if n > MOST_FILES}, {}, "split it by area or stage")
