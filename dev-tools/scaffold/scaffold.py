@@ -98,6 +98,9 @@ def main(typed):
         if not typed.check:
             print(f"When they are done, `{command}` runs the tests; `{command} --check` does so now.")
             return 1
+    else:
+        known = "a rule" if typed.what == "rule" else "an entry point"
+        print(f"{typed.name} is {known} already, and nothing of it is marked TODO. These tests judge it:", flush=True)
     if not judged(typed, subject) or left:
         return 1
     print("Nothing is missing. `./dev test` runs all the other tests, `./dev lint` checks the style.")

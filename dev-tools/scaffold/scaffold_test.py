@@ -164,6 +164,7 @@ class Rule(Copy):
         with mock.patch.object(gates, "build", return_value=None) as build, mock.patch.object(gates, "run", return_value=[]) as run:
             code, said = self.run_("rule", "cuMemMap-x-even")
         self.assertEqual((code, build.call_count, run.call_count), (0, 3, 3))
+        self.assertIn("is a rule already, and nothing of it is marked TODO. These tests judge it:\n", said)
         self.assertIn("Nothing is missing.", said)
 
     def test_what_fails_stops_the_later_ones(self):
