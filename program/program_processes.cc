@@ -161,7 +161,7 @@ Outcome ProgramProcesses::execute(std::size_t index) {
   Process& process = processes_.at(statement.process);
   Outcome outcome;
   if (!process.alive) {
-    outcome.detail = "its process is gone (" + process.gone + ")";
+    outcome.detail = "its process is gone (" + process.end_reason + ")";
     return outcome;
   }
   std::set<std::string> names;
@@ -237,12 +237,12 @@ int ProgramProcesses::reap(Process& process) {
 void ProgramProcesses::kill_hanging(Process& process) {
   kill(process.pid, SIGKILL);
   reap(process);
-  process.gone = "timeout";
+  process.end_reason = "timeout";
 }
 
 Outcome ProgramProcesses::died(Process& process) {
   Outcome outcome = outcome_of_end(reap(process));
-  process.gone = outcome_text(outcome);
+  process.end_reason = outcome_text(outcome);
   return outcome;
 }
 

@@ -47,7 +47,7 @@ class ProgramProcesses {
     Channel channel;
     pid_t pid;
     bool alive = true;
-    std::string gone;  ///< why the process is no longer alive
+    std::string end_reason;  ///< why the process is no longer alive
   };
 
   void start(int number);

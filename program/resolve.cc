@@ -326,9 +326,9 @@ class Filler {
       const auto bytes = resolver_.blob(*value);
       field = reinterpret_cast<T>(keep(std::vector<unsigned char>(bytes.begin(), bytes.end())));
     } else if constexpr (std::is_same_v<T, void**>) {
-      auto kept = std::make_shared<LaunchArguments>(resolver_.launch_arguments(*value));
-      field = kept->pointer(parameter.name);
-      storage_.records.push_back(std::move(kept));
+      auto owned = std::make_shared<LaunchArguments>(resolver_.launch_arguments(*value));
+      field = owned->pointer(parameter.name);
+      storage_.records.push_back(std::move(owned));
     } else if constexpr (std::is_pointer_v<T>) {
       if (kind == ParameterKind::kInBlob) {
         const auto bytes = resolver_.blob(*value);
@@ -356,9 +356,9 @@ class Filler {
   // The first element of a copy that lives as long as the storage.
   template <class T>
   T* keep(std::vector<T> values) {
-    auto kept = std::make_shared<std::vector<T>>(std::move(values));
-    storage_.records.push_back(kept);
-    return kept->data();
+    auto owned = std::make_shared<std::vector<T>>(std::move(values));
+    storage_.records.push_back(owned);
+    return owned->data();
   }
   template <class Record>
   Record* records(const Value& list) {

@@ -25,12 +25,12 @@ double run_self(std::vector<std::string> arguments, const std::vector<std::strin
   std::vector<char*> argv{self};
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
-  std::vector<std::string> kept = environment;
+  std::vector<std::string> rest = environment;
   for (char** variable = environ; *variable; ++variable) {
-    if (std::strncmp(*variable, "CUVMM_DRIVER=", 13) != 0) kept.emplace_back(*variable);
+    if (std::strncmp(*variable, "CUVMM_DRIVER=", 13) != 0) rest.emplace_back(*variable);
   }
   std::vector<char*> envp;
-  for (std::string& variable : kept) envp.push_back(variable.data());
+  for (std::string& variable : rest) envp.push_back(variable.data());
   envp.push_back(nullptr);
   const auto start = std::chrono::steady_clock::now();
   pid_t child = 0;

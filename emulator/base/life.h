@@ -24,7 +24,7 @@ inline bool ended() { return life.load(std::memory_order_relaxed) == Phase::kEnd
 
 /// The error that every call answers in a process that cannot use the driver any more; SUCCESS in
 /// other processes.
-inline CUresult gone() {
+inline CUresult end_of_life() {
   const Phase phase = life.load(std::memory_order_relaxed);
   if (phase == Phase::kEnded) return CUDA_ERROR_DEINITIALIZED;
   return phase == Phase::kForked ? CUDA_ERROR_NOT_INITIALIZED : CUDA_SUCCESS;

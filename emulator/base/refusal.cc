@@ -9,9 +9,9 @@
 
 namespace cuvmm::emulator {
 
-CUresult refuse_once(std::atomic<bool>& said, const char* what) noexcept {
+CUresult refuse_once(std::atomic<bool>& printed, const char* what) noexcept {
   if (ended()) return CUDA_ERROR_DEINITIALIZED;
-  if (!said.exchange(true)) {
+  if (!printed.exchange(true)) {
     char text[256];
     std::snprintf(text, sizeof text, "%s is not emulated; it answers CUDA_ERROR_NOT_SUPPORTED",
                   what);

@@ -9,6 +9,6 @@
 namespace cuvmm::emulator {
 
 /// Answers NOT_SUPPORTED; the first call also says on stderr that `what` is not emulated.
-CUresult refuse_once(std::atomic<bool>& said, const char* what) noexcept;
+CUresult refuse_once(std::atomic<bool>& printed, const char* what) noexcept;
 
 }  // namespace cuvmm::emulator

@@ -79,18 +79,18 @@ CUresult run_base(const calls::StreamEndCapture& call) noexcept {
     }
     const auto ended = captures.end(capture);
     *graph = nullptr;
-    CUgraph told = ended->graph();
+    CUgraph result = ended->graph();
     const bool usable = !ended->invalid() && ended->joined();
-    const bool own = told && !ended->adds_to_graph();
-    if (told && !own && !usable && e.graphs.find(told)) e.graphs.mark_broken(told);
-    if (own && !usable && e.graphs.find(told)) e.graphs.erase(told);
+    const bool own = result && !ended->adds_to_graph();
+    if (result && !own && !usable && e.graphs.find(result)) e.graphs.mark_broken(result);
+    if (own && !usable && e.graphs.find(result)) e.graphs.erase(result);
     if (ended->invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (!ended->joined()) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
     // The program may have destroyed the graph that cuStreamGetCaptureInfo gave it, or added nodes
     // of its own.
-    if (!told || !e.graphs.find(told)) told = e.graphs.add(Graph{});
-    for (auto& node : ended->take_nodes()) e.graphs.add(told, std::move(node));
-    *graph = told;
+    if (!result || !e.graphs.find(result)) result = e.graphs.add(Graph{});
+    for (auto& node : ended->take_nodes()) e.graphs.add(result, std::move(node));
+    *graph = result;
     return CUDA_SUCCESS;
   });
 }

@@ -21,7 +21,7 @@ CUresult allocate(Emulator& e, const NodeMemory& memory) {
                .context = e.current_context(),
                .memory = Physical(pages, memory.prop(), false, pages, e.devices.account(device)),
                .pool = memory.pool(),
-               .kept = memory.range()});
+               .of_graph = memory.range()});
   return CUDA_SUCCESS;
 }
 
@@ -111,7 +111,7 @@ void take_back(Emulator& e, const std::vector<Address>& announced) {
 CUresult free_node_memory(Emulator& e, Address address) {
   const PlainAllocation* const found = e.plain.find(address);
   if (!found) return CUDA_ERROR_INVALID_VALUE;
-  if (!found->kept) e.pools.freed(found->pool, found->size, true);
+  if (!found->of_graph) e.pools.freed(found->pool, found->size, true);
   e.plain.end(address);
   return CUDA_SUCCESS;
 }

@@ -50,8 +50,8 @@ CUresult read(const kernels::CodeBytes& bytes, std::shared_ptr<Image>& image,
   }
   std::string why = read->code.error;
   if (!why.empty()) {
-    static std::atomic<bool> said{false};
-    if (!said.exchange(true)) complain("PTX, " + why + " (said once)");
+    static std::atomic<bool> printed{false};
+    if (!printed.exchange(true)) complain("PTX, " + why + " (printed once)");
   } else if (result == CUDA_ERROR_INVALID_IMAGE) {
     why = "the image is neither PTX, nor a cubin, nor a fat binary";
   }

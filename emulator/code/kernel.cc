@@ -107,9 +107,10 @@ bool fit_together(const Function& function, const kernels::Shape& shape) {
 std::atomic<std::uint64_t> g_kernel_fault{0};
 
 void tell(const kernels::Code& code, const kernels::Fault& fault) {
-  static auto* const said = new std::set<std::string>;  // names of the kernels already reported on
-                                                        // stderr; read and written under the lock
-  if (!said->insert(code.name).second) return;
+  static auto* const printed =
+      new std::set<std::string>;  // names of the kernels already reported on
+                                  // stderr; read and written under the lock
+  if (!printed->insert(code.name).second) return;
   complain("kernel `" + code.name + "`, block " + triple(fault.block) + ", thread " +
            triple(fault.thread) + ", PTX line " + std::to_string(fault.line) + ": " + fault.what +
            " (its later faults are not printed)");

@@ -55,8 +55,8 @@ void skip_launch(const char* function) noexcept {
 }
 
 CUresult refuse_without_kernels() noexcept {
-  static std::atomic<bool> said{false};
-  if (!said.exchange(true)) {
+  static std::atomic<bool> printed{false};
+  if (!printed.exchange(true)) {
     complain(
         "this emulator was built without kernels (CUVMM_KERNELS=OFF): modules and launches answer "
         "CUDA_ERROR_NOT_SUPPORTED");

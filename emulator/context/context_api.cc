@@ -76,26 +76,26 @@ CUresult run_base(const calls::CtxDetach& call) noexcept {
 
 // The emulator has no green contexts.
 CUresult run_base(const calls::GreenCtxDestroy&) noexcept {
-  static std::atomic<bool> said{false};
-  return refuse_once(said, "cuGreenCtxDestroy");
+  static std::atomic<bool> printed{false};
+  return refuse_once(printed, "cuGreenCtxDestroy");
 }
 
 // The emulator has no events of whole contexts.
 CUresult run_base(const calls::CtxRecordEvent&) noexcept {
-  static std::atomic<bool> said{false};
-  return refuse_once(said, "cuCtxRecordEvent");
+  static std::atomic<bool> printed{false};
+  return refuse_once(printed, "cuCtxRecordEvent");
 }
 CUresult run_base(const calls::CtxWaitEvent&) noexcept {
-  static std::atomic<bool> said{false};
-  return refuse_once(said, "cuCtxWaitEvent");
+  static std::atomic<bool> printed{false};
+  return refuse_once(printed, "cuCtxWaitEvent");
 }
 CUresult run_base(const calls::GreenCtxRecordEvent&) noexcept {
-  static std::atomic<bool> said{false};
-  return refuse_once(said, "cuGreenCtxRecordEvent");
+  static std::atomic<bool> printed{false};
+  return refuse_once(printed, "cuGreenCtxRecordEvent");
 }
 CUresult run_base(const calls::GreenCtxWaitEvent&) noexcept {
-  static std::atomic<bool> said{false};
-  return refuse_once(said, "cuGreenCtxWaitEvent");
+  static std::atomic<bool> printed{false};
+  return refuse_once(printed, "cuGreenCtxWaitEvent");
 }
 
 CUresult run_base(const calls::CtxSetCurrent& call) noexcept {

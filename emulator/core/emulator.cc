@@ -51,7 +51,7 @@ CUresult Emulator::initialize() {
 }
 
 CUresult Emulator::unready(EntryPoint entry) {
-  if (const CUresult answer = gone(); answer != CUDA_SUCCESS) return answer;
+  if (const CUresult answer = end_of_life(); answer != CUDA_SUCCESS) return answer;
   const std::lock_guard lock(mutex);
   if (ready()) return CUDA_SUCCESS;
   return ended() ? CUDA_ERROR_DEINITIALIZED : before_init(entry);
@@ -90,7 +90,7 @@ bool Emulator::load_profile_once(const Options& options) {
 
 CUresult Emulator::driver_version(int& version) {
   if (ended()) return CUDA_ERROR_DEINITIALIZED;
-  if (gone() == CUDA_SUCCESS) {
+  if (end_of_life() == CUDA_SUCCESS) {
     const std::lock_guard lock(mutex);
     load_profile_once(read_options());
   } else if (!profile_loaded_) {

@@ -26,7 +26,7 @@ struct Refusal {
   std::atomic<std::int64_t> seconds{0};
   std::atomic<std::int32_t> milliseconds{0};
 };
-constinit Refusal g_refusals[log::kKept];
+constinit Refusal g_refusals[log::kLines];
 constinit std::atomic<std::uint32_t> g_next{0};
 
 struct Listener {
@@ -52,7 +52,7 @@ void log_refusal(const char* function, CUresult result) noexcept {
   const std::uint32_t number = g_next.fetch_add(1, std::memory_order_relaxed);
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
-  Refusal& refusal = g_refusals[number % log::kKept];
+  Refusal& refusal = g_refusals[number % log::kLines];
   refusal.number.store(~0u, std::memory_order_release);
   refusal.function.store(function, std::memory_order_release);
   refusal.result.store(static_cast<int>(result), std::memory_order_relaxed);
@@ -96,21 +96,22 @@ std::uint32_t next() noexcept { return g_next.load(std::memory_order_relaxed); }
 
 std::string lines(std::uint32_t since) {
   const std::uint32_t end = next();
-  if (end - since > kKept) since = end - std::min(end, kKept);
+  if (end - since > kLines) since = end - std::min(end, kLines);
   std::string text;
   for (std::uint32_t number = since; number != end; ++number) {
-    const Refusal& refusal = g_refusals[number % kKept];
+    const Refusal& refusal = g_refusals[number % kLines];
     if (refusal.number.load(std::memory_order_acquire) != number) continue;
     const time_t seconds = refusal.seconds.load(std::memory_order_relaxed);
     struct tm at {};
     ::localtime_r(&seconds, &at);
-    char said[256], line[384];
-    sentence(said, sizeof said, refusal.function.load(std::memory_order_relaxed),
+    char text_of_refusal[256], line[384];
+    sentence(text_of_refusal, sizeof text_of_refusal,
+             refusal.function.load(std::memory_order_relaxed),
              refusal.result.load(std::memory_order_relaxed));
     std::snprintf(line, sizeof line, "[%02d:%02d:%02d.%03d][%llu][CUDA][E] %s\n", at.tm_hour,
                   at.tm_min, at.tm_sec, refusal.milliseconds.load(std::memory_order_relaxed),
                   static_cast<unsigned long long>(refusal.thread.load(std::memory_order_relaxed)),
-                  said);
+                  text_of_refusal);
     // Another thread overwrote the slot meanwhile: the text may mix two calls.
     if (refusal.number.load(std::memory_order_acquire) == number) text += line;
   }

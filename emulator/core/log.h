@@ -24,7 +24,7 @@ inline CUresult logged(const char* function, CUresult result) noexcept {
 namespace log {
 
 /// How many refusals the log holds.
-inline constexpr std::uint32_t kKept = 100;
+inline constexpr std::uint32_t kLines = 100;
 
 /// CUlogsCallback, which CUDA 12.4's header lacks.
 using Callback = void (*)(void* data, int level, char* message, std::size_t length);

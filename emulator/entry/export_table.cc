@@ -39,7 +39,8 @@ int queue_launch(const char* function, void* stream) {
   return queue_skipped_launch(function, static_cast<CUstream>(stream));
 }
 
-constexpr RuntimeTable kOurs{sizeof(RuntimeTable), skip_launch, queue_launch, is_kernel, has_skipped};
+constexpr RuntimeTable kOurs{sizeof(RuntimeTable), skip_launch, queue_launch, is_kernel,
+                             has_skipped};
 
 bool is(const CUuuid& id, const unsigned char (&known)[16]) {
   return std::memcmp(id.bytes, known, sizeof known) == 0;
@@ -50,8 +51,8 @@ constexpr std::size_t kMostRuntimes = 8;
 
 // Whether this is the first report of this object. False when the table is full.
 bool first_time(void* object) {
-  static std::atomic<void*> said[kMostRuntimes];
-  for (std::atomic<void*>& one : said) {
+  static std::atomic<void*> printed[kMostRuntimes];
+  for (std::atomic<void*>& one : printed) {
     void* known = nullptr;
     if (one.compare_exchange_strong(known, object)) return true;
     if (known == object) return false;

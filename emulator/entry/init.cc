@@ -22,7 +22,7 @@ CUresult run_base(const calls::Init& call) noexcept {
   if (call.flags != 0) return CUDA_ERROR_INVALID_VALUE;
   Emulator& e = Emulator::get();
   try {
-    if (const CUresult answer = gone(); answer != CUDA_SUCCESS) return answer;
+    if (const CUresult answer = end_of_life(); answer != CUDA_SUCCESS) return answer;
     const std::lock_guard lock(e.mutex);
     return e.initialize();
   } catch (...) {

@@ -18,7 +18,7 @@ namespace {
 // The lines from the iterator on; moves the iterator to the end.
 std::string take_lines(unsigned* iterator) {
   const std::uint32_t end = log::next();
-  std::string text = log::lines(iterator ? *iterator : end - std::min(end, log::kKept));
+  std::string text = log::lines(iterator ? *iterator : end - std::min(end, log::kLines));
   if (iterator) *iterator = end;
   return text;
 }

@@ -10,12 +10,12 @@
 namespace cuvmm::emulator {
 
 // The C calling convention lets a function ignore its arguments.
-#define CUVMM_DRIVER_SYMBOL(symbol)                       \
-  extern "C" __attribute__((weak, visibility("default"))) \
-  CUresult stub_##symbol() __asm__(#symbol);              \
-  extern "C" CUresult stub_##symbol() {                   \
-    static std::atomic<bool> said{false};                 \
-    return logged(#symbol, refuse_once(said, #symbol));   \
+#define CUVMM_DRIVER_SYMBOL(symbol)                        \
+  extern "C" __attribute__((weak, visibility("default")))  \
+  CUresult stub_##symbol() __asm__(#symbol);               \
+  extern "C" CUresult stub_##symbol() {                    \
+    static std::atomic<bool> printed{false};               \
+    return logged(#symbol, refuse_once(printed, #symbol)); \
   }
 #include "emulator/driver_symbols.inc"
 

@@ -46,7 +46,7 @@ inline std::optional<CUresult> refusal(CUresult result) {
 
 /// A copy of the call, for the default stream, which outlives the caller's descriptor.
 template <class C>
-auto kept(const C& call) {
+auto stored_transfer(const C& call) {
   auto copy = std::make_shared<C>(call);
   copy->hStream = nullptr;
   if constexpr (requires { copy->pCopy; }) {
@@ -120,7 +120,7 @@ CUresult capture_transfer(Emulator& e, Capture& capture, const C& call) {
   if constexpr (requires { call.pCopy; }) {
     if (!call.pCopy) return CUDA_ERROR_INVALID_VALUE;
   }
-  const auto work = kept(call);
+  const auto work = stored_transfer(call);
   auto node = std::make_shared<GraphNode>();
   node->type = FillCall<C> ? CU_GRAPH_NODE_TYPE_MEMSET : CU_GRAPH_NODE_TYPE_MEMCPY;
   node->run = [work](Emulator& at) { return work(at, true); };

@@ -21,9 +21,9 @@ CUresult on_device(CUdevice device, Body&& body) noexcept {
 CUVMM_DRIVER_FUNCTION(cuDeviceGetGraphMemAttribute, CUdevice device, CUgraphMem_attribute which,
                       void* value) {
   return on_device(device, [&](const GraphMemory& memory) -> CUresult {
-    const auto told = memory.told(device, which);
-    if (!value || !told) return CUDA_ERROR_INVALID_VALUE;
-    *static_cast<cuuint64_t*>(value) = *told;
+    const auto answer = memory.value(device, which);
+    if (!value || !answer) return CUDA_ERROR_INVALID_VALUE;
+    *static_cast<cuuint64_t*>(value) = *answer;
     return CUDA_SUCCESS;
   });
 }

@@ -43,7 +43,7 @@ CUresult make_copy(Emulator& e, CUgraph graph, const CUDA_MEMCPY_NODE_PARAMS& as
   if (asked.flags != 0 || asked.reserved != 0 || empty) return CUDA_ERROR_INVALID_VALUE;
   const calls::Memcpy3DAsync call{&copy, nullptr};
   const Copy planned = plan(call);
-  const NodeWork work = detail::kept(call);
+  const NodeWork work = detail::stored_transfer(call);
   const Graph& home = *e.graphs.find(graph);
   if (!home.allocates(planned.to.base) && !home.allocates(planned.from.base)) {
     const CUresult result = run_on(e, asked.copyCtx, work, false);
@@ -80,15 +80,15 @@ NodeWork fill_of(const CUDA_MEMSET_NODE_PARAMS_v2& fill) {
   const auto pitch = fill.height == 1 ? fill.width * fill.elementSize : fill.pitch;
   switch (fill.elementSize) {
     case 1:
-      return detail::kept(calls::MemsetD2D8Async{fill.dst, pitch,
-                                                 static_cast<unsigned char>(fill.value), fill.width,
-                                                 fill.height, nullptr});
+      return detail::stored_transfer(calls::MemsetD2D8Async{fill.dst, pitch,
+                                                            static_cast<unsigned char>(fill.value),
+                                                            fill.width, fill.height, nullptr});
     case 2:
-      return detail::kept(calls::MemsetD2D16Async{fill.dst, pitch,
-                                                  static_cast<unsigned short>(fill.value),
-                                                  fill.width, fill.height, nullptr});
+      return detail::stored_transfer(
+          calls::MemsetD2D16Async{fill.dst, pitch, static_cast<unsigned short>(fill.value),
+                                  fill.width, fill.height, nullptr});
     case 4:
-      return detail::kept(
+      return detail::stored_transfer(
           calls::MemsetD2D32Async{fill.dst, pitch, fill.value, fill.width, fill.height, nullptr});
     default:
       return nullptr;
@@ -181,17 +181,17 @@ CUresult make_allocation(Emulator& e, CUgraph graph, CUDA_MEM_ALLOC_NODE_PARAMS_
   out.memory = memory;
   out.run = [memory](Emulator& at) { return allocate(at, *memory); };
   asked.dptr = memory->base();
-  CUDA_MEM_ALLOC_NODE_PARAMS kept{};
-  kept.poolProps = props;
-  kept.bytesize = asked.bytesize;
-  kept.dptr = memory->base();
+  CUDA_MEM_ALLOC_NODE_PARAMS stored{};
+  stored.poolProps = props;
+  stored.bytesize = asked.bytesize;
+  stored.dptr = memory->base();
   if (asked.accessDescCount != 0) {
     out.access = std::make_shared<std::vector<CUmemAccessDesc>>(
         asked.accessDescs, asked.accessDescs + asked.accessDescCount);
-    kept.accessDescs = out.access->data();
-    kept.accessDescCount = asked.accessDescCount;
+    stored.accessDescs = out.access->data();
+    stored.accessDescCount = asked.accessDescCount;
   }
-  out.params = kept;
+  out.params = stored;
   return CUDA_SUCCESS;
 }
 
@@ -211,7 +211,7 @@ CUresult make_free(Emulator& e, CUgraph graph, const CUDA_MEM_FREE_NODE_PARAMS& 
   // Memory of another graph's node is known by its address after that graph was launched. Other
   // memory of a pool is refused: recorded on an H100, 580.159.04.
   const PlainAllocation* plain = e.plain.at(asked.dptr);
-  const bool elsewhere = !own && plain && plain->base == asked.dptr && plain->kept;
+  const bool elsewhere = !own && plain && plain->base == asked.dptr && plain->of_graph;
   const bool freed = own ? frees >= allocations : frees != 0;
   if (freed || (!allocated && !elsewhere)) return CUDA_ERROR_INVALID_VALUE;
   out.params = asked;
@@ -263,13 +263,13 @@ CUresult make_batch(Emulator& e, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2& asked, 
                                      .count = asked.count,
                                      .paramArray = asked.paramArray,
                                      .flags = asked.flags};
-  const CUresult wrong = detail::run_kept(e, call, false);
+  const CUresult wrong = detail::run_stored(e, call, false);
   if (wrong != CUDA_SUCCESS || asked.count == 0) return CUDA_ERROR_INVALID_VALUE;
   out.params =
       BatchParams{asked.ctx, {asked.paramArray, asked.paramArray + asked.count}, asked.flags};
-  const auto kept = std::make_shared<detail::KeptCall<calls::StreamBatchMemOp>>(call);
-  set_work(out, asked.ctx, [kept](Emulator& at, bool perform) {
-    return detail::run_kept(at, kept->call(), perform);
+  const auto stored = std::make_shared<detail::StoredCall<calls::StreamBatchMemOp>>(call);
+  set_work(out, asked.ctx, [stored](Emulator& at, bool perform) {
+    return detail::run_stored(at, stored->call(), perform);
   });
   return CUDA_SUCCESS;
 }
@@ -332,8 +332,8 @@ CUresult make_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, GraphN
   }
   constexpr auto kLastType = CU_GRAPH_NODE_TYPE_CONDITIONAL;
   if (static_cast<unsigned>(params.type) > kLastType) return CUDA_ERROR_INVALID_VALUE;
-  static std::atomic<bool> said{false};
-  return refuse_once(said, "cuGraphAddNode (of semaphores)");
+  static std::atomic<bool> printed{false};
+  return refuse_once(printed, "cuGraphAddNode (of semaphores)");
 }
 
 CUresult refuse_node(Emulator& e, CUgraph graph, const CUgraphNodeParams& params, CUresult wrong) {
@@ -352,8 +352,8 @@ CUresult change_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, Grap
       node.type != CU_GRAPH_NODE_TYPE_HOST && node.type != CU_GRAPH_NODE_TYPE_KERNEL &&
       node.type != CU_GRAPH_NODE_TYPE_EVENT_RECORD && node.type != CU_GRAPH_NODE_TYPE_WAIT_EVENT &&
       node.type != CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) {
-    static std::atomic<bool> said{false};
-    return refuse_once(said, "cuGraphNodeSetParams (of memory, children and conditions)");
+    static std::atomic<bool> printed{false};
+    return refuse_once(printed, "cuGraphNodeSetParams (of memory, children and conditions)");
   }
   return make_node(e, graph, params, node);
 }

@@ -34,8 +34,8 @@ CUresult GraphRun::enter_condition(Emulator& e, const Step& step) {
   if (params.type == CU_GRAPH_COND_TYPE_IF) body = value ? 0 : 1;
   if (params.type == CU_GRAPH_COND_TYPE_WHILE) {
     if (value == 0) return CUDA_SUCCESS;
-    static std::atomic<bool> said{false};
-    return refuse_once(said, "cuGraphLaunch (of a loop that only a kernel would end)");
+    static std::atomic<bool> printed{false};
+    return refuse_once(printed, "cuGraphLaunch (of a loop that only a kernel would end)");
   }
   if (body < step.bodies.size()) levels_.push_back({&step.bodies[body]});
   return CUDA_SUCCESS;

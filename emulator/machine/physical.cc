@@ -85,11 +85,11 @@ class SpareMemory {
     if (getpid() != owner_) return nullptr;
     const std::lock_guard lock(mutex_);
     // The newest, which is most likely still in the caches.
-    const auto found = std::find_if(kept_.rbegin(), kept_.rend(),
+    const auto found = std::find_if(spare_.rbegin(), spare_.rend(),
                                     [&](const Mapping& each) { return each.size == size; });
-    if (found == kept_.rend()) return nullptr;
+    if (found == spare_.rend()) return nullptr;
     const Mapping mapping = std::move(*found);
-    kept_.erase(std::next(found).base());
+    spare_.erase(std::next(found).base());
     allow(mapping);
     return mapping.bytes;
   }
@@ -117,19 +117,19 @@ class SpareMemory {
     std::uint64_t size;
     std::vector<Touched::Span> touched;
   };
-  SpareMemory() { kept_.reserve(kMost); }
+  SpareMemory() { spare_.reserve(kMost); }
   void keep(Mapping mapping) {
     for (const Touched::Span& span : mapping.touched) {
       std::memset(mapping.bytes + span.begin, 0, span.end - span.begin);
       ASAN_POISON_MEMORY_REGION(mapping.bytes + span.begin, span.end - span.begin);
     }
     const std::lock_guard lock(mutex_);
-    if (kept_.size() == kMost) {
-      allow(kept_.front());
-      munmap(kept_.front().bytes, kept_.front().size);
-      kept_.erase(kept_.begin());
+    if (spare_.size() == kMost) {
+      allow(spare_.front());
+      munmap(spare_.front().bytes, spare_.front().size);
+      spare_.erase(spare_.begin());
     }
-    kept_.push_back(std::move(mapping));
+    spare_.push_back(std::move(mapping));
   }
   static void allow(const Mapping& mapping) {
     for (const Touched::Span& span : mapping.touched) {
@@ -139,7 +139,7 @@ class SpareMemory {
 
   const pid_t owner_ = getpid();
   std::mutex mutex_;
-  std::vector<Mapping> kept_;  ///< the oldest first
+  std::vector<Mapping> spare_;  ///< the oldest first
 };
 
 }  // namespace

@@ -50,8 +50,8 @@ constexpr Bounds kCubes = {CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WI
 bool within(const Emulator& e, const Shape& shape, const Bounds& bounds) {
   const auto fits = [&](Size extent, int attribute) {
     if (attribute == 0) return extent == 0;
-    const auto told = e.profile.attribute(attribute, e.device_count());
-    const int most = told.value_or(default_attribute(attribute).value_or(0));
+    const auto answer = e.profile.attribute(attribute, e.device_count());
+    const int most = answer.value_or(default_attribute(attribute).value_or(0));
     constexpr Size kNoneIsWider = 1 << 17;  // the limit where a profile has no value, or 0
     return extent > 0 && extent <= (most > 0 ? static_cast<Size>(most) : kNoneIsWider);
   };
@@ -127,8 +127,8 @@ CUresult create(Emulator& e, CUarray* out, const Shape* asked, unsigned levels) 
   const Shape& shape = *asked;
   if (shape.Width == 0 || !legal_flags(e, shape)) return CUDA_ERROR_INVALID_VALUE;
   if (planar(shape) || (shape.Flags & kVideo) != 0) {
-    static std::atomic<bool> said{false};
-    return refuse_once(said, "cuArray3DCreate (of a planar format)");
+    static std::atomic<bool> printed{false};
+    return refuse_once(printed, "cuArray3DCreate (of a planar format)");
   }
   if (!legal_format(shape) || !legal_extents(e, shape)) return CUDA_ERROR_INVALID_VALUE;
   Array array{.shape = shape, .levels = levels, .context = context};
@@ -148,10 +148,10 @@ CUresult create(Emulator& e, CUarray* out, const Shape* asked, unsigned levels) 
 template <class CallStruct>
 void record_array(Emulator& e, const CallStruct& call, CUarray made, Facts facts) {
   const Array* const array = e.arrays.find(made);
-  CUDA_ARRAY_SPARSE_PROPERTIES told{};
+  CUDA_ARRAY_SPARSE_PROPERTIES answer{};
   if (array && array->sparse()) {
-    told = sparse_properties(*array);
-    facts.array.sparse = &told;
+    answer = sparse_properties(*array);
+    facts.array.sparse = &answer;
   }
   record_in_model(e, call, facts);
 }

@@ -159,11 +159,11 @@ CUVMM_DRIVER_FUNCTION(cuMemHostGetFlags, unsigned* flags, void* host) {
     const HostBlock* block = e.host.at(address);
     // All page-locked memory is mapped for devices, whatever flags the program gave; READ_ONLY is
     // not reported.
-    constexpr unsigned kTold = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_WRITECOMBINED;
-    const unsigned told =
-        block && block->registered ? unsigned{CU_MEMHOSTREGISTER_PORTABLE} : kTold;
+    constexpr unsigned kAllocated = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_WRITECOMBINED;
+    const unsigned reported =
+        block && block->registered ? unsigned{CU_MEMHOSTREGISTER_PORTABLE} : kAllocated;
     if (block) {
-      *flags = (e.host.flags(*block) & told) | CU_MEMHOSTALLOC_DEVICEMAP;
+      *flags = (e.host.flags(*block) & reported) | CU_MEMHOSTALLOC_DEVICEMAP;
     } else if (mapped_for_use(e, address)) {
       *flags = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
     } else {

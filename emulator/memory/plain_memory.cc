@@ -36,7 +36,7 @@ CUresult free_plain(Emulator& e, Address address, bool by_pool) {
   // A program closes memory of another process and does not free it.
   if (!found || found->opens != 0) return CUDA_ERROR_INVALID_VALUE;
   // No pool counts the memory of graphs (recorded).
-  if (!found->kept) e.pools.freed(found->pool, found->size, by_pool);
+  if (!found->of_graph) e.pools.freed(found->pool, found->size, by_pool);
   e.plain.end(address);
   return CUDA_SUCCESS;
 }

@@ -95,7 +95,7 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
   if (const PlainAllocation* plain = e.plain.at(address)) {
     // An H100's driver (580.159.04) no longer knows an address once cuMemFreeAsync has returned,
     // though the pool keeps the memory.
-    const bool freed = plain->pool && !plain->kept && !e.model.pools().memory_at(plain->base) &&
+    const bool freed = plain->pool && !plain->of_graph && !e.model.pools().memory_at(plain->base) &&
                        e.model.tombstones().find(ObjectRef::Kind::kPoolMemory, plain->base);
     if (freed) return false;
     const CUmemLocation& location = plain->memory.prop().location;
@@ -105,7 +105,7 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     // Opened memory reports the device that opened it.
     if (on_device && plain->opens != 0) out.device = plain->context->device;
     out.context = plain->pool ? nullptr : plain->context;
-    out.pool = plain->kept ? 0 : plain->pool;  // memory of a graph names no pool (recorded)
+    out.pool = plain->of_graph ? 0 : plain->pool;  // memory of a graph names no pool (recorded)
     out.domain = domain_of(location);
     out.base = out.mapping_base = plain->base;
     out.size = plain->size;

@@ -69,10 +69,10 @@ void Capture::wait(CUstream key, const std::vector<GraphNode*>& nodes) {
 const std::vector<GraphNode*>& Capture::ends(CUstream key) { return ends_[key]; }
 
 const std::vector<CUgraphNode>& Capture::dependencies(CUstream key) {
-  told_.clear();
-  for (GraphNode* end : ends_[key]) told_.push_back(end->handle());
-  told_edges_.assign(told_.size(), CUgraphEdgeData{});
-  return told_;
+  dependencies_.clear();
+  for (GraphNode* end : ends_[key]) dependencies_.push_back(end->handle());
+  dependency_edges_.assign(dependencies_.size(), CUgraphEdgeData{});
+  return dependencies_;
 }
 
 GraphNodes Capture::take_nodes() { return std::move(nodes_); }

@@ -46,7 +46,7 @@ class Capture {
   /// The nodes of ends() as handles, and in edges() the data of the edges to them: valid until the
   /// next call for the stream.
   const std::vector<CUgraphNode>& dependencies(CUstream key);
-  const std::vector<CUgraphEdgeData>& edges() const { return told_edges_; }
+  const std::vector<CUgraphEdgeData>& edges() const { return dependency_edges_; }
   /// A stream waits for these nodes, which another stream captured.
   void wait(CUstream key, const std::vector<GraphNode*>& nodes);
   /// Whether the origin waits for all work of the other streams.
@@ -75,8 +75,8 @@ class Capture {
   cuuint64_t id_;
   CUgraph graph_ = nullptr;
   bool adds_to_graph_ = false;
-  std::vector<CUgraphNode> told_;
-  std::vector<CUgraphEdgeData> told_edges_;
+  std::vector<CUgraphNode> dependencies_;
+  std::vector<CUgraphEdgeData> dependency_edges_;
 };
 
 /// All captures of the process; the caller holds the emulator's lock, except for any().

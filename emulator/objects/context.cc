@@ -59,9 +59,9 @@ void ContextStack::push(Context* context, bool until_pop) {
 
 void ContextStack::pop() {
   if (depth_ > kFew) {
-    const Level* const gone = more_;
-    more_ = gone->below;
-    delete gone;
+    const Level* const level = more_;
+    more_ = level->below;
+    delete level;
   }
   --depth_;
   if (depth_ < kFew) until_pop_ &= static_cast<std::uint8_t>(~(1u << depth_));

@@ -75,7 +75,7 @@ void GraphMemory::trim(int device) {
   }
 }
 
-std::optional<std::uint64_t> GraphMemory::told(int device, CUgraphMem_attribute which) const {
+std::optional<std::uint64_t> GraphMemory::value(int device, CUgraphMem_attribute which) const {
   const auto found = devices_.find(device);
   const Held held = found == devices_.end() ? Held{} : found->second;
   const std::uint64_t all[] = {used(device), held.used_high, reserved(device), held.reserved_high};

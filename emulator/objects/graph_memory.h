@@ -38,7 +38,7 @@ class GraphMemory {
   void look(const std::function<bool(Address)>& lives);
 
   /// The value of an attribute; nothing for a number that is no attribute.
-  std::optional<std::uint64_t> told(int device, CUgraphMem_attribute which) const;
+  std::optional<std::uint64_t> value(int device, CUgraphMem_attribute which) const;
   /// Sets a high-water mark to the present value; false where `which` is no high-water mark.
   bool reset(int device, CUgraphMem_attribute which);
 

@@ -47,7 +47,7 @@ std::optional<CUresult> quirk(const Emulator& e, const calls::MemGetMemPool& cal
   return no_place(e, call, call.pool, call.pool != nullptr);
 }
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemSetMemPool& call, const Facts&) {
-  return no_place(e, call, call.pool, e.pools.find(call.pool) || e.pools.gone(call.pool));
+  return no_place(e, call, call.pool, e.pools.find(call.pool) || e.pools.destroyed(call.pool));
 }
 
 CUresult perform(Emulator& e, const calls::DeviceGetDefaultMemPool& call, const Facts&,
@@ -95,7 +95,7 @@ CUresult perform(Emulator& e, const calls::MemSetMemPool& call, const Facts&, co
   const CUmemLocation place = settled(*call.location, e.model.platform());
   // The model knows the locations of created pools, and of those default pools that it saw. A
   // destroyed pool must have lain at the place (recorded).
-  const CUmemAllocationProp* prop = pool ? &pool->prop() : e.pools.gone(call.pool);
+  const CUmemAllocationProp* prop = pool ? &pool->prop() : e.pools.destroyed(call.pool);
   const bool fits = prop && prop->type == call.type && e.pools.default_at(place, call.type) &&
                     same_place(prop->location, place);
   if (prop && !fits) return CUDA_ERROR_INVALID_VALUE;

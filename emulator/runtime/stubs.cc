@@ -39,12 +39,12 @@ bool first_call(const char* symbol) {
 }  // namespace
 
 // The C calling convention lets a function ignore its arguments.
-#define CUVMM_RUNTIME_NAME(index, symbol)                 \
-  extern "C" __attribute__((weak, visibility("default"))) \
-  Error runtime_stub_##index() __asm__(#symbol);          \
-  extern "C" Error runtime_stub_##index() {               \
-    static std::atomic<bool> said{false};                 \
-    return not_supported(#symbol, !said.exchange(true));  \
+#define CUVMM_RUNTIME_NAME(index, symbol)                   \
+  extern "C" __attribute__((weak, visibility("default")))   \
+  Error runtime_stub_##index() __asm__(#symbol);            \
+  extern "C" Error runtime_stub_##index() {                 \
+    static std::atomic<bool> printed{false};                \
+    return not_supported(#symbol, !printed.exchange(true)); \
   }
 #include "runtime_symbols.inc"
 

@@ -102,8 +102,8 @@ CUresult perform(Emulator& e, const calls::ExternalMemoryGetMappedMipmappedArray
                  const Facts&, const Retired&) {
   if (!call.mipmap || !call.mipmapDesc) return CUDA_ERROR_INVALID_VALUE;
   if (!e.external.find(call.extMem)) return CUDA_ERROR_INVALID_HANDLE;
-  static std::atomic<bool> said{false};
-  return refuse_once(said,
+  static std::atomic<bool> printed{false};
+  return refuse_once(printed,
                      "cuExternalMemoryGetMappedMipmappedArray (no arrays of external memory)");
 }
 

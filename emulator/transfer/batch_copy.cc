@@ -111,8 +111,8 @@ CUresult copy_one(Emulator& e, CUdeviceptr to, CUdeviceptr from, std::size_t siz
 // fault, or none was refused. A call on NULL writes no index, unlike a call on CU_STREAM_LEGACY
 // (recorded).
 template <class CallStruct>
-CUresult told([[maybe_unused]] const CallStruct& call, CUresult result,
-              [[maybe_unused]] std::size_t copy = SIZE_MAX) {
+CUresult with_index([[maybe_unused]] const CallStruct& call, CUresult result,
+                    [[maybe_unused]] std::size_t copy = SIZE_MAX) {
   if constexpr (requires { call.failIdx; }) {
     if (call.failIdx && call.hStream) *call.failIdx = copy;
   }
@@ -122,18 +122,18 @@ CUresult told([[maybe_unused]] const CallStruct& call, CUresult result,
 template <class CallStruct>
 CUresult run_flat(Emulator& e, const CallStruct& call, bool perform) {
   const CUresult refused = check_call(e, call);
-  if (refused != CUDA_SUCCESS) return told(call, refused);
-  if (!call.dsts || !call.srcs || !call.sizes) return told(call, CUDA_ERROR_INVALID_VALUE);
+  if (refused != CUDA_SUCCESS) return with_index(call, refused);
+  if (!call.dsts || !call.srcs || !call.sizes) return with_index(call, CUDA_ERROR_INVALID_VALUE);
   for (std::size_t i = 0; call.attrs && i < call.numAttrs && i < call.count; ++i) {
-    if (!sound(e, call.attrs[i])) return told(call, CUDA_ERROR_INVALID_VALUE);
+    if (!sound(e, call.attrs[i])) return with_index(call, CUDA_ERROR_INVALID_VALUE);
   }
   // The copies before a refused copy have been made by then.
   for (std::size_t i = 0; i < call.count; ++i) {
     const CUresult result =
         copy_one<CallStruct>(e, call.dsts[i], call.srcs[i], call.sizes[i], call.hStream, perform);
-    if (result != CUDA_SUCCESS) return told(call, result, i);
+    if (result != CUDA_SUCCESS) return with_index(call, result, i);
   }
-  return told(call, CUDA_SUCCESS);
+  return with_index(call, CUDA_SUCCESS);
 }
 
 // The index of the copy whose own fields are wrong; SIZE_MAX where the fields of the call are
@@ -155,13 +155,13 @@ std::size_t wrong_copy(const CallStruct& call) {
 template <class CallStruct>
 CUresult run_deep(Emulator& e, const CallStruct& call, bool perform) {
   const CUresult refused = check_call(e, call);
-  if (refused != CUDA_SUCCESS) return told(call, refused, wrong_copy(call));
-  if (!call.opList) return told(call, CUDA_ERROR_INVALID_VALUE);
+  if (refused != CUDA_SUCCESS) return with_index(call, refused, wrong_copy(call));
+  if (!call.opList) return with_index(call, CUDA_ERROR_INVALID_VALUE);
   for (std::size_t i = 0; i < call.numOps; ++i) {
     const CUresult result = copy_one<CallStruct>(e, call.opList[i], call.hStream, perform);
-    if (result != CUDA_SUCCESS) return told(call, result, wrong_copy(call));
+    if (result != CUDA_SUCCESS) return with_index(call, result, wrong_copy(call));
   }
-  return told(call, CUDA_SUCCESS);
+  return with_index(call, CUDA_SUCCESS);
 }
 
 }  // namespace

@@ -22,17 +22,17 @@ namespace detail {
 /// A copy of a call and of the memory that its pointers lead to, which outlives the caller's. It
 /// names no stream, and no place for an index.
 template <class CallStruct>
-class KeptCall {
+class StoredCall {
  public:
-  explicit KeptCall(const CallStruct& call) : call_(call) {
+  explicit StoredCall(const CallStruct& call) : call_(call) {
     if constexpr (requires { call.count; }) count_ = call.count;
     if constexpr (requires { call.numOps; }) count_ = call.numOps;
     if constexpr (requires { call.numAttrs; }) parts_ = call.numAttrs;
     call_.visit(
         [this](ParameterKind kind, const char*, const auto& field) { this->keep(kind, field); });
   }
-  KeptCall(const KeptCall&) = delete;
-  KeptCall& operator=(const KeptCall&) = delete;
+  StoredCall(const StoredCall&) = delete;
+  StoredCall& operator=(const StoredCall&) = delete;
 
   const CallStruct& call() const { return call_; }
 
@@ -56,14 +56,14 @@ class KeptCall {
       using Element = std::remove_pointer_t<T>;
       auto copy = std::make_shared<std::vector<Element>>(field, field + count);
       field = copy->data();
-      kept_.push_back(std::move(copy));
+      stored_.push_back(std::move(copy));
     }
   }
 
   CallStruct call_;
   std::size_t count_ = 1;
   std::size_t parts_ = 1;
-  std::vector<std::shared_ptr<void>> kept_;
+  std::vector<std::shared_ptr<void>> stored_;
 };
 
 /// CU_GRAPH_NODE_TYPE_MEMCPY_BATCH, CUDA 13.5.
@@ -81,7 +81,7 @@ constexpr CUgraphNodeType node_type() {
 
 /// Runs the call as a launch does, or, without `perform`, only checks its arguments.
 template <class C>
-CUresult run_kept(Emulator& e, const C& call, bool perform) {
+CUresult run_stored(Emulator& e, const C& call, bool perform) {
   if constexpr (requires { run_batch(e, call, perform); }) {
     return run_batch(e, call, perform);
   } else {
@@ -133,11 +133,11 @@ std::optional<CUresult> capture_operations(Emulator& e, const C& call) {
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   } else {
     const auto arguments = check_arguments(call, Facts{});
-    if (!arguments.empty()) return run_kept(e, call, false);
-    const auto kept = std::make_shared<KeptCall<C>>(call);
+    if (!arguments.empty()) return run_stored(e, call, false);
+    const auto stored = std::make_shared<StoredCall<C>>(call);
     auto node = std::make_shared<GraphNode>();
     node->type = node_type<C>();
-    node->run = [kept](Emulator& at) { return run_kept(at, kept->call(), true); };
+    node->run = [stored](Emulator& at) { return run_stored(at, stored->call(), true); };
     capture->add(std::move(node), stream);
     return CUDA_SUCCESS;
   }

@@ -224,11 +224,11 @@ CUresult give(Emulator& e, const CallStruct& call, const Facts& facts) {
     std::size_t& next = resumed ? *resumed : first;
     return submit(e, call.stream, [&](Emulator& at) { return run(at, call, next); });
   }
-  const auto kept = std::make_shared<detail::KeptCall<CallStruct>>(call);
+  const auto stored = std::make_shared<detail::StoredCall<CallStruct>>(call);
   return submit(e, call.stream,
-                [kept, facts, next = std::size_t{0}](Emulator& at) mutable -> CUresult {
-                  const CUresult gone = check_again(at, kept->call(), facts);
-                  return gone == CUDA_SUCCESS ? run(at, kept->call(), next) : gone;
+                [stored, facts, next = std::size_t{0}](Emulator& at) mutable -> CUresult {
+                  const CUresult refusal = check_again(at, stored->call(), facts);
+                  return refusal == CUDA_SUCCESS ? run(at, stored->call(), next) : refusal;
                 });
 }
 

@@ -18,10 +18,10 @@ void fill_bytes(char* out, Size size, unsigned value, unsigned element);
 // Prints why a copy or fill of a multicast address is refused, the first time in a process; a GPU
 // would fault, or do worse.
 CUresult refuse_multicast(Address address, const std::string& why) {
-  static constinit std::atomic<bool> said{false};
-  if (said.exchange(true)) return CUDA_ERROR_INVALID_VALUE;
+  static constinit std::atomic<bool> printed{false};
+  if (printed.exchange(true)) return CUDA_ERROR_INVALID_VALUE;
   char text[256];
-  std::snprintf(text, sizeof text, "multicast address 0x%llx: %s (said once)",
+  std::snprintf(text, sizeof text, "multicast address 0x%llx: %s (printed once)",
                 static_cast<unsigned long long>(address), why.c_str());
   note(text);
   return CUDA_ERROR_INVALID_VALUE;

@@ -16,8 +16,8 @@ namespace {
 // Whether a region names the tiles of a level that has none, because it lies in the mip tail.
 bool in_tail(const Array& array, const CUarrayMapInfo& info) {
   if (info.subresourceType != CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL) return false;
-  const CUDA_ARRAY_SPARSE_PROPERTIES told = sparse_properties(array);
-  return told.miptailSize != 0 && info.subresource.sparseLevel.level >= told.miptailFirstLevel;
+  const CUDA_ARRAY_SPARSE_PROPERTIES tiles = sparse_properties(array);
+  return tiles.miptailSize != 0 && info.subresource.sparseLevel.level >= tiles.miptailFirstLevel;
 }
 
 CUresult check(const Array& array, const CUarrayMapInfo& info) {

@@ -21,7 +21,7 @@ Size minimum_granularity(const Profile& profile, const CUmemAllocationProp& prop
 }
 
 // Properties as the driver reports them.
-CUmemAllocationProp told(const Profile& profile, CUmemAllocationProp prop) {
+CUmemAllocationProp reported(const Profile& profile, CUmemAllocationProp prop) {
   if (!profile.has(Quirk::kPropertiesNormalised)) return prop;
   if (prop.location.type == CU_MEM_LOCATION_TYPE_HOST) {
     prop.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
@@ -92,14 +92,14 @@ CUresult perform(Emulator& e, const calls::MemGetAllocationPropertiesFromHandle&
   // A multicast object is not memory.
   if (e.teams.contains(call.handle)) return CUDA_ERROR_NOT_SUPPORTED;
   if (const Physical* found = e.physical.find(call.handle)) {
-    *call.prop = told(e.profile, found->prop());
+    *call.prop = reported(e.profile, found->prop());
     return CUDA_SUCCESS;
   }
   // Drivers read the memory that they just freed, and find the properties unchanged (observation
   // props/released).
   const auto stale = e.physical.stale_prop(call.handle);
   if (!stale) return CUDA_ERROR_INVALID_VALUE;
-  *call.prop = told(e.profile, *stale);
+  *call.prop = reported(e.profile, *stale);
   return CUDA_SUCCESS;
 }
 

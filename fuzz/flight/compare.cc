@@ -50,7 +50,7 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
   for (const Suspect& suspect : opinion.suspects) {
     if (suspect.doubtful) {
       wanted.may(opinion.certain);
-      if (!suspect.told) wanted.may(opinion.uncertain);
+      if (!suspect.may_be_known) wanted.may(opinion.uncertain);
     }
     if (!before.at(suspect.stream)) continue;
     out.robbed = true;
@@ -68,8 +68,8 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
     if (last) wanted.may(opinion.certain);
     // The shim may be unsure with what the legacy stream is busy. A program that may know that the
     // work is over gets no finding about a missing wait.
-    if ((!last || suspect.legacy) && !suspect.told) wanted.may(opinion.uncertain);
-    if (!still || (suspect.told && (!last || suspect.legacy))) continue;
+    if ((!last || suspect.legacy) && !suspect.may_be_known) wanted.may(opinion.uncertain);
+    if (!still || (suspect.may_be_known && (!last || suspect.legacy))) continue;
     if (!last) {
       wanted.must(opinion.uncertain);
     } else if (suspect.legacy) {
@@ -80,10 +80,11 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
   }
   for (const Node allocation : opinion.early) {
     const History::Piece& piece = history.piece(allocation);
-    if (!history.stream(piece.stream).live && !piece.told) wanted.may(Rule::kDataPoolOrdered);
+    if (!history.stream(piece.stream).live && !piece.may_be_known)
+      wanted.may(Rule::kDataPoolOrdered);
     if (!before.at(piece.stream)) continue;
     out.robbed = true;
-    if (piece.told) continue;
+    if (piece.may_be_known) continue;
     const bool still = after.at(piece.stream) && !piece.over;
     still ? wanted.must(Rule::kDataPoolOrdered) : wanted.may(Rule::kDataPoolOrdered);
   }

@@ -145,7 +145,7 @@ void History::learn(const std::vector<Node>& nodes) {
 void History::tell(const std::vector<Node>& nodes) {
   const std::vector<bool> reached = reach(nodes);
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    if (reached[i]) pieces_[i].told = true;
+    if (reached[i]) pieces_[i].may_be_known = true;
   }
 }
 

@@ -52,9 +52,9 @@ class History {
     std::vector<Use> uses;
     bool work = true;  ///< false: an event's record or a wait, which takes no time of its own
     bool is_record = false;
-    bool known = false;  ///< the program waited for it, or a query said that it is over
-    bool over = false;   ///< it is over, whether the program knows or not
-    bool told = false;   ///< the program may know, or come to know, that it is over
+    bool known = false;         ///< the program waited for it, or a query said that it is over
+    bool over = false;          ///< it is over, whether the program knows or not
+    bool may_be_known = false;  ///< the program may know, or come to know, that it is over
     bool spoke =
         false;  ///< the program may know that it no longer uses its memory, although it runs
     bool graph = false;  ///< a launch of a graph

@@ -22,7 +22,7 @@ struct Have {
   std::vector<Memory> memory;
   std::vector<std::string> streams = {"0", "2"};  ///< the default streams first
   std::vector<std::string> events, executables;
-  std::vector<std::string> gone;               ///< addresses without memory: no longer, or not yet
+  std::vector<std::string> empty_ranges;       ///< addresses without memory: no longer, or not yet
   std::map<std::string, std::string> kernels;  ///< names by kernel
   std::string pool;
   int threads = 1;
@@ -176,16 +176,17 @@ const std::string& Maker::kernel(const std::string& name) {
 }
 
 std::string Maker::address(int stream) {
-  const bool nowhere = !have_.gone.empty() && random_.chance(12);
-  if (nowhere || have_.memory.empty()) return have_.gone.empty() ? "0" : any(have_.gone);
+  const bool nowhere = !have_.empty_ranges.empty() && random_.chance(12);
+  if (nowhere || have_.memory.empty())
+    return have_.empty_ranges.empty() ? "0" : any(have_.empty_ranges);
   Have::Memory& memory = any(have_.memory);
   memory.used_on = stream;
   return memory.name + (random_.chance(30) ? "+4096" : "");
 }
 
 void Maker::reserve() {
-  have_.gone.push_back(fresh('r'));
-  say(have_.gone.back() + " = cuMemAddressReserve(2M)");
+  have_.empty_ranges.push_back(fresh('r'));
+  say(have_.empty_ranges.back() + " = cuMemAddressReserve(2M)");
 }
 
 void Maker::launch_kernel(int stream) {
@@ -381,16 +382,16 @@ void Maker::take(std::size_t which) {
   } else {
     say("cuMemFree(" + memory.name + ")");
   }
-  have_.gone.push_back(memory.name);
+  have_.empty_ranges.push_back(memory.name);
   have_.memory.erase(have_.memory.begin() + static_cast<std::ptrdiff_t>(which));
 }
 
 void Maker::release_name() {
   if (have_.streams.size() > kDefaults && random_.chance(50)) {
     say("cuStreamDestroy(hStream=" + have_.streams.back() + ")");
-    const int gone = static_cast<int>(have_.streams.size()) - 1;
+    const int ended = static_cast<int>(have_.streams.size()) - 1;
     for (Have::Memory& each : have_.memory) {
-      if (each.used_on == gone) each.used_on = -1;
+      if (each.used_on == ended) each.used_on = -1;
     }
     have_.streams.pop_back();
   } else if (!have_.executables.empty()) {

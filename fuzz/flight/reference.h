@@ -29,7 +29,8 @@ struct Suspect {
   bool marked = false;  ///< only a record or a wait behind it may be unfinished
   bool idle = false;    ///< it gets the memory as an argument, and does not touch it
   bool unseen = false;  ///< a shim cannot know that it uses the memory
-  bool told = false;    ///< the program may know that it is over: a finding only where it is not
+  bool may_be_known =
+      false;  ///< the program may know that it is over: a finding only where it is not
   /// A shim may find it and need not: its stream was destroyed, or its argument may be the end of
   /// other memory.
   bool doubtful = false;

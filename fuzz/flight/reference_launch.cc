@@ -62,10 +62,10 @@ Reference::Uses Reference::uses_of(const void* function, void** parameters, void
     const std::vector<std::uint64_t> words = words_of(kernel, parameters, extra);
     // Numbers and parts of a structure are no arguments.
     for (const std::size_t i : kernel.addresses) out.push_back({{words[i], 1}, true, false});
-    const bool told = !kernel.addresses.empty();
+    const bool has_addresses = !kernel.addresses.empty();
     const std::uint64_t count = std::min(words[kernel.count], threads);
     for (const std::size_t i : kernel.touched) {
-      if (count != 0) out.push_back({{words[i], count * kWord}, false, true, told});
+      if (count != 0) out.push_back({{words[i], count * kWord}, false, true, has_addresses});
     }
   }
   return out;

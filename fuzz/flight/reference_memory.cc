@@ -70,7 +70,7 @@ void Reference::take(Opinion& out, const Memory& memory, int ordered_by, int thr
     suspect.unseen = std::none_of(piece.uses.begin(), piece.uses.end(), [&](const Use& use) {
       return use.bytes.meets(memory.bytes) && use.seen;
     });
-    suspect.told = piece.told;
+    suspect.may_be_known = piece.may_be_known;
     // A kernel may be done with its memory before it ends; graphs may have kernels.
     const bool kernel = std::any_of(piece.uses.begin(), piece.uses.end(),
                                     [](const Use& use) { return use.argument && !use.touched; });

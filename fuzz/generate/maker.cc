@@ -232,7 +232,7 @@ void Maker::spoil(Op& op, const Sketch& now) {
       case 9:
         (random_.chance(50) ? op.ref : op.ref2) = 0;
         break;
-      default:  // some other object, perhaps one that is gone, or another process's
+      default:  // some other object, perhaps one that is dead, or another process's
         if (style_.processes > 1 && random_.chance(30)) {
           const Shape& s = shape(op.code);
           if (s.ref == NameKind::kRange && !now.foreign_ranges.empty()) {
@@ -247,9 +247,9 @@ void Maker::spoil(Op& op, const Sketch& now) {
             if (s.ref2 == NameKind::kMemory) op.ref2 = name;
           }
         } else if (!now.dead.empty()) {
-          const auto& gone = pick(now.dead, random_);
-          if (shape(op.code).ref == gone.kind) op.ref = gone.name;
-          if (shape(op.code).ref2 == gone.kind) op.ref2 = gone.name;
+          const auto& dead = pick(now.dead, random_);
+          if (shape(op.code).ref == dead.kind) op.ref = dead.name;
+          if (shape(op.code).ref2 == dead.kind) op.ref2 = dead.name;
         }
         break;
     }

@@ -135,8 +135,8 @@ Code Maker::share_pool(const Sketch& now) {
     return Code::kPoolExport;
   }
   if (!any(now.pools, [](const auto& p) { return p.source != 0; })) return Code::kPoolImport;
-  const bool told = any(now.tokens, [](const auto& token) { return token.pool != 0; });
-  return told ? Code::kPointerImport : Code::kPointerExport;
+  const bool has_token = any(now.tokens, [](const auto& token) { return token.pool != 0; });
+  return has_token ? Code::kPointerImport : Code::kPointerExport;
 }
 
 bool Maker::pooled(Op& op, const Sketch& now) {
@@ -258,7 +258,7 @@ bool Maker::legacy(Op& op, const Sketch& now) {
       if (style_.faults == 0) return false;
       // Closes memory once too often, or memory that was never opened.
       if (random_.chance(60) &&
-          any(now.dead, op.ref, [](const Sketch::Dead& gone) { return gone.opened; })) {
+          any(now.dead, op.ref, [](const Sketch::Dead& dead) { return dead.opened; })) {
         return true;
       }
       return any(now.plains, op.ref, [](const Plain&) { return true; });

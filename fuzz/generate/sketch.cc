@@ -139,12 +139,12 @@ void Sketch::follow_pool(const Op& op) {
     }
     case Code::kFreeAsync:
     case Code::kIpcClose: {
-      const auto gone = find(plains, op.ref);
-      if (gone == plains.end() || op.at || op.odd) break;
-      const bool opened = gone->made == Code::kIpcOpen;
+      const auto ended = find(plains, op.ref);
+      if (ended == plains.end() || op.at || op.odd) break;
+      const bool opened = ended->made == Code::kIpcOpen;
       if (opened != (op.code == Code::kIpcClose)) break;
       dead.push_back({NameKind::kRange, op.ref, opened});
-      plains.erase(gone);
+      plains.erase(ended);
       break;
     }
     default:
@@ -249,17 +249,17 @@ bool Sketch::follow_area(const Op& op) {
       return true;
     }
     case Code::kExtDestroy: {
-      const auto gone = find(externals, op.ref);
-      if (gone == externals.end()) return true;
+      const auto ended = find(externals, op.ref);
+      if (ended == externals.end()) return true;
       dead.push_back({NameKind::kExternal, op.ref});
-      externals.erase(gone);
+      externals.erase(ended);
       return true;
     }
     case Code::kMemFree: {
-      const auto gone = find(plains, op.ref);
-      if (gone == plains.end() || op.at || op.odd || gone->made == Code::kIpcOpen) return true;
+      const auto ended = find(plains, op.ref);
+      if (ended == plains.end() || op.at || op.odd || ended->made == Code::kIpcOpen) return true;
       dead.push_back({NameKind::kRange, op.ref});
-      plains.erase(gone);
+      plains.erase(ended);
       return true;
     }
     default:

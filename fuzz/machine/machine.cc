@@ -15,7 +15,7 @@ std::uint32_t digest(const void* data, std::size_t size) {
 
 }  // namespace
 
-std::uint32_t value_said(ParameterKind kind, const void* out, std::size_t bytes) {
+std::uint32_t out_value(ParameterKind kind, const void* out, std::size_t bytes) {
   switch (kind) {
     case ParameterKind::kOutFlags:
     case ParameterKind::kOutSize: {

@@ -25,16 +25,16 @@ struct Answer {
 
 /// The value of an out-parameter that makes no name: flags, a size, a digest of properties or of
 /// `bytes` bytes; 0 for all other parameters.
-std::uint32_t value_said(ParameterKind kind, const void* out, std::size_t bytes);
+std::uint32_t out_value(ParameterKind kind, const void* out, std::size_t bytes);
 /// The value of a call that succeeded.
 template <class CallStruct>
-std::uint32_t value_said(const CallStruct& call) {
+std::uint32_t out_value(const CallStruct& call) {
   std::size_t bytes = 0;
   if constexpr (requires { call.ByteCount; }) bytes = call.ByteCount;
   std::uint32_t value = 0;
   call.visit([&]<class Field>(ParameterKind kind, const char*, const Field& field) {
     if constexpr (std::is_pointer_v<Field>) {
-      if (field) value |= value_said(kind, field, bytes);
+      if (field) value |= out_value(kind, field, bytes);
     }
   });
   return value;
@@ -181,7 +181,7 @@ Answer Machine::step(const Op& op, Visit&& visit) {
   on_thread(thread_of(op), [&] {
     answer.result = visit_call(op, operands, [&](const auto& call) -> CUresult {
       const CUresult result = visit(call);
-      if (result == CUDA_SUCCESS) answer.value = value_said(call);
+      if (result == CUDA_SUCCESS) answer.value = out_value(call);
       return result;
     });
   });

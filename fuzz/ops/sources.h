@@ -52,14 +52,14 @@ constexpr Op joined(const Op& a, const Op& b) {
 }
 constexpr Op masked(const Op& a, const Op& b) {
   auto bits = std::bit_cast<Bytes16>(a);
-  const auto kept = std::bit_cast<Bytes16>(b);
-  for (std::size_t i = 0; i < bits.size(); ++i) bits[i] &= kept[i];
+  const auto mask = std::bit_cast<Bytes16>(b);
+  for (std::size_t i = 0; i < bits.size(); ++i) bits[i] &= mask[i];
   return std::bit_cast<Op>(bits);
 }
-/// Clears the fields of `op` that have a bit in `gone`.
-constexpr Op without(const Op& op, const Op& gone) {
+/// Clears the fields of `op` that have a bit in `removed`.
+constexpr Op without(const Op& op, const Op& removed) {
   auto bits = std::bit_cast<Bytes16>(op);
-  const auto used = std::bit_cast<Bytes16>(gone);
+  const auto used = std::bit_cast<Bytes16>(removed);
   for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = used[i] ? 0 : bits[i];
   return std::bit_cast<Op>(bits);
 }

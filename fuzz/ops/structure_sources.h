@@ -248,9 +248,9 @@ struct Small : Source {
   static std::uint64_t value(const Op& op, const Operands&) { return number(op); }
   static std::string text(const Op& op, const WrittenNames&) { return number_text(number(op)); }
   static void read(Op& op, const Argued& argued) {
-    const std::uint64_t said = argued.number() - least;
-    if (said > bits) return argued.refuse("no op holds this number");
-    op.*field = static_cast<std::uint8_t>(said);
+    const std::uint64_t encoded = argued.number() - least;
+    if (encoded > bits) return argued.refuse("no op holds this number");
+    op.*field = static_cast<std::uint8_t>(encoded);
   }
 
  private:

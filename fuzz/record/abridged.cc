@@ -153,17 +153,17 @@ void each_generated(const std::vector<RecordedPart>& parts, const Generator& gen
 
 // Keeps one of `every` groups.
 void thin(AbridgedFile& file, std::size_t every) {
-  AbridgedFile kept{file.header, file.generator, file.group, file.parts, {}, {}, {}};
+  AbridgedFile thinned{file.header, file.generator, file.group, file.parts, {}, {}, {}};
   for (std::size_t group = 0; group < file.digests.size(); group += every) {
-    kept.digests.push_back(file.digests[group]);
+    thinned.digests.push_back(file.digests[group]);
     const std::size_t begin = group * file.group;
     const std::size_t end = std::min(begin + file.group, file.programs.size());
     for (std::size_t i = begin; i < end; ++i) {
-      kept.programs.push_back(std::move(file.programs[i]));
-      kept.abridged.push_back(std::move(file.abridged[i]));
+      thinned.programs.push_back(std::move(file.programs[i]));
+      thinned.abridged.push_back(std::move(file.abridged[i]));
     }
   }
-  file = std::move(kept);
+  file = std::move(thinned);
 }
 
 }  // namespace

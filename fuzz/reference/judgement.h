@@ -13,10 +13,10 @@ struct Judgement {
   static constexpr int kMost = 24;
   Rule broken[kMost];  ///< all rules that the call breaks, in no order
   int count = 0;
-  bool foreign = false;      ///< touches memory outside of the program: any error is right
-  bool gone = false;         ///< touches memory that ended, or bytes behind it: any error is right
-  bool may_refuse = false;   ///< INVALID_VALUE is right as well
-  bool may_run_out = false;  ///< OUT_OF_MEMORY is right as well
+  bool foreign = false;       ///< touches memory outside of the program: any error is right
+  bool ended_memory = false;  ///< touches memory that ended, or bytes behind it: any error is right
+  bool may_refuse = false;    ///< INVALID_VALUE is right as well
+  bool may_run_out = false;   ///< OUT_OF_MEMORY is right as well
   bool no_room = false;  ///< OUT_OF_MEMORY is right where the profile has nothing against the call
   bool may_succeed = false;  ///< CUDA_SUCCESS is right as well
   bool fatal = false;  ///< a real driver or its machine dies in the call, although no rule says so
@@ -50,7 +50,7 @@ struct Judgement {
   /// Whether the call breaks no rule that is more than advice.
   bool legal() const;
   /// Whether every driver accepts the call.
-  bool sure() const { return legal() && quirk_count == 0 && !gone && !loose && !may_refuse; }
+  bool sure() const { return legal() && quirk_count == 0 && !ended_memory && !loose && !may_refuse; }
   /// Whether a driver with this profile may give this answer.
   bool accepts(const Profile& profile, EntryPoint entry, CUresult answer) const;
   /// Whether the profile's driver dies in this call.

@@ -21,7 +21,7 @@ bool Judgement::legal() const {
 
 bool Judgement::accepts(const Profile& profile, EntryPoint entry, CUresult answer) const {
   if (loose) return true;
-  if (foreign || gone) return answer != CUDA_SUCCESS;
+  if (foreign || ended_memory) return answer != CUDA_SUCCESS;
   if (may_refuse && answer == CUDA_ERROR_INVALID_VALUE) return true;
   if (may_succeed && answer == CUDA_SUCCESS) return true;
   if (may_run_out && answer == CUDA_ERROR_OUT_OF_MEMORY) return true;
@@ -68,7 +68,7 @@ bool Judgement::dangerous(const Profile& profile, EntryPoint entry) const {
   for (const Rule rule : kDangers) {
     if (breaks(rule)) return true;
   }
-  return foreign || gone || fatal || crashes(profile, entry);
+  return foreign || ended_memory || fatal || crashes(profile, entry);
 }
 
 void Reference::clear() {

@@ -213,7 +213,7 @@ class Reference {
   std::vector<std::uint32_t> endpoints() const;
   std::vector<std::uint32_t> endpoint_ids() const;
   /// Default pools and those of their attributes (1..4) that were set.
-  std::vector<std::pair<std::uint64_t, int>> told_to_defaults() const;
+  std::vector<std::pair<std::uint64_t, int>> attributes_of_defaults() const;
   /// Default pools and devices that got access to them.
   std::vector<std::pair<std::uint64_t, int>> given_to_defaults() const;
 

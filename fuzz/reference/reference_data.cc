@@ -33,7 +33,7 @@ void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t si
       const bool own =
           plain->kind == PlainMemory::Kind::kAlloc || plain->kind == PlainMemory::Kind::kPool;
       if (own) out.add(Rule::kDataInside);
-      (own ? out.gone : out.foreign) = true;
+      (own ? out.ended_memory : out.foreign) = true;
       return;
     }
     if (!cell || cell->mapping < 0) {
@@ -77,7 +77,7 @@ void Reference::judge_end(Judgement& out, std::uint64_t address) const {
     return;
   }
   out.add(Rule::kDataAlive);
-  out.gone = true;
+  out.ended_memory = true;
   // A shim may forget memory once the driver gives its address to other memory.
   const auto& all = plain_.all();
   out.unseen = std::any_of(all.begin() + plain_.index(*plain) + 1, all.end(),
@@ -148,8 +148,8 @@ Judgement Reference::judge(const calls::MemFree& call, Actor) const {
     if (plain->kind == PlainMemory::Kind::kOpened) out.add(Rule::kIpcFreeInstead);
     if (open_elsewhere(*plain)) out.add(Rule::kIpcFreedWhileOpen);
   } else {
-    const PlainMemory* gone = plain_.last(call.dptr);
-    const bool buffer = gone && gone->kind == PlainMemory::Kind::kExternal;
+    const PlainMemory* last = plain_.last(call.dptr);
+    const bool buffer = last && last->kind == PlainMemory::Kind::kExternal;
     buffer && !plain_.at(call.dptr) ? out.add(Rule::kExtBufferFreedOnce)
                                     : judge_freed(out, call.dptr);
   }

@@ -66,7 +66,8 @@ bool Reference::judge_fabric_pointer(Judgement& out, std::uint64_t at, std::uint
                                      bool write, Actor actor) const {
   bool local = true;
   if (size != 0) judge_touch(out, at, size, write, false, actor, ByCpu::kNever);
-  if (out.gone) out.foreign = true;  // the rules about ended memory cover only copies and fills
+  if (out.ended_memory)
+    out.foreign = true;  // the rules about ended memory cover only copies and fills
   for (std::uint64_t i = 0; i < size; ++i) {
     const Cell* cell = mapped_at(at + i);
     if (cell && team_at(*cell)) out.loose = true;

@@ -185,20 +185,20 @@ const char* Reference::accept(const calls::MemGetAllocationPropertiesFromHandle&
   const Named* named = handle(call.handle);
   if (!named || !named->alive() || team_of(*named)) return nullptr;
   const CUmemAllocationProp& made = memories_[static_cast<std::size_t>(named->memory)].prop;
-  const CUmemAllocationProp& told = *call.prop;
+  const CUmemAllocationProp& answer = *call.prop;
   // The driver may report HOST memory as HOST_NUMA, and leave out unknown handle types.
   const int made_type = static_cast<int>(made.location.type);
-  const int told_type = static_cast<int>(told.location.type);
-  const bool same_place = made_type == told_type || (made_type == 2 && told_type == 3);
-  if (made.type != told.type || !same_place) {
+  const int answer_type = static_cast<int>(answer.location.type);
+  const bool same_place = made_type == answer_type || (made_type == 2 && answer_type == 3);
+  if (made.type != answer.type || !same_place) {
     return "the properties are not those of the creation";
   }
-  if (static_cast<int>(made.location.type) == 1 && made.location.id != told.location.id) {
+  if (static_cast<int>(made.location.type) == 1 && made.location.id != answer.location.id) {
     return "the device is not that of the creation";
   }
   const unsigned types = named->imported ? 0 : static_cast<unsigned>(made.requestedHandleTypes);
-  const auto told_types = static_cast<unsigned>(told.requestedHandleTypes);
-  if (told_types != types && told_types != (types & 15)) {
+  const auto answer_types = static_cast<unsigned>(answer.requestedHandleTypes);
+  if (answer_types != types && answer_types != (types & 15)) {
     return named->imported ? "an import has no handle types"
                            : "the handle types are not those of the creation";
   }

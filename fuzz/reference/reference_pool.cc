@@ -65,7 +65,7 @@ const char* Reference::accept(const calls::MemPoolCreate& call) {
   const bool used = other >= 0 && pool_state_.pools[static_cast<std::size_t>(other)].live;
   pool_state_.pools.push_back({number(*call.pool), static_cast<int>(props.location.type),
                                props.location.id, static_cast<unsigned>(props.handleTypes), -1});
-  pool_state_.pools.back().told = {1, 1, 1, 0};  // as the attributes' documentation says
+  pool_state_.pools.back().values = {1, 1, 1, 0};  // as the attributes' documentation says
   return used ? "the pool is one in use" : *call.pool ? nullptr : "the pool is NULL";
 }
 
@@ -238,7 +238,7 @@ const char* Reference::accept(const calls::MemPoolImportFromShareableHandle& cal
   pool.live = true;
   pool.exported = false;
   pool.given.clear();
-  pool.told.fill(-1);
+  pool.values.fill(-1);
   pool.set = false;
   pool_state_.pools.push_back(pool);
   return nullptr;

@@ -75,7 +75,7 @@ const char* Reference::accept(const calls::MemPoolSetAttribute& call) {
   auto& pool = pool_state_.pools[static_cast<std::size_t>(index)];
   pool.set = true;
   // A value with its highest bit set is not compared with later queries.
-  pool.told[static_cast<std::size_t>(attribute - 1)] =
+  pool.values[static_cast<std::size_t>(attribute - 1)] =
       static_cast<std::int64_t>(value_of(attribute, call.value));
   return nullptr;
 }
@@ -87,8 +87,8 @@ const char* Reference::accept(const calls::MemPoolGetAttribute& call) {
   const auto& pool = pool_state_.pools[static_cast<std::size_t>(index)];
   const std::uint64_t value = value_of(attribute, call.value);
   if (attribute <= kThreshold) {
-    const std::int64_t told = pool.told[static_cast<std::size_t>(attribute - 1)];
-    const bool as_set = told < 0 || static_cast<std::uint64_t>(told) == value;
+    const std::int64_t values = pool.values[static_cast<std::size_t>(attribute - 1)];
+    const bool as_set = values < 0 || static_cast<std::uint64_t>(values) == value;
     return as_set ? nullptr : "the attribute is not what was set";
   }
   if (pool.source >= 0) return nullptr;  // no document says the values of an import
@@ -104,7 +104,7 @@ const char* Reference::accept(const calls::MemPoolGetAttribute& call) {
   return all && value != 0 ? "the pool holds what was freed" : nullptr;
 }
 
-std::vector<std::pair<std::uint64_t, int>> Reference::told_to_defaults() const {
+std::vector<std::pair<std::uint64_t, int>> Reference::attributes_of_defaults() const {
   std::vector<std::pair<std::uint64_t, int>> out;
   for (const auto& pool : pool_state_.pools) {
     for (int attribute = 1; pool.is_default && pool.set && attribute <= kThreshold; ++attribute) {

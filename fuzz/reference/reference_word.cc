@@ -39,7 +39,8 @@ void Reference::judge_word(Judgement& out, std::uint64_t at, unsigned bytes, boo
     }
   }
   judge_touch(out, at, bytes, write, false, actor, ByCpu::kNever);
-  if (out.gone) out.foreign = true;  // the rules about ended memory cover only copies and fills
+  if (out.ended_memory)
+    out.foreign = true;  // the rules about ended memory cover only copies and fills
   // A driver that lets a device write to memory it may only read still refuses memory without
   // access.
   Judgement read;

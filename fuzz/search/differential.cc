@@ -105,7 +105,7 @@ void Differential::clean_up_areas(Result& result) {
               driver(calls::MemPoolSetAccess{reinterpret_cast<CUmemoryPool>(pool), &none, 1}),
               "taking a default pool's access back");
   }
-  for (const auto& [pool, attribute] : reference_.told_to_defaults()) {
+  for (const auto& [pool, attribute] : reference_.attributes_of_defaults()) {
     constexpr int kThreshold = 4;
     cuuint64_t value =
         attribute == kThreshold ? 0 : 1;  // the low bytes come first, so it is valid as an int too

@@ -196,8 +196,9 @@ int search(const Arguments& arguments) {
   }
   std::printf("%s; %.0f programs/s, %.0f calls/s, %zu kept\n", result.statistics.text().c_str(),
               static_cast<double>(result.statistics.programs) / result.seconds,
-              static_cast<double>(result.statistics.calls) / result.seconds, result.kept.size());
-  if (!arguments.corpus.empty()) keep(arguments, result.kept);
+              static_cast<double>(result.statistics.calls) / result.seconds,
+              result.with_new_features.size());
+  if (!arguments.corpus.empty()) keep(arguments, result.with_new_features);
   if (!result.finding) return 0;
   std::printf("found after %.1f s: %s\n", result.seconds, result.finding->problem.c_str());
   const std::string kind = kind_of(result.finding->problem);

@@ -26,7 +26,7 @@ struct Board {
   char error[512];
   char text[1 << 16];  ///< the program with its answers
   Statistics statistics;
-  std::uint32_t kept = 0;  ///< bytes used of `pool`
+  std::uint32_t used = 0;  ///< bytes used of `pool`
   std::uint8_t pool[8 << 20];
 };
 
@@ -89,15 +89,15 @@ class Novelty {
 void keep(Board& board, const Ops& ops) {
   const auto bytes = encode(ops);
   const auto size = static_cast<std::uint32_t>(bytes.size());
-  if (board.kept + sizeof size + size > sizeof board.pool) return;
-  std::memcpy(board.pool + board.kept, &size, sizeof size);
-  std::memcpy(board.pool + board.kept + sizeof size, bytes.data(), size);
-  board.kept += static_cast<std::uint32_t>(sizeof size) + size;
+  if (board.used + sizeof size + size > sizeof board.pool) return;
+  std::memcpy(board.pool + board.used, &size, sizeof size);
+  std::memcpy(board.pool + board.used + sizeof size, bytes.data(), size);
+  board.used += static_cast<std::uint32_t>(sizeof size) + size;
 }
 
-std::vector<Ops> kept_of(const Board& board) {
+std::vector<Ops> stored_programs(const Board& board) {
   std::vector<Ops> out;
-  for (std::uint32_t at = 0; at < board.kept;) {
+  for (std::uint32_t at = 0; at < board.used;) {
     std::uint32_t size = 0;
     std::memcpy(&size, board.pool + at, sizeof size);
     out.push_back(decode({board.pool + at + sizeof size, size}));
@@ -205,7 +205,7 @@ std::vector<Ops> minimise(const Target& target, const std::vector<Ops>& found) {
   if (!board) return {};
   in_child([&] { minimise_here(*open(target, *board, target.processes), found, *board); },
            std::chrono::minutes(10));
-  return kept_of(*board);
+  return stored_programs(*board);
 }
 
 std::optional<Finding> try_program(const Target& target, const Ops& ops) {
@@ -263,7 +263,7 @@ Hunt hunt(const Target& target, std::uint64_t seed, std::chrono::milliseconds ti
   out.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   out.error = board->error;
   out.statistics = board->statistics;
-  out.kept = kept_of(*board);
+  out.with_new_features = stored_programs(*board);
   if (!death.empty() || board->problem[0]) {
     out.last = board->programs.in_order();
     // A child that dies before its first program, or while it ends, has a finding, too.

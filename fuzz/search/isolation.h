@@ -42,8 +42,8 @@ struct Hunt {
   std::vector<std::vector<std::uint8_t>> last;
   Statistics statistics;
   double seconds = 0;
-  std::string error;      ///< the driver could not be used
-  std::vector<Ops> kept;  ///< programs of which each showed a new feature, in order
+  std::string error;                   ///< the driver could not be used
+  std::vector<Ops> with_new_features;  ///< programs of which each showed a new feature, in order
 };
 
 /// Generates and mutates programs in one child until one disagrees or the time is up. Keeps and

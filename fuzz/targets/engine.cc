@@ -42,10 +42,10 @@ void open_last_programs(const std::string& path) {
 // Prints progress, for fuzz/run.
 void tell_progress() {
   using Clock = std::chrono::steady_clock;
-  static Clock::time_point told = Clock::now();
+  static Clock::time_point printed = Clock::now();
   const Clock::time_point now = Clock::now();
-  if (now - told < std::chrono::seconds(1)) return;
-  told = now;
+  if (now - printed < std::chrono::seconds(1)) return;
+  printed = now;
   std::fprintf(stderr, "cuvmm: %s\n", statistics().text().c_str());
 }
 

@@ -60,7 +60,7 @@ typedef struct cuvmm_api {
   long (*info)(char* buffer, size_t size);
   long (*fail)(const char* spec);
   long (*fail_end)(long token);
-  long (*fail_told)(long token, char* buffer, size_t size);
+  long (*fail_report)(long token, char* buffer, size_t size);
   long (*fork_point)(unsigned flags);
 } cuvmm_api;
 
@@ -205,9 +205,9 @@ static CUVMM_UNUSED long cuvmm_fail_end(long token) {
 /* Writes {"calls":N,"failures":N,"failed":[{"call","number","result"}]}: the number of calls since
    cuvmm_fail, among those that can fail and give nothing up; the number of calls that cuvmm made
    fail; and the first of these. Works like cuvmm_findings; writes "" without the shim. */
-static CUVMM_UNUSED long cuvmm_fail_told(long token, char* buffer, size_t size) {
+static CUVMM_UNUSED long cuvmm_fail_report(long token, char* buffer, size_t size) {
   const cuvmm_api* const table = cuvmm_table_();
-  if (CUVMM_HAS_(table, fail_told)) return table->fail_told(token, buffer, size);
+  if (CUVMM_HAS_(table, fail_report)) return table->fail_report(token, buffer, size);
   if (buffer && size > 0) buffer[0] = '\0';
   return 0;
 }

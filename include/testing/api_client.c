@@ -62,7 +62,7 @@ static void without_shim(void) {
   WANT(cuvmm_mark() == 0 && cuvmm_count(0, NULL) == 0 && cuvmm_leaks(0, 0) == 0);
   WANT(cuvmm_name_range(text, 1, "x") == 0 && cuvmm_name_handle(1, "x") == 0);
   WANT(cuvmm_fail("nonsense") == 0 && cuvmm_fail_end(0) == 0);
-  WANT(cuvmm_fail_told(0, text, sizeof text) == 0 && text[0] == '\0');
+  WANT(cuvmm_fail_report(0, text, sizeof text) == 0 && text[0] == '\0');
   WANT(cuvmm_fork_point(0) == 0 && cuvmm_fork_point(64) == 0);
   WANT(cuvmm_reset() == 0);
   WANT(cuvmm_findings(0, NULL, 0) == 2);
@@ -93,8 +93,8 @@ static void bad_arguments(void) {
   WANT(cuvmm_leaks(0, 64) == CUVMM_ERROR_ARGUMENT);
   WANT(cuvmm_fail("cuMemNonsense") == CUVMM_ERROR_ARGUMENT);
   WANT(cuvmm_fail_end(999999) == CUVMM_ERROR_TOKEN);
-  WANT(cuvmm_fail_told(0, NULL, 5) == CUVMM_ERROR_ARGUMENT);
-  WANT(cuvmm_fail_told(999999, text, sizeof text) == CUVMM_ERROR_TOKEN);
+  WANT(cuvmm_fail_report(0, NULL, 5) == CUVMM_ERROR_ARGUMENT);
+  WANT(cuvmm_fail_report(999999, text, sizeof text) == CUVMM_ERROR_TOKEN);
   WANT(cuvmm_fork_point(64) == CUVMM_ERROR_ARGUMENT);
 }
 
@@ -105,7 +105,7 @@ static void failures(void) {
   const CUdeviceptr first = reserve();
   WANT(token > 0);
   WANT(cuMemAddressReserve(&base, BYTES, 0, 0, 0) == CUDA_ERROR_OUT_OF_MEMORY && base == 0);
-  WANT(cuvmm_fail_told(token, text, sizeof text) > 0);
+  WANT(cuvmm_fail_report(token, text, sizeof text) > 0);
   WANT(strcmp(text,
               "{\"calls\":2,\"failures\":1,\"failed\":[{\"call\":\"cuMemAddressReserve\","
               "\"number\":2,\"result\":\"CUDA_ERROR_OUT_OF_MEMORY\"}]}") == 0);

@@ -105,12 +105,12 @@ void add_single(Warp& warp, const Instruction& i, Mask m) {
     if (!at) return;
     const bool flushes = i.space != Space::kShared &&
                          !(i.space == Space::kNone && (address & kWindowMask) == kSharedWindow);
-    const auto kept = [&](float value) {
+    const auto ftz = [&](float value) {
       return flushes ? flushed(value, F32::kLeastNormal) : value;
     };
     std::uint32_t old = __atomic_load_n(at, __ATOMIC_RELAXED), changed;
     do {
-      const float sum = kept(kept(F32::load(old)) + kept(F32::load(b[lane])));
+      const float sum = ftz(ftz(F32::load(old)) + ftz(F32::load(b[lane])));
       changed = static_cast<std::uint32_t>(F32::store(sum));
     } while (
         !__atomic_compare_exchange_n(at, &old, changed, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));

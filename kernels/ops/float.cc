@@ -52,8 +52,8 @@ struct Div {
   template <class F, class T>
   static T run(T a, T b, T, std::uint8_t flags) {
     // The quick division multiplies by a reciprocal, which is 0 for the largest divisors.
-    const bool gone = (flags & kApprox) && std::fabs(b) > T{0x1p126f} && !std::isinf(b);
-    return gone ? a * std::copysign(T{0}, b) : a / b;
+    const bool vanishes = (flags & kApprox) && std::fabs(b) > T{0x1p126f} && !std::isinf(b);
+    return vanishes ? a * std::copysign(T{0}, b) : a / b;
   }
 };
 struct Fma {

@@ -36,8 +36,8 @@ class Failures:
 
     def _look(self) -> tuple[int, list[FailedCall]]:
         if self._token:
-            told = _shim.json_text("fail_told", self._token)
-            self._last = told["calls"], [FailedCall(**one) for one in told["failed"]]
+            report = _shim.json_text("fail_report", self._token)
+            self._last = report["calls"], [FailedCall(**one) for one in report["failed"]]
         return self._last
 
     @property

@@ -38,7 +38,7 @@ _MEMBERS = (
     ("info", (_pointer, _size)),
     ("fail", (_text,)),
     ("fail_end", (_long,)),
-    ("fail_told", (_long, _pointer, _size)),
+    ("fail_report", (_long, _pointer, _size)),
     ("fork_point", (_unsigned,)),
 )
 

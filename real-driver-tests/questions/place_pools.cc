@@ -73,8 +73,8 @@ class Questions {
     if (taken != CUDA_SUCCESS) return;
     cuCtxSynchronize();
     unsigned type = 0;
-    const CUresult told = cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, memory);
-    say("CU_POINTER_ATTRIBUTE_MEMORY_TYPE", told, std::to_string(type));
+    const CUresult answer = cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, memory);
+    say("CU_POINTER_ATTRIBUTE_MEMORY_TYPE", answer, std::to_string(type));
     CUmemPoolPtrExportData data;
     say("cuMemPoolExportPointer", cuMemPoolExportPointer(&data, memory));
     use(memory, "");

@@ -357,8 +357,8 @@ void Writer::note_stack(std::uint32_t id, std::span<const std::uintptr_t> frames
   if (!image_ || knows_stack(id) || !reach(stacks_part_, (id + 1) * sizeof(StackSlot))) return;
   stacks_[id / 64] |= std::uint64_t{1} << (id % 64);
   StackSlot& slot = image_->stacks[id];
-  const std::size_t kept = std::min(frames.size(), kFrames);
-  for (std::size_t i = 0; i < kept; ++i) store(slot.frames[i], frames[i]);
+  const std::size_t count = std::min(frames.size(), kFrames);
+  for (std::size_t i = 0; i < count; ++i) store(slot.frames[i], frames[i]);
   std::size_t lines = 0;
   for (const frames::PythonLine& line : python.first(std::min(python.size(), kPythonFrames))) {
     if (!note_line(line)) continue;

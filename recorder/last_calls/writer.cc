@@ -64,9 +64,9 @@ std::uint64_t kind_bits(const Object& object) noexcept {
 // Whether a thread of this process has ended.
 bool has_ended(std::uint64_t thread) noexcept {
   const int saved = errno;
-  const bool gone = ::syscall(SYS_tgkill, ::getpid(), thread, 0) != 0 && errno == ESRCH;
+  const bool ended = ::syscall(SYS_tgkill, ::getpid(), thread, 0) != 0 && errno == ESRCH;
   errno = saved;
-  return gone;
+  return ended;
 }
 
 }  // namespace

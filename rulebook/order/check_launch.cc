@@ -222,9 +222,9 @@ Violations check_launch(const Model& model, const LaunchArgument* arguments, std
   Violations found;
   for (const LaunchArgument& one : all) {
     for (const Violation& violation : check_argument(model, all, one, device, vacant).found) {
-      const bool said = std::any_of(found.begin(), found.end(),
-                                    [&](const Violation& v) { return v.rule == violation.rule; });
-      if (!said) found.push_back(violation);
+      const bool listed = std::any_of(found.begin(), found.end(),
+                                      [&](const Violation& v) { return v.rule == violation.rule; });
+      if (!listed) found.push_back(violation);
     }
   }
   return found;

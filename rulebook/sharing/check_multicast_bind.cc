@@ -45,7 +45,8 @@ bool binds_unaligned(const Model& model, const MulticastBind& bind, Size memory_
 
 // The bytes that stay free behind memory that begins in the middle of a granule; 0 where memory
 // must not begin there.
-Size kept_behind(const Model& model, const MulticastBind& bind, Size memory_at, Size granularity) {
+Size granule_behind(const Model& model, const MulticastBind& bind, Size memory_at,
+                    Size granularity) {
   const bool middle = granularity != 0 && memory_at % granularity != 0;
   return middle && binds_unaligned(model, bind, memory_at) ? granularity : 0;
 }
@@ -90,7 +91,7 @@ void check_sizes(Collector& out, const Model& model, const MulticastBind& bind,
             "size " + size_text(bind.size) + " or mcOffset " + size_text(bind.offset) +
                 " is not a multiple of the recommended granularity, " + size_text(recommended));
   }
-  const Size behind = kept_behind(model, bind, memory_at, granularity);
+  const Size behind = granule_behind(model, bind, memory_at, granularity);
   if (object && object->size != 0 &&
       (bind.offset > object->size || bind.size > object->size - bind.offset ||
        behind > object->size - bind.offset - bind.size)) {
@@ -151,7 +152,7 @@ void check_vacant(Collector& out, const Model& model, const MulticastBind& bind,
                   const MulticastObject& object) {
   const int device = model.device_of(bind);
   const Size memory_at = bind.by_address ? bind.address : static_cast<Size>(bind.memory_offset);
-  const Size behind = kept_behind(model, bind, memory_at, object.granularity);
+  const Size behind = granule_behind(model, bind, memory_at, object.granularity);
   const auto end = [](Size offset, Size size, Size more) {
     const Size left = ~Size{0} - offset;
     return size > left || more > left - size ? left : size + more;

@@ -398,11 +398,11 @@ bool UnicastState::consistent() const {
   if (mappings_.size() > kMost || reservations_.size() > kMost || allocations_.size() > kMost) {
     return true;
   }
-  const auto kept = [](const auto& known) {
+  const auto is_recorded = [](const auto& known) {
     return known.first == known.second.handle && !ended(known.second);
   };
   return disjoint(mappings_) && disjoint(reservations_) && counts_mappings() &&
-         std::all_of(allocations_.begin(), allocations_.end(), kept);
+         std::all_of(allocations_.begin(), allocations_.end(), is_recorded);
 }
 
 void UnicastState::clear() {

@@ -32,8 +32,8 @@ std::string text(EntryPoint entry, StackId stack, const Origin& context_end) {
 }  // namespace
 
 void tell_after_end(EntryPoint entry, StackId stack, const Origin& context_end) {
-  static std::atomic<bool> told{false};
-  if (context_end.call == 0 || told.exchange(true)) return;
+  static std::atomic<bool> noted{false};
+  if (context_end.call == 0 || noted.exchange(true)) return;
   prepare_symbolizer();
   const auto work = [&] { say(text(entry, stack, context_end)); };
   if (!findings_stack().run(work, kDescribingPatience)) work();

@@ -18,16 +18,16 @@ namespace {
 
 // A global of code that was unloaded, if no other fact about the address is known.
 Violations ended_global(const Touch& touch) {
-  const auto gone = object_table().find_ended_global(touch.base);
-  if (!gone) return {};
+  const auto ended = object_table().find_ended_global(touch.base);
+  if (!ended) return {};
   return {{Rule::kDataAlive,
            false,
            std::string(touch.parameter) + ": " + hex_text(touch.base) +
                " is in a global of a module or a library that " +
-               (gone->with_context ? "ended with its context" : "was unloaded"),
-           {gone->object},
+               (ended->with_context ? "ended with its context" : "was unloaded"),
+           {ended->object},
            1,
-           gone->with_context
+           ended->with_context
                ? cuvmm::detail::kFixOfContextEnd
                : "Unload the module or library (cuModuleUnload, cuLibraryUnload) behind the last "
                  "use of its globals, and ask for the address again after a new load."}};
@@ -163,9 +163,9 @@ Violations Session::explain_graph(CUgraph graph) {
 Violations Session::explain_stream(CUstream stream) {
   const auto handle = reinterpret_cast<std::uintptr_t>(stream);
   const Locked lock(mutex_);
-  const auto gone = history_.model.tombstones().find(ObjectRef::Kind::kStream, handle);
-  if (!gone) return {};
-  Violation v{Rule::kStreamAlive, false, "stream " + hex_text(handle) + " was destroyed", {*gone}};
+  const auto ended = history_.model.tombstones().find(ObjectRef::Kind::kStream, handle);
+  if (!ended) return {};
+  Violation v{Rule::kStreamAlive, false, "stream " + hex_text(handle) + " was destroyed", {*ended}};
   return {std::move(v)};
 }
 
@@ -227,16 +227,16 @@ using Fact = std::optional<std::pair<std::string, ObjectRef>>;
 
 Fact ended_array(const Model& model, std::uint64_t array) {
   if (model.arrays().find(array)) return {};
-  const auto gone = model.tombstones().find(ObjectRef::Kind::kArray, array);
-  if (!gone) return {};
-  return std::pair("array " + hex_text(array) + " was destroyed, or its context was", *gone);
+  const auto ended = model.tombstones().find(ObjectRef::Kind::kArray, array);
+  if (!ended) return {};
+  return std::pair("array " + hex_text(array) + " was destroyed, or its context was", *ended);
 }
 
 Fact ended_host_memory(const Model& model, std::uint64_t address) {
   if (model.memory().at(address) || model.mapping_at(address)) return {};
-  const auto gone = model.tombstones().find_covering(ObjectRef::Kind::kMemory, address);
-  if (!gone) return {};
-  return std::pair(hex_text(address) + " is in memory that has ended", *gone);
+  const auto ended = model.tombstones().find_covering(ObjectRef::Kind::kMemory, address);
+  if (!ended) return {};
+  return std::pair(hex_text(address) + " is in memory that has ended", *ended);
 }
 
 // Memory that no node of a graph allocated. An address that the model does not know may be such a

@@ -66,10 +66,11 @@ std::optional<DefaultPool> ask_default_pool(const Driver& driver, int device) {
   const auto ask = [&](CUmemPool_attribute which, cuuint64_t& value) {
     return driver(calls::MemPoolGetAttribute{known.pool, which, &value}) == CUDA_SUCCESS;
   };
-  const bool told = driver(calls::DeviceGetDefaultMemPool{&known.pool, device}) == CUDA_SUCCESS &&
-                    ask(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, known.reserved) &&
-                    ask(CU_MEMPOOL_ATTR_USED_MEM_CURRENT, known.used);
-  return told ? std::optional(known) : std::nullopt;
+  const bool answered =
+      driver(calls::DeviceGetDefaultMemPool{&known.pool, device}) == CUDA_SUCCESS &&
+      ask(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, known.reserved) &&
+      ask(CU_MEMPOOL_ATTR_USED_MEM_CURRENT, known.used);
+  return answered ? std::optional(known) : std::nullopt;
 }
 
 std::uint64_t wanted_by(const Call& call) {
@@ -220,15 +221,15 @@ std::optional<MemoryFacts> Session::memory_facts(const Call& call,
     if (pool->reserved > pool->used) facts.cached = pool->reserved - pool->used;
     const Locked lock(mutex_);
     facts.held.pools += unplaced_in(history_.model, facts.device, *pool);
-    const std::size_t said = asides.size();
+    const std::size_t before = asides.size();
     note_queued_frees(history_, reinterpret_cast<std::uintptr_t>(pool->pool), pool->used, asides);
-    if (asides.size() == said) note_done_frees(history_, facts, wanted_by(call), asides);
-    const Origin& kept = history_.causes.threshold_of(pool->pool);
-    if (facts.cached != 0 && kept.call != 0) {
-      asides.push_back({"call " + std::to_string(kept.call) +
+    if (asides.size() == before) note_done_frees(history_, facts, wanted_by(call), asides);
+    const Origin& threshold = history_.causes.threshold_of(pool->pool);
+    if (facts.cached != 0 && threshold.call != 0) {
+      asides.push_back({"call " + std::to_string(threshold.call) +
                             " set the release threshold of the default pool: below it, the pool "
                             "keeps what is freed",
-                        kept.stack});
+                        threshold.stack});
     }
   }
   // Each question to the neighbours may take a while, and a program may be refused many times in

@@ -216,10 +216,10 @@ long fail_end(long token) noexcept {
   return answer([&](Process&) { return end_failures(token); });
 }
 
-long fail_told(long token, char* buffer, std::size_t size) noexcept {
+long fail_report(long token, char* buffer, std::size_t size) noexcept {
   if (!buffer && size != 0) return CUVMM_ERROR_ARGUMENT;
   return answer([&](Process&) {
-    const auto text = told_of_failures(token);
+    const auto text = report_of_failures(token);
     return text ? fill(*text, buffer, size) : CUVMM_ERROR_TOKEN;
   });
 }
@@ -246,7 +246,7 @@ constexpr cuvmm_api kApi = {CUVMM_API_VERSION,
                             &about,
                             &fail,
                             &fail_end,
-                            &fail_told,
+                            &fail_report,
                             &fork_point};
 
 }  // namespace

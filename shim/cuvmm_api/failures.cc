@@ -42,6 +42,8 @@ long end_failures(long token) {
   return failures ? static_cast<long>(*failures) : CUVMM_ERROR_TOKEN;
 }
 
-std::optional<std::string> told_of_failures(long token) { return injector().arms().told(token); }
+std::optional<std::string> report_of_failures(long token) {
+  return injector().arms().report(token);
+}
 
 }  // namespace cuvmm::shim::client

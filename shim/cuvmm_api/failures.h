@@ -13,6 +13,6 @@ long begin_failures(const char* spec);
 /// Returns the number of failures; an error if the token is not open.
 long end_failures(long token);
 /// The failures so far, as JSON; nullopt if the token is not open.
-std::optional<std::string> told_of_failures(long token);
+std::optional<std::string> report_of_failures(long token);
 
 }  // namespace cuvmm::shim::client

@@ -51,7 +51,7 @@ Violations in_use(const Model& model) {
 }  // namespace
 
 std::optional<Violations> leaks_since(Process& process, const Labels::Moment& since, bool alive,
-                                      bool kept) {
+                                      bool with_kept) {
   Session* const session = process.session_if_open();
   if (!session) return Violations();
   std::optional<Violations> found = session->given_up(kPatienceForMarks, &exported_still_open);
@@ -71,7 +71,8 @@ std::optional<Violations> leaks_since(Process& process, const Labels::Moment& si
   Labels& labels = process.labels();
   found->erase_if([&](const Violation& v) {
     const std::uint64_t made = v.objects.empty() ? 0 : v.objects.front().made.call;
-    return made <= since.call || (!kept && labels.kept(made, since)) || labels.told(v);
+    return made <= since.call || (!with_kept && labels.in_keeping_scope(made, since)) ||
+           labels.was_reported(v);
   });
   return found;
 }
@@ -79,7 +80,7 @@ std::optional<Violations> leaks_since(Process& process, const Labels::Moment& si
 std::uint64_t tell_leaks_since(Process& process, const Violations& leaks) {
   const std::uint64_t before = process.ledger().totals().leaks;
   for (const Violation& leak : leaks) {
-    if (!process.labels().tell(leak)) continue;
+    if (!process.labels().mark_reported(leak)) continue;
     Finding finding;
     finding.violation = leak;
     finding.stack = leak.objects.front().made.stack;

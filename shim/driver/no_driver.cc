@@ -18,8 +18,8 @@ CUresult not_found() { return CUDA_ERROR_NOT_FOUND; }
 CUresult no_device() { return CUDA_ERROR_NO_DEVICE; }
 
 CUresult refused_multicast() {
-  static std::atomic<bool> said{false};
-  if (!said.exchange(true)) {
+  static std::atomic<bool> printed{false};
+  if (!printed.exchange(true)) {
     say("multicast (cuMulticast*, cuLogicalEndpoint*, cuFabricCpy*) is refused with "
         "CUDA_ERROR_NOT_SUPPORTED: on a real driver it can put GPUs that others share out of "
         "service. CUVMM_ALLOW_MULTICAST=1 lets it through");

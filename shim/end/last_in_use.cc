@@ -29,7 +29,7 @@ void Process::find_in_use(bool exits) {
 // A process that a signal ended may have been about to free the objects, so they are no leaks.
 void Process::find_leaks_on_request() {
   for (Violation& leak : leaks_on_request(in_use_, ended_with_context_)) {
-    if (labels_.told(leak)) continue;  // cuvmm_leaks() has reported it already
+    if (labels_.was_reported(leak)) continue;  // cuvmm_leaks() has reported it already
     Finding finding;
     finding.stack = leak.objects.front().made.stack;
     finding.violation = std::move(leak);

@@ -93,7 +93,7 @@ void Process::find_leaks(Session& session) {
   leaks_judged_.store(true);
   for (Violation& leak : *leaks) {
     name_library_before(session, leak);
-    if (labels_.told(leak)) continue;  // cuvmm_leaks() has reported it already
+    if (labels_.was_reported(leak)) continue;  // cuvmm_leaks() has reported it already
     Finding finding;
     finding.violation = leak;
     if (!leak.objects.empty()) {

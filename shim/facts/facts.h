@@ -36,9 +36,9 @@ class FactFinder {
 
   /// Finds the properties of a sparse array that the program has just made. Returns false if the
   /// array is not sparse, or if the driver does not answer.
-  bool find_tiles(const calls::Array3DCreate& call, CUDA_ARRAY_SPARSE_PROPERTIES& told) const;
+  bool find_tiles(const calls::Array3DCreate& call, CUDA_ARRAY_SPARSE_PROPERTIES& tiles) const;
   bool find_tiles(const calls::MipmappedArrayCreate& call,
-                  CUDA_ARRAY_SPARSE_PROPERTIES& told) const;
+                  CUDA_ARRAY_SPARSE_PROPERTIES& tiles) const;
 
   /// From here on tile_sizes() has answers.
   void want_tiles() { tiles_wanted_.store(true, std::memory_order_relaxed); }

@@ -22,17 +22,17 @@ bool shows_region(const CUarrayMapInfo& info) {
 }
 
 std::optional<Properties> properties_of(const Driver& driver, const CUarrayMapInfo& info) {
-  Properties told{};
+  Properties tiles{};
   const CUresult result =
       info.resourceType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY
-          ? driver(calls::MipmappedArrayGetSparseProperties{&told, info.resource.mipmap})
-          : driver(calls::ArrayGetSparseProperties{&told, info.resource.array});
+          ? driver(calls::MipmappedArrayGetSparseProperties{&tiles, info.resource.mipmap})
+          : driver(calls::ArrayGetSparseProperties{&tiles, info.resource.array});
   if (result != CUDA_SUCCESS) return std::nullopt;
-  const auto& tile = told.tileExtent;
+  const auto& tile = tiles.tileExtent;
   const bool usual = tile.width != 0 && tile.height != 0 && tile.depth != 0 &&
-                     told.miptailSize % kTileBytes == 0;  // for tiles of another kind the size is
-                                                          // not known
-  return usual ? std::optional(told) : std::nullopt;
+                     tiles.miptailSize % kTileBytes == 0;  // for tiles of another kind the size is
+                                                           // not known
+  return usual ? std::optional(tiles) : std::nullopt;
 }
 
 std::uint64_t bytes_of(const Region& region, const Properties& array) {
@@ -48,16 +48,16 @@ std::uint64_t bytes_of(const Region& region, const Properties& array) {
 
 }  // namespace
 
-bool FactFinder::find_tiles(const calls::Array3DCreate& call, Properties& told) const {
+bool FactFinder::find_tiles(const calls::Array3DCreate& call, Properties& tiles) const {
   if (!(call.pAllocateArray->Flags & CUDA_ARRAY3D_SPARSE)) return false;
   const CancelOff no_cancel;
-  return driver_(calls::ArrayGetSparseProperties{&told, *call.pHandle}) == CUDA_SUCCESS;
+  return driver_(calls::ArrayGetSparseProperties{&tiles, *call.pHandle}) == CUDA_SUCCESS;
 }
 
-bool FactFinder::find_tiles(const calls::MipmappedArrayCreate& call, Properties& told) const {
+bool FactFinder::find_tiles(const calls::MipmappedArrayCreate& call, Properties& tiles) const {
   if (!(call.pMipmappedArrayDesc->Flags & CUDA_ARRAY3D_SPARSE)) return false;
   const CancelOff no_cancel;
-  return driver_(calls::MipmappedArrayGetSparseProperties{&told, *call.pHandle}) == CUDA_SUCCESS;
+  return driver_(calls::MipmappedArrayGetSparseProperties{&tiles, *call.pHandle}) == CUDA_SUCCESS;
 }
 
 std::vector<std::uint64_t> FactFinder::tile_sizes(const calls::MemMapArrayAsync& call) const {

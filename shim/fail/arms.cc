@@ -12,7 +12,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-constexpr std::size_t kMostTold = 100;
+constexpr std::size_t kMostListed = 100;
 
 // Whether a clause has a condition about the place of the call.
 bool asks_for_stack(const injected_failures::Clause& clause) {
@@ -41,7 +41,7 @@ std::optional<std::uint64_t> Arms::close(long token) {
   return failures;
 }
 
-std::optional<std::string> Arms::told(long token) {
+std::optional<std::string> Arms::report(long token) {
   const Locked lock(mutex_);
   const auto found = arms_.find(token);
   if (found == arms_.end()) return std::nullopt;
@@ -82,7 +82,7 @@ std::optional<CUresult> Arms::answer(EntryPoint entry, const injected_failures::
     if (!struck || code) continue;
     code = struck;
     ++arm.failures;
-    if (arm.failed.size() < kMostTold) arm.failed.push_back({entry, arm.calls, *code});
+    if (arm.failed.size() < kMostListed) arm.failed.push_back({entry, arm.calls, *code});
   }
   return code;
 }

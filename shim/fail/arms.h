@@ -28,7 +28,7 @@ class Arms {
   std::optional<std::uint64_t> close(long token);
   /// {"calls":N,"failures":N,"failed":[{"call","number","result"}]}: the number of calls that can
   /// fail and give nothing up, and the first calls that were made to fail.
-  std::optional<std::string> told(long token);
+  std::optional<std::string> report(long token);
 
   bool any() const { return open_.load(std::memory_order_relaxed) != 0; }
   /// The injected answer to the call; nullopt if the call is to be made. All open specifications

@@ -14,7 +14,7 @@
 namespace cuvmm::shim {
 
 namespace {
-constexpr std::size_t kMostKept = 1000;  // injections with their places
+constexpr std::size_t kMostListed = 1000;  // injections with their places
 constexpr std::uint64_t kMostSaid = 10;
 constexpr std::chrono::milliseconds kPatienceForSites{1000};
 
@@ -92,7 +92,7 @@ std::optional<CUresult> Injector::answer_now(EntryPoint entry,
       return std::nullopt;
     }
     one = {entry, stack, here.number, here.calls, *code};
-    if (injected_.size() < kMostKept) injected_.push_back(one);
+    if (injected_.size() < kMostListed) injected_.push_back(one);
   }
   const std::uint64_t injections = injections_.fetch_add(1) + 1;
   tell(one, injections);

@@ -88,13 +88,13 @@ CUresult enforced_code(const Violation& violation) {
 
 RuleKind kind_of(const Violation& violation, const std::optional<Answer>& answer) {
   const RuleInfo& rule = info(violation.rule);
-  const bool told =
+  const bool answered =
       answer && !answer->crashed && answer->result != CUDA_SUCCESS && answer->result == rule.code;
-  return rule.question && told ? RuleKind::kAnswer : rule.kind;
+  return rule.question && answered ? RuleKind::kAnswer : rule.kind;
 }
 
 Violations judge(Violations violations, const Answer& answer) {
-  Violations kept;
+  Violations judged;
   const Violation* likeliest = nullptr;
   const bool explained = std::ranges::any_of(
       violations, [](const Violation& v) { return v.certain && forbids(v) && !about_work(v); });
@@ -110,9 +110,9 @@ Violations judge(Violations violations, const Answer& answer) {
   const bool refused = !answer.crashed && !answer.enforced && answer.result != CUDA_SUCCESS;
   for (Violation& violation : violations) {
     if (refused && about_work(violation)) continue;
-    if (violation.certain || &violation == likeliest) kept.push_back(std::move(violation));
+    if (violation.certain || &violation == likeliest) judged.push_back(std::move(violation));
   }
-  return kept;
+  return judged;
 }
 
 }  // namespace cuvmm::shim

@@ -240,12 +240,12 @@ std::string refusal_members(const RefusalEntry& entry) {
 
 std::string refusals_text(const RefusalEntry* first) {
   std::string text;
-  std::size_t said = 0, left = 0, unchecked = 0;
+  std::size_t named_count = 0, left = 0, unchecked = 0;
   for (const RefusalEntry* entry = first; entry; entry = entry->next.load()) {
     const std::uint64_t handled = entry->handled.load(), count = entry->count.load();
     if (!entry->ready.load() || entry->quiet || handled >= count) continue;
     const bool named = entry->refusal.unchecked.empty() || unchecked++ < kMostUnchecked;
-    if (named && said++ < kMostSaid) {
+    if (named && named_count++ < kMostSaid) {
       text += one_text(*entry, count - handled);
       if (unchecked == 1 && !entry->refusal.unchecked.empty()) text += kWhyUnchecked;
     } else {

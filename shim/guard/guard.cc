@@ -69,18 +69,18 @@ CUresult Guard::make(const calls::MemAddressReserve& call) {
   return result;
 }
 
-// If the driver has no address space left, frees the kept ranges first.
+// If the driver has no address space left, returns the ranges of the quarantine to it first.
 CUresult Guard::reserve(const calls::MemAddressReserve& call) {
   const CUresult result = driver_(call);
   if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
-  std::vector<Span> kept;
+  std::vector<Span> freed;
   {
     const Locked lock(mutex_);
-    kept = spans_.give_back();
+    freed = spans_.give_back();
   }
-  if (kept.empty()) return result;
-  early_.fetch_add(kept.size(), std::memory_order_relaxed);
-  free_all(kept);
+  if (freed.empty()) return result;
+  early_.fetch_add(freed.size(), std::memory_order_relaxed);
+  free_all(freed);
   return driver_(call);
 }
 
@@ -135,14 +135,14 @@ CUresult Guard::make(const calls::MemAddressFree& call) {
       span = {call.ptr, call.size};
     } else {
       span = *live;
-      const bool kept = options_.quarantine != 0 && call.size == span.size &&
-                        !memories_.mapped(span.base, span.size);
-      if (kept) {
+      const bool stays = options_.quarantine != 0 && call.size == span.size &&
+                         !memories_.mapped(span.base, span.size);
+      if (stays) {
         over = spans_.keep(span);
       } else {
         spans_.remove(span);  // another thread may get the address at once
       }
-      if (kept) span.quarantined = true;
+      if (stays) span.quarantined = true;
     }
   }
   if (span.quarantined) {

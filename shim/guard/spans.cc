@@ -17,11 +17,11 @@ const Span* Spans::live(std::uint64_t base) const {
 
 std::vector<Span> Spans::keep(const Span& span) {
   spans_.at(span.outer_base()).quarantined = true;
-  kept_.push_back(span.outer_base());
+  freed_.push_back(span.outer_base());
   std::vector<Span> out;
-  while (kept_.size() > most_) {
-    const auto oldest = spans_.find(kept_.front());
-    kept_.pop_front();
+  while (freed_.size() > most_) {
+    const auto oldest = spans_.find(freed_.front());
+    freed_.pop_front();
     out.push_back(oldest->second);
     spans_.erase(oldest);
   }
@@ -30,12 +30,12 @@ std::vector<Span> Spans::keep(const Span& span) {
 
 std::vector<Span> Spans::give_back() {
   std::vector<Span> out;
-  for (const std::uint64_t key : kept_) {
-    const auto kept = spans_.find(key);
-    out.push_back(kept->second);
-    spans_.erase(kept);
+  for (const std::uint64_t key : freed_) {
+    const auto freed = spans_.find(key);
+    out.push_back(freed->second);
+    spans_.erase(freed);
   }
-  kept_.clear();
+  freed_.clear();
   return out;
 }
 

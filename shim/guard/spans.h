@@ -25,7 +25,7 @@ struct Span {
 /// Not thread-safe; calls no driver. Sizes and addresses in bytes.
 class Spans {
  public:
-  /// `most`: the number of freed ranges that are kept.
+  /// `most`: the number of freed ranges that stay reserved.
   explicit Spans(std::size_t most) : most_(most) {}
 
   void add(const Span& span) { spans_.insert_or_assign(span.outer_base(), span); }
@@ -38,9 +38,9 @@ class Spans {
   /// The program freed the range: stores the reservation as a freed one. Returns, and forgets, the
   /// ranges that are now too many, which the caller frees in the driver.
   std::vector<Span> keep(const Span& span);
-  /// Returns, and forgets, all kept ranges, which the caller frees in the driver.
+  /// Returns, and forgets, all freed ranges, which the caller frees in the driver.
   std::vector<Span> give_back();
-  std::size_t kept() const { return kept_.size(); }
+  std::size_t freed() const { return freed_.size(); }
 
   /// Whether the program must not use a byte of the range: a guard's, or a freed one.
   bool forbidden(std::uint64_t address, std::uint64_t size) const;
@@ -50,7 +50,7 @@ class Spans {
  private:
   const std::size_t most_;
   std::map<std::uint64_t, Span> spans_;  ///< by the first address of the driver's range
-  std::deque<std::uint64_t> kept_;       ///< keys of spans_, the oldest first
+  std::deque<std::uint64_t> freed_;      ///< keys of spans_, the oldest first
 };
 
 /// The size and the hint for the driver that leave `margin` free on both sides of the program's

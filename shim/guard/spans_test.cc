@@ -57,9 +57,9 @@ TEST(Spans, KeepSoManyFreedRangesAndForbidThem) {
   ASSERT_EQ(over.size(), 1u);
   EXPECT_EQ(over[0].base, kSpanInner) << "the oldest";
   EXPECT_FALSE(spans.forbidden(kSpanInner, 1));
-  EXPECT_EQ(spans.kept(), 2u);
+  EXPECT_EQ(spans.freed(), 2u);
   EXPECT_EQ(spans.give_back().size(), 2u);
-  EXPECT_EQ(spans.kept(), 0u);
+  EXPECT_EQ(spans.freed(), 0u);
   EXPECT_FALSE(spans.at(kSpanInner + kSpanPage));
 }
 

@@ -53,7 +53,7 @@ void find(std::atomic<Function>& next, const char* name, std::type_identity_t<Fu
 }
 
 // `to` is the kernel's answer: a number, which may have stood for another file until now.
-inline int told(int from, int to, const Caller& caller) noexcept {
+inline int follow_copy(int from, int to, const Caller& caller) noexcept {
   if (to >= 0 && to != from && (g_tracked.has(from) || g_tracked.has(to))) [[unlikely]]
     tell_of(from, to, caller);
   return to;
@@ -67,19 +67,19 @@ inline int control(const std::atomic<Fcntl>& function, int fd, int command, void
   const Fcntl next = function.load(std::memory_order_acquire);
   const int answer = next ? next(fd, command, argument)
                           : static_cast<int>(::syscall(SYS_fcntl, fd, command, argument));
-  return duplicates(command) ? told(fd, answer, caller) : answer;
+  return duplicates(command) ? follow_copy(fd, answer, caller) : answer;
 }
 
 }  // namespace
 
 CUVMM_VISIBLE int dup(int fd) noexcept {
   const auto next = g_dup.load(std::memory_order_acquire);
-  return told(fd, next ? next(fd) : static_cast<int>(::syscall(SYS_dup, fd)), CUVMM_CALLER);
+  return follow_copy(fd, next ? next(fd) : static_cast<int>(::syscall(SYS_dup, fd)), CUVMM_CALLER);
 }
 
 CUVMM_VISIBLE int dup2(int from, int to) noexcept {
   const auto next = g_dup2.load(std::memory_order_acquire);
-  if (next) return told(from, next(from, to), CUVMM_CALLER);
+  if (next) return follow_copy(from, next(from, to), CUVMM_CALLER);
   // Some architectures have no system call dup2.
   if (from == to) return ::syscall(SYS_fcntl, from, F_GETFD) < 0 ? -1 : to;
   return static_cast<int>(::syscall(SYS_dup3, from, to, 0));
@@ -89,7 +89,7 @@ CUVMM_VISIBLE int dup3(int from, int to, int flags) noexcept {
   const auto next = g_dup3.load(std::memory_order_acquire);
   const int answer =
       next ? next(from, to, flags) : static_cast<int>(::syscall(SYS_dup3, from, to, flags));
-  return told(from, answer, CUVMM_CALLER);
+  return follow_copy(from, answer, CUVMM_CALLER);
 }
 
 // The third argument, if the caller passes one, is an int or a pointer: the C library reads it as a

@@ -76,9 +76,9 @@ void note_released(int device, const Caller& direct, Origin at) noexcept {
   object_table().released(device, stack_of(direct));
   unsigned flags = 0;
   int active = 1;
-  const bool told =
+  const bool answered =
       driver_table()(calls::DevicePrimaryCtxGetState{device, &flags, &active}) == CUDA_SUCCESS;
-  if (told && active == 0) object_table().end_primary(device, at);
+  if (answered && active == 0) object_table().end_primary(device, at);
 }
 
 void note_reset(int device, Origin at) noexcept { object_table().end_primary(device, at); }

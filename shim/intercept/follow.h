@@ -144,13 +144,13 @@ template <class CallStruct, class Make>
 CUresult followed(const CallStruct& call, const Caller& caller, Make&& make) {
   constexpr bool kNumbered = !kOrdersWork<CallStruct>;
   if constexpr (kEndsObject<CallStruct>) {
-    const NamedObject gone = ended_by(call);
+    const NamedObject object = ended_by(call);
     // After one reference is given up, the program may have others.
     constexpr bool kSure = !std::is_same_v<CallStruct, calls::CtxDetach>;
     const auto end = [&] { return kSure ? end_by(caller, kNumbered) : Origin{}; };
-    const CUresult result = ending(gone.kind, gone.value, make, end);
-    if (result == CUDA_SUCCESS && gone.kind == PlainObject::Kind::kContext) {
-      note_context_ended(gone.value, end());
+    const CUresult result = ending(object.kind, object.value, make, end);
+    if (result == CUDA_SUCCESS && object.kind == PlainObject::Kind::kContext) {
+      note_context_ended(object.value, end());
     }
     return result;
   } else {

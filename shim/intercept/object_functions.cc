@@ -68,9 +68,9 @@ Violations ended_dependencies(CUgraphNode*, CUgraph, const CUgraphNode* from, st
   std::size_t wrong = 0;
   for (std::size_t i = 0; from && i < count && wrong < kMost; ++i) {
     if (!g_ended.may_hold(handle_of(from[i]))) continue;
-    const auto gone = object_table().find_ended(PlainObject::Kind::kNode, handle_of(from[i]));
-    if (!gone) continue;
-    found[wrong] = *gone;
+    const auto ended = object_table().find_ended(PlainObject::Kind::kNode, handle_of(from[i]));
+    if (!ended) continue;
+    found[wrong] = *ended;
     found[wrong++].parameter = "dependencies";
   }
   return check_ended_objects({found, wrong});

@@ -105,7 +105,7 @@ const Labels::Scope* Labels::scope_of(std::uint64_t call) const {
   return innermost;
 }
 
-bool Labels::kept(std::uint64_t call, const Moment& since) {
+bool Labels::in_keeping_scope(std::uint64_t call, const Moment& since) {
   const Locked lock(mutex_);
   const auto keeps = [&](const Scope& scope) {
     return scope.keeps && scope.from >= since.call && scope.holds(call);
@@ -175,15 +175,15 @@ Labels::Leak Labels::leak_of(const Violation& leak) {
   return {leak.rule, leak.objects.front().value, leak.objects.front().made.call};
 }
 
-bool Labels::tell(const Violation& leak) {
+bool Labels::mark_reported(const Violation& leak) {
   const Locked lock(mutex_);
-  return told_.insert(leak_of(leak)).second;
+  return reported_.insert(leak_of(leak)).second;
 }
 
-bool Labels::told(const Violation& leak) {
+bool Labels::was_reported(const Violation& leak) {
   if (!mutex_.lock_within(kPatienceForLabels)) return false;
   const Locked lock(mutex_, kHeldAlready);
-  return told_.contains(leak_of(leak));
+  return reported_.contains(leak_of(leak));
 }
 
 void Labels::reset(std::uint64_t call) {
@@ -220,7 +220,7 @@ void Labels::restart_in_child(bool whole) {
     new (&open_) decltype(open_)();
     new (&closed_) decltype(closed_)();
     new (&expectations_) decltype(expectations_)();
-    new (&told_) decltype(told_)();
+    new (&reported_) decltype(reported_)();
     expecting_.store(false);
     first_period_ = 0;
     return;
@@ -228,7 +228,7 @@ void Labels::restart_in_child(bool whole) {
   for (std::uint64_t& call : periods_) call = 0;
   for (Scope& scope : open_) scope.from = 0;
   closed_.clear();
-  told_.clear();
+  reported_.clear();
 }
 
 }  // namespace cuvmm::shim

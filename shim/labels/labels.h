@@ -44,7 +44,7 @@ class Labels : public Labeller {
   /// The open scopes as "outer > inner"; "" if none is open.
   std::string scope();
   /// Whether this call was made in a scope with `keeps`, which began after the moment.
-  bool kept(std::uint64_t call, const Moment& since);
+  bool in_keeping_scope(std::uint64_t call, const Moment& since);
 
   // --- Expectations.
   /// `count` 0: any number. Returns a token, at least 1.
@@ -56,8 +56,8 @@ class Labels : public Labeller {
 
   // --- Leaks that were reported before the end: each is reported once.
   /// Returns false if the leak was reported before.
-  bool tell(const Violation& leak);
-  bool told(const Violation& leak);
+  bool mark_reported(const Violation& leak);
+  bool was_reported(const Violation& leak);
 
   Names& names() { return names_; }
   void reset(std::uint64_t call);
@@ -112,7 +112,7 @@ class Labels : public Labeller {
   std::vector<Scope> open_ CUVMM_GUARDED_BY(mutex_);
   std::deque<Scope> closed_ CUVMM_GUARDED_BY(mutex_);
   std::vector<Expectation> expectations_ CUVMM_GUARDED_BY(mutex_);
-  std::set<Leak> told_ CUVMM_GUARDED_BY(mutex_);
+  std::set<Leak> reported_ CUVMM_GUARDED_BY(mutex_);
 };
 
 }  // namespace cuvmm::shim

@@ -73,11 +73,11 @@ TEST(LabelsTest, WhatAKeepingScopeMadeIsKeptForOlderMarks) {
   ASSERT_TRUE(labels.moment(labels.mark(10), before));
   const auto scope = labels.open_scope("fixture", true, false, 10);
   ASSERT_TRUE(labels.moment(labels.mark(12), inside));
-  EXPECT_TRUE(labels.kept(11, before));
-  EXPECT_FALSE(labels.kept(13, inside));  // the scope itself keeps it
+  EXPECT_TRUE(labels.in_keeping_scope(11, before));
+  EXPECT_FALSE(labels.in_keeping_scope(13, inside));  // the scope itself keeps it
   EXPECT_TRUE(labels.close_scope(scope, 20));
-  EXPECT_TRUE(labels.kept(20, before));
-  EXPECT_FALSE(labels.kept(21, before));
+  EXPECT_TRUE(labels.in_keeping_scope(20, before));
+  EXPECT_FALSE(labels.in_keeping_scope(21, before));
 }
 
 TEST(LabelsTest, AnExpectationTakesAsManyAsItWants) {
@@ -101,11 +101,11 @@ TEST(LabelsTest, AnExpectationTakesAsManyAsItWants) {
 TEST(LabelsTest, ALeakIsToldOnce) {
   Labels labels("");
   const Violation leak = unmapped(0, 4).violation, newer = unmapped(0, 5).violation;
-  EXPECT_FALSE(labels.told(leak));
-  EXPECT_TRUE(labels.tell(leak));
-  EXPECT_FALSE(labels.tell(leak));
-  EXPECT_TRUE(labels.told(leak));
-  EXPECT_FALSE(labels.told(newer));
+  EXPECT_FALSE(labels.was_reported(leak));
+  EXPECT_TRUE(labels.mark_reported(leak));
+  EXPECT_FALSE(labels.mark_reported(leak));
+  EXPECT_TRUE(labels.was_reported(leak));
+  EXPECT_FALSE(labels.was_reported(newer));
 }
 
 TEST(LabelsTest, ResetMovesTheBeginning) {

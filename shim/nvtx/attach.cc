@@ -147,14 +147,14 @@ void domain_end(const void* domain, std::uint64_t id) {
 // --- Domains and strings
 
 const void* register_ascii(const void* domain, const char* text) {
-  const std::string_view said = bounded(text);
+  const std::string_view bounded_text = bounded(text);
   auto* const next = next_core2<const void*(const void*, const char*)>(kDomainRegisterStringA);
   const void* handle = next ? next(domain, text) : nullptr;
   aside([&] {
     if (next) {
-      register_text_as(handle, std::string(said));
+      register_text_as(handle, std::string(bounded_text));
     } else {
-      handle = register_text(std::string(said));
+      handle = register_text(std::string(bounded_text));
     }
   });
   return handle;

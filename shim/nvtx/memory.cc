@@ -73,8 +73,8 @@ bool overlaps(std::uintptr_t a, std::uint64_t a_size, std::uintptr_t b, std::uin
 
 // An empty name gets no domain either.
 std::string name_in(const void* domain, std::string_view name) {
-  const std::string_view kept = name.substr(0, kLongestRegionName);
-  return kept.empty() ? std::string() : in_domain(domain, kept);
+  const std::string_view shortened = name.substr(0, kLongestRegionName);
+  return shortened.empty() ? std::string() : in_domain(domain, shortened);
 }
 
 std::string region_text(const Region& region) {

@@ -68,9 +68,9 @@ const void* register_text(std::string text) {
   const auto known = texts().ours.find(text);
   if (known != texts().ours.end()) return known->second;
   if (texts().ours.size() >= kMostTexts) return nullptr;
-  const auto* const kept = new std::string(text);
-  texts().ours.emplace(std::move(text), kept);
-  return kept;
+  const auto* const stored = new std::string(text);
+  texts().ours.emplace(std::move(text), stored);
+  return stored;
 }
 
 void register_text_as(const void* handle, std::string text) {

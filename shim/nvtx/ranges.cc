@@ -184,9 +184,9 @@ std::uint64_t start_range(const void* domain, std::string_view name) noexcept {
 }
 
 void start_range_as(std::uint64_t id, const void* domain, std::string_view name) noexcept {
-  constexpr std::size_t kMostKept = 65536;  // for a program that never ends them
+  constexpr std::size_t kMostStarted = 65536;  // for a program that never ends them
   const Locked lock(g_mutex);
-  if (lists().started.size() >= kMostKept) return;
+  if (lists().started.size() >= kMostStarted) return;
   lists().started[id] = {std::string(domain_name(domain)),
                          std::string(name.substr(0, kLongestName))};
   g_generation.fetch_add(1, std::memory_order_relaxed);

@@ -11,11 +11,11 @@ namespace cuvmm::shim {
 template <class CallStruct>
 struct MakesArray : AsksContext<CallStruct> {
   struct CallState {
-    CUDA_ARRAY_SPARSE_PROPERTIES told{};
+    CUDA_ARRAY_SPARSE_PROPERTIES tiles{};
   };
   static void made(PolicyResources& resources, const CallStruct& call, Step<CallStruct>& step) {
-    if (resources.driver.find_tiles(call, step.state.told)) {
-      step.facts.write().array.sparse = &step.state.told;
+    if (resources.driver.find_tiles(call, step.state.tiles)) {
+      step.facts.write().array.sparse = &step.state.tiles;
     }
   }
 };

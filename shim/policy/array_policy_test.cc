@@ -27,14 +27,14 @@ class ArraySession : public testing::Test {
     const auto gives = [](const auto& value) {
       return DoAll(SetArgPointee<0>(value), Return(CUDA_SUCCESS));
     };
-    told_.tileExtent = {128, 128, 1};
+    tiles_.tileExtent = {128, 128, 1};
     ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(gives(2));
     ON_CALL(mock_, CtxGetCurrent(_)).WillByDefault(gives(kArraysContext));
     ON_CALL(mock_, CtxGetDevice(_)).WillByDefault(gives(0));
     ON_CALL(mock_, Array3DCreate(_, _)).WillByDefault(gives(kSomeArray));
     ON_CALL(mock_, MipmappedArrayCreate(_, _, _)).WillByDefault(gives(kSomeMipmap));
-    ON_CALL(mock_, ArrayGetSparseProperties(_, _)).WillByDefault(gives(told_));
-    ON_CALL(mock_, MipmappedArrayGetSparseProperties(_, _)).WillByDefault(gives(told_));
+    ON_CALL(mock_, ArrayGetSparseProperties(_, _)).WillByDefault(gives(tiles_));
+    ON_CALL(mock_, MipmappedArrayGetSparseProperties(_, _)).WillByDefault(gives(tiles_));
   }
   template <class CallStruct>
   [[gnu::noinline]] CUresult run(const CallStruct& call) {
@@ -55,7 +55,7 @@ class ArraySession : public testing::Test {
     run(calls::MemMapArrayAsync{&info, 1, nullptr});
   }
 
-  CUDA_ARRAY_SPARSE_PROPERTIES told_{};
+  CUDA_ARRAY_SPARSE_PROPERTIES tiles_{};
   NiceMock<MockDriver> mock_;
   Findings findings_;
   Session session_{mock_.driver(), {}, findings_};

@@ -69,7 +69,7 @@ inline bool has_one_of(const calls::StreamBatchMemOp& call, CUstreamBatchMemOpTy
 /// The earlier work of which the call tells the host later, whatever kind of memory the call
 /// writes.
 template <class CallStruct>
-HostWait told_by([[maybe_unused]] const CallStruct& call) {
+HostWait host_wait_of([[maybe_unused]] const CallStruct& call) {
   constexpr HostWait kWait = host_wait(CallStruct::kEntryPoint);
   if constexpr (kWait.grade != HostWait::Grade::kTells) return {};
   if constexpr (std::is_same_v<CallStruct, calls::StreamBatchMemOp>) {

@@ -198,7 +198,8 @@ void Process::tell_finding(const Entry& entry) {
   const int usual = terminal ? kMostOnTerminal : 0;
   const int most = options_.limit < 0 ? usual : options_.limit;
   const Rule rule = entry.finding.violation.rule;
-  const int before = told_[static_cast<std::size_t>(rule)].fetch_add(1, std::memory_order_relaxed);
+  const int before =
+      printed_[static_cast<std::size_t>(rule)].fetch_add(1, std::memory_order_relaxed);
   if (most == 0 || before < most) {
     tell(finding_text(entry, terminal && before > 0));
   } else if (before == most) {
@@ -291,7 +292,7 @@ void Process::restart_in_child() {
   unchecked_calls_.clear();
   notes_.clear();
   announced_.store(0);
-  for (auto& told : told_) told.store(0);
+  for (auto& printed : printed_) printed.store(0);
   g_ending.restart();
   Opened* open = opened_.load();
   if (!open) return;

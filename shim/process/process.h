@@ -183,7 +183,7 @@ class Process : private DeathReport {
   ReportFile own_report_;  ///< this process's file in CUVMM_REPORT_DIR
   std::atomic<unsigned> announced_{0};
   /// How many findings of each rule were not quiet.
-  std::array<std::atomic<int>, static_cast<std::size_t>(Rule::kCount)> told_{};
+  std::array<std::atomic<int>, static_cast<std::size_t>(Rule::kCount)> printed_{};
   LastCalls last_calls_;
   std::atomic<bool> main_returned_{false};  ///< for the log of failures
   Journal journal_;

@@ -24,8 +24,8 @@
 #include "shim/process/process.h"
 #include "shim/recorder/timeline.h"
 #include "shim/report/json_report.h"
-#include "shim/report/lucky_text.h"
 #include "shim/report/text_report.h"
+#include "shim/report/unawaited_text.h"
 #include "shim/stack/python/python_stack.h"
 #include "shim/stack/symbolizer.h"
 
@@ -112,8 +112,8 @@ ReportContext Process::context(const char* ended) {
   const QueuedWork& work = open->session.work();
   context.work = work.counts();
   if (open->driver.emulated && std::string_view(ended) == "exit") {
-    context.lucky_use = lucky_text(work.lucky(false));
-    context.perhaps_lucky_use = lucky_text(work.lucky(true));
+    context.unawaited_use = unawaited_text(work.first_unawaited(false));
+    context.perhaps_unawaited_use = unawaited_text(work.first_unawaited(true));
   }
   count_injected(context);
   return context;
@@ -228,8 +228,8 @@ void Process::finish() noexcept {
   // The files with the held objects and the last calls stay if `cuvmm run` has to judge the rest,
   // or all of it, because the report could not be written.
   const bool no_leaks = options_.leak_check == LeakCheck::kNo;
-  const bool told = no_leaks || (leaks_judged_.load() && undecided_.empty());
-  const bool all_judged = !options_.judged || (told && !last_report_lost_);
+  const bool leaks_reported = no_leaks || (leaks_judged_.load() && undecided_.empty());
+  const bool all_judged = !options_.judged || (leaks_reported && !last_report_lost_);
   last_calls_.finish(options_.keep_last_calls || !all_judged);
   Opened* const open = opened_.load();
   if (open && all_judged) open->session.stop_showing(kLastPatience);

@@ -71,7 +71,7 @@ Position QueuedWork::add_use(const Ticket& ticket, const Use& use, const OwnEven
   const Place place = next_place(ticket, *stream);
   if (place.position == 0) return give_back(event), 0;
   Use& added = uses_.add(stream->id, use, memory,
-                         [&](const Use& gone) CUVMM_UNCHECKED { dropped(ticket.stream, gone); });
+                         [&](const Use& use) CUVMM_UNCHECKED { dropped(ticket.stream, use); });
   added.position = place.position;
   added.action = stream->actions;
   added.event = event.event;
@@ -263,14 +263,14 @@ WorkCounts QueuedWork::counts() const {
   counts.hidden = hidden_.load();
   counts.dropped = dropped_.load();
   counts.unawaited = unawaited_.load();
-  counts.perhaps_lucky = perhaps_lucky_.load();
+  counts.perhaps_unawaited = perhaps_unawaited_.load();
   counts.hints = hints_.load();
   return counts;
 }
 
-LuckyUse QueuedWork::lucky(bool perhaps) const {
+UnawaitedUse QueuedWork::first_unawaited(bool perhaps) const {
   const Locked lock(mutex_);
-  return perhaps ? perhaps_ : lucky_;
+  return perhaps ? perhaps_ : first_unawaited_;
 }
 
 void QueuedWork::lock_for_fork() {
@@ -315,10 +315,10 @@ void QueuedWork::start_in_child(bool whole) {
   active_.store(false);
   captures_.store(false);
   pending_.store(false);
-  for (auto* count : {&launches_, &hidden_, &dropped_, &unawaited_, &perhaps_lucky_, &hints_})
+  for (auto* count : {&launches_, &hidden_, &dropped_, &unawaited_, &perhaps_unawaited_, &hints_})
     count->store(0);
   for (auto& count : tracked_) count.store(0);
-  lucky_ = {};
+  first_unawaited_ = {};
   perhaps_ = {};
 }
 

@@ -240,8 +240,8 @@ class QueuedWork {
   void find(const Taken& taken, RareList<FoundWork>& found);
 
   WorkCounts counts() const;
-  /// The first use that counts as WorkCounts::unawaited; `perhaps`: as perhaps_lucky.
-  LuckyUse lucky(bool perhaps) const;
+  /// The first use that counts as WorkCounts::unawaited; `perhaps`: as perhaps_unawaited.
+  UnawaitedUse first_unawaited(bool perhaps) const;
 
   bool held_here() const {
     return mutex_.held_here() || arguments_.held_here() || graphs_.held_here() ||
@@ -333,8 +333,8 @@ class QueuedWork {
   /// `over`: all work of the asked streams that are idle, and the work before it.
   void judge_one(const Taken& taken, const Candidate& candidate, const Asked& asked,
                  const Clock& over, RareList<FoundWork>& found) CUVMM_NEEDS(mutex_);
-  void note_luck(LuckyUse& first, const Taken& taken, const Candidate& candidate,
-                 const Asked& asked) CUVMM_NEEDS(mutex_);
+  void note_unawaited(UnawaitedUse& first, const Taken& taken, const Candidate& candidate,
+                      const Asked& asked) CUVMM_NEEDS(mutex_);
   bool certain(const Candidate& candidate, const Asked& asked) CUVMM_NEEDS(mutex_);
   bool reported_during_run(const Candidate& candidate) CUVMM_NEEDS(mutex_);
   const Work* work_of(const Use& use, const StreamKey& key) CUVMM_NEEDS(mutex_);
@@ -380,10 +380,10 @@ class QueuedWork {
   std::map<std::tuple<const void*, const void*, std::uint64_t>, Work> named_
       CUVMM_GUARDED_BY(mutex_);
   std::unordered_set<std::uint64_t> shared_events_ CUVMM_GUARDED_BY(mutex_);
-  std::atomic<std::uint64_t> unawaited_{0};      ///< written under the lock
-  std::atomic<std::uint64_t> perhaps_lucky_{0};  ///< written under the lock
-  std::atomic<std::uint64_t> hints_{0};          ///< written under the lock
-  LuckyUse lucky_ CUVMM_GUARDED_BY(mutex_), perhaps_ CUVMM_GUARDED_BY(mutex_);
+  std::atomic<std::uint64_t> unawaited_{0};          ///< written under the lock
+  std::atomic<std::uint64_t> perhaps_unawaited_{0};  ///< written under the lock
+  std::atomic<std::uint64_t> hints_{0};              ///< written under the lock
+  UnawaitedUse first_unawaited_ CUVMM_GUARDED_BY(mutex_), perhaps_ CUVMM_GUARDED_BY(mutex_);
 };
 
 }  // namespace cuvmm::shim

@@ -17,7 +17,7 @@ enum class Launch : unsigned char {
 
 /// A use of memory that went well by chance: a call took the memory away, and cuvmm saw nothing
 /// that orders the call behind the work.
-struct LuckyUse {
+struct UnawaitedUse {
   const char* taker = nullptr;  ///< the function that took the memory away; null: no such use
   Origin taken;
   bool on_stream = false;      ///< the taker acts in the order of a stream, as cuMemFreeAsync does
@@ -43,7 +43,7 @@ struct WorkCounts {
   std::uint64_t unawaited = 0;
   /// The same of copies and fills that write to page-locked memory, where the host may have seen
   /// that they were over, or may have read the bytes too early.
-  std::uint64_t perhaps_lucky = 0;
+  std::uint64_t perhaps_unawaited = 0;
   /// Words of structs that were addresses of memory which a call took away under work that the host
   /// had not waited for. cuvmm makes no finding of them, because it does not know whether the work
   /// uses the memory.

@@ -165,8 +165,8 @@ void QueuedWork::judge(const Taken& taken, const std::vector<Candidate>& uses,
   for (const Asked& asked : streams) end_to_ask(asked);
 }
 
-void QueuedWork::note_luck(LuckyUse& first, const Taken& taken, const Candidate& candidate,
-                           const Asked& asked) {
+void QueuedWork::note_unawaited(UnawaitedUse& first, const Taken& taken, const Candidate& candidate,
+                                const Asked& asked) {
   const InFlight* const taker = in_flight();
   if (first.taker || !taker || !taker->call) return;
   first.taker = name(taker->box(taker->call).entry_point());
@@ -205,15 +205,15 @@ void QueuedWork::judge_one(const Taken& taken, const Candidate& candidate, const
     }
     if (reported) {
       if (answer == CUDA_SUCCESS && candidate.use.host_may_look) {
-        perhaps_lucky_.fetch_add(1, std::memory_order_relaxed);
-        note_luck(perhaps_, taken, candidate, asked);
+        perhaps_unawaited_.fetch_add(1, std::memory_order_relaxed);
+        note_unawaited(perhaps_, taken, candidate, asked);
       }
       return;
     }
     if (!options_.unordered) {
       if (!may_have_waited(candidate.use, asked.key)) {
         unawaited_.fetch_add(1, std::memory_order_relaxed);
-        note_luck(lucky_, taken, candidate, asked);
+        note_unawaited(first_unawaited_, taken, candidate, asked);
       }
       return;
     }

@@ -47,9 +47,9 @@ Object object_of(const ExternalBuffer& b) {
 }
 
 // Notes the ends that one call caused; of a long list only the first are noted.
-class Telling {
+class EndNotes {
  public:
-  explicit Telling(Origin at) : at_(at) {
+  explicit EndNotes(Origin at) : at_(at) {
     if (!g_last_calls.knows_stack(at.stack)) [[unlikely]]
       g_last_calls.note_stack(at.stack, stack_frames(at.stack));
   }
@@ -74,33 +74,33 @@ class Telling {
   unsigned left_ = 256;
 };
 
-[[gnu::cold, gnu::noinline]] void note_rare(const RarelyRetired& retired, Telling& telling) {
-  telling.all(retired.memory);
-  telling.all(retired.pool_memory);
-  telling.all(retired.pools);
+[[gnu::cold, gnu::noinline]] void note_rare(const RarelyRetired& retired, EndNotes& notes) {
+  notes.all(retired.memory);
+  notes.all(retired.pool_memory);
+  notes.all(retired.pools);
   for (const IpcOpen& open : retired.ipc_opens) {
-    if (open.count <= 1) telling.one(open);
+    if (open.count <= 1) notes.one(open);
   }
-  if (retired.external.buffer) telling.one(*retired.external.buffer);
-  if (retired.external.memory) telling.one(*retired.external.memory);
-  telling.all(retired.context.memory);
-  telling.all(retired.context.pool_memory);
-  telling.all(retired.context.pools);
-  telling.all(retired.context.ipc_opens);
-  telling.all(retired.context.buffers);
-  telling.all(retired.context.memories);
+  if (retired.external.buffer) notes.one(*retired.external.buffer);
+  if (retired.external.memory) notes.one(*retired.external.memory);
+  notes.all(retired.context.memory);
+  notes.all(retired.context.pool_memory);
+  notes.all(retired.context.pools);
+  notes.all(retired.context.ipc_opens);
+  notes.all(retired.context.buffers);
+  notes.all(retired.context.memories);
 }
 
 }  // namespace
 
-void tell_ends(const Retired& retired, Origin at) noexcept {
-  Telling telling(at);
-  if (!retired.mappings.empty()) telling.all(retired.mappings);
-  if (!retired.reservations.empty()) telling.all(retired.reservations);
+void note_each_end(const Retired& retired, Origin at) noexcept {
+  EndNotes notes(at);
+  if (!retired.mappings.empty()) notes.all(retired.mappings);
+  if (!retired.reservations.empty()) notes.all(retired.reservations);
   // The handle is released; the mappings of the memory stay.
-  if (retired.released) telling.all(retired.allocations);
+  if (retired.released) notes.all(retired.allocations);
   if (retired.rare) [[unlikely]]
-    note_rare(*retired.rare, telling);
+    note_rare(*retired.rare, notes);
 }
 
 void note_living(const Model& model) noexcept {

@@ -8,12 +8,12 @@
 
 namespace cuvmm::shim {
 
-[[gnu::hot]] void tell_ends(const Retired& gone, Origin at) noexcept;
+[[gnu::hot]] void note_each_end(const Retired& retired, Origin at) noexcept;
 
 /// Notes the objects that the calling thread's call `at` gave up, after the driver accepted the
 /// call.
-inline void note_ends(const Retired& gone, Origin at) noexcept {
-  if (g_last_calls.image()) tell_ends(gone, at);
+inline void note_ends(const Retired& retired, Origin at) noexcept {
+  if (g_last_calls.image()) note_each_end(retired, at);
 }
 
 /// Notes all objects that have an address.

@@ -201,7 +201,7 @@ void Mirror::mapped_in(const Reservation& r) {
   if (!writer_.change(r)) put(r);
 }
 
-void Mirror::gone(const ProcessHistory& history, const Retired& retired, Origin at) noexcept {
+void Mirror::show_again(const ProcessHistory& history, const Retired& retired, Origin at) noexcept {
   note(history, at, [&] {
     const Model& model = history.model;
     const Reservation* last = nullptr;
@@ -232,7 +232,7 @@ void Mirror::gone(const ProcessHistory& history, const Retired& retired, Origin 
   });
 }
 
-void Mirror::team(const ProcessHistory& history, Handle object) noexcept {
+void Mirror::show_team(const ProcessHistory& history, Handle object) noexcept {
   const MulticastObject* const known = history.model.multicast(object);
   if (!known) return writer_.drop_team(object);
   holdings::Team team{object,
@@ -287,7 +287,7 @@ void Mirror::memory(const ProcessHistory& history, Handle handle) {
   if (!a) return drop_memory(handle);
   stack(a->made);
   if (a->multicast) [[unlikely]]
-    team(history, handle);
+    show_team(history, handle);
   holdings::MemoryHeld held{*a, 0};
   if (a->imported) {
     const auto name = history.imported.find(handle);

@@ -29,7 +29,7 @@ class Mirror {
 
   /// The call made or changed the objects that it names, or a change of theirs was undone.
   template <class CallStruct>
-  void made(const ProcessHistory& history, const CallStruct& call, Origin at) noexcept {
+  void show_made(const ProcessHistory& history, const CallStruct& call, Origin at) noexcept {
     if constexpr (std::is_same_v<CallStruct, calls::MemAddressReserve>) {
       reserved(history, *call.ptr, at);
     } else if constexpr (std::is_same_v<CallStruct, calls::MemCreate>) {
@@ -41,12 +41,8 @@ class Mirror {
     } else if constexpr (std::is_same_v<CallStruct, calls::MemSetAccess>) {
       access_changed(history, call.ptr, call.size, at);
     } else {
-      NamedByCall named;
-      call.visit(named);
-      if constexpr (requires { call.shareableHandle; }) {
-        if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
-          named.fd = *static_cast<const int*>(call.shareableHandle);
-      } else if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
+      NamedByCall named = named_by(call);
+      if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
         if (call.shHandleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
           named.fd = static_cast<int>(reinterpret_cast<std::intptr_t>(call.osHandle));
       } else if constexpr (std::is_same_v<CallStruct, calls::MemGetHandleForAddressRange>) {
@@ -59,17 +55,17 @@ class Mirror {
     }
   }
   /// The call changed this multicast object.
-  void team(const ProcessHistory& history, Handle object) noexcept;
+  void show_team(const ProcessHistory& history, Handle object) noexcept;
   /// The program closed this descriptor.
-  void closed(const ProcessHistory& history, int fd, Origin at) noexcept {
+  void show_closed(const ProcessHistory& history, int fd, Origin at) noexcept {
     NamedByCall named;
     named.fd = fd;
     show(history, named, at);
   }
   /// The call has just taken `retired` out of the model: no other thread can have put it back.
   template <class CallStruct>
-  void taken(const ProcessHistory& history, const CallStruct&, const Retired& retired,
-             Origin at) noexcept {
+  void show_taken(const ProcessHistory& history, const CallStruct&, const Retired& retired,
+                  Origin at) noexcept {
     if constexpr (std::is_same_v<CallStruct, calls::MemRelease>) {
       released(history, retired, at);
     } else if constexpr (std::is_same_v<CallStruct, calls::MemUnmap>) {
@@ -77,12 +73,12 @@ class Mirror {
     } else if constexpr (std::is_same_v<CallStruct, calls::MemAddressFree>) {
       freed(history, retired, at);
     } else {
-      gone(history, retired, at);
+      show_again(history, retired, at);
     }
   }
   /// The call took `retired` out, or put it back: the file shows the objects as they are in the
   /// model.
-  void gone(const ProcessHistory& history, const Retired& retired, Origin at) noexcept;
+  void show_again(const ProcessHistory& history, const Retired& retired, Origin at) noexcept;
 
  private:
   void show(const ProcessHistory& history, const NamedByCall& named, Origin at) noexcept;

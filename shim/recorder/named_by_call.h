@@ -42,4 +42,16 @@ struct NamedByCall {
   }
 };
 
+/// The objects that the call names, with the descriptor that an export has written.
+template <class CallStruct>
+NamedByCall named_by(const CallStruct& call) {
+  NamedByCall named;
+  call.visit(named);
+  if constexpr (requires { call.shareableHandle; }) {
+    if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+      named.fd = *static_cast<const int*>(call.shareableHandle);
+  }
+  return named;
+}
+
 }  // namespace cuvmm::shim

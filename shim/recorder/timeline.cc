@@ -243,9 +243,9 @@ std::vector<StackId> Timeline::finish(const Model& model) {
   writer_.finish();
   const timeline::Image& image = *writer_.image();
   std::unordered_map<StackId, std::uint64_t> bytes;
-  const std::uint64_t kept =
+  const std::uint64_t count =
       std::min<std::uint64_t>(writer_.events(), timeline::kFirstEvents + timeline::kLastEvents);
-  for (std::uint64_t i = 0; i < kept; ++i) {
+  for (std::uint64_t i = 0; i < count; ++i) {
     const timeline::Event& event = image.events[i];
     if (event.by.stack != 0) bytes[event.by.stack] += event.size;
     const bool names_maker = event.what == What::kEnd || event.what == What::kAlive;

@@ -35,14 +35,14 @@ class Timeline {
   /// The driver accepted the call; or, if the model records the call at once, the driver is about
   /// to be called.
   template <class CallStruct>
-  [[gnu::always_inline]] inline void made(const ProcessHistory& history, const CallStruct& call,
-                                          const Origin& at) noexcept;
+  [[gnu::always_inline]] inline void add_made(const ProcessHistory& history, const CallStruct& call,
+                                              const Origin& at) noexcept;
   /// The call took `retired` out of the model.
   template <class CallStruct>
-  [[gnu::always_inline]] inline void gone(const CallStruct& call, const Retired& retired,
-                                          const Origin& at) noexcept;
-  /// The driver refused the call after made() or gone().
-  void undone(const Origin& at) noexcept { writer_.undo(at.call, at.thread, call_ticks()); }
+  [[gnu::always_inline]] inline void add_retired(const CallStruct& call, const Retired& retired,
+                                                 const Origin& at) noexcept;
+  /// The driver refused the call after add_made() or add_retired().
+  void mark_undone(const Origin& at) noexcept { writer_.undo(at.call, at.thread, call_ticks()); }
 
   /// The process is about to report: adds the living objects whose events were overwritten. Returns
   /// the stacks that the events name, those of the most bytes first.
@@ -78,8 +78,8 @@ class Timeline {
     add(What::kAccess, Object::kMapping, -1, {call.ptr, call.size, place, flags}, at);
   }
   template <class CallStruct>
-  [[gnu::noinline]] void made_rarely(const ProcessHistory& history, const CallStruct& call,
-                                     const Origin& at) noexcept;
+  [[gnu::noinline]] void add_rarely_made(const ProcessHistory& history, const CallStruct& call,
+                                         const Origin& at) noexcept;
   [[gnu::noinline]] void every_access(const calls::MemSetAccess& call, const Origin& at) noexcept;
   [[gnu::noinline]] void created(const calls::MemCreate& call, const Origin& at) noexcept;
   [[gnu::noinline]] void lost(const Allocation& before, const Origin& at) noexcept;
@@ -112,8 +112,8 @@ class Timeline {
 };
 
 template <class CallStruct>
-inline void Timeline::made(const ProcessHistory& history, const CallStruct& call,
-                           const Origin& at) noexcept {
+inline void Timeline::add_made(const ProcessHistory& history, const CallStruct& call,
+                               const Origin& at) noexcept {
   if constexpr (std::is_same_v<CallStruct, calls::MemAddressReserve>) {
     begin(Object::kReservation, *call.ptr, call.size, 0, 0, -1, at);
   } else if constexpr (std::is_same_v<CallStruct, calls::MemCreate>) {
@@ -130,28 +130,23 @@ inline void Timeline::made(const ProcessHistory& history, const CallStruct& call
   } else if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
     imported(history.model, reinterpret_cast<std::uintptr_t>(*call.extMem_out), at);
   } else {
-    made_rarely(history, call, at);
+    add_rarely_made(history, call, at);
   }
 }
 
 template <class CallStruct>
-void Timeline::made_rarely(const ProcessHistory& history, const CallStruct& call,
-                           const Origin& at) noexcept {
+void Timeline::add_rarely_made(const ProcessHistory& history, const CallStruct& call,
+                               const Origin& at) noexcept {
   if constexpr (BindsMulticast<CallStruct>) return bound(history.model, call.mcHandle, at);
   if constexpr (std::is_same_v<CallStruct, calls::MemMapArrayAsync>) {
     return in_array(history.model, call, at);
   }
-  NamedByCall names;
-  call.visit(names);
-  if constexpr (requires { call.shareableHandle; }) {
-    if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
-      names.fd = *static_cast<const int*>(call.shareableHandle);
-  }
-  named(history, names, at);
+  named(history, named_by(call), at);
 }
 
 template <class CallStruct>
-inline void Timeline::gone(const CallStruct&, const Retired& retired, const Origin& at) noexcept {
+inline void Timeline::add_retired(const CallStruct&, const Retired& retired,
+                                  const Origin& at) noexcept {
   if constexpr (std::is_same_v<CallStruct, calls::MemRelease>) {
     const Allocation* const before = retired.allocations.only();
     if (!before) [[unlikely]]

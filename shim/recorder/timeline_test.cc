@@ -192,12 +192,12 @@ TEST_F(TimelineUses, ARegionOfASparseArrayHasItsMemory) {
 
 // The mock answers like a driver, for an array of tiles of 64 x 32 x 1.
 TEST_F(TimelineUses, ARegionIsAsLargeAsItsTiles) {
-  CUDA_ARRAY_SPARSE_PROPERTIES told{};
-  told.tileExtent = {64, 32, 1};
-  told.miptailSize = 65536;
+  CUDA_ARRAY_SPARSE_PROPERTIES tiles{};
+  tiles.tileExtent = {64, 32, 1};
+  tiles.miptailSize = 65536;
   EXPECT_CALL(mock_, ArrayGetSparseProperties(_, reinterpret_cast<CUarray>(kArray)))
       .Times(2)
-      .WillRepeatedly(answers(told));
+      .WillRepeatedly(answers(tiles));
   CUarrayMapInfo ragged = tile(1, 0), tail = tile(2, 0);
   ragged.subresource.sparseLevel.extentWidth = 65;
   ragged.subresource.sparseLevel.extentHeight = 32;
@@ -215,10 +215,10 @@ TEST_F(TimelineUses, ARegionIsAsLargeAsItsTiles) {
 }
 
 TEST_F(TimelineUses, AMipmappedArrayIsAskedByItsOwnFunction) {
-  CUDA_ARRAY_SPARSE_PROPERTIES told{};
-  told.tileExtent = {128, 128, 1};
+  CUDA_ARRAY_SPARSE_PROPERTIES tiles{};
+  tiles.tileExtent = {128, 128, 1};
   EXPECT_CALL(mock_, ArrayGetSparseProperties(_, _)).Times(0);
-  EXPECT_CALL(mock_, MipmappedArrayGetSparseProperties(_, _)).WillOnce(answers(told));
+  EXPECT_CALL(mock_, MipmappedArrayGetSparseProperties(_, _)).WillOnce(answers(tiles));
   CUarrayMapInfo entry = tile(0, 0);
   entry.resourceType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
   ASSERT_EQ(map_array({entry}), CUDA_SUCCESS);
@@ -310,7 +310,7 @@ TEST_F(TimelineUses, WhatIsMappedInTheGapAndLivesHasItsMemory) {
   const auto others = [&](std::size_t count) {
     for (; count > 0; --count) {
       ++at.call;
-      timeline.made(history, calls::MemSetAccess{kBase, kGranule, &desc, 1}, at);
+      timeline.add_made(history, calls::MemSetAccess{kBase, kGranule, &desc, 1}, at);
     }
   };
   others(timeline::kFirstEvents + 1);
@@ -320,7 +320,7 @@ TEST_F(TimelineUses, WhatIsMappedInTheGapAndLivesHasItsMemory) {
   const calls::MemMapArrayAsync mapped{entries, 2, nullptr};
   NoChange none;
   history.model.confirm(mapped, {}, at, none);
-  timeline.made(history, mapped, at);
+  timeline.add_made(history, mapped, at);
   others(timeline::kLastEvents + 1);
   timeline.finish(history.model);
   const auto found = events(Object::kSparse, folder);

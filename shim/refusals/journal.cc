@@ -98,9 +98,9 @@ void Journal::note(std::string_view sentence, std::uint64_t thread, const Caller
     begun->thread = thread;
     return begun->sentence.set(sentence);
   }
-  std::string_view said;
+  std::string_view begun_text;
   if (begun != begun_.end()) {
-    said = begun->sentence.view();
+    begun_text = begun->sentence.view();
     begun->thread = 0;
   }
   const auto result = static_cast<CUresult>(verdict.result);
@@ -108,7 +108,7 @@ void Journal::note(std::string_view sentence, std::uint64_t thread, const Caller
   Entry* const entry = count_in(verdict.function, result, {});
   if (!entry) return;
   if (entry->count == 1) {
-    entry->sentence.set(said);
+    entry->sentence.set(begun_text);
     entry->stack = capture_stack(caller);
     entry->in_driver = true;
   }

@@ -74,7 +74,7 @@ void write_refusals(Writer& out, const Refusals& refusals) {
 }
 
 void write_work(Writer& out, const WorkCounts& work) {
-  if (work.launches == 0 && work.unawaited == 0 && work.perhaps_lucky == 0) return;
+  if (work.launches == 0 && work.unawaited == 0 && work.perhaps_unawaited == 0) return;
   out.text(",\"work\":{");
   out.member("launches", work.launches, true);
   out.member("tracked", work.tracked);
@@ -83,8 +83,8 @@ void write_work(Writer& out, const WorkCounts& work) {
   out.member("by_word", work.by_word);
   out.member("hidden", work.hidden);
   out.member("dropped", work.dropped);
-  out.member("lucky", work.unawaited);
-  out.member("perhaps_lucky", work.perhaps_lucky);
+  out.member("unawaited", work.unawaited);
+  out.member("perhaps_unawaited", work.perhaps_unawaited);
   out.member("hints", work.hints);
   out.text("}");
 }
@@ -164,8 +164,8 @@ void write_members(Writer& out, const ReportContext& context, const Ledger& ledg
   }
   if (context.in_use_listed) out.text(",\"in_use_listed\":true");
   write_work(out, context.work);
-  write_sentence(out, "lucky_use", context.lucky_use);
-  write_sentence(out, "perhaps_lucky_use", context.perhaps_lucky_use);
+  write_sentence(out, "unawaited_use", context.unawaited_use);
+  write_sentence(out, "perhaps_unawaited_use", context.perhaps_unawaited_use);
   if (!context.notes.empty()) {
     out.text(",\"notes\":");
     out.text(context.notes);

@@ -32,7 +32,8 @@ struct ReportContext {
   bool leaks_judged = false;   ///< the process's leaks are among the findings
   std::uint64_t expected = 0;  ///< occurrences that the program has declared as expected
   WorkCounts work;
-  std::string lucky_use, perhaps_lucky_use;  ///< sentences (shim/report/lucky_text.h), "" none
+  std::string unawaited_use,
+      perhaps_unawaited_use;   ///< sentences (shim/report/unawaited_text.h), "" none
   const char* ended = "exit";  ///< "exit", "signal", or "running" for a report that is not the last
 };
 

@@ -138,26 +138,26 @@ std::string finding_text(const Entry& entry, bool again) {
 }
 
 std::string advice_text(const Ledger& ledger) {
-  struct Said {
+  struct RuleSummary {
     const Entry* first = nullptr;
     std::uint64_t count = 0;
   };
-  std::map<Rule, Said> rules;
+  std::map<Rule, RuleSummary> rules;
   for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {
     const std::uint64_t handled = entry->handled.load(), count = entry->count.load();
     if (!entry->ready() || !entry->finding.probe() || handled >= count) continue;
-    Said& said = rules[entry->finding.violation.rule];
-    if (!said.first) said.first = entry;
-    said.count += count - handled;
+    RuleSummary& summary = rules[entry->finding.violation.rule];
+    if (!summary.first) summary.first = entry;
+    summary.count += count - handled;
   }
   std::string text;
-  for (const auto& [rule, said] : rules) {
-    const Finding& finding = said.first->finding;
-    text += "cuvmm: advice: " + function_text(*said.first) + ": " + finding.violation.message +
+  for (const auto& [rule, summary] : rules) {
+    const Finding& finding = summary.first->finding;
+    text += "cuvmm: advice: " + function_text(*summary.first) + ": " + finding.violation.message +
             " [" + info(rule).id + "]; " + result_name(finding.answer->result);
-    if (said.count > 1) text += ", " + std::to_string(said.count) + " times";
-    if (!said.first->stack.empty()) text += ", at " + place_text(said.first->stack);
-    text += "\n" + makers_text(*said.first) + "    fix: " + info(rule).fix + "\n" +
+    if (summary.count > 1) text += ", " + std::to_string(summary.count) + " times";
+    if (!summary.first->stack.empty()) text += ", at " + place_text(summary.first->stack);
+    text += "\n" + makers_text(*summary.first) + "    fix: " + info(rule).fix + "\n" +
             more_text(info(rule));
   }
   return text;

@@ -131,7 +131,7 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
   } else if constexpr (kActsOnStream<CallStruct>) {
     step.ticket = work_.enter(call.hStream, per_thread);
     // The host function may run before the driver has answered the call.
-    if (step.ticket && told_by(call) != HostWait{}) work_.begin_to_tell(step.ticket);
+    if (step.ticket && host_wait_of(call) != HostWait{}) work_.begin_to_tell(step.ticket);
   } else if constexpr (kWaits<CallStruct>) {
     step.state = awaited(work_, call, per_thread);
   } else if constexpr (kMovesMap<CallStruct>) {
@@ -216,7 +216,7 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
     work_.wait_in_context(context_of(call), call.hEvent);
   } else if constexpr (kActsOnStream<CallStruct>) {
     work_.act(step.ticket);
-    work_.settle(step.ticket, told_by(call), nullptr, 0);
+    work_.settle(step.ticket, host_wait_of(call), nullptr, 0);
   } else if constexpr (kWaits<CallStruct>) {
     work_.over(step.state);
   } else if constexpr (kMakesGraph<CallStruct> || kChangesGraph<CallStruct>) {
@@ -409,7 +409,7 @@ HostWait Session::wait_of(const CallStruct& call) {
     if (widest.what != HostWait::For::kNothing) widest.grade = HostWait::Grade::kMayWait;
     return widest;
   } else {
-    HostWait wait = told_by(call);
+    HostWait wait = host_wait_of(call);
     if constexpr (kBatch<CallStruct>) {
       // A word in memory of the host is over for the host as soon as the operation writes it.
       const std::size_t count = operations(call);

@@ -207,9 +207,9 @@ Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* argum
       continue;
     }
     const Violation& first = seen.verdict.found.front();
-    const bool said = std::any_of(found.begin(), found.end(),
-                                  [&](const Violation& v) { return v.rule == first.rule; });
-    if (!said) found.append(seen.verdict.found);
+    const bool listed = std::any_of(found.begin(), found.end(),
+                                    [&](const Violation& v) { return v.rule == first.rule; });
+    if (!listed) found.append(seen.verdict.found);
   }
   return found;
 }
@@ -441,7 +441,7 @@ bool Session::closing(int fd, bool sweeps, const Caller& caller) noexcept {
       ended = wrong.empty() && history_.end_descriptor(fd, open, here);
       const bool again = !wrong.empty() && wrong.front().rule == Rule::kExportFdClosedOnce;
       if (ended || again) g_tracked.add(fd);
-      if (mirror_.on()) mirror_.closed(history_, fd, here);
+      if (mirror_.on()) mirror_.show_closed(history_, fd, here);
     }
     for (Violation& violation : wrong) {
       Finding finding;
@@ -467,7 +467,7 @@ void Session::duplicated(int from, int to, const Caller& caller) noexcept {
     number(here);
     history_.forget_descriptor(to);
     if (history_.duplicate(from, to, here)) g_tracked.add(to);
-    if (mirror_.on()) mirror_.closed(history_, to, here);
+    if (mirror_.on()) mirror_.show_closed(history_, to, here);
   } catch (...) {
     turn_off();
   }

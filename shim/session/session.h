@@ -369,6 +369,9 @@ class alignas(64) Session {
   template <class CallStruct>
   [[gnu::always_inline]] inline void note_change(const CallStruct& call,
                                                  const Step<CallStruct>& step) CUVMM_NEEDS(mutex_);
+  /// Takes the call's change back, because the driver refused the call.
+  template <class CallStruct>
+  void undo(const CallStruct& call, Step<CallStruct>& step) CUVMM_NEEDS(mutex_);
 
   /// The rules that the call breaks; copies are judged by the bytes that they touch. Needs the
   /// lock, except for calls that read only the platform, because the platform is written once.

@@ -246,17 +246,17 @@ void Session::mirror(const CallStruct& call, const Step<CallStruct>& step) {
   if (!mirror_.on()) [[likely]]
     return;
   if constexpr (kTaken && kHistoryAtOnce<CallStruct>) {
-    return mirror_.taken(history_, call, step.change, step.origin);
+    return mirror_.show_taken(history_, call, step.change, step.origin);
   }
-  if constexpr (kGivesUp<CallStruct>) mirror_.gone(history_, step.change, step.origin);
+  if constexpr (kGivesUp<CallStruct>) mirror_.show_again(history_, step.change, step.origin);
   if constexpr (kMakes<CallStruct> || RecordsAtOnce<CallStruct>) {
-    mirror_.made(history_, call, step.origin);
+    mirror_.show_made(history_, call, step.origin);
   }
   if constexpr (requires { call.mcHandle; }) {
     if constexpr (std::is_pointer_v<decltype(call.mcHandle)>) {
-      mirror_.team(history_, *call.mcHandle);
+      mirror_.show_team(history_, *call.mcHandle);
     } else {
-      mirror_.team(history_, call.mcHandle);
+      mirror_.show_team(history_, call.mcHandle);
     }
   }
 }
@@ -266,10 +266,17 @@ template <class CallStruct>
 void Session::note_change(const CallStruct& call, const Step<CallStruct>& step) {
   if (!timeline_.on()) [[likely]]
     return;
-  if constexpr (kGivesUp<CallStruct>) timeline_.gone(call, step.change, step.origin);
+  if constexpr (kGivesUp<CallStruct>) timeline_.add_retired(call, step.change, step.origin);
   if constexpr (kMakes<CallStruct> || RecordsAtOnce<CallStruct>) {
-    timeline_.made(history_, call, step.origin);
+    timeline_.add_made(history_, call, step.origin);
   }
+}
+
+template <class CallStruct>
+void Session::undo(const CallStruct& call, Step<CallStruct>& step) {
+  history_.model.undo(call, step.origin, step.change);
+  mirror(call, step);
+  if (timeline_.on()) timeline_.mark_undone(step.origin);
 }
 
 template <class CallStruct>
@@ -317,10 +324,7 @@ void Session::after([[maybe_unused]] const CallStruct& call,
     if constexpr (requires { Special::ended_nothing(lent, call); }) {
       if (Special::ended_nothing(lent, call)) {
         const Locked lock(mutex_);
-        history_.model.undo(call, step.origin, step.change);
-        mirror(call, step);
-        if (timeline_.on()) timeline_.undone(step.origin);
-        return;
+        return undo(call, step);
       }
     }
     if constexpr (requires { Special::made(lent, call, step); }) Special::made(lent, call, step);
@@ -381,9 +385,7 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
   if constexpr (kGivesUp<CallStruct> || RecordsAtOnce<CallStruct>) {
     if (!over || RecordsAtOnce<CallStruct>) {
       const Locked lock(mutex_);
-      history_.model.undo(call, step.origin, step.change);
-      mirror(call, step);
-      if (timeline_.on()) timeline_.undone(step.origin);
+      undo(call, step);
     }
   }
   if constexpr (requires { call.hStream; }) {

@@ -315,10 +315,10 @@ struct Cache {
       const unsigned way = turn % kWays;
       callers[way] = {};
       signal_fence();
-      const bool kept = walks[way].keep(walk);
+      const bool stored = walks[way].keep(walk);
       walks[way].id = id;
       signal_fence();
-      if (kept) callers[way] = caller;
+      if (stored) callers[way] = caller;
       signal_fence();
       if (oldest != turn + 1) callers[way] = {};  // this may be a mixture of two walks
     }

@@ -42,7 +42,7 @@ void TemporaryFolder::open_to_other_users() const {
 
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
-  if (!path_.empty() && !kept_) std::filesystem::remove_all(path_, ignored);
+  if (!path_.empty() && !stays_) std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace cuvmm::tools

@@ -26,11 +26,11 @@ class TemporaryFolder {
   /// root, the function does nothing, because all processes of the program then run as this user.
   void open_to_other_users() const;
   /// Leaves the folder in place for the user to look at.
-  void keep() { kept_ = true; }
+  void keep() { stays_ = true; }
 
  private:
   std::string path_, problem_;
-  bool kept_ = false;
+  bool stays_ = false;
 };
 
 }  // namespace cuvmm::tools

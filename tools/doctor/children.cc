@@ -89,7 +89,7 @@ std::string Ended::accident() const {
   }
   if (code == 0) return "";
   return "ended the process with exit code " + std::to_string(code) + where +
-         (said.empty() ? "" : ": " + said);
+         (first_error.empty() ? "" : ": " + first_error);
 }
 
 void Reporter::line(std::string_view key, std::string_view value) const {
@@ -166,7 +166,7 @@ void Children::finish(Child& child) {
   take_lines(child);
   child.over = true;
   child.ended.seconds = std::chrono::duration<double>(Clock::now() - child.start).count();
-  if (child.errors >= 0) child.ended.said = first_line_of(child.errors);
+  if (child.errors >= 0) child.ended.first_error = first_line_of(child.errors);
   if (child.channel >= 0) close(child.channel);
   if (child.errors >= 0) close(child.errors);
   child.channel = child.errors = -1;

@@ -37,9 +37,9 @@ struct Ended {
   How how = How::kNotStarted;
   int code = 0;  ///< exit code, signal, or errno of fork()
   Facts facts;
-  std::string step;    ///< the last step that it announced, e.g. "cuInit"
-  std::string said;    ///< the first line that it wrote to stderr
-  double seconds = 0;  ///< run time of the child
+  std::string step;         ///< the last step that it announced, e.g. "cuInit"
+  std::string first_error;  ///< the first line that it wrote to stderr
+  double seconds = 0;       ///< run time of the child
 
   bool whole() const { return how == How::kExited && code == 0; }
   /// "" for a child that ended by itself; else "ended by signal 11 (Segmentation fault) in cuInit".

@@ -88,11 +88,11 @@ void Baseline::add(const Outcome& plain) {
 }
 
 bool says_as_much(const std::string& text, const std::string& plain) {
-  std::istringstream said(text), wanted(plain);
+  std::istringstream output(text), wanted(plain);
   std::string line, next;
   while (std::getline(wanted, next)) {
     do {
-      if (!std::getline(said, line)) return false;
+      if (!std::getline(output, line)) return false;
     } while (line != next);
   }
   return true;

@@ -27,11 +27,11 @@ struct ProcessReport {
   bool last_lost = false;
   /// Tells who looked for leaks of the process.
   enum class Leaks {
-    kTold,    ///< the process itself; or leaks were not to be looked for
-    kJudged,  ///< `cuvmm run`, in the files that the process left when it ended
-    kUnknown  ///< nobody
+    kReported,  ///< the process itself; or leaks were not to be looked for
+    kJudged,    ///< `cuvmm run`, in the files that the process left when it ended
+    kUnknown    ///< nobody
   };
-  Leaks leaks = Leaks::kTold;
+  Leaks leaks = Leaks::kReported;
   std::string why_unknown = {};  ///< reason of kUnknown; "": not known
   bool exited = false;           ///< the process ended by itself, but wrote no last report
   Json judged = Json::array();   ///< findings of `cuvmm run` about the process's last state

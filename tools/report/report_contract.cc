@@ -129,8 +129,8 @@ constexpr Member kReport[] = {
     {"unused_suppressions", is_strings, "a list of strings"},
     {"leaks_judged", is_flag, "true or false"},
     {"undecided", is_numbers, "a list of counts"},
-    {"lucky_use", is_string, "a string"},
-    {"perhaps_lucky_use", is_string, "a string"},
+    {"unawaited_use", is_string, "a string"},
+    {"perhaps_unawaited_use", is_string, "a string"},
     {"in_use", is_sums, "a list of objects with \"what\", \"count\" and \"bytes\""},
     {"ended_with_context", is_sums, "a list of objects with \"what\", \"count\" and \"bytes\""},
     {"in_use_listed", is_flag, "true"},
@@ -203,16 +203,16 @@ class Enforcer {
     optional(report, {"refusals", is_list, "a list", "[]"}, "");
     entries(report["refusals"], "refusal ", kRefusalMust, kRefusalMay);
     if (complaints_ > kMostComplaints) {
-      said_.push_back("and " + std::to_string(complaints_ - kMostComplaints) +
-                      " more things in it are not as docs/report.md says");
+      lines_.push_back("and " + std::to_string(complaints_ - kMostComplaints) +
+                       " more things in it are not as docs/report.md says");
     }
-    return std::move(said_);
+    return std::move(lines_);
   }
 
  private:
   void complain(const std::string& what, const std::string& expected) {
     if (++complaints_ > kMostComplaints) return;
-    said_.push_back(what + " was left out: expected " + expected);
+    lines_.push_back(what + " was left out: expected " + expected);
   }
 
   void optional(Json& object, const Member& member, const std::string& where) {
@@ -229,16 +229,16 @@ class Enforcer {
 
   // Keeps those elements of a list or members of an object for which `good` holds.
   void filter(Json& values, const std::function<bool(const std::string& key, Json&)>& good) {
-    Json kept = values.is_array() ? Json::array() : Json::object();
+    Json valid = values.is_array() ? Json::array() : Json::object();
     for (auto&& [key, value] : values.items()) {
       if (!good(key, value)) continue;
       if (values.is_array()) {
-        kept.push_back(std::move(value));
+        valid.push_back(std::move(value));
       } else {
-        kept[key] = std::move(value);
+        valid[key] = std::move(value);
       }
     }
-    values = std::move(kept);
+    values = std::move(valid);
   }
 
   void counts(Json& report, const char* key) {
@@ -281,7 +281,7 @@ class Enforcer {
 
   const ReportOf of_;
   std::size_t complaints_ = 0;
-  std::vector<std::string> said_;
+  std::vector<std::string> lines_;
 };
 
 }  // namespace

@@ -116,8 +116,8 @@ constexpr const char* kContract[] = {"schema",
                                      "in_use",
                                      "ended_with_context",
                                      "in_use_listed",
-                                     "lucky_use",
-                                     "perhaps_lucky_use",
+                                     "unawaited_use",
+                                     "perhaps_unawaited_use",
                                      "unchecked_calls"};
 
 // Sums up the memory that processes had not given back, by kind.

@@ -297,14 +297,14 @@ class LastCallsFolder {
   void conclude(const RunSettings& options, const TreeResult& tree) {
     constexpr std::size_t kMostNamed = 4;
     if (folder_.empty()) return;
-    const std::vector<KeptLastCalls> kept = keep_last_calls(folder_, tree, all_);
-    if (own_ && !kept.empty()) own_->keep();
-    for (std::size_t i = 0; i < kept.size() && i < kMostNamed; ++i) {
+    const std::vector<KeptLastCalls> files = keep_last_calls(folder_, tree, all_);
+    if (own_ && !files.empty()) own_->keep();
+    for (std::size_t i = 0; i < files.size() && i < kMostNamed; ++i) {
       say(options,
-          kept[i].sentence + "; for its last calls, type: cuvmm explain-crash " + kept[i].file);
+          files[i].sentence + "; for its last calls, type: cuvmm explain-crash " + files[i].file);
     }
-    if (kept.size() > kMostNamed) {
-      say(options, fmt::format("and {} more in {}", kept.size() - kMostNamed, folder_));
+    if (files.size() > kMostNamed) {
+      say(options, fmt::format("and {} more in {}", files.size() - kMostNamed, folder_));
     }
   }
 

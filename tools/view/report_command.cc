@@ -99,13 +99,13 @@ std::string suppressions_of(const Json& report) {
     count += number_in(finding, "count");
   }
   std::string text = "# Say why each entry is there, with the number of the bug.\n";
-  for (const auto& [line, said] : lines) {
-    std::string place = said.first;
+  for (const auto& [line, places] : lines) {
+    std::string place = places.first;
     for (char& c : place) {
       if (c == '\n') c = '?';
     }
     text +=
-        fmt::format("# {} times{}{}\n{}\n", said.second, place.empty() ? "" : ": ", place, line);
+        fmt::format("# {} times{}{}\n{}\n", places.second, place.empty() ? "" : ": ", place, line);
   }
   return text;
 }

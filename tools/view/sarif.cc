@@ -180,13 +180,13 @@ class SarifWriter {
     const std::string name = text_in(object, "name"), within = ranges_text(object);
     const std::string what = text_in(object, "what") + " " + text_in(object, "value") +
                              (name.empty() ? "" : " \"" + name + "\"");
-    const auto add = [&](const char* key, const std::string& said, Json made) {
+    const auto add = [&](const char* key, const std::string& message, Json made) {
       const Json& frames = list_in(object, key);
       if (frames.empty()) return;
-      stacks.push_back(stack(frames, said));
+      stacks.push_back(stack(frames, message));
       Json one = location(*site_of(frames));
       one["id"] = related.size() + 1;
-      one["message"] = sarif_message(said);
+      one["message"] = sarif_message(message);
       if (!made.empty()) one["properties"] = std::move(made);
       related.push_back(std::move(one));
     };

@@ -48,8 +48,8 @@ std::uint64_t rounded(std::uint64_t size, std::uint64_t unit) {
 bool layered(const Shape& shape) { return (shape.Flags & CUDA_ARRAY3D_LAYERED) != 0; }
 
 // Whether a level has no whole tile along one of its axes.
-bool in_tail(const Shape& level, const CUDA_ARRAY_SPARSE_PROPERTIES& told) {
-  const auto& tile = told.tileExtent;
+bool in_tail(const Shape& level, const CUDA_ARRAY_SPARSE_PROPERTIES& answer) {
+  const auto& tile = answer.tileExtent;
   const bool deep = level.Depth > 0 && !layered(level);
   return level.Width < tile.width || level.Height < tile.height ||
          (deep && level.Depth < tile.depth);
@@ -96,14 +96,14 @@ CUDA_ARRAY_SPARSE_PROPERTIES sparse_properties(const Array& array) {
   const auto place = std::countr_zero(block ? block : element_size(shape));
   const Tile& tile = deep ? kDeep[place] : kFlat[place];
   const unsigned texels = block ? 4 : 1;
-  CUDA_ARRAY_SPARSE_PROPERTIES told{};
-  told.tileExtent = {tile.width * texels, tile.height * texels, tile.depth};
+  CUDA_ARRAY_SPARSE_PROPERTIES answer{};
+  answer.tileExtent = {tile.width * texels, tile.height * texels, tile.depth};
   // The levels from the first that is smaller than a tile form the tail, and lie together. If that
   // is the base level, all layers lie in the one tail; else each layer has a tail of this size.
   const unsigned levels = std::max(array.levels, 1u);
   unsigned first = 0;
-  while (first < levels && !in_tail(level_shape(shape, first), told)) ++first;
-  told.miptailFirstLevel = array.levels != 0 ? first : 0;
+  while (first < levels && !in_tail(level_shape(shape, first), answer)) ++first;
+  answer.miptailFirstLevel = array.levels != 0 ? first : 0;
   std::uint64_t size = 0;
   for (unsigned level = first; level < levels; ++level) {
     Shape one = level_shape(shape, level);
@@ -111,11 +111,11 @@ CUDA_ARRAY_SPARSE_PROPERTIES sparse_properties(const Array& array) {
     size += laid_out_bytes(one);
   }
   if (first == 0) {
-    told.flags = CU_ARRAY_SPARSE_PROPERTIES_SINGLE_MIPTAIL;
+    answer.flags = CU_ARRAY_SPARSE_PROPERTIES_SINGLE_MIPTAIL;
     if (layered(shape)) size *= shape.Depth;
   }
-  told.miptailSize = rounded(size, kTileBytes);
-  return told;
+  answer.miptailSize = rounded(size, kTileBytes);
+  return answer;
 }
 
 CUDA_ARRAY_MEMORY_REQUIREMENTS memory_requirements(const Array& array) {
@@ -123,10 +123,10 @@ CUDA_ARRAY_MEMORY_REQUIREMENTS memory_requirements(const Array& array) {
   for (unsigned level = 0; level < std::max(array.levels, 1u); ++level) {
     size += laid_out_bytes(level_shape(array.shape, level));
   }
-  CUDA_ARRAY_MEMORY_REQUIREMENTS told{};
-  told.size = rounded(size, kTileBytes);
-  told.alignment = kTileBytes;
-  return told;
+  CUDA_ARRAY_MEMORY_REQUIREMENTS answer{};
+  answer.size = rounded(size, kTileBytes);
+  answer.alignment = kTileBytes;
+  return answer;
 }
 
 void Arrays::end_those_of(const Context& context) {

@@ -38,7 +38,7 @@ void PlainAllocations::end(Address base) {
 
 void PlainAllocations::give_back(const PlainAllocation& allocation) {
   if (allocation.on_cpu) space_.seal(allocation.base, allocation.memory.size());
-  if (!allocation.kept) space_.give_back(allocation.region(), allocation.region_size());
+  if (!allocation.of_graph) space_.give_back(allocation.region(), allocation.region_size());
 }
 
 }  // namespace cuvmm::emulator

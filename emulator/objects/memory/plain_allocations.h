@@ -39,7 +39,7 @@ struct PlainAllocation {
   std::shared_ptr<ManagedAdvice> managed{};  ///< null: the memory is not managed
   /// The region where a graph keeps the memory between its allocations; null: the region ends with
   /// this allocation.
-  std::shared_ptr<const SharedRange> kept{};
+  std::shared_ptr<const SharedRange> of_graph{};
 
   /// Whether a legacy IPC handle can name the memory.
   bool ipc_capable() const { return opens == 0 && pool == 0 && !external && !managed; }
@@ -88,16 +88,16 @@ class PlainAllocations {
   PlainAllocation& put(PlainAllocation&& allocation);
   /// Ends the allocation that begins at `base`, whatever made it; does nothing where none does.
   void end(Address base);
-  /// Ends the allocations that satisfy `is_so`, each after `told(allocation)`.
-  template <class Predicate, class Told>
-  void end_if(Predicate is_so, Told told) {
+  /// Ends the allocations that satisfy `is_so`, each after `visit(allocation)`.
+  template <class Predicate, class Visit>
+  void end_if(Predicate is_so, Visit visit) {
     for (auto entry = all_.begin(); entry != all_.end();) {
       if (!is_so(entry->second)) {
         ++entry;
         continue;
       }
       give_back(entry->second);
-      told(entry->second);
+      visit(entry->second);
       entry = all_.erase(entry);
     }
   }

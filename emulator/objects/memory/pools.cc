@@ -209,13 +209,13 @@ void Pools::destroy(Pool& pool) {
   drop_if_done(pool.handle());
 }
 
-const CUmemAllocationProp* Pools::gone(CUmemoryPool pool) const {
+const CUmemAllocationProp* Pools::destroyed(CUmemoryPool pool) const {
   const auto found = destroyed_properties_.find(reinterpret_cast<std::uintptr_t>(pool));
   return found == destroyed_properties_.end() ? nullptr : &found->second;
 }
 
 bool Pools::lay_on(CUmemoryPool pool, int device) const {
-  const CUmemAllocationProp* prop = gone(pool);
+  const CUmemAllocationProp* prop = destroyed(pool);
   const bool on_device =
       prop && static_cast<int>(prop->type) != Pool::kManaged && is_device(prop->location);
   return on_device && device_of(prop->location) == device;

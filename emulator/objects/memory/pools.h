@@ -122,7 +122,7 @@ class Pools {
   Pool* find(CUmemoryPool pool);
   const Pool* find(CUmemoryPool pool) const { return const_cast<Pools*>(this)->find(pool); }
   /// The properties of a destroyed pool; null for any other handle.
-  const CUmemAllocationProp* gone(CUmemoryPool pool) const;
+  const CUmemAllocationProp* destroyed(CUmemoryPool pool) const;
   /// Whether a destroyed pool lay on this device.
   bool lay_on(CUmemoryPool pool, int device) const;
   Pool& default_of(int device) { return pools_.at(defaults_[static_cast<std::size_t>(device)]); }

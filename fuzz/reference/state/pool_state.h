@@ -23,7 +23,7 @@ struct PoolState {
     std::vector<int> given = {};  ///< devices that got access to it, beside its own device
     bool vague = false;           ///< access changed after the pool's end
     /// The values of attributes 1 to 4, by number - 1; -1 where unknown.
-    std::array<std::int64_t, 4> told = {-1, -1, -1, -1};
+    std::array<std::int64_t, 4> values = {-1, -1, -1, -1};
     bool set = false;  ///< the program set an attribute
   };
   /// The bytes of an export of a pointer, or of plain memory.

@@ -129,14 +129,14 @@ const Layout& Layouts::look_up(CUfunction function) {
   std::string name = layout.hidden || !raw ? std::string() : demangled(raw);
   const Locked lock(mutex_);
   if (!name.empty()) layout.function = &*names_.insert(std::move(name)).first;
-  const Layout& kept = *layouts_.insert(std::move(layout)).first;
+  const Layout& stored = *layouts_.insert(std::move(layout)).first;
   // If another thread forgot all layouts while this thread asked the driver, the layout is an
   // answer for this call only.
   if (forgotten == forgotten_) {
-    known_[function] = &kept;
-    place_of(function).store(&kept, std::memory_order_release);
+    known_[function] = &stored;
+    place_of(function).store(&stored, std::memory_order_release);
   }
-  return kept;
+  return stored;
 }
 
 void Layouts::learn(const void* code, std::string_view ptx) {

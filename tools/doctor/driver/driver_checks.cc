@@ -82,7 +82,7 @@ Check judge_start(const DriverAnswers& answers, std::span<const Check> seen, boo
   if (*init != CUDA_SUCCESS) {
     Check check = refused("driver", "cuInit", static_cast<CUresult>(*init), 0, "", seen);
     if (*init == CUDA_ERROR_NO_DEVICE) blame_visible_devices(check, seen);
-    if (!ended.said.empty()) check.detail += ". It says: " + ended.said;
+    if (!ended.first_error.empty()) check.detail += ". It says: " + ended.first_error;
     if (!answers.raised.empty()) {
       check.detail += fmt::format(". With {} it {}", answers.raised,
                                   answers.raised_works ? "starts" : "does not start either");

@@ -83,14 +83,14 @@ BlameTally blame_findings(Json& report, const OwnCode& own) {
     const std::vector<frames::Frame> frames = frames_in(owner, "stack");
     if (const std::optional<Blamed> blamed = blame(frames, own)) {
       const frames::Frame& frame = frames[blamed->frame];
-      Json told = {{"frame", list_in(owner, "stack")[blamed->frame]},
-                   {"code", name_of_code(frame)},
-                   {"library", blamed->library}};
+      Json judged = {{"frame", list_in(owner, "stack")[blamed->frame]},
+                     {"code", name_of_code(frame)},
+                     {"library", blamed->library}};
       if (!own.empty() && !own.holds(frame)) {
         stranger = name_of_code(frame);
-        told["counts"] = false;
+        judged["counts"] = false;
       }
-      finding["blamed"] = std::move(told);
+      finding["blamed"] = std::move(judged);
     }
     count_or_not(tally, finding, stranger);
   }

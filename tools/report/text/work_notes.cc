@@ -32,22 +32,23 @@ std::string first_use(const std::vector<ProcessReport>& reports, const char* mem
 
 std::vector<std::string> work_notes(const std::vector<ProcessReport>& reports, bool eager) {
   std::vector<std::string> notes;
-  if (const std::uint64_t unawaited = eager ? work_sum(reports, "lucky") : 0; unawaited > 0) {
+  if (const std::uint64_t unawaited = eager ? work_sum(reports, "unawaited") : 0; unawaited > 0) {
     notes.push_back(
         fmt::format("{} of memory went well only because the emulator does work at once: nothing "
                     "waited for the work, and a GPU does it later. {}To see that, add "
                     "--streams=late",
                     unawaited == 1 ? "1 use" : std::to_string(unawaited) + " uses",
-                    first_use(reports, "lucky_use")));
+                    first_use(reports, "unawaited_use")));
   }
-  if (const std::uint64_t perhaps = eager ? work_sum(reports, "perhaps_lucky") : 0; perhaps > 0) {
+  if (const std::uint64_t perhaps = eager ? work_sum(reports, "perhaps_unawaited") : 0;
+      perhaps > 0) {
     notes.push_back(fmt::format(
         "{} of memory may have gone well only because the emulator copies at once: the memory ends "
         "while a copy to page-locked memory may still use it on a GPU. {}The order is right only "
         "if "
         "the program saw the copied bytes arrive before. To see that, add --streams=late",
         perhaps == 1 ? "1 use" : std::to_string(perhaps) + " uses",
-        first_use(reports, "perhaps_lucky_use")));
+        first_use(reports, "perhaps_unawaited_use")));
   }
   if (const std::uint64_t hints = work_sum(reports, "hints"); hints > 0) {
     notes.push_back(

@@ -124,9 +124,9 @@ void DriverWatch::add_to(MergedReport& report, const std::vector<ProcessReport>&
   std::set<std::string> known;  // drivers that the shim opened
   bool all_known = true;
   for (const ProcessReport& one : reports) {
-    const bool told = one.error.empty() && one.value.contains("driver");
-    all_known = all_known && told;
-    if (told) known.insert(canonical(one.value["driver"].value("path", "")));
+    const bool named = one.error.empty() && one.value.contains("driver");
+    all_known = all_known && named;
+    if (named) known.insert(canonical(one.value["driver"].value("path", "")));
   }
   std::set<std::string> beside;
   for (const auto& [id, process] : processes_) {

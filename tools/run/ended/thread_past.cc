@@ -58,17 +58,17 @@ LastWork does_other_things(const last_calls::Reading& calls, const Death& death,
   // Calls that the ring has overwritten are older than all calls in it.
   std::uint64_t ago = calls.calls.front().ns;
   std::size_t others = 0;
-  bool told = false;  // a call reported the driver's end: the thread may wait since then, and still
-                      // use its memory
+  bool was_ended = false;  // a call reported the driver's end: the thread may wait since then, and
+                           // still use its memory
   for (const CallSeen& call : calls.calls) {
     if (call.thread != thread) continue;
     ++others;
-    told = call.end == CallSeen::End::kReturned && call.result == CUDA_ERROR_DEINITIALIZED;
+    was_ended = call.end == CallSeen::End::kReturned && call.result == CUDA_ERROR_DEINITIALIZED;
     if (!about_memory(calls, call)) continue;
     ago = call.ns;
     others = 0;
   }
-  if (told) return LastWork::kAtWork;
+  if (was_ended) return LastWork::kAtWork;
   if (others >= kManyCalls) return LastWork::kGaveUp;
   return idle_since(calls.last_ns - std::min(ago, calls.last_ns), calls.last_ns, thread, death);
 }

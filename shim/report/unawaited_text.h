@@ -10,6 +10,6 @@ namespace cuvmm::shim {
 
 /// Names both calls, their places, and the order that is missing; "" if there was no such use.
 /// Looks up symbols, so it is for the end of a process that ends by itself.
-std::string lucky_text(const LuckyUse& use);
+std::string unawaited_text(const UnawaitedUse& use);
 
 }  // namespace cuvmm::shim

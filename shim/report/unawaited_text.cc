@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/report/lucky_text.h"
+#include "shim/report/unawaited_text.h"
 
 #include "api/words.h"
 #include "frames/runtime_frames.h"
@@ -25,7 +25,7 @@ std::string origin_text(const Origin& origin) {
 
 }  // namespace
 
-std::string lucky_text(const LuckyUse& use) {
+std::string unawaited_text(const UnawaitedUse& use) {
   if (!use.taker || !use.work) return {};
   const std::string memory = use.size != 0 ? cuvmm::detail::range(use.base, use.size)
                                            : "the memory at " + hex_text(use.base);
