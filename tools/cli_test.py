@@ -259,7 +259,7 @@ class Run(CliTest):
         static = ["libcuvmm-static-cudart.so"] if platform.machine() == "x86_64" else []
         self.assertEqual([os.path.basename(library) for library in child["LD_PRELOAD"].split(":")[1:]],
                          ["libcudart.so.13", "libcudart.so.12", "libcuvmm-blas.so", *static, "libcuvmm-other-libc.so"])
-        self.assertNotIn("PYTHONPATH", child)
+        self.assertEqual(child["PYTHONPATH"], emulator + "/torch")
         self.assertEqual(rest, "/x")
         self.assertTrue(child["CUVMM_DRIVER"].endswith("/emulator/libcuda.so.1"))
         wanted = {"PROFILE": "documented", "DEVICES": "3", "ENFORCE": "1", "LEAK_CHECK": "full", "TRACE": self.path("t.%p")}
@@ -275,10 +275,22 @@ class Run(CliTest):
                            environment={"PYTHONPATH": self.folder})
         self.assertEqual(result.stdout, "own\nTrue\n", result.stderr)
 
+    def test_pythons_start_up_modules_run_once_each(self):
+        self.path("sitecustomize.py", "print('own')\n")
+        names = "import sys; print(sorted(n for n in sys.modules if n.startswith('cuvmm_')), 'torch' in sys.modules)"
+        nested = (CUVMM, "run", "--emulate", "--python", "--", sys.executable, "-c", names)
+        for words, modules in ((("--torch=skip",), []), ((), ["cuvmm_start", "cuvmm_torch"]),
+                               (("--python",), ["cuvmm_runtime", "cuvmm_start", "cuvmm_torch"])):
+            result = self.run_("--emulate", *words, "--", sys.executable, "-c", names, environment={"PYTHONPATH": self.folder})
+            self.assertEqual(result.stdout, f"own\n{modules} False\n", result.stderr)
+        result = self.run_("--emulate", "--", *nested, environment={"PYTHONPATH": self.folder})
+        self.assertEqual(result.stdout, "own\n['cuvmm_runtime', 'cuvmm_start', 'cuvmm_torch'] False\n", result.stderr)
+
     def test_options_of_the_emulator_without_it_are_named(self):
-        result = self.run_("--driver", self.emulator(), "--python", "--skipped-exitcode", "3", "--", "true")
+        result = self.run_("--driver", self.emulator(), "--python", "--torch=skip", "--skipped-exitcode", "3", "--", "true")
         self.assertEqual(result.returncode, 0)
         self.assertIn("--python has no effect", result.stderr)
+        self.assertIn("--torch has no effect", result.stderr)
         self.assertIn("--skipped-exitcode has no effect", result.stderr)
 
     def test_a_report_that_cannot_be_written_stops_the_program(self):

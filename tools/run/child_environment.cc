@@ -156,6 +156,7 @@ constexpr RunVariable kRunVariables[] = {
     {"stack-depth", "CUVMM_STACK_DEPTH", text_of<&RunSettings::stack_depth>},
     {"streams", "CUVMM_STREAMS", text_of<&RunSettings::streams>},
     {"suppressions", "CUVMM_SUPPRESSIONS", text_of<&RunSettings::suppressions>},
+    {"torch", "CUVMM_TORCH", text_of<&RunSettings::torch>},
     {"trace", "CUVMM_TRACE", text_of<&RunSettings::trace>},
     {"trace-calls", "CUVMM_TRACE_CALLS", text_of<&RunSettings::trace_calls>},
     {"trace-errors", "CUVMM_TRACE_ERRORS", text_of<&RunSettings::trace_errors>},
@@ -219,9 +220,14 @@ Environment child_environment(Environment environment, const RunSettings& option
   if (options.emulate) {
     const std::filesystem::path emulator = std::filesystem::path(layout.emulator).parent_path();
     folders += ":" + emulator.string();
-    if (options.python) {
-      environment["PYTHONPATH"] = search_path(environment["PYTHONPATH"], emulator / "python");
-    }
+    const auto in_environment = environment.find("CUVMM_TORCH");
+    const std::string torch = !options.torch.empty()                ? options.torch
+                              : in_environment != environment.end() ? in_environment->second
+                                                                    : "";
+    std::string start;
+    if (torch != "skip") start = emulator / "torch";
+    if (options.python) start += (start.empty() ? "" : ":") + (emulator / "python").string();
+    if (!start.empty()) environment["PYTHONPATH"] = search_path(environment["PYTHONPATH"], start);
   }
   environment["LD_LIBRARY_PATH"] = search_path(environment["LD_LIBRARY_PATH"], folders);
   // The program, or one that it starts, may be built with AddressSanitizer, which refuses to run

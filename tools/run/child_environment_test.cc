@@ -102,12 +102,28 @@ TEST(ChildEnvironment, TheEmulatorsRuntimeIsPreloadedBehindTheShim) {
 TEST(ChildEnvironment, PythonIsLedToTheEmulatorsRuntimeOnlyWhenAskedAndOnlyThere) {
   RunSettings options;
   options.emulate = true;
+  options.torch = "skip";
   EXPECT_THAT(made({}, options), Not(Contains(Key("PYTHONPATH"))));
   options.python = true;
   EXPECT_EQ(made({}, options)["PYTHONPATH"], "/lib/emulator/python");
   EXPECT_EQ(made({{"PYTHONPATH", "/a"}}, options)["PYTHONPATH"], "/lib/emulator/python:/a");
   options.emulate = false;
   EXPECT_THAT(made({}, options), Not(Contains(Key("PYTHONPATH"))));
+}
+
+TEST(ChildEnvironment, PyTorchComputesOnTheEmulatorUnlessItIsToSkip) {
+  RunSettings options;
+  EXPECT_THAT(made({}, options), Not(Contains(Key("PYTHONPATH")))) << "a real driver runs kernels";
+  options.emulate = true;
+  const Environment once = made({{"PYTHONPATH", "/a"}}, options);
+  EXPECT_EQ(once.at("PYTHONPATH"), "/lib/emulator/torch:/a");
+  EXPECT_EQ(made(once, options)["PYTHONPATH"], "/lib/emulator/torch:/a");
+  EXPECT_THAT(made({{"CUVMM_TORCH", "skip"}}, options), Not(Contains(Key("PYTHONPATH"))));
+  options.torch = "compute";
+  options.python = true;
+  const Environment both = made({{"CUVMM_TORCH", "skip"}}, options);
+  EXPECT_EQ(both.at("PYTHONPATH"), "/lib/emulator/torch:/lib/emulator/python");
+  EXPECT_EQ(both.at("CUVMM_TORCH"), "compute");
 }
 
 TEST(ChildEnvironment, DefaultsSetOnlyHowToReport) {
@@ -127,6 +143,7 @@ TEST(ChildEnvironment, EveryOptionHasItsVariable) {
   options.profile = "documented";
   options.devices = 2;
   options.streams = "late:7";
+  options.torch = "skip";
   options.enforce = true;
   options.suppressions = "/s";
   options.leak_check = "full";
@@ -144,6 +161,7 @@ TEST(ChildEnvironment, EveryOptionHasItsVariable) {
   EXPECT_THAT(environment, Contains(Pair("CUVMM_PROFILE", "documented")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_DEVICES", "2")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_STREAMS", "late:7")));
+  EXPECT_THAT(environment, Contains(Pair("CUVMM_TORCH", "skip")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_ENFORCE", "1")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_SUPPRESSIONS", "/s")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_LEAK_CHECK", "full")));

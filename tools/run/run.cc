@@ -92,6 +92,8 @@ void say_what_needs_the_emulator(const RunSettings& options) {
   }
   if (options.python)
     say(options, "--python has no effect: it is for the emulator, and this is a real driver");
+  if (!options.torch.empty())
+    say(options, "--torch has no effect: it is for the emulator, and this is a real driver");
   if (options.skipped_exitcode > 0) {
     say(options,
         "--skipped-exitcode has no effect: it is for the emulator, and a real driver runs kernels");

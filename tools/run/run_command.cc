@@ -179,6 +179,12 @@ void add_driver_options(CLI::App& app, RunSettings& options, std::string& emulat
                    std::to_string(kExitUnchecked) + ")");
   app.add_flag("--python", options.python,
                "Make Python's cuda.bindings.runtime use the emulator's libcudart (with --emulate)");
+  app.add_option(
+         "--torch", options.torch,
+         "PyTorch's CUDA operators on the emulator: the CPU computes them (the default), or "
+         "they are skipped (docs/testing/pytorch.md)")
+      ->type_name("compute|skip")
+      ->check(one_of({"compute", "skip"}));
   app.add_flag("--enforce", options.enforce,
                "Answer forbidden calls with the documented code instead of forwarding them");
   app.add_option(
@@ -301,7 +307,7 @@ struct Heading {
 const std::vector<Heading>& headings() {
   static const std::vector<Heading> all = {
       {"Driver",
-       {"--emulate", "--devices", "--streams", "--hostile", "--driver", "--python",
+       {"--emulate", "--devices", "--streams", "--hostile", "--driver", "--python", "--torch",
         "--allow-multicast"}},
       {"Checks",
        {"--suppressions", "--leak-check", "--async", "--unordered", "--nvtx-include", "--no-nvtx"}},

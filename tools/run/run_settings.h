@@ -20,6 +20,7 @@ struct RunSettings {
   int skipped_exitcode = -1;       ///< exit code if the emulator skipped launches; < 0: not given
   bool allow_unchecked = false;    ///< a run of which a part was not checked is a success
   bool python = false;  ///< lead Python's cuda.bindings.runtime to the emulator's libcudart
+  std::string torch;    ///< "compute", "skip" or "" for the default, compute: PyTorch's operators
   bool enforce = false;
   std::string suppressions;  ///< absolute path
   std::string leak_check;    ///< "summary", "full", "no" or "" for the shim's default

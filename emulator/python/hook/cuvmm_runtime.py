@@ -18,11 +18,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import importlib.abc
-import importlib.machinery
-import os
-import pathlib
-import sys
+
+from cuvmm_start import EMULATOR, after_import, on_the_emulator
 
 # The modules that contain the runtime: of cuda-bindings 13.2 and later, and of earlier versions;
 # and the suffixes of their functions' names in libcudart (with per-thread default streams, stream 0
@@ -42,7 +39,6 @@ _RENAMED_IN_12 = {
     )
 }
 _LINKER = "cuda.bindings._internal.nvjitlink"
-_EMULATOR = pathlib.Path(__file__).resolve().parent.parent
 
 _api = ctypes.pythonapi
 _api.PyCapsule_GetName.restype = ctypes.c_void_p  # an address, because a capsule does not copy its name
@@ -51,22 +47,11 @@ _api.PyCapsule_New.restype = ctypes.py_object
 _api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
 
 
-def _on_the_emulator() -> bool:
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return False
-    if hasattr(driver, "cuvmmEmulatorVersion"):
-        return True
-    chosen = os.environ.get("CUVMM_DRIVER", "")  # the libcuda that a shim forwards to
-    return hasattr(driver, "cuvmmShimVersion") and pathlib.Path(chosen).resolve().parent == _EMULATOR
-
-
 def _runtime() -> tuple[ctypes.CDLL, int] | None:
     from cuda.bindings import __version__
 
     major = int(__version__.split(".")[0])
-    path = _EMULATOR / f"libcudart.so.{major}"
+    path = EMULATOR / f"libcudart.so.{major}"
     return (ctypes.CDLL(str(path)), major) if path.exists() else None
 
 
@@ -83,7 +68,7 @@ def _address(library: ctypes.CDLL, major: int, name: str, endings: tuple[str, ..
 def lead(module, endings: tuple[str, ...]) -> int:
     """Replaces the capsules of a module that has just been imported; returns the number of those
     replaced."""
-    if not _on_the_emulator() or (found := _runtime()) is None:
+    if not on_the_emulator() or (found := _runtime()) is None:
         return 0
     library, major = found
     table = module.__pyx_capi__
@@ -101,41 +86,11 @@ def lead(module, endings: tuple[str, ...]) -> int:
 
 def hide_linker(module) -> None:
     """cuda.core calls this function to find out whether a function of nvJitLink is available."""
-    if _on_the_emulator():
+    if on_the_emulator():
         module._inspect_function_pointer = lambda name: 0
-
-
-class _Loader(importlib.abc.Loader):
-    def __init__(self, loader, change):
-        self._loader = loader
-        self._change = change
-
-    def create_module(self, spec):
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module):
-        self._loader.exec_module(module)
-        self._change(module)
-
-    def __getattr__(self, name):  # importlib.resources and other modules read further attributes of a loader
-        return getattr(self._loader, name)
-
-
-class _Finder(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
-        if name == _LINKER:
-            change = hide_linker
-        elif name in _HOLDERS:
-            change = functools.partial(lead, endings=_HOLDERS[name])
-        else:
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, change)
-        return spec
 
 
 def install() -> None:
     """Replaces the capsules of each of these modules when it is imported from now on."""
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    changes = {name: functools.partial(lead, endings=endings) for name, endings in _HOLDERS.items()}
+    after_import({**changes, _LINKER: hide_linker})

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loaded by Python at its start from PYTHONPATH (`cuvmm run --emulate --python`): see cuvmm_runtime.py.
+"""Loaded by Python at its start from PYTHONPATH, as `cuvmm run --emulate` sets it: for PyTorch, and with --python.
 
-A sitecustomize module of the environment itself runs as well, after this one.
+The folder has cuvmm_runtime.py or the package cuvmm_torch, which explain themselves. The next sitecustomize
+module on Python's path, such as one of the environment itself, runs as well, after this one.
 """
 
 import importlib.machinery
@@ -9,11 +10,14 @@ import importlib.util
 import os
 import sys
 
+_OWN = os.path.dirname(os.path.abspath(__file__))
+
 
 def _run_the_next_one() -> None:
-    own = os.path.dirname(os.path.abspath(__file__))
-    path = [folder for folder in sys.path if os.path.abspath(folder or os.curdir) != own]
-    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", path)
+    ran = sys.__dict__.setdefault("_cuvmm_ran", [])  # the folders whose sitecustomize ran, because a path may name one twice
+    ran.append(_OWN)
+    folders = [folder for folder in sys.path if os.path.abspath(folder or os.curdir) not in ran]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", folders)
     if spec is None or spec.loader is None:
         return
     module = importlib.util.module_from_spec(spec)
@@ -22,8 +26,13 @@ def _run_the_next_one() -> None:
 
 
 try:
-    import cuvmm_runtime
+    if os.path.exists(os.path.join(_OWN, "cuvmm_runtime.py")):
+        import cuvmm_runtime
 
-    cuvmm_runtime.install()
+        cuvmm_runtime.install()
+    if os.path.isdir(os.path.join(_OWN, "cuvmm_torch")):
+        import cuvmm_torch
+
+        cuvmm_torch.install()
 finally:
     _run_the_next_one()
