@@ -28,7 +28,14 @@ def _register(torch) -> None:
                          f"{type(error).__name__}: {error}\n")
 
 
+def _change_compiler(module) -> None:
+    if on_the_emulator():
+        from . import compiled
+
+        compiled.change(module)
+
+
 def install() -> None:
     """Registers the kernels when torch is imported from now on."""
     if os.environ.get("CUVMM_TORCH", "compute") != "skip":
-        after_import({"torch": _register})
+        after_import({"torch": _register, "torch._inductor.compile_fx": _change_compiler})

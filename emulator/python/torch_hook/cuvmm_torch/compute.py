@@ -7,37 +7,40 @@ import functools
 
 import torch
 
-from . import generators, lower_types, originals, spans, stand_ins
+from . import generators, graphs, lower_types, originals, spans, stand_ins
 from .fidelity import APPROXIMATE, EXACT, of_this_process
-from .memory import HostCopy, upload
+from .memory import Copies, HostCopy, fill, upload
 from .schema import Facts
 
 # Operators that take tensors of several devices; of other operators PyTorch's own kernels refuse
 # them, so that a program with that mistake must not pass here.
 _MIXED = ("aten::copy_", "aten::_foreach_copy_", "aten::index", "aten::_index_put", "aten::_unsafe_index",
           "aten::_fused_", "aten::_amp_", "aten::_pack_padded", "aten::_cudnn_rnn", "aten::lift", "aten::_to_copy",
-          "aten::_ctc_loss", "aten::segment_reduce", "aten::_segment_reduce", "aten::_scaled_dot_product",
+          "aten::_ctc_loss", "aten::_use_", "aten::segment_reduce", "aten::_segment_reduce", "aten::_scaled_dot_product",
           "aten::_flash_attention", "aten::_efficient_attention", "aten::_embedding_bag", "aten::set_")
 
 
 class Call:
     """One call of an operator: its arguments here, and their twins for the CPU."""
 
-    def __init__(self, facts: Facts, args: tuple, kwargs: dict):
+    def __init__(self, facts: Facts, args: tuple, kwargs: dict, copies: Copies):
         self.facts = facts
+        self._how = copies
         self._tensors: list[torch.Tensor] = []  # the CUDA tensors among the arguments
         self._written: list[torch.Tensor] = []  # those that the operator may change
         self._here: list[torch.Tensor] = []  # the CPU tensors with dimensions
+        self.has_numbers = False  # a number stands for a tensor; PyTorch unwraps it before it calls Python
         self.device: torch.device | None = None
         for name, value in self._named(args, kwargs):
             self._collect(value, name in facts.written)
+            self.has_numbers |= name in facts.tensors and isinstance(value, (int, float, complex))
         if self._tensors:
             self.device = self._tensors[0].device
         self._refuse_mixed()
         by_device: dict[torch.device, list[torch.Tensor]] = {}
         for tensor in self._tensors:
             by_device.setdefault(tensor.device, []).append(tensor)
-        self._copies = {device: HostCopy(tensors) for device, tensors in by_device.items()}
+        self._copies = {device: HostCopy(tensors, copies) for device, tensors in by_device.items()}
         self._twins: dict[int, torch.Tensor] = {}  # by the id of the CUDA tensor
         self._origins: dict[int, torch.Tensor] = {}  # by the id of the twin
         self.args = tuple(self._for_cpu(value) for value in args)
@@ -96,8 +99,9 @@ class Call:
                 tensor.resize_(twin.size())
                 if twin.numel():
                     if twin.stride() != tensor.stride():
+                        tensor.resize_(spans.extent(twin.size(), twin.stride(), 1))
                         tensor.as_strided_(twin.size(), twin.stride())
-                    originals.copy(tensor, twin, False)
+                    fill(tensor, twin, self._how)
 
     def _same_place(self, tensor: torch.Tensor, twin: torch.Tensor) -> bool:
         if tensor.numel() == 0:
@@ -124,7 +128,7 @@ class Call:
             for device, copy in self._copies.items():
                 if copy.holds(result):  # the operator returned a view of an argument
                     return self._view(result, copy.address_of(result), device)
-        return upload(result, self.device)
+        return upload(result, self.device, self._how)
 
     def _view(self, result: torch.Tensor, address: int, device: torch.device) -> torch.Tensor:
         for tensor in self._tensors:
@@ -133,7 +137,7 @@ class Call:
                 offset = address - storage.data_ptr()
                 if 0 <= offset < storage.nbytes() and offset % result.element_size() == 0:
                     return tensor.as_strided(result.size(), result.stride(), offset // result.element_size())
-        return upload(result, device)
+        return upload(result, device, self._how)
 
 
 class _Guards:
@@ -151,27 +155,42 @@ class _Guards:
             guard.__exit__(*error)
 
 
+_direct = Copies()
+
+
+def _function(operator, facts: Facts, has_cpu_kernel: bool, device: torch.device | None, args: tuple, kwargs: dict):
+    """The function of CPU tensors that computes the operator, and how exactly; None if there is none."""
+    stand_in = stand_ins.of(facts.name)
+    function = stand_in.function if stand_in else operator if has_cpu_kernel else stand_ins.decomposition(operator)
+    exact = stand_in.exact if stand_in else has_cpu_kernel
+    random = stand_in.random(*args, **kwargs) if stand_in and stand_in.random else facts.random
+    if function is not None and random and device is not None:
+        return generators.seeded(function, facts, device), APPROXIMATE
+    return function, EXACT if exact else APPROXIMATE
+
+
+def _apply(function, kind: str, facts: Facts, args: tuple, kwargs: dict):
+    try:
+        return function(*args, **kwargs), kind
+    except (RuntimeError, NotImplementedError) as error:
+        if not lower_types.lacks_the_type(error):
+            raise
+        return lower_types.retry(function, facts, args, kwargs), APPROXIMATE
+
+
 def run(operator, facts: Facts, has_cpu_kernel: bool, *args, **kwargs):
     """The kernel of an operator for CUDA tensors."""
     with _Guards():
-        call = Call(facts, args, kwargs)
-        stand_in = stand_ins.of(facts.name)
-        function = stand_in.function if stand_in else operator if has_cpu_kernel else stand_ins.decomposition(operator)
+        capture = graphs.current()
+        call = Call(facts, args, kwargs, capture or _direct)
+        function, kind = _function(operator, facts, has_cpu_kernel, call.device, args, kwargs)
         if function is None:
             return _skip(facts, args, kwargs)
-        exact = stand_in.exact if stand_in else has_cpu_kernel
-        kind = EXACT if exact else APPROXIMATE
-        random = stand_in.random(*args, **kwargs) if stand_in and stand_in.random else facts.random
-        if random and call.device is not None:
-            kind = APPROXIMATE
-            function = generators.seeded(function, facts, call.device)
-        try:
-            results = function(*call.args, **call.kwargs)
-        except (RuntimeError, NotImplementedError) as error:
-            if not lower_types.lacks_the_type(error):
-                raise
-            kind = APPROXIMATE
-            results = lower_types.retry(function, facts, call.args, call.kwargs)
+        if call.has_numbers and function is operator:
+            function = operator.overloadpacket  # finds the overload for a number
+        results, kind = _apply(function, kind, facts, call.args, call.kwargs)
+        if capture:
+            capture.repeat(lambda: _apply(function, kind, facts, call.args, call.kwargs)[0], results, facts.name)
         call.write_back()
         of_this_process.count(kind, facts.name)
         return call.results(results)

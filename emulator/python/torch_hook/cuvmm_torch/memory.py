@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """CPU tensors with the contents of the CUDA tensors of one call.
 
-The copies are ordinary asynchronous copies on the current stream, so they come behind the work that the
-stream has so far, also with `--streams=late`, and the emulator and the shim check them as any other copy.
+The copies are ordinary copies on the current stream, so they come behind the work that the stream has so
+far, also with `--streams=late`, and the emulator and the shim check them as any other copy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,31 @@ def _extent(tensor: torch.Tensor) -> int:
     return spans.extent(tensor.size(), tensor.stride(), tensor.element_size())
 
 
-def upload(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+class Copies:
+    """Copies bytes between CPU tensors and device memory, now, on the current stream."""
+
+    def to_host(self, host: torch.Tensor, address: int, device: torch.device) -> None:
+        """Fills `host`, which has bytes, from the address; waits for the stream."""
+        originals.copy(host, _device_bytes(address, host.numel(), device), False)
+
+    def to_device(self, address: int, device: torch.device, host: torch.Tensor) -> None:
+        """Copies the bytes of `host`, pageable memory, which the driver has read when the call returns."""
+        originals.copy(_device_bytes(address, host.numel(), device), host, True)
+
+
+def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """The bytes of a CPU tensor from its first element to its last."""
+    start = tensor.storage_offset() * tensor.element_size()
+    return torch.empty(0, dtype=_BYTE, device="cpu").set_(tensor.untyped_storage(), start, (_extent(tensor),), (1,))
+
+
+def fill(target: torch.Tensor, tensor: torch.Tensor, copies: Copies) -> None:
+    """Copies a CPU tensor to a CUDA tensor of the same type, size and strides."""
+    if tensor.numel():
+        copies.to_device(target.data_ptr(), target.device, as_bytes(tensor))
+
+
+def upload(tensor: torch.Tensor, device: torch.device, copies: Copies) -> torch.Tensor:
     """A new CUDA tensor with the values, size and (if they name each element once) strides of a CPU tensor."""
     if tensor.is_conj() or tensor.is_neg():
         tensor = tensor.resolve_conj().resolve_neg()
@@ -32,8 +56,7 @@ def upload(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
         if _extent(tensor) != tensor.numel() * tensor.element_size():
             tensor = tensor.contiguous()
     result = torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device=device)
-    if tensor.numel():
-        originals.copy(result, tensor, False)
+    fill(result, tensor, copies)
     return result
 
 
@@ -43,14 +66,15 @@ class HostCopy:
     `read` makes the CPU's twin of each tensor, `write_back` copies twins that an operator changed.
     """
 
-    def __init__(self, tensors: list[torch.Tensor]):
-        self._device = tensors[0].device if tensors else None
+    def __init__(self, tensors: list[torch.Tensor], copies: Copies):
+        self._device = tensors[0].device
+        self._copies = copies
         sized = [(tensor.data_ptr(), _extent(tensor), tensor.element_size()) for tensor in tensors]
         self._spans = spans.joined(sized)
         self._bytes: list[torch.Tensor] = []
         for first, end in self._spans:
             bytes_here = torch.empty(end - first, dtype=_BYTE, device="cpu")
-            originals.copy(bytes_here, _device_bytes(first, end - first, self._device), False)
+            copies.to_host(bytes_here, first, self._device)
             self._bytes.append(bytes_here)
 
     def twin(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -88,5 +112,4 @@ class HostCopy:
             return
         index = spans.owner(self._spans, tensor.data_ptr())
         start = tensor.data_ptr() - self._spans[index][0]
-        # The source is pageable memory, which the copy has read when the call returns.
-        originals.copy(_device_bytes(tensor.data_ptr(), size, self._device), self._bytes[index][start:start + size], True)
+        self._copies.to_device(tensor.data_ptr(), self._device, self._bytes[index][start:start + size])

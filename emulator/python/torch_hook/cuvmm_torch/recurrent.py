@@ -86,12 +86,22 @@ def _rnn_backward(tensor, weight, weight_stride0, weight_buf, hx, cx, output, gr
 
 def _cudnn(mode, tensor, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
     state = hx if mode == _LSTM else (hx, None)
+    if torch.is_autocast_enabled("cuda"):
+        tensor, *rest = (_lowered(one) for one in (tensor, *state, *params))
+        with torch.autocast("cuda", enabled=False):
+            return _cudnn(mode, tensor, batch_sizes, rest[:2] if mode == _LSTM else rest[0], rest[2:], has_biases, num_layers,
+                          dropout, train, bidirectional, batch_first)
     per_layer = len(params) // (num_layers * (2 if bidirectional else 1))
     projected = state[0].size(2) if mode == _LSTM and per_layer in (3, 5) else 0
     hidden = state[1].size(2) if mode == _LSTM else state[0].size(2)
     output, hy, cy, _, _ = aten._cudnn_rnn(tensor, params, per_layer, None, state[0], state[1], mode, hidden, projected, num_layers,
                                            batch_first, dropout, train, bidirectional, batch_sizes, None)
     return (output, hy, cy) if mode == _LSTM else (output, hy)
+
+
+def _lowered(tensor):
+    single = tensor is not None and tensor.dtype == torch.float32
+    return tensor.to(torch.get_autocast_dtype("cuda")) if single else tensor
 
 
 def _of_tensor(mode):

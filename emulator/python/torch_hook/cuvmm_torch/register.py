@@ -11,7 +11,7 @@ import warnings
 
 import torch
 
-from . import attention, compute, originals, recurrent, stand_ins, cudnn  # noqa: F401 - three register stand-ins
+from . import attention, compute, cudnn, graphs, originals, recurrent, stand_ins  # noqa: F401 - some register stand-ins
 from .schema import facts_of
 
 # PyTorch's kernels of these operators work here: they make memory, name it differently, or copy it.
@@ -60,4 +60,5 @@ def install() -> int:
             library.impl(name.removeprefix("aten::"), compute.kernel(operator, facts, computed), "CUDA", allow_override=True)
             count += 1
         recurrent.replace_networks(library)
+    graphs.follow_graphs()
     return count

@@ -34,6 +34,7 @@ class Facts:
     view: bool  # the result shares the memory of an argument, and nothing is changed
     random: bool  # the operator draws random numbers
     generator: str | None  # the argument that names the generator
+    tensors: frozenset[str]  # the arguments that are single tensors
 
 
 def facts_of(operator) -> Facts:
@@ -60,6 +61,7 @@ def facts_of(operator) -> Facts:
         view=not written and any(result is not None for result in returns),
         random=generator is not None or any("nondeterministic_seeded" in str(tag) for tag in operator.tags),
         generator=generator,
+        tensors=frozenset(argument.name for argument in schema.arguments if str(argument.type) == "Tensor"),
     )
 
 

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators in a stream that captures: each becomes copies to the host, a host function, and copies back.
+
+At the capture the operator runs once, on zeros, because the program must get results of the right size. At
+each launch of the graph, the host function runs the CPU's operator on the bytes that the nodes before it
+copied, and the nodes behind it copy the results to the device.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import traceback
+
+import torch
+
+from .fidelity import of_this_process
+from .memory import Copies, as_bytes
+
+_HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_forever: list = []  # what captures need that no torch.cuda.CUDAGraph owns
+_owner: list = _forever  # the list of the graph that is captured now
+_driver = None
+
+
+def _call(name: str, *arguments) -> None:
+    global _driver
+    if _driver is None:
+        _driver = ctypes.CDLL("libcuda.so.1")
+    code = getattr(_driver, name)(*arguments)
+    if code != 0:
+        raise RuntimeError(f"cuvmm: {name} answered {code} while a stream captures")
+
+
+def _tensors(results):
+    if isinstance(results, torch.Tensor):
+        yield results
+    elif isinstance(results, (list, tuple)):
+        for one in results:
+            yield from _tensors(one)
+
+
+class Capture(Copies):
+    """The copies of an operator as nodes of the graph that the current stream captures."""
+
+    def __init__(self, stream: int):
+        self._stream = ctypes.c_void_p(stream)
+
+    def to_host(self, host: torch.Tensor, address: int, device: torch.device) -> None:
+        host.zero_()
+        _owner.append(host)
+        _call("cuMemcpyDtoHAsync_v2", ctypes.c_void_p(host.data_ptr()), ctypes.c_uint64(address), ctypes.c_size_t(host.numel()),
+              self._stream)
+
+    def to_device(self, address: int, device: torch.device, host: torch.Tensor) -> None:
+        _owner.append(host)
+        _call("cuMemcpyHtoDAsync_v2", ctypes.c_uint64(address), ctypes.c_void_p(host.data_ptr()), ctypes.c_size_t(host.numel()),
+              self._stream)
+
+    def repeat(self, compute, results, name: str) -> None:
+        """Adds the host function. `compute` returns new results; those of the capture are where the copies read."""
+        places = list(_tensors(results))
+
+        def work(_unused) -> None:
+            try:
+                with torch._C.DisableTorchFunction(), torch._C._AutoDispatchBelowAutograd():
+                    for place, result in zip(places, _tensors(compute())):
+                        if place is not result and place.numel():
+                            as_bytes(place).copy_(as_bytes(result))
+            except Exception:  # noqa: BLE001 - nothing can be raised through the driver
+                of_this_process.note(f"{name} failed in a graph:\n{traceback.format_exc()}")
+
+        function = _HOST_FUNCTION(work)
+        _owner.append(function)
+        _call("cuLaunchHostFunc", self._stream, function, None)
+
+
+def current() -> Capture | None:
+    """The capture of the current stream; None if it captures nothing."""
+    if not torch.cuda.is_initialized() or not torch._C._cuda_isCurrentStreamCapturing():
+        return None
+    return Capture(torch.cuda.current_stream().cuda_stream)
+
+
+def follow_graphs() -> None:
+    """Makes each torch.cuda.CUDAGraph own what its host functions need."""
+    begin, end, reset = (getattr(torch.cuda.CUDAGraph, name) for name in ("capture_begin", "capture_end", "reset"))
+
+    def capture_begin(self, *args, **kwargs):
+        global _owner
+        begin(self, *args, **kwargs)
+        self._cuvmm = _owner = []
+
+    def capture_end(self, *args, **kwargs):
+        global _owner
+        _owner = _forever
+        return end(self, *args, **kwargs)
+
+    def reset_(self, *args, **kwargs):
+        result = reset(self, *args, **kwargs)
+        self._cuvmm = []
+        return result
+
+    torch.cuda.CUDAGraph.capture_begin = capture_begin
+    torch.cuda.CUDAGraph.capture_end = capture_end
+    torch.cuda.CUDAGraph.reset = reset_
