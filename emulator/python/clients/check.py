@@ -35,6 +35,9 @@ class Client:
     timeout: int = 250  # seconds
 
 
+EXPANDABLE = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+SKIP = {"CUVMM_TORCH": "skip"}
+
 CLIENTS = {
     "cupy": Client("cupy", "linked_runtime.py", ("cupy",), skips=False),
     "rmm": Client("rmm", "linked_runtime.py", ("rmm",), skips=False),
@@ -42,13 +45,13 @@ CLIENTS = {
     "numba_kernels": Client("numba_cuda", "numba_kernels.py", skips=False, led=True),
     "numba_suite": Client("numba_cuda", "numba_suite.py", timeout=400),
     "core": Client("cuda.core", "core_program.py", skips=False),
-    "torch": Client("torch", "torch_start.py", ("plain",)),
-    "torch_expandable": Client("torch", "torch_start.py", ("expandable",),
-                               {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}),
-    "torch_train": Client("torch", "torch_train.py", ("expandable",),
-                          {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}),
-    "torch_train_late": Client("torch", "torch_train.py", ("expandable",),
-                               {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "CUVMM_STREAMS": "late"}),
+    "torch": Client("torch", "torch_start.py", ("plain",), SKIP),
+    "torch_expandable": Client("torch", "torch_start.py", ("expandable",), EXPANDABLE | SKIP),
+    "torch_train": Client("torch", "torch_train.py", ("expandable",), EXPANDABLE | SKIP),
+    "torch_train_late": Client("torch", "torch_train.py", ("expandable",), EXPANDABLE | SKIP | {"CUVMM_STREAMS": "late"}),
+    "torch_compute": Client("torch", "torch_compute.py", (), EXPANDABLE, skips=False),
+    "torch_compute_late": Client("torch", "torch_compute.py", (), EXPANDABLE | {"CUVMM_STREAMS": "late:7"}, skips=False),
+    "torch_operators": Client("torch", "torch_operators.py", (), EXPANDABLE, skips=False, timeout=1500),
 }
 
 

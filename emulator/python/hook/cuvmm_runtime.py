@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import pathlib
 
 from cuvmm_start import EMULATOR, after_import, on_the_emulator
 
@@ -51,7 +52,7 @@ def _runtime() -> tuple[ctypes.CDLL, int] | None:
     from cuda.bindings import __version__
 
     major = int(__version__.split(".")[0])
-    path = EMULATOR / f"libcudart.so.{major}"
+    path = pathlib.Path(EMULATOR, f"libcudart.so.{major}")
     return (ctypes.CDLL(str(path)), major) if path.exists() else None
 
 

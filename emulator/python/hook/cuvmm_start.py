@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-import ctypes
-import importlib.abc
 import importlib.machinery
 import os
-import pathlib
 import sys
-from collections.abc import Callable
 
-EMULATOR = pathlib.Path(__file__).resolve().parent.parent
+EMULATOR = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
 def on_the_emulator() -> bool:
     """Whether the process's libcuda is the emulator, or a shim that forwards to it."""
+    import ctypes  # not above, because most programs never get here
+
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -23,10 +21,10 @@ def on_the_emulator() -> bool:
     if hasattr(driver, "cuvmmEmulatorVersion"):
         return True
     chosen = os.environ.get("CUVMM_DRIVER", "")  # the libcuda that a shim forwards to
-    return hasattr(driver, "cuvmmShimVersion") and pathlib.Path(chosen).resolve().parent == EMULATOR
+    return hasattr(driver, "cuvmmShimVersion") and os.path.dirname(os.path.realpath(chosen)) == EMULATOR
 
 
-class _Loader(importlib.abc.Loader):
+class _Loader:
     def __init__(self, loader, change):
         self._loader = loader
         self._change = change
@@ -42,7 +40,7 @@ class _Loader(importlib.abc.Loader):
         return getattr(self._loader, name)
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _Finder:
     def __init__(self, changes):
         self.changes = changes
 
@@ -56,7 +54,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
-def after_import(changes: dict[str, Callable]) -> None:
+def after_import(changes: dict) -> None:
     """Calls changes[name](module) when a module of that name has been imported from now on."""
     if not any(isinstance(finder, _Finder) and finder.changes.keys() == changes.keys() for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder(changes))

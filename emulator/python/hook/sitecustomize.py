@@ -30,7 +30,7 @@ try:
         import cuvmm_runtime
 
         cuvmm_runtime.install()
-    if os.path.isdir(os.path.join(_OWN, "cuvmm_torch")):
+    if os.path.isdir(os.path.join(_OWN, "cuvmm_torch")) and sys.version_info >= (3, 9):
         import cuvmm_torch
 
         cuvmm_torch.install()

@@ -7,7 +7,7 @@ import functools
 
 import torch
 
-from . import generators, graphs, lower_types, originals, spans, stand_ins
+from . import generators, graphs, layouts, lower_types, originals, spans, stand_ins
 from .fidelity import APPROXIMATE, EXACT, of_this_process
 from .memory import Copies, HostCopy, fill, upload
 from .schema import Facts
@@ -53,7 +53,7 @@ class Call:
     def _collect(self, value, written: bool) -> None:
         if isinstance(value, torch.Tensor):
             if value.device.type == "cuda":
-                self._tensors.append(value)
+                self._tensors += [value] if layouts.is_plain(value) else layouts.parts(value)
                 if written:
                     self._written.append(value)
             elif value.dim() > 0:
@@ -79,7 +79,8 @@ class Call:
                 return value
             twin = self._twins.get(id(value))
             if twin is None:
-                twin = self._copies[value.device].twin(value)
+                copy = self._copies[value.device]
+                twin = copy.twin(value) if layouts.is_plain(value) else layouts.rebuilt(value, copy.twin)
                 self._twins[id(value)] = twin
                 self._origins[id(twin)] = value
             return twin
@@ -93,7 +94,9 @@ class Call:
         """Copies to the device what the operator may have changed."""
         for tensor in self._written:
             twin = self._twins[id(tensor)]
-            if twin.size() == tensor.size() and twin.stride() == tensor.stride() and self._same_place(tensor, twin):
+            if not layouts.is_plain(tensor):
+                tensor.data = upload(twin, tensor.device, self._how)
+            elif twin.size() == tensor.size() and twin.stride() == tensor.stride() and self._same_place(tensor, twin):
                 self._copies[tensor.device].write_back(tensor)
             else:  # the operator resized its output
                 tensor.resize_(twin.size())
@@ -124,7 +127,7 @@ class Call:
             return origin
         if self.device is None or result.device.type != "cpu":
             return result
-        if result.layout == torch.strided and result.numel():
+        if layouts.is_plain(result) and result.numel():
             for device, copy in self._copies.items():
                 if copy.holds(result):  # the operator returned a view of an argument
                     return self._view(result, copy.address_of(result), device)

@@ -7,6 +7,8 @@ import atexit
 import collections
 import os
 import sys
+import threading
+import time
 
 EXACT = "exact"  # the CPU's operator did the work
 APPROXIMATE = "approximate"  # the CPU has no such operator: another formula, another type, or other random numbers
@@ -22,10 +24,12 @@ class Fidelity:
         self._write = write or _to_stderr
         self._counts = {kind: collections.Counter() for kind in (EXACT, APPROXIMATE, SKIPPED)}
         self._notes: set[str] = set()
+        self._threads: set[int] = set()  # those that called operators
 
     def count(self, kind: str, name: str) -> None:
         """One call of the operator `name`, such as "aten::add.Tensor"."""
         self._counts[kind][name] += 1
+        self._threads.add(threading.get_ident())
 
     def note(self, text: str) -> None:
         """Prints a sentence, once in this process."""
@@ -55,6 +59,14 @@ class Fidelity:
             text += f": {_listed(skipped)}"
         return text
 
+    def at_exit(self) -> None:
+        """The last words of a process."""
+        self.print_line()
+        if self._threads - {threading.get_ident()}:
+            # A thread of autograd may still free what its last operator used, for which it needs Python's lock. Python
+            # ends a thread that asks for the lock too late, and C++ then ends the process (std::terminate).
+            time.sleep(0.02)
+
     def print_line(self) -> None:
         if text := self.line():
             self._write(text)
@@ -76,5 +88,5 @@ def _to_stderr(text: str) -> None:
 
 
 of_this_process = Fidelity()
-atexit.register(of_this_process.print_line)
+atexit.register(of_this_process.at_exit)
 os.register_at_fork(after_in_child=lambda: [counts.clear() for counts in of_this_process._counts.values()])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import torch
 
-from . import originals, spans
+from . import layouts, originals, spans
 
 _BYTE = torch.uint8
 
@@ -49,6 +49,8 @@ def fill(target: torch.Tensor, tensor: torch.Tensor, copies: Copies) -> None:
 
 def upload(tensor: torch.Tensor, device: torch.device, copies: Copies) -> torch.Tensor:
     """A new CUDA tensor with the values, size and (if they name each element once) strides of a CPU tensor."""
+    if not layouts.is_plain(tensor):
+        return layouts.rebuilt(tensor, lambda part: upload(part, device, copies))
     if tensor.is_conj() or tensor.is_neg():
         tensor = tensor.resolve_conj().resolve_neg()
     if tensor.numel() and _extent(tensor) != tensor.numel() * tensor.element_size():

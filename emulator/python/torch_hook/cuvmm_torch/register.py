@@ -11,7 +11,7 @@ import warnings
 
 import torch
 
-from . import attention, compute, cudnn, graphs, originals, recurrent, stand_ins  # noqa: F401 - some register stand-ins
+from . import attention, compute, cudnn, graphs, layouts, originals, recurrent, stand_ins  # noqa: F401 - some register stand-ins
 from .schema import facts_of
 
 # PyTorch's kernels of these operators work here: they make memory, name it differently, or copy it.
@@ -59,6 +59,25 @@ def install() -> int:
                 continue  # nothing to do instead, and no way to call the original afterwards
             library.impl(name.removeprefix("aten::"), compute.kernel(operator, facts, computed), "CUDA", allow_override=True)
             count += 1
+        count += _install_layouts(library)
         recurrent.replace_networks(library)
     graphs.follow_graphs()
+    return count
+
+
+def _install_layouts(library) -> int:
+    """Replaces the kernels for sparse and quantised tensors."""
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    count = 0
+    for name in torch._C._dispatch_get_all_op_names():
+        base = name.removeprefix("aten::")
+        if base == name or base in layouts.WORKING:
+            continue
+        for key, of_cpu in layouts.KEYS.items():
+            if has(name, key) and has(name, of_cpu):
+                operator = _overload(name)
+                facts = facts_of(operator)
+                if not facts.view:
+                    library.impl(base, compute.kernel(operator, facts, True), key, allow_override=True)
+                    count += 1
     return count
