@@ -73,7 +73,7 @@ def check_contents(wheel, folder):
         names = archive.namelist()
         archive.extractall(folder)
     wanted = ["bin/cuvmm", "lib/cuvmm/libcuvmm-shim.so", "lib/cuvmm/libcuvmm-symbolize.so", "_command.py",
-              "lib/cuvmm/emulator/python/sitecustomize.py", "share/doc/cuvmm/rules/map.md", "include/cuvmm/cuvmm.h", "pytest_plugin.py", "first_finding.py", "share/man/man1/cuvmm.1.gz"]
+              "lib/cuvmm/emulator/python/sitecustomize.py", "lib/cuvmm/emulator/torch/cuvmm_torch/register.py", "share/doc/cuvmm/rules/map.md", "include/cuvmm/cuvmm.h", "pytest_plugin.py", "first_finding.py", "share/man/man1/cuvmm.1.gz"]
     wanted += [f"lib/cuvmm/emulator/{name}" for name in ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13",
                                                          "libcuvmm-blas.so", "libcuvmm-static-cudart.so",
                                                          "libnvidia-ml.so.1")]

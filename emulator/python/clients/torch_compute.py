@@ -100,6 +100,37 @@ def views_and_changes_in_place():
 
 
 @case
+def tensors_over_the_same_memory_share_it():
+    """As two tensors that a faulty allocator puts at one place: the program sees the wrong result."""
+    first = torch.zeros(8, device="cuda")
+
+    class Other:
+        __cuda_array_interface__ = {"shape": (4,), "typestr": "<f4", "data": (first.data_ptr() + 8, False), "version": 2}
+
+    second = torch.as_tensor(Other(), device="cuda")
+    assert second.untyped_storage()._cdata != first.untyped_storage()._cdata
+    second.fill_(7)
+    assert first.tolist() == [0, 0, 7, 7, 7, 7, 0, 0]
+    torch.add(first[:4], second, out=first[4:])
+    assert first.tolist() == [0, 0, 7, 7, 7, 7, 14, 14] and second.tolist() == [7, 7, 7, 7], (first, second)
+
+
+@case
+def sparse_and_quantised_tensors():
+    here = torch.sparse_coo_tensor(torch.tensor([[0, 1, 1], [2, 0, 2]]), torch.tensor([3.0, 4.0, 5.0]), (2, 3))
+    there, other = here.cuda(), torch.randn(3, 4)
+    assert torch.equal(torch.sparse.mm(there, other.cuda()).cpu(), torch.sparse.mm(here, other))
+    assert torch.equal((there + there).coalesce().to_dense().cpu(), 2 * here.to_dense())
+    assert torch.equal((there.to_sparse_csr() @ other.cuda()).cpu(), here.to_sparse_csr() @ other)
+    embedding = nn.Embedding(10, 3, sparse=True).cuda()
+    embedding(torch.tensor([1, 1, 2], device="cuda")).sum().backward()
+    torch.optim.SparseAdam(embedding.parameters()).step()
+    wide = torch.randn(4, 4)
+    narrow = [torch.quantize_per_tensor(tensor, 0.1, 3, torch.quint8).dequantize() for tensor in (wide, wide.cuda())]
+    assert torch.equal(narrow[0], narrow[1].cpu())
+
+
+@case
 def outputs_given_by_the_caller():
     here = torch.randn(5, 5)
     result = torch.empty(0, device="cuda")

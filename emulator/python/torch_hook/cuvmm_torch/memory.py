@@ -74,6 +74,7 @@ class HostCopy:
         sized = [(tensor.data_ptr(), _extent(tensor), tensor.element_size()) for tensor in tensors]
         self._spans = spans.joined(sized)
         self._bytes: list[torch.Tensor] = []
+        self._owners: dict[int, torch.UntypedStorage] = {}  # by the index of the span: the first storage there
         for first, end in self._spans:
             bytes_here = torch.empty(end - first, dtype=_BYTE, device="cpu")
             copies.to_host(bytes_here, first, self._device)
@@ -87,24 +88,35 @@ class HostCopy:
         else:
             index = spans.owner(self._spans, tensor.data_ptr())
             offset = (tensor.data_ptr() - self._spans[index][0]) // tensor.element_size()
-            twin.set_(self._bytes[index].untyped_storage(), offset, tensor.size(), tensor.stride())
+            twin.set_(*self._place(tensor, index, offset), tensor.size(), tensor.stride())
         if tensor.is_conj():
             twin = torch._conj(twin)
         if tensor.is_neg():
             twin = torch._neg_view(twin)
         return twin
 
+    def _place(self, tensor: torch.Tensor, index: int, offset: int) -> tuple[torch.UntypedStorage, int]:
+        """The storage and offset of a twin. Storages of the device that overlap stay different storages, because PyTorch
+        refuses operators whose arguments overlap only if they have one storage."""
+        first, end = self._spans[index]
+        owner = self._owners.setdefault(index, tensor.untyped_storage())
+        if owner._cdata == tensor.untyped_storage()._cdata:
+            return self._bytes[index].untyped_storage(), offset
+        start = max(first, tensor.untyped_storage().data_ptr())
+        host = self._bytes[index].data_ptr() + start - first
+        storage = torch._C._construct_storage_from_data_pointer(host, torch.device("cpu"), end - start)
+        return storage, (tensor.data_ptr() - start) // tensor.element_size()
+
     def holds(self, twin: torch.Tensor) -> bool:
         """Whether the CPU tensor lies in memory of this object."""
-        address = twin.untyped_storage().data_ptr()
-        return any(address == held.data_ptr() for held in self._bytes)
+        address = twin.data_ptr()
+        return any(held.data_ptr() <= address < held.data_ptr() + held.numel() for held in self._bytes)
 
     def address_of(self, twin: torch.Tensor) -> int:
         """The device address of the first element of a tensor for which holds() is true."""
-        start = twin.untyped_storage().data_ptr()
         for (first, _), held in zip(self._spans, self._bytes):
-            if held.data_ptr() == start:
-                return first + twin.storage_offset() * twin.element_size()
+            if 0 <= twin.data_ptr() - held.data_ptr() < held.numel():
+                return first + twin.data_ptr() - held.data_ptr()
         raise LookupError("not in this memory")
 
     def write_back(self, tensor: torch.Tensor) -> None:
