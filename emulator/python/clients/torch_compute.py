@@ -249,13 +249,24 @@ def graphs_compute_at_each_launch():
     with torch.cuda.graph(graph):
         result = model(given).sin()
         total = result.sum()
+        dropped = functional.dropout(torch.ones(1000, device="cuda"))
         given.mul_(2)
+    masks = []
     for expected in (3.0, 5.0):
         given.fill_(expected)
         graph.replay()
         torch.cuda.synchronize()
         wanted = model(torch.full((4,), expected, device="cuda")).sin()
         assert torch.equal(result, wanted) and torch.equal(total, wanted.sum()) and (given == 2 * expected).all()
+        masks.append(dropped.clone())
+    assert 400 < (masks[0] == 0).sum() < 600 and not torch.equal(masks[0], masks[1])
+    try:
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            given.nonzero()
+    except RuntimeError as error:
+        assert "capturing" in str(error), error
+    else:
+        raise AssertionError("an operator whose result has an unknown size was captured")
 
 
 def main() -> int:

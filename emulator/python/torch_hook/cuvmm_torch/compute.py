@@ -185,6 +185,8 @@ def run(operator, facts: Facts, has_cpu_kernel: bool, *args, **kwargs):
     """The kernel of an operator for CUDA tensors."""
     with _Guards():
         capture = graphs.current()
+        if capture and facts.waits:
+            raise RuntimeError(f"CUDA error: operation not permitted when stream is capturing ({facts.name})")
         call = Call(facts, args, kwargs, capture or _direct)
         function, kind = _function(operator, facts, has_cpu_kernel, call.device, args, kwargs)
         if function is None:

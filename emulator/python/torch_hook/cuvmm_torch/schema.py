@@ -34,6 +34,7 @@ class Facts:
     view: bool  # the result shares the memory of an argument, and nothing is changed
     random: bool  # the operator draws random numbers
     generator: str | None  # the argument that names the generator
+    waits: bool  # the caller needs values of the device at once: the size of a result, or a bool
     tensors: frozenset[str]  # the arguments that are single tensors
 
 
@@ -61,6 +62,7 @@ def facts_of(operator) -> Facts:
         view=not written and any(result is not None for result in returns),
         random=generator is not None or any("nondeterministic_seeded" in str(tag) for tag in operator.tags),
         generator=generator,
+        waits=name == "aten::equal" or any("dynamic_output_shape" in str(tag) for tag in operator.tags),
         tensors=frozenset(argument.name for argument in schema.arguments if str(argument.type) == "Tensor"),
     )
 
