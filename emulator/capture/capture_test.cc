@@ -102,6 +102,24 @@ TEST_F(CaptureTest, MemoryOfNodesIsThereFromTheLaunchOn) {
   EXPECT_EQ(driver()(calls::MemFreeAsync{memory, nullptr}), CUDA_SUCCESS);
 }
 
+// As an H100 does, also before the first graph is launched.
+TEST_F(CaptureTest, AnotherGraphFreesTheMemory) {
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::MemAllocAsync{&memory, 4096, stream_}), CUDA_SUCCESS);
+  CUgraphExec allocates = made();
+  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemsetD8Async{memory, 9, 4096, stream_}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemFreeAsync{memory, stream_}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemFreeAsync{memory, stream_}), CUDA_ERROR_INVALID_VALUE);
+  CUgraphExec frees = made();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(launch(allocates), CUDA_SUCCESS);
+    EXPECT_EQ(launch(frees), CUDA_SUCCESS);
+  }
+  EXPECT_EQ(driver()(calls::MemFreeAsync{memory, nullptr}), CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_F(CaptureTest, HostFunctionsRunAtTheLaunch) {
   const auto count = [](void* data) { ++*static_cast<int*>(data); };
   ASSERT_EQ(begin(), CUDA_SUCCESS);

@@ -69,7 +69,7 @@ std::optional<CUresult> captured_free(Emulator& e, CUdeviceptr address, CUstream
   Capture* capture = e.captures.of(stream);
   if (!capture) return beside_capture(e, stream);
   if (capture->invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  if (!capture->free(address)) return CUDA_ERROR_INVALID_VALUE;
+  if (!capture->free(address, is_of_a_graph(e, address))) return CUDA_ERROR_INVALID_VALUE;
   const auto release = [address](Emulator& at) { return free_node_memory(at, address); };
   auto made = node(CU_GRAPH_NODE_TYPE_MEM_FREE, release);
   made->params = CUDA_MEM_FREE_NODE_PARAMS{address};

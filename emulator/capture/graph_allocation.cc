@@ -116,4 +116,11 @@ CUresult free_node_memory(Emulator& e, Address address) {
   return CUDA_SUCCESS;
 }
 
+bool is_of_a_graph(const Emulator& e, Address address) {
+  const NodeMemory* memory = e.graphs.memory_at(address);
+  const PlainAllocation* plain = e.plain.at(address);
+  return (memory && memory->base() == address) ||
+         (plain && plain->base == address && plain->of_graph);
+}
+
 }  // namespace cuvmm::emulator

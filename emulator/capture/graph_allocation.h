@@ -22,6 +22,9 @@ std::vector<Address> announce(Emulator& e, const Steps& steps);
 void take_back(Emulator& e, const std::vector<Address>& announced);
 /// INVALID_VALUE where no memory is allocated at the address.
 CUresult free_node_memory(Emulator& e, Address address);
+/// Whether an allocation node has this address, or memory of a graph that has ended lives there.
+/// Each graph may free it, also before the graph that allocates it was launched (an H100).
+bool is_of_a_graph(const Emulator& e, Address address);
 
 /// The memory of an allocation node with these dependencies. A driver gives it the address of other
 /// memory of the graph that is freed before it, in all launches (recorded). Null: no address is

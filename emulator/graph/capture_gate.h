@@ -121,6 +121,10 @@ CUresult capture_transfer(Emulator& e, Capture& capture, const C& call) {
     if (!call.pCopy) return CUDA_ERROR_INVALID_VALUE;
   }
   const auto work = stored_transfer(call);
+  // Memory of an allocation node, also of another graph, exists during launches only.
+  const auto comes_later = [&](Address address) {
+    return capture.allocates(address) || e.graphs.memory_at(address);
+  };
   auto node = std::make_shared<GraphNode>();
   node->type = FillCall<C> ? CU_GRAPH_NODE_TYPE_MEMSET : CU_GRAPH_NODE_TYPE_MEMCPY;
   node->run = [work](Emulator& at) { return work(at, true); };
@@ -132,12 +136,12 @@ CUresult capture_transfer(Emulator& e, Capture& capture, const C& call) {
                                            .elementSize = static_cast<unsigned>(fill.element),
                                            .width = fill.width / fill.element,
                                            .height = fill.height};
-    if (!capture.allocates(fill.to.base)) {
+    if (!comes_later(fill.to.base)) {
       node->check = [work](Emulator& at) { return work(at, false); };
     }
   } else {
     if (const auto copy = described(call)) node->params = *copy;
-    if (!capture.allocates(plan(call).to.base) && !capture.allocates(plan(call).from.base)) {
+    if (!comes_later(plan(call).to.base) && !comes_later(plan(call).from.base)) {
       const CUresult result = run_transfer(e, call, false);
       if (result != CUDA_SUCCESS) return result;
     }

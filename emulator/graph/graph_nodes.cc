@@ -36,16 +36,14 @@ void set_work(GraphNode& node, CUcontext context, const NodeWork& work) {
   node.run = [context, work](Emulator& e) { return run_on(e, context, work, true); };
 }
 
-CUresult make_copy(Emulator& e, CUgraph graph, const CUDA_MEMCPY_NODE_PARAMS& asked,
-                   GraphNode& out) {
+CUresult make_copy(Emulator& e, const CUDA_MEMCPY_NODE_PARAMS& asked, GraphNode& out) {
   const CUDA_MEMCPY3D& copy = asked.copyParams;
   const bool empty = copy.WidthInBytes == 0 || copy.Height == 0 || copy.Depth == 0;
   if (asked.flags != 0 || asked.reserved != 0 || empty) return CUDA_ERROR_INVALID_VALUE;
   const calls::Memcpy3DAsync call{&copy, nullptr};
   const Copy planned = plan(call);
   const NodeWork work = detail::stored_transfer(call);
-  const Graph& home = *e.graphs.find(graph);
-  if (!home.allocates(planned.to.base) && !home.allocates(planned.from.base)) {
+  if (!e.graphs.memory_at(planned.to.base) && !e.graphs.memory_at(planned.from.base)) {
     const CUresult result = run_on(e, asked.copyCtx, work, false);
     if (result != CUDA_SUCCESS) return result;
   }
@@ -95,7 +93,8 @@ NodeWork fill_of(const CUDA_MEMSET_NODE_PARAMS_v2& fill) {
   }
 }
 
-CUresult make_fill(const Graph& home, const CUDA_MEMSET_NODE_PARAMS_v2& fill, GraphNode& out) {
+CUresult make_fill(const Emulator& emulator, const CUDA_MEMSET_NODE_PARAMS_v2& fill,
+                   GraphNode& out) {
   const NodeWork plain = fill_of(fill);
   NodeWork work = plain;
   if (plain && fill.elementSize < 4 && fill.value >> 8 * fill.elementSize != 0) {
@@ -112,7 +111,7 @@ CUresult make_fill(const Graph& home, const CUDA_MEMSET_NODE_PARAMS_v2& fill, Gr
   CUcontext context = fill.ctx;
   set_work(out, context, work);
   out.check = nullptr;
-  if (!home.allocates(fill.dst)) {
+  if (!emulator.graphs.memory_at(fill.dst)) {
     out.check = [context, work](Emulator& e) { return run_on(e, context, work, false); };
   }
   return CUDA_SUCCESS;
@@ -208,10 +207,8 @@ CUresult make_free(Emulator& e, CUgraph graph, const CUDA_MEM_FREE_NODE_PARAMS& 
     ++allocations;
     allocated = !node->memory->instantiated();
   }
-  // Memory of another graph's node is known by its address after that graph was launched. Other
-  // memory of a pool is refused: recorded on an H100, 580.159.04.
-  const PlainAllocation* plain = e.plain.at(asked.dptr);
-  const bool elsewhere = !own && plain && plain->base == asked.dptr && plain->of_graph;
+  // Other memory of a pool is refused: recorded on an H100, 580.159.04.
+  const bool elsewhere = !own && is_of_a_graph(e, asked.dptr);
   const bool freed = own ? frees >= allocations : frees != 0;
   if (freed || (!allocated && !elsewhere)) return CUDA_ERROR_INVALID_VALUE;
   out.params = asked;
@@ -306,9 +303,9 @@ CUresult make_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, GraphN
     case CU_GRAPH_NODE_TYPE_EMPTY:
       return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-      return make_copy(e, graph, params.memcpy, out);
+      return make_copy(e, params.memcpy, out);
     case CU_GRAPH_NODE_TYPE_MEMSET:
-      return make_fill(*e.graphs.find(graph), params.memset, out);
+      return make_fill(e, params.memset, out);
     case CU_GRAPH_NODE_TYPE_KERNEL:
       return make_kernel(e, params.kernel, out);
     case CU_GRAPH_NODE_TYPE_HOST:

@@ -79,7 +79,10 @@ GraphNodes Capture::take_nodes() { return std::move(nodes_); }
 
 void Capture::allocate(Address base, Size size) { allocated_[base] = size; }
 
-bool Capture::free(Address base) { return allocated_.erase(base) != 0; }
+bool Capture::free(Address base, bool elsewhere) {
+  const bool first = freed_.insert(base).second;
+  return allocated_.erase(base) != 0 || (elsewhere && first);
+}
 
 bool Capture::allocates(Address address) const {
   const auto after = allocated_.upper_bound(address);

@@ -56,9 +56,9 @@ class Capture {
 
   /// A node of the capture allocates memory.
   void allocate(Address base, Size size);
-  /// A node of the capture frees memory of another node; false where no node allocates it, or a
-  /// node frees it already.
-  bool free(Address base);
+  /// A node of the capture frees memory of another node; false where a node of the capture frees it
+  /// already, or no node allocates it. `elsewhere`: a node of another graph does.
+  bool free(Address base, bool elsewhere);
   /// Whether the memory at an address exists during launches only, because a node allocates it.
   bool allocates(Address address) const;
 
@@ -71,6 +71,7 @@ class Capture {
   GraphNodes nodes_;
   std::set<const GraphNode*> forked_;  ///< the work of other streams than the origin
   std::map<Address, Size> allocated_;  ///< memory that nodes allocate and no node frees
+  std::set<Address> freed_;            ///< memory that nodes free
   std::map<CUstream, std::vector<GraphNode*>> ends_;
   cuuint64_t id_;
   CUgraph graph_ = nullptr;

@@ -12,10 +12,4 @@ bool Graph::has_memory_nodes() const {
          });
 }
 
-bool Graph::allocates(Address address) const {
-  return std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) {
-    return node->memory && node->memory->holds(address);
-  });
-}
-
 }  // namespace cuvmm::emulator

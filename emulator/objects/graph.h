@@ -69,9 +69,7 @@ struct Graph {
   bool broken = false;  ///< a capture that added to it became invalid: it takes no node (recorded)
   std::map<CUuserObject, unsigned> user_objects{};  ///< the references that the graph holds
 
-  bool has_memory_nodes() const;  ///< or counts as a graph that has
-  /// Whether the memory at an address exists during launches only, because a node allocates it.
-  bool allocates(Address address) const;
+  bool has_memory_nodes() const;
 };
 
 /// A conditional variable. Only kernels can set a condition, and kernels here do not: it has its

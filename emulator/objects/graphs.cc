@@ -158,6 +158,22 @@ void Graphs::erase(CUgraphExec handle) {
   release_all(objects);
 }
 
+const NodeMemory* Graphs::memory_at(CUdeviceptr address) const {
+  const NodeMemory* found = nullptr;
+  const auto look = [&](const GraphNode& node) {
+    if (node.memory && node.memory->holds(address)) found = node.memory.get();
+    return found ? CUDA_ERROR_ALREADY_MAPPED : CUDA_SUCCESS;  // ends the search
+  };
+  for (const auto& [handle, graph] : graphs_) {
+    for (const auto& node : graph.nodes) look(*node);
+  }
+  for (const auto& [handle, executable] : executables_) {
+    if (!found)
+      for_each_step(executable.steps(), [&](const Step& step) { return look(*step.node); });
+  }
+  return found;
+}
+
 bool Graphs::instantiated_with_memory(CUgraph graph, CUgraphExec but) const {
   return std::any_of(executables_.begin(), executables_.end(), [&](const auto& entry) {
     const auto& [handle, made] = entry;

@@ -54,6 +54,9 @@ class Graphs {
   CUgraphExec add(Executable&& executable);
   Executable* find(CUgraphExec handle);
   void erase(CUgraphExec handle);
+  /// The memory of an allocation node of a graph, or of an executable one, that has this address;
+  /// null where there is none.
+  const NodeMemory* memory_at(CUdeviceptr address) const;
   /// Whether an executable graph with memory, other than `but`, was made from the graph, and lives.
   bool instantiated_with_memory(CUgraph graph, CUgraphExec but = nullptr) const;
 

@@ -188,7 +188,7 @@ void Reference::judge_wait(Judgement& out, CUstream handle, Actor actor) const {
   const CaptureState::Capture* capture = stream ? captures_.of(*stream) : nullptr;
   if (!capture) return judge_unsafe(out, actor);
   if (capture->health != Health::kActive) out.uncovered = true;
-  out.add(Rule::kStreamCapture);
+  out.add(Rule::kStreamCaptureWait);
 }
 void Reference::refuse_wait(CUstream handle, CUresult answer, Actor actor) {
   const bool unsafe = answer == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -222,7 +222,7 @@ Judgement Reference::judge(const calls::StreamBeginCapture& call, Actor actor) c
   if (!call.hStream) {
     judge_legacy(out, actor);
     out.uncovered |= actor.device < 0;
-    if (out.count == 0) out.demand(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    if (out.count == 0) out.add(Rule::kStreamCaptureDefault);
     return out;
   }
   const CaptureState::Stream* stream = judge_stream(out, call.hStream, actor);

@@ -13,8 +13,8 @@
 #include "api/words.h"
 #include "shim/facts/host_memory.h"
 #include "shim/objects/object_table.h"
-#include "shim/refusals/captures.h"
 #include "shim/refusals/arguments/described.h"
+#include "shim/refusals/captures.h"
 #include "shim/session/session.h"
 
 namespace cuvmm::shim {
@@ -271,15 +271,16 @@ Reason by_address(const Questions& ask, const GivenArgument& one) {
                   "pass an address that an allocating call returned, before its memory is freed");
 }
 
-// A captured free is a node, and frees what a node of the same capture allocated.
+// A captured free is a node, and frees memory that a node of this or another graph allocates.
 Reason by_captured_free(const Questions& ask, const RefusedCall& call) {
   if (call.function != "cuMemFreeAsync" || call.result != CUDA_ERROR_INVALID_VALUE)
     return std::nullopt;
   for (const GivenArgument& one : call.given) {
     if (one.kind != Kind::kStream || !takes_part_in_capture(ask, one.value)) continue;
     return with_fix("stream " + one.text +
-                        " captures, and a captured free frees only memory that the capture itself "
-                        "allocated: this memory was allocated outside of it, or is freed already",
+                        " captures, and a captured free frees only memory that an allocation node "
+                        "of a graph gives, once: this memory was allocated outside of graphs, or "
+                        "the capture frees it already",
                     "free the memory outside of the capture, behind the last launch of the graph "
                     "that uses it; or allocate it in the capture too (cuMemAllocAsync on the "
                     "capturing stream)");
