@@ -176,6 +176,20 @@ def functions_of_the_program_in_autograd():
 
 
 @case
+def types_that_the_cpu_lacks_are_computed_in_wider_ones():
+    half = torch.randn(8, 8, device="cuda").half()
+    distances = torch.cdist(half, half)
+    assert distances.dtype == torch.float16
+    assert torch.allclose(distances.float(), torch.cdist(half.float(), half.float()), atol=1e-2)
+    try:
+        torch.mm(half, half.float())
+    except RuntimeError as error:
+        assert "dtype" in str(error), error
+    else:
+        raise AssertionError("a mistake of the program passed")
+
+
+@case
 def autocast_and_scaler():
     model, scaler = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4)).cuda(), torch.amp.GradScaler("cuda")
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
