@@ -88,7 +88,7 @@ install(FILES "${CMAKE_SOURCE_DIR}/emulator/python/hook/cuvmm_start.py"
               "${CMAKE_SOURCE_DIR}/emulator/python/hook/sitecustomize.py"
         DESTINATION "${CUVMM_PRIVATE_LIBDIR}/emulator/torch")
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/emulator/python/torch_hook/" DESTINATION "${CUVMM_PRIVATE_LIBDIR}/emulator/torch"
-        PATTERN __pycache__ EXCLUDE)
+        PATTERN __pycache__ EXCLUDE PATTERN parts_test.py EXCLUDE)
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
         FILES_MATCHING PATTERN "*.md" PATTERN "*.json")
 # The first example: `python3 -m cuvmm.first_finding` after the installation of a wheel.
