@@ -146,7 +146,6 @@ void Reference::judge_event_wait(Judgement& out, CUevent handle, Actor actor) co
   const CaptureState::Event* event = judge_event(out, handle, actor);
   if (!event) return;
   if (event->capture < 0) return judge_unsafe(out, actor);
-  out.add(Rule::kStreamCaptureEvent);
   // Behind the capture's end the event answers this until it is recorded again.
   if (is_over(captures_.captures, event->capture)) {
     if (captures_.capturing()) out.uncovered = true;
@@ -155,6 +154,7 @@ void Reference::judge_event_wait(Judgement& out, CUevent handle, Actor actor) co
   if (captures_.captures[static_cast<std::size_t>(event->capture)].health != Health::kActive) {
     out.uncovered = true;
   }
+  out.add(Rule::kStreamCaptureEvent);
 }
 void Reference::refuse_event_wait(CUevent handle, CUresult answer, Actor actor) {
   const CaptureState::Event* event = captures_.find(captures_.events, handle);

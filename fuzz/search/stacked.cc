@@ -103,6 +103,8 @@ bool looks_alike(Rule found, const Judgement& judgement) {
                                   judgement.has(Quirk::kExtCompressedElsewhere));
     case Rule::kCreatePcieRdma:  // a bit that newer drivers know, among bits that none knows
       return judgement.breaks(Rule::kCreateUsageKnown);
+    case Rule::kStreamCapture:  // the shim here has no driver to ask which streams have joined
+      return judgement.breaks(Rule::kStreamCaptureWait);
     case Rule::kEpAddOnce:  // the shim knows neither an import's kind nor other processes' calls on
                             // it
     case Rule::kEpBindImported:
