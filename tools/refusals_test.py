@@ -31,6 +31,25 @@ a1 = cuMemAllocAsync(2G)
 cuMemFreeAsync(a0)
 h0 = cuMemCreate(200G, device=0)  # CUDA_ERROR_OUT_OF_MEMORY
 """
+# A pool that the program created keeps its memory, and another one has nothing idle.
+CACHED_BY_AN_OWN_POOL = """init()
+o0 = cuMemPoolCreate({{allocType=pinned, location=device0}})
+o1 = cuMemPoolCreate({{allocType=pinned, location=device0}})
+cuMemPoolSetAttribute(o0, release_threshold, 1T)
+a0 = cuMemAllocFromPoolAsync(100G, o0)
+a1 = cuMemAllocFromPoolAsync(2G, o1)
+cuMemFreeAsync(a0)
+{0}
+h0 = cuMemCreate(60G, device=0)
+"""
+OWN_POOL_TRIMMED_TOO_EARLY = """init()
+s0 = cuStreamCreate(Flags=1)
+o0 = cuMemPoolCreate({allocType=pinned, location=device0})
+a0 = cuMemAllocFromPoolAsync(100G, o0, hStream=s0)
+cuMemFreeAsync(a0, hStream=s0)
+cuMemPoolTrimTo(o0, 0)
+h0 = cuMemCreate(60G, device=0)
+"""
 # The free is queued, so that the trim comes too early.
 TRIMMED_TOO_EARLY = """init()
 s0 = cuStreamCreate(Flags=1)
@@ -76,6 +95,29 @@ class Refusals(cli_test.CliTest):
         self.assertEqual(facts["held"]["pools"], 2 * GIB)
         self.assertEqual(facts["pools_cached"], 8 * GIB)
         self.assertIn("its default pool keeps 8 GiB of which nothing is allocated", text)
+
+    def test_what_a_created_pool_keeps_is_the_programs_and_named(self):
+        (refusal,), text = self.refused(CACHED_BY_AN_OWN_POOL.format("cuCtxSynchronize()"))
+        facts = refusal["facts"]
+        self.assertEqual((facts["held"]["pools"], facts["pools_cached"]), (2 * GIB, 100 * GIB))
+        self.assertIn("its own pools keep 100 GiB of which nothing is allocated", text)
+        self.assertNotRegex(text, r"other processes and the driver \d+ GiB")
+        (known,) = [each for each in facts["known"] if each.startswith("pool ")]  # only the one that keeps something
+        self.assertRegex(known, r"^pool 0x\w+, made by call 1, keeps 100 GiB .* release threshold is 1 TiB, set by call 3: "
+                                r".*cuMemPoolTrimTo\(pool, 0\) gives it back$")
+        refusals, text = self.refused(CACHED_BY_AN_OWN_POOL.format("cuCtxSynchronize()\ncuMemPoolTrimTo(o0, 0)"))
+        self.assertEqual(refusals, [], text)
+
+    def test_frees_of_a_created_pool_that_wait_for_their_turn_are_the_programs(self):
+        met = 0
+        for seed in range(1, 9):
+            refusals, text = self.refused(OWN_POOL_TRIMMED_TOO_EARLY, f"--streams=late:{seed}")
+            if not refusals:
+                continue  # the free had its turn early enough
+            met += 1
+            self.assertNotIn("other processes and the driver 100 GiB", text)
+            self.assertRegex(text, r"trimmed a pool behind .*: wait for the stream in between")
+        self.assertGreater(met, 0)
 
     def test_a_trim_that_came_before_the_free_had_its_turn_is_named(self):
         met = 0

@@ -12,6 +12,7 @@
 #include "shim/cause/after_end.h"
 #include "shim/cause/descriptor_facts.h"
 #include "shim/cause/likely_reason.h"
+#include "shim/cause/pool_facts.h"
 #include "shim/findings/arguments.h"
 #include "shim/refusals/address_facts.h"
 #include "shim/refusals/surroundings.h"
@@ -56,66 +57,8 @@ bool makes_descriptor(EntryPoint entry) {
          entry == EntryPoint::kMemPoolExportToShareableHandle;
 }
 
-struct DefaultPool {
-  CUmemoryPool pool = nullptr;
-  cuuint64_t reserved = 0, used = 0;
-};
-
-std::optional<DefaultPool> ask_default_pool(const Driver& driver, int device) {
-  DefaultPool known;
-  const auto ask = [&](CUmemPool_attribute which, cuuint64_t& value) {
-    return driver(calls::MemPoolGetAttribute{known.pool, which, &value}) == CUDA_SUCCESS;
-  };
-  const bool answered =
-      driver(calls::DeviceGetDefaultMemPool{&known.pool, device}) == CUDA_SUCCESS &&
-      ask(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, known.reserved) &&
-      ask(CU_MEMPOOL_ATTR_USED_MEM_CURRENT, known.used);
-  return answered ? std::optional(known) : std::nullopt;
-}
-
 std::uint64_t wanted_by(const Call& call) {
   return visit_call<std::uint64_t>(call, [](const auto& made) { return wanted_size(made); });
-}
-
-// The bytes that the pool has in use besides the memory whose place is known.
-std::uint64_t unplaced_in(const Model& model, int device, const DefaultPool& known) {
-  std::uint64_t placed = 0;
-  for (const auto& [base, memory] : model.pools().memory()) {
-    const bool of_it = memory.pool == reinterpret_cast<std::uintptr_t>(known.pool);
-    if (of_it && device_of(memory.location) == device) placed += memory.size;
-  }
-  return known.used > placed ? known.used - placed : 0;
-}
-
-void note_early_trim(const ProcessHistory& history, std::vector<Refusal::Aside>& asides) {
-  const Origin &trim = history.causes.last_trim(), &freed = history.causes.last_free().by;
-  if (trim.call <= freed.call) return;
-  asides.push_back({"call " + std::to_string(trim.call) +
-                        " trimmed a pool behind the cuMemFreeAsync of call " +
-                        std::to_string(freed.call) +
-                        ", which gives nothing back before the free has had its turn: wait for "
-                        "the stream in between",
-                    trim.stack});
-}
-
-// Notes memory of the default pool that the program freed and the driver still has in use, because
-// the free waits for its turn on a stream.
-void note_queued_frees(const ProcessHistory& history, std::uint64_t pool, std::uint64_t used,
-                       std::vector<Refusal::Aside>& asides) {
-  std::uint64_t live = 0;
-  for (const auto& [base, memory] : history.model.pools().memory()) {
-    if (memory.pool == pool) live += memory.size;
-  }
-  constexpr std::uint64_t kWorthSaying = 1u << 20;
-  const Causes::QueuedFree& last = history.causes.last_free();
-  if (last.by.call == 0 || used < live + kWorthSaying) return;
-  std::string text = rough_size_text(used - live) +
-                     " of the default pool are freed by the program, but not yet by the device: "
-                     "cuMemFreeAsync waits for its turn on the stream, and cuMemPoolTrimTo gives "
-                     "back nothing before. The last such free is call " +
-                     std::to_string(last.by.call) + " on stream " + hex_text(last.stream);
-  asides.push_back({std::move(text), last.by.stack});
-  note_early_trim(history, asides);
 }
 
 // What waited for its turn when the driver refused the call may have had it by now.
@@ -128,10 +71,27 @@ void note_done_frees(const ProcessHistory& history, const MemoryFacts& facts, st
                           std::to_string(last.by.call) + " had to wait for its turn on stream " +
                           hex_text(last.stream) + ". Wait for the stream first",
                       last.by.stack});
-  } else if (facts.free + facts.cached < wanted) {
+  } else if (facts.free + facts.cached + facts.cached_in_created < wanted) {
     return;
   }
-  note_early_trim(history, asides);
+  note_early_trim(history.causes, asides);
+}
+
+// Adds what the pools hold and keep to the facts, and says what helps.
+void add_pools(const ProcessHistory& history, const std::vector<PoolFacts>& pools,
+               std::uint64_t wanted, MemoryFacts& facts, std::vector<Refusal::Aside>& asides) {
+  const std::size_t before = asides.size();
+  for (const PoolFacts& pool : pools) {
+    (pool.is_default() ? facts.cached : facts.cached_in_created) += pool.idle();
+    facts.held.pools += unplaced_in(history.model, facts.device, pool);
+    note_queued_frees(history.model, history.causes, pool, asides);
+  }
+  if (asides.size() != before) {
+    note_early_trim(history.causes, asides);
+  } else {
+    note_done_frees(history, facts, wanted, asides);
+  }
+  for (const PoolFacts& pool : pools) note_idle(history.causes, pool, asides);
 }
 
 }  // namespace
@@ -203,12 +163,21 @@ std::optional<MemoryFacts> Session::memory_facts(const Call& call,
              history_.causes.last_free().by.call != 0;
     live = mirror_.folder();
   }
-  std::optional<DefaultPool> pool;
+  std::vector<PoolFacts> pools;
   if (pooled) {
+    // A pool that another thread destroys is not asked any more: the model loses the pool before
+    // the driver does, and the destroying thread waits for these questions in between.
+    const PoolQuestions::Asking asking(pool_questions_);
+    {
+      const Locked lock(mutex_);
+      pools = created_pools(history_.model, facts.device);
+    }
     const RelaxedCapture relaxed(work_.questions(), work_.captures());
-    pool = ask_default_pool(driver_, facts.device);
+    std::erase_if(pools, [&](PoolFacts& one) { return !ask_pool(driver_, one); });
+    PoolFacts common;
+    if (ask_default_pool(driver_, facts.device, common)) pools.insert(pools.begin(), common);
   }
-  // Behind the pool, which gives memory back once a free has had its turn.
+  // Behind the pools, which give memory back once a free has had its turn.
   if (facts.device == place.device) {
     // The question must not disturb a capture that goes on elsewhere.
     const RelaxedCapture relaxed(work_.questions(), work_.captures());
@@ -217,20 +186,9 @@ std::optional<MemoryFacts> Session::memory_facts(const Call& call,
     facts.free = free;
     facts.total = total;
   }
-  if (pool) {
-    if (pool->reserved > pool->used) facts.cached = pool->reserved - pool->used;
+  if (!pools.empty()) {
     const Locked lock(mutex_);
-    facts.held.pools += unplaced_in(history_.model, facts.device, *pool);
-    const std::size_t before = asides.size();
-    note_queued_frees(history_, reinterpret_cast<std::uintptr_t>(pool->pool), pool->used, asides);
-    if (asides.size() == before) note_done_frees(history_, facts, wanted_by(call), asides);
-    const Origin& threshold = history_.causes.threshold_of(pool->pool);
-    if (facts.cached != 0 && threshold.call != 0) {
-      asides.push_back({"call " + std::to_string(threshold.call) +
-                            " set the release threshold of the default pool: below it, the pool "
-                            "keeps what is freed",
-                        threshold.stack});
-    }
+    add_pools(history_, pools, wanted_by(call), facts, asides);
   }
   // Each question to the neighbours may take a while, and a program may be refused many times in
   // different places.

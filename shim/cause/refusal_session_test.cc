@@ -2,6 +2,10 @@
 // Calls that the driver refuses: which of them are reported as refused, and with which facts.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "api/driver/mock_driver.h"
 #include "api/sizes.h"
 #include "shim/findings/ledger.h"
@@ -95,6 +99,71 @@ TEST_F(RefusalSession, MemoryThatRanOutIsSaidWithWhoHoldsIt) {
                                 "16 MiB mapped nowhere, kept by handles), other processes and the "
                                 "driver 34 MiB"));
   EXPECT_THAT(entry->json, HasSubstr("\"mapped\":8388608,\"unmapped\":16777216"));
+}
+
+// A pool is asked only while it lives, whichever thread destroys it.
+TEST_F(RefusalSession, AnotherThreadsDestroyOfAPoolWaitsForTheQuestions) {
+  const auto pool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x9001});
+  std::atomic<bool> destroyed{false};
+  std::thread other;
+  const auto is_known = [&] {
+    return session_.with_model(
+        [&](const Model& model) { return model.pools().find(pool) != nullptr; });
+  };
+  ON_CALL(mock_, MemPoolCreate(_, _))
+      .WillByDefault(DoAll(SetArgPointee<0>(pool), Return(CUDA_SUCCESS)));
+  ON_CALL(mock_, MemPoolDestroy(_)).WillByDefault([&](CUmemoryPool) {
+    destroyed = true;
+    return CUDA_SUCCESS;
+  });
+  ON_CALL(mock_, MemPoolGetAttribute(_, _, _))
+      .WillByDefault([&](CUmemoryPool asked, CUmemPool_attribute which, void* value) {
+        EXPECT_FALSE(asked == pool && destroyed);
+        if (asked == pool && !other.joinable()) {
+          other = std::thread([&] { run(calls::MemPoolDestroy{pool}); });
+          while (is_known()) std::this_thread::yield();
+          // Time for a thread that does not wait.
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+        *static_cast<cuuint64_t*>(value) =
+            asked == pool && which == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ? 6 * kGranule : 0;
+        return CUDA_SUCCESS;
+      });
+  CUmemPoolProps props{};
+  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  CUmemoryPool made = nullptr;
+  ASSERT_EQ(run(calls::MemPoolCreate{.pool = &made, .poolProps = &props}), CUDA_SUCCESS);
+  EXPECT_EQ(create(kMany), CUDA_ERROR_OUT_OF_MEMORY);
+  ASSERT_TRUE(other.joinable()) << "the pool was asked";
+  other.join();
+  EXPECT_TRUE(destroyed);
+  ASSERT_TRUE(first());
+  EXPECT_EQ(first()->refusal.memory->cached_in_created, 6 * kGranule);
+  EXPECT_THAT(text(), HasSubstr("its own pools keep 12 MiB of which nothing is allocated"));
+  ASSERT_EQ(first()->refusal.asides.size(), 1u);
+  EXPECT_THAT(first()->refusal.asides[0].text, HasSubstr("its release threshold is 0"));
+}
+
+TEST_F(RefusalSession, PoolsThatEndedOrLieElsewhereAreNotAsked) {
+  std::uintptr_t newest = 0x9000;
+  ON_CALL(mock_, MemPoolCreate(_, _)).WillByDefault([&](CUmemoryPool* made, auto*) {
+    *made = reinterpret_cast<CUmemoryPool>(++newest);
+    return CUDA_SUCCESS;
+  });
+  EXPECT_CALL(mock_, MemPoolGetAttribute(_, _, _)).Times(testing::AnyNumber());
+  CUmemPoolProps props{};
+  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  CUmemoryPool ended = nullptr, elsewhere = nullptr;
+  ASSERT_EQ(run(calls::MemPoolCreate{.pool = &ended, .poolProps = &props}), CUDA_SUCCESS);
+  ASSERT_EQ(run(calls::MemPoolDestroy{ended}), CUDA_SUCCESS);
+  props.location.id = 1;
+  ASSERT_EQ(run(calls::MemPoolCreate{.pool = &elsewhere, .poolProps = &props}), CUDA_SUCCESS);
+  EXPECT_CALL(mock_, MemPoolGetAttribute(ended, _, _)).Times(0);
+  EXPECT_CALL(mock_, MemPoolGetAttribute(elsewhere, _, _)).Times(0);
+  EXPECT_EQ(create(kMany), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_THAT(text(), Not(HasSubstr("pools keep")));
 }
 
 TEST_F(RefusalSession, RepeatsFoldByPlace) {

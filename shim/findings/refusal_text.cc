@@ -66,7 +66,8 @@ void add_memory(std::string& out, const RefusalEntry& entry) {
   add_number(out, "pools", facts.held.pools);
   add_number(out, "plain", facts.held.plain);
   out += '}';
-  if (facts.cached != 0) add_number(out, "pools_cached", facts.cached);
+  const std::uint64_t cached = facts.cached + facts.cached_in_created;
+  if (cached != 0) add_number(out, "pools_cached", cached);
   if (!facts.others.empty()) add_others(out, facts.others);
   add_key(out, "creators");
   out += '[';
@@ -130,9 +131,14 @@ std::string memory_text(const RefusalEntry& entry) {
   add_part(parts, held.plain, "of cuMemAlloc and its like");
   text += "this program holds " + (parts.empty() ? "nothing" : rough_size_text(held.sum()));
   if (!parts.empty()) text += " (" + parts + ")";
-  const std::uint64_t used = facts.total - facts.free, known = held.sum() + facts.cached;
-  if (facts.cached != 0) {
-    text += ", its default pool keeps " + rough_size_text(facts.cached) +
+  const std::uint64_t used = facts.total - facts.free,
+                      cached = facts.cached + facts.cached_in_created;
+  const std::uint64_t known = held.sum() + cached;
+  if (cached != 0) {
+    const char* const whose = facts.cached_in_created == 0 ? "default pool keeps "
+                              : facts.cached == 0          ? "own pools keep "
+                                                           : "own and its default pool keep ";
+    text += std::string(", its ") + whose + rough_size_text(cached) +
             " of which nothing is allocated (cuMemPoolTrimTo gives it back)";
   }
   if (facts.measured && used > known) {

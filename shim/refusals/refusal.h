@@ -22,9 +22,9 @@ struct MemoryFacts {
   bool measured = false;  ///< the driver answered the next two
   std::uint64_t free = 0, total = 0;
   HeldMemory held;
-  /// Bytes that the device's default pool holds although none of its memory is allocated. Not known
-  /// for other pools, because another thread may destroy a pool while it is asked.
-  std::uint64_t cached = 0;
+  /// Bytes that the device's default pool holds although none of its memory is allocated, and those
+  /// that the pools hold which the program created.
+  std::uint64_t cached = 0, cached_in_created = 0;
   std::vector<Neighbour> others;  ///< other processes that hold memory of the device
 };
 

@@ -22,6 +22,7 @@
 #include "shim/facts/facts.h"
 #include "shim/findings/finding.h"
 #include "shim/findings/purpose.h"
+#include "shim/history/pool_questions.h"
 #include "shim/history/process_history.h"
 #include "shim/objects/in_use.h"
 #include "shim/policy/policies.h"
@@ -490,6 +491,7 @@ class alignas(64) Session {
 
   std::atomic<void (*)()> asked_{nullptr};
   std::atomic<int> neighbours_asked_{0};
+  PoolQuestions pool_questions_;
   FactFinder facts_;
   CallCounter counter_;
 

@@ -75,6 +75,8 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
     turn_off();
   }
 
+  if constexpr (std::is_same_v<CallStruct, calls::MemPoolDestroy>) pool_questions_.wait();
+
   [[maybe_unused]] bool captured = false;
   if constexpr (kFillsLater<CallStruct>) {
     if (!step.violations.empty()) [[unlikely]]
