@@ -23,25 +23,37 @@ Violation* of_rule(Violations& violations, Rule rule) {
   return found == violations.end() ? nullptr : &*found;
 }
 
-// Explains a map that met another mapping: a call may have mapped at the hint of a reservation that
-// lies elsewhere.
-void name_hint(const Causes& causes, Violations& violations) {
+// Whether the reservation that got another address than its hint lives, and nothing is mapped in
+// it.
+bool is_unused(const Model& model, const Causes::Hint& hint) {
+  const auto at = model.reservations().find(hint.got);
+  return at != model.reservations().end() && at->second.made.call == hint.by.call &&
+         !model.holds_mapping(at->second);
+}
+
+// Explains a map that met another mapping: one of the two calls may have meant a reservation that
+// did not get its hint.
+void name_hint(const ProcessHistory& history, Violations& violations) {
   Violation* const vacant = of_rule(violations, Rule::kMapVacant);
   if (!vacant || vacant->objects.empty()) return;
   const ObjectRef& taken = vacant->objects.front();
-  const auto hint = causes.unmet_before(taken.value, taken.made.call);
+  const auto hint = history.causes.unmet_before(
+      taken.value, taken.made.call,
+      [&](const Causes::Hint& one) { return is_unused(history.model, one); });
   if (!hint) return;
   vacant->message += ", which call " + std::to_string(taken.made.call) +
                      " made at an address that call " + std::to_string(hint->by.call) +
                      " had asked for as a hint, and had not got: its reservation lies at " +
-                     hex_text(hint->got);
+                     hex_text(hint->got) + ", and nothing is mapped there";
   vacant->objects.push_back({.kind = ObjectRef::Kind::kReservation,
                              .value = hint->got,
                              .size = hint->size,
                              .made = hint->by,
                              .ended = {}});
-  vacant->fix = "Map at the address that cuMemAddressReserve returned (" + hex_text(hint->got) +
-                "), and not at the hint: compare the two behind each reservation.";
+  vacant->fix =
+      "If one of the two calls means the reservation of call " + std::to_string(hint->by.call) +
+      ", map there at the address that cuMemAddressReserve returned (" + hex_text(hint->got) +
+      "), and not at the hint. Otherwise first cuMemUnmap the mapping that the finding names.";
 }
 
 // Explains a free of memory that belongs to a graph.
@@ -141,7 +153,7 @@ void Session::name_cause(const Call& call, CUresult result, Violations& violatio
   name_context_end(causes.context_end(), violations);
   if (on_host) return name_host_memory(freed, *unknown);
   if (call.as<calls::MemMap>()) {
-    name_hint(causes, violations);
+    name_hint(history_, violations);
   } else if (freed != 0) {
     name_node_memory(causes, freed, violations);
   }

@@ -168,6 +168,29 @@ TEST_F(NameCause, WhoMappedAtAHintThatWasNotMetIsNamed) {
   EXPECT_EQ(v.objects.back().made.call, 2u);
 }
 
+TEST_F(NameCause, AHintWhoseReservationIsMappedOrThatWasForAnotherAddressHasNoPartInIt) {
+  reserve(kThere);
+  reserve(kElsewhere, kThere);
+  reserve(kElsewhere + kGranule, kThere - kGranule);
+  EXPECT_EQ(map(kThere), CUDA_SUCCESS);
+  EXPECT_EQ(map(kElsewhere), CUDA_SUCCESS);
+  map(kThere, CUDA_ERROR_INVALID_VALUE);
+  ASSERT_THAT(findings_.rules(), ElementsAre("cuMemMap-vacant"));
+  EXPECT_THAT(findings_.all[0].violation.message, Not(HasSubstr("hint")));
+  EXPECT_EQ(fix_of(findings_.all[0].violation), info(Rule::kMapVacant).fix);
+}
+
+TEST_F(NameCause, AHintIsOneOfTwoRepairs) {
+  reserve(kThere);
+  reserve(kElsewhere, kThere);
+  EXPECT_EQ(map(kThere), CUDA_SUCCESS);
+  map(kThere, CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(findings_.all.size(), 1u);
+  EXPECT_THAT(fix_of(findings_.all[0].violation),
+              AllOf(HasSubstr("If one of the two calls means the reservation of call 2"),
+                    HasSubstr("Otherwise first cuMemUnmap")));
+}
+
 TEST_F(NameCause, AHintThatCameLaterOrWasMetHasNoPartInIt) {
   reserve(kThere, kThere);
   EXPECT_EQ(map(kThere), CUDA_SUCCESS);

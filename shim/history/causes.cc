@@ -73,11 +73,12 @@ void Causes::unmet(const Hint& hint) {
   hints_[next_hint_++ % kMostHints] = hint;
 }
 
-std::optional<Causes::Hint> Causes::unmet_before(std::uint64_t address, std::uint64_t call) const {
+std::optional<Causes::Hint> Causes::unmet_before(
+    std::uint64_t address, std::uint64_t call,
+    const std::function<bool(const Hint&)>& counts) const {
   std::optional<Hint> newest;
   for (const Hint& one : hints_) {
-    const bool covers = address >= one.asked && address - one.asked < one.size;
-    if (!covers || one.by.call >= call) continue;
+    if (one.asked != address || one.by.call >= call || !counts(one)) continue;
     if (!newest || newest->by.call < one.by.call) newest = one;
   }
   return newest;

@@ -7,6 +7,7 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -55,8 +56,9 @@ class Causes {
   };
   /// Stores the newest kMostHints.
   void unmet(const Hint& hint);
-  /// The newest hint whose wanted address a mapping by this call may have used.
-  std::optional<Hint> unmet_before(std::uint64_t address, std::uint64_t call) const;
+  /// The newest hint for this very address that an earlier call gave, and that `counts`.
+  std::optional<Hint> unmet_before(std::uint64_t address, std::uint64_t call,
+                                   const std::function<bool(const Hint&)>& counts) const;
 
   struct NodeMemory {
     std::uint64_t size = 0;
