@@ -67,10 +67,20 @@ void name_node_memory(const Causes& causes, Address address, Violations& violati
   if (memory.captured.call != 0) {
     unknown->message += ", captured by call " + std::to_string(memory.captured.call);
   }
-  unknown->message += ": the memory exists from a launch of the graph on, until it is freed once";
+  if (memory.freed_within) {
+    unknown->message += ": a free node of the same graph frees it in each launch";
+    if (memory.freed_by.call != 0) {
+      unknown->message += ", last in that of call " + std::to_string(memory.freed_by.call);
+    }
+  } else {
+    unknown->message += ": the memory exists from a launch of the graph on, until it is freed once";
+  }
   unknown->fix =
-      "Free the memory once behind each launch of the graph, or capture its cuMemFreeAsync too, or "
-      "instantiate the graph with CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH.";
+      memory.freed_within
+          ? "Leave this free out: the graph's own free node has freed the memory when the launch "
+            "is done."
+          : "Free the memory once behind each launch of the graph, or capture its cuMemFreeAsync "
+            "too, or instantiate the graph with CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH.";
   unknown->objects.assign({{.kind = ObjectRef::Kind::kPoolMemory,
                             .value = base,
                             .size = memory.size,

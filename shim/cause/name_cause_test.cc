@@ -365,6 +365,29 @@ TEST_F(NameNodeMemory, AnotherGraphMayFreeIt) {
   EXPECT_THAT(found(), IsEmpty()) << "its launches are not followed";
 }
 
+TEST_F(NameNodeMemory, AFreeOfMemoryThatItsGraphFreesIsOneTooMany) {
+  answers.graphs[graph_] = {{1, 2}, {{1, 2}}};
+  answers.free_async = CUDA_ERROR_INVALID_VALUE;
+  CUgraphExec exec = instantiate();
+  launch(exec);
+  run(calls::MemFreeAsync{kMemory, s_});
+  ASSERT_THAT(found(), ElementsAre("memory-free-known"));
+  EXPECT_THAT(sink.all[0].violation.message,
+              HasSubstr("a free node of the same graph frees it in each launch, last in that of "));
+  EXPECT_THAT(fix_of(sink.all[0].violation), testing::StartsWith("Leave this free out"));
+}
+
+TEST_F(NameNodeMemory, AFreeAfterTheOneThatTheGraphLeftToTheProgramIsExplained) {
+  CUgraphExec exec = instantiate();
+  launch(exec);
+  EXPECT_EQ(run(calls::MemFreeAsync{kMemory, s_}), CUDA_SUCCESS);
+  answers.free_async = CUDA_ERROR_INVALID_VALUE;
+  run(calls::MemFreeAsync{kMemory, s_});
+  ASSERT_THAT(found(), ElementsAre("memory-free-known"));
+  EXPECT_THAT(sink.all[0].violation.message, HasSubstr("until it is freed once"));
+  EXPECT_THAT(fix_of(sink.all[0].violation), Not(HasSubstr("Leave this free out")));
+}
+
 TEST_F(NameNodeMemory, AFreeBeforeTheFirstLaunchIsExplained) {
   answers.pool_memory = kMemory;
   answers.capturing = {s_};

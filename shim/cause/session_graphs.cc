@@ -36,6 +36,9 @@ Violations Session::note_graph(CUgraphExec exec, CUgraph graph, unsigned long lo
   auto numbers = reader.numbers();
   {
     const Locked lock(mutex_);
+    for (const GraphOrder::Free& one : order.frees) {
+      if (allocates(order, one.address)) history_.causes.freed_within(one.address, {});
+    }
     order.captured.resize(order.nodes);
     for (const auto& [node, number] : numbers) {
       if (number < order.nodes) order.captured[number] = history_.causes.captured_by(node);
@@ -65,7 +68,13 @@ void Session::note_graph_launch(CUgraphExec exec, const Caller& caller) {
   for (const GraphOrder::Allocation& one : graph->order.allocations) {
     history_.causes.launched(one.memory.base, one.memory.size, here);
   }
-  for (const GraphOrder::Free& one : graph->order.frees) history_.causes.freed(one.address);
+  for (const GraphOrder::Free& one : graph->order.frees) {
+    if (allocates(graph->order, one.address)) {
+      history_.causes.freed_within(one.address, here);
+    } else {
+      history_.causes.freed(one.address);
+    }
+  }
 }
 
 Violations Session::early_free(CUgraphExec exec, const QueuedWork::Ticket& ticket) {

@@ -85,7 +85,8 @@ std::optional<Causes::Hint> Causes::unmet_before(
 }
 
 void Causes::captured(std::uint64_t base, std::uint64_t size, const Origin& by) {
-  if (nodes_.size() < kMostNodes || nodes_.contains(base)) nodes_[base] = {size, by, {}, false};
+  if (nodes_.size() < kMostNodes || nodes_.contains(base))
+    nodes_[base] = {.size = size, .captured = by, .launched = {}, .freed_by = {}};
 }
 
 void Causes::launched(std::uint64_t base, std::uint64_t size, const Origin& by) {
@@ -93,6 +94,7 @@ void Causes::launched(std::uint64_t base, std::uint64_t size, const Origin& by) 
   NodeMemory& memory = nodes_[base];
   memory.size = size;
   memory.launched = by;
+  memory.freed_within = false;
 }
 
 void Causes::freed_elsewhere(std::uint64_t base) {
@@ -102,6 +104,16 @@ void Causes::freed_elsewhere(std::uint64_t base) {
 void Causes::freed(std::uint64_t address) {
   const auto found = nodes_.find(address);
   if (found != nodes_.end()) found->second.launched = {};
+}
+
+void Causes::freed_within(std::uint64_t address, const Origin& by) {
+  const auto found = nodes_.find(address);
+  if (found == nodes_.end()) return;
+  NodeMemory& memory = found->second;
+  memory.freed_within = true;
+  if (by.call == 0) return;
+  memory.launched = {};
+  memory.freed_by = by;
 }
 
 std::optional<std::pair<std::uint64_t, Causes::NodeMemory>> Causes::node_memory(

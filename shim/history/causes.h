@@ -67,11 +67,15 @@ class Causes {
     Origin launched;               ///< the launch that allocated it last; call 0: none
     bool freed_elsewhere = false;  ///< by another graph's node, whose launches cuvmm does not
                                    ///< follow
+    bool freed_within = false;     ///< by a node of its own graph
+    Origin freed_by;               ///< the launch whose own free node freed it last; call 0: none
   };
   /// The next allocation of a capture returned this address.
   void captured(std::uint64_t base, std::uint64_t size, const Origin& by);
   void launched(std::uint64_t base, std::uint64_t size, const Origin& by);
   void freed(std::uint64_t address);
+  /// A node of the memory's own graph frees it; `by`: a launch of that graph, or call 0.
+  void freed_within(std::uint64_t address, const Origin& by);
   void freed_elsewhere(std::uint64_t base);
   bool knows_node_memory() const { return !nodes_.empty(); }
   /// The memory of an allocation node that contains the address, and its base.
