@@ -89,13 +89,13 @@ void name_node_memory(const Causes& causes, Address address, Violations& violati
 }
 
 // Explains objects that ended with their context.
-void name_context_end(const Origin& end, Violations& violations) {
-  if (end.call == 0) return;
+void name_context_end(const Causes& causes, Violations& violations) {
   for (Violation& v : violations) {
-    const bool with_it = std::ranges::any_of(
-        v.objects, [&](const ObjectRef& one) { return one.ended.call == end.call; });
-    if (!with_it || (!v.fix.empty() && v.rule != Rule::kFreeOnce)) continue;
-    v.message += ": call " + std::to_string(end.call) + " ended its context";
+    const auto with_it = std::ranges::find_if(v.objects, [&](const ObjectRef& one) {
+      return one.ended.call != 0 && causes.ended_a_context(one.ended.call);
+    });
+    if (with_it == v.objects.end() || (!v.fix.empty() && v.rule != Rule::kFreeOnce)) continue;
+    v.message += ": call " + std::to_string(with_it->ended.call) + " ended its context";
     v.fix = v.rule == Rule::kFreeOnce
                 ? "Free the memory before the call that ends its context, or leave the free out: "
                   "the end of the context has freed the memory."
@@ -160,7 +160,7 @@ void Session::name_cause(const Call& call, CUresult result, Violations& violatio
   const bool on_host = unknown && unknown->objects.empty() && host_can_read(freed);
   const Locked lock(mutex_);
   const Causes& causes = history_.causes;
-  name_context_end(causes.context_end(), violations);
+  name_context_end(causes, violations);
   if (on_host) return name_host_memory(freed, *unknown);
   if (call.as<calls::MemMap>()) {
     name_hint(history_, violations);

@@ -239,6 +239,33 @@ TEST_F(NameCause, AHandleThatEndedWithItsContextIsSaidToMayHave) {
   EXPECT_EQ(ended(1), 1);
 }
 
+// As cudaDeviceReset does, which gives the context up by two calls.
+TEST_F(NameCause, TheCallThatEndedAContextIsNamedThoughAnotherOneEndedLater) {
+  EXPECT_CALL(mock_, MemAlloc(_, _))
+      .WillRepeatedly(DoAll(SetArgPointee<0>(kThere), Return(CUDA_SUCCESS)));
+  EXPECT_CALL(mock_, MemFree(_)).WillRepeatedly(Return(CUDA_ERROR_INVALID_VALUE));
+  CUdeviceptr ptr = 0;
+  EXPECT_EQ(run(calls::MemAlloc{&ptr, 16}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
+  run(calls::MemFree{ptr});
+  ASSERT_THAT(findings_.rules(), ElementsAre("memory-free-once"));
+  EXPECT_THAT(findings_.all[0].violation.message, HasSubstr("call 2 ended its context"));
+}
+
+TEST_F(NameCause, MemoryThatTheProgramFreedDidNotEndWithAContext) {
+  EXPECT_CALL(mock_, MemAlloc(_, _))
+      .WillRepeatedly(DoAll(SetArgPointee<0>(kThere), Return(CUDA_SUCCESS)));
+  CUdeviceptr ptr = 0;
+  EXPECT_EQ(run(calls::MemAlloc{&ptr, 16}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::MemFree{ptr}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
+  EXPECT_CALL(mock_, MemFree(_)).WillRepeatedly(Return(CUDA_ERROR_INVALID_VALUE));
+  run(calls::MemFree{ptr});
+  ASSERT_THAT(findings_.rules(), ElementsAre("memory-free-once"));
+  EXPECT_THAT(findings_.all[0].violation.message, Not(HasSubstr("ended its context")));
+}
+
 TEST_F(NameCause, DevicesThatAreNotThereMayBeHidden) {
   EXPECT_CALL(mock_, MemAlloc(_, _)).WillRepeatedly(Return(CUDA_ERROR_INVALID_DEVICE));
   EXPECT_CALL(mock_, DeviceGetDefaultMemPool(_, _))

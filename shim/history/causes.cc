@@ -68,6 +68,16 @@ Origin Causes::recorded_in_capture(std::uint64_t event) const {
   return found == captured_events_.end() ? Origin() : found->second;
 }
 
+void Causes::context_ended(const Origin& by) {
+  context_end_ = by;
+  context_ends_.insert(by.call);
+  if (context_ends_.size() > kMostEnds) context_ends_.erase(context_ends_.begin());
+  captured_calls_.clear();
+  captured_events_.clear();
+}
+
+bool Causes::ended_a_context(std::uint64_t call) const { return context_ends_.contains(call); }
+
 void Causes::unmet(const Hint& hint) {
   if (hints_.size() < kMostHints) return hints_.push_back(hint);
   hints_[next_hint_++ % kMostHints] = hint;

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -87,11 +88,9 @@ class Causes {
   };
   void freed_in_order(std::uint64_t stream, const Origin& by) { last_free_ = {stream, by}; }
   const QueuedFree& last_free() const { return last_free_; }
-  void context_ended(const Origin& by) {
-    context_end_ = by;
-    captured_calls_.clear();
-    captured_events_.clear();
-  }
+  void context_ended(const Origin& by);
+  /// Whether this call ended a context: one of the last kMostEnds that did.
+  bool ended_a_context(std::uint64_t call) const;
   const Origin& context_end() const { return context_end_; }
   void trimmed(const Origin& by) { last_trim_ = by; }
   const Origin& last_trim() const { return last_trim_; }
@@ -106,7 +105,7 @@ class Causes {
 
  private:
   static constexpr std::size_t kMostHints = 64, kMostNodes = 16384, kMostEvents = 4096,
-                               kMostCalls = 65536;
+                               kMostCalls = 65536, kMostEnds = 256;
   std::vector<Capture> captures_;
   std::vector<Hint> hints_;
   std::size_t next_hint_ = 0;
@@ -115,6 +114,7 @@ class Causes {
   std::unordered_map<CUgraphNode, Origin> captured_calls_;
   QueuedFree last_free_;
   Origin last_trim_, context_end_;
+  std::set<std::uint64_t> context_ends_;  ///< the numbers of the calls
   std::map<CUmemoryPool, Origin> thresholds_;
 };
 
