@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <set>
 
 namespace cuvmm::emulator {
@@ -41,14 +40,15 @@ class SpentTime {
 
   /// Adds a look. Returns the time between the first look and this look.
   std::chrono::nanoseconds add(const Look& look) {
-    if (last_) {
-      const bool slept = last_->asleep && look.asleep;
-      const auto used = look.processor - last_->processor;
-      const auto left = look.switches - last_->switches;
+    if (began_) {
+      const bool slept = last_.asleep && look.asleep;
+      const auto used = look.processor - last_.processor;
+      const auto left = look.switches - last_.switches;
       const bool yields = left != 0 && used / left < kLeastSlice;
-      spent_ += slept || yields ? look.now - last_->now : used;
+      spent_ += slept || yields ? look.now - last_.now : used;
     }
     last_ = look;
+    began_ = true;
     return spent_;
   }
 
@@ -56,7 +56,8 @@ class SpentTime {
   /// The kernel does not take a processor away so soon.
   static constexpr std::chrono::microseconds kLeastSlice{100};
 
-  std::optional<Look> last_;
+  bool began_ = false;  ///< `last_` is a look
+  Look last_;
   std::chrono::nanoseconds spent_{};
 };
 
