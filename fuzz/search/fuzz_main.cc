@@ -201,15 +201,15 @@ int search(const Arguments& arguments) {
   if (!arguments.corpus.empty()) keep(arguments, result.with_new_features);
   if (!result.finding) return 0;
   std::printf("found after %.1f s: %s\n", result.seconds, result.finding->problem.c_str());
-  const std::string kind = kind_of(result.finding->problem);
-  std::printf("kind: %s\nfingerprint: %s\n", kind.c_str(), fingerprint(kind).c_str());
-  const std::string name = store(arguments, result, fingerprint(kind));
+  const std::string name =
+      store(arguments, result, fingerprint(kind_of(result.finding->problem)));
   const auto alone = try_program(arguments.target, result.finding->ops);
-  if (!alone) {
-    std::printf("not seen again in a process of its own\n");
-    return tell(arguments, *result.finding, name);
-  }
-  return tell(arguments, shortest(arguments.target, *alone), name);
+  if (!alone) std::printf("not seen again in a process of its own\n");
+  const Finding last = alone ? shortest(arguments.target, *alone) : *result.finding;
+  // The short program may show the fault by another call, so the kind is that of its disagreement.
+  const std::string kind = kind_of(last.problem);
+  std::printf("kind: %s\nfingerprint: %s\n", kind.c_str(), fingerprint(kind).c_str());
+  return tell(arguments, last, name);
 }
 
 // Runs one program, or all programs of a folder in one process.
