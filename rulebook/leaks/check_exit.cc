@@ -38,6 +38,12 @@ void check_allocation(Collector& out, const Model& model, const Allocation& a,
   if (a.retained.call != 0) {
     v.message += "; the handle was retained " + times(a.retains) + ", last by call " +
                  std::to_string(a.retained.call) + ", and each retain needs a release of its own";
+    // A release does not say which of the references it gives up.
+    if (rule == made) {
+      v.fix =
+          "Call cuMemRelease once for the call that made the handle, and once for each "
+          "cuMemRetainAllocationHandle: one of these releases is missing.";
+    }
     // The retain comes behind the call that made the memory, if the model saw that call.
     if (a.creation_seen) v.objects.push_back(retained(a));
   }

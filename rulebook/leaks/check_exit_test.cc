@@ -87,6 +87,24 @@ TEST(AtExit, AnAllocationIsNotMadeByTheCallThatRetainedIt) {
   EXPECT_STREQ(name(one.front().objects[0].kind), "allocation");
 }
 
+TEST(AtExit, AReleaseIsMissingForTheCreateOrForTheRetain) {
+  World w;
+  const Handle handle = w.create(0x100, 1);
+  w.retain(handle);
+  w.accept(calls::MemRelease{.handle = handle});
+  const Violations retained = check_exit(w.model, none_open);
+  ASSERT_EQ(retained.size(), 1u);
+  EXPECT_EQ(retained.front().rule, Rule::kCreateLeak);
+  EXPECT_NE(fix_of(retained.front()).find("and once for each cuMemRetainAllocationHandle"),
+            std::string::npos);
+
+  World other;
+  other.create(0x100, 1);
+  const Violations created = check_exit(other.model, none_open);
+  ASSERT_EQ(created.size(), 1u);
+  EXPECT_EQ(fix_of(created.front()), info(Rule::kCreateLeak).fix);
+}
+
 TEST(AtExit, ADescriptorThatARunningThreadHasJustExportedIsNoLeak) {
   for (const std::uint32_t thread : {kWorker, kEnded}) {
     World w;
