@@ -16,10 +16,10 @@ namespace cuvmm::frames {
 bool of_cuda_runtime(const Frame& frame);
 
 /// "cudaFree": the function by which the stack enters the runtime; for a launch by nvcc's syntax
-/// "kernel<<<>>>", and then nvcc's functions for the kernel count as the runtime's. The runtime's frames are
-/// removed, because the user's stack begins at the program's call of that function. Returns "" and
-/// removes nothing where the innermost frame is not the runtime's, where the function has no name
-/// of the CUDA runtime, or where the stack ends before the function's caller.
+/// "kernel<<<>>>", and then nvcc's functions for the kernel count as the runtime's. The runtime's
+/// frames are removed, because the user's stack begins at the program's call of that function.
+/// Returns "" and removes nothing where the innermost frame is not the runtime's, where the
+/// function has no name of the CUDA runtime, or where the stack ends before the function's caller.
 std::string take_runtime_frames(std::vector<Frame>& frames);
 
 }  // namespace cuvmm::frames

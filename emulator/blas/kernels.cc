@@ -169,7 +169,7 @@ template <class Number>
 Status multiply(Handle& handle, const char* name, const Product<Number>& product) {
   if (product.rows == 0 || product.columns == 0 || product.batch == 0) return kSuccess;
   if (!product.alpha || !product.beta) return kInvalidValue;
-  const CUfunction function = kernel<Number>(handle, "multiply");
+  CUfunction function = kernel<Number>(handle, "multiply");
   if (!function) return queue(name, handle.stream);
   Passed<Number> alpha(handle, product.alpha), beta(handle, product.beta);
   constexpr auto kBytes = static_cast<long long>(sizeof(Number));
@@ -209,7 +209,7 @@ Status add_or_scale(Handle& handle, const char* name, long long count, Factor fa
                     Matrix y, unsigned scales) {
   if (count <= 0) return kSuccess;
   if (!factor) return kInvalidValue;
-  const CUfunction function = kernel<Number>(handle, "add");
+  CUfunction function = kernel<Number>(handle, "add");
   if (!function) return queue(name, handle.stream);
   Passed<Number> alpha(handle, factor);
   x.between_rows *= static_cast<long long>(sizeof(Number));

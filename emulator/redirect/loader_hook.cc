@@ -10,6 +10,7 @@
 #include "emulator/redirect/system.h"
 
 // Other C libraries have no such symbol.
+// NOLINTNEXTLINE(readability-redundant-declaration): link.h declares it without the attribute
 extern struct r_debug _r_debug __attribute__((weak));
 
 namespace cuvmm::redirect {

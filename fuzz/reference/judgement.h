@@ -50,7 +50,9 @@ struct Judgement {
   /// Whether the call breaks no rule that is more than advice.
   bool legal() const;
   /// Whether every driver accepts the call.
-  bool sure() const { return legal() && quirk_count == 0 && !ended_memory && !loose && !may_refuse; }
+  bool sure() const {
+    return legal() && quirk_count == 0 && !ended_memory && !loose && !may_refuse;
+  }
   /// Whether a driver with this profile may give this answer.
   bool accepts(const Profile& profile, EntryPoint entry, CUresult answer) const;
   /// Whether the profile's driver dies in this call.

@@ -246,7 +246,7 @@ Judgement Reference::judge_block(const CUDA_MEMCPY2D* copy, bool into_array, Act
   const std::uint64_t y = into_array ? copy->dstY : copy->srcY;
   const std::uint64_t base = into_array ? copy->srcDevice : copy->dstDevice;
   const std::uint64_t pitch = into_array ? copy->srcPitch : copy->dstPitch;
-  const CUarray handle = into_array ? copy->dstArray : copy->srcArray;
+  CUarray handle = into_array ? copy->dstArray : copy->srcArray;
   const ArrayState::Array* array = array_of(handle);
   // No document says what a copy of nothing looks at.
   if (!array || copy->WidthInBytes == 0 || copy->Height == 0) {

@@ -201,8 +201,7 @@ int search(const Arguments& arguments) {
   if (!arguments.corpus.empty()) keep(arguments, result.with_new_features);
   if (!result.finding) return 0;
   std::printf("found after %.1f s: %s\n", result.seconds, result.finding->problem.c_str());
-  const std::string name =
-      store(arguments, result, fingerprint(kind_of(result.finding->problem)));
+  const std::string name = store(arguments, result, fingerprint(kind_of(result.finding->problem)));
   const auto alone = try_program(arguments.target, result.finding->ops);
   if (!alone) std::printf("not seen again in a process of its own\n");
   const Finding last = alone ? shortest(arguments.target, *alone) : *result.finding;

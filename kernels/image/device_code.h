@@ -52,7 +52,8 @@ struct VariableCode {
 struct DeviceCode {
   std::vector<KernelCode> kernels;
   std::vector<VariableCode> variables;
-  /// The architecture of the PTX, 100 for sm_100, where a GPU of the kind is too old for it; else 0.
+  /// The architecture of the PTX, 100 for sm_100, where a GPU of the kind is too old for it; else
+  /// 0.
   int newer = 0;
   /// A part of the image cannot be unpacked, so any name may be a kernel's.
   bool hidden = false;
@@ -73,8 +74,8 @@ struct Capability {
 /// memory can be read. INVALID_IMAGE for other bytes; NO_BINARY_FOR_GPU where no part of the image
 /// is for `gpu`; INVALID_PTX or UNSUPPORTED_PTX_VERSION, with the reason in `code.error`, for PTX
 /// that a driver refuses. In the structure that nvcc puts into a program, PTX for newer GPUs serves
-/// where nothing else does, because any PTX can be run here (`code.newer`). A text of its own, outside of a fat binary, is refused as `compiler`
-/// refuses it.
+/// where nothing else does, because any PTX can be run here (`code.newer`). A text of its own,
+/// outside of a fat binary, is refused as `compiler` refuses it.
 CUresult read_device_code(const CodeBytes& image, Capability gpu, DeviceCode& code,
                           const Compiler& compiler = {});
 

@@ -107,7 +107,7 @@ void CaptureCause::note_call(Session& session, std::uint64_t stream, Origin& by,
                              const Caller& caller) noexcept {
   const int entry_errno = errno;
   try {
-    const CUgraphNode node = captured_node(session.work_.questions(), stream);
+    CUgraphNode node = captured_node(session.work_.questions(), stream);
     if (!node) return;
     if (by.call == 0) session.number(by);
     if (by.stack == 0) by.stack = capture_stack(caller);

@@ -365,7 +365,7 @@ void Session::describe_refusal(std::string_view function, CUresult result,
       reason = likely_reason(driver_, work_.questions(), {function, result, given});
     }
     if (!reason.empty()) description.reasons.push_back(std::move(reason));
-    described_refusals().add(function, result, std::move(description));
+    described_refusals().add(function, result, description);
   } catch (...) {
     turn_off();
   }

@@ -221,7 +221,7 @@ std::optional<Violation> captured_event(const Causes& causes, const Call& call, 
     named[0] = between->hStart;
     named[1] = between->hEnd;
   }
-  for (const CUevent event : named) {
+  for (CUevent event : named) {
     const auto key = reinterpret_cast<std::uintptr_t>(event);
     const Origin at = causes.recorded_in_capture(key);
     const bool answered = result == CUDA_ERROR_CAPTURED_EVENT && event == named[0];

@@ -33,6 +33,37 @@ const Touched* touched_by(const Step<CallStruct>& step) {
   return nullptr;
 }
 
+/// Notes whether the call counts for the default stream of its thread, where that matters.
+template <class CallStruct>
+void note_per_thread(Symbol symbol, Step<CallStruct>& step) {
+  if constexpr (kRefusesLegacyStream<CallStruct> || kAllocatesInOrder<CallStruct> ||
+                std::is_same_v<CallStruct, calls::MemFreeAsync>) {
+    if (is_per_thread(symbol)) step.facts.write().place.per_thread = true;
+  }
+}
+
+/// Whether a capture records the call, a fill whose memory the program may still map. `enforce`:
+/// the shim would answer the call itself.
+template <class CallStruct>
+bool captured_fill(const QueuedWork& work, const CallStruct& call, Step<CallStruct>& step,
+                   bool enforce) {
+  if constexpr (kFillsLater<CallStruct>) {
+    if (step.violations.empty()) [[likely]]
+      return false;
+    const bool captured = work.may_be_captured(call.hStream);
+    if (captured && enforce) forget_mapping(step.violations);
+    return captured;
+  }
+  return false;
+}
+
+/// The driver accepted the call: tells the queued work.
+template <class CallStruct, class Awaited>
+void note_accepted(QueuedWork& work, const CallStruct& call, const Awaited& by_the_way) {
+  if constexpr (kMayWaitForAll<CallStruct>) work.tell(by_the_way);
+  if constexpr (requires { shared_by(call); }) work.share(shared_by(call));
+}
+
 }  // namespace detail
 
 template <class CallStruct>
@@ -50,10 +81,7 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   CallObserver* const observer = observer_.load(std::memory_order_acquire);
   counter_.add(CallStruct::kEntryPoint);
   Step<CallStruct> step;
-  if constexpr (kRefusesLegacyStream<CallStruct> || kAllocatesInOrder<CallStruct> ||
-                std::is_same_v<CallStruct, calls::MemFreeAsync>) {
-    if (is_per_thread(symbol)) step.facts.write().place.per_thread = true;
-  }
+  detail::note_per_thread(symbol, step);
   bool named_ended = false;
   if constexpr (kNamesObjects<CallStruct>) named_ended = may_name_ended(call);
   if constexpr (kTouches<CallStruct>) {
@@ -61,7 +89,6 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
     const bool far = !bounds_.near(step.state) && !named_ended && !uses_array(call);
     if (far && !observer) return run_far(symbol, call, function, step, caller);
   }
-
   InFlight here{&call, [](const void* c) { return Call(*static_cast<const CallStruct*>(c)); },
                 &step.violations, &step.origin, caller};
   const InFlightScope scope(here);
@@ -76,18 +103,11 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   }
 
   if constexpr (std::is_same_v<CallStruct, calls::MemPoolDestroy>) pool_questions_.wait();
-
-  [[maybe_unused]] bool captured = false;
-  if constexpr (kFillsLater<CallStruct>) {
-    if (!step.violations.empty()) [[unlikely]]
-      captured = work_.may_be_captured(call.hStream);
-    if (captured && options_.enforce) forget_mapping(step.violations);
-  }
+  const bool captured = detail::captured_fill(work_, call, step, options_.enforce);
   [[maybe_unused]] WorkEntry<CallStruct> ticket;
   if constexpr (kQueues<CallStruct>) ticket = enter_work(symbol, call);
   [[maybe_unused]] AwaitedByTheWay<CallStruct> by_the_way;
   if constexpr (kMayWaitForAll<CallStruct>) by_the_way = awaited_by_the_way(work_, call);
-
   Answer answer;
   if (options_.enforce) [[unlikely]]
     enforce(step.violations, answer);
@@ -109,8 +129,7 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   if (answer.result == CUDA_SUCCESS) {
     if (captured) [[unlikely]]
       forget_mapping(step.violations);
-    if constexpr (kMayWaitForAll<CallStruct>) work_.tell(by_the_way);
-    if constexpr (requires { shared_by(call); }) work_.share(shared_by(call));
+    detail::note_accepted(work_, call, by_the_way);
   }
 
   try {

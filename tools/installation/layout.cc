@@ -44,8 +44,8 @@ LayoutResult find_layout(const std::string& bin) {
       }
     }
     Layout layout{shim.string(), links.string(), emulator.string()};
-    for (const char* name : {"libcudart.so.13", "libcudart.so.12", "libcuvmm-blas.so",
-                             "libcuvmm-static-cudart.so"}) {
+    for (const char* name :
+         {"libcudart.so.13", "libcudart.so.12", "libcuvmm-blas.so", "libcuvmm-static-cudart.so"}) {
       const fs::path runtime = emulator.parent_path() / name;
       if (fs::exists(runtime, error)) layout.runtimes.push_back(runtime.string());
     }

@@ -2,4 +2,6 @@
 // The calls as a library's, which a program links or loads later.
 #include "calls.h"
 
+__attribute__((visibility("default"))) int plugin_calls(void);
+
 __attribute__((visibility("default"))) int plugin_calls(void) { return make_calls(); }

@@ -71,6 +71,7 @@ Error skip(const RuntimeTable* table, const Launch& launch, CUstream stream) {
 
 Error start(const Driver& driver, const Launch& launch, CUkernel kernel, CUstream stream) {
   const auto function = reinterpret_cast<CUfunction>(kernel);
+  // NOLINTNEXTLINE(misc-misplaced-const): a reference to the fields
   const auto& [grid, block, shared, unused, attributes, count] = launch.config;
   const auto bytes = static_cast<unsigned>(shared);
   if (count != 0) {

@@ -26,7 +26,7 @@ Error describe(const Driver& driver, const VolumeCopy* copy, CUDA_MEMCPY3D& out)
   if (!one(copy->from_array, copy->from) || !one(copy->to_array, copy->to))
     return cudaErrorInvalidValue;
   std::size_t element = 1;
-  if (const CUarray array = copy->to_array ? copy->to_array : copy->from_array; array) {
+  if (CUarray array = copy->to_array ? copy->to_array : copy->from_array; array) {
     element = element_bytes(driver, array);
     if (element == 0) return cudaErrorInvalidResourceHandle;
   }

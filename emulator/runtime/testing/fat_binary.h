@@ -35,7 +35,8 @@ struct fat_entry {
 /* Adds code for a GPU, not compressed. */
 static void add_code(struct fat_binary* binary, enum code_kind kind, int gpu, const char* text) {
   const uint64_t bytes = (strlen(text) + 8) / 8 * 8; /* a text ends with a zero */
-  struct fat_entry entry = {0};
+  struct fat_entry entry;
+  memset(&entry, 0, sizeof entry);
   binary->magic = 0xba55ed50;
   binary->version = 1;
   binary->header_bytes = 16;

@@ -27,10 +27,11 @@ bool DescribedRefusals::knows(std::string_view function, CUresult result) {
   return all_.size() >= kMost || all_.contains({plain(function), result});
 }
 
-void DescribedRefusals::add(std::string_view function, CUresult result, Description description) {
+void DescribedRefusals::add(std::string_view function, CUresult result,
+                            const Description& description) {
   if (!mutex_.lock_within(kPatienceForDescriptions)) return;
   const Locked lock(mutex_, kHeldAlready);
-  if (all_.size() < kMost) all_.try_emplace({plain(function), result}, std::move(description));
+  if (all_.size() < kMost) all_.try_emplace({plain(function), result}, description);
 }
 
 DescribedRefusals::Description DescribedRefusals::of(std::string_view symbol, CUresult result) {

@@ -23,7 +23,7 @@ class DescribedRefusals {
     std::vector<std::string> reasons;
   };
   bool knows(std::string_view function, CUresult result);
-  void add(std::string_view function, CUresult result, Description description);
+  void add(std::string_view function, CUresult result, const Description& description);
   /// Of a call of this function, whose name may end as a symbol's does ("_v2", "_ptsz").
   Description of(std::string_view symbol, CUresult result);
   /// Called only in a child of fork, which has one thread.

@@ -96,7 +96,7 @@ std::vector<GivenArgument> given_arguments(const Call& call) {
       // Some functions have results of kinds that no table names.
       if (one.kind == Kind::kOpaque && one.object != PlainObject::Kind::kCount)
         one.kind = Kind::kHandle;
-      const bool written = one.name.starts_with("p") && all.empty() && std::is_pointer_v<Field>;
+      const bool written = one.name.starts_with('p') && all.empty() && std::is_pointer_v<Field>;
       if (one.kind == Kind::kOpaque && written) one.kind = Kind::kOut;
       one.text = text_of(one.kind, one.value);
       all.push_back(std::move(one));
