@@ -40,8 +40,8 @@ Violations Session::note_graph(CUgraphExec exec, CUgraph graph, unsigned long lo
       if (allocates(order, one.address)) history_.causes.freed_within(one.address, {});
     }
     order.captured.resize(order.nodes);
-    // NOLINTNEXTLINE(bugprone-nondeterministic-pointer-iteration-order): each has a place of its
-    // own
+    // Each node has a place of its own, so the order does not matter.
+    // NOLINTNEXTLINE(bugprone-nondeterministic-pointer-iteration-order)
     for (const auto& [node, number] : numbers) {
       if (number < order.nodes) order.captured[number] = history_.causes.captured_by(node);
     }

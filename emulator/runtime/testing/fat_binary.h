@@ -33,7 +33,8 @@ struct fat_entry {
 };
 
 /* Adds code for a GPU, not compressed. */
-static void add_code(struct fat_binary* binary, enum code_kind kind, int gpu, const char* text) {
+static inline void add_code(struct fat_binary* binary, enum code_kind kind, int gpu,
+                            const char* text) {
   const uint64_t bytes = (strlen(text) + 8) / 8 * 8; /* a text ends with a zero */
   struct fat_entry entry;
   memset(&entry, 0, sizeof entry);
@@ -49,7 +50,7 @@ static void add_code(struct fat_binary* binary, enum code_kind kind, int gpu, co
   binary->size += sizeof entry + bytes;
 }
 
-static void wrap(struct fat_wrapper* wrapper, const struct fat_binary* binary) {
+static inline void wrap(struct fat_wrapper* wrapper, const struct fat_binary* binary) {
   wrapper->magic = 0x466243b1;
   wrapper->version = 1;
   wrapper->binary = binary;
