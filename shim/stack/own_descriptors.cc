@@ -19,16 +19,6 @@ namespace cuvmm::shim {
 
 namespace {
 
-// A sanitizer follows threads and stacks, and knows no process that shares the memory.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||
-                            __has_feature(memory_sanitizer);
-#else
-constexpr bool kSanitized = false;
-#endif
-
 constexpr int kFirstOwn = 3;  // 0, 1 and 2 stay open
 
 struct Errand {

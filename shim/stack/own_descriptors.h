@@ -7,6 +7,18 @@
 
 namespace cuvmm::shim {
 
+/// A sanitizer follows threads and stacks, and knows no process that shares the memory. Under one,
+/// with_descriptors() works as if descriptors were free.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+inline constexpr bool kSanitized = __has_feature(address_sanitizer) ||
+                                   __has_feature(thread_sanitizer) ||
+                                   __has_feature(memory_sanitizer);
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 /// Whether at least a few descriptors of the process are free. Takes none, not even for a moment.
 bool has_free_descriptors() noexcept;
 
