@@ -123,7 +123,10 @@ CUresult capture_transfer(Emulator& e, Capture& capture, const C& call) {
   const auto work = stored_transfer(call);
   // Memory of an allocation node, also of another graph, exists during launches only.
   const auto comes_later = [&](Address address) {
-    return capture.allocates(address) || e.graphs.memory_at(address);
+    if (capture.allocates(address)) return true;
+    const PlainAllocation* plain = e.plain.at(address);
+    if (plain && !plain->of_graph) return false;  // known without a look at all graphs
+    return e.graphs.memory_at(address) != nullptr;
   };
   auto node = std::make_shared<GraphNode>();
   node->type = FillCall<C> ? CU_GRAPH_NODE_TYPE_MEMSET : CU_GRAPH_NODE_TYPE_MEMCPY;

@@ -159,17 +159,21 @@ void Graphs::erase(CUgraphExec handle) {
 }
 
 const NodeMemory* Graphs::memory_at(CUdeviceptr address) const {
-  const NodeMemory* found = nullptr;
-  const auto look = [&](const GraphNode& node) {
-    if (node.memory && node.memory->holds(address)) found = node.memory.get();
-    return found ? CUDA_ERROR_ALREADY_MAPPED : CUDA_SUCCESS;  // ends the search
+  const auto holds = [&](const GraphNode& node) {
+    return node.memory && node.memory->holds(address);
   };
   for (const auto& [handle, graph] : graphs_) {
-    for (const auto& node : graph.nodes) look(*node);
+    for (const auto& node : graph.nodes) {
+      if (holds(*node)) return node->memory.get();
+    }
   }
+  const NodeMemory* found = nullptr;
   for (const auto& [handle, executable] : executables_) {
-    if (!found)
-      for_each_step(executable.steps(), [&](const Step& step) { return look(*step.node); });
+    for_each_step(executable.steps(), [&](const Step& step) {
+      if (holds(*step.node)) found = step.node->memory.get();
+      return found ? CUDA_ERROR_ALREADY_MAPPED : CUDA_SUCCESS;  // an error ends the walk
+    });
+    if (found) break;
   }
   return found;
 }
