@@ -17,6 +17,7 @@
 #include "shim/process/process.h"
 #include "shim/refusals/arguments/given_argument.h"
 #include "shim/refusals/surroundings.h"
+#include "shim/session/call_with.h"
 #include "shim/session/capture_cause.h"
 
 namespace cuvmm::shim {

@@ -82,25 +82,7 @@ class alignas(64) Session {
   /// lives as long as the process.
   template <class Make>
   CUresult call_with(const char* function, Violations wrong, const Caller& caller,
-                     const Make& make) {
-    if (off()) return make();
-    for (Violation& v : wrong) v.message.insert(0, std::string(function) + ": ");
-    const Origin here{.call = next_number()};
-    Answer answer;
-    if (options_.enforce) enforce(wrong, answer);
-    if (!answer.enforced) {
-      InFlight now{nullptr, [](const void*) { return Call(); }, &wrong, &here, caller};
-      const InFlightScope scope(now);
-      answer.result = make();
-    }
-    const CUresult result = answer.result;
-    const int driver_errno = t_state.error();
-    // An ended object whose handle the driver accepts was given out again, unseen.
-    if (result != CUDA_SUCCESS || wrong.front().certain)
-      report_wrong({}, answer, std::move(wrong), here.call, caller);
-    t_state.error() = driver_errno;
-    return result;
-  }
+                     const Make& make);  // shim/session/call_with.h
   /// The driver refused a call that makes or changes a node of a graph, which touches these bytes:
   /// says why, if that is known. Called without a lock.
   [[gnu::cold]] void explain_node(const char* function, const Touch* touches, std::size_t count,
