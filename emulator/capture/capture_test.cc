@@ -209,6 +209,33 @@ TEST_F(CaptureTest, WorkBehindTheEventIsNotJoined) {
   testing::end(m);
 }
 
+// An H100: the work of a destroyed stream stays in the capture, and has to be joined.
+TEST_F(CaptureTest, GoesOnWhenAStreamThatJoinedIsDestroyed) {
+  enum class Work { kNone, kLeft, kJoinedBefore, kJoinedBehind };
+  CUevent event = nullptr;
+  auto* wait = symbol<CUresult(CUstream, CUevent, unsigned)>("cuStreamWaitEvent");
+  ASSERT_EQ(driver()(calls::EventCreate{&event, 0}), CUDA_SUCCESS);
+  const Mapped m = mapped();
+  for (const Work work : {Work::kNone, Work::kLeft, Work::kJoinedBefore, Work::kJoinedBehind}) {
+    CUstream other = nullptr;
+    CUgraph graph = nullptr;
+    ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&other, 1), CUDA_SUCCESS);
+    ASSERT_EQ(begin(), CUDA_SUCCESS);
+    ASSERT_EQ(driver()(calls::EventRecord{event, stream_}), CUDA_SUCCESS);
+    ASSERT_EQ(wait(other, event, 0), CUDA_SUCCESS);
+    if (work != Work::kNone) {
+      ASSERT_EQ(driver()(calls::MemsetD8Async{m.address, 1, 1, other}), CUDA_SUCCESS);
+      ASSERT_EQ(driver()(calls::EventRecord{event, other}), CUDA_SUCCESS);
+    }
+    if (work == Work::kJoinedBefore) ASSERT_EQ(wait(stream_, event, 0), CUDA_SUCCESS);
+    EXPECT_EQ(destroy(other), CUDA_SUCCESS);
+    if (work == Work::kJoinedBehind) EXPECT_EQ(wait(stream_, event, 0), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::MemsetD8Async{m.address, 2, 1, stream_}), CUDA_SUCCESS);
+    EXPECT_EQ(end(&graph), work == Work::kLeft ? CUDA_ERROR_STREAM_CAPTURE_UNJOINED : CUDA_SUCCESS);
+  }
+  testing::end(m);
+}
+
 TEST_F(CaptureTest, EdgesSayWhatTheStreamsWaitFor) {
   const Mapped m = mapped();
   CUstream other = nullptr;

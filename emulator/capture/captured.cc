@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/capture/captured.h"
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -100,6 +101,27 @@ std::optional<CUresult> captured_event(Emulator& e, CUevent event, CUstream stre
   if (capture && capture->invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   e.captures.recorded(event, stream);
   return std::nullopt;
+}
+
+std::function<CUresult(Emulator&)> event_work(CUevent event, bool records) {
+  return [event, records](Emulator& at) -> CUresult {
+    Event* const found = at.streams.find(event);
+    if (!found || !records) return CUDA_SUCCESS;  // work here comes in the order of its launches
+    at.captures.launched(event);
+    found->recorded = true;
+    found->work = 0;
+    found->at = std::chrono::steady_clock::now();
+    return CUDA_SUCCESS;
+  };
+}
+
+CUresult captured_external_event(Capture& capture, CUevent event, bool records, CUstream stream) {
+  if (capture.invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  auto made = node(records ? CU_GRAPH_NODE_TYPE_EVENT_RECORD : CU_GRAPH_NODE_TYPE_WAIT_EVENT,
+                   event_work(event, records));
+  made->params = event;
+  capture.add(std::move(made), stream);
+  return CUDA_SUCCESS;
 }
 
 }  // namespace cuvmm::emulator

@@ -26,4 +26,10 @@ std::optional<CUresult> captured_launch(Emulator& e,
                                         CUstream stream);
 std::optional<CUresult> captured_event(Emulator& e, CUevent event, CUstream stream);
 
+/// The work of a node that records an event, or that waits for one.
+std::function<CUresult(Emulator&)> event_work(CUevent event, bool records);
+/// The answer to a record or a wait with CU_EVENT_RECORD_EXTERNAL or CU_EVENT_WAIT_EXTERNAL on a
+/// stream that captures: a node of the graph.
+CUresult captured_external_event(Capture& capture, CUevent event, bool records, CUstream stream);
+
 }  // namespace cuvmm::emulator

@@ -215,6 +215,33 @@ TEST_F(KernelTest, OtherDevicesNeedAccessOfTheirOwn) {
   end(m);
 }
 
+// An H100: the stream gives the context of a launch, and the function has to be of that context.
+TEST_F(KernelTest, AFunctionRunsOnStreamsOfItsContext) {
+  CUfunction trap_if = function("trap_if");
+  const auto run = [&](CUstream stream) {
+    int no = 0;
+    void* parameters[] = {&no};
+    return driver()(calls::LaunchKernel{trap_if, 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr});
+  };
+  CUcontext other = nullptr;
+  CUstream own = nullptr, elsewhere = nullptr;
+  ASSERT_EQ(driver()(calls::StreamCreate{&own, 0}), CUDA_SUCCESS);
+  ASSERT_EQ(symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2")(&other, 0, 0),
+            CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::StreamCreate{&elsewhere, 0}), CUDA_SUCCESS);
+  EXPECT_EQ(run(elsewhere), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(run(nullptr), CUDA_ERROR_INVALID_HANDLE) << "the other context is current";
+  EXPECT_EQ(run(own), CUDA_SUCCESS);
+  // Each of these calls pops one context: the other one, and the one below it.
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(driver()(calls::CtxSetCurrent{nullptr}), CUDA_SUCCESS);
+  EXPECT_EQ(run(own), CUDA_SUCCESS);
+  EXPECT_EQ(run(nullptr), CUDA_ERROR_INVALID_CONTEXT);
+  ASSERT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
+  EXPECT_EQ(run(elsewhere), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(driver()(calls::CtxDestroy{other}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::StreamDestroy{own}), CUDA_SUCCESS);
+}
+
 TEST_F(KernelTest, ATrapIsALaunchFailure) {
   EXPECT_EQ(launch("trap_if", {}, 0), CUDA_SUCCESS);
   EXPECT_EQ(launch("trap_if", {}, 1), CUDA_ERROR_LAUNCH_FAILED);

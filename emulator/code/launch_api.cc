@@ -28,11 +28,15 @@ Work skipped(const char* entry) {
 }
 
 // A launch of a handle that cannot be found is skipped, because the handle may be another
-// library's; `function` is then null. A function that went with its module is refused.
+// library's; `function` is then null. A function that went with its module is refused, and so is a
+// function of another context than the stream's (an H100).
 CUresult prepare(Emulator& e, Context& context, CUfunction handle, const Launch& launch,
                  Function*& function, Work& work) {
   const CUresult found = find_function(e, context, handle, function);
-  if (found == CUDA_SUCCESS) return prepare(e, context, *function, launch, work);
+  if (found == CUDA_SUCCESS) {
+    const bool elsewhere = function->module->context != &context;
+    return elsewhere ? CUDA_ERROR_INVALID_HANDLE : prepare(e, context, *function, launch, work);
+  }
   if (found == CUDA_ERROR_INVALID_HANDLE && e.modules.gave_out(handle)) return found;
   function = nullptr;
   work = skipped(launch.entry);
@@ -82,12 +86,25 @@ CUresult take(Attributes attributes, kernels::Shape& shape) {
   return CUDA_SUCCESS;
 }
 
+// As locked(), with the context that a launch on the stream runs in, whichever context is current:
+// body(e, context).
+template <class Body>
+CUresult in_context_of(CUstream stream, Body&& body) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    const bool named = !Streams::is_default(stream);
+    const Stream* const found = named ? e.streams.find(stream) : nullptr;
+    if (named && !found) return CUDA_ERROR_INVALID_HANDLE;
+    Context* const context = found ? found->context : e.current_context();
+    if (!context) return e.no_context();
+    return context->fault == CUDA_SUCCESS ? body(e, *context) : context->fault;
+  });
+}
+
 CUresult run(CUfunction handle, Launch launch, CUstream stream,
              Attributes attributes = {}) noexcept {
-  return with_context([&](Emulator& e, Context& context) -> CUresult {
+  return in_context_of(stream, [&](Emulator& e, Context& context) -> CUresult {
     if (!handle) return CUDA_ERROR_INVALID_HANDLE;
     if (!possible(launch.shape)) return CUDA_ERROR_INVALID_VALUE;
-    if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
     if (!kernels::present()) return refuse_without_kernels();
     if (e.runs_kernels()) {
       const CUresult taken = take(attributes, launch.shape);
@@ -106,8 +123,7 @@ CUresult run(CUfunction handle, Launch launch, CUstream stream,
 }  // namespace
 
 CUresult queue_skipped_launch(const char* function, CUstream stream) noexcept {
-  return with_context([&](Emulator& e, Context& context) -> CUresult {
-    if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
+  return in_context_of(stream, [&](Emulator& e, Context& context) -> CUresult {
     if (!kernels::present()) return refuse_without_kernels();
     const Work work = skipped(function);
     const Launch launch{function, {{1, 1, 1}, {1, 1, 1}, 0}, nullptr};

@@ -89,6 +89,26 @@ TEST_F(EndedContext, AReleasedOneIsDestroyedUntilItIsRetained) {
   EXPECT_EQ(query(stream_), CUDA_ERROR_INVALID_HANDLE) << "it went with the context";
 }
 
+// An H100. The same calls with a stream that ended with its context kill that driver.
+TEST_F(EndedContext, ItsEventsSayThatItIsDestroyed) {
+  use_device(0);
+  CUevent own = nullptr;
+  ASSERT_EQ(driver()(calls::EventCreate{&own, 0}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::EventRecord{own, nullptr}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::DevicePrimaryCtxRelease{kDevice}), CUDA_SUCCESS);
+  constexpr CUresult kEnded = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  float ms = 0;
+  EXPECT_EQ(driver()(calls::EventQuery{event_}), kEnded);
+  EXPECT_EQ(driver()(calls::EventSynchronize{event_}), kEnded);
+  EXPECT_EQ(driver()(calls::EventRecord{event_, nullptr}), kEnded);
+  EXPECT_EQ(driver()(calls::EventElapsedTime{&ms, own, event_}), kEnded);
+  EXPECT_EQ(driver()(calls::EventElapsedTime{&ms, event_, own}), kEnded);
+  EXPECT_EQ(driver()(calls::StreamWaitEvent{nullptr, event_, 0}), kEnded);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(driver()(calls::EventDestroy{event_}), kEnded);
+  EXPECT_EQ(driver()(calls::EventDestroy{own}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventDestroy{own}), CUDA_ERROR_INVALID_HANDLE);
+}
+
 TEST_F(EndedContext, AResetKeepsTheReferences) {
   ASSERT_EQ(driver()(calls::DevicePrimaryCtxReset{kDevice}), CUDA_SUCCESS);
   expect_ended();

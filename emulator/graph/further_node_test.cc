@@ -137,6 +137,42 @@ TEST_F(FurtherNodes, AnInvalidCaptureRefusesFurtherCalls) {
   for (CUevent each : {event, lost}) EXPECT_EQ(driver()(calls::EventDestroy{each}), CUDA_SUCCESS);
 }
 
+// An H100: such a wait needs no record in the capture, and such a record leaves the event's
+// captured record in force until a launch.
+TEST_F(FurtherNodes, AnEventOutsideTheCaptureBecomesANode) {
+  CUevent event = nullptr, outside = nullptr;
+  ASSERT_EQ(driver()(calls::EventCreate{&event, 0}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::EventCreate{&outside, 0}), CUDA_SUCCESS);
+  const auto wait = [&](CUevent on, unsigned flags) {
+    return driver()(calls::StreamWaitEvent{stream_, on, flags});
+  };
+  EXPECT_EQ(wait(outside, CU_EVENT_WAIT_EXTERNAL), CUDA_ERROR_ILLEGAL_STATE) << "no capture";
+  ASSERT_EQ(driver()(calls::StreamBeginCapture{stream_, CU_STREAM_CAPTURE_MODE_RELAXED}),
+            CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::EventRecord{event, stream_}), CUDA_SUCCESS);
+  EXPECT_EQ(wait(outside, CU_EVENT_WAIT_EXTERNAL), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventRecordWithFlags{event, stream_, CU_EVENT_RECORD_EXTERNAL}),
+            CUDA_SUCCESS);
+  EXPECT_EQ(wait(event, 0), CUDA_SUCCESS);
+  CUgraph graph = nullptr;
+  ASSERT_EQ(driver()(calls::StreamEndCapture{stream_, &graph}), CUDA_SUCCESS);
+  EXPECT_EQ(nodes_of(graph), 2u);
+  EXPECT_EQ(driver()(calls::EventQuery{event}), CUDA_ERROR_INVALID_VALUE);
+  run(graph);
+  EXPECT_EQ(driver()(calls::EventQuery{event}), CUDA_SUCCESS);
+
+  ASSERT_EQ(driver()(calls::StreamBeginCapture{stream_, CU_STREAM_CAPTURE_MODE_RELAXED}),
+            CUDA_SUCCESS);
+  EXPECT_EQ(wait(outside, 0), CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+  EXPECT_EQ(wait(outside, CU_EVENT_WAIT_EXTERNAL), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_EQ(driver()(calls::EventRecordWithFlags{event, stream_, CU_EVENT_RECORD_EXTERNAL}),
+            CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_EQ(driver()(calls::StreamEndCapture{stream_, &graph}),
+            CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  for (CUevent each : {event, outside})
+    EXPECT_EQ(driver()(calls::EventDestroy{each}), CUDA_SUCCESS);
+}
+
 TEST_F(FurtherNodes, EventsAndWritesTakeTheFlagsThatADriverTakes) {
   CUevent event = nullptr;
   EXPECT_EQ(driver()(calls::EventCreate{&event, CU_EVENT_INTERPROCESS}), CUDA_ERROR_INVALID_VALUE);

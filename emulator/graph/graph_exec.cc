@@ -101,7 +101,7 @@ CUresult launch(CUgraphExec handle, CUstream stream) noexcept {
     const bool settled = !queues || e.queues.idle();
     if (settled && lives_on(e, *executable)) return CUDA_ERROR_INVALID_VALUE;
     e.graph_memory.look([&](Address address) { return e.plain.find(address) != nullptr; });
-    executable->begin_launch(e.graph_memory);
+    executable->take_memory(e.graph_memory);
     std::vector<Address> announced;
     if (queues) announced = announce(e, executable->steps());
     const auto run = std::make_shared<GraphRun>(*executable);
@@ -165,7 +165,10 @@ CUresult run_base(const calls::GraphUpload& call) noexcept {
   return with_context([&](Emulator& e, Context&) -> CUresult {
     CUstream stream = call.hStream;
     if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
-    return e.graphs.find(call.hGraphExec) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    Executable* const executable = e.graphs.find(call.hGraphExec);
+    if (!executable) return CUDA_ERROR_INVALID_VALUE;
+    executable->take_memory(e.graph_memory);
+    return CUDA_SUCCESS;
   });
 }
 

@@ -3,11 +3,11 @@
 #include "emulator/graph/graph_nodes.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "emulator/base/refusal.h"
+#include "emulator/capture/captured.h"
 #include "emulator/capture/graph_allocation.h"
 #include "emulator/code/function.h"
 #include "emulator/code/kernel.h"
@@ -242,15 +242,7 @@ CUresult make_child(Graphs& graphs, CUgraph graph, CUgraph child, GraphNode& out
 CUresult make_event(Emulator& e, CUevent event, GraphNode& out) {
   if (!e.streams.find(event)) return CUDA_ERROR_INVALID_VALUE;
   out.params = event;
-  const bool records = out.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD;
-  out.run = [event, records](Emulator& at) -> CUresult {
-    Event* const found = at.streams.find(event);
-    if (!found || !records) return CUDA_SUCCESS;  // work here comes in the order of its launches
-    found->recorded = true;
-    found->work = 0;
-    found->at = std::chrono::steady_clock::now();
-    return CUDA_SUCCESS;
-  };
+  out.run = event_work(event, out.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD);
   return CUDA_SUCCESS;
 }
 

@@ -124,7 +124,11 @@ void Captures::forget(CUstream stream) {
     end(capture);
     return;
   }
-  capture->invalidate();
+  // The work that the stream captured stays in the capture, and an event that the stream recorded
+  // still stands for that work (an H100).
+  for (auto& [event, recorded] : events_) {
+    if (recorded.stream == key(stream)) recorded.stream = capture->origin();
+  }
   streams_.erase(key(stream));
   count_ = streams_.size();
 }

@@ -95,12 +95,14 @@ class Captures {
   Capture& begin(CUstream stream, CUstreamCaptureMode mode);
   /// Ends a capture and returns it, the last reference to the work that it captured; null for null.
   std::shared_ptr<Capture> end(const Capture* capture);
-  /// A stream is destroyed: a capture that began on it ends, and a capture that the stream joined
-  /// becomes invalid.
+  /// A stream is destroyed: a capture that began on it ends. A capture that the stream joined goes
+  /// on with the work that the stream captured, and has to wait for that work before its end.
   void forget(CUstream stream);
   void end_those_of(const Context& context);
 
   void recorded(CUevent event, CUstream stream);
+  /// The launch of a graph records the event, which stands for no captured work from then on.
+  void launched(CUevent event) { events_.erase(event); }
 
   /// These functions answer SUCCESS where no capture forbids the call, and else the driver's error;
   /// the error makes the captures invalid. For calls that may depend on captured work without
@@ -131,7 +133,7 @@ class Captures {
   void add(CUstream stream, std::shared_ptr<Capture> capture);
   /// The captured work that an event stands for.
   struct Recorded {
-    CUstream stream = nullptr;  ///< null once the capture has ended
+    CUstream stream = nullptr;  ///< a stream of the capture; null once the capture has ended
     std::vector<GraphNode*> ends;
   };
   /// The key of the stream whose captured work an event stands for; null for any other event.

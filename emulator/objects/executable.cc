@@ -29,8 +29,8 @@ Executable::Executable(CUgraph graph, Steps&& steps, unsigned long long flags, b
 
 Step* Executable::step_of(CUgraphNode original) { return find(steps_, original); }
 
-void Executable::begin_launch(GraphMemory& memory) {
-  if (std::exchange(launched_, true)) {
+void Executable::take_memory(GraphMemory& memory) {
+  if (std::exchange(took_memory_, true)) {
     for (const std::uint64_t block : blocks_) memory.use(block);
     return;
   }

@@ -50,8 +50,9 @@ class Executable {
   /// The step of a node of the graph, or of a body; null: the executable graph has no such node.
   Step* step_of(CUgraphNode original);
 
-  /// A launch begins, for which each device holds the bytes of the graph's allocations, as a block.
-  void begin_launch(GraphMemory& memory);
+  /// A launch or an upload begins, for which each device holds the bytes of the graph's
+  /// allocations, as a block.
+  void take_memory(GraphMemory& memory);
   /// The work that the newest launch queued: the next launch comes after it, on whatever stream.
   std::uint64_t& last_launch() { return last_launch_; }
   /// The executable graph is destroyed: the bytes stay with the devices.
@@ -64,7 +65,7 @@ class Executable {
   bool of_memory_;
   std::map<CUuserObject, unsigned> user_objects_;
   std::vector<std::uint64_t> blocks_{};  ///< in GraphMemory, since the first launch
-  bool launched_ = false;
+  bool took_memory_ = false;
   std::uint64_t last_launch_ = 0;
 };
 

@@ -18,14 +18,6 @@ Size in_chunks(Size bytes) {
 
 }  // namespace
 
-std::uint64_t GraphMemory::used(int device) const {
-  std::uint64_t sum = 0;
-  for (const auto& [number, block] : blocks_) {
-    if (block.device == device && block.lives) sum += in_chunks(block.bytes);
-  }
-  return sum;
-}
-
 std::uint64_t GraphMemory::reserved(int device) const {
   const auto found = devices_.find(device);
   std::uint64_t sum = found == devices_.end() ? 0 : found->second.spare;
@@ -48,9 +40,9 @@ void GraphMemory::use(std::uint64_t number) {
   if (!std::exchange(block.reserved, true)) {
     held.spare -= std::min(held.spare, in_chunks(block.bytes));
   }
-  const std::uint64_t others = block.lives ? 0 : in_chunks(block.bytes);
-  held.used_high = std::max(held.used_high, used(block.device) + others);
-  held.reserved_high = std::max(held.reserved_high, reserved(block.device));
+  const std::uint64_t bytes = reserved(block.device);
+  held.used_high = std::max(held.used_high, bytes);
+  held.reserved_high = std::max(held.reserved_high, bytes);
 }
 
 void GraphMemory::leave(std::uint64_t block) {
@@ -78,7 +70,9 @@ void GraphMemory::trim(int device) {
 std::optional<std::uint64_t> GraphMemory::value(int device, CUgraphMem_attribute which) const {
   const auto found = devices_.find(device);
   const Held held = found == devices_.end() ? Held{} : found->second;
-  const std::uint64_t all[] = {used(device), held.used_high, reserved(device), held.reserved_high};
+  // An H100 counts memory as used as long as the device has it, also when no allocation lives.
+  const std::uint64_t bytes = reserved(device);
+  const std::uint64_t all[] = {bytes, held.used_high, bytes, held.reserved_high};
   static_assert(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH == 1 && CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH == 3);
   if (static_cast<unsigned>(which) >= std::size(all)) return std::nullopt;
   return all[which];
@@ -87,7 +81,7 @@ std::optional<std::uint64_t> GraphMemory::value(int device, CUgraphMem_attribute
 bool GraphMemory::reset(int device, CUgraphMem_attribute which) {
   Held& held = devices_[device];
   if (which == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH) {
-    held.used_high = used(device);
+    held.used_high = reserved(device);
   } else if (which == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH) {
     held.reserved_high = reserved(device);
   } else {

@@ -47,7 +47,6 @@ class GraphMemory {
     std::uint64_t used_high = 0, reserved_high = 0;
     std::uint64_t spare = 0;  ///< of blocks whose executable graph has ended
   };
-  std::uint64_t used(int device) const;
   std::uint64_t reserved(int device) const;
 
   std::map<int, Held> devices_;

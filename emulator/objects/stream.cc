@@ -29,7 +29,9 @@ CUevent Streams::create_event(Context* context, unsigned flags) {
 void Streams::end_those_of(const Context& context) {
   const auto of_it = [&](const auto& entry) { return entry.second.context == &context; };
   std::erase_if(streams_, of_it);
-  std::erase_if(events_, of_it);
+  std::erase_if(events_, [&](const auto& entry) {
+    return of_it(entry) && ended_events_.insert(entry.first).second;
+  });
 }
 
 const Stream* Streams::find(CUstream stream) const {
@@ -40,6 +42,11 @@ const Stream* Streams::find(CUstream stream) const {
 Event* Streams::find(CUevent event) {
   const auto found = events_.find(event);
   return found == events_.end() ? nullptr : &found->second;
+}
+
+CUresult Streams::no_event(CUevent handle) const {
+  return ended_events_.contains(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                        : CUDA_ERROR_INVALID_HANDLE;
 }
 
 }  // namespace cuvmm::emulator

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "emulator/machine/physical.h"
 #include "emulator/objects/context.h"
@@ -48,12 +49,16 @@ class Streams {
   void end_those_of(const Context& context);
   const Stream* find(CUstream stream) const;
   Event* find(CUevent event);
+  /// The answer to a handle that find() does not find: CONTEXT_IS_DESTROYED where the event ended
+  /// with its context (an H100), else INVALID_HANDLE.
+  CUresult no_event(CUevent handle) const;
   /// Whether the handle names a default stream: 0, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD.
   static bool is_default(CUstream stream) { return reinterpret_cast<std::uintptr_t>(stream) <= 2; }
 
  private:
   std::unordered_map<CUstream, Stream> streams_;
   std::unordered_map<CUevent, Event> events_;
+  std::unordered_set<CUevent> ended_events_;  ///< the events that ended with their contexts
   std::uintptr_t next_ = 0x10;
   std::uint64_t last_id_ = 12;  ///< of streams that the driver makes for itself (recorded)
 };

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "emulator/base/mutation.h"
+#include "emulator/capture/captured.h"
 #include "emulator/core/base_entry.h"
 #include "emulator/core/export.h"
 #include "emulator/core/locked.h"
@@ -16,7 +17,7 @@ template <class Body>
 CUresult on_event(CUevent handle, Body&& body) noexcept {
   return with_no_ended_context([&](Emulator& e) -> CUresult {
     Event* event = e.streams.find(handle);
-    return event ? body(e, *event) : CUDA_ERROR_INVALID_HANDLE;
+    return event ? body(e, *event) : e.streams.no_event(handle);
   });
 }
 
@@ -39,9 +40,12 @@ CUresult record_event(CUevent handle, CUstream stream, unsigned flags) noexcept 
   return on_event(handle, [&](Emulator& e, Event& event) -> CUresult {
     if (flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
     if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
-    const bool external = (flags & CU_EVENT_RECORD_EXTERNAL) != 0;
-    if (external && !e.captures.of(stream)) return CUDA_ERROR_ILLEGAL_STATE;  // recorded
-    if (!external) e.captures.recorded(handle, stream);
+    if (flags & CU_EVENT_RECORD_EXTERNAL) {
+      Capture* const capture = e.captures.of(stream);
+      return capture ? captured_external_event(*capture, handle, true, stream)
+                     : CUDA_ERROR_ILLEGAL_STATE;  // recorded
+    }
+    e.captures.recorded(handle, stream);
     event.recorded = true;
     if (Queues::late() && !Queues::inside()) return queue_record(e, handle, event, stream);
     event.at = std::chrono::steady_clock::now();
@@ -62,7 +66,7 @@ CUresult elapsed(float* milliseconds, CUevent from, CUevent to) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     const Event* start = e.streams.find(from);
     const Event* end = e.streams.find(to);
-    if (!start || !end) return CUDA_ERROR_INVALID_HANDLE;
+    if (!start || !end) return e.streams.no_event(start ? to : from);
     if (!milliseconds) return CUDA_ERROR_INVALID_VALUE;
     const unsigned untimed = CU_EVENT_DISABLE_TIMING;
     if (!start->recorded || !end->recorded || ((start->flags | end->flags) & untimed)) {
@@ -95,7 +99,7 @@ CUresult run_base(const calls::EventCreate& call) noexcept {
 
 CUresult run_base(const calls::EventDestroy& call) noexcept {
   return with_no_ended_context([&](Emulator& e) -> CUresult {
-    return e.streams.destroy(call.hEvent) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return e.streams.destroy(call.hEvent) ? CUDA_SUCCESS : e.streams.no_event(call.hEvent);
   });
 }
 

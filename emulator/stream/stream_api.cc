@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "emulator/base/mutation.h"
+#include "emulator/capture/captured.h"
 #include "emulator/core/base_entry.h"
 #include "emulator/core/export.h"
 #include "emulator/core/locked.h"
@@ -83,9 +84,12 @@ CUresult run_base(const calls::StreamWaitEvent& call) noexcept {
   return on_stream(call.hStream, [&](Emulator& e, const Stream&) -> CUresult {
     if (call.Flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
     const Event* const event = e.streams.find(call.hEvent);
-    if (!event) return CUDA_ERROR_INVALID_HANDLE;
-    const bool external = (call.Flags & CU_EVENT_WAIT_EXTERNAL) != 0;
-    if (external && !e.captures.of(call.hStream)) return CUDA_ERROR_ILLEGAL_STATE;  // recorded
+    if (!event) return e.streams.no_event(call.hEvent);
+    if (call.Flags & CU_EVENT_WAIT_EXTERNAL) {
+      Capture* const capture = e.captures.of(call.hStream);
+      return capture ? captured_external_event(*capture, call.hEvent, false, call.hStream)
+                     : CUDA_ERROR_ILLEGAL_STATE;  // recorded
+    }
     if (Captures::any()) {
       const CUresult refused = e.captures.wait(call.hStream, call.hEvent);
       if (refused != CUDA_SUCCESS || e.captures.of(call.hStream)) return refused;

@@ -216,15 +216,15 @@ class Reader {
       }
       Verdict& verdict =
           special ? profile_.entry_verdicts[{*entry, *rule}] : profile_.verdicts[index(*rule)];
-      const auto code = text ? result_from_name(*text) : std::nullopt;
+      const CUresult code = (text ? result_from_name(*text) : std::nullopt).value_or(CUDA_SUCCESS);
       if (text == "accepts") {
         verdict = {Verdict::Kind::kAccepts, CUDA_SUCCESS};
       } else if (text == "crashes") {
         const CUresult documented = info(*rule).code;
         verdict = {Verdict::Kind::kCrashes,
                    documented == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : documented};
-      } else if (code && *code != CUDA_SUCCESS) {
-        verdict = {Verdict::Kind::kCode, *code};
+      } else if (code != CUDA_SUCCESS) {
+        verdict = {Verdict::Kind::kCode, code};
       } else {
         fail(node,
              "expected \"accepts\", \"crashes\" or an error such as \"CUDA_ERROR_INVALID_VALUE\"");
