@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
 #include <filesystem>
 #include <iterator>
 #include <sstream>
@@ -21,8 +22,18 @@ namespace {
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kFirstInterval = 50 * kMillisecond, kLongest = 5000 * kMillisecond;
-constexpr std::uint64_t kSeldom =
-    50;  // the next look comes after this many times the duration of the last look
+// The next look at a process comes after this part of the time since the first look at it.
+constexpr std::uint64_t kPartOfAge = 8;
+// The next look at all processes comes after this many times the CPU time of the last look. Elapsed
+// time would grow with the load of the machine, and the looks would come too late.
+constexpr std::uint64_t kSeldom = 50;
+
+std::uint64_t own_cpu_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000 * kMillisecond +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
 
 // All processes below this one, which also adopts orphans.
 std::vector<pid_t> descendants() {
@@ -98,15 +109,16 @@ void DriverWatch::look_at(Watched& one, const std::string& folder, std::uint64_t
   note(one, seen, folder);
   // A process with a change is looked at again soon.
   const bool news = seen.drivers != one.before.drivers || seen.twice != one.before.twice;
-  one.interval_ns =
-      news ? kFirstInterval : std::clamp(2 * one.interval_ns, kFirstInterval, kLongest);
+  if (one.first_ns == 0) one.first_ns = now;
+  const std::uint64_t part = (now - one.first_ns) / kPartOfAge;
+  one.next_ns = now + (news ? kFirstInterval : std::clamp(part, kFirstInterval, kLongest));
   one.before = seen;
-  one.next_ns = now + one.interval_ns;
 }
 
 void DriverWatch::look() {
   const std::uint64_t now = monotonic_ns();
   if (now < next_ns_) return;
+  const std::uint64_t cpu = own_cpu_ns();
   std::set<Id> alive;
   for (const pid_t pid : descendants()) {
     const Id id = {pid, process_start(std::to_string(pid).c_str())};
@@ -116,7 +128,7 @@ void DriverWatch::look() {
   std::erase_if(processes_, [&](const auto& entry) {
     return entry.second.nothing() && !alive.contains(entry.first);
   });
-  const std::uint64_t took = monotonic_ns() - now;
+  const std::uint64_t took = own_cpu_ns() - cpu;
   next_ns_ = now + std::min(std::max(kFirstInterval, kSeldom * took), kLongest);
 }
 

@@ -37,9 +37,9 @@ class DriverWatch {
 
  private:
   struct Watched {
-    std::uint64_t next_ns = 0;  // when to look at the process again
-    std::uint64_t interval_ns = 0;
-    MappedDrivers before;  // at the last look
+    std::uint64_t first_ns = 0;  // the time of the first look
+    std::uint64_t next_ns = 0;   // when to look at the process again
+    MappedDrivers before;        // at the last look
     // Only files seen at two looks count, because a program that only tests for a driver closes it
     // at once.
     std::set<std::string> drivers, twice;  // drivers in a process with the shim
