@@ -37,8 +37,8 @@ const std::vector<Rule>& rules_of_areas() {
   return rules;
 }
 
-Ops program(Random& random, std::span<const Rule> rules, int devices, int processes) {
-  Style style = swarm(random, {.devices = devices, .processes = processes});
+Ops program(Random& random, std::span<const Rule> rules, const Scope& scope) {
+  Style style = swarm(random, scope);
   style.ops = (style.processes > 1 ? 20 : 10) + random.below(50);
   if (random.chance(50)) style.faults += 10;
   Ops ops = generate(random, style);
@@ -54,9 +54,11 @@ Ops program(Random& random, std::span<const Rule> rules, int devices, int proces
 Ops program_of(Programs programs, std::uint64_t seed, std::uint64_t number, int devices,
                int processes) {
   Random random(seed * 1000003 + number);
+  const Scope scope{
+      .devices = devices, .processes = processes, .further = programs == Programs::kFurther};
   Ops ops = programs == Programs::kFirst   ? first_program(random, devices, processes)
-            : programs == Programs::kAreas ? program(random, rules_of_areas(), devices, processes)
-                                           : program(random, plantable(), devices, processes);
+            : programs == Programs::kAreas ? program(random, rules_of_areas(), scope)
+                                           : program(random, plantable(), scope);
   if (ops.size() > kMostRecordedOps) ops.resize(kMostRecordedOps);
   // A real driver may run the programs, so multicast calls are removed, although style and machine
   // exclude them already.

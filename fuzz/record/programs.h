@@ -11,7 +11,8 @@ namespace cuvmm::fuzz {
 enum class Programs : std::uint8_t {
   kFirst = 1,  ///< fuzz/record/first_generator/generator.h
   kAreas,      ///< fuzz/generate/ with the rules that could be planted on 22 November 2026
-  kToday,      ///< fuzz/generate/ as it is
+  kToday,      ///< fuzz/generate/ as it is, without the families of calls that came later
+  kFurther,    ///< fuzz/generate/ as it is, with those families: captures, arrays and others
   kCount
 };
 

@@ -17,7 +17,8 @@ struct DeviceProgress : Progress {
 };
 
 Ops program_of(const RecordOptions& options, std::uint64_t number, int devices) {
-  return program_of(Programs::kToday, options.seed, number, devices, options.processes);
+  const Programs programs = options.further ? Programs::kFurther : Programs::kToday;
+  return program_of(programs, options.seed, number, devices, options.processes);
 }
 
 class Child {
@@ -46,8 +47,11 @@ class Child {
       if (!machine.lost().empty()) _exit(kPeerLost);
       take(result, program);
       ++progress_.program;
-      // Objects that cannot be removed would disturb all later programs.
-      if (result.at == program.ops.size() && result.verdict == Result::Verdict::kDisagree) _exit(4);
+      // Objects that cannot be removed would disturb all later programs, and so would a context
+      // that has failed.
+      const bool left =
+          result.at == program.ops.size() && result.verdict == Result::Verdict::kDisagree;
+      if (left || result.broken) _exit(4);
     }
     progress_.finished = true;
     _exit(0);

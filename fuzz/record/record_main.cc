@@ -15,7 +15,7 @@ struct Tool {
   static constexpr const char* kUsage =
       "usage: cuvmm-fuzz-record --driver LIBCUDA --output FILE [--calls N] [--seed N] [--seconds "
       "S]\n"
-      "                         [--processes N]\n"
+      "                         [--processes N] [--further 1]\n"
       "       cuvmm-fuzz-record --driver LIBCUDA --compare FILE [--permitted LIST] [--every N]\n"
       "                         [--abridge FILE]\n"
       "       cuvmm-fuzz-record --print FILE\n"
@@ -25,7 +25,8 @@ struct Tool {
       "or prints the programs and the answers that were recorded.\n"
       "--every N: one of N programs only. --abridge: what need not be stored of a full recording,\n"
       "since this driver, the emulator, answers the same, is left out of the new file.\n"
-      "--processes 2: programs of two processes that share memory.\n"
+      "--processes 2: programs of two processes that share memory. --further 1: programs also of\n"
+      "streams, captures, graphs, arrays, words in memory, prefetches and places.\n"
       "Multicast is never used. Exit code: 0 recorded, or no difference that is not "
       "permitted;\n"
       "1 differences; 2 a mistake in the arguments; 3 no driver.\n";

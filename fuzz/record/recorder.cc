@@ -31,6 +31,8 @@ bool take(RecorderArguments& out, std::string_view key, const char* value) {
     out.record.time = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * std::atof(value)));
   } else if (key == "--processes") {
     out.record.processes = std::atoi(value);
+  } else if (key == "--further") {
+    out.record.further = number() != 0;
   } else if (key == "--profile") {
     out.record.profile = value;
   } else if (key == "--compare") {

@@ -19,7 +19,8 @@ struct RecordOptions {
   std::uint64_t seed = 1;
   std::uint64_t calls = 100000;  ///< stop after this many calls
   std::chrono::milliseconds time{55000};
-  int processes = 1;  ///< of each program; the second process is a child of the recorder's child
+  int processes = 1;     ///< of each program; the second process is a child of the recorder's child
+  bool further = false;  ///< programs also of the families of calls that came later
 };
 
 struct RecordSummary {

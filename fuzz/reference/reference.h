@@ -187,6 +187,8 @@ class Reference {
   void refuse(const calls::EventSynchronize&, CUresult answer, Actor);
   void refused_in_capture(EntryPoint entry, CUresult answer, Actor actor);
 
+  /// Whether a stream of the program captures: a capture forbids calls that wait for other work.
+  bool capturing() const { return captures_.capturing(); }
   /// Records that the program closed this descriptor.
   void close(int fd);
   /// Whether every byte that the read returns was written before, so that its value is known.
@@ -280,6 +282,8 @@ class Reference {
   const PoolState::Pool* judge_pool(Judgement& out, CUmemoryPool pool, Rule valid,
                                     Rule alive) const;
   int pool_behind(int fd) const;
+  /// Whether it is an imported pool, as far as its handle names one.
+  bool was_imported(CUmemoryPool pool) const;
   bool has_attribute(int attribute) const;
   struct PlaceRules {
     Rule location, type, location_type, device, node;

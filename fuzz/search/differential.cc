@@ -80,6 +80,8 @@ void Differential::clean_up_streams(Result& result) {
     check_end(result, driver(calls::StreamDestroy{reinterpret_cast<CUstream>(stream)}),
               "destroying a stream");
   }
+  // Work on these streams uses memory, which must not end before the work does.
+  if (options_.wait) result.broken = driver(calls::CtxSynchronize{}) != CUDA_SUCCESS;
   for (const std::uint64_t event : reference_.events()) {
     check_end(result, driver(calls::EventDestroy{reinterpret_cast<CUevent>(event)}),
               "destroying an event");

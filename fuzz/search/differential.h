@@ -30,6 +30,7 @@ struct Result {
   std::string problem;  ///< the first disagreement: "op 3, cuMemMap: ..."; without addresses
   unsigned calls = 0;   ///< calls that reached the driver, including a shim's own
   std::size_t at = 0;   ///< index of the op; the number of ops when the clean-up found the problem
+  bool broken = false;  ///< with DifferentialOptions::wait: the context has failed for good
   std::vector<Step> steps;
 };
 
@@ -45,7 +46,7 @@ struct Statistics {
 /// Options of a run.
 struct DifferentialOptions {
   bool spare = false;  ///< leave out calls that kill a real driver or touch foreign memory
-  bool wait = false;   ///< let copies and fills end before the next call
+  bool wait = false;   ///< let copies and fills end before the next call, unless a stream captures
   bool multicast =
       false;  ///< make calls of api/multicast.h: of the emulator only, never of a real driver
   bool charge = true;  ///< no other program uses the memory, so OUT_OF_MEMORY can be predicted
@@ -176,7 +177,7 @@ void Differential::step(const Op& op, std::size_t index, Runner& runner, Result&
       } else {
         wrong = reference.accept(call);
       }
-      if (options_.wait && op.code >= Code::kFill) {
+      if (options_.wait && op.code >= Code::kFill && !reference_.capturing()) {
         machine_.driver(process)(calls::CtxSynchronize{});
       }
     }
