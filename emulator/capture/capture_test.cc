@@ -227,9 +227,13 @@ TEST_F(CaptureTest, GoesOnWhenAStreamThatJoinedIsDestroyed) {
       ASSERT_EQ(driver()(calls::MemsetD8Async{m.address, 1, 1, other}), CUDA_SUCCESS);
       ASSERT_EQ(driver()(calls::EventRecord{event, other}), CUDA_SUCCESS);
     }
-    if (work == Work::kJoinedBefore) ASSERT_EQ(wait(stream_, event, 0), CUDA_SUCCESS);
+    if (work == Work::kJoinedBefore) {
+      ASSERT_EQ(wait(stream_, event, 0), CUDA_SUCCESS);
+    }
     EXPECT_EQ(destroy(other), CUDA_SUCCESS);
-    if (work == Work::kJoinedBehind) EXPECT_EQ(wait(stream_, event, 0), CUDA_SUCCESS);
+    if (work == Work::kJoinedBehind) {
+      EXPECT_EQ(wait(stream_, event, 0), CUDA_SUCCESS);
+    }
     EXPECT_EQ(driver()(calls::MemsetD8Async{m.address, 2, 1, stream_}), CUDA_SUCCESS);
     EXPECT_EQ(end(&graph), work == Work::kLeft ? CUDA_ERROR_STREAM_CAPTURE_UNJOINED : CUDA_SUCCESS);
   }

@@ -120,6 +120,20 @@ TEST_F(GraphMemory, StaysInUseAsLongAsAnAllocationLives) {
   EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0u);
 }
 
+// An H100, which refuses words in memory of pools, too.
+TEST_F(GraphMemory, HoldsNoWordsOfStreams) {
+  ASSERT_EQ(allocate(), CUDA_SUCCESS);
+  CUgraphExec made = nullptr;
+  ASSERT_EQ(instantiate(&made), CUDA_SUCCESS);
+  ASSERT_EQ(launch(made), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::StreamWriteValue32{nullptr, params_.dptr, 1, 0}),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::StreamWaitValue64{nullptr, params_.dptr, 0, 0}),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::MemFree{params_.dptr}), CUDA_SUCCESS);
+  end(made);
+}
+
 TEST_F(GraphMemory, IsFreedAtTheNextLaunchWhereThatIsAskedFor) {
   ASSERT_EQ(allocate(), CUDA_SUCCESS);
   CUgraphExec made = nullptr;

@@ -6,6 +6,7 @@
 
 #include "api/location.h"
 #include "emulator/core/export.h"
+#include "emulator/core/quirks.h"
 #include "emulator/memory/managed_entry.h"
 #include "emulator/memory/memory_entry.h"
 #include "emulator/transfer/operations_entry.h"
@@ -64,13 +65,25 @@ CUresult advise(Emulator& e, CUdeviceptr address, std::size_t size, int advice,
 
 CUresult prefetch(Emulator& e, CUdeviceptr address, std::size_t size, const CUmemLocation& location,
                   CUstream stream) {
-  if (!e.current_context()) return e.no_context();
+  if (Streams::is_default(stream) && !e.current_context()) return e.no_context();
   if (!movable(e, address, size)) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = check_location(e, location);
   if (result == CUDA_SUCCESS) result = check_stream(e, stream);
   ManagedAdvice* managed = managed_at(e, address, size);
   if (result == CUDA_SUCCESS && managed) managed->prefetched = place(location);
   return result;
+}
+
+std::optional<CUresult> without_context(const Emulator& e) {
+  if (e.current_context() || !e.profile.has(Quirk::kManagedContext)) return std::nullopt;
+  return e.no_context();
+}
+
+std::optional<CUresult> odd_prefetch(const Emulator& e, const CUmemLocation& location,
+                                     CUstream stream) {
+  const bool device = static_cast<int>(location.type) == kLocationDevice;
+  if (device && !e.valid_device(location.id)) return std::nullopt;  // a rule
+  return Streams::is_default(stream) ? without_context(e) : std::nullopt;
 }
 
 // The number by which the first ABI names a place: a device, -1 for the CPU, -2 for no place.
@@ -124,6 +137,26 @@ CUresult range_attribute(const ManagedAdvice& managed, int number, void* data, s
 }
 
 }  // namespace
+
+std::optional<CUresult> quirk(const Emulator& e, const calls::MemAdvise&, const Facts&) {
+  return without_context(e);
+}
+std::optional<CUresult> quirk(const Emulator& e, const calls::MemAdvise_v2& call, const Facts&) {
+  const int type = static_cast<int>(call.location.type);
+  if (type != kLocationHostNuma && type != kLocationHostNumaCurrent) return without_context(e);
+  const int advice = static_cast<int>(call.advice);
+  const bool about_place =
+      advice >= CU_MEM_ADVISE_SET_READ_MOSTLY && advice <= CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
+  return answer(e, Quirk::kAdviceOfNode, about_place && !managed_at(e, call.devPtr, call.count));
+}
+std::optional<CUresult> quirk(const Emulator& e, const calls::MemPrefetchAsync& call,
+                              const Facts&) {
+  return odd_prefetch(e, location_of(call.dstDevice), call.hStream);
+}
+std::optional<CUresult> quirk(const Emulator& e, const calls::MemPrefetchAsync_v2& call,
+                              const Facts&) {
+  return odd_prefetch(e, call.location, call.hStream);
+}
 
 CUresult perform(Emulator& e, const calls::MemAllocManaged& call, const Facts&, const Retired&) {
   Context* const context = e.current_context();

@@ -73,6 +73,39 @@ TEST_F(Managed, RefusesSizesAndFlagsThatAreNone) {
   EXPECT_EQ(address, 5u);
 }
 
+// An H100: advice that names a NUMA node is taken for any range; other advice, and a prefetch on a
+// default stream, need a current context, and a prefetch first of all a device that exists.
+TEST_F(Managed, AdviceOfANodeIsTakenForAnyRange) {
+  const CUdeviceptr range = reserve(kGranule);
+  const auto advise = [&](int advice, int type) {
+    return driver()(
+        calls::MemAdvise_v2{range, kGranule, static_cast<CUmem_advise>(advice), location(type)});
+  };
+  const auto prefetch = [&](int device, CUstream stream) {
+    return driver()(
+        calls::MemPrefetchAsync_v2{range, kGranule, location(kDevice, device), 0, stream});
+  };
+  CUstream stream = nullptr;
+  ASSERT_EQ(driver()(calls::StreamCreate{&stream, 0}), CUDA_SUCCESS);
+  for (const bool context : {true, false}) {
+    ASSERT_EQ(driver()(calls::CtxSetCurrent{context ? context_ : nullptr}), CUDA_SUCCESS);
+    const CUresult refused = context ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
+    for (int advice = 1; advice <= 6; ++advice) {
+      const bool about_place = advice <= 4;
+      for (const int type : {kNuma, kNumaCurrent}) {
+        EXPECT_EQ(advise(advice, type), about_place ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+      }
+      for (const int type : {kDevice, kHost}) EXPECT_EQ(advise(advice, type), refused);
+    }
+    EXPECT_EQ(prefetch(0, nullptr), refused);
+    EXPECT_EQ(prefetch(0, stream), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(prefetch(99, nullptr), CUDA_ERROR_INVALID_DEVICE);
+  }
+  ASSERT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::StreamDestroy{stream}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemAddressFree{range, kGranule}), CUDA_SUCCESS);
+}
+
 TEST_F(Managed, AdviceAndPrefetchesCanBeAskedFor) {
   auto* advise =
       symbol<CUresult(CUdeviceptr, std::size_t, CUmem_advise, CUmemLocation)>("cuMemAdvise_v2");

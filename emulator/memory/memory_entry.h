@@ -44,5 +44,9 @@ std::optional<CUresult> quirk(const Emulator&, const calls::MemFreeAsync&, const
 std::optional<CUresult> quirk(const Emulator&, const calls::MemAllocAsync&, const Facts&);
 std::optional<CUresult> quirk(const Emulator&, const calls::MemGetAddressRange&, const Facts&);
 std::optional<CUresult> quirk(const Emulator&, const calls::StreamDestroy&, const Facts&);
+std::optional<CUresult> quirk(const Emulator&, const calls::MemAdvise&, const Facts&);
+std::optional<CUresult> quirk(const Emulator&, const calls::MemAdvise_v2&, const Facts&);
+std::optional<CUresult> quirk(const Emulator&, const calls::MemPrefetchAsync&, const Facts&);
+std::optional<CUresult> quirk(const Emulator&, const calls::MemPrefetchAsync_v2&, const Facts&);
 
 }  // namespace cuvmm::emulator

@@ -19,7 +19,7 @@ std::optional<CUresult> no_place(const Emulator& e, const CallStruct& call, cons
   const int type = static_cast<int>(call.location->type);
   const bool current_node = type == kLocationHostNumaCurrent;
   if (const auto odd = answer(e, Quirk::kPoolCurrentNode, was_one && current_node)) return odd;
-  return answer(e, Quirk::kPoolInvisible, pool && type == kLocationInvisible);
+  return answer(e, Quirk::kPoolInvisible, pool && type > kLocationHostNumaCurrent);
 }
 
 CUresult hand_out(Emulator& e, CUmemoryPool* out, const CUmemLocation* location,

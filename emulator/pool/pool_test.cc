@@ -252,7 +252,7 @@ TEST_F(PoolTest, ADestroyedPoolIsStillLookedAt) {
   EXPECT_EQ(set(peer), CUDA_ERROR_INVALID_VALUE);
 }
 
-// As on an H200: other places without pools are invalid values.
+// An H100: so are kinds of places that do not exist, above the known ones.
 TEST_F(PoolTest, InvisiblePlacesAreNotSupported) {
   CUmemLocation invisible = make_location(5, 0);
   CUmemoryPool pool = nullptr;
@@ -262,6 +262,8 @@ TEST_F(PoolTest, InvisiblePlacesAreNotSupported) {
   EXPECT_EQ(driver()(get), CUDA_ERROR_INVALID_VALUE);
   get.pool = &pool;
   invisible.type = static_cast<CUmemLocationType>(77);
+  EXPECT_EQ(driver()(get), CUDA_ERROR_NOT_SUPPORTED);
+  invisible.type = static_cast<CUmemLocationType>(0);
   EXPECT_EQ(driver()(get), CUDA_ERROR_INVALID_VALUE);
 }
 

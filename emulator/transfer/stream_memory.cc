@@ -148,9 +148,11 @@ std::optional<CUresult> odd(const Emulator& e, const CallStruct& call, const Fac
   if constexpr (std::is_same_v<CallStruct, calls::StreamWriteValue32> ||
                 std::is_same_v<CallStruct, calls::StreamWriteValue64>) {
     if (const auto refused = answer(e, Quirk::kWriteNoFlags, call.flags != 0)) return refused;
-    return untouchable(e, call, facts);
+    if (const auto refused = untouchable(e, call, facts)) return refused;
   }
-  return std::nullopt;
+  // A graph's memory comes from a pool, which the rule about pools cannot see (an H100).
+  const PlainAllocation* const plain = e.plain.at(call.addr);
+  return plain && plain->of_graph ? std::optional(CUDA_ERROR_INVALID_VALUE) : std::nullopt;
 }
 
 std::optional<CUresult> odd(const Emulator& e, const calls::StreamBatchMemOp& call, const Facts&) {

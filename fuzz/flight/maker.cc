@@ -346,7 +346,8 @@ void Maker::tell(int stream) {
   if (kind < 5) {
     return say("cuMemcpyHtoDAsync(" + memory.name + ", " + buffer() + ", 64" + on(stream) + ")");
   }
-  if (kind < 8) {
+  // A driver refuses words in memory of a pool.
+  if (kind < 8 || memory.kind == 'p') {
     return say("cuMemcpyDtoHAsync(" + buffer() + ", " + memory.name + ", 64" + on(stream) + ")");
   }
   say("cuStreamWriteValue32(stream=" + have_.streams[static_cast<std::size_t>(stream)] +

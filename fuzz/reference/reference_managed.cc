@@ -39,15 +39,22 @@ Judgement Reference::judge(const calls::MemPrefetchAsync_v2& call, Actor actor) 
   judge_managed(out, call.devPtr, call.count);
   if (call.flags) out.add(Rule::kManagedFlags);
   judge_managed_place(out, call.location, 4);  // the host, its nodes, and the nearest of them
-  if (actor.device < 0) out.loose = true;
+  if (actor.device < 0) {
+    out.loose = true;
+    out.add(Quirk::kManagedContext);
+  }
   return out;
 }
 
 Judgement Reference::judge(const calls::MemAdvise_v2& call, Actor actor) const {
   Judgement out;
-  if (actor.device < 0) out.loose = true;  // no rule says whether it needs a context
+  const int advice = static_cast<int>(call.advice), type = static_cast<int>(call.location.type);
+  if (actor.device < 0) {
+    out.loose = true;  // no rule says whether it needs a context
+    out.add(Quirk::kManagedContext);
+  }
+  if ((type == 3 || type == 4) && advice >= 1 && advice <= 4) out.add(Quirk::kAdviceOfNode);
   judge_managed(out, call.devPtr, call.count);
-  const int advice = static_cast<int>(call.advice);
   if (advice == 3) judge_managed_place(out, call.location, 4);
   // Advice about the accessing place: a device or the host.
   if (advice == 5 || advice == 6) judge_managed_place(out, call.location, 2);

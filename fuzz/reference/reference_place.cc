@@ -34,6 +34,7 @@ void Reference::judge_place(Judgement& out, const CUmemLocation* place, CUmemAll
       out.add(rules.location_type);
       break;
     default:
+      if (static_cast<int>(place->type) > kCurrentNodeType) out.add(Quirk::kPoolInvisible);
       out.add(rules.location_type);
       break;
   }

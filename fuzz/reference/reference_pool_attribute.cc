@@ -40,15 +40,22 @@ bool Reference::has_attribute(int attribute) const {
   return attribute >= 1 && attribute <= newest;
 }
 
+bool Reference::was_imported(CUmemoryPool pool) const {
+  const int index = pool_state_.find(number_of(pool));
+  return index >= 0 && pool_state_.pools[static_cast<std::size_t>(index)].source >= 0;
+}
+
 Judgement Reference::judge(const calls::MemPoolTrimTo& call, Actor) const {
   Judgement out;
   judge_pool(out, call.pool, Rule::kPoolTrimPoolValid, Rule::kPoolTrimPoolAlive);
+  if (was_imported(call.pool)) out.add(Rule::kPoolTrimImported);
   return out;
 }
 
 Judgement Reference::judge(const calls::MemPoolGetAttribute& call, Actor) const {
   Judgement out;
   judge_pool(out, call.pool, Rule::kPoolGetPoolValid, Rule::kPoolGetPoolAlive);
+  if (was_imported(call.pool)) out.add(Rule::kPoolGetImported);
   if (!has_attribute(static_cast<int>(call.attr))) out.add(Rule::kPoolGetAttribute);
   if (!call.value) out.add(Rule::kPoolGetValue);
   return out;
@@ -58,6 +65,7 @@ Judgement Reference::judge(const calls::MemPoolSetAttribute& call, Actor) const 
   Judgement out;
   const int attribute = static_cast<int>(call.attr);
   judge_pool(out, call.pool, Rule::kPoolPutPoolValid, Rule::kPoolPutPoolAlive);
+  if (was_imported(call.pool)) out.add(Rule::kPoolPutImported);
   if (!has_attribute(attribute)) out.add(Rule::kPoolPutAttribute);
   if (!is_settable(attribute)) out.add(Rule::kPoolPutWritable);
   if (!call.value) {

@@ -31,6 +31,7 @@ void Reference::judge_word(Judgement& out, std::uint64_t at, unsigned bytes, boo
     const auto& prop = memories_[static_cast<std::size_t>(plain->memory)].prop;
     const bool here = static_cast<int>(prop.location.type) == 1 && prop.location.id == actor.device;
     const bool own = plain->kind == Kind::kAlloc || plain->kind == Kind::kPool;
+    if (plain->kind == Kind::kPool || plain->kind == Kind::kTaken) out.add(Rule::kStreamMemPool);
     // The rules about such memory cover only copies and fills.
     if (!here || !own) {
       out.loose = true;

@@ -108,8 +108,8 @@ Violations check_prefetch(const Model& model, Address base, Size size,
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   if (flags != 0) out.add(Rule::kManagedFlags, "flags is " + hex_text(flags) + ", not 0");
-  check_range(out, model, "devPtr", base, size);
   check_location(out, model, "location", location);
+  check_range(out, model, "devPtr", base, size);
   return out.take();
 }
 

@@ -56,13 +56,17 @@ Violations check_words(const Model& model, const CallStruct& call, const Facts& 
           .objects.push_back(ref(*plain));
     }
     const PoolMemory* m = model.pools().memory_at(word.base);
-    const Pool* pool = m ? model.pools().find(m->pool) : nullptr;
-    if (!pool || !pool->managed) continue;
-    Violation& v = out.add(Rule::kStreamMemManaged, operation_name(call, i) + word.parameter +
-                                                        ": " + hex_text(word.base) +
-                                                        " is memory of a pool of managed memory");
+    if (!m) continue;
+    const Pool* pool = model.pools().find(m->pool);
+    const bool managed = pool && pool->managed;
+    // Only one driver was asked, so a violation is certain of the emulator, and else the likely
+    // cause of a refusal.
+    Violation& v = out.add(managed ? Rule::kStreamMemManaged : Rule::kStreamMemPool,
+                           operation_name(call, i) + word.parameter + ": " + hex_text(word.base) +
+                               " is memory of a pool" + (managed ? " of managed memory" : ""),
+                           managed || model.platform().complete);
     v.objects.push_back(ref(*m));
-    v.objects.push_back(ref(*pool));
+    if (pool) v.objects.push_back(ref(*pool));
   }
   all.append(out.take());
   return all;

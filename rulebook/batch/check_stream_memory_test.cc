@@ -116,8 +116,18 @@ std::vector<RuleCase> cases() {
        }},
       {Rule::kStreamMemManaged,
        [](World& w, bool broken) {
-         pool_memory(w, broken ? 2 : 1);
-         return check(w.model, calls::StreamWriteValue32{.addr = kPoolMemory}, on_device());
+         mapped(w);
+         pool_memory(w, 2);
+         return check(w.model, calls::StreamWriteValue32{.addr = broken ? kPoolMemory : kBase},
+                      on_device());
+       }},
+      {Rule::kStreamMemPool,
+       [](World& w, bool broken) {
+         pool_memory(w, 1);
+         CUdeviceptr memory = kPoolMemory + kG;
+         w.accept(calls::MemAlloc{.dptr = &memory, .bytesize = 4096});
+         return check(w.model, calls::StreamWriteValue32{.addr = broken ? kPoolMemory + 4 : memory},
+                      on_device());
        }},
       {Rule::kStreamMemManaged,
        [](World& w, bool broken) {

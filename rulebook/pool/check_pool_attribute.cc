@@ -8,6 +8,16 @@ using namespace detail;
 
 namespace {
 
+// Checks the pool, which must not be an imported one. The documentation does not say so: the
+// violation is certain of drivers that are known to demand it, and else the cause of a refusal.
+void check_own(Collector& out, const Model& model, CUmemoryPool handle, const PoolRules& rules,
+               Rule imported, const Facts& facts) {
+  const Pool* pool = check_pool(out, model, handle, rules, facts);
+  if (!pool || !pool->imported) return;
+  out.add(imported, "the pool was imported", model.platform().complete)
+      .objects.push_back(ref(*pool));
+}
+
 struct AttributeRules {
   Rule known, value, aligned;
 };
@@ -50,7 +60,8 @@ bool is_high_mark(CUmemPool_attribute attribute) {
 Violations check(const Model& model, const calls::MemPoolGetAttribute& call, const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
-  check_pool(out, model, call.pool, {Rule::kPoolGetPoolValid, Rule::kPoolGetPoolAlive}, facts);
+  check_own(out, model, call.pool, {Rule::kPoolGetPoolValid, Rule::kPoolGetPoolAlive},
+            Rule::kPoolGetImported, facts);
   check_attribute(out, model, call,
                   {Rule::kPoolGetAttribute, Rule::kPoolGetValue, Rule::kPoolGetAligned});
   return out.take();
@@ -59,7 +70,8 @@ Violations check(const Model& model, const calls::MemPoolGetAttribute& call, con
 Violations check(const Model& model, const calls::MemPoolSetAttribute& call, const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
-  check_pool(out, model, call.pool, {Rule::kPoolPutPoolValid, Rule::kPoolPutPoolAlive}, facts);
+  check_own(out, model, call.pool, {Rule::kPoolPutPoolValid, Rule::kPoolPutPoolAlive},
+            Rule::kPoolPutImported, facts);
   check_attribute(out, model, call,
                   {Rule::kPoolPutAttribute, Rule::kPoolPutValue, Rule::kPoolPutAligned});
   const bool settable = call.attr <= CU_MEMPOOL_ATTR_RELEASE_THRESHOLD || is_high_mark(call.attr);
@@ -81,7 +93,8 @@ Violations check(const Model& model, const calls::MemPoolSetAttribute& call, con
 Violations check(const Model& model, const calls::MemPoolTrimTo& call, const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
-  check_pool(out, model, call.pool, {Rule::kPoolTrimPoolValid, Rule::kPoolTrimPoolAlive}, facts);
+  check_own(out, model, call.pool, {Rule::kPoolTrimPoolValid, Rule::kPoolTrimPoolAlive},
+            Rule::kPoolTrimImported, facts);
   return out.take();
 }
 

@@ -9,6 +9,7 @@ namespace {
 
 const auto kPool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x500});
 const auto kOther = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x999});
+const auto kImported = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x600});
 alignas(8) unsigned char value_out[16];
 
 void have(World& w) {
@@ -17,6 +18,15 @@ void have(World& w) {
   props.location = make_location(kLocationDevice, 0);
   CUmemoryPool out = kPool;
   w.accept(calls::MemPoolCreate{.pool = &out, .poolProps = &props});
+}
+
+void have_imported(World& w) {
+  have(w);
+  CUmemoryPool out = kImported;
+  w.accept(calls::MemPoolImportFromShareableHandle{
+      .pool_out = &out,
+      .handle = reinterpret_cast<void*>(std::uintptr_t{9}),
+      .handleType = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR});
 }
 
 Violations get(World& w, CUmemPool_attribute attribute = CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
@@ -63,6 +73,21 @@ std::vector<RuleCase> cases() {
                             [](World& w, CUmemoryPool pool) {
                               return get(w, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value_out, pool);
                             }),
+      {Rule::kPoolGetImported,
+       [](World& w, bool broken) {
+         have_imported(w);
+         return get(w, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value_out, broken ? kImported : kPool);
+       }},
+      {Rule::kPoolPutImported,
+       [](World& w, bool broken) {
+         have_imported(w);
+         return put(w, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value_out, broken ? kImported : kPool);
+       }},
+      {Rule::kPoolTrimImported,
+       [](World& w, bool broken) {
+         have_imported(w);
+         return trim(w, broken ? kImported : kPool);
+       }},
       {Rule::kPoolGetAttribute,
        [](World& w, bool broken) {
          have(w);

@@ -34,7 +34,8 @@ constexpr QuirkInfo kQuirks[] = {
      "locations without a pool are invalid values. Checked after the pool, or the place to write "
      "it to."},
     {"cuMemGetMemPool-invisible", CUDA_ERROR_NOT_SUPPORTED,
-     "The pools of INVISIBLE are not supported either, even if the pool to be set never existed."},
+     "The pools of INVISIBLE, and of kinds of places that do not exist, are not supported either, "
+     "even if the pool to be set never existed."},
     {"cuMemPoolCreate-no-descriptor", CUDA_ERROR_INVALID_VALUE,
      "No pool can be exported as a file descriptor, whatever attribute 119 says."},
     {"cuMemBatchDecompressAsync-no-engine", CUDA_ERROR_NOT_SUPPORTED,
@@ -49,6 +50,12 @@ constexpr QuirkInfo kQuirks[] = {
      "No array is a color attachment, a depth texture, a sparse surface or planar."},
     {"cuStreamWriteValue-no-flags", CUDA_ERROR_INVALID_VALUE,
      "A write takes no flag: each orders the writes before it."},
+    {"cuMemAdvise-of-node", CUDA_SUCCESS,
+     "Advice that names a NUMA node succeeds for every range and node, with and without a context. "
+     "Advice about who accesses the range is refused."},
+    {"cuMemAdvise-context", CUDA_ERROR_INVALID_CONTEXT,
+     "Other advice, and a prefetch on a default stream, need a current context. Checked before the "
+     "range, and after the device of a prefetch."},
 };
 static_assert(sizeof kQuirks / sizeof *kQuirks == static_cast<std::size_t>(Quirk::kCount));
 

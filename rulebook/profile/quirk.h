@@ -30,6 +30,8 @@ enum class Quirk : std::uint8_t {
   kFillFault,
   kArrayNoGraphics,
   kWriteNoFlags,
+  kAdviceOfNode,
+  kManagedContext,
   kCount
 };
 
