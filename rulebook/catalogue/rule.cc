@@ -98,10 +98,11 @@ std::string rule_url(Rule rule) {
 }
 
 std::string answer_text(const RuleInfo& rule, std::string_view result, bool of_work) {
-  const std::string documented =
-      rule.code == CUDA_SUCCESS ? "" : "; documented: " + result_name(rule.code);
-  if (result == "crashed") return "the driver died in this call" + documented;
-  std::string text = "the driver answered " + std::string(result) + documented;
+  const char* const by =
+      rule.basis == CodeBasis::kObserved ? "; recorded drivers answer: " : "; documented: ";
+  const std::string expected = rule.code == CUDA_SUCCESS ? "" : by + result_name(rule.code);
+  if (result == "crashed") return "the driver died in this call" + expected;
+  std::string text = "the driver answered " + std::string(result) + expected;
   if (result != result_name(CUDA_SUCCESS)) return text;
   if (of_work) return text + ". It waits for no work";
   const bool forbidden = rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined;

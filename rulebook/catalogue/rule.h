@@ -68,8 +68,8 @@ std::optional<Rule> find_rule(std::string_view id);
 const char* why_forbidden(Rule rule);
 /// The text about the driver's answer to a call that broke the rule: "the driver answered
 /// CUDA_SUCCESS; documented: CUDA_ERROR_INVALID_VALUE. This driver accepts it; others may not".
-/// `result` is a code's name, or "crashed"; `of_work` says that the finding is about work in
-/// flight.
+/// A code that no document names is "recorded drivers answer: ..." there. `result` is a code's
+/// name, or "crashed"; `of_work` says that the finding is about work in flight.
 std::string answer_text(const RuleInfo& rule, std::string_view result, bool of_work);
 /// "error", "undefined", "leak", "advice", "answer".
 const char* name(RuleKind kind);

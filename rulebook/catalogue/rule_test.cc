@@ -60,5 +60,14 @@ TEST(FindRule, KnowsOnlyWholeIds) {
   EXPECT_FALSE(find_rule(""));
 }
 
+TEST(AnswerText, SaysWhetherADocumentNamesTheCode) {
+  const auto text = [](Rule rule) { return answer_text(info(rule), "CUDA_ERROR_UNKNOWN", false); };
+  EXPECT_EQ(text(Rule::kPoolTrimPoolValid),
+            "the driver answered CUDA_ERROR_UNKNOWN; documented: CUDA_ERROR_INVALID_VALUE");
+  EXPECT_EQ(text(Rule::kPoolTrimImported),
+            "the driver answered CUDA_ERROR_UNKNOWN; recorded drivers answer: "
+            "CUDA_ERROR_INVALID_VALUE");
+}
+
 }  // namespace
 }  // namespace cuvmm
