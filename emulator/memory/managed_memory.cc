@@ -79,10 +79,11 @@ std::optional<CUresult> without_context(const Emulator& e) {
   return e.no_context();
 }
 
-std::optional<CUresult> odd_prefetch(const Emulator& e, const CUmemLocation& location,
-                                     CUstream stream) {
+// An empty range, flags and a device that does not exist break rules, which come first.
+std::optional<CUresult> odd_prefetch(const Emulator& e, CUdeviceptr address, std::size_t size,
+                                     const CUmemLocation& location, CUstream stream) {
   const bool device = static_cast<int>(location.type) == kLocationDevice;
-  if (device && !e.valid_device(location.id)) return std::nullopt;  // a rule
+  if (address == 0 || size == 0 || (device && !e.valid_device(location.id))) return std::nullopt;
   return Streams::is_default(stream) ? without_context(e) : std::nullopt;
 }
 
@@ -142,20 +143,23 @@ std::optional<CUresult> quirk(const Emulator& e, const calls::MemAdvise&, const 
   return without_context(e);
 }
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemAdvise_v2& call, const Facts&) {
-  const int type = static_cast<int>(call.location.type);
+  const int type = static_cast<int>(call.location.type), advice = static_cast<int>(call.advice);
+  if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY) {
+    return std::nullopt;
+  }
   if (type != kLocationHostNuma && type != kLocationHostNumaCurrent) return without_context(e);
-  const int advice = static_cast<int>(call.advice);
   const bool about_place =
       advice >= CU_MEM_ADVISE_SET_READ_MOSTLY && advice <= CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
   return answer(e, Quirk::kAdviceOfNode, about_place && !managed_at(e, call.devPtr, call.count));
 }
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemPrefetchAsync& call,
                               const Facts&) {
-  return odd_prefetch(e, location_of(call.dstDevice), call.hStream);
+  return odd_prefetch(e, call.devPtr, call.count, location_of(call.dstDevice), call.hStream);
 }
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemPrefetchAsync_v2& call,
                               const Facts&) {
-  return odd_prefetch(e, call.location, call.hStream);
+  if (call.flags != 0) return std::nullopt;
+  return odd_prefetch(e, call.devPtr, call.count, call.location, call.hStream);
 }
 
 CUresult perform(Emulator& e, const calls::MemAllocManaged& call, const Facts&, const Retired&) {

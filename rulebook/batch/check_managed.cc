@@ -108,8 +108,11 @@ Violations check_prefetch(const Model& model, Address base, Size size,
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   if (flags != 0) out.add(Rule::kManagedFlags, "flags is " + hex_text(flags) + ", not 0");
+  // An H200 looks for an empty range first, for the location next, and at the memory last.
+  const bool empty = base == 0 || size == 0;
+  if (empty) check_range(out, model, "devPtr", base, size);
   check_location(out, model, "location", location);
-  check_range(out, model, "devPtr", base, size);
+  if (!empty) check_range(out, model, "devPtr", base, size);
   return out.take();
 }
 
