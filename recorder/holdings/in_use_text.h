@@ -46,6 +46,7 @@ inline std::string_view ender(std::string_view what) {
       {kUnmappedWords, "cuMemHostUnregister"},
       {"piece of pool memory", "cuMemFreeAsync"},
       {"imported piece of pool memory", "cuMemFreeAsync"},
+      {"piece of graph memory", "cuMemFreeAsync"},
       {"array", "cuArrayDestroy"},
       {"mipmapped array", "cuMipmappedArrayDestroy"},
       {"stream", "cuStreamDestroy"},

@@ -39,6 +39,8 @@ inline const char* words(const MemoryHeld& held) {
   return held.allocation.imported ? "imported allocation" : "allocation of cuMemCreate";
 }
 
+/// Memory of an allocation node, which a launch of its graph left allocated.
+inline constexpr const char* kGraphMemoryWords = "piece of graph memory";
 inline constexpr const char* kReservationWords = "reservation";
 inline constexpr const char* kEmptyReservationWords = "empty reservation";
 

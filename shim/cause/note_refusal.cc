@@ -77,6 +77,20 @@ void note_done_frees(const ProcessHistory& history, const MemoryFacts& facts, st
   note_early_trim(history.causes, asides);
 }
 
+void ask_graph_memory(const Questions& ask, bool captures, MemoryFacts& facts) {
+  if (!ask.graph_memory) return;
+  const RelaxedCapture relaxed(ask, captures);
+  cuuint64_t used = 0, reserved = 0;
+  const auto value = [&](CUgraphMem_attribute which, cuuint64_t& out) {
+    return ask.graph_memory(facts.device, which, &out) == CUDA_SUCCESS;
+  };
+  if (!value(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, used) ||
+      !value(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, reserved))
+    return;
+  facts.graphs = used;
+  facts.graphs_idle = reserved > used ? reserved - used : 0;
+}
+
 // Adds what the pools hold and keep to the facts, and says what helps.
 void add_pools(const ProcessHistory& history, const std::vector<PoolFacts>& pools,
                std::uint64_t wanted, MemoryFacts& facts, std::vector<Refusal::Aside>& asides) {
@@ -154,13 +168,14 @@ std::optional<MemoryFacts> Session::memory_facts(const Call& call,
   facts.device = wanted_device(call, place.device);
   if (facts.device < 0) return std::nullopt;
   std::string live;
-  bool pooled = false;
+  bool pooled = false, graphs = false;
   {
     const Locked lock(mutex_);
     facts.held = held_memory(history_.model, facts.device);
     // What the program has freed may still be in the pool.
     pooled = uses_pools(history_.model, facts.device, facts.device == place.device) ||
              history_.causes.last_free().by.call != 0;
+    graphs = history_.causes.knows_node_memory();
     live = mirror_.folder();
   }
   std::vector<PoolFacts> pools;
@@ -177,6 +192,7 @@ std::optional<MemoryFacts> Session::memory_facts(const Call& call,
     PoolFacts common;
     if (ask_default_pool(driver_, facts.device, common)) pools.insert(pools.begin(), common);
   }
+  if (graphs) ask_graph_memory(work_.questions(), work_.captures(), facts);
   // Behind the pools, which give memory back once a free has had its turn.
   if (facts.device == place.device) {
     // The question must not disturb a capture that goes on elsewhere.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The session's part for graphs that allocate memory: when they are instantiated, changed and
 // launched.
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "recorder/holdings/words.h"
 #include "rulebook/order/check_graph.h"
 #include "shim/session/session.h"
 
@@ -68,7 +70,8 @@ void Session::note_graph_launch(CUgraphExec exec, const Caller& caller) {
   here.stack = capture_stack(caller);
   const Locked lock(mutex_);
   for (const GraphOrder::Allocation& one : graph->order.allocations) {
-    history_.causes.launched(one.memory.base, one.memory.size, here);
+    history_.causes.launched(one.memory.base, one.memory.size,
+                             reinterpret_cast<std::uintptr_t>(exec), here);
   }
   for (const GraphOrder::Free& one : graph->order.frees) {
     if (allocates(graph->order, one.address)) {
@@ -77,6 +80,35 @@ void Session::note_graph_launch(CUgraphExec exec, const Caller& caller) {
       history_.causes.freed(one.address);
     }
   }
+}
+
+// One entry for each place that launches.
+void Session::add_graph_memory(AllInUse& all) {
+  std::map<StackId, InUse> places;
+  for (const auto& [base, memory] : history_.causes.left_by_launches()) {
+    InUse& one = places[memory.launched.stack];
+    one.bytes += memory.size;
+    if (one.count++ != 0 && one.first.made.call < memory.launched.call) continue;
+    one.what = holdings::kGraphMemoryWords;
+    one.some_ended = history_.causes.any_freed_of(memory.launched.stack);
+    one.first = {.kind = ObjectRef::Kind::kPoolMemory,
+                 .value = base,
+                 .size = memory.size,
+                 .made = memory.launched,
+                 .ended = {}};
+    one.about = "call " + std::to_string(memory.launched.call) + " launched executable graph " +
+                hex_text(memory.exec) + ", an allocation node of which allocated " +
+                hex_text(base) + " (" + size_text(memory.size) + ")";
+    if (memory.captured.call != 0) {
+      one.about += "; call " + std::to_string(memory.captured.call) + " captured that node";
+      one.about_stack = memory.captured.stack;
+    }
+    one.fix =
+        "Free the memory behind the launch (cuMemFreeAsync, cuMemFree), or in the graph itself: "
+        "capture the cuMemFreeAsync too, or add a free node (cuGraphAddMemFreeNode). The end of "
+        "the graph frees none of it, nor does cuDeviceGraphMemTrim.";
+  }
+  for (auto& [stack, one] : places) all.push_back(std::move(one));
 }
 
 Violations Session::early_free(CUgraphExec exec, const QueuedWork::Ticket& ticket) {

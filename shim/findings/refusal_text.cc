@@ -59,15 +59,17 @@ void add_memory(std::string& out, const RefusalEntry& entry) {
   }
   add_key(out, "held");
   out += '{';
-  add_number(out, "bytes", facts.held.sum());
+  add_number(out, "bytes", facts.held.sum() + facts.graphs);
   add_number(out, "mapped", facts.held.mapped);
   add_number(out, "unmapped", facts.held.unmapped);
   add_number(out, "exported", facts.held.exported);
   add_number(out, "pools", facts.held.pools);
   add_number(out, "plain", facts.held.plain);
+  if (facts.graphs != 0) add_number(out, "graphs", facts.graphs);
   out += '}';
   const std::uint64_t cached = facts.cached + facts.cached_in_created;
   if (cached != 0) add_number(out, "pools_cached", cached);
+  if (facts.graphs_idle != 0) add_number(out, "graphs_idle", facts.graphs_idle);
   if (!facts.others.empty()) add_others(out, facts.others);
   add_key(out, "creators");
   out += '[';
@@ -129,11 +131,11 @@ std::string memory_text(const RefusalEntry& entry) {
   add_part(parts, held.unmapped, "mapped nowhere, kept by handles");
   add_part(parts, held.pools, "taken from pools");
   add_part(parts, held.plain, "of cuMemAlloc and its like");
-  text += "this program holds " + (parts.empty() ? "nothing" : rough_size_text(held.sum()));
+  add_part(parts, facts.graphs, "allocated by nodes of graphs");
+  text += "this program holds " + (parts.empty() ? "nothing" : rough_size_text(held.sum() + facts.graphs));
   if (!parts.empty()) text += " (" + parts + ")";
   const std::uint64_t used = facts.total - facts.free,
                       cached = facts.cached + facts.cached_in_created;
-  const std::uint64_t known = held.sum() + cached;
   if (cached != 0) {
     const char* const whose = facts.cached_in_created == 0 ? "default pool keeps "
                               : facts.cached == 0          ? "own pools keep "
@@ -141,8 +143,13 @@ std::string memory_text(const RefusalEntry& entry) {
     text += std::string(", its ") + whose + rough_size_text(cached) +
             " of which nothing is allocated (cuMemPoolTrimTo gives it back)";
   }
-  if (facts.measured && used > known) {
-    text += ", other processes and the driver " + rough_size_text(used - known);
+  if (facts.graphs_idle != 0) {
+    text += ", the device keeps " + rough_size_text(facts.graphs_idle) +
+            " for this program's graphs, of which nothing is allocated (cuDeviceGraphMemTrim gives "
+            "it back)";
+  }
+  if (facts.measured && used > facts.known()) {
+    text += ", other processes and the driver " + rough_size_text(used - facts.known());
   }
   text += '\n';
   for (const Neighbour& one : facts.others) text += neighbour_text(one);

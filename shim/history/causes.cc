@@ -74,6 +74,8 @@ void Causes::context_ended(const Origin& by) {
   if (context_ends_.size() > kMostEnds) context_ends_.erase(context_ends_.begin());
   captured_calls_.clear();
   captured_events_.clear();
+  // The memory may have ended with the context.
+  for (auto& [base, memory] : nodes_) memory.launched = {};
 }
 
 bool Causes::ended_a_context(std::uint64_t call) const { return context_ends_.contains(call); }
@@ -99,11 +101,13 @@ void Causes::captured(std::uint64_t base, std::uint64_t size, const Origin& by) 
     nodes_[base] = {.size = size, .captured = by, .launched = {}, .freed_by = {}};
 }
 
-void Causes::launched(std::uint64_t base, std::uint64_t size, const Origin& by) {
+void Causes::launched(std::uint64_t base, std::uint64_t size, std::uint64_t exec,
+                      const Origin& by) {
   if (nodes_.size() == kMostNodes && !nodes_.contains(base)) return;
   NodeMemory& memory = nodes_[base];
   memory.size = size;
   memory.launched = by;
+  memory.exec = exec;
   memory.freed_within = false;
 }
 
@@ -113,7 +117,24 @@ void Causes::freed_elsewhere(std::uint64_t base) {
 
 void Causes::freed(std::uint64_t address) {
   const auto found = nodes_.find(address);
-  if (found != nodes_.end()) found->second.launched = {};
+  if (found == nodes_.end()) return;
+  if (found->second.launched.call != 0) freed_launches_.insert(found->second.launched.stack);
+  found->second.launched = {};
+}
+
+void Causes::captured_free(std::uint64_t address) {
+  const auto found = nodes_.find(address);
+  if (found == nodes_.end() || !is_alone()) return;
+  const std::uint64_t made = found->second.captured.call;
+  if (made > captures_.front().begun.call) found->second.freed_within = true;
+}
+
+std::vector<std::pair<std::uint64_t, Causes::NodeMemory>> Causes::left_by_launches() const {
+  std::vector<std::pair<std::uint64_t, NodeMemory>> left;
+  for (const auto& [base, memory] : nodes_) {
+    if (memory.launched.call != 0 && !memory.freed_elsewhere) left.emplace_back(base, memory);
+  }
+  return left;
 }
 
 void Causes::freed_within(std::uint64_t address, const Origin& by) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "rulebook/base/violation.h"
+#include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
 
@@ -70,14 +71,22 @@ class Causes {
                                    ///< follow
     bool freed_within = false;     ///< by a node of its own graph
     Origin freed_by;               ///< the launch whose own free node freed it last; call 0: none
+    std::uint64_t exec = 0;        ///< handle of the executable graph of the last launch
   };
   /// The next allocation of a capture returned this address.
   void captured(std::uint64_t base, std::uint64_t size, const Origin& by);
-  void launched(std::uint64_t base, std::uint64_t size, const Origin& by);
+  void launched(std::uint64_t base, std::uint64_t size, std::uint64_t exec, const Origin& by);
   void freed(std::uint64_t address);
   /// A node of the memory's own graph frees it; `by`: a launch of that graph, or call 0.
   void freed_within(std::uint64_t address, const Origin& by);
   void freed_elsewhere(std::uint64_t base);
+  /// A capture got a free of the memory: a node of the graph that allocates the memory, if the one
+  /// capture that goes on made both.
+  void captured_free(std::uint64_t address);
+  /// The memory that launches have left allocated, and its bases.
+  std::vector<std::pair<std::uint64_t, NodeMemory>> left_by_launches() const;
+  /// Whether memory was freed that launches with this stack had allocated.
+  bool any_freed_of(StackId launches) const { return freed_launches_.contains(launches); }
   bool knows_node_memory() const { return !nodes_.empty(); }
   /// The memory of an allocation node that contains the address, and its base.
   std::optional<std::pair<std::uint64_t, NodeMemory>> node_memory(std::uint64_t address) const;
@@ -110,6 +119,7 @@ class Causes {
   std::vector<Hint> hints_;
   std::size_t next_hint_ = 0;
   std::map<std::uint64_t, NodeMemory> nodes_;  ///< by base
+  std::set<StackId> freed_launches_;           ///< of launches whose memory was freed later
   std::map<std::uint64_t, Origin> captured_events_;
   std::unordered_map<CUgraphNode, Origin> captured_calls_;
   QueuedFree last_free_;

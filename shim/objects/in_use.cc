@@ -125,7 +125,8 @@ Parts makers_of(std::string_view what) {
   static constexpr std::string_view kStream[] = {"StreamCreate"}, kEvent[] = {"EventCreate"},
                                     kContext[] = {"Ctx"}, kLibrary[] = {"LibraryLoad"},
                                     kGraph[] = {"GraphCreate", "GraphClone", "EndCapture"},
-                                    kExecutable[] = {"Instantiate"}, kPool[] = {"PoolCreate"};
+                                    kExecutable[] = {"Instantiate"}, kPool[] = {"PoolCreate"},
+                                    kLaunch[] = {"GraphLaunch"};
   const auto is = [&](O kind) { return what == words(kind); };
   if (is(O::kStream)) return kStream;
   if (is(O::kEvent)) return kEvent;
@@ -134,6 +135,7 @@ Parts makers_of(std::string_view what) {
   if (is(O::kExecutableGraph)) return kExecutable;
   if (is(O::kGreenContext)) return kContext;
   if (is(O::kModule) || is(O::kRetain) || is(O::kContext)) return {};
+  if (what == holdings::kGraphMemoryWords) return kLaunch;
   return what == kPoolWords ? Parts(kPool) : Parts(kMemory);
 }
 
@@ -258,7 +260,8 @@ std::vector<Violation> leaks_on_request(AllInUse& in_use, AllInUse& ended_with_c
     leaks.push_back({.rule = rule,
                      .message = amount + counted(one.count, one.what) + size + rest,
                      .objects = {one.first},
-                     .count = one.count});
+                     .count = one.count,
+                     .fix = one.fix});
   };
   for (InUse& one : ended_with_context) {
     add(one, Rule::kContextMemoryLeft, "",
@@ -272,7 +275,8 @@ std::vector<Violation> leaks_on_request(AllInUse& in_use, AllInUse& ended_with_c
     const std::string_view end = holdings::ender(one.what);
     add(one, Rule::kPlaceLeft, std::to_string(one.count) + " of ",
         " that one place made " + std::string(one.count == 1 ? "has" : "have") + " never ended" +
-            (end.empty() ? "" : ": no " + std::string(end) + " came"));
+            (end.empty() ? "" : ": no " + std::string(end) + " came") +
+            (one.about.empty() ? "" : "; " + one.about));
   }
   return leaks;
 }
@@ -352,6 +356,14 @@ std::string sums_json(const AllInUse& all) {
   return text.empty() ? text : text + "]";
 }
 
+// ", at fill() at cache.cc:41"; "" without a stack.
+static std::string at_place(StackId stack) {
+  std::vector<Frame> frames = symbolize(stack);
+  frames::take_runtime_frames(frames);
+  const std::string place = frames::place_text(frames);
+  return place.empty() ? place : ", at " + place;
+}
+
 std::string places_text(AllInUse all, const char* state) {
   std::ranges::stable_sort(all, [](const InUse& a, const InUse& b) {
     return std::pair(a.bytes, a.count) > std::pair(b.bytes, b.count);
@@ -369,6 +381,8 @@ std::string places_text(AllInUse all, const char* state) {
     std::vector<Frame> frames = symbolize(one.first.made.stack);
     frames::take_runtime_frames(frames);
     text += stack_text(frames, "      ");
+    if (!one.about.empty()) text += "    " + one.about + at_place(one.about_stack) + '\n';
+    if (!one.fix.empty()) text += "    fix: " + one.fix + '\n';
   }
   return text;
 }

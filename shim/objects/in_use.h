@@ -22,6 +22,10 @@ struct InUse {
   ObjectRef first = {};     ///< the first of them; made.call is 0 if the call has no number
   bool some_ended = false;  ///< whether an object that this place made has ended
   bool is_leak = false;     ///< a finding names them
+  /// Facts about the first object, as sentences, and the stack of the call that the facts end with.
+  std::string about = {};
+  StackId about_stack = 0;
+  std::string fix = {};  ///< "" if the function that ends such an object is the fix
 };
 using AllInUse = std::vector<InUse>;
 

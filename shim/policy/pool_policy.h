@@ -82,11 +82,16 @@ struct Policy<calls::MemFreeAsync> {
   }
   static void made(PolicyResources& resources, const Call& call, Step<Call>& step) {
     resources.work.unwatch(call.dptr, step.origin.call);
+    if (resources.work.captured(call.hStream, step.facts.read().place.per_thread)) [[unlikely]]
+      step.facts.write().pool.captured = true;
   }
   // The next launch looks again at arguments that were right.
   static void record(PolicyResources& resources, const Call& call, Step<Call>& step) {
     ProcessHistory& history = resources.history;
-    if (history.causes.knows_node_memory()) history.causes.freed(call.dptr);
+    if (history.causes.knows_node_memory()) {
+      step.facts.read().pool.captured ? history.causes.captured_free(call.dptr)
+                                      : history.causes.freed(call.dptr);
+    }
     history.ipc_log.pool_memory_freed(call.dptr, step.origin);
     history.causes.freed_in_order(reinterpret_cast<std::uintptr_t>(call.hStream), step.origin);
     if (resources.work.active()) resources.work.arguments().changed();

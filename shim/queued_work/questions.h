@@ -57,6 +57,8 @@ struct Questions {
   /// The function of drivers before CUDA 12.3.
   CUresult (*plain_graph_edges)(CUgraph, CUgraphNode*, CUgraphNode*, std::size_t*) = nullptr;
 
+  CUresult (*graph_memory)(CUdevice, CUgraphMem_attribute, void*) = nullptr;
+
   /// Whether the driver has all functions without which cuvmm can follow no work.
   bool complete() const {
     return context && stream_context && stream_flags && stream_query && is_capturing &&
@@ -107,6 +109,7 @@ Questions find_questions(Find&& find) {
   set(q.free_node, "cuGraphMemFreeNodeGetParams");
   set(q.graph_edges, "cuGraphGetEdges_v2");
   set(q.plain_graph_edges, "cuGraphGetEdges");
+  set(q.graph_memory, "cuDeviceGetGraphMemAttribute");
   return q;
 }
 

@@ -25,6 +25,13 @@ struct MemoryFacts {
   /// Bytes that the device's default pool holds although none of its memory is allocated, and those
   /// that the pools hold which the program created.
   std::uint64_t cached = 0, cached_in_created = 0;
+  /// Bytes that allocation nodes of the program's graphs have allocated, and those that the device
+  /// keeps for such nodes although nothing of them is allocated.
+  std::uint64_t graphs = 0, graphs_idle = 0;
+  /// All of these that is the program's.
+  std::uint64_t known() const {
+    return held.sum() + cached + cached_in_created + graphs + graphs_idle;
+  }
   std::vector<Neighbour> others;  ///< other processes that hold memory of the device
 };
 

@@ -18,7 +18,8 @@ std::string origin_text(const Origin& origin) {
   if (origin.stack != 0) {
     std::vector<Frame> frames = symbolize(origin.stack);
     frames::take_runtime_frames(frames);
-    text += (text.empty() ? "at " : ", at ") + frames::place_text(frames);
+    const std::string place = frames::place_text(frames);
+    if (!place.empty()) text += (text.empty() ? "at " : ", at ") + place;
   }
   return text.empty() ? text : " (" + text + ")";
 }
@@ -27,6 +28,7 @@ std::string origin_text(const Origin& origin) {
 
 std::string unawaited_text(const UnawaitedUse& use) {
   if (!use.taker || !use.work) return {};
+  prepare_symbolizer();
   const std::string memory = use.size != 0 ? cuvmm::detail::range(use.base, use.size)
                                            : "the memory at " + hex_text(use.base);
   const std::string work = cuvmm::detail::work_text(*use.work);

@@ -131,6 +131,7 @@ AllInUse Session::in_use(std::chrono::milliseconds limit) {
     all.push_back({holdings::words(holdings::Descriptor::Kind::kExported), 1, 0,
                    cuvmm::detail::ref(one), true});
   }
+  add_graph_memory(all);
   return all;
 }
 

@@ -302,6 +302,8 @@ class alignas(64) Session {
   [[gnu::cold]] Violations early_free(CUgraphExec exec, const QueuedWork::Ticket& ticket);
   /// A launch has allocated memory, which outlives it.
   [[gnu::cold]] void note_left(CUgraphExec exec, const QueuedWork::Ticket& ticket, Origin& launch);
+  /// Adds the memory that launches of graphs have left allocated.
+  void add_graph_memory(AllInUse& all) CUVMM_NEEDS(mutex_);
   /// The violations in the order of a graph that was changed, with the memory that it uses since
   /// the change.
   [[gnu::cold]] Violations check_change(const OwnUses& own);
