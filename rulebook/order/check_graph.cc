@@ -182,14 +182,6 @@ std::vector<Verdict> judge(const std::vector<GraphOrder::Use>& uses, const Order
   return verdicts;
 }
 
-std::string use_text(const GraphOrder::Use& use) {
-  std::string text = use.function ? "the kernel " + *use.function : "a " + std::string(use.what);
-  if (use.range.size != 0) return text + " of " + range(use.range.base, use.range.size);
-  text += " (argument ";
-  if (use.argument >= 0) text += std::to_string(use.argument) + " is ";
-  return text + hex_text(use.range.base) + ")";
-}
-
 std::string wrong_text(const GraphOrder::Use& use, const Verdict& verdict) {
   const UsedRange& memory = verdict.wrong->memory;
   return use_text(use) + " uses memory that the graph " + (verdict.early ? "allocates" : "frees") +
@@ -220,6 +212,14 @@ std::vector<ObjectRef> captured_nodes(const GraphOrder& graph, const GraphOrder:
 }
 
 }  // namespace
+
+std::string use_text(const GraphOrder::Use& use) {
+  std::string text = use.function ? "the kernel " + *use.function : "a " + std::string(use.what);
+  if (use.range.size != 0) return text + " of " + range(use.range.base, use.range.size);
+  text += " (argument ";
+  if (use.argument >= 0) text += std::to_string(use.argument) + " is ";
+  return text + hex_text(use.range.base) + ")";
+}
 
 bool allocates(const GraphOrder& graph, Address base) {
   return std::any_of(graph.allocations.begin(), graph.allocations.end(),

@@ -42,6 +42,8 @@ struct GraphOrder {
   std::vector<Origin> captured;
 };
 
+/// "a fill of [...)", "the kernel fill(int*) (argument 0 is 0x...)".
+std::string use_text(const GraphOrder::Use& use);
 /// Whether a node of the graph allocates memory that begins at `base`.
 bool allocates(const GraphOrder& graph, Address base);
 /// The memory that a launch of the graph allocates and does not free.

@@ -58,4 +58,9 @@ class Bounds {
   std::atomic<Address> high_{0};
 };
 
+/// All addresses.
+struct Everywhere : Bounds {
+  Everywhere() { widen(0, ~Address{0}); }
+};
+
 }  // namespace cuvmm::shim

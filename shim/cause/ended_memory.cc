@@ -144,8 +144,7 @@ void Session::explain_node(const char* function, const Touch* touches, std::size
 Violations Session::explain_graph(CUgraph graph) {
   if (!work_.judges_graphs()) return {};
   const RelaxedCapture relaxed(work_.questions(), work_.captures());
-  Bounds everywhere;
-  everywhere.widen(0, ~Address{0});
+  const Everywhere everywhere;
   for (const NodeUses& node : work_.node_reader(everywhere).graph(graph)) {
     if (node.function) continue;  // cuvmm does not know how a kernel uses its arguments
     for (const UsedRange& range : node.ranges) {

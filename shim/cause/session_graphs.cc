@@ -8,6 +8,7 @@
 
 #include "recorder/holdings/words.h"
 #include "rulebook/order/check_graph.h"
+#include "shim/facts/host_memory.h"
 #include "shim/session/session.h"
 
 namespace cuvmm::shim {
@@ -24,6 +25,10 @@ Violations Session::note_graph(CUgraphExec exec, CUgraph graph, unsigned long lo
     std::vector<UsedRange> own;
     for (const auto& [node, memory] : order.allocations) own.push_back(memory);
     work_.graphs().add(exec, GraphRecord(work_.node_reader().graph(graph), std::move(own)));
+  }
+  if (work_.judges_graphs()) {
+    const Everywhere everywhere;
+    note_owned(exec, work_.node_reader(everywhere).graph(graph), nullptr, false);
   }
   // The driver gives the handle of a destroyed graph to the next one.
   work_.graphs().forget_order(exec);
@@ -55,7 +60,57 @@ Violations Session::note_graph(CUgraphExec exec, CUgraph graph, unsigned long lo
   return check_change(own);
 }
 
+// The memory of the graph's own nodes has no owner that the model knows.
+void Session::note_owned(CUgraphExec exec, const std::vector<NodeUses>& nodes, CUgraphNode only,
+                         bool updated) {
+  constexpr std::size_t kMostUses = 65536;
+  std::vector<OwnedUse> owned;
+  {
+    const Locked lock(mutex_);
+    for (const NodeUses& node : nodes) {
+      std::vector<GraphOrder::Use> uses;
+      add_uses(0, node.type, node, uses);
+      const Origin captured = only ? Origin() : history_.causes.captured_by(node.node);
+      for (const GraphOrder::Use& use : uses) {
+        if (owned.size() == kMostUses) break;
+        if (auto one = owned_use(history_.model, use, captured)) {
+          one->node = node.node;
+          owned.push_back(std::move(*one));
+        }
+      }
+    }
+  }
+  only ? work_.graphs().change_owned(exec, only, std::move(owned))
+       : work_.graphs().keep_owned(exec, std::move(owned), updated);
+}
+
+Violations Session::ended_uses(CUgraphExec exec) {
+  const std::uint64_t generation = work_.arguments().generation() + 1;
+  const std::vector<OwnedUse> uses = work_.graphs().owned_to_look_at(exec, generation);
+  if (uses.empty()) return {};
+  std::vector<OwnedUse> ended;
+  {
+    const Locked lock(mutex_);
+    for (const OwnedUse& one : uses) {
+      if (auto found = ended_use(history_.model, one)) ended.push_back(std::move(*found));
+    }
+  }
+  // The driver or the host may have memory there that the model does not know.
+  std::erase_if(ended, [&](const OwnedUse& one) {
+    return facts_.holds_memory(one.use.range.base) || host_can_read(one.use.range.base);
+  });
+  if (ended.empty()) {
+    work_.graphs().looked_at_owned(exec, generation);
+    return {};
+  }
+  return {launch_of_ended(ended)};
+}
+
 Violations Session::check_change(const OwnUses& own) {
+  if (!own.changed.empty() || own.updated) {
+    note_owned(own.exec, own.changed, own.updated ? nullptr : own.changed.front().node,
+               own.updated);
+  }
   if (own.uses.empty()) [[likely]]
     return {};
   const Locked lock(mutex_);

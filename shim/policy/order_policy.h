@@ -121,7 +121,9 @@ bool matters(const QueuedWork& work) {
     return work.judges_graphs();
   } else if constexpr (kChangesGraph<CallStruct> ||
                        detail::one_of<CallStruct, calls::GraphExecDestroy>) {
-    return work.graphs().any_allocates();
+    return work.graphs().any_allocates() || work.graphs().any_owned();
+  } else if constexpr (kLaunchesGraph<CallStruct>) {
+    return work.graphs().any_owned();
   } else {
     return false;
   }

@@ -110,6 +110,9 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
     if (step.state.tells) [[unlikely]]
       work_.begin_to_tell(step.ticket);
   } else if constexpr (kLaunchesGraph<CallStruct>) {
+    if (work_.graphs().any_owned()) step.violations = ended_uses(call.hGraphExec);
+    const bool uses_ended = !step.violations.empty();
+    if (!work_.active()) return;
     step.ticket = work_.enter(call.hStream, per_thread);
     step.state.graph = step.ticket ? work_.graphs().uses(call.hGraphExec) : nullptr;
     work_.follow_launch(step.ticket, call.hGraphExec);
@@ -119,11 +122,13 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
       work_.begin_to_tell(step.ticket);
     }
     if (step.ticket && work_.graphs().any_allocates()) {
-      step.violations = early_free(call.hGraphExec, step.ticket);
+      step.violations.append(early_free(call.hGraphExec, step.ticket));
     }
     if (!step.state.graph) return;
     const auto& arguments = step.state.graph->arguments;
-    step.violations.append(wrong_arguments(call.hStream, arguments.data(), arguments.size()));
+    if (!uses_ended) {
+      step.violations.append(wrong_arguments(call.hStream, arguments.data(), arguments.size()));
+    }
     if (work_.allocates()) [[unlikely]] {
       step.violations.append(
           early_use(step.ticket, "an address of a node", {{}, *step.state.graph->ranges, true}));

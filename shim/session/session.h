@@ -302,6 +302,12 @@ class alignas(64) Session {
   [[gnu::cold]] Violations early_free(CUgraphExec exec, const QueuedWork::Ticket& ticket);
   /// A launch has allocated memory, which outlives it.
   [[gnu::cold]] void note_left(CUgraphExec exec, const QueuedWork::Ticket& ticket, Origin& launch);
+  /// Notes the owners of the memory that these nodes use: all nodes of an executable graph, unless
+  /// one is the `only` node that a call has changed.
+  [[gnu::cold]] void note_owned(CUgraphExec exec, const std::vector<NodeUses>& nodes,
+                                CUgraphNode only, bool updated);
+  /// The violation of a launch whose graph uses memory that has ended.
+  [[gnu::cold]] Violations ended_uses(CUgraphExec exec);
   /// Adds the memory that launches of graphs have left allocated.
   void add_graph_memory(AllInUse& all) CUVMM_NEEDS(mutex_);
   /// The violations in the order of a graph that was changed, with the memory that it uses since

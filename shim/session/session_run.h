@@ -355,7 +355,10 @@ void Session::after([[maybe_unused]] const CallStruct& call,
         number(step.origin);
     }
     [[maybe_unused]] bool noted = false;
-    if constexpr (kGivesUp<CallStruct>) noted = step.change.begun;
+    if constexpr (kGivesUp<CallStruct>) {
+      noted = step.change.begun;
+      work_.arguments().model_changed();
+    }
     history_.model.confirm(call, step.facts.read(), step.origin, step.change);
     if constexpr (requires { Special::record(lent, call, step); }) {
       Special::record(lent, call, step);

@@ -20,6 +20,7 @@ void FollowedGraphs::forget(CUgraphExec exec) {
   const Locked lock(mutex_);
   records_.erase(exec);
   orders_.forget(exec);
+  owned_.forget(exec);
 }
 
 void FollowedGraphs::keep_order(CUgraphExec exec, std::shared_ptr<const OrderedGraph> graph) {
@@ -35,9 +36,10 @@ void FollowedGraphs::forget_order(CUgraphExec exec) {
 }
 
 void FollowedGraphs::enable(CUgraphExec exec, CUgraphNode node, bool enabled) {
-  if (!any_allocates()) return;
+  if (!any_allocates() && !any_owned()) return;
   const Locked lock(mutex_);
   orders_.enable(exec, node, enabled);
+  owned_.enable(exec, node, enabled);
 }
 
 std::shared_ptr<const OrderedGraph> FollowedGraphs::order(CUgraphExec exec, CUgraphNode node) {
@@ -46,15 +48,46 @@ std::shared_ptr<const OrderedGraph> FollowedGraphs::order(CUgraphExec exec, CUgr
   return orders_.of(exec, node);
 }
 
+void FollowedGraphs::keep_owned(CUgraphExec exec, OwnedUses::List uses, bool updated) {
+  if (uses.empty()) return forget_owned(exec);
+  const Locked lock(mutex_);
+  owned_.keep(exec, std::move(uses), updated);
+  any_owned_.store(true, std::memory_order_relaxed);
+}
+
+void FollowedGraphs::change_owned(CUgraphExec exec, CUgraphNode node, OwnedUses::List uses) {
+  const Locked lock(mutex_);
+  owned_.change(exec, node, std::move(uses));
+}
+
+void FollowedGraphs::forget_owned(CUgraphExec exec) {
+  if (!any_owned()) return;
+  const Locked lock(mutex_);
+  owned_.forget(exec);
+}
+
+OwnedUses::List FollowedGraphs::owned_to_look_at(CUgraphExec exec, std::uint64_t generation) {
+  if (!any_owned()) return {};
+  const Locked lock(mutex_);
+  return owned_.to_look_at(exec, generation);
+}
+
+void FollowedGraphs::looked_at_owned(CUgraphExec exec, std::uint64_t generation) {
+  const Locked lock(mutex_);
+  owned_.looked(exec, generation);
+}
+
 void FollowedGraphs::clear() {
   const Locked lock(mutex_);
   records_.clear();
   orders_.clear();
+  owned_.clear();
 }
 
 void FollowedGraphs::restart(bool whole) {
-  empty(whole, records_, orders_);
+  empty(whole, records_, orders_, owned_);
   any_allocates_.store(false);
+  any_owned_.store(false);
 }
 
 }  // namespace cuvmm::shim

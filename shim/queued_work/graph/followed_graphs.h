@@ -10,6 +10,7 @@
 
 #include "shim/queued_work/graph/graph_orders.h"
 #include "shim/queued_work/graph/graph_record.h"
+#include "shim/queued_work/graph/owned_uses.h"
 #include "shim/queued_work/held_across_fork.h"
 
 namespace cuvmm::shim {
@@ -38,14 +39,23 @@ class FollowedGraphs : public HeldAcrossFork {
   /// Null if no node of the graph is known to allocate memory, or if the node is disabled.
   std::shared_ptr<const OrderedGraph> order(CUgraphExec exec, CUgraphNode node = nullptr);
 
+  /// Whether the owners of memory that nodes use are known of some graph.
+  bool any_owned() const { return any_owned_.load(std::memory_order_relaxed); }
+  void keep_owned(CUgraphExec exec, OwnedUses::List uses, bool updated);
+  void change_owned(CUgraphExec exec, CUgraphNode node, OwnedUses::List uses);
+  void forget_owned(CUgraphExec exec);
+  OwnedUses::List owned_to_look_at(CUgraphExec exec, std::uint64_t generation);
+  void looked_at_owned(CUgraphExec exec, std::uint64_t generation);
+
   void clear();
 
   void restart(bool whole) CUVMM_UNCHECKED;
 
  private:
-  std::atomic<bool> any_allocates_{false};
+  std::atomic<bool> any_allocates_{false}, any_owned_{false};
   std::unordered_map<CUgraphExec, GraphRecord> records_ CUVMM_GUARDED_BY(mutex_);
   GraphOrders orders_ CUVMM_GUARDED_BY(mutex_);
+  OwnedUses owned_ CUVMM_GUARDED_BY(mutex_);
 };
 
 }  // namespace cuvmm::shim

@@ -16,9 +16,16 @@ OwnUses change_node(QueuedWork& work, CUgraphExec exec, CUgraphNode node, CUgrap
     work.graphs().change(exec, [&](GraphRecord& graph) { graph.change(node, std::move(uses)); });
   }
   OwnUses own{work.graphs().order(exec, node), {}};
-  if (!own.graph) return {};
+  own.exec = exec;
+  if (work.graphs().any_owned()) {
+    const Everywhere everywhere;
+    NodeUses& uses = own.changed.emplace_back(read(work.node_reader(everywhere)));
+    uses.node = node;
+    uses.type = type;
+  }
+  if (!own.graph) return own;
   const auto number = own.graph->numbers.find(node);
-  if (number == own.graph->numbers.end()) return {};
+  if (number == own.graph->numbers.end()) return own;
   Bounds bounds;
   widen(bounds, own.graph->order.allocations);
   add_uses(number->second, type, read(work.node_reader(bounds)), own.uses);
@@ -27,6 +34,7 @@ OwnUses change_node(QueuedWork& work, CUgraphExec exec, CUgraphNode node, CUgrap
 
 OwnUses change_child(QueuedWork& work, CUgraphExec exec, CUgraphNode node, CUgraph child) {
   work.graphs().forget_order(exec);
+  work.graphs().forget_owned(exec);
   if (!work.active()) return {};
   std::vector<NodeUses> nodes = work.node_reader().graph(child);
   work.graphs().change(exec,
@@ -39,11 +47,19 @@ OwnUses update(QueuedWork& work, CUgraphExec exec, CUgraph with) {
     std::vector<NodeUses> nodes = work.node_reader().graph(with);
     work.graphs().change(exec, [&](GraphRecord& graph) { graph.update(std::move(nodes)); });
   }
+  OwnUses own;
+  own.exec = exec;
+  if (work.graphs().any_owned()) {
+    const Everywhere everywhere;
+    own.changed = work.node_reader(everywhere).graph(with);
+    own.updated = true;
+  }
   // Each node keeps its kind, so that the other graph allocates if this one did.
-  if (!work.graphs().order(exec)) return {};
+  if (!work.graphs().order(exec)) return own;
   auto graph = std::make_shared<OrderedGraph>();
   graph->order = work.memory_reader().read(with);
-  OwnUses own{graph, std::exchange(graph->order.uses, {})};
+  own.graph = graph;
+  own.uses = std::exchange(graph->order.uses, {});
   // The program goes on to name nodes of the first graph, and the driver does not say which node of
   // the other graph belongs to which of them.
   work.graphs().keep_order(exec, std::move(graph));

@@ -16,6 +16,11 @@ struct OwnUses {
   std::shared_ptr<const OrderedGraph> graph;
   std::vector<GraphOrder::Use> uses;
   bool as_captured = false;  ///< no call has changed the nodes since they were made
+  /// The nodes that have other uses now, of any memory: all nodes of the executable graph after an
+  /// update. Empty while cuvmm knows the owners of no memory that graphs use.
+  CUgraphExec exec = nullptr;
+  std::vector<NodeUses> changed = {};
+  bool updated = false;
 };
 
 OwnUses change_graph(QueuedWork& work, const calls::GraphExecUpdate& call);

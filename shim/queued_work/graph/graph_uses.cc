@@ -28,6 +28,7 @@ void NodeReader::read(CUgraph graph, int depth, std::vector<NodeUses>& out) cons
     if (ask_.node_type(node, &type) != CUDA_SUCCESS) continue;
     NodeUses& uses = out.emplace_back(this->node(node, type));
     uses.node = node;
+    uses.type = type;
     uses.depth = depth;
     uses.tells |= tells_the_host(type);
     uses.waits = waits_for_others(type);
