@@ -76,6 +76,32 @@ cuMemFreeAsync(p0, hStream=s0)
 cuStreamSynchronize(hStream=s0)
 cuGraphExecDestroy(x0)
 """
+# The second launch uses memory that has ended.
+GRAPH_OF_ENDED = """init()
+s0 = cuStreamCreate(Flags=1)
+a0 = cuMemAlloc(4096)
+cuStreamBeginCapture(mode=2, hStream=s0)
+cuMemsetD8Async(a0, 7, 64, hStream=s0)
+g0 = cuStreamEndCapture(hStream=s0)
+x0 = cuGraphInstantiateWithFlags(g0)
+cuGraphLaunch(x0, hStream=s0)
+cuStreamSynchronize(hStream=s0)
+cuMemFree(a0)
+LAUNCH
+cuGraphExecDestroy(x0)
+"""
+# A launch leaves memory allocated, which END frees, or nobody does.
+GRAPH_LEAVES = """init()
+s0 = cuStreamCreate(Flags=1)
+cuStreamBeginCapture(mode=2, hStream=s0)
+p0 = cuMemAllocAsync(2M, hStream=s0)
+g0 = cuStreamEndCapture(hStream=s0)
+x0 = cuGraphInstantiateWithFlags(g0)
+cuGraphLaunch(x0, hStream=s0)
+END
+cuStreamSynchronize(hStream=s0)
+cuGraphExecDestroy(x0)
+"""
 ECHOES = (
     (CAPTURE.replace("WRONG", "cuMemFree(a0)  # CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"), "stream-capture-mode"),
     (CAPTURE.replace("WRONG", "cuStreamSynchronize(hStream=s0)  # CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"),
@@ -100,6 +126,12 @@ PLAIN_MISUSE = (
     ("cuMemcpy(a0, a1, 4097)", "data-inside"),
     ("cuMemFree(a0)\ncuStreamBeginCapture(mode=2, hStream=s0)\ncuMemsetD8Async(a0, 7, 64, hStream=s0)\n"
      "g0 = cuStreamEndCapture(hStream=s0)\nx0 = cuGraphInstantiateWithFlags(g0)", "data-alive"),
+)
+
+
+# A program that is right, and the line that makes it wrong.
+NEAR_MISSES = (
+    (GRAPH_OF_ENDED, "LAUNCH", "cuGraphLaunch(x0, hStream=s0)  # CUDA_ERROR_INVALID_VALUE", "launch-argument-alive"),
 )
 
 
@@ -176,6 +208,28 @@ class Kinds(cli_test.CliTest):
                     self.assertEqual(set(found), {rule}, result.stderr)
                     self.assertTrue(found[rule]["objects"], "since when it captures, or lives")
                     self.assertNotIn("INVALIDATED", result.stderr)
+
+    def test_a_line_makes_a_right_program_wrong(self):
+        for program, line, wrong, rule in NEAR_MISSES:
+            with self.subTest(rule=rule):
+                self.assertEqual(set(self.found(program.replace(line, ""))[0]), set())
+                found, result = self.found(program.replace(line, wrong))
+                self.assertEqual(set(found), {rule}, result.stderr)
+                self.assertTrue(found[rule]["objects"], "who made it")
+
+    def test_memory_that_a_launch_left_is_in_use(self):
+        report, result = self.report_of("--emulate", "--", *self.replay_command(GRAPH_LEAVES.replace("END", "")))
+        self.validate(report)
+        self.assertIn("still in use at the end: 1 piece of graph memory (2 MiB)", result.stderr)
+        _, result = self.report_of("--emulate", "--leak-check=full", "--",
+                                   *self.replay_command(GRAPH_LEAVES.replace("END", "")))
+        self.assertRegex(result.stderr, r"still in use: 1 piece of graph memory \(2 MiB\), made by call \d+")
+        self.assertRegex(result.stderr, r"call \d+ launched executable graph 0x\w+, an allocation node of which allocated "
+                                        r"0x\w+ \(2 MiB\); call \d+ captured that node, at ")
+        self.assertIn("The end of the graph frees none of it, nor does cuDeviceGraphMemTrim", result.stderr)
+        for end in "cuMemFreeAsync(p0, hStream=s0)", "cuMemFree(p0)":
+            _, result = self.report_of("--emulate", "--", *self.replay_command(GRAPH_LEAVES.replace("END", end)))
+            self.assertNotIn("graph memory", result.stderr)
 
     def test_a_reservation_whose_free_failed(self):
         wrong = "init()\nr0 = cuMemAddressReserve(4M)\ncuMemAddressFree(r0, 2M)  # CUDA_ERROR_INVALID_VALUE\n"

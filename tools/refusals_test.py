@@ -50,6 +50,46 @@ cuMemFreeAsync(a0, hStream=s0)
 cuMemPoolTrimTo(o0, 0)
 h0 = cuMemCreate(60G, device=0)
 """
+# A graph allocates memory, which it also frees, or leaves.
+OF_A_GRAPH = """init()
+s0 = cuStreamCreate(Flags=1)
+cuStreamBeginCapture(mode=2, hStream=s0)
+p0 = cuMemAllocAsync(100G, hStream=s0)
+{0}
+g0 = cuStreamEndCapture(hStream=s0)
+x0 = cuGraphInstantiateWithFlags(g0)
+cuGraphLaunch(x0, hStream=s0)
+cuStreamSynchronize(hStream=s0)
+a0 = cuMemAlloc(60G)  # CUDA_ERROR_OUT_OF_MEMORY
+"""
+# Calls that are refused for a reason that cuvmm can find, and the words of the reason and of the repair.
+GRAPH = """init()
+s0 = cuStreamCreate(Flags=1)
+cuStreamBeginCapture(mode=2, hStream=s0)
+p0 = cuMemAllocAsync(2M, hStream=s0)
+cuMemFreeAsync(p0, hStream=s0)
+g0 = cuStreamEndCapture(hStream=s0)
+x0 = cuGraphInstantiateWithFlags(g0)
+{0}
+"""
+TWO_CONTEXTS = """init()
+a0 = cuMemAlloc(4096)
+e0 = cuEventCreate(Flags=2)
+cuEventRecord(e0)
+context(1)
+s0 = cuStreamCreate(Flags=1)
+cuStreamWaitEvent(hStream=s0, hEvent=e0, Flags=0)
+{0}
+"""
+REASONS = (
+    (GRAPH, "x1 = cuGraphInstantiateWithFlags(g0)  # CUDA_ERROR_NOT_SUPPORTED",
+     "such a graph has at most one executable graph at a time", "destroy it first (cuGraphExecDestroy)"),
+    (TWO_CONTEXTS, "cuEventRecord(e0, hStream=s0)  # CUDA_ERROR_INVALID_HANDLE",
+     "was made in context 0x[0-9a-f]+ of device 0, and the stream is one of context 0x[0-9a-f]+ of device 1",
+     "let the other stream wait for it"),
+    (TWO_CONTEXTS, "cuMemsetD8Async(a0, 0, 64, hStream=s0)  # CUDA_ERROR_INVALID_VALUE",
+     "is memory of device 0: a fill runs on the device of its stream", "fill on a stream"),
+)
 # The free is queued, so that the trim comes too early.
 TRIMMED_TOO_EARLY = """init()
 s0 = cuStreamCreate(Flags=1)
@@ -95,6 +135,25 @@ class Refusals(cli_test.CliTest):
         self.assertEqual(facts["held"]["pools"], 2 * GIB)
         self.assertEqual(facts["pools_cached"], 8 * GIB)
         self.assertIn("its default pool keeps 8 GiB of which nothing is allocated", text)
+
+    def test_memory_of_graphs_is_the_programs(self):
+        (refusal,), text = self.refused(OF_A_GRAPH.format(""))
+        self.assertEqual(refusal["facts"]["held"]["graphs"], 100 * GIB)
+        self.assertIn("this program holds 100 GiB (100 GiB allocated by nodes of graphs)", text)
+        self.assertNotRegex(text, r"other processes and the driver \d+ GiB")
+        (refusal,), text = self.refused(OF_A_GRAPH.format("cuMemFreeAsync(p0, hStream=s0)"))
+        self.assertEqual(refusal["facts"]["graphs_idle"], 100 * GIB)
+        self.assertIn("the device keeps 100 GiB for this program's graphs, of which nothing is allocated "
+                      "(cuDeviceGraphMemTrim gives it back)", text)
+        self.assertNotRegex(text, r"other processes and the driver \d+ GiB")
+
+    def test_reasons_name_the_cause_and_the_repair(self):
+        for program, line, reason, repair in REASONS:
+            with self.subTest(line=line):
+                self.assertEqual(self.refused(program.format(""))[0], [])
+                _, text = self.refused(program.format(line))
+                self.assertRegex(text, "the likely reason: .*" + reason.replace("(", r"\(").replace(")", r"\)"))
+                self.assertIn(repair, text)
 
     def test_what_a_created_pool_keeps_is_the_programs_and_named(self):
         (refusal,), text = self.refused(CACHED_BY_AN_OWN_POOL.format("cuCtxSynchronize()"))

@@ -12,6 +12,7 @@
 #include "emulator/base/device_identity.h"
 #include "emulator/base/mutation.h"
 #include "emulator/base/say.h"
+#include "emulator/core/free_memory.h"
 #include "emulator/hostile/hostile_driver.h"
 #include "emulator/machine/device_attributes.h"
 #include "rulebook/base/describe_devices.h"
@@ -229,8 +230,8 @@ CUresult Emulator::allocate_memory(Context* context, Size size, const CUmemAlloc
   const auto by_pool = pools.growth(pool, size);
   const Size charge = on_device && !by_pool ? (size + kCharge - 1) / kCharge * kCharge : 0;
   const Size needed = by_pool.value_or(charge);
-  if (needed > devices.free(device)) physical.drop_unheld();
-  if (needed > devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (needed > free_memory(*this, device)) physical.drop_unheld();
+  if (needed > free_memory(*this, device)) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size pages = (size + kPage - 1) / kPage * kPage;
   Physical memory(pages, prop, false, charge, devices.account(device));
   if (hostile_driver().poison) memory.poison();

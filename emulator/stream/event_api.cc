@@ -39,7 +39,12 @@ CUresult queue_record(Emulator& e, CUevent handle, Event& event, CUstream stream
 CUresult record_event(CUevent handle, CUstream stream, unsigned flags) noexcept {
   return on_event(handle, [&](Emulator& e, Event& event) -> CUresult {
     if (flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
-    if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    const Stream* const named = Streams::is_default(stream) ? nullptr : e.streams.find(stream);
+    if (!Streams::is_default(stream) && !named) return CUDA_ERROR_INVALID_HANDLE;
+    // cuda.h: event and stream are of one context. A launched graph records its own events.
+    const Context* const context = named ? named->context : e.current_context();
+    const bool elsewhere = context && event.context && event.context != context;
+    if (elsewhere && !Queues::inside()) return CUDA_ERROR_INVALID_HANDLE;
     if (flags & CU_EVENT_RECORD_EXTERNAL) {
       Capture* const capture = e.captures.of(stream);
       return capture ? captured_external_event(*capture, handle, true, stream)

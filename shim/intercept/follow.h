@@ -11,6 +11,7 @@
 #include "shim/base/in_flight.h"
 #include "shim/base/runtime_call.h"
 #include "shim/objects/object_table.h"
+#include "shim/refusals/loaded_code.h"
 
 namespace cuvmm::shim {
 
@@ -159,6 +160,11 @@ CUresult followed(const CallStruct& call, const Caller& caller, Make&& make) {
     if constexpr (kMakesObject<CallStruct>) {
       const NamedObject made = made_by(call);
       note_made(made.kind, made.value, caller);
+      if constexpr (std::is_same_v<CallStruct, calls::LibraryLoadData>) {
+        remember_code(*call.library, {.image = call.code});
+      } else if constexpr (std::is_same_v<CallStruct, calls::LibraryLoadFromFile>) {
+        remember_code(*call.library, {.path = call.fileName});
+      }
     } else if constexpr (kGives<CallStruct>) {
       const NamedObject given = given_by(call);
       object_table().forget(given.kind, given.value);

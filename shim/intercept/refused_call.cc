@@ -12,6 +12,7 @@
 #include "shim/base/in_flight.h"
 #include "shim/base/runtime_call.h"
 #include "shim/process/process.h"
+#include "shim/refusals/loaded_code.h"
 
 namespace cuvmm::shim {
 
@@ -41,20 +42,6 @@ bool list_kernels(const char* count_of, const char* list_of, const char* name_of
   return true;
 }
 
-std::string facts_of(const NameInput& input, CUresult result) {
-  if (!input.name) return "the name is NULL";
-  if (result != CUDA_ERROR_NOT_FOUND) return {};
-  std::vector<std::string> kernels;
-  const bool known = input.module ? list_kernels<CUmodule, CUfunction>(
-                                        "cuModuleGetFunctionCount", "cuModuleEnumerateFunctions",
-                                        "cuFuncGetName", input.module, kernels)
-                                  : list_kernels<CUlibrary, CUkernel>(
-                                        "cuLibraryGetKernelCount", "cuLibraryEnumerateKernels",
-                                        "cuKernelGetName", input.library, kernels);
-  if (!known) return "the code has no such name: \"" + std::string(input.name) + '"';
-  return name_facts(input.name, input.kernel ? "kernel" : "variable", kernels);
-}
-
 CodeTarget target_here() {
   const Driver& driver = Process::get().driver().functions;
   CodeTarget target;
@@ -74,6 +61,22 @@ CodeTarget target_here() {
   }
   driver(calls::DriverGetVersion{&target.cuda});
   return target;
+}
+
+std::string facts_of(const NameInput& input, CUresult result) {
+  if (!input.name) return "the name is NULL";
+  if (blames_code(result) && input.library)
+    return loaded_code_facts(input.library, target_here(), result);
+  if (result != CUDA_ERROR_NOT_FOUND) return {};
+  std::vector<std::string> kernels;
+  const bool known = input.module ? list_kernels<CUmodule, CUfunction>(
+                                        "cuModuleGetFunctionCount", "cuModuleEnumerateFunctions",
+                                        "cuFuncGetName", input.module, kernels)
+                                  : list_kernels<CUlibrary, CUkernel>(
+                                        "cuLibraryGetKernelCount", "cuLibraryEnumerateKernels",
+                                        "cuKernelGetName", input.library, kernels);
+  if (!known) return "the code has no such name: \"" + std::string(input.name) + '"';
+  return name_facts(input.name, input.kernel ? "kernel" : "variable", kernels);
 }
 
 // These codes speak of the driver or of earlier work, whatever the code is.
@@ -121,6 +124,22 @@ void note_refused_because(const char* function, CUresult result, const Caller& d
 void note_refused(const char* function, CUresult result, const Caller& direct,
                   const CodeInput& code) noexcept {
   note(function, result, direct, [&] { return code_facts(code, target_here(), result); });
+}
+
+void note_refused(const char* function, CUresult result, const Caller& direct,
+                  CUkernel kernel) noexcept {
+  note(function, result, direct, [&]() -> std::string {
+    CUlibrary library = nullptr;
+    const bool known = blames_code(result) && ask("cuKernelGetLibrary", &library, kernel);
+    return known ? loaded_code_facts(library, target_here(), result) : std::string();
+  });
+}
+
+void note_refused(const char* function, CUresult result, const Caller& direct,
+                  CUlibrary library) noexcept {
+  note(function, result, direct, [&] {
+    return blames_code(result) ? loaded_code_facts(library, target_here(), result) : std::string();
+  });
 }
 
 void note_refused(const char* function, CUresult result, const Caller& direct,

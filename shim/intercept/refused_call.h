@@ -10,6 +10,7 @@
 
 #include "api/calls.h"
 #include "shim/base/caller.h"
+#include "shim/policy/order_policy.h"
 #include "shim/refusals/code_facts.h"
 
 namespace cuvmm::shim {
@@ -33,6 +34,12 @@ struct NameInput {
                                                const Caller& direct,
                                                const NameInput& name) noexcept;
 
+/// `kernel`, `library`: their code may be the reason.
+[[gnu::cold, gnu::noinline]] void note_refused(const char* function, CUresult result,
+                                               const Caller& direct, CUkernel kernel) noexcept;
+[[gnu::cold, gnu::noinline]] void note_refused(const char* function, CUresult result,
+                                               const Caller& direct, CUlibrary library) noexcept;
+
 /// `known`: the facts, a line each.
 [[gnu::cold, gnu::noinline]] void note_refused_because(const char* function, CUresult result,
                                                        const Caller& direct,
@@ -55,6 +62,9 @@ void note_refused_call(const CallStruct& call, CUresult result, const Caller& di
     note_refused(function, result, direct, CodeInput{.image = call.image});
   } else if constexpr (std::is_same_v<CallStruct, calls::LibraryLoadData>) {
     note_refused(function, result, direct, CodeInput{.image = call.code});
+  } else if constexpr (kLaunches<CallStruct>) {
+    // The function may be a kernel of a library.
+    note_refused(function, result, direct, reinterpret_cast<CUkernel>(call.f));
   } else {
     note_refused(function, result, direct);
   }
@@ -82,6 +92,14 @@ inline void note_refused_arguments(const char* function, CUresult result, const 
 inline void note_refused_arguments(const char* function, CUresult result, const Caller& direct,
                                    CUfunction*, CUmodule module, const char* name) {
   note_refused(function, result, direct, NameInput{.module = module, .name = name, .kernel = true});
+}
+inline void note_refused_arguments(const char* function, CUresult result, const Caller& direct,
+                                   CUfunction*, CUkernel kernel) {
+  note_refused(function, result, direct, kernel);
+}
+inline void note_refused_arguments(const char* function, CUresult result, const Caller& direct,
+                                   CUmodule*, CUlibrary library) {
+  note_refused(function, result, direct, library);
 }
 inline void note_refused_arguments(const char* function, CUresult result, const Caller& direct,
                                    CUkernel*, CUlibrary library, const char* name) {

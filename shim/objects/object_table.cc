@@ -282,6 +282,13 @@ std::optional<unsigned> ObjectTable::flags_of_event(std::uint64_t value) noexcep
   return found == objects_.end() ? std::nullopt : std::optional(found->second.flags);
 }
 
+std::optional<PlainObject> ObjectTable::find_event(std::uint64_t value) noexcept {
+  if (mutex_.held_here()) return std::nullopt;
+  const Locked lock(mutex_);
+  const auto found = objects_.find({PlainObject::Kind::kEvent, value});
+  return found == objects_.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::optional<EndedObject> ObjectTable::find_ended_global(std::uint64_t address) noexcept {
   if (mutex_.held_here()) return std::nullopt;
   const Locked lock(mutex_);

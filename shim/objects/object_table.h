@@ -107,6 +107,8 @@ class ObjectTable {
   bool is_alive(PlainObject::Kind kind, std::uint64_t value) noexcept;
   /// The flags of an event that lives; nullopt: unknown.
   std::optional<unsigned> flags_of_event(std::uint64_t value) noexcept;
+  /// An event that lives, with its maker and its context; nullopt: unknown.
+  std::optional<PlainObject> find_event(std::uint64_t value) noexcept;
   /// The driver returned a handle that is part of an object and ends with it: a function of a
   /// module. add_part_beside() adds a part to the object of another part, if that object is known.
   /// `size`: the bytes of memory of a global.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The output of the shim when the process ends.
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <set>
@@ -25,6 +26,7 @@
 #include "shim/recorder/timeline.h"
 #include "shim/report/json_report.h"
 #include "shim/report/text_report.h"
+#include "shim/refusals/surroundings.h"
 #include "shim/report/unawaited_text.h"
 #include "shim/stack/python/python_stack.h"
 #include "shim/stack/symbolizer.h"
@@ -166,6 +168,11 @@ void Process::last_report(const char* ended) {
   const bool exits = std::string_view(ended) == "exit";
   judge_leaks(exits);
   find_in_use(exits);
+  if (failed_init() == CUDA_ERROR_NO_DEVICE && std::getenv("CUDA_VISIBLE_DEVICES")) {
+    note("cuInit answered CUDA_ERROR_NO_DEVICE; " + visible_devices() +
+         ". If the program needs a GPU, unset the variable, or let it name a GPU of this machine "
+         "(`cuvmm doctor` lists them)");
+  }
   find_escapes();
   if (exits) read_journal(ended_well());
   if (Guard* const guard = exits ? g_guard.load() : nullptr) {

@@ -304,6 +304,10 @@ std::string code_facts(const CodeInput& code, const CodeTarget& target, CUresult
                   result);
 }
 
+std::size_t read_code(const void* image, std::span<unsigned char> to) {
+  return read_memory(reinterpret_cast<std::uintptr_t>(image), to.data(), to.size());
+}
+
 std::string name_facts(std::string_view name, std::string_view what,
                        const std::vector<std::string>& kernels) {
   const std::string no_such = "the code has no " + std::string(what) + " " + quoted(name);

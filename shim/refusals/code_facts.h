@@ -6,6 +6,7 @@
 #include <cuda.h>
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,9 @@ struct CodeTarget {
 /// A sentence about the code of a call that answered `result`; "" if nothing is known to be wrong
 /// with it. Reads memory only where the kernel says that it is readable. Throws std::bad_alloc.
 std::string code_facts(const CodeInput& code, const CodeTarget& target, CUresult result);
+
+/// Reads the beginning of an image, as far as the kernel can read it; returns the bytes read.
+std::size_t read_code(const void* image, std::span<unsigned char> to);
 
 /// A sentence about a name that code does not have. `what`: "kernel" or "variable". `kernels`: the
 /// kernels that the code has. Throws std::bad_alloc.

@@ -375,6 +375,7 @@ void Session::conclude(const CallStruct& call, const Answer& answer, Step<CallSt
   const bool was_refused = answer.result != CUDA_SUCCESS && !answer.enforced;
   if (was_refused) {
     refused(call, answer.result, step);
+    if (step.origin.call == 0) number(step.origin);
     name_cause(Call(call), answer.result, step.violations);
   }
   const bool explained =
