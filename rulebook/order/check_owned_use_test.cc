@@ -48,13 +48,13 @@ std::vector<RuleCase> cases() {
 const ListedCases kListed(cases);
 
 TEST_F(OwnedUses, NameTheEndTheOwnerAndTheCapturedCall) {
-  world_.plain(kMemory);                                  // call 1
+  world_.plain(kMemory);                                            // call 1
   const OwnedUse one = owned(fill(kMemory + 64, 64), world_.at());  // call 2
-  free(kMemory);                                          // call 3
+  free(kMemory);                                                    // call 3
   const auto ended = ended_use(world_.model, one);
   ASSERT_TRUE(ended);
   const Violation v = launch_of_ended({&*ended, 1});
-  EXPECT_THAT(v.message, HasSubstr("a fill of [0x300000040, 0x300000080) (64 bytes) in the graph"));
+  EXPECT_THAT(v.message, HasSubstr("a fill of [0x300000040, 0x300000080) (64 B) in the graph"));
   EXPECT_THAT(v.message, HasSubstr("call 3 ended it before this launch"));
   ASSERT_EQ(v.objects.size(), 2u);
   EXPECT_EQ(v.objects[0].value, kMemory);

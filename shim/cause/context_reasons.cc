@@ -66,11 +66,11 @@ int device_of(const Driver& driver, CUcontext context) {
 CUcontext context_of(const Questions& ask, std::uint64_t stream) {
   constexpr std::uint64_t kLastDefaultStream = 2;
   CUcontext context = nullptr;
-  const CUresult result = stream <= kLastDefaultStream
-                              ? (ask.context ? ask.context(&context) : CUDA_ERROR_UNKNOWN)
-                              : (ask.stream_context
-                                     ? ask.stream_context(handle_of<CUstream>(stream), &context)
-                                     : CUDA_ERROR_UNKNOWN);
+  const CUresult result =
+      stream <= kLastDefaultStream
+          ? (ask.context ? ask.context(&context) : CUDA_ERROR_UNKNOWN)
+          : (ask.stream_context ? ask.stream_context(handle_of<CUstream>(stream), &context)
+                                : CUDA_ERROR_UNKNOWN);
   return result == CUDA_SUCCESS ? context : nullptr;
 }
 
@@ -83,12 +83,17 @@ std::string context_text(const Driver& driver, CUcontext context) {
 Reason own_peer(const Questions& ask, const RefusedCall& call) {
   const auto peer = handle_of<CUcontext>(value_of(call, PlainObject::Kind::kContext));
   CUcontext current = nullptr;
+  if (!peer && call.result == CUDA_ERROR_INVALID_CONTEXT) {
+    return with_fix("the context is NULL, and the call needs the context of the other device",
+                    "pass a context of another device than the current context's, for example the "
+                    "primary context of that device (cuDevicePrimaryCtxRetain)");
+  }
   if (!peer || !ask.context || ask.context(&current) != CUDA_SUCCESS || peer != current)
     return std::nullopt;
-  return with_fix("peerContext is the current context itself, which reaches its own memory without "
-                  "peer access",
-                  "leave the call out for the current context's own device, and pass contexts of "
-                  "other devices only");
+  return with_fix(
+      "the context is the current one, which reaches its own memory without peer access",
+      "leave the call out for the current context's own device, and pass contexts of "
+      "other devices only");
 }
 
 // A fill runs on the device of its stream.
@@ -106,8 +111,8 @@ Reason fill_elsewhere(const Driver& driver, const Questions& ask, const RefusedC
         owner < 0 || device < 0 || owner == device)
       continue;
     return with_fix("stream " + hex_text(stream) + " is one of " + context_text(driver, context) +
-                        ", and " + one.name + " " + hex_text(one.value) +
-                        " is memory of device " + std::to_string(owner) +
+                        ", and " + one.name + " " + hex_text(one.value) + " is memory of device " +
+                        std::to_string(owner) +
                         ": a fill runs on the device of its stream, and fills memory of that "
                         "device",
                     "fill on a stream that was created while a context of device " +

@@ -133,11 +133,8 @@ Reason by_null(const GivenArgument& one, bool first) {
     case Kind::kHandle:
       if (one.object == PlainObject::Kind::kContext) {
         return with_fix(one.name + " is NULL, and the call needs a context",
-                        one.name == "peerContext"
-                            ? "pass a context of another device than the current context's, for "
-                              "example its primary context (cuDevicePrimaryCtxRetain)"
-                            : "pass a context, for example a device's primary context "
-                              "(cuDevicePrimaryCtxRetain)");
+                        "pass a context, for example a device's primary context "
+                        "(cuDevicePrimaryCtxRetain)");
       }
       return with_fix(
           one.name + " is NULL, and the call needs " + an_object(one.object),
@@ -316,6 +313,7 @@ std::string likely_reason(const Driver& driver, const Questions& ask, const Refu
   add(by_code(call.function, call.result));
   add(by_memory_nodes(ask, call));
   if (said.empty() && about_an_argument(call.result)) {
+    add(by_contexts(driver, ask, call));
     for (const GivenArgument& one : call.given) {
       if (one.kind == Kind::kDevice) add(by_device(driver, one));
       if (!may_be_null(call.function, one)) add(by_null(one, &one == call.given.data()));
@@ -323,7 +321,6 @@ std::string likely_reason(const Driver& driver, const Questions& ask, const Refu
     }
     add(by_dimensions(call.given));
     add(by_captured_free(ask, call));
-    if (said.empty()) add(by_contexts(driver, ask, call));
     if (call.function.starts_with("cuEventElapsedTime")) add(by_events(driver, call.given));
     for (const GivenArgument& one : call.given) {
       // Drivers refuse an unknown handle so.

@@ -86,7 +86,9 @@ void Process::read_journal(bool well) {
       refusal.asides.push_back({std::string(line)});
       rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     }
-    add_surroundings(each.result, context_end, refusal.asides);
+    // The context may have ended behind the call: another reason is better.
+    const bool explained = !refusal.asides.empty();
+    add_surroundings(each.result, explained ? Origin() : context_end, refusal.asides);
     ledger_->take_unchecked(std::move(refusal), each.count, well && !may_be_hidden(each.result));
   }
 }

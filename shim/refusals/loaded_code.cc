@@ -83,10 +83,9 @@ std::string loaded_code_facts(CUlibrary library, const CodeTarget& target, CUres
 }
 
 bool blames_code(CUresult result) {
-  constexpr CUresult kThese[] = {
-      CUDA_ERROR_INVALID_IMAGE,           CUDA_ERROR_INVALID_PTX,  CUDA_ERROR_NO_BINARY_FOR_GPU,
-      CUDA_ERROR_UNSUPPORTED_PTX_VERSION, CUDA_ERROR_INVALID_SOURCE,
-      CUDA_ERROR_JIT_COMPILATION_DISABLED};
+  constexpr CUresult kThese[] = {CUDA_ERROR_INVALID_IMAGE,     CUDA_ERROR_INVALID_PTX,
+                                 CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+                                 CUDA_ERROR_INVALID_SOURCE,    CUDA_ERROR_JIT_COMPILATION_DISABLED};
   return std::ranges::find(kThese, result) != std::end(kThese);
 }
 

@@ -15,8 +15,9 @@ CUlibrary library(std::uintptr_t number) { return reinterpret_cast<CUlibrary>(nu
 TEST(LoadedCode, IsNamedWhenTheLibraryIsUsed) {
   static const char image[] = "this is no code, and never was any";
   remember_code(library(1), {.image = image});
-  EXPECT_THAT(loaded_code_facts(library(1), {}, CUDA_ERROR_INVALID_IMAGE),
-              AllOf(HasSubstr("neither PTX, nor a cubin"), HasSubstr("cuLibraryLoadData accepted")));
+  EXPECT_THAT(
+      loaded_code_facts(library(1), {}, CUDA_ERROR_INVALID_IMAGE),
+      AllOf(HasSubstr("neither PTX, nor a cubin"), HasSubstr("cuLibraryLoadData accepted")));
   EXPECT_EQ(loaded_code_facts(library(2), {}, CUDA_ERROR_INVALID_IMAGE), "");
 }
 

@@ -35,11 +35,55 @@ class GraphLeaves : public WorkWorld {
     run(calls::EventRecord{e_, before});
     run(calls::StreamWaitEvent{after, e_, 0});
   }
+  // The memory of graphs that is in use; "" for none.
+  std::string left() {
+    for (const InUse& one : session().in_use(std::chrono::milliseconds(1000))) {
+      if (std::string(one.what) != "piece of graph memory") continue;
+      EXPECT_FALSE(one.fix.empty());
+      return std::to_string(one.count) + " " + one.what + ", " + std::to_string(one.bytes) +
+             " bytes";
+    }
+    return {};
+  }
   CUresult free_on(CUstream stream) { return run(calls::MemFreeAsync{kMemory.base, stream}); }
   static constexpr unsigned long long kAutoFree = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
   CUgraph graph_ = reinterpret_cast<CUgraph>(std::uintptr_t{0x70});
   CUgraph other_ = reinterpret_cast<CUgraph>(std::uintptr_t{0x71});
 };
+
+TEST_F(GraphLeaves, MemoryThatNobodyFreedIsInUse) {
+  EXPECT_EQ(left(), "");
+  const CUgraphExec exec = instantiate(kAutoFree);
+  EXPECT_EQ(left(), "");
+  launch_graph(exec, s_);
+  launch_graph(exec, s_);
+  EXPECT_EQ(left(), "1 piece of graph memory, 2097152 bytes") << "each launch frees the last one's";
+  EXPECT_EQ(free_on(s_), CUDA_SUCCESS);
+  EXPECT_EQ(left(), "");
+}
+
+TEST_F(GraphLeaves, MemoryOfAnEndedContextIsNotInUse) {
+  launch_graph(instantiate(), s_);
+  EXPECT_NE(left(), "");
+  EXPECT_EQ(run(calls::CtxDestroy{answers.context}), CUDA_SUCCESS);
+  EXPECT_EQ(left(), "");
+}
+
+TEST_F(GraphLeaves, MemoryThatTheGraphFreesIsNotInUse) {
+  answers.nodes[3] = {CU_GRAPH_NODE_TYPE_MEM_FREE, kMemory};
+  answers.graphs[graph_] = {{kAllocation, kUse, 3}, {{kAllocation, kUse}, {kUse, 3}}};
+  launch_graph(instantiate(), s_);
+  EXPECT_EQ(left(), "");
+}
+
+TEST_F(GraphLeaves, MemoryThatAnotherGraphMayFreeIsNotInUse) {
+  launch_graph(instantiate(), s_);
+  answers.nodes[3] = {CU_GRAPH_NODE_TYPE_MEM_FREE, kMemory};
+  answers.graphs[other_] = {{3}, {}};
+  CUgraphExec exec = nullptr;
+  EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&exec, other_, 0}), CUDA_SUCCESS);
+  EXPECT_EQ(left(), "");
+}
 
 TEST_F(GraphLeaves, WorkThatDoesNotWaitForTheLaunchIsFound) {
   launch_graph(instantiate(), s_);

@@ -55,8 +55,8 @@ class OwnedUses {
     const auto found = graphs_.find(exec);
     if (found == graphs_.end() || found->second.looked_at == generation) return {};
     List uses = found->second.uses;
-    std::erase_if(
-        uses, [&](const OwnedUse& one) { return found->second.disabled.contains(one.node); });
+    std::erase_if(uses,
+                  [&](const OwnedUse& one) { return found->second.disabled.contains(one.node); });
     return uses;
   }
   /// The memory of all uses lived in this generation.
