@@ -72,8 +72,11 @@ CUresult run_base(const calls::CtxEnablePeerAccess& call) noexcept {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
     const Context* other = e.contexts.find(call.peerContext);
     if (call.Flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    if (!other || !other->alive || other == &context) return CUDA_ERROR_INVALID_CONTEXT;
-    if (!e.can_reach(context.device, other->device)) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+    if (!other || !other->alive) return CUDA_ERROR_INVALID_CONTEXT;
+    // A device is no peer of itself (an H100).
+    const bool peers =
+        other->device != context.device && e.can_reach(context.device, other->device);
+    if (!peers) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     const bool added = context.peers.insert(other).second;
     return added ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
   });

@@ -41,15 +41,15 @@ CUresult record_event(CUevent handle, CUstream stream, unsigned flags) noexcept 
     if (flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
     const Stream* const named = Streams::is_default(stream) ? nullptr : e.streams.find(stream);
     if (!Streams::is_default(stream) && !named) return CUDA_ERROR_INVALID_HANDLE;
-    // cuda.h: event and stream are of one context. A launched graph records its own events.
-    const Context* const context = named ? named->context : e.current_context();
-    const bool elsewhere = context && event.context && event.context != context;
-    if (elsewhere && !Queues::inside()) return CUDA_ERROR_INVALID_HANDLE;
     if (flags & CU_EVENT_RECORD_EXTERNAL) {
       Capture* const capture = e.captures.of(stream);
       return capture ? captured_external_event(*capture, handle, true, stream)
                      : CUDA_ERROR_ILLEGAL_STATE;  // recorded
     }
+    // cuda.h: event and stream are of one context. A launched graph records its own events.
+    const Context* const context = named ? named->context : e.current_context();
+    const bool elsewhere = context && event.context && event.context != context;
+    if (elsewhere && !Queues::inside()) return CUDA_ERROR_INVALID_HANDLE;
     e.captures.recorded(handle, stream);
     event.recorded = true;
     if (Queues::late() && !Queues::inside()) return queue_record(e, handle, event, stream);
@@ -74,7 +74,8 @@ CUresult elapsed(float* milliseconds, CUevent from, CUevent to) noexcept {
     if (!start || !end) return e.streams.no_event(start ? to : from);
     if (!milliseconds) return CUDA_ERROR_INVALID_VALUE;
     const unsigned untimed = CU_EVENT_DISABLE_TIMING;
-    if (!start->recorded || !end->recorded || ((start->flags | end->flags) & untimed)) {
+    const bool of_one = start->context == end->context;  // an H100
+    if (!of_one || !start->recorded || !end->recorded || ((start->flags | end->flags) & untimed)) {
       return CUDA_ERROR_INVALID_HANDLE;
     }
     for (const Event* each : {start, end}) {
