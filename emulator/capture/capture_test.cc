@@ -74,7 +74,7 @@ TEST_F(CaptureTest, CapturedWorkIsDoneAtEachLaunch) {
     EXPECT_EQ(byte_at(m.address + 8), 7);
   }
   EXPECT_EQ(driver()(calls::MemUnmap{m.address, m.size}), CUDA_SUCCESS);
-  EXPECT_EQ(launch(executable), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(launch(executable), CUDA_ERROR_LAUNCH_FAILED);
   auto* destroy_it = symbol<CUresult(CUgraphExec)>("cuGraphExecDestroy");
   EXPECT_EQ(destroy_it(executable), CUDA_SUCCESS);
   EXPECT_EQ(destroy_it(executable), CUDA_ERROR_INVALID_VALUE);

@@ -60,8 +60,9 @@ CUresult GraphRun::run_node(Emulator& e, const Step& step) {
     const CUresult result = node.run(e);
     resumed = nullptr;
     // An error that the call would have answered for its arguments is a fault of the device by now.
-    const bool faults = Queues::inside() && result == CUDA_ERROR_INVALID_VALUE;
-    return faults && node.type == CU_GRAPH_NODE_TYPE_MEMSET ? fill_fault(e) : result;
+    if (result != CUDA_ERROR_INVALID_VALUE) return result;
+    if (node.type == CU_GRAPH_NODE_TYPE_MEMSET) return fill_fault(e);
+    return node.type == CU_GRAPH_NODE_TYPE_MEMCPY ? CUDA_ERROR_ILLEGAL_ADDRESS : result;
   }
   if (node.type == CU_GRAPH_NODE_TYPE_CONDITIONAL) return enter_condition(e, step);
   if (node.type == CU_GRAPH_NODE_TYPE_GRAPH) levels_.push_back({&step.bodies.front()});
