@@ -4,9 +4,12 @@
 
 #include <atomic>
 
+#include "recorder/last_calls/writer.h"
+
 namespace cuvmm::shim {
 
 class Injector;
+class Session;
 
 struct alignas(64) CallHooks {
   /// Whether calls are to be recorded in the ring of the last calls; also true until the first call
@@ -14,6 +17,10 @@ struct alignas(64) CallHooks {
   std::atomic<bool> last_calls_wanted{true};
   /// The injector that makes calls fail on purpose; null: there is none.
   std::atomic<Injector*> injector{nullptr};
+  /// The session that checks calls; null until the first call of the process.
+  std::atomic<Session*> session{nullptr};
+  /// See shim/recorder/recorded_call.h.
+  last_calls::Writer last_calls;
 };
 inline constinit CallHooks g_hooks;
 

@@ -13,15 +13,25 @@ const RuntimeCall* entered_runtime_call() noexcept {
   const auto* const here = static_cast<const std::uintptr_t*>(__builtin_frame_address(0));
   if (slot > here && *slot == call.caller.return_address) return &call;
   call = {};
+  t_state.in_runtime = false;
   return nullptr;
 }
 
+const Caller& caller_of_runtime(const Caller& direct) noexcept {
+  const RuntimeCall* const runtime = entered_runtime_call();
+  return runtime ? runtime->caller : direct;
+}
+
 RuntimeScope::RuntimeScope(const RuntimeCall& call) noexcept : outermost_(!runtime_call()) {
-  if (outermost_) t_state.runtime = call;
+  if (!outermost_) return;
+  t_state.runtime = call;
+  t_state.in_runtime = call.name != nullptr;
 }
 
 RuntimeScope::~RuntimeScope() {
-  if (outermost_) t_state.runtime = {};
+  if (!outermost_) return;
+  t_state.in_runtime = false;
+  t_state.runtime = {};
 }
 
 }  // namespace cuvmm::shim

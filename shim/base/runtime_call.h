@@ -13,9 +13,18 @@ namespace cuvmm::shim {
 /// histories name the place where the program called this function, not the place where the runtime
 /// library called the driver.
 inline const RuntimeCall* runtime_call() noexcept {
-  if (!t_state.runtime.name) [[likely]]
+  if (!t_state.in_runtime) [[likely]]
     return nullptr;
   return entered_runtime_call();
+}
+
+/// The place from which the program called: the function of the runtime that the thread is in, or
+/// else `direct`. One call, because GCC takes all code behind a choice of two pointers for cold.
+[[gnu::cold]] const Caller& caller_of_runtime(const Caller& direct) noexcept;
+[[gnu::always_inline]] inline const Caller& program_caller(const Caller& direct) noexcept {
+  if (!t_state.in_runtime) [[likely]]
+    return direct;
+  return caller_of_runtime(direct);
 }
 
 /// Marks the calling thread as inside a runtime function, for its scope.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shim's state for each thread, in one cache line.
+// The shim's state for each thread. One cache line has all that a call reads.
 #pragma once
 
 #include <cerrno>
@@ -29,17 +29,20 @@ struct RuntimeCall {
 
 /// The header of each part explains it.
 struct alignas(64) ThreadState {
+  // Every call reads these.
   InFlight* in_flight = nullptr;  ///< shim/base/in_flight.h
-  RuntimeCall runtime;            ///< shim/base/runtime_call.h; its name is null outside of one
   std::size_t stripe = 0;         ///< shim/base/call_counter.h
   std::uint32_t thread = 0;       ///< the kernel's number of the thread, known once the thread has
                                   ///< a stripe
-  void* stacks = nullptr;         ///< shim/stack/stacks.cc
+  bool in_runtime = false;        ///< whether `runtime` has a name
+  bool on_own_stack = false;      ///< shim/base/own_stack.h
+  Care care = Care::kNone;
+  void* stacks = nullptr;              ///< shim/stack/stacks.cc
   last_calls::ThreadPlace call_place;  ///< shim/recorder/recorded_call.h
   int* errno_place = nullptr;
-  bool on_own_stack = false;  ///< shim/base/own_stack.h
-  Care care = Care::kNone;
   void* ranges = nullptr;  ///< shim/nvtx/ranges.cc
+
+  RuntimeCall runtime;  ///< shim/base/runtime_call.h; its name is null outside of one
 
   /// The address of the thread's errno, stored because it never changes and because the call that
   /// returns it costs two cold lines of code.
@@ -49,6 +52,7 @@ struct alignas(64) ThreadState {
     return *errno_place;
   }
 };
+static_assert(offsetof(ThreadState, runtime) == 64);
 
 // The thread-locals of a preloaded object have a fixed place from the start, so that no call is
 // needed to reach them.

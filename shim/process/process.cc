@@ -123,7 +123,7 @@ Process::Opened& Process::open_now() {
     return *first;
   }
   choose_failures();  // before any thread can make a call
-  g_session.store(&mine->session, std::memory_order_release);
+  g_hooks.session.store(&mine->session, std::memory_order_release);
   labels_.names().ask(&mine->session);
   // A process that never uses CUDA (a shell around the program) does not get here: it prints
   // nothing and truncates no trace.

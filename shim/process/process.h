@@ -29,7 +29,7 @@ class Process : private DeathReport {
   static Process& get() noexcept;
   /// get().session(); costs one load if a session exists already.
   static Session& current_session() noexcept {
-    Session* const open = g_session.load(std::memory_order_acquire);
+    Session* const open = g_hooks.session.load(std::memory_order_acquire);
     if (open) [[likely]]
       return *open;
     return get().session();
@@ -127,8 +127,6 @@ class Process : private DeathReport {
                                  ///< process
     Session session;
   };
-
-  static inline constinit std::atomic<Session*> g_session{nullptr};
 
   Process();
   Opened& opened() {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "recorder/last_calls/writer.h"
+#include "shim/base/call_hooks.h"
 #include "shim/base/in_flight.h"
 #include "shim/base/thread_state.h"
 
@@ -12,7 +13,7 @@ namespace cuvmm::shim {
 
 /// The ring of this process. The ring has an image from the first call on if CUVMM_RING names a
 /// folder (shim/recorder/last_calls.h).
-inline constinit last_calls::Writer g_last_calls;
+inline constexpr last_calls::Writer& g_last_calls = g_hooks.last_calls;
 
 /// Notes for its scope that the call is in the driver.
 class RecordedCall {

@@ -45,8 +45,8 @@ class alignas(64) Session {
   /// `driver`, `sink` and `options.others` outlive the session.
   Session(const Driver& driver, SessionOptions options, FindingSink& sink)
       : driver_(driver),
-        options_(options),
         sink_(sink),
+        options_(options),
         work_(options.work),
         facts_(driver, options.emulated) {}
 
@@ -459,11 +459,8 @@ class alignas(64) Session {
   [[gnu::cold, gnu::noinline]] void fell_back(EntryPoint entry, Refusal::Purpose purpose);
   [[gnu::cold]] void turn_off() noexcept;
 
+  // Every call reads these up to options_.enforce, in one cache line, and few calls write them.
   const Driver& driver_;
-  const SessionOptions options_;
-  FindingSink& sink_;
-
-  // Every call reads these, and few calls write them.
   std::atomic<CallObserver*> observer_{nullptr};
   std::atomic<bool> open_captures_{false};
   std::atomic<bool> driver_ended_{false};
@@ -476,6 +473,8 @@ class alignas(64) Session {
   int forked_from_ = 0;                    ///< the process from which this one inherited an
                                            ///< initialised driver
   std::atomic<int> driver_version_{0};
+  FindingSink& sink_;
+  const SessionOptions options_;
   GranularBounds bounds_;
   QueuedWork work_;
 

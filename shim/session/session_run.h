@@ -69,13 +69,14 @@ void note_accepted(QueuedWork& work, const CallStruct& call, const Awaited& by_t
 template <class CallStruct>
 inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const Caller& direct) {
   const auto function = reinterpret_cast<typename CallStruct::Function>(driver_.get(symbol));
-  if (!function) return CUDA_ERROR_NOT_FOUND;
-  if (in_flight() || off()) return call.invoke(function);
+  if (!function) [[unlikely]]
+    return CUDA_ERROR_NOT_FOUND;
+  if (in_flight() || off()) [[unlikely]]
+    return call.invoke(function);
   if constexpr (kOrdersWork<CallStruct>) return order(symbol, call, function, direct);
 
   // Of a call by a runtime function, the user knows the place that called that function.
-  const RuntimeCall* const runtime = runtime_call();
-  const Caller& caller = runtime ? runtime->caller : direct;
+  const Caller& caller = program_caller(direct);
   int& program_errno = t_state.error();
   const int entry_errno = program_errno;
   CallObserver* const observer = observer_.load(std::memory_order_acquire);
@@ -108,44 +109,52 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   if constexpr (kQueues<CallStruct>) ticket = enter_work(symbol, call);
   [[maybe_unused]] AwaitedByTheWay<CallStruct> by_the_way;
   if constexpr (kMayWaitForAll<CallStruct>) by_the_way = awaited_by_the_way(work_, call);
-  Answer answer;
-  if (options_.enforce) [[unlikely]]
-    enforce(step.violations, answer);
+  // Two variables instead of an Answer, because they fit into registers.
+  CUresult result = CUDA_SUCCESS;
+  bool enforced = false;
+  if (options_.enforce) [[unlikely]] {
+    Answer own;
+    enforce(step.violations, own);
+    result = own.result;
+    enforced = own.enforced;
+  }
   CallMoment moment;
   int driver_errno = entry_errno;
-  if (!answer.enforced) [[likely]] {
+  if (!enforced) [[likely]] {
     program_errno = entry_errno;
-    if (observer) [[unlikely]]
+    if (!observer) [[likely]] {
+      result = call.invoke(function);
+      driver_errno = program_errno;
+    } else {
       moment.began = CallObserver::now();
-    answer.result = call.invoke(function);
-    driver_errno = program_errno;
-    if (observer) [[unlikely]]
+      result = call.invoke(function);
+      driver_errno = program_errno;
       moment.ended = CallObserver::now();
+    }
   }
   if constexpr (kQueues<CallStruct>) {
     if (ticket) [[unlikely]]
-      leave_work(call, ticket, answer.result, detail::touched_by(step), caller);
+      leave_work(call, ticket, result, detail::touched_by(step), caller);
   }
-  if (answer.result == CUDA_SUCCESS) {
-    if (captured) [[unlikely]]
-      forget_mapping(step.violations);
-    detail::note_accepted(work_, call, by_the_way);
-  }
-
   try {
-    if (answer.result == CUDA_SUCCESS) [[likely]] {
+    if (result == CUDA_SUCCESS) [[likely]] {
+      if constexpr (kFillsLater<CallStruct>) {
+        if (captured) [[unlikely]]
+          forget_mapping(step.violations);
+      }
+      detail::note_accepted(work_, call, by_the_way);
       after(call, step);
       note_captured(symbol, call, step.origin, caller);
       if (probes_wait_.load(std::memory_order_relaxed)) [[unlikely]]
         fell_back(CallStruct::kEntryPoint, {purpose_of(call), wanted_size(call)});
     }
-    if (answer.result != CUDA_SUCCESS || !step.violations.empty() || observer) [[unlikely]]
-      conclude(call, answer, step, caller, observer, moment);
+    if (result != CUDA_SUCCESS || !step.violations.empty() || observer) [[unlikely]]
+      conclude(call, {.result = result, .enforced = enforced}, step, caller, observer, moment);
   } catch (...) {
     turn_off();
   }
   program_errno = driver_errno;
-  return answer.result;
+  return result;
 }
 
 template <class CallStruct, class Function>
@@ -174,14 +183,18 @@ inline CUresult Session::run_far(Symbol symbol, const CallStruct& call, Function
 template <class CallStruct>
 inline void Session::note_captured(Symbol symbol, const CallStruct& call, Origin& by,
                                    const Caller& caller) {
-  if (!open_captures_.load(std::memory_order_relaxed)) [[likely]]
-    return;
+  // Most calls are of no interest for captures. They must not even ask, because a condition with
+  // nothing behind it makes GCC take the code after it for cold.
   if constexpr (std::is_same_v<CallStruct, calls::StreamDestroy>) {
-    CaptureCause::forget_calls(*this);
+    if (open_captures_.load(std::memory_order_relaxed)) [[unlikely]]
+      CaptureCause::forget_calls(*this);
   } else if constexpr (requires { call.hStream; }) {
-    CaptureCause::note_call(*this, stream_number(call.hStream, is_per_thread(symbol)), by, caller);
+    if (open_captures_.load(std::memory_order_relaxed)) [[unlikely]]
+      CaptureCause::note_call(*this, stream_number(call.hStream, is_per_thread(symbol)), by,
+                              caller);
   } else if constexpr (requires { call.stream; }) {
-    CaptureCause::note_call(*this, stream_number(call.stream, is_per_thread(symbol)), by, caller);
+    if (open_captures_.load(std::memory_order_relaxed)) [[unlikely]]
+      CaptureCause::note_call(*this, stream_number(call.stream, is_per_thread(symbol)), by, caller);
   }
 }
 
