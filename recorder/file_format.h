@@ -17,7 +17,7 @@ namespace cuvmm::recorder {
 
 inline constexpr std::uint64_t kMagic = 0x4345526d6d767563;  // "cuvmmREC"
 /// A version is raised when fields of equal size change their meaning.
-inline constexpr std::uint64_t kVersion = 2;
+inline constexpr std::uint64_t kVersion = 3;
 inline constexpr std::size_t kTextBytes = 256;
 
 enum class Section : std::uint64_t { kLastCalls = 1, kHoldings, kTimeline };

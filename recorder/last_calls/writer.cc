@@ -14,6 +14,8 @@
 
 namespace cuvmm::last_calls {
 
+using detail::Checked;
+using detail::kind_bits;
 using recorder::fence;
 using recorder::load;
 using recorder::now_ticks;
@@ -29,22 +31,6 @@ std::uint64_t tagged(std::uint64_t sequence, std::uint32_t result) noexcept {
   return sequence << 32 | result;
 }
 
-// Writes the words of a record while check_of() reads them, so that no copy of the record is
-// needed.
-class Checked {
- public:
-  Checked(std::uint64_t sequence, std::uint64_t ticks, std::uint64_t who)
-      : who_(who), sum_(mixed(mixed(sequence, ticks), who)) {}
-  void keep(std::uint64_t& place, std::uint64_t word) {
-    sum_ = mixed(sum_, word);
-    store(place, word);
-  }
-  std::uint64_t who() const { return who_ | fold(sum_); }
-
- private:
-  std::uint64_t who_, sum_;
-};
-
 // The sequence is 0 while the other words change, and is written last.
 void put(CallRecord& place, const CallRecord& record) noexcept {
   store(place.sequence, 0);
@@ -54,11 +40,6 @@ void put(CallRecord& place, const CallRecord& record) noexcept {
   for (std::size_t i = 0; i < kWords; ++i) store(place.words[i], record.words[i]);
   store(place.result, record.result);
   __atomic_store_n(&place.sequence, record.sequence, __ATOMIC_RELEASE);
-}
-
-std::uint64_t kind_bits(const Object& object) noexcept {
-  const auto device = static_cast<std::uint64_t>(static_cast<unsigned char>(object.device + 1));
-  return device << 24 | static_cast<std::uint64_t>(object.kind) << 16;
 }
 
 // Whether a thread of this process has ended.
@@ -79,23 +60,19 @@ void Writer::start(Image* image) noexcept {
   __atomic_store_n(&image_, image, __ATOMIC_RELEASE);
 }
 
-std::uint64_t Writer::begin(ThreadPlace& who, EntryPoint entry, const Words& words) noexcept {
-  Image* const image = this->image();
-  if (!image) return 0;
-  if (who.place == 0) [[unlikely]]
-    choose_place(who);
-  const std::uint64_t sequence = add_one(image->header.calls);
-  // The clocks are compared seldom, but often enough at the start.
-  if ((sequence & (sequence - 1)) == 0 || sequence % 1024 == 0) [[unlikely]]
-    tune();
-  CallRecord& place = image->calls[(sequence - 1) % kCalls];
-  if (static_cast<std::uint32_t>(load(place.result)) == kPending) [[unlikely]]
-    keep_waiting(*image, place);
+namespace {
+
+// Writes the record of a call that begins. Inlined into a function without other calls, so that no
+// register has to be saved.
+[[gnu::always_inline]] inline std::uint64_t put_call(Image& image, CallRecord& place,
+                                                     ThreadPlace& who, EntryPoint entry,
+                                                     const Words& words, std::uint64_t sequence) {
   const std::uint64_t ticks = who.ticks = now_ticks();
   const std::uint64_t bits = std::uint64_t{who.thread} << 32 | static_cast<std::uint64_t>(entry)
                                                                    << 16;
   // The slot comes first, because a thread that replaces the record looks for its sequence there.
-  if (who.place <= kThreads) store(image->threads[who.place - 1].call, sequence);
+  if (who.place <= kThreads) [[likely]]
+    store(image.threads[who.place - 1].call, sequence);
   store(place.sequence, 0);
   fence(__ATOMIC_RELEASE);
   Checked checked(sequence, ticks, bits);
@@ -111,14 +88,48 @@ std::uint64_t Writer::begin(ThreadPlace& who, EntryPoint entry, const Words& wor
   return sequence;
 }
 
+bool is_pending(const CallRecord& record) noexcept {
+  return static_cast<std::uint32_t>(load(record.result)) == kPending;
+}
+
+// The clocks are compared seldom, but often enough at the start: at numbers with at most one bit
+// among their last ten, which one test finds.
+bool tunes(std::uint64_t sequence) noexcept { return (sequence & (sequence - 1)) % 1024 == 0; }
+
+}  // namespace
+
+std::uint64_t Writer::begin(ThreadPlace& who, EntryPoint entry, const Words& words) noexcept {
+  Image* const image = this->image();
+  if (!image) [[unlikely]]
+    return 0;
+  const std::uint64_t sequence = add_one(image->header.calls);
+  CallRecord& place = image->calls[(sequence - 1) % kCalls];
+  if (who.place == 0 || tunes(sequence) || is_pending(place)) [[unlikely]]
+    return begin_rarely(*image, who, entry, words, sequence);
+  return put_call(*image, place, who, entry, words, sequence);
+}
+
+std::uint64_t Writer::begin_rarely(Image& image, ThreadPlace& who, EntryPoint entry,
+                                   const Words& words, std::uint64_t sequence) noexcept {
+  if (who.place == 0) choose_place(who);
+  if (tunes(sequence)) tune();
+  CallRecord& place = image.calls[(sequence - 1) % kCalls];
+  if (is_pending(place)) keep_waiting(image, place);
+  return put_call(image, place, who, entry, words, sequence);
+}
+
 void Writer::end(const ThreadPlace& who, std::uint64_t sequence, std::uint32_t result) noexcept {
   Image* const image = this->image();
-  if (!image || sequence == 0) return;
+  if (!image || sequence == 0) [[unlikely]]
+    return;
   CallRecord& record = image->calls[(sequence - 1) % kCalls];
-  if (load(record.sequence) == sequence) store(record.result, tagged(sequence, result));
-  if (who.place == 0 || who.place > kThreads) return;
+  if (load(record.sequence) == sequence) [[likely]]
+    store(record.result, tagged(sequence, result));
+  if (who.place - 1 >= kThreads) [[unlikely]]
+    return;  // it has no slot; 0 wraps around
   std::uint64_t& mine = image->threads[who.place - 1].call;
-  if (load(mine) == sequence) store(mine, 0);
+  if (load(mine) == sequence) [[likely]]
+    store(mine, 0);
 }
 
 void Writer::keep_waiting(Image& image, const CallRecord& record) noexcept {
@@ -137,27 +148,6 @@ void Writer::keep_waiting(Image& image, const CallRecord& record) noexcept {
 std::uint64_t Writer::current(const ThreadPlace& who) const noexcept {
   if (!image_ || who.place == 0 || who.place > kThreads) return 0;
   return load(image_->threads[who.place - 1].call);
-}
-
-void Writer::note_end(const ThreadPlace& who, const Object& object) noexcept {
-  Image* const image = this->image();
-  if (!image) return;
-  const std::uint64_t sequence = add_one(image->header.ends);
-  const std::uint64_t ticks = now_ticks();
-  const std::uint64_t bits = std::uint64_t{who.thread} << 32 | kind_bits(object);
-  EndRecord& place = image->ends[(sequence - 1) % kEnds];
-  store(place.sequence, 0);
-  fence(__ATOMIC_RELEASE);
-  Checked checked(sequence, ticks, bits);
-  store(place.ticks, ticks);
-  checked.keep(place.base, object.base);
-  checked.keep(place.size, object.size);
-  checked.keep(place.made, object.made);
-  checked.keep(place.ended,
-               (object.ended & kNumberMask) | std::uint64_t{object.stack} << kNumberBits);
-  checked.keep(place.call, current(who));
-  store(place.who, checked.who());
-  __atomic_store_n(&place.sequence, sequence, __ATOMIC_RELEASE);
 }
 
 // Two threads, or a signal handler and its thread, may write one slot at once: then the check does

@@ -8,6 +8,8 @@
 
 #include "recorder/last_calls/call_words.h"
 #include "recorder/last_calls/format.h"
+#include "recorder/shared_words.h"
+#include "recorder/ticks.h"
 
 namespace cuvmm::last_calls {
 
@@ -52,8 +54,10 @@ class Writer {
   /// The sequence of the calling thread's call that is in the driver; 0: none.
   std::uint64_t current(const ThreadPlace& who) const noexcept;
 
-  /// Records that the calling thread's call ended an object.
-  [[gnu::hot]] void note_end(const ThreadPlace& who, const Object& object) noexcept;
+  /// Records that the calling thread's call ended an object. Inlined, so that no object is built
+  /// only to be taken apart.
+  [[gnu::always_inline]] inline void note_end(const ThreadPlace& who,
+                                              const Object& object) noexcept;
   /// Whether the image has the stack; true for 0, which is no stack, and while there is no image.
   bool knows_stack(std::uint32_t number) const noexcept {
     const Image* const image = this->image();
@@ -76,6 +80,10 @@ class Writer {
 
  private:
   [[gnu::cold, gnu::noinline]] void choose_place(ThreadPlace& who) noexcept;
+  // begin() for a call that needs more than its own record.
+  [[gnu::cold, gnu::noinline]] std::uint64_t begin_rarely(Image& image, ThreadPlace& who,
+                                                          EntryPoint entry, const Words& words,
+                                                          std::uint64_t sequence) noexcept;
   [[gnu::cold, gnu::noinline]] void tune() noexcept;
   // Keeps the record of a call that has not returned, before the record of a newer call takes its
   // place.
@@ -84,5 +92,55 @@ class Writer {
 
   Image* image_ = nullptr;
 };
+
+namespace detail {
+
+// Writes the words of a record while check_of() reads them, so that no copy of the record is
+// needed.
+class Checked {
+ public:
+  Checked(std::uint64_t sequence, std::uint64_t ticks, std::uint64_t who)
+      : who_(who), sum_(mixed(mixed(sequence, ticks), who)) {}
+  void keep(std::uint64_t& place, std::uint64_t word) {
+    sum_ = mixed(sum_, word);
+    recorder::store(place, word);
+  }
+  std::uint64_t who() const { return who_ | fold(sum_); }
+
+ private:
+  std::uint64_t who_, sum_;
+};
+
+inline std::uint64_t kind_bits(const Object& object) noexcept {
+  const auto device = static_cast<std::uint64_t>(static_cast<unsigned char>(object.device + 1));
+  return device << 24 | static_cast<std::uint64_t>(object.kind) << 16;
+}
+
+}  // namespace detail
+
+inline void Writer::note_end(const ThreadPlace& who, const Object& object) noexcept {
+  using recorder::store;
+  Image* const image = this->image();
+  if (!image) [[unlikely]]
+    return;
+  const std::uint64_t sequence = __atomic_add_fetch(&image->header.ends, 1, __ATOMIC_RELAXED);
+  const std::uint64_t ticks = recorder::now_ticks();
+  const std::uint64_t bits = std::uint64_t{who.thread} << 32 | detail::kind_bits(object);
+  EndRecord& place = image->ends[(sequence - 1) % kEnds];
+  const std::uint64_t call =
+      who.place - 1 < kThreads ? recorder::load(image->threads[who.place - 1].call) : 0;
+  store(place.sequence, 0);
+  recorder::fence(__ATOMIC_RELEASE);
+  detail::Checked checked(sequence, ticks, bits);
+  store(place.ticks, ticks);
+  checked.keep(place.base, object.base);
+  checked.keep(place.size, object.size);
+  checked.keep(place.made, object.made);
+  checked.keep(place.ended,
+               (object.ended & kNumberMask) | std::uint64_t{object.stack} << kNumberBits);
+  checked.keep(place.call, call);
+  store(place.who, checked.who());
+  __atomic_store_n(&place.sequence, sequence, __ATOMIC_RELEASE);
+}
 
 }  // namespace cuvmm::last_calls

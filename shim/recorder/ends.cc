@@ -54,15 +54,25 @@ class EndNotes {
       g_last_calls.note_stack(at.stack, stack_frames(at.stack));
   }
 
-  // Not inlined, so that a call which ends one kind of object runs the code of that kind alone.
   template <class Objects>
-  [[gnu::noinline]] void all(const Objects& objects) {
-    for (const auto& object : objects) one(object);
+  [[gnu::cold, gnu::noinline]] void all(const Objects& objects) {
+    for (const auto& object : objects) {
+      if (left_ == 0) return;
+      --left_;
+      one(object);
+    }
   }
+  /// all() for the lists of the calls of a block's life, which nearly always have one object.
   template <class Known>
-  void one(const Known& known) {
-    if (left_ == 0) return;
-    --left_;
+  [[gnu::always_inline]] inline void mostly_one(const ShortList<Known>& list) {
+    if (const Known* const only = list.only()) [[likely]]
+      one(*only);
+    else
+      all(list);
+  }
+  // Not inlined, so that a call which ends one kind of object runs the code of that kind alone.
+  template <class Known>
+  [[gnu::hot, gnu::noinline]] void one(const Known& known) const {
     Object object = object_of(known);
     object.ended = at_.call;
     object.stack = at_.stack;
@@ -95,10 +105,10 @@ class EndNotes {
 
 void note_each_end(const Retired& retired, Origin at) noexcept {
   EndNotes notes(at);
-  if (!retired.mappings.empty()) notes.all(retired.mappings);
-  if (!retired.reservations.empty()) notes.all(retired.reservations);
+  if (!retired.mappings.empty()) notes.mostly_one(retired.mappings);
+  if (!retired.reservations.empty()) notes.mostly_one(retired.reservations);
   // The handle is released; the mappings of the memory stay.
-  if (retired.released) notes.all(retired.allocations);
+  if (retired.released) notes.mostly_one(retired.allocations);
   if (retired.rare) [[unlikely]]
     note_rare(*retired.rare, notes);
 }
