@@ -132,12 +132,15 @@ struct Sums {
 
 struct Header {
   recorder::FileHeader file;
+  // The calls of a block's life write the next eight words, in one cache line.
   std::uint64_t calls;  ///< number of the last call that changed an object
+  Sums sums;
   /// Slots of each kind that are in use or were used before. The slots after these were never
   /// written.
   std::uint64_t used[6];
-  Sums sums;
 };
+static_assert(offsetof(Header, calls) % 64 == 0 &&
+              offsetof(Header, sums) + offsetof(Sums, imports) == offsetof(Header, calls) + 64);
 
 struct Image {
   union {

@@ -77,7 +77,7 @@ TEST_F(Live, ReadsWhatWasWritten) {
       {9, false, 3, "f", file}, {7, true, 21, "main", file}, {kPythonLines, false, 1, "g", file}};
   writer.note_stack(1, frames, lines);
   writer.note_stack(2, frames, {});
-  writer.note_call(9);
+  recorder::store(*writer.last_call(), 9);
 
   View view;
   ASSERT_EQ(view.open(path("1")), "");

@@ -160,8 +160,7 @@ bool space_is_ample() noexcept {
 }  // namespace
 
 template <class Record>
-bool Table<Record>::make_room(std::uint32_t slot) {
-  if (slot < backed_) return true;
+bool Table<Record>::make_more_room(std::uint32_t slot) {
   if (slot >= kCapacity<Record>) return false;
   const std::size_t from = backed_ * sizeof(Slot<Record>);
   const std::size_t to =
@@ -198,36 +197,37 @@ void Table<Record>::put(const Record& record) {
   const std::uint64_t key = key_of(record);
   std::uint32_t at = find(key);
   bool counted = false;
-  if (at != SlotIndex::kNone) {
+  if (at != SlotIndex::kNone) [[unlikely]] {
     const Record before = record_of(slots_[at]);
     counted = counts_alike(before, record);
     if (!counted) account(*sums_, before, kLess);
   } else {
     at = take_slot(key);
-    if (at == SlotIndex::kNone) return;
+    if (at == SlotIndex::kNone) [[unlikely]]
+      return;
   }
   last_key_ = key;
   last_slot_ = at;
   write<0, Slot<Record>::kWords>(slots_[at], key, &record);
-  if (!counted) account(*sums_, record, 1);
+  if (!counted) [[likely]]
+    account(*sums_, record, 1);
 }
 
 template <class Record>
-std::uint32_t Table<Record>::take_slot(std::uint64_t key) {
+[[gnu::always_inline]] inline std::uint32_t Table<Record>::take_slot(std::uint64_t key) {
   const auto key_at = [this](std::uint32_t at) { return slots_[at].key; };
-  const bool fresh = free_.empty();
-  const std::uint32_t at = fresh ? static_cast<std::uint32_t>(*used_) : free_.back();
-  if (!make_room(at)) {
+  const bool fresh = free_ == SlotIndex::kNone;
+  const std::uint32_t at = fresh ? static_cast<std::uint32_t>(*used_) : free_;
+  if (!make_room(at)) [[unlikely]] {
+    free_ = SlotIndex::kNone;  // somebody else has written into the list of free slots
     store(sums_->missed, sums_->missed + 1);
     return SlotIndex::kNone;
   }
-  // Everything that can throw comes before anything has changed; drop() then needs no new memory.
-  if (free_.capacity() < *used_ + 1) free_.reserve(std::max<std::size_t>(64, *used_ * 2));
-  index_.add(key, at, key_at);
-  if (fresh) {
+  index_.add(key, at, key_at);  // can throw, so it comes before anything has changed
+  if (fresh) [[unlikely]] {
     store(*used_, *used_ + 1);
   } else {
-    free_.pop_back();
+    free_ = static_cast<std::uint32_t>(slots_[at].words[0]);
   }
   return at;
 }
@@ -238,14 +238,19 @@ void Table<Record>::drop(std::uint64_t key) {
     return;
   const std::uint32_t at =
       index_.remove(key, [this](std::uint32_t slot) { return slots_[slot].key; });
-  if (at == SlotIndex::kNone) return;
+  if (at == SlotIndex::kNone) [[unlikely]]
+    return;
   if (key == last_key_) last_key_ = 0;
-  account(*sums_, record_of(slots_[at]), kLess);
-  // The words of the object stay, because a reader that sees key 0 does not take them.
-  const std::uint64_t sequence = slots_[at].sequence;
-  store(slots_[at].key, 0);
-  __atomic_store_n(&slots_[at].sequence, sequence + 2, __ATOMIC_RELEASE);
-  free_.push_back(at);
+  Slot<Record>& slot = slots_[at];
+  account(*sums_, record_of(slot), kLess);
+  // The other words of the object stay, because a reader that sees key 0 does not take them.
+  const std::uint64_t sequence = slot.sequence;
+  store(slot.sequence, sequence + 1);
+  recorder::fence(__ATOMIC_RELEASE);
+  store(slot.key, 0);
+  store(slot.words[0], free_);
+  __atomic_store_n(&slot.sequence, sequence + 2, __ATOMIC_RELEASE);
+  free_ = at;
 }
 
 template class Table<Reservation>;

@@ -21,7 +21,7 @@ namespace cuvmm::holdings {
 
 /// All objects of one kind in the image.
 template <class Record>
-class Table {
+class alignas(64) Table {
  public:
   /// `offset` is where the slots begin in the file.
   void start(Slot<Record>* slots, std::size_t offset, Header& header, recorder::NewFile& file) {
@@ -46,22 +46,26 @@ class Table {
   [[gnu::hot]] void drop(std::uint64_t key);
 
  private:
-  bool make_room(std::uint32_t slot);
+  // Gives the slot its page; false where it cannot have one.
+  bool make_room(std::uint32_t slot) { return slot < backed_ || make_more_room(slot); }
+  [[gnu::cold, gnu::noinline]] bool make_more_room(std::uint32_t slot);
   // Takes a slot for an object that has none; SlotIndex::kNone where none is free.
-  [[gnu::noinline]] std::uint32_t take_slot(std::uint64_t key);
+  std::uint32_t take_slot(std::uint64_t key);
   std::uint32_t find(std::uint64_t key) const;
 
-  // The members that each change uses come first, to share cache lines.
+  // The members that each change uses come first, in one cache line.
   Slot<Record>* slots_ = nullptr;
   // The object that was written last, and its slot: the calls of a block's life often name one
   // object in a row.
   std::uint64_t last_key_ = 0;
   std::uint32_t last_slot_ = 0;
-  Sums* sums_ = nullptr;
+  // The last slot that became free; kNone: none is free. A free slot's first word has the number of
+  // the next one. Other processes could write there, so make_room() judges each number.
+  std::uint32_t free_ = SlotIndex::kNone;
   SlotIndex index_;
-  std::vector<std::uint32_t> free_;
-  std::uint64_t* used_ = nullptr;
   std::size_t backed_ = 0;  // slots whose pages the file has
+  Sums* sums_ = nullptr;
+  std::uint64_t* used_ = nullptr;
   std::size_t offset_ = 0;
   recorder::NewFile* file_ = nullptr;
 };
@@ -102,10 +106,9 @@ class Writer {
   }
   void note_stack(std::uint32_t id, std::span<const std::uintptr_t> frames,
                   std::span<const frames::PythonLine> python);
-  /// Notes the number of a call that has changed an object.
-  void note_call(std::uint64_t number) noexcept {
-    if (image_) recorder::store(image_->header.calls, number);
-  }
+  /// The word for the number of the last call that has changed an object (recorder::store()); null
+  /// while there is no file.
+  std::uint64_t* last_call() noexcept { return image_ ? &image_->header.calls : nullptr; }
 
   /// Must be called in a child of fork: the file stays the parent's, and the child writes nothing
   /// to it.
@@ -125,11 +128,11 @@ class Writer {
   // The position at which the name begins in the image; 0 where the image has no room.
   std::uint32_t note_name(std::string_view name);
 
-  Image* image_ = nullptr;
-  recorder::NewFile file_;
   Table<Reservation> reservations_;
   Table<Mapping> mappings_;
   Table<MemoryHeld> memory_;
+  Image* image_ = nullptr;
+  recorder::NewFile file_;
   Table<Descriptor> descriptors_;
   Table<Piece> pieces_;
   Table<Team> teams_;

@@ -67,6 +67,7 @@ void Mirror::start(const ProcessHistory& history) {
     on_ = false;
     return path_.clear();
   }
+  last_call_ = writer_.last_call();
   all(history);
 }
 
@@ -79,6 +80,7 @@ void Mirror::finish() noexcept {
 
 void Mirror::restart_in_child() noexcept {
   writer_.leave();
+  last_call_ = nullptr;
   exported_.clear();
   started_ = false;
   teams_ = false;
@@ -98,7 +100,8 @@ inline void Mirror::note(const ProcessHistory& history, Origin at, const Change&
     if (!started_) [[unlikely]]
       start(history);
     change();
-    writer_.note_call(at.call);
+    if (last_call_) [[likely]]
+      recorder::store(*last_call_, at.call);
   } catch (...) {
     stop();
   }
@@ -191,7 +194,7 @@ void Mirror::lost(const ProcessHistory& history, const Allocation& before) {
   counted(history, before.handle);
 }
 
-void Mirror::counted(const ProcessHistory& history, Handle handle) {
+[[gnu::hot]] void Mirror::counted(const ProcessHistory& history, Handle handle) {
   const Allocation* const a = history.model.allocation(handle);
   if (!a) return drop_memory(handle);
   if (!writer_.change(*a)) memory(history, handle);
@@ -275,14 +278,14 @@ void Mirror::mapping(const Model& model, Address base) {
   put(*m);
 }
 
-void Mirror::drop_memory(Handle handle) {
+[[gnu::hot]] void Mirror::drop_memory(Handle handle) {
   if (!exported_.empty()) exported_.erase(handle);
   if (teams_) [[unlikely]]
     writer_.drop_team(handle);
   writer_.drop_memory(handle);
 }
 
-void Mirror::memory(const ProcessHistory& history, Handle handle) {
+[[gnu::hot]] void Mirror::memory(const ProcessHistory& history, Handle handle) {
   const Allocation* const a = history.model.allocation(handle);
   if (!a) return drop_memory(handle);
   stack(a->made);
@@ -339,7 +342,7 @@ void Mirror::piece(const Model& model, std::uint64_t base) {
   writer_.put(now);
 }
 
-void Mirror::stack(const Origin& made) {
+[[gnu::hot]] void Mirror::stack(const Origin& made) {
   if (writer_.knows_stack(made.stack)) return;
   static_assert(kMostPythonNames <= holdings::kPythonLines);
   writer_.note_stack(made.stack, stack_frames(made.stack), python_lines(stack_python(made.stack)));

@@ -122,10 +122,11 @@ class Mirror {
 
   bool on_ = false;
   bool started_ = false;
-  bool teams_ = false;  ///< the program made a multicast object
+  bool teams_ = false;                  ///< the program made a multicast object
+  std::uint64_t* last_call_ = nullptr;  ///< holdings::Writer::last_call()
+  holdings::Writer writer_;
   std::string folder_, driver_;
   std::string path_;
-  holdings::Writer writer_;
   /// The names of exported memory, equal in every process, by handle: they outlive the memory's
   /// descriptors.
   std::unordered_map<Handle, std::uint64_t> exported_;
