@@ -51,7 +51,8 @@ std::optional<ObjectRef> Tombstones::find_covering(ObjectRef::Kind kind,
 }
 
 template <class Change>
-void Tombstones::change_all(ObjectRef::Kind kind, std::uint64_t value, const Change& change) {
+[[gnu::hot]] void Tombstones::change_all(ObjectRef::Kind kind, std::uint64_t value,
+                                         const Change& change) {
   Ring& ring = rings_[static_cast<std::size_t>(kind)];
   const Head& head = heads_[static_cast<std::size_t>(kind)];
   // Every new handle passes here, so a search must be the exception.

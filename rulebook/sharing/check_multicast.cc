@@ -90,7 +90,7 @@ void check_multicast_map(Collector& out, const Model& model, const MulticastObje
   check_one_clique(out, model, object, facts);
 }
 
-void check_unbound(Collector& out, const Model& model, const Allocation& ends) {
+[[gnu::hot]] void check_unbound(Collector& out, const Model& model, const Allocation& ends) {
   for (const auto& [handle, object] : model.multicasts()) {
     for (const MulticastBinding& b : object.bindings) {
       if (b.memory != ends.handle || handle == ends.handle) continue;

@@ -29,7 +29,7 @@ std::uint64_t location_bit(const CUmemLocation& location) {
   return device >= 0 && device < 62 ? std::uint64_t{1} << device : 0;
 }
 
-void grant(const calls::MemSetAccess& call, AccessMask& access) {
+[[gnu::hot]] void grant(const calls::MemSetAccess& call, AccessMask& access) {
   for (std::size_t i = 0; i < call.count; ++i) {
     const std::uint64_t bit = location_bit(call.desc[i].location);
     const unsigned flags = static_cast<unsigned>(call.desc[i].flags);
@@ -73,7 +73,7 @@ bool UnicastState::holds_mapping(const Reservation& r) const {
          overlap(mapped->second.base, mapped->second.size, r.base, r.size);
 }
 
-Reservation* UnicastState::own_reservation(Address address) {
+[[gnu::hot]] Reservation* UnicastState::own_reservation(Address address) {
   const auto it = last_reservation_.first_after(reservations_, address);
   if (it == reservations_.end() || it->second.base > address) return nullptr;
   // erase(it, it) erases nothing and turns the const iterator into one that may write.

@@ -39,8 +39,8 @@ void check_map_place(Collector& out, const Model& model, const calls::MemMap& ca
   }
 }
 
-void check_map_size(Collector& out, const Model& model, const calls::MemMap& call,
-                    const Allocation* a, const Facts& facts) {
+[[gnu::hot]] void check_map_size(Collector& out, const Model& model, const calls::MemMap& call,
+                                 const Allocation* a, const Facts& facts) {
   const MulticastObject* multicast = model.multicast(call.handle);
   const Size granularity = mapping_granularity(model, a);
   if (granularity != 0 && call.ptr % granularity != 0) {

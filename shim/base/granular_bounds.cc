@@ -17,6 +17,9 @@ std::uint64_t bits_in(std::uint64_t word, std::uint64_t first, std::uint64_t las
   return bits;
 }
 
+// Whether the touch is one row, whose extent needs no product. Nearly every one is.
+bool is_row(const Touch& touch) { return touch.rows <= 1 && touch.slices <= 1; }
+
 }  // namespace
 
 bool Bounds::near(const Touch* touches, std::size_t count) const {
@@ -25,6 +28,10 @@ bool Bounds::near(const Touch* touches, std::size_t count) const {
   for (std::size_t i = 0; i < count; ++i) {
     const Touch& touch = touches[i];
     if (touch.base >= high) continue;
+    if (is_row(touch)) [[likely]] {
+      if (touch.base > low || touch.width > low - touch.base) return true;
+      continue;
+    }
     // The last byte, or the end of memory if the sum would wrap: then the range is near for sure.
     if (touch.base + extent_of(touch) > low) return true;
   }
@@ -53,7 +60,7 @@ GranularBounds::Word* GranularBounds::table() {
   return first;
 }
 
-bool GranularBounds::marked(Address base, Size size) const {
+[[gnu::hot]] bool GranularBounds::marked(Address base, Size size) const {
   const Word* const table = table_.load(std::memory_order_acquire);
   if (!table || base >= kReach || size > kReach - base) return false;
   const std::uint64_t first = base >> kGranuleShift, last = (base + (size - 1)) >> kGranuleShift;
@@ -87,9 +94,14 @@ bool GranularBounds::near_granules(const Touch* touches, std::size_t count) cons
   if (!table) return true;
   for (std::size_t i = 0; i < count; ++i) {
     const Touch& touch = touches[i];
-    const unsigned __int128 size = Bounds::extent_of(touch);
+    Size size = touch.width;
+    if (!is_row(touch)) [[unlikely]] {
+      const unsigned __int128 extent = Bounds::extent_of(touch);
+      if (extent > kMostMarked) return true;
+      size = static_cast<Size>(extent);
+    }
     if (size > kMostMarked || touch.base >= kReach || size > kReach - touch.base) return true;
-    const Address end = touch.base + (size == 0 ? 0 : static_cast<Size>(size) - 1);
+    const Address end = touch.base + (size == 0 ? 0 : size - 1);
     const std::uint64_t first = touch.base >> kGranuleShift, last = end >> kGranuleShift;
     if (first == last) [[likely]] {
       if ((table[first / 64].load(std::memory_order_relaxed) >> first % 64 & 1) != 0) return true;

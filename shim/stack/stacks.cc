@@ -379,7 +379,7 @@ Cache* make_cache() {
   return id;
 }
 
-StackId capture_native_stack(const Caller& caller) noexcept {
+[[gnu::hot]] StackId capture_native_stack(const Caller& caller) noexcept {
   if (auto* cache = static_cast<Cache*>(t_state.stacks)) [[likely]] {
     const Cache::Set& set = cache->set_of(caller);
     for (std::size_t way = 0; way < kWays; ++way) {
@@ -449,7 +449,7 @@ std::uint32_t stack_ranges(StackId id) noexcept {
   return g_table.stacks[id].ranges;
 }
 
-StackId capture_stack_alone(const Caller& caller) noexcept {
+[[gnu::hot]] StackId capture_stack_alone(const Caller& caller) noexcept {
   const StackId native = capture_native_stack(caller);
   if (const PythonInterpreter* const python = python_here()) [[unlikely]]
     return with_python(native, *python);
