@@ -128,12 +128,8 @@ void name_host_memory(Address address, Violation& unknown) {
 void Session::name_cause(const Call& call, CUresult result, Violations& violations) {
   if (result == CUDA_ERROR_NOT_INITIALIZED && forked_from_ != 0) {
     if (Violation* const early = of_rule(violations, Rule::kDriverInitialized)) {
-      early->message = "this process was forked from process " + std::to_string(forked_from_) +
-                       " after that one's cuInit, so CUDA cannot be used in it; a cuInit here is "
-                       "refused as well";
-      early->fix =
-          "Use CUDA only in the process that calls cuInit: fork before the first call of CUDA, or "
-          "start a new program (exec; in Python the start method spawn).";
+      early->message = forked_text(forked_from_);
+      early->fix = kForkedFix;
     }
     return;
   }

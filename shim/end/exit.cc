@@ -121,6 +121,7 @@ void let_pass(Process& process) {
     let_pass(*process);
     g_ending.note_leaving();
     g_ending.leave_first();
+    Process::note_status(status);  // quick_exit() calls no handler of on_exit()
   }
   next(status);
   __builtin_unreachable();

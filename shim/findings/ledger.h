@@ -57,6 +57,8 @@ class Ledger : public FindingSink {
   void take_unchecked(Refusal refusal, std::uint64_t count, bool quiet) {
     refusals_.take(std::move(refusal), count, quiet);
   }
+  /// Refusals::show_forked().
+  void show_forked() { refusals_.show_forked(); }
   /// The refusals that no finding explains.
   const Refusals& refusals() const { return refusals_; }
 

@@ -21,7 +21,7 @@ struct RefusalEntry {
   std::string json;  ///< its members without the counts, ready for a signal handler to write
   std::atomic<std::uint64_t> count{1};
   /// No fact shows that the refusal matters: only the report has it.
-  bool quiet = false;
+  std::atomic<bool> quiet{false};
   std::atomic<std::uint64_t> handled{0};  ///< how many of them a later call settled
   std::atomic<RefusalEntry*> next{nullptr};
   std::atomic<bool> ready{false};

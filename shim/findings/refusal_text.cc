@@ -227,6 +227,9 @@ std::string refusal_members(const RefusalEntry& entry) {
   }
   add_text(out, "result", result_name(refusal.result));
   if (const char* rule = rule_of(refusal)) add_text(out, "rule", rule);
+  if (refusal.forked_from != 0) {
+    add_number(out, "forked_from", static_cast<std::uint64_t>(refusal.forked_from));
+  }
   if (refusal.late) {
     add_key(out, "of_earlier_work");
     out += "true";
@@ -260,7 +263,9 @@ std::string refusals_text(const RefusalEntry* first) {
     const bool named = entry->refusal.unchecked.empty() || unchecked++ < kMostUnchecked;
     if (named && named_count++ < kMostSaid) {
       text += one_text(*entry, count - handled);
-      if (unchecked == 1 && !entry->refusal.unchecked.empty()) text += kWhyUnchecked;
+      const bool cause_known = entry->refusal.result == CUDA_ERROR_NOT_INITIALIZED;
+      if (unchecked == 1 && !entry->refusal.unchecked.empty() && !cause_known)
+        text += kWhyUnchecked;
     } else {
       ++left;
     }

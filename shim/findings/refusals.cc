@@ -91,7 +91,7 @@ void Refusals::take(Refusal refusal, std::uint64_t count, bool quiet) {
     auto fresh = std::make_unique<RefusalEntry>();
     fresh->refusal = std::move(refusal);
     fresh->count.store(count, std::memory_order_relaxed);
-    fresh->quiet = quiet;
+    fresh->quiet.store(quiet, std::memory_order_relaxed);
     entries_.emplace(key, fresh.get());
     entry = fresh.release();
     add_purpose(entry, entry->refusal.purpose);
@@ -130,6 +130,12 @@ void Refusals::got(EntryPoint entry, Refusal::Purpose purpose) {
     all_waiting_.fetch_sub(1, std::memory_order_relaxed);
     return true;
   });
+}
+
+void Refusals::show_forked() {
+  for (RefusalEntry* entry = first_.load(); entry; entry = entry->next.load()) {
+    if (entry->refusal.forked_from != 0) entry->quiet.store(false, std::memory_order_relaxed);
+  }
 }
 
 void Refusals::clear(bool whole) {

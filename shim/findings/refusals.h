@@ -32,6 +32,10 @@ class Refusals {
   /// A call succeeded: settles the refusals that wanted its memory.
   void got(EntryPoint entry, Refusal::Purpose purpose);
 
+  /// The process ended with an error: shows the refusals whose cause is a fork, also the quiet
+  /// ones.
+  void show_forked();
+
   /// The first refusal, or null; follow `next`; only entries that are `ready` are whole. Safe while
   /// other threads add refusals, and in signal handlers.
   const RefusalEntry* first() const { return first_.load(std::memory_order_acquire); }

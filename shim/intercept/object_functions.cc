@@ -343,8 +343,21 @@ CUresult using_objects(const char* function, const char* names, const Caller& di
     constinit std::atomic<Function> behind{nullptr};                            \
     [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                      \
       const CUresult result = behind.load(std::memory_order_acquire) arguments; \
-      if (result != CUDA_SUCCESS) [[unlikely]]                                  \
+      if (result == CUDA_ERROR_NOT_INITIALIZED) [[unlikely]]                    \
+        note_refused(#symbol, result, CUVMM_CALLER);                            \
+      else if (result != CUDA_SUCCESS) [[unlikely]]                             \
         describe(#symbol, #arguments, result, CUVMM_STRIP arguments);           \
+      return result;                                                            \
+    }                                                                           \
+  }
+#define CUVMM_PROBES(symbol, query, arguments, ...)                             \
+  namespace of_##symbol {                                                       \
+    using Function = CUresult (*)(__VA_ARGS__);                                 \
+    constinit std::atomic<Function> behind{nullptr};                            \
+    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                      \
+      const CUresult result = behind.load(std::memory_order_acquire) arguments; \
+      if (result == CUDA_ERROR_NOT_INITIALIZED) [[unlikely]]                    \
+        note_refused(#symbol, result, CUVMM_CALLER);                            \
       return result;                                                            \
     }                                                                           \
   }
@@ -356,6 +369,7 @@ CUresult using_objects(const char* function, const char* names, const Caller& di
 #undef CUVMM_PARTS
 #undef CUVMM_ASKS
 #undef CUVMM_TELLS
+#undef CUVMM_PROBES
 
 // The call returns the context of `device`.
 namespace of_retain {
@@ -382,6 +396,8 @@ constinit std::atomic<Function> behind{nullptr};
 [[gnu::noinline]] CUresult CUDAAPI call(unsigned flags) {
   const CUresult result = behind.load(std::memory_order_acquire)(flags);
   note_init(result);
+  if (result == CUDA_ERROR_NOT_INITIALIZED) [[unlikely]]
+    note_refused("cuInit", result, CUVMM_CALLER);
   return result;
 }
 }  // namespace of_init
@@ -418,6 +434,10 @@ struct ObjectFunction {
   {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
      of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
    }},
+#define CUVMM_PROBES(symbol, query, arguments, ...)                                   \
+  {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
+     of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
+   }},
 #define CUVMM_USES(symbol, query, arguments, ...)                                     \
   {#symbol, #query, reinterpret_cast<void*>(&of_##symbol::call), [](void* function) { \
      of_##symbol::behind.store(reinterpret_cast<of_##symbol::Function>(function));    \
@@ -440,6 +460,7 @@ const ObjectFunction kObjectFunctions[] = {
 #undef CUVMM_PARTS
 #undef CUVMM_ASKS
 #undef CUVMM_TELLS
+#undef CUVMM_PROBES
 
 // Several ABIs have one name: the result is the one that the driver exports under it.
 const ObjectFunction* object_function_of(std::string_view name, const void* function) {

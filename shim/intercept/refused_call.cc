@@ -95,6 +95,8 @@ void note(const char* function, CUresult result, const Caller& direct,
   if (in_flight() || t_state.on_own_stack || !is_refused(result) ||
       last_calls::is_fault(static_cast<std::uint32_t>(result)))
     return;
+  if (result == CUDA_ERROR_NOT_INITIALIZED)
+    return Process::get().note_not_initialized(function, direct);
   const int saved = errno;
   const CancelOff no_cancel;
   std::string known;
@@ -112,7 +114,7 @@ void note(const char* function, CUresult result, const Caller& direct,
 }  // namespace
 
 void note_refused(const char* function, CUresult result, const Caller& direct) noexcept {
-  if (is_only_an_answer(function, result)) return;
+  if (result != CUDA_ERROR_NOT_INITIALIZED && is_only_an_answer(function, result)) return;
   note(function, result, direct, [] { return std::string(); });
 }
 

@@ -273,6 +273,7 @@ void Process::restart_in_child() {
   if (g_hooks.injector.exchange(nullptr)) choose_failures();
   if (const Guard* const parents = g_guard.load()) g_guard.store(parents->fresh());
   fault_known_.store(false);
+  forked_refused_.store(false);
   leaks_judged_.store(false);
   undecided_.clear();
   last_report_lost_ = false;

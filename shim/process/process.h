@@ -64,6 +64,8 @@ class Process : private DeathReport {
   void note_unchecked_call(std::string function);
   /// Refused calls of functions that are not checked.
   Journal& journal() { return journal_; }
+  /// Notes a call that the driver refused because it is not initialised in this process.
+  void note_not_initialized(const char* function, const Caller& caller) noexcept;
   /// Notes a sentence about a part that is missing from the report.
   void note(std::string sentence);
 
@@ -171,6 +173,7 @@ class Process : private DeathReport {
   void write_json(const char* ended);
 
   int pid_;
+  std::atomic<bool> forked_refused_{false};  ///< the driver refused a call because of the fork
   bool forked_ = false;  ///< whether this is a child of fork, of a process that used the shim
   Options options_;
   Labels labels_;  ///< names and scopes that the program gave

@@ -108,6 +108,8 @@ ReportContext Process::context(const char* ended) {
   }
   if (fault_known_.load(std::memory_order_acquire)) context.fault = fault_;
   if (!open) return context;
+  // A child of fork that cannot use the driver holds nothing, whenever it is killed.
+  context.leaks_judged |= forked_refused_.load() && open->session.total() == 0;
   for (std::size_t i = 0; i < std::size(context.counts); ++i) {
     context.counts[i] = open->session.count(static_cast<EntryPoint>(i));
   }
@@ -146,7 +148,7 @@ void Process::write_json(const char* ended) {
     }
   }
   const bool last = std::string_view(ended) != "running";
-  const bool used = open && (!forked_ || open->session.total() != 0);
+  const bool used = open && (!forked_ || open->session.total() != 0 || forked_refused_.load());
   const bool idle = !used && report.unchecked == "[]";
   const auto write = [&](ReportFile& file, bool keep) {
     const int error = file.write(report, *ledger_, keep);

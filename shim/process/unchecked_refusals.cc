@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Refused calls of functions that cuvmm does not check: from the journal into the report.
+#include <pthread.h>
 #include <stdlib.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <iterator>
 #include <string_view>
 
+#include "api/posix/cancel_off.h"
+#include "shim/base/runtime_call.h"
 #include "shim/findings/refusal_text.h"
 #include "shim/process/process.h"
 #include "shim/refusals/arguments/described.h"
@@ -44,18 +48,62 @@ bool has_finding(const Ledger& ledger, const UncheckedRefusal& refusal) {
   return false;
 }
 
+bool has_finding(const Ledger& ledger, Rule rule) {
+  for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {
+    if (entry->finding.violation.rule == rule) return true;
+  }
+  return false;
+}
+
+// Libraries ask such questions to learn whether the program uses CUDA at all.
+bool asks_for_use(std::string_view function) {
+  return function.starts_with("cuCtxGet") || function.starts_with("cuPointerGet") ||
+         function.starts_with("cuDevicePrimaryCtxGetState");
+}
+
 }  // namespace
+
+// The report is written at the first such call, because many such children are killed by their
+// parent. The refusal stays quiet until the process ends with an error; if only the program does,
+// `cuvmm run` prints it.
+void Process::note_not_initialized(const char* function, const Caller& caller) noexcept {
+  Session* const open = session_if_open();
+  if (!open || open->off()) return;
+  const int saved = errno;
+  const CancelOff no_cancel;
+  const RuntimeCall* const runtime = runtime_call();
+  const Caller& from = runtime ? runtime->caller : caller;
+  if (open->forked_from() == 0) {
+    if (!asks_for_use(function))
+      journal_.add(function, CUDA_ERROR_NOT_INITIALIZED, {}, ::pthread_self(), from);
+  } else if (!forked_refused_.exchange(true)) {
+    try {
+      Refusal refusal;
+      refusal.unchecked = function;
+      refusal.result = CUDA_ERROR_NOT_INITIALIZED;
+      refusal.forked_from = open->forked_from();
+      refusal.stack = capture_stack(from);
+      refusal.asides.push_back({forked_text(refusal.forked_from)});
+      refusal.asides.push_back({std::string("Fix: ") + kForkedFix});
+      ledger_->take_unchecked(std::move(refusal), 1, true);
+      if (own_report_.chosen() && !g_ending.begun()) write_json("running");
+    } catch (...) {
+      // Out of memory: the report lacks the refusal.
+    }
+  }
+  errno = saved;
+}
 
 void Process::keep_journal(const RealDriver& driver) noexcept {
   using Register = CUresult(void (*)(void*, int, char*, std::size_t), void*, void**);
-  // Exists since CUDA 12.9; an older driver reports nothing.
-  auto* const listen = reinterpret_cast<Register*>(driver.find("cuLogsRegisterCallback"));
-  void* callback = nullptr;
-  if (!listen || listen(&Journal::hear, &journal_, &callback) != CUDA_SUCCESS) return;
   static std::atomic<bool> registered{false};
   if (!registered.exchange(true)) {
     ::on_exit([](int status, void*) { g_status.store(status); }, nullptr);
   }
+  // Exists since CUDA 12.9; an older driver reports nothing.
+  auto* const listen = reinterpret_cast<Register*>(driver.find("cuLogsRegisterCallback"));
+  void* callback = nullptr;
+  if (listen) listen(&Journal::hear, &journal_, &callback);
 }
 
 void Process::note_status(int status) noexcept { g_status.store(status); }
@@ -67,8 +115,11 @@ bool Process::ended_well() const {
 
 void Process::read_journal(bool well) {
   Session* const open = session_if_open();
+  if (!well && !has_finding(*ledger_, Rule::kDriverInitialized)) ledger_->show_forked();
   const Origin context_end = open ? open->context_end() : Origin();
   for (UncheckedRefusal& each : journal_.take()) {
+    const bool uninitialized = each.result == CUDA_ERROR_NOT_INITIALIZED;
+    if (uninitialized && !never_initialized()) continue;  // a probe before the first cuInit
     if (has_finding(*ledger_, each)) continue;
     Refusal refusal;
     refusal.unchecked = std::move(each.function);
@@ -86,6 +137,7 @@ void Process::read_journal(bool well) {
       refusal.asides.push_back({std::string(line)});
       rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     }
+    if (uninitialized) refusal.asides.push_back({uninitialized_text()});
     // The context may have ended behind the call: another reason is better.
     const bool explained = !refusal.asides.empty();
     add_surroundings(each.result, explained ? Origin() : context_end, refusal.asides);

@@ -61,6 +61,9 @@ struct Refusal {
     std::uint64_t size = 0;  ///< at least as many bytes; 0: any
   };
   Purpose purpose;
+  /// The process whose initialised driver this one inherited by fork, where that is the cause of
+  /// the refusal; else 0.
+  int forked_from = 0;
   /// The result is that of work which failed earlier; this call has no part in it.
   bool late = false;
   std::string driver_message;  ///< the driver's own sentence; "" if it has none

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/refusals/surroundings.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <string>
 
+#include "api/driver/driver.h"
 #include "shim/output/json.h"
 
 namespace cuvmm::shim {
@@ -12,10 +15,34 @@ namespace cuvmm::shim {
 namespace {
 
 std::atomic<CUresult> g_init_answer{CUDA_SUCCESS};
+std::atomic<bool> g_initialized{false};
 
 }  // namespace
 
-void note_init(CUresult result) noexcept { g_init_answer.store(result); }
+void note_init(CUresult result) noexcept {
+  g_init_answer.store(result);
+  if (result == CUDA_SUCCESS) g_initialized.store(true);
+}
+
+bool never_initialized() noexcept { return !g_initialized.load(); }
+
+std::string uninitialized_text() {
+  const CUresult answer = failed_init();
+  if (answer == CUDA_SUCCESS) {
+    return "no cuInit came before it in this process. Fix: call cuInit(0) once before any other "
+           "function of the driver";
+  }
+  const std::string text = "cuInit answered " + result_name(answer) + " in this process";
+  return answer == CUDA_ERROR_NO_DEVICE ? text + "; " + visible_devices() : text;
+}
+
+std::string forked_text(int from) {
+  const bool direct = ::getppid() == from;
+  return "process " + std::to_string(::getpid()) +
+         (direct ? " was forked from process " : " descends by fork from process ") +
+         std::to_string(from) + " after that one's cuInit, and a driver cannot be used in such a " +
+         "child: each call, cuInit included, is refused";
+}
 
 CUresult failed_init() noexcept { return g_init_answer.load(); }
 

@@ -54,12 +54,13 @@ class Writer {
 // Writes a finding or a refusal: its text was made when it first came, and its counts are written
 // as they are now.
 template <class Described>
-void write_entry(Writer& out, bool& first, const Described& entry) {
+void write_entry(Writer& out, bool& first, const Described& entry, std::string_view more = {}) {
   out.text(first ? "\n{" : ",\n{");
   first = false;
   out.text(entry.json);
   out.member("count", entry.count.load());
   if (const std::uint64_t handled = entry.handled.load()) out.member("handled", handled);
+  out.text(more);
   out.text("}");
 }
 
@@ -68,7 +69,9 @@ void write_refusals(Writer& out, const Refusals& refusals) {
   bool first = true;
   for (const RefusalEntry* entry = refusals.first(); entry; entry = entry->next.load()) {
     if (!entry->ready.load()) continue;
-    write_entry(out, first, *entry);
+    // `cuvmm run` prints the others of these if the program fails.
+    const bool printed = entry->refusal.forked_from != 0 && !entry->quiet.load();
+    write_entry(out, first, *entry, printed ? ",\"printed\":true" : "");
   }
   out.text("]");
 }

@@ -207,6 +207,9 @@ class alignas(64) Session {
   /// Whether the driver told a thread in a call that the driver has ended: the thread may wait now,
   /// with memory that it would have used.
   bool driver_ended() const { return driver_ended_.load(std::memory_order_relaxed); }
+  /// The process from which this one inherited an initialised driver by fork, and whose driver it
+  /// cannot use; 0 if there is none.
+  int forked_from() const { return forked_from_; }
   bool off() const { return off_.load(std::memory_order_relaxed); }
 
   /// Called around fork, so that the child finds the model unlocked and whole; the child starts

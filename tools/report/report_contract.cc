@@ -180,6 +180,8 @@ constexpr Member kRefusalMay[] = {
     {"rule", is_rule_id, "letters, digits, - and _"},
     {"handled", is_count, "a count"},
     {"of_earlier_work", is_flag, "true"},
+    {"forked_from", is_positive, "a number"},
+    {"printed", is_flag, "true"},
     {"unchecked", is_flag, "true"},
     {"call_index", is_count, "a number", "0"},
 };

@@ -13,6 +13,7 @@
 #include "api/posix/lost_mark.h"
 #include "recorder/holdings/in_use_text.h"
 #include "tools/report/ipc_order.h"
+#include "tools/report/text/forked_children.h"
 
 namespace cuvmm::tools {
 
@@ -226,7 +227,7 @@ class Merger {
            "it found");
     }
     add_driver(value, process);
-    if (value.value("ended", "") == "running") {
+    if (value.value("ended", "") == "running" && !is_refused_child(value)) {
       note(process + " " + cut_short(report, endings_));
     }
     if (report.leaks == ProcessReport::Leaks::kUnknown) {

@@ -27,6 +27,7 @@
 #include "tools/report/report_merge.h"
 #include "tools/report/summary.h"
 #include "tools/report/text/finding_text.h"
+#include "tools/report/text/forked_children.h"
 #include "tools/report/text/work_notes.h"
 #include "tools/report/traces.h"
 #include "tools/report/tree/process_tree.h"
@@ -263,6 +264,8 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
   const std::vector<std::string> written = write_reports(options.reports, merged.value);
   for (const std::string& cause : causes) say(options, cause);
   if (!options.quiet) tell_between(options, merged.between);
+  if (!options.quiet && tree.exit_code != 0 && !ended_on_request(tree))
+    write_error(forked_children_text(merged.value));
   const RunVerdict verdict = verdict_of(options, tree, merged, blame, missing);
   if (!options.quiet) {
     write_error(summary_text(merged, written, missing, verdict.unchecked ? verdict.code : 0,

@@ -22,6 +22,7 @@
 #include "rulebook/check/check.h"
 #include "tools/crash/crash_symbols.h"
 #include "tools/live/live_leaks.h"
+#include "tools/report/text/forked_children.h"
 #include "tools/run/ended/thread_past.h"
 
 namespace cuvmm::tools {
@@ -252,7 +253,8 @@ bool is_open_question(const ProcessReport& report) {
 
 // Whether the process ended without its last report.
 bool is_cut(const ProcessReport& report) {
-  return report.error.empty() && report.value.value("ended", "") == "running";
+  return report.error.empty() && report.value.value("ended", "") == "running" &&
+         !is_refused_child(report.value);
 }
 
 // A suppression that matched a judged leak is not unused.
