@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "api/visit_call.h"
 #include "api/words.h"
@@ -168,31 +169,47 @@ Violations Session::explain_stream(CUstream stream) {
   return {std::move(v)};
 }
 
+namespace {
+
+// The ranges of host memory in a call that this process cannot read.
+std::vector<Touch> unreadable_ranges(const Call& call) {
+  std::vector<Touch> all;
+  visit_call<int>(call, [&]<class CallStruct>(const CallStruct& made) {
+    each_host_touch(made, [&](const Touch& touch) {
+      if (FactFinder::unreadable(touch.base)) all.push_back(touch);
+    });
+    return 0;
+  });
+  return all;
+}
+
+}  // namespace
+
 Violations Session::explain_crash(const Call& call) {
   constexpr std::chrono::milliseconds kPatience{200};
+  const std::vector<Touch> ranges = unreadable_ranges(call);
   const auto found = with_model_within(kPatience, [&](const Model& model) {
     Violations on_host;
-    const auto look = [&](const Touch& touch) {
-      const bool host = on_host.empty() && touch.width != 0 && !names_device(touch);
-      if (host && FactFinder::unreadable(touch.base)) on_host = ended_on_host(model, touch);
-    };
-    visit_call<int>(call, [&]<class CallStruct>(const CallStruct& made) {
-      if constexpr (kTouches<CallStruct>) {
-        Touch list[kMaxTouches];
-        const std::size_t count = touches(made, list);
-        for (std::size_t i = 0; i < count; ++i) look(list[i]);
-      } else if constexpr (kBatch<CallStruct>) {
-        for (std::size_t i = 0; i < operations(made); ++i) {
-          const Operation one = operation(made, i);
-          for (std::size_t k = 0; k < one.count; ++k) look(one.list[k]);
-        }
-      }
-      each_range(made, look);
-      return 0;
-    });
+    for (std::size_t i = 0; i < ranges.size() && on_host.empty(); ++i)
+      on_host = ended_on_host(model, ranges[i]);
     return on_host;
   });
   return found.value_or(Violations());
+}
+
+Violations Session::lost_host_memory(const Call& call, CUstream stream) {
+  // The program may map the pages of a captured copy before the graph is launched.
+  if (work_.may_be_captured(stream)) return {};
+  for (const Touch& touch : unreadable_ranges(call)) {
+    Violations found = with_model([&](const Model& model) { return ended_on_host(model, touch); });
+    if (found.empty()) continue;
+    // A device may have other memory by now where memory of the host has ended.
+    const bool ended = found.front().objects.front().ended.call != 0;
+    if (ended && facts_.holds_memory(touch.base)) continue;
+    for (Violation& v : found) v.certain = true;
+    return found;
+  }
+  return {};
 }
 
 void Session::report_crash_at(Address address, std::string (*name)()) noexcept {

@@ -21,6 +21,8 @@ class FactFinder {
   /// `emulated`: handles of the emulator are numbers, so an unreadable handle means nothing.
   FactFinder(const Driver& driver, bool emulated) : driver_(driver), emulated_(emulated) {}
 
+  bool emulated() const { return emulated_; }
+
   /// The MINIMUM granularity for these properties in bytes; 0 if unknown. The answers are cached by
   /// all properties that they depend on.
   [[gnu::hot]] std::uint64_t granularity(const CUmemAllocationProp& prop);

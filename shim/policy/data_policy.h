@@ -11,6 +11,8 @@
 #include "rulebook/array/array_uses.h"
 #include "rulebook/batch/operations.h"
 #include "rulebook/check/check.h"
+#include "rulebook/data/refused.h"
+#include "shim/base/bounds.h"
 #include "shim/policy/policy.h"
 
 namespace cuvmm::shim {
@@ -122,6 +124,43 @@ void each_range([[maybe_unused]] const CallStruct& call, [[maybe_unused]] Visito
     }
   }
 }
+/// visit(touch) for each range in memory of the host that the call may name.
+template <class CallStruct, class Visitor>
+void each_host_touch(const CallStruct& call, Visitor&& visit) {
+  const auto look = [&](const Touch& touch) {
+    if (touch.width != 0 && !names_device(touch)) visit(touch);
+  };
+  if constexpr (kTouches<CallStruct>) {
+    Touch list[kMaxTouches];
+    const std::size_t count = touches(call, list);
+    for (std::size_t i = 0; i < count; ++i) look(list[i]);
+  } else if constexpr (kBatch<CallStruct>) {
+    for (std::size_t i = 0; i < operations(call); ++i) {
+      const Operation one = operation(call, i);
+      for (std::size_t k = 0; k < one.count; ++k) look(one.list[k]);
+    }
+  }
+  each_range(call, look);
+}
+
+/// Whether the call names memory of the host in this range.
+template <class CallStruct>
+[[gnu::cold, gnu::noinline]] bool names_host_memory_in(const CallStruct& call,
+                                                       const Bounds::Range& range) {
+  bool names = false;
+  each_host_touch(call, [&](const Touch& touch) { names |= range.holds(touch.base); });
+  return names;
+}
+/// names_host_memory_in(); costs two loads while the range is empty.
+template <class CallStruct>
+bool may_name_lost_pages(const CallStruct& call, const Bounds& losing_pages) {
+  if constexpr (kTouches<CallStruct> || kBatch<CallStruct>) {
+    const Bounds::Range range = losing_pages.range();
+    return range.size != 0 && names_host_memory_in(call, range);
+  }
+  return false;
+}
+
 template <class CallStruct>
 inline constexpr bool kNamesRanges = area_of(CallStruct::kEntryPoint) == "managed" ||
                                      std::is_same_v<CallStruct, calls::MemGetHandleForAddressRange>;

@@ -18,6 +18,11 @@ template <class CallStruct>
 struct ReachesHost : AsksContext<CallStruct> {
   static void made(PolicyResources& resources, const CallStruct& call, Step<CallStruct>&) {
     resources.work.reaches_host(address_of(call), call.bytesize);
+    // A look at the pages is a system call, so on a real driver no copy of registered memory looks.
+    if constexpr (std::is_same_v<CallStruct, calls::MemHostRegister>) {
+      if (resources.driver.emulated())
+        resources.work.may_lose_pages(address_of(call), call.bytesize);
+    }
   }
 
  private:
@@ -39,6 +44,25 @@ template <>
 struct Policy<calls::MemHostAlloc> : ReachesHost<calls::MemHostAlloc> {};
 template <>
 struct Policy<calls::MemHostRegister> : ReachesHost<calls::MemHostRegister> {};
+/// Memory of the host ends.
+template <class CallStruct>
+struct EndsOnHost {
+  static void ask(PolicyResources& resources, const CallStruct& call, Step<CallStruct>&) {
+    Address base = 0;
+    Size size = 0;
+    {
+      const Locked lock(resources.mutex);
+      const PlainMemory* const known =
+          resources.history.model.memory().at(reinterpret_cast<std::uintptr_t>(call.p));
+      if (known) base = known->base, size = known->size;
+    }
+    if (size != 0) resources.work.may_lose_pages(base, size);
+  }
+};
+template <>
+struct Policy<calls::MemFreeHost> : EndsOnHost<calls::MemFreeHost> {};
+template <>
+struct Policy<calls::MemHostUnregister> : EndsOnHost<calls::MemHostUnregister> {};
 template <>
 struct Policy<calls::MemGetAddressRange> : AsksContext<calls::MemGetAddressRange> {};
 

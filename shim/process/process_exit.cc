@@ -249,11 +249,9 @@ void Process::report_death() noexcept {
   const auto work = [this] {
     const CareScope careful(Care::kAsInterrupted);
     ledger_->hold_announcements();
-    if (const InFlight* call = in_flight()) {
-      session().report_crash(*call);
-    } else if (died_of_ != 0) {
-      session().report_crash_at(died_of_, &call_in_driver);
-    }
+    const InFlight* const call = in_flight();
+    const bool reported = call && session().report_crash(*call);
+    if (!reported && died_of_ != 0) session().report_crash_at(died_of_, &call_in_driver);
     last_report("signal");
   };
   ending_stack().run(work, kLastPatience);

@@ -72,6 +72,10 @@ class QueuedWork {
     arguments_.changed();
   }
   const Bounds& host() const { return host_; }
+  /// Notes page-locked memory of the host whose pages may go while the program still uses it: it
+  /// ends, or the program registered pages of its own.
+  void may_lose_pages(Address base, Size size) { losing_pages_.widen(base, size); }
+  const Bounds& losing_pages() const { return losing_pages_; }
   /// Notes addresses that a launch must not get before memory is mapped there.
   void reserved(Address base, Size size) {
     if (options_.mode != AsyncMode::kOff) bounds_.widen(base, size + 1);
@@ -346,6 +350,7 @@ class QueuedWork {
   std::atomic<bool> names_memory_{false};
   Bounds bounds_;
   Bounds host_;
+  Bounds losing_pages_;
   const WorkOptions options_;
   KnownArguments arguments_;
   FollowedGraphs graphs_;

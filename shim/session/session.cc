@@ -150,6 +150,7 @@ bool Session::report(const Call& call, Violations violations, const Answer& answ
                      std::uint64_t index, StackId stack) {
   violations = judge(std::move(violations), answer);
   if (violations.empty()) return false;
+  if (index == 0) index = next_number();  // of a batch that nothing but this looked at
   const std::vector<ArgumentText> arguments = describe_arguments(call);
   for (Violation& violation : violations) {
     Finding finding;
@@ -397,17 +398,18 @@ void Session::fell_back(EntryPoint entry, Refusal::Purpose purpose) {
   if (sink_.fell_back(entry, purpose) || asked_.load()) probes_wait_.store(true);
 }
 
-void Session::report_crash(const InFlight& call) noexcept {
+bool Session::report_crash(const InFlight& call) noexcept {
   try {
     Answer answer;
     answer.crashed = true;
     const Call made = call.box(call.call);
     Violations wrong = *call.violations;
     if (wrong.empty()) wrong = explain_crash(made);
-    report(made, std::move(wrong), answer, call.origin->call, capture_stack(call.caller));
+    return report(made, std::move(wrong), answer, call.origin->call, capture_stack(call.caller));
   } catch (...) {
     turn_off();
   }
+  return false;
 }
 
 void Session::enforce(const Violations& violations, Answer& answer) const {

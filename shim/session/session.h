@@ -166,7 +166,8 @@ class alignas(64) Session {
   std::string memory_of(const ObjectRef& object);
 
   /// Reports the facts that are known of a call that the driver did not survive.
-  void report_crash(const InFlight& call) noexcept;
+  /// Returns whether there was something to report.
+  bool report_crash(const InFlight& call) noexcept;
   /// report_crash() for a call of which only two facts are known: its name, which `name` finds, and
   /// the address at which the driver died.
   [[gnu::cold]] void report_crash_at(Address address, std::string (*name)()) noexcept;
@@ -409,6 +410,8 @@ class alignas(64) Session {
   [[gnu::cold]] bool is_node_memory(Address address);
   /// explain_refusal() for memory of a graph's allocation node, for work that is not captured.
   [[gnu::cold]] Violations explain_graph_memory(const Touch& touch);
+  /// The memory of the host that the call names, that has ended, and whose pages are gone. Locks.
+  [[gnu::cold]] Violations lost_host_memory(const Call& call, CUstream stream);
   /// Explains the driver's death at memory of the host.
   [[gnu::cold]] Violations explain_crash(const Call& call);
   void find_devices(const Touched& touched, CUstream stream, Facts::Place& place);

@@ -84,10 +84,11 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   Step<CallStruct> step;
   detail::note_per_thread(symbol, step);
   bool named_ended = false;
+  const bool lost_pages = may_name_lost_pages(call, work_.losing_pages());
   if constexpr (kNamesObjects<CallStruct>) named_ended = may_name_ended(call);
   if constexpr (kTouches<CallStruct>) {
     step.state.count = touches(call, step.state.list);
-    const bool far = !bounds_.near(step.state) && !named_ended && !uses_array(call);
+    const bool far = !bounds_.near(step.state) && !named_ended && !lost_pages && !uses_array(call);
     if (far && !observer) return run_far(symbol, call, function, step, caller);
   }
   InFlight here{&call, [](const void* c) { return Call(*static_cast<const CallStruct*>(c)); },
@@ -95,6 +96,8 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   const InFlightScope scope(here);
   try {
     before(call, step);
+    if (lost_pages) [[unlikely]]
+      step.violations.append(lost_host_memory(Call(call), stream_of(call)));
     if constexpr (kNamesObjects<CallStruct>) {
       if (named_ended) [[unlikely]]
         step.violations.append(ended_objects(call));

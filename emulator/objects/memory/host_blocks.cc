@@ -36,10 +36,31 @@ void* HostBlocks::allocate(Context& context, Size size, unsigned flags) {
 bool HostBlocks::free(Address base) {
   const HostBlock* block = find(base, false);
   if (!block) return false;
-  munmap(reinterpret_cast<void*>(base), block->size);
+  set_aside(base, block->size);
   chunks_.give(block->chunk, block->size);
   blocks_.erase(base);
   return true;
+}
+
+// Otherwise the next memory that the emulator itself maps would lie at the freed address, and a
+// copy to the freed memory would succeed.
+void HostBlocks::set_aside(Address base, Size size) {
+  constexpr Size kMostBytes = Size{1} << 30;
+  constexpr std::size_t kMost = 256;
+  void* const at = reinterpret_cast<void*>(base);
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  if (size > kMostBytes || mmap(at, size, PROT_NONE, flags, -1, 0) == MAP_FAILED) {
+    munmap(at, size);
+    return;
+  }
+  freed_.emplace_back(base, size);
+  freed_bytes_ += size;
+  while (freed_bytes_ > kMostBytes || freed_.size() > kMost) {
+    const auto [oldest, bytes] = freed_.front();
+    munmap(reinterpret_cast<void*>(oldest), bytes);
+    freed_bytes_ -= bytes;
+    freed_.pop_front();
+  }
 }
 
 void HostBlocks::lock(Context& context, Address base, Size size, unsigned flags) {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <utility>
 
 #include "emulator/objects/context.h"
 #include "emulator/objects/memory/host_chunks.h"
@@ -50,9 +52,13 @@ class HostBlocks {
  private:
   /// The block that begins at an address, or null.
   const HostBlock* find(Address base, bool registered) const;
+  /// Gives up the pages of freed memory, and keeps its addresses from other memory for a while.
+  void set_aside(Address base, Size size);
 
   std::map<Address, HostBlock> blocks_;
   HostChunks chunks_;
+  std::deque<std::pair<Address, Size>> freed_;  ///< the ranges that are set aside, oldest first
+  Size freed_bytes_ = 0;
   std::uint64_t next_id_ = std::uint64_t{1} << 32;  ///< starts above the ids of physical memory
 };
 

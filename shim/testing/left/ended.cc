@@ -183,6 +183,52 @@ CUresult copy_from_new_host() {
   return cuMemcpyHtoD(memory, host, kBytes);
 }
 
+// Nothing takes the pages' place here: the next memory that the emulator maps must not lie there.
+void* freed_host_memory() {
+  void* host = nullptr;
+  must(cuMemAllocHost(&host, kBytes));
+  if (!g_alive) must(cuMemFreeHost(host));
+  return host;
+}
+void* unregistered_memory(bool unmaps) {
+  void* const host =
+      ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  must(cuMemHostRegister(host, kBytes, 0));
+  must(cuMemHostUnregister(host));
+  if (unmaps) ::munmap(host, kBytes);
+  return host;
+}
+CUdeviceptr filled_memory() {
+  CUdeviceptr memory = 0;
+  must(cuMemAlloc(&memory, kBytes));
+  must(cuMemsetD8(memory, 7, kBytes));
+  return memory;
+}
+CUresult waited_for(CUresult result) {
+  return result == CUDA_SUCCESS ? cuCtxSynchronize() : result;
+}
+CUresult copy_to_freed_host() {
+  const CUdeviceptr memory = filled_memory();
+  return waited_for(cuMemcpyDtoHAsync(freed_host_memory(), memory, kBytes, nullptr));
+}
+CUresult copy_from_freed_host() {
+  const CUdeviceptr memory = filled_memory();
+  return waited_for(cuMemcpyHtoDAsync(memory, freed_host_memory(), kBytes, nullptr));
+}
+CUresult copy_any_from_freed_host() {
+  const CUdeviceptr memory = filled_memory();
+  const auto host = reinterpret_cast<CUdeviceptr>(freed_host_memory());
+  return waited_for(cuMemcpyAsync(memory, host, kBytes, nullptr));
+}
+CUresult copy_from_unregistered() {
+  const CUdeviceptr memory = filled_memory();
+  return waited_for(cuMemcpyHtoDAsync(memory, unregistered_memory(!g_alive), kBytes, nullptr));
+}
+CUresult copy_from_own_after_unregister() {
+  const CUdeviceptr memory = filled_memory();
+  return waited_for(cuMemcpyHtoDAsync(memory, unregistered_memory(false), kBytes, nullptr));
+}
+
 CUresult ask_array() {
   CUarray array = nullptr;
   CUDA_ARRAY_DESCRIPTOR shape = kShape;
@@ -411,6 +457,11 @@ constexpr struct {
               {"copy-from-host", copy_from_host},
               {"copy-rows-to-unmapped", copy_rows_to_unmapped},
               {"copy-from-new-host", copy_from_new_host},
+              {"copy-to-freed-host", copy_to_freed_host},
+              {"copy-from-freed-host", copy_from_freed_host},
+              {"copy-any-from-freed-host", copy_any_from_freed_host},
+              {"copy-from-unregistered", copy_from_unregistered},
+              {"copy-from-own-after-unregister", copy_from_own_after_unregister},
               {"ask-array", ask_array},
               {"set-context", set_context},
               {"push-context", push_context},

@@ -23,6 +23,10 @@ CASES = {
     "fill-global": ("data-alive", "in a global of a module or a library that was unloaded"),
     "copy-to-node-memory": ("data-alive", "memory of a graph's allocation node"),
     "copy-from-host": ("data-alive", "lies in memory that has ended"),
+    "copy-to-freed-host": ("data-alive", "dstHost: 0x"),
+    "copy-from-freed-host": ("data-alive", "srcHost: 0x"),
+    "copy-any-from-freed-host": ("data-alive", "src: 0x"),
+    "copy-from-unregistered": ("data-alive", "lies in memory that has ended"),
     "copy-rows-to-unmapped": ("data-alive", "in registered memory that the host cannot read"),
     "ask-array": ("array-alive", "was destroyed"),
     "set-context": ("context-alive", "was destroyed"),
@@ -47,7 +51,7 @@ CASES = {
     "array-of-context": ("array-alive", "was destroyed, or its context was"),
 }
 # The driver has returned the handle again, or the program has mapped the address again.
-LEGAL = ("new-function", "copy-from-new-host", "new-node")
+LEGAL = ("new-function", "copy-from-new-host", "copy-from-own-after-unregister", "new-node")
 
 
 class Ended(unittest.TestCase):
