@@ -112,8 +112,10 @@ std::string summary_text(const MergedReport& report, const std::vector<std::stri
                                   : one_or_more(totals.leaks, "leak", "leaks");
     text += fmt::format("cuvmm: {}, {}", errors_text(report), leaks);
     if (totals.advice) text += fmt::format(", {} advice", totals.advice);
-    text += fmt::format(" in {} of {}{}\n", one_or_more(checked_calls(report), "call", "calls"),
-                        one_or_more(report.processes, "process", "processes"),
+    // Calls about streams, events and captures have findings too, and are not counted.
+    const std::uint64_t calls = checked_calls(report);
+    const std::string of = calls == 0 ? "" : one_or_more(calls, "call", "calls") + " of ";
+    text += fmt::format(" in {}{}{}\n", of, one_or_more(report.processes, "process", "processes"),
                         driver_text(report.value));
   }
   text += in_use_text(report.value);

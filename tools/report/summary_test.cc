@@ -37,6 +37,14 @@ TEST(SummaryText, CountsAndTheNextCommand) {
   EXPECT_THAT(summary_text(two, {}), HasSubstr("cuvmm explain cuMemMap-bounds\n"));
 }
 
+// Calls about streams and captures are not counted, and findings may be about them.
+TEST(SummaryText, ClaimsNoNumberOfCallsWhereNoneIsKnown) {
+  Json one = report(Json::array({finding("stream-capture-wait", "error", 1)}));
+  one["calls"] = Json::object();
+  EXPECT_THAT(summary_text(merge_reports({parsed(one)}), {}),
+              HasSubstr("cuvmm: 1 error, 0 undefined, 0 leaks in 1 process (emulator)\n"));
+}
+
 TEST(SummaryText, ShowsFewNotesAndNoCommandsForATerminal) {
   const std::string text =
       summary_text(merge_reports({}, std::vector<std::string>(50, "a\033[31m\nb")), {});
