@@ -21,4 +21,10 @@ inline std::string counted(std::uint64_t count, std::string_view what) {
   return text.insert(end, 1, 's');
 }
 
+/// " by call 7 (cuMemCreate)", " by call 7", " by cuStreamCreate"; "" if neither is known.
+inline std::string by_text(std::uint64_t call, const std::string& function) {
+  if (call == 0) return function.empty() ? function : " by " + function;
+  return " by call " + std::to_string(call) + (function.empty() ? "" : " (" + function + ")");
+}
+
 }  // namespace cuvmm

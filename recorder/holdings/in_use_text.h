@@ -36,32 +36,64 @@ inline bool grows(std::string_view what, std::uint64_t made_there, std::uint64_t
   return made_there >= many && made_there > count / 2;
 }
 
-/// The function that ends one of these objects; "" where several functions can.
-inline std::string_view ender(std::string_view what) {
-  constexpr std::pair<std::string_view, std::string_view> kEnders[] = {
-      {"piece of cuMemAlloc", "cuMemFree"},
-      {"piece of managed memory", "cuMemFree"},
-      {"piece of page-locked host memory", "cuMemFreeHost"},
-      {"registered range of host memory", "cuMemHostUnregister"},
-      {kUnmappedWords, "cuMemHostUnregister"},
-      {"piece of pool memory", "cuMemFreeAsync"},
-      {"imported piece of pool memory", "cuMemFreeAsync"},
-      {"piece of graph memory", "cuMemFreeAsync"},
-      {"array", "cuArrayDestroy"},
-      {"mipmapped array", "cuMipmappedArrayDestroy"},
-      {"stream", "cuStreamDestroy"},
-      {"event", "cuEventDestroy"},
-      {"context", "cuCtxDestroy"},
-      {"green context", "cuGreenCtxDestroy"},
-      {"module", "cuModuleUnload"},
-      {"library", "cuLibraryUnload"},
-      {"graph", "cuGraphDestroy"},
-      {"executable graph", "cuGraphExecDestroy"},
+/// The functions that end objects of a kind: the driver's, and the runtime's if it has one.
+struct Ender {
+  std::string_view what, driver, runtime;
+};
+inline const Ender* find_ender(std::string_view what) {
+  static constexpr Ender kEnders[] = {
+      {"piece of cuMemAlloc", "cuMemFree", "cudaFree"},
+      {"piece of managed memory", "cuMemFree", "cudaFree"},
+      {"piece of page-locked host memory", "cuMemFreeHost", "cudaFreeHost"},
+      {"registered range of host memory", "cuMemHostUnregister", "cudaHostUnregister"},
+      {kUnmappedWords, "cuMemHostUnregister", "cudaHostUnregister"},
+      {"piece of pool memory", "cuMemFreeAsync", "cudaFreeAsync"},
+      {"imported piece of pool memory", "cuMemFreeAsync", "cudaFreeAsync"},
+      {"piece of graph memory", "cuMemFreeAsync", "cudaFreeAsync"},
+      {"pool", "cuMemPoolDestroy", "cudaMemPoolDestroy"},
+      {"array", "cuArrayDestroy", "cudaFreeArray"},
+      {"mipmapped array", "cuMipmappedArrayDestroy", "cudaFreeMipmappedArray"},
+      {"stream", "cuStreamDestroy", "cudaStreamDestroy"},
+      {"event", "cuEventDestroy", "cudaEventDestroy"},
+      {"context", "cuCtxDestroy", ""},
+      {"green context", "cuGreenCtxDestroy", ""},
+      {"retain of a primary context", "cuDevicePrimaryCtxRelease", ""},
+      {"module", "cuModuleUnload", ""},
+      {"library", "cuLibraryUnload", "cudaLibraryUnload"},
+      {"graph", "cuGraphDestroy", "cudaGraphDestroy"},
+      {"executable graph", "cuGraphExecDestroy", "cudaGraphExecDestroy"},
+      {"multicast object", "cuMemRelease", ""},
+      {"empty reservation", "cuMemAddressFree", ""},
+      {"descriptor of a dma-buf", "close", ""},
+      {"exported descriptor", "close", ""},
+      {"received descriptor of imported memory", "close", ""},
+      {"open of IPC memory", "cuIpcCloseMemHandle", "cudaIpcCloseMemHandle"},
   };
-  for (const auto& [thing, function] : kEnders) {
-    if (what == thing) return function;
+  for (const Ender& one : kEnders) {
+    if (what == one.what) return &one;
   }
-  return "";
+  return nullptr;
+}
+
+/// The driver's function that ends one of these objects; "" where several functions can.
+inline std::string_view ender(std::string_view what) {
+  const Ender* const known = find_ender(what);
+  return known ? known->driver : std::string_view();
+}
+
+/// How a program gives such objects back. `runtime`: a function of the runtime made them.
+inline std::string giving_back(std::string_view what, std::uint64_t count, bool runtime) {
+  const std::string for_each = count == 1 ? "" : " for each of them";
+  const std::string before = " before the process ends.";
+  if (const Ender* const known = find_ender(what)) {
+    const bool by_runtime = runtime && !known->runtime.empty();
+    return "call " + std::string(by_runtime ? known->runtime : known->driver) + for_each + before;
+  }
+  if (what == "reservation")
+    return "call cuMemUnmap for what is mapped in it, and then cuMemAddressFree" + for_each +
+           before;
+  return "call cuMemUnmap for each of its mappings, and cuMemRelease for each of its handles" +
+         before;
 }
 
 /// "3 pieces of cuMemAlloc (48 MiB)"; with a place: "..., all made in frame() at decoder.cc:5

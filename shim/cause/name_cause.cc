@@ -7,6 +7,7 @@
 
 #include "api/driver/driver.h"
 #include "api/words.h"
+#include "recorder/holdings/counted.h"
 #include "rulebook/check/check_support.h"
 #include "shim/facts/host_memory.h"
 #include "shim/refusals/captures.h"
@@ -16,6 +17,11 @@
 namespace cuvmm::shim {
 
 namespace {
+
+// "call 7 (cuCtxDestroy)".
+std::string call_text(const Origin& by) {
+  return by_text(by.call, stack_function(by.stack)).substr(4);  // without " by "
+}
 
 Violation* of_rule(Violations& violations, Rule rule) {
   const auto found =
@@ -95,7 +101,7 @@ void name_context_end(const Causes& causes, Violations& violations) {
       return one.ended.call != 0 && causes.ended_a_context(one.ended.call);
     });
     if (with_it == v.objects.end() || (!v.fix.empty() && v.rule != Rule::kFreeOnce)) continue;
-    v.message += ": call " + std::to_string(with_it->ended.call) + " ended its context";
+    v.message += ": " + call_text(with_it->ended) + " ended its context";
     v.fix = v.rule == Rule::kFreeOnce
                 ? "Free the memory before the call that ends its context, or leave the free out: "
                   "the end of the context has freed the memory."

@@ -36,8 +36,11 @@ struct Entry {
                                                   ///< the stack of its maker
   std::vector<std::vector<Frame>> ended_stacks;   ///< the stacks of the calls that ended the
                                                   ///< objects; empty for an object that lives
-  std::vector<std::string> ranges;                ///< the ranges of NVTX in which the finding came:
-                                                  ///< outermost first
+  /// One for each of finding.violation.objects: the functions that made and ended it, as the
+  /// program called them; "" if they are not known.
+  std::vector<std::string> made_by, ended_by;
+  std::vector<std::string> ranges;  ///< the ranges of NVTX in which the finding came:
+                                    ///< outermost first
   /// One for each of finding.violation.objects: the ranges in which the object was made, and the
   /// names that NVTX's memory extension has for it.
   std::vector<std::vector<std::string>> object_ranges;

@@ -89,9 +89,11 @@ void add_object(std::string& out, const Entry& entry, std::size_t place) {
   const bool retained = object.kind == ObjectRef::Kind::kRetained;
   add_number(out, "made_by_call", retained ? 0 : object.made.call);
   if (retained) add_number(out, "retained_by_call", object.made.call);
+  if (!entry.made_by[place].empty()) add_text(out, "made_by", entry.made_by[place]);
   add_frames(out, "stack", entry.object_stacks[place]);
   if (object.ended.call != 0) {
     add_number(out, "ended_by_call", object.ended.call);
+    if (!entry.ended_by[place].empty()) add_text(out, "ended_by", entry.ended_by[place]);
     add_frames(out, "ended_stack", entry.ended_stacks[place]);
   }
   out += '}';

@@ -50,6 +50,13 @@ void add_source(Entry& entry) {
   });
 }
 
+// Whether the function that is noted with the stack made the object. The stacks of queued and
+// captured calls have no function noted.
+bool is_made_by_its_call(const ObjectRef& object) {
+  const std::string_view did = how(object);
+  return did == "made" || did == "retained";
+}
+
 void fill(Entry& entry) {
   const Violation& violation = entry.finding.violation;
   entry.stack = symbolize(entry.finding.stack);
@@ -61,6 +68,8 @@ void fill(Entry& entry) {
   }
   entry.object_stacks.clear();
   entry.ended_stacks.clear();
+  entry.made_by.clear();
+  entry.ended_by.clear();
   entry.ranges = nvtx::range_texts(stack_ranges(entry.finding.stack));
   entry.object_ranges.clear();
   entry.object_memory.clear();
@@ -69,8 +78,13 @@ void fill(Entry& entry) {
     entry.object_memory.push_back(is_address(object.kind)
                                       ? nvtx::known_memory(object.value, object.size)
                                       : nvtx::KnownMemory());
-    frames::take_runtime_frames(entry.object_stacks.emplace_back(symbolize(object.made.stack)));
-    frames::take_runtime_frames(entry.ended_stacks.emplace_back(symbolize(object.ended.stack)));
+    const auto describe = [](const Origin& by, std::vector<Frame>& stack, std::string& function) {
+      function = frames::take_runtime_frames(stack = symbolize(by.stack));
+      if (function.empty()) function = stack_function(by.stack);
+    };
+    describe(object.made, entry.object_stacks.emplace_back(), entry.made_by.emplace_back());
+    describe(object.ended, entry.ended_stacks.emplace_back(), entry.ended_by.emplace_back());
+    if (!is_made_by_its_call(object)) entry.made_by.back().clear();
   }
   add_source(entry);
   entry.json = finding_members(entry);

@@ -38,11 +38,12 @@ void find_context(PlainObject& object) {
 }  // namespace
 
 void note_made(PlainObject::Kind kind, std::uint64_t value, const Caller& direct,
-               unsigned flags) noexcept {
+               const char* function, unsigned flags) noexcept {
   if (value == 0) return;
   const KeepErrno keep;
   if (in_flight()) return object_table().forget(kind, value);
   PlainObject object{.kind = kind, .value = value, .made = stack_of(direct), .flags = flags};
+  note_function(object.made, function);
   if (object.ends_with_context()) find_context(object);
   object_table().add(object);
 }
@@ -83,11 +84,13 @@ void note_released(int device, const Caller& direct, Origin at) noexcept {
 
 void note_reset(int device, Origin at) noexcept { object_table().end_primary(device, at); }
 
-Origin end_by(const Caller& direct, bool numbered) noexcept {
+Origin end_by(const Caller& direct, const char* function, bool numbered) noexcept {
   const KeepErrno keep;
   Session& session = Process::current_session();
+  const StackId stack = stack_of(direct);
+  note_function(stack, function);
   return {.call = numbered ? session.last_number() : session.next_number(),
-          .stack = stack_of(direct),
+          .stack = stack,
           .thread = t_state.thread};
 }
 

@@ -18,7 +18,7 @@ namespace cuvmm::shim {
 // Objects that the driver makes or ends for itself by its own exported functions are not noted,
 // except that the handle of an ended object is in use again.
 [[gnu::cold]] void note_made(PlainObject::Kind kind, std::uint64_t value, const Caller& direct,
-                             unsigned flags = 0) noexcept;
+                             const char* function, unsigned flags = 0) noexcept;
 /// The driver has returned a function or a global: it ends with `whole`.
 [[gnu::cold]] void note_part(PlainObject::Kind kind, std::uint64_t value,
                              PlainObject::Kind whole_kind, std::uint64_t whole,
@@ -33,7 +33,7 @@ namespace cuvmm::shim {
 [[gnu::cold]] void note_reset(int device, Origin at) noexcept;
 /// The origin of the call that has just ended an object. `numbered`: the session has given the call
 /// a number.
-[[gnu::cold]] Origin end_by(const Caller& direct, bool numbered) noexcept;
+[[gnu::cold]] Origin end_by(const Caller& direct, const char* function, bool numbered) noexcept;
 
 /// Makes a call that ends an object: takes the object out of the table before the call, and puts it
 /// back if the driver refuses. During the call the object has not ended yet, so that the call
@@ -148,7 +148,9 @@ CUresult followed(const CallStruct& call, const Caller& caller, Make&& make) {
     const NamedObject object = ended_by(call);
     // After one reference is given up, the program may have others.
     constexpr bool kSure = !std::is_same_v<CallStruct, calls::CtxDetach>;
-    const auto end = [&] { return kSure ? end_by(caller, kNumbered) : Origin{}; };
+    const auto end = [&] {
+      return kSure ? end_by(caller, CallStruct::kName, kNumbered) : Origin{};
+    };
     const CUresult result = ending(object.kind, object.value, make, end);
     if (result == CUDA_SUCCESS && object.kind == PlainObject::Kind::kContext) {
       note_context_ended(object.value, end());
@@ -159,7 +161,7 @@ CUresult followed(const CallStruct& call, const Caller& caller, Make&& make) {
     if (result != CUDA_SUCCESS) return result;
     if constexpr (kMakesObject<CallStruct>) {
       const NamedObject made = made_by(call);
-      note_made(made.kind, made.value, caller);
+      note_made(made.kind, made.value, caller, CallStruct::kName);
       if constexpr (std::is_same_v<CallStruct, calls::LibraryLoadData>) {
         remember_code(*call.library, {.image = call.code});
       } else if constexpr (std::is_same_v<CallStruct, calls::LibraryLoadFromFile>) {
@@ -172,9 +174,9 @@ CUresult followed(const CallStruct& call, const Caller& caller, Make&& make) {
       object_table().forget_all(PlainObject::Kind::kGraph);
       object_table().forget_all(PlainObject::Kind::kNode);
     } else if constexpr (std::is_same_v<CallStruct, calls::DevicePrimaryCtxRelease>) {
-      note_released(call.dev, caller, end_by(caller, kNumbered));
+      note_released(call.dev, caller, end_by(caller, CallStruct::kName, kNumbered));
     } else {
-      note_reset(call.dev, end_by(caller, kNumbered));
+      note_reset(call.dev, end_by(caller, CallStruct::kName, kNumbered));
     }
     return result;
   }

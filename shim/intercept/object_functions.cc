@@ -253,19 +253,20 @@ CUresult using_objects(const char* function, const char* names, const Caller& di
   return result;
 }
 
-#define CUVMM_MAKES(symbol, query, What, arguments, ...)                                           \
-  namespace of_##symbol {                                                                          \
-    using Function = CUresult (*)(__VA_ARGS__);                                                    \
-    constinit std::atomic<Function> behind{nullptr};                                               \
-    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                         \
-      const Caller caller = CUVMM_CALLER;                                                          \
-      const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; };          \
-      const CUresult result =                                                                      \
-          using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);                 \
-      if (result == CUDA_SUCCESS && out)                                                           \
-        note_made(PlainObject::Kind::What, handle_number(*out), caller, flags_of_event arguments); \
-      return result;                                                                               \
-    }                                                                                              \
+#define CUVMM_MAKES(symbol, query, What, arguments, ...)                                  \
+  namespace of_##symbol {                                                                 \
+    using Function = CUresult (*)(__VA_ARGS__);                                           \
+    constinit std::atomic<Function> behind{nullptr};                                      \
+    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                \
+      const Caller caller = CUVMM_CALLER;                                                 \
+      const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; }; \
+      const CUresult result =                                                             \
+          using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);        \
+      if (result == CUDA_SUCCESS && out)                                                  \
+        note_made(PlainObject::Kind::What, handle_number(*out), caller, #query,           \
+                  flags_of_event arguments);                                              \
+      return result;                                                                      \
+    }                                                                                     \
   }
 #define CUVMM_ENDS(symbol, query, What, arguments, ...)                                   \
   namespace of_##symbol {                                                                 \
@@ -276,7 +277,7 @@ CUresult using_objects(const char* function, const char* names, const Caller& di
       const auto ask = [&] { return behind.load(std::memory_order_acquire) arguments; };  \
       const auto make = [&] {                                                             \
         return ending(PlainObject::Kind::What, handle_number(CUVMM_STRIP arguments), ask, \
-                      [&] { return end_by(caller, false); });                             \
+                      [&] { return end_by(caller, #query, false); });                     \
       };                                                                                  \
       return using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);     \
     }                                                                                     \

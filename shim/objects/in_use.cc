@@ -373,16 +373,16 @@ std::string places_text(AllInUse all, const char* state) {
     if (one.is_leak) continue;
     text += std::string("cuvmm: ") + state + ": " + counted(one.count, one.what);
     if (one.bytes != 0) text += " (" + size_text(one.bytes) + ")";
-    if (one.first.made.call != 0) {
-      text += one.count > 1 ? ", the first made" : ", made";
-      text += " by call " + std::to_string(one.first.made.call);
-    }
-    text += '\n';
     std::vector<Frame> frames = symbolize(one.first.made.stack);
-    frames::take_runtime_frames(frames);
-    text += stack_text(frames, "      ");
-    if (!one.about.empty()) text += "    " + one.about + at_place(one.about_stack) + '\n';
-    if (!one.fix.empty()) text += "    fix: " + one.fix + '\n';
+    const std::string runtime = frames::take_runtime_frames(frames);
+    const std::string function = runtime.empty() ? stack_function(one.first.made.stack) : runtime;
+    if (const std::string by = by_text(one.first.made.call, function); !by.empty())
+      text += (one.count > 1 ? ", the first made" : ", made") + by;
+    text += '\n' + stack_text(frames, "      ");
+    if (!one.about.empty()) text += "      " + one.about + at_place(one.about_stack) + '\n';
+    const std::string fix =
+        one.fix.empty() ? holdings::giving_back(one.what, one.count, !runtime.empty()) : one.fix;
+    text += "      fix: " + fix + '\n';
   }
   return text;
 }

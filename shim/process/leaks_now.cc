@@ -7,7 +7,9 @@
 
 #include "api/posix/cancel_off.h"
 #include "api/words.h"
+#include "frames/runtime_frames.h"
 #include "frames/stack_text.h"
+#include "recorder/holdings/counted.h"
 #include "shim/base/own_stack.h"
 #include "shim/base/reserve.h"
 #include "shim/output/output.h"
@@ -30,8 +32,11 @@ std::string text_of(const Violations& leaks) {
     text += std::string("cuvmm: ") + info(leak.rule).id + ": " + leak.message + "\n";
     if (leak.objects.empty()) continue;
     const ObjectRef& object = leak.objects.front();
-    text += std::string("  ") + how(object) + " by call " + std::to_string(object.made.call) + "\n";
-    text += stack_text(symbolize(object.made.stack), "      ");
+    std::vector<Frame> frames = symbolize(object.made.stack);
+    std::string function = frames::take_runtime_frames(frames);
+    if (function.empty()) function = stack_function(object.made.stack);
+    text += std::string("  ") + how(object) + by_text(object.made.call, function) + "\n";
+    text += stack_text(frames, "      ");
   }
   return text;
 }

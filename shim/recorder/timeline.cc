@@ -12,7 +12,8 @@ namespace {
 
 using timeline::Object;
 
-constexpr std::size_t kMostStacks = 512;  // made readable at the end, which takes a while for each
+constexpr std::size_t kMostStacksListed =
+    512;  // made readable at the end, which takes a while for each
 
 Object object_of(const PlainMemory& m) {
   using K = PlainMemory::Kind;
@@ -256,7 +257,7 @@ std::vector<StackId> Timeline::finish(const Model& model) {
   std::sort(order.rbegin(), order.rend());
   std::vector<StackId> stacks;
   for (const auto& [size, stack] : order) {
-    if (stacks.size() < kMostStacks) stacks.push_back(stack);
+    if (stacks.size() < kMostStacksListed) stacks.push_back(stack);
   }
   return stacks;
 }

@@ -8,7 +8,9 @@
 #include <string>
 
 #include "api/driver/driver.h"
+#include "recorder/holdings/counted.h"
 #include "shim/output/json.h"
+#include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
 
@@ -64,7 +66,8 @@ void add_surroundings(CUresult result, const Origin& context_end,
   const bool ended = result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_CONTEXT ||
                      result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (ended && context_end.call != 0) {
-    asides.push_back({"call " + std::to_string(context_end.call) +
+    const std::string by = by_text(context_end.call, stack_function(context_end.stack));
+    asides.push_back({by.substr(4) +  // without " by "
                           " ended a context, and with it the context's streams, events and memory. "
                           "Fix: end the context behind the last use, or make another one current "
                           "(cuDevicePrimaryCtxRetain and cuCtxSetCurrent) and its objects anew",

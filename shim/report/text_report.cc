@@ -6,6 +6,7 @@
 
 #include "api/driver/driver.h"
 #include "api/words.h"
+#include "recorder/holdings/counted.h"
 
 namespace cuvmm::shim {
 
@@ -88,9 +89,9 @@ std::string object_text(const Entry& entry, std::size_t place) {
   if (!named.empty()) text += " \"" + named + "\"";
   if (object.size != 0) text += " (" + size_text(object.size) + ")";
   if (object.made.call != 0)
-    text += std::string(", ") + how(object) + " by call " + std::to_string(object.made.call);
+    text += std::string(", ") + how(object) + by_text(object.made.call, entry.made_by[place]);
   else if (object.made.stack != 0)
-    text += ", made";                               // the call has no number
+    text += ", made" + by_text(0, entry.made_by[place]);  // the call has no number
   else if (!object.work && object.ended.call == 0)  // of an ended object, only the end is known
     text += ", made by a call that cuvmm did not see";
   const bool elsewhere =
@@ -101,7 +102,7 @@ std::string object_text(const Entry& entry, std::size_t place) {
   text += "\n" + stack_text(entry.object_stacks[place], "      ");
   if (memory.region_count != 0) text += regions_text(memory);
   if (object.ended.call != 0) {
-    text += "    ended by call " + std::to_string(object.ended.call) + "\n";
+    text += "    ended" + by_text(object.ended.call, entry.ended_by[place]) + "\n";
     text += stack_text(entry.ended_stacks[place], "      ");
   }
   return text;

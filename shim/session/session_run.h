@@ -207,7 +207,10 @@ template <class CallStruct>
 void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   if (!platform_known_.load(std::memory_order_acquire)) [[unlikely]]
     learn_platform(step.facts.write());
-  if constexpr (kNamesMaker<CallStruct>) step.origin.stack = capture_stack(in_flight()->caller);
+  if constexpr (kNamesMaker<CallStruct>) {
+    step.origin.stack = capture_stack(in_flight()->caller);
+    note_function(step.origin.stack, CallStruct::kName);
+  }
   if constexpr (requires(PolicyResources resources) {
                   Policy<CallStruct>::ask(resources, call, step);
                 }) {

@@ -30,7 +30,7 @@ namespace {
 // --- The table of all stacks, in blocks that are never freed, at most kMaxWords together
 
 constexpr std::size_t kBuckets = 1 << 14;
-constexpr std::size_t kMaxStacks = 1 << 16;
+constexpr std::size_t kMaxStacks = kMostStacks;
 constexpr std::size_t kWordsPerBlock = 1 << 16;
 constexpr std::size_t kMaxWords = std::size_t{1} << 21;  // 16 MiB
 // One native stack may lie under many lines of a Python program: the rest of the table stays free

@@ -15,6 +15,7 @@ namespace cuvmm::shim {
 using StackId = std::uint32_t;
 
 inline constexpr std::size_t kMaxFrames = 48;
+inline constexpr std::size_t kMostStacks = 1 << 16;  ///< ids are 1 to this number
 
 /// The id of the calling thread's stack from `caller` outwards; 0 if the memory for stacks is used
 /// up. Thread-safe; takes a lock only for a stack that this thread has not captured lately.
@@ -40,6 +41,12 @@ inline std::uintptr_t call_site(StackId id) noexcept {
   const auto frames = stack_frames(id);
   return frames.empty() ? 0 : frames.front();
 }
+
+/// Notes that the innermost frame of the stack called this function; `name` lives as long as the
+/// process. Costs a load if that is noted already.
+void note_function(StackId id, const char* name) noexcept;
+/// The name that note_function() noted; "" if none was, or if several were.
+const char* stack_function(StackId id) noexcept;
 
 /// The number of different stacks that are stored, and of those that did not fit.
 struct StackCounts {

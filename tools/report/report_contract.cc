@@ -67,6 +67,7 @@ bool is_object_of_finding(const Json& value) {
          may_have(value, "pid", is_pid) && may_have(value, "ranges", is_strings) &&
          may_have(value, "regions", is_strings) && may_have(value, "region_count", is_positive) &&
          may_have(value, "retained_by_call", is_positive) &&
+         may_have(value, "made_by", is_string) && may_have(value, "ended_by", is_string) &&
          may_have(value, "ended_by_call", is_count) && may_have(value, "ended_stack", is_stack);
 }
 bool is_objects(const Json& value) { return value.is_array() && all(value, is_object_of_finding); }

@@ -46,6 +46,25 @@ LEAKS = {
 }
 
 
+# The function that made the first of these objects, and the functions by which the program gives them back.
+FIXES = {
+    "malloc": ("cuMemAlloc", "cuMemFree"),
+    "managed": ("cuMemAllocManaged", "cuMemFree"),
+    "async": ("cuMemAllocAsync", "cuMemFreeAsync"),
+    "frompool": ("cuMemAllocFromPoolAsync", "cuMemFreeAsync"),
+    "host": ("cuMemAllocHost", "cuMemFreeHost"),
+    "register": ("cuMemHostRegister", "cuMemHostUnregister"),
+    "array": ("cuArrayCreate", "cuArrayDestroy"),
+    "stream": ("cuStreamCreate", "cuStreamDestroy"),
+    "event": ("cuEventCreate", "cuEventDestroy"),
+    "graph": ("cuGraphCreate", "cuGraphDestroy"),
+    "executable": (r"cuGraphInstantiate\w*", "cuGraphExecDestroy"),
+    "module": ("cuModuleLoadData", "cuModuleUnload"),
+    "library": ("cuLibraryLoadData", "cuLibraryUnload"),
+    "reserve": ("cuMemAddressReserve", "cuMemAddressFree"),
+}
+
+
 class LeftAtTheEnd(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="cuvmm-left-")
@@ -139,6 +158,20 @@ class LeftAtTheEnd(unittest.TestCase):
         report, errors = self.run_it(KINDS, "malloc", "kept", options=("--leak-check=no",))
         self.assertEqual(self.sentence(errors), "")
         self.assertNotIn("in_use", report)
+
+    def test_on_request_each_kind_has_its_place_its_maker_and_a_fix(self):
+        for kind, (maker, ender) in FIXES.items():
+            for pieces, each in ((1, ""), (3, " for each of them")):
+                with self.subTest(kind, pieces=pieces):
+                    _, errors = self.run_it(KINDS, kind, "kept", options=("--leak-check=full",), pieces=pieces)
+                    self.assertRegex(errors, rf"cuvmm: still in use: {pieces} [^\n]*made by (call \d+ \()?{maker}\b[^\n]*\n"
+                                             rf"( +#[^\n]*\n)+ +fix: call {ender}{each} before the process ends\.\n")
+                    self.assertEqual(errors.count("still in use: "), errors.count(" fix: "), errors)
+
+    def test_the_fix_names_the_runtime_if_the_program_called_it(self):
+        _, errors = self.run_it(RUNTIME, "kept", options=("--leak-check=full",))
+        self.assertRegex(errors, r"made by call \d+ \(cudaMalloc\)\n( +#.*\n)+ +fix: call cudaFree before")
+        self.assertRegex(errors, r"made by cudaStreamCreate\n( +#.*\n)+ +fix: call cudaStreamDestroy before")
 
     def test_full_counts_the_places_that_never_gave_anything_back(self):
         full = ("--leak-check=full",)

@@ -13,6 +13,7 @@
 #include "frames/interleave.h"
 #include "frames/runtime_frames.h"
 #include "frames/stack_text.h"
+#include "recorder/holdings/counted.h"
 #include "rulebook/catalogue/rule.h"
 #include "tools/report/text/function_name.h"
 
@@ -62,9 +63,10 @@ std::string made_text(const Json& object) {
   if (!object.contains("made_by_call")) return "";
   const std::uint64_t made = number_in(object, "made_by_call");
   if (object.contains("stream")) return made == 0 ? "" : fmt::format(", queued by call {}", made);
+  const std::string function = text_in(object, "made_by");
   if (const auto retained = number_in(object, "retained_by_call"))
-    return fmt::format(", retained by call {}", retained);
-  if (made != 0) return fmt::format(", made by call {}", made);
+    return ", retained" + by_text(retained, function);
+  if (made != 0 || !function.empty()) return ", made" + by_text(made, function);
   return object.contains("ended_by_call") ? "" : ", made by a call that cuvmm did not see";
 }
 
@@ -81,7 +83,8 @@ std::string object_text(const Json& object, const std::string& scope_of_finding)
   if (const std::string inside = regions_text(object); !inside.empty())
     text += "      in it: " + inside + " (by NVTX)\n";
   if (const auto ended = number_in(object, "ended_by_call"))
-    text += fmt::format("    ended by call {}\n", ended) + stack_text(object, "ended_stack");
+    text += "    ended" + by_text(ended, text_in(object, "ended_by")) + "\n" +
+            stack_text(object, "ended_stack");
   return text;
 }
 

@@ -46,9 +46,10 @@ function objectView(object, pid) {
   if (object.function) parts.push(', ', shown(object.function));
   if (object.name) parts.push(' “', shown(object.name), '”');
   const life = [];
-  if (object.made_by_call) life.push(`made by call ${object.made_by_call}`);
-  if (object.retained_by_call) life.push(`retained by call ${object.retained_by_call}`);
-  if (object.ended_by_call) life.push(`ended by call ${object.ended_by_call}`);
+  const of = (call, name) => `by call ${call}${typeof name === 'string' && name ? ` (${name.slice(0, 80)})` : ''}`;
+  if (object.made_by_call) life.push(`made ${of(object.made_by_call, object.made_by)}`);
+  if (object.retained_by_call) life.push(`retained ${of(object.retained_by_call, object.made_by)}`);
+  if (object.ended_by_call) life.push(`ended ${of(object.ended_by_call, object.ended_by)}`);
   return [make('p', {}, make('strong', {}, parts), life.length ? ': ' + life.join(', ') : ''),
           usesView(object, pid), withinView(object.ranges),
           list(object.regions).length ? make('p', {}, 'In it, by NVTX: ', shown(list(object.regions).join('; ')), object.region_count > list(object.regions).length ? `; and ${object.region_count - list(object.regions).length} more` : '') : null,
