@@ -12,7 +12,6 @@
 #include "emulator/base/device_identity.h"
 #include "emulator/base/mutation.h"
 #include "emulator/base/say.h"
-#include "emulator/core/free_memory.h"
 #include "emulator/hostile/hostile_driver.h"
 #include "emulator/machine/device_attributes.h"
 #include "rulebook/base/describe_devices.h"
@@ -221,6 +220,12 @@ CUresult Emulator::allocate_plain(Context& context, Size size, Address* address)
   return allocate_memory(&context, size, prop, 0, address);
 }
 
+std::uint64_t Emulator::free_memory(int device) {
+  const std::uint64_t free = devices.free(device);
+  graph_memory.look([this](Address address) { return plain.find(address) != nullptr; });
+  return free - std::min(free, graph_memory.idle(device));
+}
+
 CUresult Emulator::allocate_memory(Context* context, Size size, const CUmemAllocationProp& prop,
                                    std::uint64_t pool, Address* address) {
   constexpr Size kCharge = 512;  // the unit in bytes to which a driver rounds small allocations up
@@ -230,8 +235,8 @@ CUresult Emulator::allocate_memory(Context* context, Size size, const CUmemAlloc
   const auto by_pool = pools.growth(pool, size);
   const Size charge = on_device && !by_pool ? (size + kCharge - 1) / kCharge * kCharge : 0;
   const Size needed = by_pool.value_or(charge);
-  if (needed > free_memory(*this, device)) physical.drop_unheld();
-  if (needed > free_memory(*this, device)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (needed > free_memory(device)) physical.drop_unheld();
+  if (needed > free_memory(device)) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size pages = (size + kPage - 1) / kPage * kPage;
   Physical memory(pages, prop, false, charge, devices.account(device));
   if (hostile_driver().poison) memory.poison();

@@ -111,6 +111,9 @@ class Emulator {
   /// CONTEXT_IS_DESTROYED where the current context has ended, and else INVALID_CONTEXT.
   CUresult no_context() const;
 
+  /// Bytes of a device that allocations outside of graphs can have: the device keeps idle memory of
+  /// graphs until the program trims it (cuDeviceGraphMemTrim).
+  std::uint64_t free_memory(int device);
   /// Frees the physical memory of handles that the model no longer knows.
   void drop_if_dead(Handle handle);
   /// Allocates device memory for cuMemAlloc in `context`; OUT_OF_MEMORY when it does not fit.

@@ -6,7 +6,6 @@
 #include "emulator/base/refusal.h"
 #include "emulator/core/base_entry.h"
 #include "emulator/core/export.h"
-#include "emulator/core/free_memory.h"
 #include "emulator/core/locked.h"
 #include "emulator/core/record.h"
 #include "emulator/machine/device_attributes.h"
@@ -108,7 +107,7 @@ bool take_memory(Emulator& e, const Context& context, Size size, bool charged,
   const Size charge = (size + kCharge - 1) / kCharge * kCharge;
   if (charged) {
     e.physical.drop_unheld();
-    if (charge > free_memory(e, context.device)) return false;
+    if (charge > e.free_memory(context.device)) return false;
   }
   CUmemAllocationProp prop{};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;

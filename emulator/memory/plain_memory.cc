@@ -5,7 +5,6 @@
 #include "emulator/capture/captured.h"
 #include "emulator/core/base_entry.h"
 #include "emulator/core/export.h"
-#include "emulator/core/free_memory.h"
 #include "emulator/core/locked.h"
 #include "emulator/core/work.h"
 #include "emulator/memory/memory_entry.h"
@@ -114,7 +113,7 @@ CUresult run_base(const calls::MemGetInfo& call) noexcept {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
     if (!call.free || !call.total) return CUDA_ERROR_INVALID_VALUE;
     e.physical.drop_unheld();
-    *call.free = free_memory(e, context.device);
+    *call.free = e.free_memory(context.device);
     *call.total = e.devices.total(context.device);
     return CUDA_SUCCESS;
   });

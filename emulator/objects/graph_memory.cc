@@ -27,6 +27,14 @@ std::uint64_t GraphMemory::reserved(int device) const {
   return sum;
 }
 
+std::uint64_t GraphMemory::idle(int device) const {
+  std::uint64_t sum = reserved(device);
+  for (const auto& [number, block] : blocks_) {
+    if (block.device == device && block.reserved && block.lives) sum -= in_chunks(block.bytes);
+  }
+  return sum;
+}
+
 std::uint64_t GraphMemory::take(int device, Block&& block) {
   block.device = device;
   blocks_.emplace(++last_, std::move(block));

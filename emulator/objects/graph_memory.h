@@ -37,6 +37,8 @@ class GraphMemory {
   /// Looks which blocks are in use: `lives(address)` says whether an allocation lives.
   void look(const std::function<bool(Address)>& lives);
 
+  /// Bytes that the device holds and no allocation lives in.
+  std::uint64_t idle(int device) const;
   /// The value of an attribute; nothing for a number that is no attribute.
   std::optional<std::uint64_t> value(int device, CUgraphMem_attribute which) const;
   /// Sets a high-water mark to the present value; false where `which` is no high-water mark.

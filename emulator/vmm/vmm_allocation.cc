@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "api/location.h"
-#include "emulator/core/free_memory.h"
 #include "emulator/hostile/hostile_driver.h"
 #include "emulator/vmm/vmm_entry.h"
 
@@ -62,7 +61,7 @@ CUresult perform(Emulator& e, const calls::MemCreate& call, const Facts&, const 
   if (is_device(prop.location)) {
     const int device = device_of(prop.location);
     if (!e.valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
-    if (call.size > free_memory(e, device)) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (call.size > e.free_memory(device)) return CUDA_ERROR_OUT_OF_MEMORY;
     account = e.devices.account(device);
   } else if (!on_host(prop)) {
     return CUDA_ERROR_INVALID_VALUE;

@@ -6,7 +6,8 @@
 #include <string>
 
 #include "api/driver/driver.h"
-#include "shim/cause/likely_reason.h"
+#include "shim/cause/refused_arguments.h"
+#include "shim/queued_work/questions.h"
 
 namespace cuvmm::shim {
 

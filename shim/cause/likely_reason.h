@@ -4,23 +4,13 @@
 // not exist, a bit that the function does not know.
 #pragma once
 
-#include <cuda.h>
-
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "api/driver/driver.h"
+#include "shim/cause/refused_arguments.h"
 #include "shim/queued_work/questions.h"
-#include "shim/refusals/arguments/given_argument.h"
 
 namespace cuvmm::shim {
-
-struct RefusedCall {
-  std::string_view function;
-  CUresult result = CUDA_SUCCESS;
-  const std::vector<GivenArgument>& given;
-};
 
 /// A sentence with the reason and one with the repair; empty if no reason is likely. Asks the
 /// driver; called without a lock, while the thread counts as being in a call.

@@ -228,7 +228,8 @@ TEST_F(NameCause, AHandleThatEndedWithItsContextIsSaidToMayHave) {
   run(calls::StreamDestroy{s_});
   const auto ended = [&](std::size_t refusal) {
     return std::ranges::count_if(findings_.refusals[refusal].asides, [](const auto& aside) {
-      return aside.text.find("call 2 ended a context") != std::string::npos;
+      return aside.text.find("call 2 (cuDevicePrimaryCtxReset) ended a context") !=
+             std::string::npos;
     });
   };
   ASSERT_EQ(findings_.refusals.size(), 1u);
@@ -250,7 +251,8 @@ TEST_F(NameCause, TheCallThatEndedAContextIsNamedThoughAnotherOneEndedLater) {
   EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
   run(calls::MemFree{ptr});
   ASSERT_THAT(findings_.rules(), ElementsAre("memory-free-once"));
-  EXPECT_THAT(findings_.all[0].violation.message, HasSubstr("call 2 ended its context"));
+  EXPECT_THAT(findings_.all[0].violation.message,
+              HasSubstr("call 2 (cuDevicePrimaryCtxReset) ended its context"));
 }
 
 TEST_F(NameCause, MemoryThatTheProgramFreedDidNotEndWithAContext) {

@@ -77,7 +77,8 @@ void note_done_frees(const ProcessHistory& history, const MemoryFacts& facts, st
   note_early_trim(history.causes, asides);
 }
 
-void ask_graph_memory(const Questions& ask, bool captures, MemoryFacts& facts) {
+// `left`: launches have left memory allocated.
+void ask_graph_memory(const Questions& ask, bool captures, bool left, MemoryFacts& facts) {
   if (!ask.graph_memory) return;
   const RelaxedCapture relaxed(ask, captures);
   cuuint64_t used = 0, reserved = 0;
@@ -87,6 +88,9 @@ void ask_graph_memory(const Questions& ask, bool captures, MemoryFacts& facts) {
   if (!value(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, used) ||
       !value(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, reserved))
     return;
+  // An H100 counts idle memory as used, too: there it is idle for certain if no launch has left
+  // any.
+  if (used == reserved && !left) used = 0;
   facts.graphs = used;
   facts.graphs_idle = reserved > used ? reserved - used : 0;
 }
@@ -192,7 +196,14 @@ std::optional<MemoryFacts> Session::memory_facts(const Call& call,
     PoolFacts common;
     if (ask_default_pool(driver_, facts.device, common)) pools.insert(pools.begin(), common);
   }
-  if (graphs) ask_graph_memory(work_.questions(), work_.captures(), facts);
+  if (graphs) {
+    bool left = false;
+    {
+      const Locked lock(mutex_);
+      left = !history_.causes.left_by_launches().empty();
+    }
+    ask_graph_memory(work_.questions(), work_.captures(), left, facts);
+  }
   // Behind the pools, which give memory back once a free has had its turn.
   if (facts.device == place.device) {
     // The question must not disturb a capture that goes on elsewhere.
