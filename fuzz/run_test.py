@@ -12,7 +12,7 @@ import time
 import unittest
 
 RUN = os.path.join(os.path.dirname(os.path.realpath(__file__)), "run")
-TARGETS = ("emulator", "shim", "text", "profile", "report", "shareable", "ticket", "flight")
+TARGETS = ("emulator", "shim", "text", "profile", "report", "shareable", "ticket", "flight", "objects")
 
 CLEAN = """
 echo '#1 INITED cov: 100 ft: 1'
@@ -69,7 +69,7 @@ class RunTest(unittest.TestCase):
     def test_all_targets_are_run_and_counted(self):
         done = self.run_targets("--jobs", "4")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("14 targets, 4 at a time, 1 s each: 4 s", done.stdout)
+        self.assertIn("15 targets, 4 at a time, 1 s each: 4 s", done.stdout)
         self.assertRegex(done.stdout, r"shim-processes .* 70 programs +[\d,]+/s +[\d,]+/CPU s +2,100 calls +7 new edges  clean")
         self.assertRegex(done.stdout, r"search-shim .* 50 programs .* 1,500 calls")
         self.assertIn("\n0 findings", done.stdout)

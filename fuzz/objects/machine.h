@@ -21,8 +21,8 @@ Functions load_functions(const std::string& path);
 
 struct Answer {
   CUresult result = CUDA_SUCCESS;
-  std::uint64_t value = 0;           ///< a handle or an address that was made; a number of nodes
-  std::uint64_t size = 0;            ///< of a variable
+  std::uint64_t value = 0;  ///< a handle or an address that was made; a number of nodes
+  std::uint64_t size = 0;   ///< of a variable
   std::vector<unsigned char> bytes = {};  ///< that were read
   CUDA_ARRAY3D_DESCRIPTOR shape{};
 };

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "fuzz/finding/fingerprint.h"
+#include "fuzz/objects/mistakes.h"
 #include "fuzz/objects/search.h"
 #include "fuzz/search/command_line.h"
 #include "fuzz/search/sanitizer_options.h"
@@ -19,11 +20,13 @@ constexpr char kUsage[] =
     "  --seconds N      how long to search (10)\n"
     "  --seed N         of the search (1)\n"
     "  --replay FILE    run a program text once\n"
+    "  --mistake NAME   put a deliberate mistake in front of the driver; an unknown name lists "
+    "them\n"
     "  --output FOLDER  where findings go (.)\n"
     "exit code: 0 all agreed, 1 a finding, 2 a mistake in the arguments, 3 no driver\n";
 
 struct Arguments {
-  std::string driver, replay, output = ".";
+  std::string driver, replay, mistake, output = ".";
   std::uint64_t seed = 1;
   double seconds = 10;
 };
@@ -45,7 +48,7 @@ int replay(const Functions& driver, const std::string& path) {
 
 int search(const Functions& driver, const Arguments& arguments) {
   const auto time = std::chrono::milliseconds(static_cast<long>(1000 * arguments.seconds));
-  const Found found = search(driver, arguments.seed, time);
+  const Found found = search(driver, arguments.seed, {.time = time});
   std::printf(
       "%llu programs, %llu calls, %llu %% succeeded\n",
       static_cast<unsigned long long>(found.programs), static_cast<unsigned long long>(found.calls),
@@ -74,15 +77,24 @@ int run_main(int argc, char** argv) {
       take_options(argc, argv,
                    {option("--driver", arguments.driver), option("--seconds", arguments.seconds),
                     option("--seed", arguments.seed), option("--replay", arguments.replay),
-                    option("--output", arguments.output)});
+                    option("--output", arguments.output), option("--mistake", arguments.mistake)});
   if (!good || arguments.driver.empty()) {
     std::fputs(kUsage, stderr);
     return 2;
   }
-  const Functions driver = load_functions(arguments.driver);
+  Functions driver = load_functions(arguments.driver);
   if (!driver.error.empty()) {
     std::fprintf(stderr, "cuvmm-fuzz-objects: %s\n", driver.error.c_str());
     return 3;
+  }
+  if (!arguments.mistake.empty()) {
+    driver = with_mistake(driver, arguments.mistake);
+    if (!driver.error.empty()) {
+      std::fprintf(stderr, "cuvmm-fuzz-objects: %s; there are\n", driver.error.c_str());
+      for (const Mistake& each : mistakes())
+        std::fprintf(stderr, "  %-17s %s\n", each.name, each.says);
+      return 2;
+    }
   }
   return arguments.replay.empty() ? search(driver, arguments) : replay(driver, arguments.replay);
 }

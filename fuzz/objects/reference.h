@@ -71,9 +71,9 @@ class Reference {
     Nodes nodes;
     std::uint64_t handle = 0;
     bool live = true;
-    bool memory = false;        ///< it has a node of memory
-    bool instantiated = false;  ///< ever
-    unsigned executables = 0;   ///< that live
+    bool memory = false;             ///< it has a node of memory
+    bool instantiated = false;       ///< ever
+    unsigned executables = 0;        ///< that live
     bool plain_executables = false;  ///< one was made, ever, before there was a node of memory
   };
   struct Executable {

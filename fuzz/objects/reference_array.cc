@@ -48,12 +48,12 @@ Expectation Reference::expect_copy(const Op& op) const {
   if (!other || (arrays && other == array)) return kSkip;
   if (!array->live || !other->live) {
     // A later array may have the handle.
-    const bool again = std::any_of(arrays_.begin(), arrays_.end(), [&](const auto& each) {
-      return each && each->live && (each->handle == array->handle || each->handle == other->handle);
-    });
-    return again || (array->live != other->live && array->handle == other->handle)
-               ? kSkip
-               : kRefused;
+    const auto again = [&](const Array& side) {
+      return !side.live && std::any_of(arrays_.begin(), arrays_.end(), [&](const auto& each) {
+        return lives(each) && each->handle == side.handle;
+      });
+    };
+    return again(*array) || again(*other) ? kSkip : kRefused;
   }
   const auto fits = [&](const Array& side, std::size_t at_x, std::size_t at_y, std::size_t at_z) {
     return inside(at_x, width, side.width) && inside(at_y, height, side.height) &&

@@ -207,8 +207,8 @@ void Reference::accept_node(const Op& op, const Answer& answer) {
   graph.nodes.push_back(std::move(node));
 }
 
-// An H100 takes a graph for one with memory after a free node that it refused, for whatever address.
-// A refused allocation node of no bytes changes nothing.
+// An H100 takes a graph for one with memory after a free node that it refused, for whatever
+// address. A refused allocation node of no bytes changes nothing.
 void Reference::refuse(const Op& op) {
   if (op.code == Code::kFreeNode) graphs_[op["g"]]->memory = true;
 }

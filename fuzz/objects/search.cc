@@ -39,7 +39,10 @@ class Runner {
  private:
   void step(const Op& op, std::size_t index, Result& out) {
     const Expectation expected = reference_.expect(op);
-    if (expected.skip) return;
+    if (expected.skip) {
+      ++out.skipped;
+      return;
+    }
     const Answer answer = machine_.run(op);
     ++out.calls;
     out.succeeded += answer.result == CUDA_SUCCESS;
@@ -66,6 +69,7 @@ class Runner {
 /// The results that a child leaves, also where it dies.
 struct Board {
   std::uint64_t seed = 0, programs = 0, calls = 0, succeeded = 0;
+  unsigned skipped = 0;
   char problem[512] = {};
   char text[1 << 15] = {};
 };
@@ -89,13 +93,14 @@ Result run_alone(const Functions& driver, const Ops& ops) {
         put(board->problem, result.problem);
         put(board->text, result.text);
         board->calls = result.calls;
+        board->skipped = result.skipped;
       },
       kLongest);
   return {end.empty() ? std::string(board->problem) : end, board->text,
-          static_cast<unsigned>(board->calls)};
+          static_cast<unsigned>(board->calls), 0, board->skipped};
 }
 
-Found search(const Functions& driver, std::uint64_t seed, std::chrono::milliseconds time) {
+Found search(const Functions& driver, std::uint64_t seed, Limits limits) {
   Found out;
   const SharedWithChild<Board> board;
   if (!board) return {.result = dead()};
@@ -104,7 +109,8 @@ Found search(const Functions& driver, std::uint64_t seed, std::chrono::milliseco
       [&] {
         Runner runner(driver);
         put(board->problem, runner.start());
-        for (board->seed = seed << 32; !*board->problem && Clock::now() - begin < time;) {
+        for (board->seed = seed << 32; !*board->problem && board->programs < limits.programs &&
+                                       Clock::now() - begin < limits.time;) {
           Random random(++board->seed);
           const Result result = runner.run(make_program(random));
           ++board->programs;
@@ -113,7 +119,7 @@ Found search(const Functions& driver, std::uint64_t seed, std::chrono::milliseco
           put(board->problem, result.problem);
         }
       },
-      time + kLongest);
+      limits.time + kLongest);
   out.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   out.programs = board->programs;
   out.calls = board->calls;

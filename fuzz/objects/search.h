@@ -16,6 +16,7 @@ struct Result {
   std::string problem = {};
   std::string text = {};  ///< the calls that were made, with their answers
   unsigned calls = 0, succeeded = 0;
+  unsigned skipped = 0;  ///< ops that the reference left out
 };
 
 /// Runs one program, and ends the objects that it left, in this process.
@@ -30,8 +31,12 @@ struct Found {
   double seconds = 0;
   std::uint64_t programs = 0, calls = 0, succeeded = 0;
 };
-/// Searches until a program disagrees or the time is up.
-Found search(const Functions& driver, std::uint64_t seed, std::chrono::milliseconds time);
+struct Limits {
+  std::chrono::milliseconds time{10'000};
+  std::uint64_t programs = ~std::uint64_t{0};
+};
+/// Searches until a program disagrees or a limit is met. A seed determines the programs.
+Found search(const Functions& driver, std::uint64_t seed, Limits limits);
 
 struct Shortened {
   Ops ops = {};

@@ -12,11 +12,12 @@
 namespace cuvmm::fuzz {
 
 /// The programs in a folder of fuzz/corpus/ and its subfolders, by name.
-inline std::vector<std::filesystem::path> corpus(const std::string& folder) {
+inline std::vector<std::filesystem::path> corpus(const std::string& folder,
+                                                 const char* extension = ".cuvmm") {
   std::vector<std::filesystem::path> files;
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(CUVMM_CORPUS "/" + folder)) {
-    if (entry.path().extension() == ".cuvmm") files.push_back(entry.path());
+    if (entry.path().extension() == extension) files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
   return files;
