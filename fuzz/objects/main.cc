@@ -18,6 +18,7 @@ constexpr char kUsage[] =
     "usage: cuvmm-fuzz-objects --driver FILE [options]\n"
     "  --driver FILE    the emulator's libcuda, or the shim's with CUVMM_DRIVER=EMULATOR\n"
     "  --seconds N      how long to search (10)\n"
+    "  --programs N     how many programs at most (no limit)\n"
     "  --seed N         of the search (1)\n"
     "  --replay FILE    run a program text once\n"
     "  --mistake NAME   put a deliberate mistake in front of the driver; an unknown name lists "
@@ -28,6 +29,7 @@ constexpr char kUsage[] =
 struct Arguments {
   std::string driver, replay, mistake, output = ".";
   std::uint64_t seed = 1;
+  std::uint64_t programs = Limits{}.programs;
   double seconds = 10;
 };
 
@@ -48,7 +50,7 @@ int replay(const Functions& driver, const std::string& path) {
 
 int search(const Functions& driver, const Arguments& arguments) {
   const auto time = std::chrono::milliseconds(static_cast<long>(1000 * arguments.seconds));
-  const Found found = search(driver, arguments.seed, {.time = time});
+  const Found found = search(driver, arguments.seed, {time, arguments.programs});
   std::printf(
       "%llu programs, %llu calls, %llu %% succeeded\n",
       static_cast<unsigned long long>(found.programs), static_cast<unsigned long long>(found.calls),
@@ -76,8 +78,9 @@ int run_main(int argc, char** argv) {
   const bool good =
       take_options(argc, argv,
                    {option("--driver", arguments.driver), option("--seconds", arguments.seconds),
-                    option("--seed", arguments.seed), option("--replay", arguments.replay),
-                    option("--output", arguments.output), option("--mistake", arguments.mistake)});
+                    option("--programs", arguments.programs), option("--seed", arguments.seed),
+                    option("--replay", arguments.replay), option("--output", arguments.output),
+                    option("--mistake", arguments.mistake)});
   if (!good || arguments.driver.empty()) {
     std::fputs(kUsage, stderr);
     return 2;

@@ -46,6 +46,17 @@ TEST(Objects, ProgramsOfTheCorpusAgree) {
   }
 }
 
+// Found by the search: freeing the first name freed the second node's memory, which is right.
+TEST(Objects, AnAddressThatANodeHasAgainIsNotFreedByItsFirstName) {
+  const auto ops = parse(
+      "cuGraphCreate g=0\ncuGraphAddMemAllocNode g=0 m=7 bytes=1\ncuGraphAddMemFreeNode g=0 m=7\n"
+      "cuGraphAddMemAllocNode g=0 m=15 bytes=1\ncuGraphAddMemFreeNode g=0 m=7\n");
+  ASSERT_TRUE(ops);
+  const Result result = run_alone(emulator(), *ops);
+  EXPECT_EQ(result.problem, "") << result.text;
+  EXPECT_EQ(result.skipped, 1u) << result.text;
+}
+
 TEST(Objects, SearchedProgramsAgree) {
   const Found found = search(emulator(), 7, programs(300));
   EXPECT_EQ(found.result.problem, "") << found.result.text;

@@ -93,7 +93,11 @@ Expectation Reference::expect_memory_node(const Op& op) const {
   const bool freed = std::any_of(graph->nodes.begin(), graph->nodes.end(), [&](const Node& node) {
     return node.kind == Node::Kind::kFree && node.to == block;
   });
-  if (freed) return kInvalid;
+  // A later allocation node may have the address again, and then the name stands for its memory.
+  const bool again = std::any_of(blocks_.begin(), blocks_.end(), [&](const BlockPtr& other) {
+    return other != block && other->address == block->address;
+  });
+  if (freed) return again ? kSkip : kInvalid;
   // A node that comes after an instantiation cannot free memory that was instantiated.
   if (own ? graph->instantiated : !block->live) return kSkip;
   return {};
