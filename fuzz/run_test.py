@@ -76,6 +76,9 @@ class RunTest(unittest.TestCase):
         corpus = os.path.join(self.build, "fuzz-corpus")
         self.assertTrue(os.listdir(os.path.join(corpus, "emulator")), "it begins with the corpus")
 
+    def test_one_target_is_no_targets(self):
+        self.assertIn("1 target, 1 at a time, 1 s each: 1 s. ", self.run_targets("text").stdout)
+
     def test_the_forecast_is_not_too_short(self):
         loader = importlib.machinery.SourceFileLoader("fuzz_run", RUN)
         run = importlib.util.module_from_spec(importlib.util.spec_from_loader("fuzz_run", loader))
@@ -88,8 +91,10 @@ class RunTest(unittest.TestCase):
         done = self.run_targets("emulator", "text")
         self.assertEqual(done.returncode, 1)
         for words in ("emulator: op 3: cuMemMap answered CUDA_SUCCESS", "shrunk from 35 to 4 ops",
-                      "replay: cuvmm-fuzz --replay x.cuvmm", "C: x.c", "1 finding, in "):
+                      f"replay: {os.path.realpath(self.build)}/bin/cuvmm-fuzz --replay x.cuvmm", "C: x.c",
+                      "1 finding, in "):
             self.assertIn(words, done.stdout)
+        self.assertNotIn("emulator: emulator:", done.stdout)
         self.assertNotIn("deadly signal", done.stdout)
         self.assertRegex(done.stdout, r"\ntext .* clean")
 

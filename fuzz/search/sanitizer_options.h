@@ -4,15 +4,13 @@
 #pragma once
 
 #ifdef __clang__
-// malloc_context_size is 0, because a stack for every allocation costs more than the calls:
-// ASAN_OPTIONS=malloc_context_size=30 brings it back for the replay of a finding. The quarantine
-// keeps the memory that some forty programs free; with a longer one, each allocation misses the
-// caches. New memory is filled up to 256 bytes, which is more than most objects have. The leak
-// check at exit is off, because clang 14's crashes on a library with thread-locals that was opened
-// late.
+// malloc_context_size is 1, because unwinding for every allocation costs more than the calls. The
+// quarantine keeps more memory than ten programs free; with a longer one, each allocation misses
+// the caches. The leak check at exit is off, because clang 14's crashes on a library with
+// thread-locals that was opened late.
 // NOLINTNEXTLINE(bugprone-reserved-identifier,misc-definitions-in-headers): the sanitizer's name
 extern "C" const char* __asan_default_options() {
-  return "detect_leaks=0:malloc_context_size=0:quarantine_size_mb=1:"
-         "thread_local_quarantine_size_kb=16:max_malloc_fill_size=256";
+  return "detect_leaks=0:malloc_context_size=1:quarantine_size_mb=2:"
+         "thread_local_quarantine_size_kb=256";
 }
 #endif
