@@ -35,10 +35,16 @@ else()
     COMMAND cuvmm shell-page fish > "${pages}/cuvmm.fish"
     DEPENDS cuvmm VERBATIM)
   add_custom_target(cuvmm_pages ALL DEPENDS "${man_page}" "${pages}/cuvmm.bash" "${pages}/_cuvmm" "${pages}/cuvmm.fish")
-  install(FILES "${man_page}" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
-  install(FILES "${pages}/cuvmm.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME cuvmm)
-  install(FILES "${pages}/_cuvmm" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions")
-  install(FILES "${pages}/cuvmm.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+  # `man` and the shells look in the folders beside the command's, which of a virtual environment
+  # is not in the package.
+  set(shared "")
+  if(CUVMM_WHEEL)
+    set(shared "${SKBUILD_DATA_DIR}/")
+  endif()
+  install(FILES "${man_page}" DESTINATION "${shared}${CMAKE_INSTALL_MANDIR}/man1")
+  install(FILES "${pages}/cuvmm.bash" DESTINATION "${shared}${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME cuvmm)
+  install(FILES "${pages}/_cuvmm" DESTINATION "${shared}${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions")
+  install(FILES "${pages}/cuvmm.fish" DESTINATION "${shared}${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
 
   # The pages that follow from rules, recordings and decisions.
   set(generated "${CMAKE_BINARY_DIR}/docs")

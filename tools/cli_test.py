@@ -286,6 +286,16 @@ class Run(CliTest):
         result = self.run_("--emulate", "--", *nested, environment={"PYTHONPATH": self.folder})
         self.assertEqual(result.stdout, "own\n['cuvmm_runtime', 'cuvmm_start', 'cuvmm_torch'] False\n", result.stderr)
 
+    def test_a_python_without_the_package_gets_a_hint(self):
+        for words, hint in ((["-m", "cuvmm.first_finding"], "the program is examples/first_finding.py"),
+                            (["-m", "cuvmm"], "PYTHONPATH=python has it"),
+                            (["-c", "exit(4)", "--cuvmm=emulate"], "PYTEST_PLUGINS=cuvmm.pytest_plugin")):
+            result = self.run_("--emulate", "--", sys.executable, "-I", *words)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn("if Python found no module cuvmm: install the wheel for this Python", result.stderr)
+            self.assertIn(hint, result.stderr)
+        self.assertNotIn("module cuvmm", self.run_("--emulate", "--", sys.executable, "-c", "exit(4)").stderr)
+
     def test_options_of_the_emulator_without_it_are_named(self):
         result = self.run_("--driver", self.emulator(), "--python", "--torch=skip", "--skipped-exitcode", "3", "--", "true")
         self.assertEqual(result.returncode, 0)

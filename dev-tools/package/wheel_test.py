@@ -10,6 +10,7 @@ environment of this Python.
 """
 import os
 import re
+import shutil
 import sys
 import tarfile
 import tempfile
@@ -73,12 +74,14 @@ def check_contents(wheel, folder):
         names = archive.namelist()
         archive.extractall(folder)
     wanted = ["bin/cuvmm", "lib/cuvmm/libcuvmm-shim.so", "lib/cuvmm/libcuvmm-symbolize.so", "_command.py",
-              "lib/cuvmm/emulator/python/sitecustomize.py", "lib/cuvmm/emulator/torch/cuvmm_torch/register.py", "share/doc/cuvmm/rules/map.md", "include/cuvmm/cuvmm.h", "pytest_plugin.py", "first_finding.py", "share/man/man1/cuvmm.1.gz"]
+              "lib/cuvmm/emulator/python/sitecustomize.py", "lib/cuvmm/emulator/torch/cuvmm_torch/register.py", "share/doc/cuvmm/rules/map.md", "include/cuvmm/cuvmm.h", "pytest_plugin.py", "first_finding.py"]
     wanted += [f"lib/cuvmm/emulator/{name}" for name in ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13",
                                                          "libcuvmm-blas.so", "libcuvmm-static-cudart.so",
                                                          "libnvidia-ml.so.1")]
     missing = [name for name in wanted if f"cuvmm/{name}" not in names]
     assert not missing, f"the wheel lacks {missing}"
+    for name in ("man/man1/cuvmm.1.gz", "bash-completion/completions/cuvmm"):
+        assert any(path.endswith(".data/data/share/" + name) for path in names), f"the wheel lacks {name} for the environment"
     paths = [os.path.join(folder, name) for name in names]
     objects = [path for path in paths if os.path.isfile(path) and open(path, "rb").read(4) == b"\x7fELF"]
     oldest = max(check_object(path) for path in objects)
@@ -113,6 +116,10 @@ def try_here(wheel, folder):
 
     find_mistake("here", run)
     run(0, "python3", "-m", "cuvmm", "--version")
+    if shutil.which("man"):
+        environment.pop("MANPATH", None)
+        page = run(0, "man", "-w", "cuvmm").strip()
+        assert page == os.path.join(os.path.realpath(folder), "venv", "share", "man", "man1", "cuvmm.1.gz"), page
 
 
 def try_in(folder, wheel):

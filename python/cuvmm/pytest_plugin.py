@@ -270,8 +270,6 @@ class Plugin:
         for test, _, one in self.found:
             if test == _OUTSIDE:
                 terminalreporter.write_line("\n" + one.text.rstrip("\n"))
-        if self.found:
-            terminalreporter.write_line(f"to learn more, type: cuvmm explain {self.found[0][2].rule}")
         for report in self.config.getoption("--cuvmm-report"):
             if report.endswith(".sarif") and self.relay is None:
                 terminalreporter.write_line(f"SARIF in {report}")

@@ -38,6 +38,7 @@
 #include "tools/run/launch_count.h"
 #include "tools/run/loader_path.h"
 #include "tools/run/preload/other_libc.h"
+#include "tools/run/python_hint.h"
 #include "tools/timeline/run_timeline.h"
 #include "tools/view/formats.h"
 
@@ -137,16 +138,27 @@ std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
 }
 
 // Writes the merged report into each file, in the format of the file's suffix. Returns the files
-// that were written.
+// that were written. A report that cannot be written goes to a temporary folder, because the run
+// that it describes may have taken hours.
 std::vector<std::string> write_reports(const std::vector<std::string>& files, const Json& report) {
   std::vector<std::string> written;
   for (const std::string& file : files) {
-    const std::string problem = write_whole(file, render(report, format_of(file)));
+    const std::string text = render(report, format_of(file));
+    const std::string problem = write_whole(file, text);
     if (problem.empty()) {
       written.push_back(file);
-    } else {
-      print_error("cuvmm run: --report {}: {}\n", file, problem);
+      continue;
     }
+    TemporaryFolder folder;
+    const std::string rescued =
+        folder.path() + "/" + std::filesystem::path(file).filename().string();
+    if (folder.path().empty() || !write_whole(rescued, text).empty()) {
+      print_error("cuvmm run: --report {}: {}\n", file, problem);
+      continue;
+    }
+    folder.keep();
+    print_error("cuvmm run: --report {}: {}; the report is in {} instead\n", file, problem,
+                rescued);
   }
   return written;
 }
@@ -267,6 +279,9 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
   if (!options.quiet && tree.exit_code != 0 && !ended_on_request(tree))
     write_error(forked_children_text(merged.value));
   const RunVerdict verdict = verdict_of(options, tree, merged, blame, missing);
+  if (tree.exit_code != 0 && nothing_checked(merged)) {
+    if (const std::string hint = python_hint(options.command); !hint.empty()) say(options, hint);
+  }
   if (!options.quiet) {
     write_error(summary_text(merged, written, missing, verdict.unchecked ? verdict.code : 0,
                              blame_text(blame, own)));

@@ -165,13 +165,22 @@ void add_config(CLI::App& app, CommandLine&) {
       }
     }
     const std::string path = settings_path(command->get_option("--config")->as<std::string>());
-    const SettingsFile file = path.empty() ? SettingsFile{} : load_settings(path, app);
+    SettingsFile file;
+    std::string problem;
+    try {
+      if (!path.empty()) file = load_settings(path, app);
+    } catch (const UsageError& error) {
+      // The other settings show whether the mistake matters.
+      file.path = path;
+      problem = error.message + "; nothing of this file is shown";
+    }
     const HeldSettings holdings(app, file, *options);
     if (options->json) {
       print_settings_json(holdings.all(), file);
     } else {
       print_settings(holdings.all(), file);
     }
+    if (!problem.empty()) throw UsageError{problem};
   });
 }
 

@@ -188,6 +188,14 @@ class Mistakes(SettingsTest):
 
 
 class Config(SettingsTest):
+    def test_a_mistake_in_the_file_hides_no_other_settings(self):
+        path = self.settings("devices = 3\n")
+        shown = self.cuvmm("config", CUVMM_DEVICES="5")
+        self.assertEqual(shown.returncode, 2)
+        self.assertIn(f"{path}:1:1: devices stands before any table; expected one such as [run]; nothing of this file is shown", shown.stderr)
+        self.assertIn(f"The file of settings is {path}", shown.stdout)
+        self.assertRegex(shown.stdout, r'(?m)^devices = "5" +# from CUVMM_DEVICES$')
+
     def test_what_holds_and_from_where(self):
         path = self.settings('[run]\nemulate = true\ndevices = 3\n\n[work.run]\nout = "results"\n')
         text = self.cuvmm("config", CUVMM_DEVICES="5").stdout

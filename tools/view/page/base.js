@@ -30,6 +30,8 @@ function shown(text) {
 const list = value => Array.isArray(value) ? value : [];
 const plain = value => value && typeof value === 'object' && !Array.isArray(value) ? value : {};
 const hex = value => typeof value === 'number' ? '0x' + value.toString(16) : String(value);
+// The plural of 'piece of cuMemAlloc' or 'library', as counted() of recorder/holdings/counted.h forms it.
+const manyOf = what => String(what).replace(/^(?:\S+ )*?\S+(?= of |$)/, noun => noun.replace(/([^aeou])y$/, '$1ie') + 's');
 const counted = (count, one, many) => `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 
 function bytes(count) {

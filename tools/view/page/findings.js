@@ -125,7 +125,8 @@ function findingsSection() {
 function leaksSection() {
   const leaks = findings.filter(finding => finding.kind === 'leak');
   const alive = plain(report.alive);
-  const inUse = `In use when the processes ended: ${counted(alive.allocations || 0, 'allocation', 'allocations')} (${bytes(alive.bytes || 0)}), ${counted(alive.reservations || 0, 'reservation', 'reservations')}.`;
+  const others = list(report.in_use).map(plain).map(kind => `, ${counted(kind.count || 0, kind.what, manyOf(kind.what))}${kind.bytes ? ` (${bytes(kind.bytes)})` : ''}`);
+  const inUse = `In use when the processes ended: ${counted(alive.allocations || 0, 'allocation', 'allocations')} of cuMemCreate (${bytes(alive.bytes || 0)}), ${counted(alive.reservations || 0, 'reservation', 'reservations')}${others.join('')}.`;
   section('leaks', 'Leaks', make('p', {}, inUse), leaks.length
       ? longTable('What was given up and still pinned', ['Process', 'What', 'Size', 'Count', 'Made at'], leaks.length, i => {
           const object = plain(list(leaks[i].objects)[0]);

@@ -129,6 +129,13 @@ class Page(unittest.TestCase):
         self.assertEqual(self.text("h1"), "No error, no undefined behaviour, no leak")
         self.assertIn("This report has no timeline", self.text("#space"))
 
+    def test_memory_in_use_is_of_every_kind(self):
+        self.open({**report(findings=0), "in_use": [{"what": "piece of cuMemAlloc", "count": 2, "bytes": 2 * MIB},
+                                                    {"what": "library", "count": 2, "bytes": 0}, {"what": "array", "count": 2, "bytes": 0},
+                                                    {"what": "green context", "count": 1, "bytes": 0}]})
+        self.assertIn("In use when the processes ended: 3 allocations of cuMemCreate (6 MiB), 1 reservation, 2 pieces of cuMemAlloc "
+                      "(2 MiB), 2 libraries, 2 arrays, 1 green context.", self.text("#leaks"))
+
     def test_hostile_texts_are_text(self):
         self.open(report(more=HOSTILE, longest=MIB))
         self.unfold()
