@@ -197,7 +197,7 @@ def states(text, rule):
 
 def write_break(text, rule):
     family = family_of(text, rule.function)
-    todo = [f"# TODO({rule.id}): what to change in the call above: say `size=0`, or `before CALL`.",
+    todo = [f"# TODO({rule.id}): what to change in the call above: say `size=0`, `desc=null, count=2`, or `before CALL`.",
             "# If no family can break the rule: a case in conformance/cases/ instead of these lines. If no program can:",
             "# the reason in conformance/mutation/mutation_survivors.txt, and a RuleCase in rulebook/*/check_*_test.cc.",
             f"break {rule.id}: TODO"]
