@@ -20,7 +20,7 @@ constexpr const char kUsage[] =
     "a\n"
     "wrong code) and says whether the cases notice. Exits with 1 when one does not that "
     "--survivors\n"
-    "does not explain (RULE-ID remove|code REASON per line).\n";
+    "does not explain (RULE-ID remove|code|both REASON per line).\n";
 
 struct Arguments {
   cuvmm::conformance::ScoreOptions score;

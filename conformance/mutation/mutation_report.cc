@@ -49,10 +49,15 @@ ParsedExplanations parse_explanations(const std::string& text, const std::string
     const std::string where = file + ":" + std::to_string(number) + ": ";
     if (!find_rule(id)) {
       out.errors.push_back(where + "no rule '" + id + "'");
-    } else if ((kind != "remove" && kind != "code") || reason.empty()) {
-      out.errors.push_back(where + "expected RULE-ID remove|code REASON");
-    } else if (!out.reasons.emplace(std::pair(id, kind), reason).second) {
-      out.errors.push_back(where + id + " " + kind + " is explained twice");
+    } else if ((kind != "remove" && kind != "code" && kind != "both") || reason.empty()) {
+      out.errors.push_back(where + "expected RULE-ID remove|code|both REASON");
+    } else {
+      for (const std::string one : {"remove", "code"}) {
+        if (kind != one && kind != "both") continue;
+        if (!out.reasons.emplace(std::pair(id, one), reason).second) {
+          out.errors.push_back(where + id + " " + one + " is explained twice");
+        }
+      }
     }
   }
   return out;

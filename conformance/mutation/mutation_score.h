@@ -44,7 +44,7 @@ struct ParsedExplanations {
   Explanations reasons;
   std::vector<std::string> errors;  ///< "FILE:LINE: what was expected"
 };
-/// "RULE-ID remove|code REASON" per line; `#` starts a comment line.
+/// "RULE-ID remove|code|both REASON" per line; `#` starts a comment line.
 ParsedExplanations parse_explanations(const std::string& text, const std::string& file);
 
 struct ScoreOptions {

@@ -76,7 +76,7 @@ TEST_P(Late, TheEmulatorAnswersAsExpected) {
 }
 
 TEST_P(Late, ARecordedGpuAnsweredAsExpected) {
-  const auto recording = parse_recording(read_file(kRecorded + ".json"));
+  const auto recording = parse_recording(read_file(CUVMM_RECORDED "/../late/h200-580.159.04.json"));
   ASSERT_TRUE(recording);
   KnownFacts facts;
   ASSERT_EQ(facts.parse(read_file(kRecorded + ".known"), kRecorded + ".known"), "");

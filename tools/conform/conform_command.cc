@@ -261,7 +261,7 @@ void add_conform(CLI::App& app, CommandLine& line) {
   file("--junit", s->junit, "Write the results as JUnit XML");
   file("--json", s->json, "Write the results with their evidence as JSON");
   file("--recording", s->recording,
-       "Write the answers alone, in the form of conformance/recorded/");
+       "Write the answers alone, as conformance/unpack writes those of real drivers");
   file("--profile", s->profile, "Write a driver profile for the emulator; implies --pairs");
   command->add_option("--waivers", s->waivers, "Known failures, one NAME REASON per line")
       ->type_name("FILE")

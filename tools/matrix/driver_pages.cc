@@ -92,10 +92,11 @@ std::vector<DriverPage> driver_pages(const ResultFolder& folder, const std::stri
     if (!each.emulated) by_gpu[each.gpu].push_back(&each);
   }
   std::vector<DriverPage> pages;
-  std::string list = head(command) +
-                     "# GPUs and drivers\n\nThe results of real machines that lie in "
-                     "`conformance/results/`. [fleets.md](fleets.md) says how\nthey are made and "
-                     "how to send yours.\n\n| GPU | driver | run | rules |\n|---|---|---|---|\n";
+  std::string list =
+      head(command) +
+      "# GPUs and drivers\n\nThe results of real machines that lie in "
+      "`conformance/answers.tar.xz`. [fleets.md](fleets.md) says\nhow they are made and "
+      "how to send yours.\n\n| GPU | driver | run | rules |\n|---|---|---|---|\n";
   for (const auto& [gpu, drivers] : by_gpu) {
     std::vector<MatrixColumn> columns;
     for (const DriverResults* each : drivers) columns.push_back(each->column);
