@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single instructions give the bits that an H100 gave. testdata/h100_instructions.tsv has hashes of
-// the results; the inputs come from the random numbers of the program that recorded them, which
+// Single instructions give the bits that an H100 gave. testdata/h100_instructions.tsv.xz has hashes
+// of the results; the inputs come from the random numbers of the program that recorded them, which
 // favour edges: infinities, NaN, the smallest and largest numbers, halves, shifts beyond the width.
 #include <gtest/gtest.h>
 
