@@ -31,7 +31,7 @@ REACH = 1 << 16  # of the stack, in bytes
 KINDS = ("code", "data", "stack")
 CYCLE = ("cuMemAddressReserve", "cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemUnmap", "cuMemRelease",
          "cuMemAddressFree")
-# What counts, by its name in bench/trend.csv: variables of the shim that name folders for files.
+# The measured configurations, by their names in bench/trend.csv: variables of the shim that name folders for files.
 CONFIGURATIONS = {"cache lines of a cycle": (), "cache lines of a cycle, cuvmm run": ("CUVMM_RING", "CUVMM_LIVE")}
 
 

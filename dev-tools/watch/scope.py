@@ -8,7 +8,7 @@ FUNCTIONS = re.compile(r"""cu(
   | Stream(Wait | Write)Value | StreamBatchMemOp | StreamAttachMem
   | \w*External | \w*MemPool | \w*GraphMem | \w*Peer | \w*P2P | \w*Clique | \w*Fabric | \w*TotalMem
   | Graph\w*(Mem | BatchMemOp)
-    # What ends or takes away the memory of a context, a stream, a module, or of the process.
+    # Calls that end or take away the memory of a context, a stream, a module, or of the process.
   | CtxDestroy | CtxDetach | DevicePrimaryCtxRe(lease | set) | GreenCtxDestroy | StreamDestroy
   | ModuleUnload | LibraryUnload | Checkpoint
 )""", re.X)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an H100 refuses about nodes and executable graphs, and with which code.
+// Calls about nodes and executable graphs that an H100 refuses, and the codes.
 #include <vector>
 
 #include "emulator/graph/nodes/testing_one_graph.h"

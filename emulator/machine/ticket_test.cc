@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follow_ticket() and follow_handle() do with 64 bytes of unknown origin.
+// follow_ticket() and follow_handle() with 64 bytes of unknown origin.
 #include "emulator/machine/ticket.h"
 #include "api/sizes.h"
 

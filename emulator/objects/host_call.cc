@@ -38,7 +38,7 @@ std::uint64_t number_behind(const char* text, const char* line) {
   return found ? std::strtoull(found + std::strlen(line), nullptr, 10) : 0;
 }
 
-// What the kernel says of the thread; false if it cannot be asked.
+// Reads the thread's state from /proc; false if that is not possible.
 bool ask_kernel(pid_t thread, SpentTime::Look& look) {
   char path[64], text[4096];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/status", static_cast<int>(thread));

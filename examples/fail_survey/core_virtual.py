@@ -43,7 +43,7 @@ def main() -> None:
         grown = attempt("grow in place", resource.modify_allocation, first, 4 * MIB)
         usable(grown or first)
         first = grown or first
-    # What lies behind it is taken now: growth has to move.
+    # The second allocation takes the addresses behind the first, so growth has to move.
     second = attempt("allocate another", resource.allocate, 2 * MIB)
     if second:
         neighbour = int(second.handle) + 2 * MIB

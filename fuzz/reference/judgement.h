@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the reference thinks of one call.
+// The reference's opinion of one call.
 #pragma once
 
 #include <algorithm>

@@ -255,8 +255,7 @@ Judgement Reference::judge_block(const CUDA_MEMCPY2D* copy, bool into_array, Act
   }
   for (std::uint64_t row = 0; row < copy->Height; ++row) {
     const std::uint64_t at = base + row * pitch;
-    // What lies between the rows matters to some drivers, so all of them lie in one piece of
-    // memory.
+    // The bytes between the rows matter to some drivers, so all rows lie in one piece of memory.
     if (row != 0 && (spot(at).memory != spot(base).memory || spot(at).memory < 0)) out.loose = true;
     judge_context(out, at, copy->WidthInBytes, actor);
     if (actor.device >= 0) judge_touch(out, at, copy->WidthInBytes, !into_array, false, actor);

@@ -9,7 +9,7 @@
 
 namespace cuvmm::kernels {
 
-/// What an operand is.
+/// The role of an operand.
 struct Role {
   enum class Kind : std::uint8_t {
     kAny,      ///< nothing is known of it

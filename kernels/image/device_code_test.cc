@@ -202,7 +202,7 @@ TEST(DeviceCodeTest, PtxForNewerGpusServesAProgramThatHasNoOther) {
   EXPECT_EQ(code.newer, 100);
 }
 
-// What nvcc -rdc=true leaves: a linked cubin, and the PTX of each file.
+// nvcc -rdc=true leaves a linked cubin, and the PTX of each file.
 TEST(DeviceCodeTest, FilesThatWereCompiledApartAreOneModule) {
   const std::string head = ".version 8.0\n.target sm_70\n.address_size 64\n";
   const std::string twice = ".func (.param .b32 out) twice(.param .b32 in)";

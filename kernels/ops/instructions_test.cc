@@ -307,7 +307,7 @@ TEST(PtxInstruction, HalvesInPairsAreCompared) {
   });
 }
 
-// What the recorded results do not show.
+// Results that the recording does not have.
 TEST(PtxInstruction, Edges) {
   expect_all({
       {"add.sat.f32 %f1, 0f80000000, 0f80000000; mov.b32 %r1, %f1;", 0},

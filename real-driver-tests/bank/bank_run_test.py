@@ -25,7 +25,7 @@ for name in ("NCCL_NVLS_ENABLE", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "NVSHMEM_DI
     assert name in os.environ, name
 mode, what = os.environ["CUVMM_ASYNC"], sys.argv[1]
 """
-# What each program does behind that, and the expected states (of bare, of exact) and outputs.
+# The further actions of each program, and the expected states (of bare, of exact) and outputs.
 PROGRAMS = {
     "good": 'print("digest=" + os.environ["OF_ALL"] + os.environ["OF_ALLOCATOR"])',
     "wrong": "cuda.cuMemAddressReserve(ctypes.byref(address), ctypes.c_size_t(0), ctypes.c_size_t(0), ctypes.c_ulonglong(0), "

@@ -61,7 +61,7 @@ std::uint64_t wanted_by(const Call& call) {
   return visit_call<std::uint64_t>(call, [](const auto& made) { return wanted_size(made); });
 }
 
-// What waited for its turn when the driver refused the call may have had it by now.
+// Frees that waited for their turn when the driver refused the call may be over by now.
 void note_done_frees(const ProcessHistory& history, const MemoryFacts& facts, std::uint64_t wanted,
                      std::vector<Refusal::Aside>& asides) {
   const Causes::QueuedFree& last = history.causes.last_free();
@@ -176,7 +176,7 @@ std::optional<MemoryFacts> Session::memory_facts(const Call& call,
   {
     const Locked lock(mutex_);
     facts.held = held_memory(history_.model, facts.device);
-    // What the program has freed may still be in the pool.
+    // Memory that the program has freed may still be in the pool.
     pooled = uses_pools(history_.model, facts.device, facts.device == place.device) ||
              history_.causes.last_free().by.call != 0;
     graphs = history_.causes.knows_node_memory();

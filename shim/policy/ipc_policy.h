@@ -148,8 +148,7 @@ struct Policy<CallStruct> {
     history.plain_ended = step.origin.call;
     history.causes.context_ended(step.origin);
     if (!step.change.rare) return;
-    // Whatever became of the memory that the context had opened, nothing proves that it was open
-    // any longer.
+    // From here on, nothing proves that the memory that the context had opened is still open.
     for (const IpcOpen& open : step.change.rare->context.ipc_opens) {
       history.ipc_log.closed(open.bytes, step.origin, step.state.at);
     }

@@ -20,7 +20,7 @@ import unittest
 
 CUVMM, SOURCE = None, None
 
-# What each program of these tests begins with: the driver's calls, and a way to wait for the test.
+# Each program of these tests begins with this: the driver's calls, and a way to wait for the test.
 PRELUDE = """
 import array, ctypes, os, socket, sys
 cuda = ctypes.CDLL("libcuda.so.1")

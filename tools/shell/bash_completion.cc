@@ -69,7 +69,7 @@ _cuvmm() {{
     before=${{COMP_WORDS[COMP_CWORD - 2]}} glued=' ='
   fi
   for ((i = 1; i < COMP_CWORD; i++)); do
-    # What follows is the program's.
+    # The words behind -- belong to the program.
     if [[ ${{COMP_WORDS[i]}} == -- ]]; then
       if ((i == COMP_CWORD - 1)); then
         mapfile -t COMPREPLY < <(compgen -c -f -- "$current")

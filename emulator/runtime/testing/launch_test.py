@@ -48,7 +48,7 @@ for streams in ("eager", "late"):
 code, text, _ = run("1", options=("--quiet", "--skipped-exitcode", "9"))
 assert (code, text) == (9, "")
 
-# What was skipped was not checked.
+# A skipped launch was not checked.
 code, text, _ = run("3", "capture", options=("--error-exitcode", "9"))
 assert code == 122 and "6 kernel launches were skipped" in text.splitlines()[-1]
 for allowed in (("--allow-unchecked",), ("--skipped-exitcode", "0")):

@@ -24,7 +24,7 @@ struct Recorded {
   cuuint64_t asked_flags = 0;
 };
 
-/// What the driver writes into out-parameters.
+/// The value that the driver writes into out-parameters.
 inline constexpr CUdeviceptr kRecordedPointer = 0x7000001000;
 
 /// The one record of the process; the driver library exports it.

@@ -41,7 +41,7 @@ except torch.OutOfMemoryError:
     print("32 MiB: out of memory")
 lost = (before - torch.cuda.mem_get_info()[0]) >> 20
 print(f"{lost} MiB are gone, and {len(known)} allocation is known that does not exist")
-# What CuMemAllocator.sleep() does with each allocation that it knows.
+# CuMemAllocator.sleep() does this with each allocation that it knows.
 for handle in known.values():
     try:
         extension.python_unmap_and_release(*handle)

@@ -114,8 +114,8 @@ struct CaptureState {
   }
 };
 
-/// What a call that is not about streams may do while a capture is under way, as recorded on an
-/// H200 (emulator/testing_capture/h200-580.159.04.txt).
+/// The effect of a capture that is under way on a call that is not about streams, as recorded on an
+/// H200 (emulator/testing_capture/h200-580.159.04.txt.xz).
 enum class InCapture : std::uint8_t {
   kFree,          ///< anything
   kUnsafe,        ///< nothing, if the capture's mode forbids unsafe calls
