@@ -18,7 +18,7 @@ Exports::Exports(const link_map& object) : base_(object.l_addr) {
 
 // A table of DT_GNU_HASH: four numbers, a filter, the first symbol of each bucket, then a word for
 // each symbol: its hash, whose lowest bit marks the last symbol of a bucket.
-const void* Exports::find(const char* name) const {
+const ElfW(Sym) * Exports::symbol(const char* name) const {
   if (!hash_ || !symbols_ || !names_) return nullptr;
   std::uint32_t hash = 5381;
   for (const char* c = name; *c; ++c) hash = hash * 33 + static_cast<unsigned char>(*c);
@@ -32,10 +32,20 @@ const void* Exports::find(const char* name) const {
     const ElfW(Sym)& symbol = symbols_[i];
     if ((word | 1U) == (hash | 1U) && symbol.st_shndx != SHN_UNDEF &&
         equal(names_ + symbol.st_name, name))
-      return reinterpret_cast<const void*>(base_ + symbol.st_value);
+      return &symbol;
     if ((word & 1U) != 0) break;
   }
   return nullptr;
+}
+
+const void* Exports::find(const char* name) const {
+  const ElfW(Sym)* const found = symbol(name);
+  return found ? reinterpret_cast<const void*>(base_ + found->st_value) : nullptr;
+}
+
+std::size_t Exports::size_of(const char* name) const {
+  const ElfW(Sym)* const found = symbol(name);
+  return found ? found->st_size : 0;
 }
 
 }  // namespace cuvmm::redirect

@@ -4,6 +4,7 @@
 
 #include <link.h>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace cuvmm::redirect {
@@ -14,8 +15,12 @@ class Exports {
   explicit Exports(const link_map& object);
   /// Null where the object exports no function of this name. Versions are not regarded.
   const void* find(const char* name) const;
+  /// Bytes of the function's code; 0 where the object exports no function of this name.
+  std::size_t size_of(const char* name) const;
 
  private:
+  const ElfW(Sym) * symbol(const char* name) const;
+
   ElfW(Addr) base_ = 0;
   const std::uint32_t* hash_ = nullptr;
   const ElfW(Sym) * symbols_ = nullptr;

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of a compiler that give out a result. Those for machine code would stop the
+// process.
+#include <stdlib.h>
+#include <string.h>
+
+static const char kText[] = ".version 8.3";
+
+int nvrtcGetCUBIN(const void* program, char* out) {
+  memset(out, 0, program ? 1 : 2);
+  abort();
+}
+int nvrtcGetCUBINSize(const void* program, size_t* out) {
+  *out = program ? 1 : 2;
+  abort();
+}
+int nvrtcGetPTX(const void* program, char* out) {
+  (void)program;
+  memcpy(out, kText, sizeof kText);
+  return 0;
+}
+int nvrtcGetPTXSize(const void* program, size_t* out) {
+  (void)program;
+  *out = sizeof kText;
+  return 0;
+}
