@@ -123,6 +123,11 @@ CUVMM_RUNTIME_CALL(cudaDeviceSetCacheConfig, (wish), int wish) {
   return ask(driver.cuCtxSetCacheConfig, static_cast<CUfunc_cache>(wish));
 }
 
+// Nothing lies in a cache here.
+CUVMM_EXPORT(Error, cudaCtxResetPersistingL2Cache) {
+  return in_context(Streams::kLegacy, [](const Driver&) { return cudaSuccess; });
+}
+
 // Devices of today have banks of four bytes, and ignore the wish for others.
 CUVMM_RUNTIME_CALL(cudaDeviceGetSharedMemConfig, (bank), int* bank) {
   constexpr int kFourBytes = 1;

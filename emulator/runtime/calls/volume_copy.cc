@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/runtime/calls/volume_copy.h"
 
+#include <algorithm>
+
 #include "emulator/runtime/calls/call.h"
 #include "emulator/runtime/calls/copies.h"
 #include "emulator/runtime/channel_format.h"
@@ -100,6 +102,31 @@ CUDA_MEMCPY3D from_array(const Rows& rows) {
   return out;
 }
 
+// Copies the rest of the first row, whole rows, and the beginning of the last row.
+Error over_rows(const Driver& driver, Rows at, std::size_t size,
+                CUDA_MEMCPY3D (*describe)(const Rows&)) {
+  if (!known(at.kind)) return cudaErrorInvalidMemcpyDirection;
+  CUDA_ARRAY3D_DESCRIPTOR shape{};
+  const Error error = ask(driver.cuArray3DGetDescriptor, &shape, at.array);
+  if (error != cudaSuccess) return error;
+  const std::size_t row = shape.Width * element_bytes(driver, at.array);
+  if (at.x >= row) return cudaErrorInvalidValue;
+  while (size != 0) {
+    const bool whole = at.x == 0 && size >= row;
+    at.width = whole ? row : std::min(row - at.x, size);
+    at.pitch = at.width;
+    at.height = whole ? size / row : 1;
+    const CUDA_MEMCPY3D copy = describe(at);
+    if (const Error copied = ask(driver.cuMemcpy3D, &copy); copied != cudaSuccess) return copied;
+    const std::size_t done = at.width * at.height;
+    size -= done;
+    at.memory = static_cast<const char*>(at.memory) + done;
+    at.x = 0;
+    at.y += at.height;
+  }
+  return cudaSuccess;
+}
+
 }  // namespace
 
 CUVMM_RUNTIME_ON_STREAM(cudaMemcpy2DToArray, ptds,
@@ -135,20 +162,16 @@ CUVMM_RUNTIME_ON_STREAM(cudaMemcpy2DFromArrayAsync, ptsz,
   return ask(driver.cuMemcpy3DAsync, &copy, stream);
 }
 
-// The forms for rows of one array, whose bytes they count from (x, y) on over the ends of rows, are
-// deprecated since CUDA 10.1. They are answered where one row holds all.
+// The forms that count bytes from (x, y) on over the ends of rows. They are deprecated since CUDA
+// 10.1, and many programs use them.
 CUVMM_RUNTIME_ON_STREAM(cudaMemcpyToArray, ptds, (array, x, y, source, size, kind), CUarray array,
                         std::size_t x, std::size_t y, const void* source, std::size_t size,
                         int kind) {
-  if (!known(kind)) return cudaErrorInvalidMemcpyDirection;
-  const CUDA_MEMCPY3D copy = to_array({array, x, y, source, size, size, 1, kind});
-  return ask(driver.cuMemcpy3D, &copy);
+  return over_rows(driver, {array, x, y, source, 0, 0, 0, kind}, size, to_array);
 }
 CUVMM_RUNTIME_ON_STREAM(cudaMemcpyFromArray, ptds, (target, array, x, y, size, kind), void* target,
                         CUarray array, std::size_t x, std::size_t y, std::size_t size, int kind) {
-  if (!known(kind)) return cudaErrorInvalidMemcpyDirection;
-  const CUDA_MEMCPY3D copy = from_array({array, x, y, target, size, size, 1, kind});
-  return ask(driver.cuMemcpy3D, &copy);
+  return over_rows(driver, {array, x, y, target, 0, 0, 0, kind}, size, from_array);
 }
 
 }  // namespace cuvmm::runtime

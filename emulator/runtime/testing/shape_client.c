@@ -54,6 +54,8 @@ FUNCTION(int, rows_to_array, cudaMemcpy2DToArray, void*, size_t, size_t, const v
          size_t, size_t, int);
 FUNCTION(int, rows_from_array, cudaMemcpy2DFromArray, void*, size_t, void*, size_t, size_t, size_t,
          size_t, int);
+FUNCTION(int, to_array, cudaMemcpyToArray, void*, size_t, size_t, const void*, size_t, int);
+FUNCTION(int, from_array, cudaMemcpyFromArray, void*, void*, size_t, size_t, size_t, int);
 FUNCTION(void**, register_binary, __cudaRegisterFatBinary, const void*);
 FUNCTION(void, register_function, __cudaRegisterFunction, void**, const void*, const char*,
          const char*, int, void*, void*, void*, void*, int*);
@@ -125,6 +127,11 @@ static int arrays(void) {
   memset(got, 0, sizeof got);
   REQUIRE(rows_from_array(got, 20, flat, 4, 1, 12, 2, kFromDevice) == 0);
   REQUIRE(got[0][1][2] == given[0][2][3] && got[0][1][3] == 0);
+  /* Bytes go on at the ends of rows. */
+  memset(got, 0, sizeof got);
+  REQUIRE(to_array(flat, 4, 0, given, 16 + 2 * 20 + 8, kToDevice) == 0);
+  REQUIRE(from_array(got, flat, 4, 0, 16 + 2 * 20 + 8, kFromDevice) == 0);
+  REQUIRE(memcmp(got, given, 16 + 2 * 20 + 8) == 0);
   REQUIRE(free_array(array) == 0 && free_array(flat) == 0 && free_array(NULL) == 0);
   return 0;
 }
