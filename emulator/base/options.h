@@ -30,7 +30,7 @@ struct Options {
   bool run_kernels = true;  ///< runs kernels that have PTX; false: skips all kernels
   /// Instructions of all threads of a launch; the emulator ends a launch that executes more,
   /// because it takes the launch for endless.
-  std::uint64_t kernel_steps = 2'000'000'000;
+  std::uint64_t kernel_steps = 1'000'000'000'000;
   /// One line that says which value was expected; empty when all values are valid.
   std::string error;
 };

@@ -2,6 +2,10 @@
 // The memory of the emulated machine, as kernels of a context reach it.
 #pragma once
 
+#include <map>
+#include <string>
+#include <utility>
+
 #include "emulator/core/emulator.h"
 #include "kernels/kernels.h"
 
@@ -14,6 +18,8 @@ class DeviceMemory : public kernels::Memory {
   DeviceMemory(Emulator& e, const Context& context) : e_(e), context_(context) {}
 
   std::string why_not(std::uint64_t address, unsigned size, bool writes) override;
+  kernels::Named<kernels::Texture> texture(std::uint64_t handle) override;
+  kernels::Named<kernels::Image> surface(std::uint64_t handle) override;
 
  private:
   Window find(std::uint64_t address) override;
@@ -24,6 +30,9 @@ class DeviceMemory : public kernels::Memory {
 
   Emulator& e_;
   const Context& context_;
+  // The objects that the launch has used, and why an object cannot be used.
+  std::map<std::uint64_t, std::pair<kernels::Texture, std::string>> textures_;
+  std::map<std::uint64_t, std::pair<kernels::Image, std::string>> surfaces_;
 };
 
 }  // namespace cuvmm::emulator

@@ -59,6 +59,13 @@ std::vector<T> counting(std::size_t count, T first = 0) {
   return values;
 }
 
+TEST_F(KernelTest, TheDeviceSaysThatItLaunchesCooperativeKernels) {
+  int value = 0;
+  constexpr CUdevice_attribute kWhich = CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH;
+  ASSERT_EQ(driver()(calls::DeviceGetAttribute{&value, kWhich, 0}), CUDA_SUCCESS);
+  EXPECT_EQ(value, 1);
+}
+
 TEST_F(KernelTest, VectorsAreAdded) {
   constexpr int kCount = 5000;
   const Mapped m = mapped();

@@ -62,4 +62,44 @@ struct PointerAttributes {
   void* host_pointer;
 };
 
+/// cudaResourceDesc. CUDA 13 appends a word of flags, which must be 0.
+struct TextureResource {
+  int type;
+  union {
+    void* array;  ///< or a mipmapped array
+    struct {
+      void* memory;
+      ChannelFormat format;
+      std::size_t bytes;
+    } linear;
+    struct {
+      void* memory;
+      ChannelFormat format;
+      std::size_t width, height;  ///< in elements
+      std::size_t pitch;          ///< in bytes
+    } rows;
+  } of;
+};
+
+/// cudaTextureDesc.
+struct TextureReading {
+  int address_modes[3];
+  int filter;     ///< 0: the nearest element, 1: linear
+  int read_mode;  ///< 0: the element, 1: a fraction of the largest integer
+  int srgb;
+  float border[4];
+  int normalized;  ///< coordinates from 0 to 1
+  unsigned anisotropy;
+  int level_filter;
+  float level_bias, least_level, most_level;
+  int no_trilinear, seamless_cube;
+};
+
+/// The first fields of cudaResourceViewDesc.
+struct TextureView {
+  int format;
+  std::size_t width, height, depth;
+  unsigned first_level, last_level, first_layer, last_layer;
+};
+
 }  // namespace cuvmm::runtime

@@ -36,6 +36,26 @@ TEST(RuntimeAbi, DescriptorsBeginAsNvidias) {
   EXPECT_EQ(sizeof(ChannelFormat), sizeof(cudaChannelFormatDesc));
 }
 
+TEST(RuntimeAbi, TexturesAreDescribedAsNvidiasHeaderDoes) {
+  SAME_PLACE(TextureResource, of, cudaResourceDesc, res);
+  SAME_PLACE(TextureResource, of.linear.format, cudaResourceDesc, res.linear.desc);
+  SAME_PLACE(TextureResource, of.linear.bytes, cudaResourceDesc, res.linear.sizeInBytes);
+  SAME_PLACE(TextureResource, of.rows.width, cudaResourceDesc, res.pitch2D.width);
+  SAME_PLACE(TextureResource, of.rows.height, cudaResourceDesc, res.pitch2D.height);
+  SAME_PLACE(TextureResource, of.rows.pitch, cudaResourceDesc, res.pitch2D.pitchInBytes);
+  SAME_PLACE(TextureReading, filter, cudaTextureDesc, filterMode);
+  SAME_PLACE(TextureReading, read_mode, cudaTextureDesc, readMode);
+  SAME_PLACE(TextureReading, srgb, cudaTextureDesc, sRGB);
+  SAME_PLACE(TextureReading, border, cudaTextureDesc, borderColor);
+  SAME_PLACE(TextureReading, normalized, cudaTextureDesc, normalizedCoords);
+  SAME_PLACE(TextureReading, anisotropy, cudaTextureDesc, maxAnisotropy);
+  SAME_PLACE(TextureReading, level_filter, cudaTextureDesc, mipmapFilterMode);
+  SAME_PLACE(TextureReading, most_level, cudaTextureDesc, maxMipmapLevelClamp);
+  SAME_PLACE(TextureReading, seamless_cube, cudaTextureDesc, seamlessCubemap);
+  SAME_PLACE(TextureView, depth, cudaResourceViewDesc, depth);
+  SAME_PLACE(TextureView, last_layer, cudaResourceViewDesc, lastLayer);
+}
+
 TEST(RuntimeAbi, DriverStructuresStandForTheRuntimes) {
   EXPECT_EQ(sizeof(CUipcMemHandle), sizeof(cudaIpcMemHandle_t));
   EXPECT_EQ(sizeof(CUipcEventHandle), sizeof(cudaIpcEventHandle_t));

@@ -11,11 +11,8 @@
 
 namespace cuvmm::kernels {
 
-/// Decodes a kernel, with the functions that it calls inlined. A kernel with an instruction that
+/// Decodes a kernel, with the functions that it calls. A kernel with an instruction that
 /// the decoder does not know is refused as a whole.
 Decoded decode(const Module& module, const Function& kernel, const Addresses& addresses);
-
-/// The offsets of the parameters in the bytes that a launch passes.
-std::vector<Slot> layout(const std::vector<Variable>& parameters);
 
 }  // namespace cuvmm::kernels

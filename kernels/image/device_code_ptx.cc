@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX: the properties of its kernels and variables that are known before a kernel runs.
 #include <algorithm>
+#include <cstring>
 #include <unordered_set>
 #include <utility>
 
 #include "kernels/check/check.h"
-#include "kernels/decode/decoder.h"
+#include "kernels/decode/layout.h"
 #include "kernels/image/device_code.h"
 #include "kernels/text/parser.h"
 
@@ -44,8 +45,8 @@ void add_kernel(const Function& function, DeviceCode& code) {
 }
 
 // `known`: the names of the variables added so far.
-void add_variable(const Variable& variable, std::unordered_set<std::string_view>& known,
-                  DeviceCode& code) {
+void add_variable(const Module& module, const Variable& variable,
+                  std::unordered_set<std::string_view>& known, DeviceCode& code) {
   const bool constant = variable.space == Space::kConst;
   const std::string name(variable.name);
   if (variable.is_extern || variable.is_opaque || (!constant && variable.space != Space::kGlobal))
@@ -53,7 +54,15 @@ void add_variable(const Variable& variable, std::unordered_set<std::string_view>
   if (!known.insert(variable.name).second) return;  // a variable may be declared and defined
   VariableCode made{name, variable.size, variable.contents, constant, variable.is_managed};
   for (const Reference& each : variable.references) {
-    made.references.push_back({each.offset, each.name, each.addend});
+    const std::uint64_t function = module.address_of(each.name);
+    if (function == 0) {
+      made.references.push_back({each.offset, each.name, each.addend});
+      continue;
+    }
+    // A table of virtual functions, for one.
+    if (made.contents.size() < each.offset + sizeof function)
+      made.contents.resize(each.offset + sizeof function);
+    std::memcpy(&made.contents[each.offset], &function, sizeof function);
   }
   code.variables.push_back(std::move(made));
 }
@@ -97,7 +106,7 @@ CUresult read_ptx(std::string_view text, DeviceCode& code, const Compiler* compi
     if (each.entry && each.defined) add_kernel(each, code);
   }
   std::unordered_set<std::string_view> known;
-  for (const Variable& each : code.ptx->variables) add_variable(each, known, code);
+  for (const Variable& each : code.ptx->variables) add_variable(*code.ptx, each, known, code);
   return CUDA_SUCCESS;
 }
 

@@ -27,11 +27,13 @@ std::uint64_t Names::place_shared(const Variable& variable) {
 // All inlined copies of a function share the variable's address, because no thread is in two of
 // them.
 std::uint64_t Names::place_local(const Variable& variable) {
-  const auto known = placed_.find(&variable);
-  if (known != placed_.end()) return known->second;
-  const std::uint64_t at = rounded(code_.local_bytes, variable.align);
-  code_.local_bytes = rounded(at + variable.size, 16);
-  return placed_[&variable] = at;
+  auto& placed = frame_ ? framed_ : placed_;
+  std::uint64_t& bytes = frame_ ? frame_bytes_ : code_.local_bytes;
+  const auto known = placed.find(&variable);
+  if (known != placed.end()) return known->second;
+  const std::uint64_t at = rounded(bytes, variable.align);
+  bytes = rounded(at + variable.size, 16);
+  return placed[&variable] = at;
 }
 
 bool Names::declare(const Variable& variable) {
@@ -62,6 +64,7 @@ bool Names::declare(const Variable& variable) {
     symbol.kind = Symbol::Kind::kVariable;
     symbol.space = Space::kLocal;  // arguments of calls also lie in local memory
     symbol.address = place_local(variable);
+    symbol.framed = frame_ != 0;
   } else {
     return false;
   }

@@ -30,6 +30,7 @@ struct Symbol {
   unsigned range = 0, lanes = 1;
   Space space = Space::kNone;
   std::uint64_t address = 0;  ///< in the space of the symbol
+  bool framed = false;        ///< the address counts from the frame's
 };
 
 class Names {
@@ -81,6 +82,15 @@ class Names {
   std::vector<Instruction>& before() { return before_; }
   Code& code() { return code_; }
   const Module& module() const { return module_; }
+  /// From now on variables in local memory lie in a frame, behind `bytes` bytes.
+  void begin_frame(std::uint32_t frame, std::uint64_t bytes) {
+    frame_ = frame;
+    frame_bytes_ = bytes;
+    framed_.clear();
+  }
+  /// The register with the frame's address; 0 outside of subroutines.
+  std::uint32_t frame() const { return frame_; }
+  std::uint64_t frame_bytes() const { return frame_bytes_; }
   /// The variable's address in local memory.
   std::uint64_t place_local(const Variable& variable);
 
@@ -101,7 +111,9 @@ class Names {
   std::vector<Scope> scopes_;
   std::map<std::uint64_t, std::uint32_t> constants_;
   std::map<Special, std::uint32_t> specials_;
-  std::map<const Variable*, std::uint64_t> placed_;
+  std::map<const Variable*, std::uint64_t> placed_, framed_;
+  std::uint32_t frame_ = 0;
+  std::uint64_t frame_bytes_ = 0;
   std::vector<std::size_t> dynamic_;  ///< constants relative to the dynamic shared memory
   std::uint64_t dynamic_align_ = 16;
   std::vector<Instruction> before_;

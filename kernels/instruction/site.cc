@@ -97,7 +97,7 @@ namespace {
 void add_number(Warp& warp, const Instruction& i, Mask m) {
   std::uint64_t* const out = warp.reg(i.v[0]);
   const std::uint64_t* const a = warp.reg(i.a);
-  each_lane(m, [&](unsigned lane) { out[lane] = a[lane] + i.immediate; });
+  each_lane_apart(m, [&](unsigned lane) { out[lane] = a[lane] + i.immediate; });
 }
 
 }  // namespace
@@ -137,6 +137,11 @@ std::uint32_t Site::source(const Operand& operand, Type type) {
     case Symbol::Kind::kRegister:
       return operand.value == 0 ? symbol.slot : sum(operand, symbol.slot, type);
     case Symbol::Kind::kVariable:
+      if (symbol.framed) {
+        Operand inside = operand;
+        inside.value += symbol.address;
+        return sum(inside, names_.frame(), Type::kU64);
+      }
       return names_.constant(symbol.address + operand.value);
     case Symbol::Kind::kDynamicShared:
       return names_.dynamic_shared(operand.value);
@@ -153,6 +158,8 @@ std::uint32_t Site::source(const Operand& operand, Type type) {
     names_.before().push_back(before);
     return before.v[0];
   }
+  if (const std::uint64_t code = names_.module().address_of(operand.name))
+    return names_.constant(code);
   refuse("`" + std::string(operand.name) + "` is not known");
   return 0;
 }
@@ -209,7 +216,8 @@ void Site::address(const Operand& operand, Space space) {
     case Symbol::Kind::kVariable:
       // An argument of a call is `.param` in the text, and lies in local memory.
       out.space = symbol.space;
-      out.a = names_.constant(symbol.address);
+      if (symbol.framed) out.immediate += symbol.address;
+      out.a = symbol.framed ? names_.frame() : names_.constant(symbol.address);
       return;
     case Symbol::Kind::kDynamicShared:
       out.space = Space::kShared;

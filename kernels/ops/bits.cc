@@ -200,7 +200,7 @@ void select(Warp& warp, const Instruction& i, Mask m) {
   const std::uint64_t* const a = warp.reg(i.a);
   const std::uint64_t* const b = warp.reg(i.b);
   const Mask which = warp.predicate(i.r) ^ i.invert_read;
-  each_lane(m, [&](unsigned lane) { out[lane] = is_set(which, lane) ? a[lane] : b[lane]; });
+  each_lane_apart(m, [&](unsigned lane) { out[lane] = is_set(which, lane) ? a[lane] : b[lane]; });
 }
 
 void set_predicate(Warp& warp, const Instruction& i, Mask m, Mask value) {

@@ -18,7 +18,8 @@ template <class From, class To>
 void integers(Warp& warp, const Instruction& i, Mask m) {
   std::uint64_t* const out = warp.reg(i.v[0]);
   const std::uint64_t* const a = warp.reg(i.a);
-  each_lane(m, [&](unsigned lane) { out[lane] = put<To>(static_cast<To>(get<From>(a[lane]))); });
+  each_lane_apart(m,
+                  [&](unsigned lane) { out[lane] = put<To>(static_cast<To>(get<From>(a[lane]))); });
 }
 
 double load(std::uint64_t bits, Type type) {

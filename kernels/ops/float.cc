@@ -217,7 +217,7 @@ std::uint64_t qualified(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::
 }
 
 template <class F, class Op, bool kQualified>
-void run_float(Warp& warp, const Instruction& i, Mask m) {
+inline void each_float(Warp& warp, const Instruction& i, Mask m) {
   std::uint64_t* const out = warp.reg(i.v[0]);
   const std::uint64_t* const a = warp.reg(i.a);
   const std::uint64_t* const b = warp.reg(i.b);
@@ -225,7 +225,7 @@ void run_float(Warp& warp, const Instruction& i, Mask m) {
   const auto one = [&](std::uint64_t x, std::uint64_t y, std::uint64_t z) {
     return kQualified ? qualified<F, Op>(x, y, z, i.flags) : plain<F, Op>(x, y, z, i.flags);
   };
-  each_lane(m, [&](unsigned lane) {
+  each_lane_apart(m, [&](unsigned lane) {
     if constexpr (F::kParts == 1) {
       out[lane] = one(a[lane], b[lane], c[lane]);
     } else {
@@ -235,10 +235,35 @@ void run_float(Warp& warp, const Instruction& i, Mask m) {
   });
 }
 
+template <class F, class Op, bool kQualified>
+void run_float(Warp& warp, const Instruction& i, Mask m) {
+  each_float<F, Op, kQualified>(warp, i, m);
+}
+
+// The operations of one instruction of a CPU, many lanes at a time.
+template <class F, class Op>
+CUVMM_WIDE void run_wide(Warp& warp, const Instruction& i, Mask m) {
+  std::uint64_t* const out = warp.reg(i.v[0]);
+  const std::uint64_t* const a = warp.reg(i.a);
+  const std::uint64_t* const b = warp.reg(i.b);
+  const std::uint64_t* const c = warp.reg(i.c);
+  if (m != kAll) return run_float<F, Op, false>(warp, i, m);
+  CUVMM_APART
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    out[lane] = plain<F, Op>(a[lane], b[lane], c[lane], i.flags);
+}
+
+template <class Op>
+constexpr bool kSimple = std::is_same_v<Op, Add> || std::is_same_v<Op, Sub> ||
+                         std::is_same_v<Op, Mul> || std::is_same_v<Op, Fma>;
+
 template <class F, class Op>
 Run choose(std::uint8_t flags) {
-  return (flags & ~(kKeepNan | kXorSign | kApprox)) ? Run{run_float<F, Op, true>}
-                                                    : Run{run_float<F, Op, false>};
+  if (flags & ~(kKeepNan | kXorSign | kApprox)) return run_float<F, Op, true>;
+  if constexpr (kSimple<Op> && !F::kSmall) {
+    if (wide_vectors()) return run_wide<F, Op>;
+  }
+  return run_float<F, Op, false>;
 }
 
 std::uint8_t allowed(const Allowed& all, Type type) {

@@ -378,8 +378,47 @@ zero:
   EXPECT_EQ(ran.at<int>(2), 4);
   EXPECT_EQ(ran.at<int>(3), 5) << "its predicate leaves it out";
   const std::string endless = ".func f()\n{\n  call f;\n  ret;\n}\n";
-  EXPECT_NE(testing::run_module(testing::module_of("call f;", endless)).error.find("recursion"),
-            std::string::npos);
+  EXPECT_EQ(testing::run_module(testing::module_of("call f;", endless)).fault.code,
+            CUDA_ERROR_HARDWARE_STACK_ERROR);
+}
+
+// Two warps: the first waits until the second has arrived. The bytes that a phase expects hold it.
+TEST(PtxInstruction, BarriersInSharedMemory) {
+  const Ran ran = testing::run_body(R"(
+  .shared .align 8 .b64 barrier;
+  .shared .align 4 .b32 value;
+  mov.u32 %r1, %tid.x;
+  setp.eq.u32 %p1, %r1, 0;
+  @%p1 mbarrier.init.shared::cta.b64 [barrier], 33;
+  bar.sync 0;
+  setp.lt.u32 %p2, %r1, 32;
+  @%p2 bra first;
+  setp.ne.u32 %p3, %r1, 32;
+  @%p3 ret;
+  st.shared.u32 [value], 42;
+  mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [barrier], 8;
+  mbarrier.arrive.release.cta.shared::cta.b64 _, [barrier];
+  mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [barrier], 8;
+  ret;
+first:
+  mbarrier.arrive.shared::cta.b64 %rd2, [barrier];
+again:
+  mbarrier.try_wait.shared::cta.b64 %p4, [barrier], %rd2;
+  @!%p4 bra again;
+  mbarrier.test_wait.parity.shared::cta.b64 %p5, [barrier], 0;
+  mbarrier.test_wait.parity.shared::cta.b64 %p6, [barrier], 1;
+  ld.shared.u32 %r2, [value];
+  selp.u32 %r3, 100, 0, %p5;
+  selp.u32 %r4, 1000, 0, %p6;
+  add.u32 %r2, %r2, %r3;
+  add.u32 %r2, %r2, %r4;
+  mul.wide.u32 %rd1, %r1, 4;
+  add.u64 %rd1, %rd1, %rd0;
+  st.global.u32 [%rd1], %r2;)",
+                                    {.block = {64, 1, 1}});
+  ASSERT_EQ(ran.error, "");
+  ASSERT_EQ(ran.fault.what, "");
+  for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(ran.at<int>(i), 142) << i;
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and stores, and conversions between the addresses of the spaces.
+#include <algorithm>
+
 #include "kernels/ops/opcodes.h"
 #include "kernels/run/lanes.h"
 #include "kernels/run/warp.h"
@@ -19,10 +21,51 @@ void write(char* to, T value) {
   __atomic_store_n(reinterpret_cast<T*>(to), value, __ATOMIC_RELAXED);
 }
 
+/// How far the address of each lane lies behind that of the lane before.
+enum class Pattern : std::uint8_t { kOther, kEqual, kNeighbours };
+
+Pattern pattern_of(const std::uint64_t* a, unsigned size) {
+  const std::uint64_t step = a[1] - a[0];
+  if (step != 0 && step != size) return Pattern::kOther;
+  std::uint64_t differs = 0;
+  for (unsigned lane = 1; lane < kLanes; ++lane) differs |= a[lane] ^ (a[0] + lane * step);
+  return differs != 0 ? Pattern::kOther : step == 0 ? Pattern::kEqual : Pattern::kNeighbours;
+}
+
+// Loads for all lanes at once, as most loads can be; false: nothing is loaded.
+template <class T>
+bool load_together(Warp& warp, const Instruction& i, const std::uint64_t* a) {
+  const Pattern pattern = pattern_of(a, sizeof(T));
+  if (pattern == Pattern::kOther) return false;
+  const bool equal = pattern == Pattern::kEqual;
+  const char* const from = warp.span(i, a[0] + i.immediate, sizeof(T), equal ? 1 : kLanes, false);
+  if (!from) return false;
+  std::uint64_t* const out = warp.reg(i.v[0]);
+  if (equal) {
+    std::fill_n(out, kLanes, put<T>(read<T>(from)));
+    return true;
+  }
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    out[lane] = put<T>(read<T>(from + lane * sizeof(T)));
+  return true;
+}
+
+template <class T>
+bool store_together(Warp& warp, const Instruction& i, const std::uint64_t* a) {
+  if (pattern_of(a, sizeof(T)) != Pattern::kNeighbours) return false;
+  char* const to = warp.span(i, a[0] + i.immediate, sizeof(T), kLanes, true);
+  if (!to) return false;
+  const std::uint64_t* const in = warp.reg(i.v[0]);
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    write<T>(to + lane * sizeof(T), static_cast<T>(in[lane]));
+  return true;
+}
+
 // The loaded value is an integer of the type, extended by its sign.
 template <class T>
 void load(Warp& warp, const Instruction& i, Mask m) {
   const std::uint64_t* const a = warp.reg(i.a);
+  if (m == kAll && i.count == 1 && load_together<T>(warp, i, a)) return;
   each_lane(m, [&](unsigned lane) {
     const char* from =
         warp.at(i, lane, a[lane] + i.immediate, static_cast<unsigned>(sizeof(T)) * i.count, false);
@@ -36,6 +79,7 @@ void load(Warp& warp, const Instruction& i, Mask m) {
 template <class T>
 void store(Warp& warp, const Instruction& i, Mask m) {
   const std::uint64_t* const a = warp.reg(i.a);
+  if (m == kAll && i.count == 1 && store_together<T>(warp, i, a)) return;
   each_lane(m, [&](unsigned lane) {
     char* to =
         warp.at(i, lane, a[lane] + i.immediate, static_cast<unsigned>(sizeof(T)) * i.count, true);
@@ -120,7 +164,7 @@ constexpr std::uint64_t kNoWindow = ~kWindowMask;  // of no address
 void add_offset(Warp& warp, const Instruction& i, Mask m) {
   std::uint64_t* const out = warp.reg(i.v[0]);
   const std::uint64_t* const a = warp.reg(i.a);
-  each_lane(m, [&](unsigned lane) { out[lane] = a[lane] + i.immediate; });
+  each_lane_apart(m, [&](unsigned lane) { out[lane] = a[lane] + i.immediate; });
 }
 
 // Global and constant memory have their own addresses as generic addresses.

@@ -13,7 +13,8 @@ std::vector<Opcode> all_opcodes() {
   for (const auto family :
        {integer_opcodes(), carry_opcodes(), bit_opcodes(), field_opcodes(), video_opcodes(),
         compare_opcodes(), float_opcodes(), convert_opcodes(), memory_opcodes(), atomic_opcodes(),
-        warp_opcodes(), matrix_opcodes(), other_opcodes()}) {
+        warp_opcodes(), matrix_opcodes(), texture_opcodes(), fragment_opcodes(), mbarrier_opcodes(),
+        other_opcodes()}) {
     all.insert(all.end(), family.begin(), family.end());
   }
   std::ranges::sort(all, {}, &Opcode::name);

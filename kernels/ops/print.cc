@@ -25,7 +25,8 @@ class Lane {
 
   template <class T>
   T local(std::uint64_t offset) {
-    return read<T>(kLocalWindow + offset);
+    // Register `e` holds the address of the frame in which the arguments lie.
+    return read<T>(kLocalWindow + warp_.reg(i_.e)[lane_] + offset);
   }
   template <class T>
   T read(std::uint64_t address) {
@@ -162,7 +163,8 @@ void run_print(Warp& warp, const Instruction& i, Mask m) {
     if (i.option == 0) return;
     Instruction local = i;
     local.space = Space::kLocal;
-    char* result = warp.at(local, number, i.immediate, sizeof converted, true);
+    char* result =
+        warp.at(local, number, warp.reg(i.e)[number] + i.immediate, sizeof converted, true);
     if (result) std::memcpy(result, &converted, sizeof converted);
   });
 }
@@ -182,7 +184,7 @@ void run_malloc(Warp& warp, const Instruction& i, Mask m) {
     const std::uint64_t made = Heap::get().allocate(lane.local<std::uint64_t>(i.v[0]));
     Instruction local = i;
     local.space = Space::kLocal;
-    char* result = warp.at(local, number, i.immediate, sizeof made, true);
+    char* result = warp.at(local, number, warp.reg(i.e)[number] + i.immediate, sizeof made, true);
     if (result) std::memcpy(result, &made, sizeof made);
   });
 }

@@ -32,6 +32,8 @@ enum class Flow : std::uint8_t {
   kBarrier,   ///< waits at a barrier of the block; then `run`, unless it is null
   kArrive,    ///< as kBarrier, without waiting
   kConverge,  ///< the lanes in the mask of register `e` come together, then `run`
+  kCall,      ///< by entry `target` of Code::calls
+  kReturn,    ///< to the instruction behind the call
 };
 
 /// Operands are slots of registers. Constants and special registers have slots as well.
@@ -94,6 +96,26 @@ struct Slot {
   std::uint64_t offset = 0, size = 0;  ///< bytes
 };
 
+/// A function that is not copied into its callers: it calls itself, or is called by its address.
+/// Its variables lie in a frame of the caller's thread, and a call keeps its registers.
+struct Subroutine {
+  std::string name;
+  std::uint64_t address = 0;  ///< the value of a pointer to it
+  std::uint32_t entry = 0;
+  std::uint32_t first_register = 0, last_register = 0;  ///< up to, not including, the last
+  std::uint32_t first_predicate = 0, last_predicate = 0;
+  std::uint32_t frame = 0;        ///< the register that holds the address of its frame
+  std::uint64_t frame_bytes = 0;
+  std::vector<Slot> parameters, returned;  ///< in the frame
+};
+
+struct Call {
+  static constexpr std::uint32_t kByAddress = ~0U;
+  std::uint32_t subroutine = kByAddress;  ///< else register `a` of the instruction holds an address
+  std::uint32_t frame = 0;                ///< the register with the address of the caller's frame
+  std::vector<Slot> given, returned;      ///< in the caller's frame
+};
+
 struct Code {
   struct Constant {
     std::uint32_t slot;
@@ -109,6 +131,8 @@ struct Code {
   std::vector<std::string> opcodes;  ///< of each instruction, for messages
   std::vector<std::vector<std::uint32_t>> tables;
   std::vector<std::vector<std::uint32_t>> lists;  ///< registers of instructions that have many
+  std::vector<Subroutine> subroutines;
+  std::vector<Call> calls;
   std::vector<Constant> constants;
   std::vector<SpecialSlot> specials;
   std::uint32_t registers = 0, predicates = 1;

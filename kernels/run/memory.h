@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/run/image.h"
+
 namespace cuvmm::kernels {
 
 /// Finds the bytes behind addresses, and caches where they lie. No memory may be mapped or unmapped
@@ -39,6 +41,10 @@ class Memory {
   }
   /// The reason why an access is not allowed, such as "nothing is mapped there".
   virtual std::string why_not(std::uint64_t address, unsigned size, bool writes) = 0;
+
+  /// The object that a handle names. It lives as long as this Memory.
+  virtual Named<Texture> texture(std::uint64_t) { return {nullptr, "no texture has this handle"}; }
+  virtual Named<Image> surface(std::uint64_t) { return {nullptr, "no surface has this handle"}; }
 
  private:
   /// The window that holds an address; an empty one where no window does.

@@ -47,6 +47,7 @@ void Warp::restart() {
   pc_ = 0;
   stop_ = kNowhere;
   diverged_ = 0;
+  stacks_.assign(code_.subroutines.empty() ? 0 : kLanes, {});
   set_specials();
 }
 
@@ -88,6 +89,10 @@ void Warp::step(const Instruction& i, Mask m) {
       return exit(m);
     case Flow::kConverge:
       return converge(i, m);
+    case Flow::kCall:
+      return call(i, m);
+    case Flow::kReturn:
+      return leave(m);
     default:
       return barrier(i, m);
   }
@@ -338,13 +343,34 @@ void Warp::set_specials() {
 }
 
 char* Warp::local(std::uint64_t offset, unsigned lane, unsigned size) {
+  if (offset >= code_.local_bytes && !stacks_.empty()) {
+    std::vector<char>& frames = stacks_[lane].frames;
+    const std::uint64_t at = offset - code_.local_bytes;
+    return at <= frames.size() && size <= frames.size() - at ? &frames[at] : nullptr;
+  }
   if (offset > code_.local_bytes || size > code_.local_bytes - offset) return nullptr;
   return &local_[lane * code_.local_bytes + offset];
 }
 
+char* Warp::span(const Instruction& i, std::uint64_t address, unsigned size, unsigned count,
+                 bool writes) {
+  if ((address & (size - 1)) != 0) return nullptr;
+  const std::uint64_t bytes = std::uint64_t{size} * count;
+  if (i.space == Space::kShared) {
+    std::vector<char>& shared = block_.shared();
+    const bool inside = address <= shared.size() && bytes <= shared.size() - address;
+    return inside ? &shared[address] : nullptr;
+  }
+  const bool global = i.space == Space::kGlobal || i.space == Space::kConst ||
+                      (i.space == Space::kNone && (address & kWindowMask) == 0);
+  return global ? block_.grid().memory().at(address, static_cast<unsigned>(bytes), writes)
+                : nullptr;
+}
+
 char* Warp::at(const Instruction& i, unsigned lane, std::uint64_t address, unsigned size,
                bool writes) {
-  if (address % size != 0) [[unlikely]] {
+  // Sizes are powers of two.
+  if ((address & (size - 1)) != 0) [[unlikely]] {
     char text[96];
     std::snprintf(text, sizeof text, "address 0x%llx is not a multiple of its %u bytes",
                   static_cast<unsigned long long>(address), size);

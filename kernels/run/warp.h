@@ -35,6 +35,10 @@ class Warp {
 
   /// The bytes of an access by a lane; null where the access is a fault, which the call records.
   char* at(const Instruction& i, unsigned lane, std::uint64_t address, unsigned size, bool writes);
+  /// The bytes of neighbouring accesses, each of `size` bytes, as one; null where they are not to be
+  /// had at once, which is no fault.
+  char* span(const Instruction& i, std::uint64_t address, unsigned size, unsigned count,
+             bool writes);
   /// Records a fault of a lane; the first fault of a grid counts.
   void fail(const Instruction& i, unsigned lane, CUresult code, std::string what,
             std::uint64_t address = 0);
@@ -53,6 +57,10 @@ class Warp {
   void exit(Mask m);
   void barrier(const Instruction& i, Mask m);
   void converge(const Instruction& i, Mask m);
+  void call(const Instruction& i, Mask m);
+  void leave(Mask m);
+  const Subroutine* callee(const Instruction& i, const Call& call, unsigned lane);
+  bool copy_local(unsigned lane, std::uint64_t from, std::uint64_t to, std::uint64_t size);
   Mask together(const Instruction& i, Mask arrived, unsigned lane);
   void set_specials();
   char* local(std::uint64_t offset, unsigned lane, unsigned size);
@@ -63,6 +71,12 @@ class Warp {
   std::vector<std::uint64_t> registers_;
   std::vector<Mask> predicates_;
   std::vector<char> local_;
+  /// The frames of a lane's subroutines, and the registers that the calls keep.
+  struct Stack {
+    std::vector<char> frames;
+    std::vector<std::uint64_t> kept;
+  };
+  std::vector<Stack> stacks_;  ///< of each lane; none where no subroutine is called
   std::array<std::uint32_t, kLanes> pc_of_{};  ///< of lanes that are not running
   std::array<std::uint8_t, kLanes> barrier_of_{};
   Mask live_ = 0;

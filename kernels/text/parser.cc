@@ -154,6 +154,7 @@ class Parser {
     }
     if (word.is(".maxntid")) std::copy_n(values, 3, out.most_threads);
     if (word.is(".reqntid")) std::copy_n(values, 3, out.exact_threads);
+    if (word.is(".reqnctapercluster")) std::copy_n(values, 3, out.cluster);
     if (word.is(".pragma") && at(";")) reader_.advance();
   }
 
@@ -244,6 +245,13 @@ class Parser {
 const Function* Module::function(std::string_view name) const {
   const auto known = function_at.find(name);
   return known == function_at.end() ? nullptr : &functions[known->second];
+}
+
+std::uint64_t Module::address_of(std::string_view name) const {
+  constexpr unsigned kStep = 16;
+  const auto known = function_at.find(name);
+  if (known == function_at.end() || !functions[known->second].defined) return 0;
+  return kCodeWindow | (known->second + 1) * kStep;
 }
 
 const Variable* Module::variable(std::string_view name) const {

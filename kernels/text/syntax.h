@@ -79,8 +79,12 @@ struct Function {
   std::vector<Statement> statements;  ///< of the body, without its outer braces
   unsigned most_threads[3] = {};      ///< .maxntid; 0: not given
   unsigned exact_threads[3] = {};     ///< .reqntid
+  unsigned cluster[3] = {1, 1, 1};    ///< .reqnctapercluster: blocks
   Place at;
 };
+
+/// No memory lies at the addresses of functions.
+inline constexpr std::uint64_t kCodeWindow = std::uint64_t{0x7000} << 48;
 
 struct Module {
   std::string text;                ///< the text that all names point into
@@ -97,6 +101,8 @@ struct Module {
   /// name.
   const Function* function(std::string_view name) const;
   const Variable* variable(std::string_view name) const;
+  /// The value of a pointer to a function with a body; 0: there is none of the name.
+  std::uint64_t address_of(std::string_view name) const;
 };
 
 }  // namespace cuvmm::kernels

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texture and surface objects: the descriptions that a program made them with. No kernel here reads
-// through one.
+// Texture and surface objects: the descriptions that a program made them with.
 #pragma once
 
 #include <cuda.h>
