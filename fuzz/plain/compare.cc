@@ -82,6 +82,12 @@ bool changes(Code code) {
          code == Code::kSetAttribute || is_data(code);
 }
 
+// Whether an abridged recording stores the answer, because it depends on more than the program. It
+// has no answers of calls that only ask about memory outside: nothing depends on them.
+bool is_stored(const Op& op, const Step& here) {
+  return here.by_layout || (here.outside && changes(op.code));
+}
+
 // The driver's answer to the only call of its group that differs, as far as the digest tells.
 std::string likely_answer(const DigestCheck::Mismatch& mismatch, const Answer& here) {
   for (std::uint16_t result = 0; result < 1000; ++result) {
@@ -114,6 +120,7 @@ class Comparer {
   struct Run {
     RecordedProgram program;
     std::vector<Step> here;
+    std::size_t by_layout = 0;  ///< calls so far whose answer depends on more than the program
   };
   bool comparable_after(Run& run, std::size_t i);
   void follow_digest(const Run& run, std::size_t i);
@@ -151,6 +158,10 @@ void Comparer::take() {
   to_store.end = i;
   out_.beyond += run.program.ops.size() - i;
   if (is_abridged_ && i < end) check_.cut();
+  if (is_abridged_ && i == end && run.by_layout != stored()->by_layout.size()) {
+    add("other calls depend on more than the program",
+        title(number_) + "\n" + text_until(run.program, run.here) + kFullRecordings);
+  }
   if (!machine_.finish()) {
     add("the end: something cannot be freed",
         title(number_) + "\n" + text_until(run.program, run.here));
@@ -169,8 +180,13 @@ bool Comparer::comparable_after(Run& run, std::size_t i) {
   run.here.push_back(machine_.step(op));
   const Step& here = run.here.back();
   Answer& there = run.program.answers[i];
-  // The digest stands for answers that are not stored.
-  if (is_abridged_ && !stored()->known_answer(i)) there = here.answer;
+  if (is_abridged_ && !stored()->known_answer(i)) {
+    // The digest stands for answers that are not stored, or nothing depends on them.
+    there = here.answer;
+    if (is_stored(op, here) && run.by_layout++ < stored()->by_layout.size()) {
+      there = answer_of(stored()->by_layout[run.by_layout - 1]);
+    }
+  }
   ++out_.calls;
   follow_digest(run, i);
   if (same(there, here)) return true;
@@ -184,24 +200,22 @@ bool Comparer::comparable_after(Run& run, std::size_t i) {
   return !changes(op.code) || !one_changed;
 }
 
-// Stores an answer that differs here, or that depends on more than the program.
+// An answer that differs here, or that is_stored(), is stored. The digest has the others, without
+// their value if it depends on bytes that no call wrote.
 void Comparer::follow_digest(const Run& run, std::size_t i) {
   const Step& here = run.here[i];
   Answer answer = run.program.answers[i];
-  if (is_abridged_) {
-    if (stored()->known_answer(i)) return;
-    if (stored()->is_open(i)) answer.value = 0;
-    return check_.add(i, word_of(answer));
-  }
   const auto op = static_cast<std::uint8_t>(i);
-  if (here.outside || !same(answer, here)) {
-    out_.abridged.back().known.push_back({op, word_of(answer)});
+  if (is_abridged_ ? stored()->known_answer(i) != nullptr : !here.outside && !same(answer, here)) {
+    if (!is_abridged_) out_.abridged.back().known.push_back({op, word_of(answer)});
     return;
   }
-  if (here.value_open) {
-    out_.abridged.back().open.push_back(op);
-    answer.value = 0;
+  if (is_stored(run.program.ops[i], here)) {
+    if (!is_abridged_) out_.abridged.back().by_layout.push_back(word_of(answer));
+    return;
   }
+  if (here.outside) return;
+  if (here.value_open) answer.value = 0;
   check_.add(i, word_of(answer));
 }
 

@@ -16,6 +16,7 @@ struct Step {
   bool dead = false;  ///< the block was freed
   bool outside =
       false;  ///< not in a block of the program, or at an unknown place, so neighbours decide
+  bool by_layout = false;   ///< the driver's alignment of the block decides about `outside`
   bool value_open = false;  ///< the value depends on bytes that no call wrote
 };
 

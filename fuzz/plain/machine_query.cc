@@ -189,6 +189,7 @@ CUresult Machine::range_handle(const Op& op, const Spot& at, Step& step) {
   const std::uint64_t end = block.kind == Kind::kMapped ? block.device + block.size
                                                         : up(block.device + block.size, kGranule);
   const bool beyond = address + size > end;
+  step.by_layout = at.name != 0 && whole && of.bytes != 0 && block.kind != Kind::kMapped;
   // A pool's chunk gets one descriptor, from its first byte on. Only the first memory from a pool
   // is known to lie there. Driver 580.159.04 crashes on a size of gigabytes from there.
   if (block.kind == Kind::kPooled && size > (1u << 30) && size < (1ull << 60)) {

@@ -10,7 +10,7 @@ namespace cuvmm::fuzz::plain {
 namespace {
 
 constexpr std::string_view kMagic = "cuvmm-fuzz-recording 3\n";
-constexpr std::string_view kAbridgedMagic = "cuvmm-fuzz-recording 5\n";
+constexpr std::string_view kAbridgedMagic = "cuvmm-fuzz-recording 7\n";
 constexpr std::uint8_t kGenerator = 1;  // fuzz/plain/generator.h
 constexpr std::size_t kNameBytes = 64;
 constexpr std::size_t kMachineBytes = kNameBytes + 4 + 4 + 8 + 4;
@@ -62,10 +62,6 @@ ProgramBytes generated(std::uint64_t seed, std::uint64_t number) {
   return bytes_of(generate(seed, number));
 }
 
-Answer answer_of(const AnswerWord& word) {
-  return {static_cast<Answer::How>(word.how & 3), word.result, word.value};
-}
-
 Recording parse_abridged(std::string_view bytes, std::size_t every) {
   Recording out;
   AbridgedFile file;
@@ -103,6 +99,10 @@ std::string recording_header(const RecordedMachine& machine) {
 
 AnswerWord word_of(const Answer& answer) {
   return {static_cast<std::uint8_t>(answer.how), answer.result, answer.value};
+}
+
+Answer answer_of(const AnswerWord& word) {
+  return {static_cast<Answer::How>(word.how & 3), word.result, word.value};
 }
 
 std::string abridged_recording(const Recording& full, std::vector<Abridged> abridged,

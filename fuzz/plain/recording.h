@@ -33,10 +33,11 @@ struct Recording {
 };
 
 AnswerWord word_of(const Answer& answer);
+Answer answer_of(const AnswerWord& word);
 
 std::string recording_header(const RecordedMachine& machine);
 std::string recorded_bytes(const RecordedProgram& program);
-/// Any bytes are read without harm. Of an abridged recording, which is version 5, only each
+/// Any bytes are read without harm. Of an abridged recording, which is version 7, only each
 /// `every`th group of programs is kept; of a full one each such program.
 Recording parse_recording(std::string_view bytes, std::size_t every = 1);
 /// The abridged file of a full recording, by what a comparison with an emulator found of it.

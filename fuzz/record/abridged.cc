@@ -59,6 +59,11 @@ class Writer {
     this->number(number - last_);
     last_ = number;
   }
+  void answer(const AnswerWord& answer) {
+    number(answer.how);
+    number(answer.result);
+    number(answer.value);
+  }
   void section(std::size_t count) {
     number(count);
     last_ = 0;
@@ -85,6 +90,13 @@ class Reader {
       out |= std::uint64_t{byte & 127u} << shift;
       if (byte < 128) break;
     }
+    return out;
+  }
+  AnswerWord answer() {
+    AnswerWord out;
+    out.how = static_cast<std::uint8_t>(number());
+    out.result = static_cast<std::uint16_t>(number());
+    out.value = static_cast<std::uint32_t>(number());
     return out;
   }
   std::uint64_t program() { return last_ += number(); }
@@ -119,10 +131,33 @@ bool read_unlike(Reader& from, std::vector<ProgramBytes>& programs) {
   return !from.failed();
 }
 
+// A table of the different answers, the number of answers of each program, then the answers as
+// places in the table: columns of small numbers, which xz makes small.
+bool read_by_layout(Reader& from, const std::vector<ProgramBytes>& programs,
+                    std::vector<Abridged>& out) {
+  std::vector<AnswerWord> table;
+  for (std::uint64_t left = from.number(); left > 0 && !from.failed(); --left) {
+    table.push_back(from.answer());
+  }
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    const std::uint64_t count = from.number();
+    if (count > programs[i].size()) return false;
+    out[i].by_layout.resize(count);
+  }
+  for (Abridged& program : out) {
+    for (AnswerWord& answer : program.by_layout) {
+      const std::uint64_t place = from.number();
+      if (from.failed() || place >= table.size()) return false;
+      answer = table[place];
+    }
+  }
+  return !from.failed();
+}
+
 bool read_answers(Reader& from, const std::vector<ProgramBytes>& programs,
                   std::vector<Abridged>& out) {
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    out.push_back({.number = i, .end = programs[i].size(), .open = {}, .known = {}});
+    out.push_back({.number = i, .end = programs[i].size(), .known = {}, .by_layout = {}});
   }
   const auto each = [&](auto take) {
     for (std::uint64_t left = from.section(); left > 0 && !from.failed(); --left) {
@@ -133,14 +168,26 @@ bool read_answers(Reader& from, const std::vector<ProgramBytes>& programs,
     return !from.failed();
   };
   return each([](Abridged& program, std::uint8_t op) { program.end = op; }) &&
-         each([](Abridged& program, std::uint8_t op) { program.open.push_back(op); }) &&
          each([&](Abridged& program, std::uint8_t op) {
-           AnswerWord answer;
-           answer.how = static_cast<std::uint8_t>(from.number());
-           answer.result = static_cast<std::uint16_t>(from.number());
-           answer.value = static_cast<std::uint32_t>(from.number());
-           program.known.push_back({op, answer});
-         });
+           program.known.push_back({op, from.answer()});
+         }) &&
+         read_by_layout(from, programs, out);
+}
+
+void write_by_layout(Writer& out, const std::vector<Abridged>& programs) {
+  std::vector<AnswerWord> table;
+  std::vector<std::size_t> places;
+  for (const Abridged& program : programs) {
+    for (const AnswerWord& answer : program.by_layout) {
+      const auto found = std::find(table.begin(), table.end(), answer);
+      places.push_back(static_cast<std::size_t>(found - table.begin()));
+      if (found == table.end()) table.push_back(answer);
+    }
+  }
+  out.number(table.size());
+  for (const AnswerWord& answer : table) out.answer(answer);
+  for (const Abridged& program : programs) out.number(program.by_layout.size());
+  for (const std::size_t place : places) out.number(place);
 }
 
 template <class Visit>
@@ -189,10 +236,6 @@ bool AnswerDigest::becomes(std::uint32_t recorded, std::size_t place,
   return difference(recorded & 0xffff, plain_) == difference(hash_of(other), hashes_[place]);
 }
 
-bool Abridged::is_open(std::size_t op) const {
-  return std::find(open.begin(), open.end(), op) != open.end();
-}
-
 const AnswerWord* Abridged::known_answer(std::size_t op) const {
   const auto found =
       std::find_if(known.begin(), known.end(), [&](const Known& k) { return k.op == op; });
@@ -237,11 +280,10 @@ std::string abridged_bytes(const AbridgedFile& file, const Generator& generator)
     out.number(file.programs[i].size());
     for (const OpBytes& op : file.programs[i]) out.raw(op.data(), op.size());
   }
-  std::size_t ends = 0, open = 0, known = 0;
+  std::size_t ends = 0, known = 0;
   const auto is_cut = [&](const Abridged& a) { return a.end < file.programs[a.number].size(); };
   for (const Abridged& program : file.abridged) {
     ends += is_cut(program);
-    open += program.open.size();
     known += program.known.size();
   }
   out.section(ends);
@@ -250,23 +292,15 @@ std::string abridged_bytes(const AbridgedFile& file, const Generator& generator)
     out.program(program.number);
     out.number(program.end);
   }
-  out.section(open);
-  for (const Abridged& program : file.abridged) {
-    for (const std::uint8_t op : program.open) {
-      out.program(program.number);
-      out.number(op);
-    }
-  }
   out.section(known);
   for (const Abridged& program : file.abridged) {
     for (const auto& [op, answer] : program.known) {
       out.program(program.number);
       out.number(op);
-      out.number(answer.how);
-      out.number(answer.result);
-      out.number(answer.value);
+      out.answer(answer);
     }
   }
+  write_by_layout(out, file.abridged);
   for (const std::uint32_t digest : file.digests) out.raw(&digest, sizeof digest);
   return out.take();
 }

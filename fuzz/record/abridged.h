@@ -51,12 +51,12 @@ struct Abridged {
   };
   std::uint64_t number = 0;  ///< of the program, in the recording
   std::size_t end = 0;       ///< calls from here on cannot be compared, and have no stored answer
-  std::vector<std::uint8_t> open;  ///< ops whose value is not compared, only their result
-  /// Stored answers, in the order of the ops. They differ from the emulator's, or depend on more
-  /// than the program.
+  /// Answers that differ from the emulator's, in the order of the ops.
   std::vector<Known> known;
+  /// Answers that depend on more than the program, in the order of the ops. The file does not name
+  /// these ops, because a comparison finds them as the recorder did.
+  std::vector<AnswerWord> by_layout;
 
-  bool is_open(std::size_t op) const;
   const AnswerWord* known_answer(std::size_t op) const;
 };
 

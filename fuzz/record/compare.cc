@@ -100,11 +100,12 @@ class Comparer {
 
  private:
   struct Run {
-    const RecordedProgram& program;
+    RecordedProgram& program;
     const Result& here;
     Layout layout;
     const Abridged* stored;  ///< for an abridged recording
     Abridged& to_store;
+    std::size_t by_layout = 0;  ///< calls so far whose answer depends on more than the program
   };
   /// A program and this driver's answers, until its group's digest is compared.
   struct Done {
@@ -113,7 +114,8 @@ class Comparer {
   };
   std::size_t end_of(Run& run);
   bool comparable_after(Run& run, std::size_t i);
-  void follow_digest(Run& run, std::size_t i, bool alone);
+  void take_stored(Run& run, std::size_t i);
+  void follow_digest(Run& run, std::size_t i, bool leaves, bool alike);
   void add_difference(const Run& run, std::size_t i, const char* leaves, const char* unsettled);
   void add_mismatch(const DigestCheck::Mismatch& mismatch);
   static std::size_t died_at(const RecordedProgram& program);
@@ -150,6 +152,14 @@ bool Comparer::take() {
   to_store.end = end;
   if (died_at(program) < program.ops.size()) store_all(program, to_store);
   if (stored && end < stored->end) check_.cut();
+  if (stored && end == stored->end && run.by_layout != stored->by_layout.size()) {
+    Difference& difference = kinds_["other calls depend on more than the program"];
+    difference.kind = "other calls depend on more than the program";
+    if (difference.count++ == 0) {
+      difference.example = "program " + std::to_string(stored->number) + "\n" +
+                           to_text(program.ops, notes_of(here)) + kFullRecordings;
+    }
+  }
   group_.push_back({std::move(program.ops), std::move(here)});
   const bool last = number_ + 1 == recording_.programs.size();
   const bool ends = check_.ends_group(last);
@@ -170,8 +180,8 @@ std::size_t Comparer::died_at(const RecordedProgram& program) {
 
 void Comparer::store_all(const RecordedProgram& program, Abridged& out) {
   out.end = program.ops.size();
-  out.open.clear();
   out.known.clear();
+  out.by_layout.clear();
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     out.known.push_back({static_cast<std::uint8_t>(i), word_of(program.answers[i])});
   }
@@ -225,15 +235,16 @@ std::size_t Comparer::end_of(Run& run) {
 // Compares a call; returns whether both machines are still alike after it.
 bool Comparer::comparable_after(Run& run, std::size_t i) {
   const Op& op = run.program.ops[i];
+  const char* leaves = run.layout.leaves(op);
+  if (run.stored && leaves && !run.stored->known_answer(i)) take_stored(run, i);
   const RecordedAnswer& there = run.program.answers[i];
   const Step& step = run.here.steps[i];
   const bool done = there.how == RecordedAnswer::How::kDone && there.result == CUDA_SUCCESS;
-  const char* leaves = run.layout.leaves(op);
   const char* unsettled = run.layout.unsettled(op);
   done ? run.layout.succeeded(op) : run.layout.failed(op);
   ++out_.calls;
   const bool alike = same(there, step);
-  follow_digest(run, i, leaves || !alike);
+  follow_digest(run, i, leaves, alike);
   if (!alike) {
     add_difference(run, i, leaves, unsettled);
     // Two refusals change neither machine.
@@ -245,25 +256,30 @@ bool Comparer::comparable_after(Run& run, std::size_t i) {
   return !leaves || (!done && !in_part) || only_looks(op);
 }
 
-// `alone`: the answer is stored, because it differs here or depends on more than the program.
-void Comparer::follow_digest(Run& run, std::size_t i, bool alone) {
+// Takes the next stored answer of a call whose answer depends on more than the program.
+void Comparer::take_stored(Run& run, std::size_t i) {
+  const std::vector<AnswerWord>& answers = run.stored->by_layout;
+  if (run.by_layout < answers.size()) run.program.answers[i] = answer_of(answers[run.by_layout]);
+  ++run.by_layout;
+}
+
+// An answer that differs here, or that `leaves` the program, is stored. The digest has the others,
+// without their value if it is unpredictable.
+void Comparer::follow_digest(Run& run, std::size_t i, bool leaves, bool alike) {
   const auto op = static_cast<std::uint8_t>(i);
+  const Step& step = run.here.steps[i];
+  const bool open = step.judgement.unpredictable;
   AnswerWord answer = word_of(run.program.answers[i]);
-  if (run.stored) {
-    if (run.stored->known_answer(i)) return;
-    if (run.stored->is_open(i)) answer.value = 0;
-    check_.add(i, answer);
+  if (run.stored ? run.stored->known_answer(i) != nullptr
+                 : !leaves && (!alike || (!open && answer != word_of(answer_of(step))))) {
+    if (!run.stored) run.to_store.known.push_back({op, answer});
     return;
   }
-  const bool open = run.here.steps[i].judgement.unpredictable;
-  if (alone || (!open && answer != word_of(answer_of(run.here.steps[i])))) {
-    run.to_store.known.push_back({op, answer});
+  if (leaves) {
+    if (!run.stored) run.to_store.by_layout.push_back(answer);
     return;
   }
-  if (open) {
-    run.to_store.open.push_back(op);
-    answer.value = 0;
-  }
+  if (open) answer.value = 0;
   check_.add(i, answer);
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kRecordingMagic =
     "cuvmm-fuzz-recording ";  // the version and a line's end follow
-constexpr char kVersion = '2', kAbridgedVersion = '4';
+constexpr char kVersion = '2', kAbridgedVersion = '6';
 constexpr std::size_t kNameBytes = 64;
 constexpr std::size_t kMachineBytes = kNameBytes + 4 + 4 + 8 + 4;
 constexpr std::size_t kAnswerBytes = 7;
@@ -173,11 +173,11 @@ Recording parse_recording(std::string_view bytes, std::size_t every) {
   Cursor cursor(bytes);
   const bool magic = cursor.take(kRecordingMagic.size()) == kRecordingMagic;
   const std::string_view version = cursor.take(2);
-  if (magic && version == "4\n") {
+  if (magic && version == "6\n") {
     return parse_abridged(bytes.substr(kRecordingMagic.size() + version.size()), every);
   }
   if (!magic || (version != "1\n" && version != "2\n")) {
-    out.error = "no recording: expected the line '" + std::string(kRecordingMagic) + "1', 2 or 4";
+    out.error = "no recording: expected the line '" + std::string(kRecordingMagic) + "1', 2 or 6";
     return out;
   }
   out.machine = machine_of(cursor, version[0] != '1');

@@ -54,7 +54,7 @@ struct Recording {
   unsigned group = 1;
 };
 /// Any bytes are safe to read. Version 1 of the format has no number of processes: one. Of an
-/// abridged recording (version 4), one of `every` groups of programs is kept; of a full recording,
+/// abridged recording (version 6), one of `every` groups of programs is kept; of a full recording,
 /// one of `every` programs.
 Recording parse_recording(std::string_view bytes, std::size_t every = 1);
 /// The abridged file of a full recording, by the result of a comparison with an emulator.
