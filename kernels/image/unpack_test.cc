@@ -28,7 +28,7 @@ struct Way {
 class Unpack : public ::testing::TestWithParam<Way> {
  protected:
   const std::string plain_ = file(CUVMM_PTX_KERNELS);
-  const std::string packed_ = file(std::string(CUVMM_PTX_KERNELS) + GetParam().suffix);
+  const std::string packed_ = file(std::string(CUVMM_PACKED_KERNELS) + GetParam().suffix);
   std::optional<std::string> unpack(std::string_view packed) const {
     return GetParam().unpack(packed, plain_.size());
   }
@@ -36,6 +36,7 @@ class Unpack : public ::testing::TestWithParam<Way> {
 
 TEST_P(Unpack, YieldsWhatWasPacked) {
   ASSERT_FALSE(plain_.empty());
+  ASSERT_FALSE(packed_.empty());
   ASSERT_LT(packed_.size(), plain_.size());
   const auto found = unpack(packed_);
   ASSERT_TRUE(found);
