@@ -32,7 +32,7 @@ inline constexpr unsigned kLinearBytes = 4096;  ///< of each
 
 /// The i-th byte that a write with this value gives.
 constexpr unsigned char written_byte(unsigned value, std::size_t i) {
-  return static_cast<unsigned char>(value * 31 + i * 7 + i / 256);
+  return static_cast<unsigned char>(std::size_t{value} * 31 + i * 7 + i / 256);
 }
 
 /// One context, and the values of all names. Names of ended objects keep their value.
