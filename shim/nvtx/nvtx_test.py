@@ -184,7 +184,7 @@ class Ranges(NvtxTest):
         partial = mistakes[within.index(["step 1", "kv_cache", "layer 12"])]
         self.assertIn(["step 1", "kv_cache", "grow"], [one.get("ranges") for one in partial["objects"]])
         self.assertIn("    within step 1 / kv_cache / layer 12\n", result.stderr)
-        self.assertRegex(result.stderr, r"reservation 0x\w+ .*made by call \d+ within step 1 / kv_cache / grow\n")
+        self.assertRegex(result.stderr, r"reservation 0x\w+ .*made by call \d+ \(\w+\) within step 1 / kv_cache / grow\n")
         again = subprocess.run([CUVMM, "report", os.path.join(self.folder, "report.json")], capture_output=True,
                                text=True, check=False)
         self.assertIn("    within step 1 / kv_cache / layer 12\n", again.stdout)
@@ -202,7 +202,7 @@ class Ranges(NvtxTest):
           }""")
         result, findings = self.run_("--leak-check=full", "--", program)
         self.assertIn(["grow"], [one.get("ranges") for finding in findings for one in finding["objects"]])
-        self.assertRegex(result.stderr, r"made by call \d+ within grow\n")
+        self.assertRegex(result.stderr, r"made by call \d+ \(\w+\) within grow\n")
 
     def test_only_findings_in_some_ranges(self):
         program = self.compiled("ranges", RANGES)

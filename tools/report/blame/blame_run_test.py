@@ -155,7 +155,7 @@ class Retained(cli_test.CliTest):
         self.assertEqual(retained["made_by_call"], 0)
         self.assertEqual(retained["retained_by_call"], created["made_by_call"] + 2)
         call = retained["retained_by_call"]
-        self.assertRegex(result.stderr, rf"allocation 0x\w+ \(2 MiB\), retained by call {call}\n")
+        self.assertRegex(result.stderr, rf"allocation 0x\w+ \(2 MiB\), retained by call {call} \(cuMemRetainAllocationHandle\)\n")
         self.assertEqual(result.stderr.count("made by call"), 1)
 
 
