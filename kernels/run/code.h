@@ -104,7 +104,7 @@ struct Subroutine {
   std::uint32_t entry = 0;
   std::uint32_t first_register = 0, last_register = 0;  ///< up to, not including, the last
   std::uint32_t first_predicate = 0, last_predicate = 0;
-  std::uint32_t frame = 0;        ///< the register that holds the address of its frame
+  std::uint32_t frame = 0;  ///< the register that holds the address of its frame
   std::uint64_t frame_bytes = 0;
   std::vector<Slot> parameters, returned;  ///< in the frame
 };

@@ -35,8 +35,8 @@ class Warp {
 
   /// The bytes of an access by a lane; null where the access is a fault, which the call records.
   char* at(const Instruction& i, unsigned lane, std::uint64_t address, unsigned size, bool writes);
-  /// The bytes of neighbouring accesses, each of `size` bytes, as one; null where they are not to be
-  /// had at once, which is no fault.
+  /// The bytes of neighbouring accesses, each of `size` bytes, as one; null where they are not to
+  /// be had at once, which is no fault.
   char* span(const Instruction& i, std::uint64_t address, unsigned size, unsigned count,
              bool writes);
   /// Records a fault of a lane; the first fault of a grid counts.
@@ -76,7 +76,7 @@ class Warp {
     std::vector<char> frames;
     std::vector<std::uint64_t> kept;
   };
-  std::vector<Stack> stacks_;  ///< of each lane; none where no subroutine is called
+  std::vector<Stack> stacks_;                  ///< of each lane; none where no subroutine is called
   std::array<std::uint32_t, kLanes> pc_of_{};  ///< of lanes that are not running
   std::array<std::uint8_t, kLanes> barrier_of_{};
   Mask live_ = 0;

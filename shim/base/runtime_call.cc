@@ -19,6 +19,7 @@ const RuntimeCall* entered_runtime_call() noexcept {
 
 const Caller& caller_of_runtime(const Caller& direct) noexcept {
   const RuntimeCall* const runtime = entered_runtime_call();
+  // NOLINTNEXTLINE(bugprone-return-const-ref-from-parameter): callers hold it
   return runtime ? runtime->caller : direct;
 }
 

@@ -23,7 +23,7 @@ inline const RuntimeCall* runtime_call() noexcept {
 [[gnu::cold]] const Caller& caller_of_runtime(const Caller& direct) noexcept;
 [[gnu::always_inline]] inline const Caller& program_caller(const Caller& direct) noexcept {
   if (!t_state.in_runtime) [[likely]]
-    return direct;
+    return direct;  // NOLINT(bugprone-return-const-ref-from-parameter): callers hold it
   return caller_of_runtime(direct);
 }
 

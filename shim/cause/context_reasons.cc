@@ -100,7 +100,7 @@ Reason own_peer(const Questions& ask, const RefusedCall& call) {
 Reason fill_elsewhere(const Driver& driver, const Questions& ask, const RefusedCall& call,
                       std::uint64_t stream) {
   CUcontext current = nullptr;
-  const CUcontext context = context_of(ask, stream);
+  CUcontext context = context_of(ask, stream);
   if (!context || !ask.context || ask.context(&current) != CUDA_SUCCESS) return std::nullopt;
   const int device = device_of(driver, context);
   for (const GivenArgument& one : call.given) {
@@ -126,7 +126,7 @@ Reason stream_elsewhere(const Driver& driver, const Questions& ask, std::uint64_
   CUcontext current = nullptr;
   if (stream <= kLastDefaultStream || !ask.context || ask.context(&current) != CUDA_SUCCESS)
     return std::nullopt;
-  const CUcontext context = context_of(ask, stream);
+  CUcontext context = context_of(ask, stream);
   if (!context || !current || context == current) return std::nullopt;
   return with_fix("stream " + hex_text(stream) + " is one of " + context_text(driver, context) +
                       ", and the current context is " + context_text(driver, current),
@@ -139,7 +139,7 @@ Reason event_elsewhere(const Driver& driver, const Questions& ask, const Refused
                        std::uint64_t stream) {
   const std::uint64_t event = value_of(call, PlainObject::Kind::kEvent);
   const auto known = object_table().find_event(event);
-  const CUcontext context = context_of(ask, stream);
+  CUcontext context = context_of(ask, stream);
   if (!known || known->context == 0 || !context ||
       known->context == reinterpret_cast<std::uintptr_t>(context))
     return std::nullopt;

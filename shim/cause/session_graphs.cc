@@ -75,7 +75,7 @@ void Session::note_owned(CUgraphExec exec, const std::vector<NodeUses>& nodes, C
         if (owned.size() == kMostUses) break;
         if (auto one = owned_use(history_.model, use, captured)) {
           one->node = node.node;
-          owned.push_back(std::move(*one));
+          owned.push_back(*one);
         }
       }
     }
@@ -92,7 +92,7 @@ Violations Session::ended_uses(CUgraphExec exec) {
   {
     const Locked lock(mutex_);
     for (const OwnedUse& one : uses) {
-      if (auto found = ended_use(history_.model, one)) ended.push_back(std::move(*found));
+      if (auto found = ended_use(history_.model, one)) ended.push_back(*found);
     }
   }
   // The driver or the host may have memory there that the model does not know.

@@ -132,7 +132,8 @@ std::string memory_text(const RefusalEntry& entry) {
   add_part(parts, held.pools, "taken from pools");
   add_part(parts, held.plain, "of cuMemAlloc and its like");
   add_part(parts, facts.graphs, "allocated by nodes of graphs");
-  text += "this program holds " + (parts.empty() ? "nothing" : rough_size_text(held.sum() + facts.graphs));
+  text += "this program holds " +
+          (parts.empty() ? "nothing" : rough_size_text(held.sum() + facts.graphs));
   if (!parts.empty()) text += " (" + parts + ")";
   const std::uint64_t used = facts.total - facts.free,
                       cached = facts.cached + facts.cached_in_created;

@@ -18,6 +18,7 @@
 #include "shim/objects/object_table.h"
 #include "shim/output/output.h"
 #include "shim/refusals/arguments/described.h"
+#include "shim/refusals/loaded_code.h"
 #include "shim/report/text_report.h"
 #include "shim/settings/early_environment.h"
 #include "shim/stack/python/python_stack.h"
@@ -91,6 +92,7 @@ Process::Process()
   // Made now, because a child that is forked while a thread makes a table would wait without end.
   object_table();
   described_refusals();
+  prepare_loaded_code();
   if (options_.no_symbols) do_without_symbols();
   if (options_.no_python_frames || options_.stack_depth == 1) do_without_python();
   suppressions_ =

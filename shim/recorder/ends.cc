@@ -64,7 +64,7 @@ class EndNotes {
   }
   /// all() for the lists of the calls of a block's life, which nearly always have one object.
   template <class Known>
-  [[gnu::always_inline]] inline void mostly_one(const ShortList<Known>& list) {
+  [[gnu::always_inline]] void mostly_one(const ShortList<Known>& list) {
     if (const Known* const only = list.only()) [[likely]]
       one(*only);
     else

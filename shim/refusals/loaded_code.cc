@@ -47,6 +47,8 @@ std::optional<Loaded> find(CUlibrary library) {
 
 }  // namespace
 
+void prepare_loaded_code() noexcept { table(); }
+
 void remember_code(CUlibrary library, const CodeInput& code) noexcept {
   constexpr std::size_t kMost = 4096;
   try {

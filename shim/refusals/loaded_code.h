@@ -11,6 +11,10 @@
 
 namespace cuvmm::shim {
 
+/// Makes the table of libraries. Called as the shim is loaded, because a child that is forked while
+/// a thread makes the table would wait without end.
+void prepare_loaded_code() noexcept;
+
 /// Remembers the code; thread-safe. Remembers nothing if memory runs out, if it knows too many
 /// libraries, or if another thread is in the table for long.
 void remember_code(CUlibrary library, const CodeInput& code) noexcept;

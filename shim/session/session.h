@@ -70,6 +70,10 @@ class alignas(64) Session {
                                                  Function function, Step<CallStruct>& step,
                                                  const Caller& caller);
 
+  /// The driver accepted the call: records it.
+  template <class CallStruct>
+  void note_success(Symbol symbol, const CallStruct& call, Step<CallStruct>& step,
+                    const Caller& caller);
   /// The number of calls that the session saw, by entry point.
   std::uint64_t count(EntryPoint entry) const { return counter_.count(entry); }
   std::uint64_t total() const { return counter_.total(); }
@@ -392,14 +396,7 @@ class alignas(64) Session {
 
   /// Whether one of the batch's operations may touch a reservation.
   template <class CallStruct>
-  bool near_reservations(const CallStruct& batch) const {
-    const std::size_t count = operations(batch);
-    for (std::size_t i = 0; i < count; ++i) {
-      const Operation one = operation(batch, i);
-      if (bounds_.near(one.list, one.count)) return true;
-    }
-    return false;
-  }
+  bool near_reservations(const CallStruct& batch) const;
   /// Looks for an explanation why the driver refused a copy that broke no rule. Takes the lock.
   [[gnu::cold]] Violations explain_refusal(const Touch* touches, std::size_t count);
   /// explain_refusal() for the copies and fills of a graph. Asks the driver for the graph's nodes.
@@ -476,8 +473,7 @@ class alignas(64) Session {
   std::atomic<bool> platform_known_{false};
   std::atomic<bool> capture_lost_{false};  ///< a finding reported it: later failures are its echo
   bool initialized_ = false;               ///< the state at the last fork
-  int forked_from_ = 0;                    ///< the process from which this one inherited an
-                                           ///< initialised driver
+  int forked_from_ = 0;                    ///< process that had initialised this one's driver
   std::atomic<int> driver_version_{0};
   FindingSink& sink_;
   const SessionOptions options_;

@@ -15,56 +15,30 @@
 #include "shim/policy/unknown_handles.h"
 #include "shim/recorder/ends.h"
 #include "shim/session/order_run.h"
+#include "shim/session/run_parts.h"
 #include "shim/session/session.h"
 
 namespace cuvmm::shim {
 
-namespace detail {
-
-/// run() takes the session's lock after the driver has answered; the call's number is drawn under
-/// that lock.
 template <class CallStruct>
-inline constexpr bool kNumberedLate = kPlatformOnly<CallStruct>&& kMakes<CallStruct>;
-
-/// The memory that a call touches; null for calls that touch none.
-template <class CallStruct>
-const Touched* touched_by(const Step<CallStruct>& step) {
-  if constexpr (kTouches<CallStruct>) return &step.state;
-  return nullptr;
-}
-
-/// Notes whether the call counts for the default stream of its thread, where that matters.
-template <class CallStruct>
-void note_per_thread(Symbol symbol, Step<CallStruct>& step) {
-  if constexpr (kRefusesLegacyStream<CallStruct> || kAllocatesInOrder<CallStruct> ||
-                std::is_same_v<CallStruct, calls::MemFreeAsync>) {
-    if (is_per_thread(symbol)) step.facts.write().place.per_thread = true;
-  }
-}
-
-/// Whether a capture records the call, a fill whose memory the program may still map. `enforce`:
-/// the shim would answer the call itself.
-template <class CallStruct>
-bool captured_fill(const QueuedWork& work, const CallStruct& call, Step<CallStruct>& step,
-                   bool enforce) {
-  if constexpr (kFillsLater<CallStruct>) {
-    if (step.violations.empty()) [[likely]]
-      return false;
-    const bool captured = work.may_be_captured(call.hStream);
-    if (captured && enforce) forget_mapping(step.violations);
-    return captured;
+inline bool Session::near_reservations(const CallStruct& batch) const {
+  const std::size_t count = operations(batch);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Operation one = operation(batch, i);
+    if (bounds_.near(one.list, one.count)) return true;
   }
   return false;
 }
 
-/// The driver accepted the call: tells the queued work.
-template <class CallStruct, class Awaited>
-void note_accepted(QueuedWork& work, const CallStruct& call, const Awaited& by_the_way) {
-  if constexpr (kMayWaitForAll<CallStruct>) work.tell(by_the_way);
-  if constexpr (requires { shared_by(call); }) work.share(shared_by(call));
+template <class CallStruct>
+[[gnu::always_inline]] inline void Session::note_success(Symbol symbol, const CallStruct& call,
+                                                         Step<CallStruct>& step,
+                                                         const Caller& caller) {
+  after(call, step);
+  note_captured(symbol, call, step.origin, caller);
+  if (probes_wait_.load(std::memory_order_relaxed)) [[unlikely]]
+    fell_back(CallStruct::kEntryPoint, {purpose_of(call), wanted_size(call)});
 }
-
-}  // namespace detail
 
 template <class CallStruct>
 inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const Caller& direct) {
@@ -74,8 +48,6 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   if (in_flight() || off()) [[unlikely]]
     return call.invoke(function);
   if constexpr (kOrdersWork<CallStruct>) return order(symbol, call, function, direct);
-
-  // Of a call by a runtime function, the user knows the place that called that function.
   const Caller& caller = program_caller(direct);
   int& program_errno = t_state.error();
   const int entry_errno = program_errno;
@@ -105,15 +77,13 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   } catch (...) {
     turn_off();
   }
-
   if constexpr (std::is_same_v<CallStruct, calls::MemPoolDestroy>) pool_questions_.wait();
   const bool captured = detail::captured_fill(work_, call, step, options_.enforce);
   [[maybe_unused]] WorkEntry<CallStruct> ticket;
   if constexpr (kQueues<CallStruct>) ticket = enter_work(symbol, call);
   [[maybe_unused]] AwaitedByTheWay<CallStruct> by_the_way;
   if constexpr (kMayWaitForAll<CallStruct>) by_the_way = awaited_by_the_way(work_, call);
-  // Two variables instead of an Answer, because they fit into registers.
-  CUresult result = CUDA_SUCCESS;
+  CUresult result = CUDA_SUCCESS;  // no Answer, because two variables fit into registers
   bool enforced = false;
   if (options_.enforce) [[unlikely]] {
     Answer own;
@@ -129,10 +99,7 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
       result = call.invoke(function);
       driver_errno = program_errno;
     } else {
-      moment.began = CallObserver::now();
-      result = call.invoke(function);
-      driver_errno = program_errno;
-      moment.ended = CallObserver::now();
+      result = detail::invoke_timed(call, function, moment, driver_errno);
     }
   }
   if constexpr (kQueues<CallStruct>) {
@@ -146,10 +113,7 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
           forget_mapping(step.violations);
       }
       detail::note_accepted(work_, call, by_the_way);
-      after(call, step);
-      note_captured(symbol, call, step.origin, caller);
-      if (probes_wait_.load(std::memory_order_relaxed)) [[unlikely]]
-        fell_back(CallStruct::kEntryPoint, {purpose_of(call), wanted_size(call)});
+      note_success(symbol, call, step, caller);
     }
     if (result != CUDA_SUCCESS || !step.violations.empty() || observer) [[unlikely]]
       conclude(call, {.result = result, .enforced = enforced}, step, caller, observer, moment);

@@ -19,7 +19,7 @@ namespace cuvmm::shim {
 struct NodeUses {
   CUgraphNode node = nullptr;  ///< of the graph that the program instantiated
   CUgraphNodeType type{};
-  int depth = 0;               ///< the number of child graphs that it lies in
+  int depth = 0;  ///< the number of child graphs that it lies in
   bool enabled = true;
   /// The host may learn from this node that nodes before it are over, while later nodes still run.
   bool tells = false;
