@@ -72,6 +72,7 @@ CUresult run_base(const calls::StreamEndCapture& call) noexcept {
     }
     if (capture->origin() != Captures::key(stream)) {
       capture->invalidate();
+      *graph = nullptr;  // an H100
       return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
     }
     if (capture->mode() != CU_STREAM_CAPTURE_MODE_RELAXED && !capture->by_this_thread()) {

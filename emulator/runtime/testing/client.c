@@ -159,8 +159,8 @@ static int errors(void) {
               "peer access has not been enabled") == 0);
   WANT(strcmp(cudaGetErrorString(cudaErrorInvalidPitchValue), "invalid pitch value") == 0);
   WANT(strcmp(cudaGetErrorName((cudaError_t)54321), "unrecognized error code") == 0);
-  WANT(cudaGraphicsResourceSetMapFlags(NULL, 0) == cudaErrorNotSupported);
-  WANT(cudaGraphicsResourceSetMapFlags(NULL, 0) == cudaErrorNotSupported);
+  WANT(cudaDeviceGetNvSciSyncAttributes(NULL, 0, 0) == cudaErrorNotSupported);
+  WANT(cudaDeviceGetNvSciSyncAttributes(NULL, 0, 0) == cudaErrorNotSupported);
   WANT(cudaGetLastError() == cudaErrorNotSupported);
   return 0;
 }

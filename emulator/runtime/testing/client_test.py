@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-NOT_EMULATED = "cuvmm emulator: cudaGraphicsResourceSetMapFlags is not emulated; it answers cudaErrorNotSupported\n"
+NOT_EMULATED = "cuvmm emulator: cudaDeviceGetNvSciSyncAttributes is not emulated; it answers cudaErrorNotSupported\n"
 
 client, emulator, *shim = sys.argv[1:]
 with tempfile.TemporaryDirectory(prefix="cuvmm-runtime-") as folder:

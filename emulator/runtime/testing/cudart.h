@@ -110,7 +110,7 @@ cudaError_t cudaEventElapsedTime(float*, cudaEvent_t, cudaEvent_t);
 cudaError_t cudaEventDestroy(cudaEvent_t);
 cudaError_t cudaGetDriverEntryPointByVersion(const char*, void**, unsigned, unsigned long long,
                                              enum cudaDriverEntryPointQueryResult*);
-cudaError_t cudaGraphicsResourceSetMapFlags(void*, unsigned);
+cudaError_t cudaDeviceGetNvSciSyncAttributes(void*, int, int);
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t*, void*);
 cudaError_t cudaIpcOpenMemHandle(void**, cudaIpcMemHandle_t, unsigned);
 cudaError_t cudaIpcCloseMemHandle(void*);
