@@ -4,6 +4,7 @@
 
 #include "api/symbols/symbols.h"
 #include "shim/policy/policies.h"
+#include "shim/policy/wait_policy.h"
 #include "shim/queued_work/queued_work.h"
 #include "shim/session/call_observer.h"
 

@@ -108,10 +108,8 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   }
   try {
     if (result == CUDA_SUCCESS) [[likely]] {
-      if constexpr (kFillsLater<CallStruct>) {
-        if (captured) [[unlikely]]
-          forget_mapping(step.violations);
-      }
+      if (captured) [[unlikely]]
+        forget_mapping(step.violations);
       detail::note_accepted(work_, call, by_the_way);
       note_success(symbol, call, step, caller);
     }
