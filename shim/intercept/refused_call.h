@@ -10,7 +10,6 @@
 
 #include "api/calls.h"
 #include "shim/base/caller.h"
-#include "shim/policy/order_policy.h"
 #include "shim/refusals/code_facts.h"
 
 namespace cuvmm::shim {
@@ -62,9 +61,6 @@ void note_refused_call(const CallStruct& call, CUresult result, const Caller& di
     note_refused(function, result, direct, CodeInput{.image = call.image});
   } else if constexpr (std::is_same_v<CallStruct, calls::LibraryLoadData>) {
     note_refused(function, result, direct, CodeInput{.image = call.code});
-  } else if constexpr (kLaunches<CallStruct>) {
-    // The function may be a kernel of a library.
-    note_refused(function, result, direct, reinterpret_cast<CUkernel>(call.f));
   } else {
     note_refused(function, result, direct);
   }
