@@ -1,32 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/objects/machine.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
 
 #include "api/multicast.h"
+#include "fuzz/machine/driver_library.h"
 #include "fuzz/objects/code.h"
 
 namespace cuvmm::fuzz::objects {
 
 Functions load_functions(const std::string& path) {
   Functions out;
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    out.error = dlerror();
-    return out;
-  }
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    if (!function) out.error = path + " has no " + name;
-  };
+  DriverLibrary library(path);
 #define CUVMM_FUNCTION(name)            \
   static_assert(!can_multicast(#name)); \
-  find(out.name, #name);
+  library.find(out.name, #name);
 #include "fuzz/objects/functions.def"
+  out.error = library.error();
   return out;
 }
 
