@@ -77,7 +77,7 @@ void note_done_frees(const ProcessHistory& history, const MemoryFacts& facts, st
   note_early_trim(history.causes, asides);
 }
 
-// `left`: launches have left memory allocated.
+// `left`: launches may have left memory allocated.
 void ask_graph_memory(const Questions& ask, bool captures, bool left, MemoryFacts& facts) {
   if (!ask.graph_memory) return;
   const RelaxedCapture relaxed(ask, captures);
@@ -200,7 +200,7 @@ std::optional<MemoryFacts> Session::memory_facts(const Call& call,
     bool left = false;
     {
       const Locked lock(mutex_);
-      left = !history_.causes.left_by_launches().empty();
+      left = history_.causes.may_have_left();
     }
     ask_graph_memory(work_.questions(), work_.captures(), left, facts);
   }

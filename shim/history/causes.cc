@@ -75,7 +75,10 @@ void Causes::context_ended(const Origin& by) {
   captured_calls_.clear();
   captured_events_.clear();
   // The memory may have ended with the context.
-  for (auto& [base, memory] : nodes_) memory.launched = {};
+  for (auto& [base, memory] : nodes_) {
+    lost_track_ = lost_track_ || memory.launched.call != 0;
+    memory.launched = {};
+  }
 }
 
 bool Causes::ended_a_context(std::uint64_t call) const { return context_ends_.contains(call); }
@@ -135,6 +138,12 @@ std::vector<std::pair<std::uint64_t, Causes::NodeMemory>> Causes::left_by_launch
     if (memory.launched.call != 0 && !memory.freed_elsewhere) left.emplace_back(base, memory);
   }
   return left;
+}
+
+bool Causes::may_have_left() const {
+  return lost_track_ || std::ranges::any_of(nodes_, [](const auto& node) {
+           return node.second.launched.call != 0;
+         });
 }
 
 void Causes::freed_within(std::uint64_t address, const Origin& by) {

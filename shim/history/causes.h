@@ -85,6 +85,9 @@ class Causes {
   void captured_free(std::uint64_t address);
   /// The memory that launches have left allocated, and its bases.
   std::vector<std::pair<std::uint64_t, NodeMemory>> left_by_launches() const;
+  /// Whether a launch may have left memory: also memory that another graph frees, and memory that
+  /// was left when a context ended.
+  bool may_have_left() const;
   /// Whether memory was freed that launches with this stack had allocated.
   bool any_freed_of(StackId launches) const { return freed_launches_.contains(launches); }
   bool knows_node_memory() const { return !nodes_.empty(); }
@@ -119,7 +122,8 @@ class Causes {
   std::vector<Hint> hints_;
   std::size_t next_hint_ = 0;
   std::map<std::uint64_t, NodeMemory> nodes_;  ///< by base
-  std::set<StackId> freed_launches_;           ///< of launches whose memory was freed later
+  bool lost_track_ = false;           ///< a context ended while memory of launches was left
+  std::set<StackId> freed_launches_;  ///< of launches whose memory was freed later
   std::map<std::uint64_t, Origin> captured_events_;
   std::unordered_map<CUgraphNode, Origin> captured_calls_;
   QueuedFree last_free_;
