@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulator/core/emulator.h"
+#include "emulator/core/locked.h"
 #include "emulator/objects/modules.h"
 
 namespace cuvmm::emulator {
@@ -21,7 +22,14 @@ CUresult set_function_attribute(const kernels::KernelCode& code, Settings& setti
 CUresult function_parameter(const kernels::KernelCode& code, std::size_t index, std::size_t* offset,
                             std::size_t* size);
 CUresult parameter_count(const kernels::KernelCode& code, std::size_t* count);
-/// The number of blocks of `threads` threads that a multiprocessor holds at a time.
-int active_blocks(const kernels::KernelCode& code, int threads, std::size_t dynamic_shared);
+/// Runs body(function) under the lock, in the current context.
+template <class Body>
+CUresult on_function(CUfunction handle, Body&& body) noexcept {
+  return with_context([&](Emulator& e, Context& context) -> CUresult {
+    Function* function = nullptr;
+    const CUresult found = find_function(e, context, handle, function);
+    return found == CUDA_SUCCESS ? body(*function) : found;
+  });
+}
 
 }  // namespace cuvmm::emulator

@@ -2,6 +2,7 @@
 #include "emulator/code/kernel.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include "emulator/code/device_memory.h"
 #include "emulator/code/function.h"
 #include "emulator/code/launch.h"
+#include "emulator/code/occupancy.h"
 #include "emulator/machine/device_attributes.h"
 
 /// The address at which a kernel last failed; 0 where none failed. The shim calls it.
@@ -61,13 +63,13 @@ CUresult copy_packed(void** extra, std::vector<char>& out) {
     if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE) size = static_cast<const std::size_t*>(extra[1]);
   }
   if (out.empty()) return CUDA_SUCCESS;
-  if (!buffer || !size || *size < out.size()) return CUDA_ERROR_INVALID_VALUE;
-  std::memcpy(out.data(), buffer, out.size());
+  if (!buffer || !size) return CUDA_ERROR_INVALID_VALUE;
+  std::memcpy(out.data(), buffer, std::min(*size, out.size()));  // zeros follow (an H100)
   return CUDA_SUCCESS;
 }
 
 CUresult copy_parameters(const kernels::Code& code, const Launch& launch, std::vector<char>& out) {
-  if (launch.parameters && launch.extra) return CUDA_ERROR_INVALID_VALUE;
+  if (launch.parameters && launch.extra && !out.empty()) return CUDA_ERROR_INVALID_VALUE;
   if (launch.extra) return copy_packed(launch.extra, out);
   if (out.empty()) return CUDA_SUCCESS;
   if (!launch.parameters) return CUDA_ERROR_INVALID_VALUE;
@@ -82,14 +84,11 @@ CUresult copy_parameters(const kernels::Code& code, const Launch& launch, std::v
 
 // Whether the kernel's own limits allow a launch of this shape.
 bool possible(const Function& function, const kernels::Code& code, const kernels::Shape& shape) {
-  const int set = function.settings[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES];
-  const auto limit = [&](CUdevice_attribute which) {
-    return static_cast<std::uint64_t>(default_attribute(which).value_or(0));
-  };
-  const std::uint64_t most = set ? limit(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
-                                 : limit(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
-  if (code.shared_bytes + shape.dynamic_shared > most) return false;
-  if (set && shape.dynamic_shared > static_cast<unsigned>(set)) return false;
+  const int most = *default_attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  const int dynamic = std::max(dynamic_shared_limit(function.code, function.settings), 0);
+  if (shape.dynamic_shared > static_cast<unsigned>(dynamic) ||
+      code.shared_bytes + shape.dynamic_shared > static_cast<unsigned>(most))
+    return false;
   const unsigned* const threads = code.most_threads;
   if (threads[0] != 0 && shape.threads() > threads[0] * threads[1] * threads[2]) return false;
   return code.exact_threads[0] == 0 || std::equal(shape.block, shape.block + 3, code.exact_threads);
@@ -98,10 +97,45 @@ bool possible(const Function& function, const kernels::Code& code, const kernels
 // Whether the multiprocessors hold all blocks of a launch at a time.
 bool fit_together(const Function& function, const kernels::Shape& shape) {
   const auto threads = static_cast<int>(shape.threads());
-  const int each = active_blocks(function.code, threads, shape.dynamic_shared);
+  const int each = active_blocks(function.code, function.settings, threads, shape.dynamic_shared);
   const int processors = default_attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT).value_or(0);
   return shape.blocks() <=
          static_cast<std::uint64_t>(each) * static_cast<std::uint64_t>(processors);
+}
+
+// Kernels run in clusters of one block.
+CUresult refuse_cluster() {
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true)) {
+    complain(
+        "a launch in clusters of several blocks cannot be run; it answers "
+        "CUDA_ERROR_NOT_SUPPORTED (said once)");
+  }
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+// The launch's own cluster counts, else the one that was set for the kernel.
+CUresult check_cluster(const Function& function, const Launch& launch) {
+  std::array<unsigned, 3> cluster{};
+  bool given = launch.cluster.has_value();
+  if (given) {
+    cluster = *launch.cluster;
+  } else {
+    for (std::size_t axis = 0; axis < cluster.size(); ++axis) {
+      const std::size_t which = CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH + axis;
+      cluster[axis] = static_cast<unsigned>(function.settings[which].value_or(0));
+      given |= cluster[axis] != 0;
+    }
+  }
+  if (!given) return CUDA_SUCCESS;
+  std::uint64_t blocks = 1;
+  for (std::size_t axis = 0; axis < cluster.size(); ++axis) {
+    if (cluster[axis] == 0 || launch.shape.grid[axis] % cluster[axis] != 0)
+      return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    blocks *= cluster[axis];
+  }
+  if (blocks > cluster_limit(function.settings)) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  return blocks > 1 ? refuse_cluster() : CUDA_SUCCESS;
 }
 
 std::atomic<std::uint64_t> g_kernel_fault{0};
@@ -157,6 +191,8 @@ CUresult prepare(Emulator& e, Context& context, Function& function, const Launch
   std::vector<char> parameters(code->parameter_bytes);
   const CUresult copied = copy_parameters(*code, launch, parameters);
   if (copied != CUDA_SUCCESS) return copied;
+  const CUresult cluster = check_cluster(function, launch);
+  if (cluster != CUDA_SUCCESS) return cluster;
   work = [&context, code, shape = launch.shape, parameters = std::move(parameters)](Emulator& at) {
     return run(at, context, *code, shape, parameters);
   };

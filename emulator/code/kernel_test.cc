@@ -148,8 +148,10 @@ TEST_F(KernelTest, ParametersComePackedToo) {
   };
   ASSERT_EQ(with(nullptr, extra), CUDA_SUCCESS);
   EXPECT_EQ(take<char>(m.address, 6), (std::vector<char>{9, 9, 9, 9, 9, 0}));
-  size = 8;
-  EXPECT_EQ(with(nullptr, extra), CUDA_ERROR_INVALID_VALUE) << "too few bytes";
+  size = 12;
+  packed.value = 8;
+  EXPECT_EQ(with(nullptr, extra), CUDA_SUCCESS);
+  EXPECT_EQ(take<char>(m.address, 1)[0], 9) << "the count that is missing is 0 (an H100)";
   EXPECT_EQ(with(nullptr, nullptr), CUDA_ERROR_INVALID_VALUE) << "no parameters at all";
   std::size_t offset = 0, bytes = 0;
   auto* parameter =
@@ -157,6 +159,48 @@ TEST_F(KernelTest, ParametersComePackedToo) {
   ASSERT_EQ(parameter(function("fill"), 1, &offset, &bytes), CUDA_SUCCESS);
   EXPECT_EQ(offset, 8u);
   EXPECT_EQ(bytes, 1u);
+  end(m);
+}
+
+// The codes are an H100's.
+TEST_F(KernelTest, AttributesOfALaunchAreChecked) {
+  const Mapped m = mapped();
+  CUdeviceptr to = m.address;
+  unsigned char value = 1;
+  std::uint64_t count = 1;
+  void* parameters[] = {&to, &value, &count};
+  CUlaunchAttribute attribute{};
+  CUlaunchConfig config{};
+  config.gridDimX = 4;
+  config.gridDimY = config.gridDimZ = config.blockDimX = config.blockDimY = config.blockDimZ = 1;
+  config.numAttrs = 1;
+  const CUfunction fill = function("fill");
+  const auto launched = [&] {
+    CUresult result = CUDA_ERROR_UNKNOWN;
+    said_on_stderr([&] {
+      result = driver()(calls::LaunchKernelEx{&config, fill, parameters, nullptr});
+    });
+    return result;
+  };
+  EXPECT_EQ(launched(), CUDA_ERROR_INVALID_VALUE) << "an attribute is counted, and none is given";
+  config.attrs = &attribute;
+  EXPECT_EQ(launched(), CUDA_SUCCESS);
+  attribute.id = static_cast<CUlaunchAttributeID>(99);
+  EXPECT_EQ(launched(), CUDA_ERROR_INVALID_VALUE);
+  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
+  for (const unsigned blocks : {0u, 3u, 16u}) {
+    attribute.value.clusterDim.x = blocks;
+    EXPECT_EQ(launched(), CUDA_ERROR_INVALID_CLUSTER_SIZE) << blocks;
+  }
+  attribute.value.clusterDim.x = 1;
+  EXPECT_EQ(launched(), CUDA_SUCCESS);
+  config.numAttrs = 0;
+  auto* set = symbol<CUresult(CUfunction, CUfunction_attribute, int)>("cuFuncSetAttribute");
+  ASSERT_EQ(set(fill, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 1), CUDA_SUCCESS);
+  EXPECT_EQ(launched(), CUDA_ERROR_INVALID_CLUSTER_SIZE) << "a height of 0 is set beside it";
+  ASSERT_EQ(set(fill, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 0), CUDA_SUCCESS);
+  EXPECT_EQ(launched(), CUDA_SUCCESS);
   end(m);
 }
 

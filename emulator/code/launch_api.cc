@@ -65,23 +65,16 @@ CUresult queue(Emulator& e, const Node& node, const Work& work, CUstream stream)
   return submit(e, stream, work);
 }
 
-// Kernels run in clusters of one block.
-CUresult refuse_cluster() {
-  static std::atomic<bool> said{false};
-  if (!said.exchange(true)) {
-    complain(
-        "a launch in clusters of several blocks cannot be run; it answers "
-        "CUDA_ERROR_NOT_SUPPORTED (said once)");
-  }
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-CUresult take(Attributes attributes, kernels::Shape& shape) {
+// INVALID_VALUE for an attribute that no driver has (an H100 at number 99).
+CUresult take(Attributes attributes, Launch& launch) {
+  constexpr unsigned kNumbers = 32;  // more than any version of CUDA has
   for (const CUlaunchAttribute& each : attributes) {
+    if (static_cast<unsigned>(each.id) >= kNumbers) return CUDA_ERROR_INVALID_VALUE;
     const auto& cluster = each.value.clusterDim;
-    if (each.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) shape.together = each.value.cooperative != 0;
-    if (each.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && cluster.x * cluster.y * cluster.z > 1)
-      return refuse_cluster();
+    if (each.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+      launch.shape.together = each.value.cooperative != 0;
+    if (each.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+      launch.cluster = {cluster.x, cluster.y, cluster.z};
   }
   return CUDA_SUCCESS;
 }
@@ -107,7 +100,7 @@ CUresult run(CUfunction handle, Launch launch, CUstream stream,
     if (!possible(launch.shape)) return CUDA_ERROR_INVALID_VALUE;
     if (!kernels::present()) return refuse_without_kernels();
     if (e.runs_kernels()) {
-      const CUresult taken = take(attributes, launch.shape);
+      const CUresult taken = take(attributes, launch);
       if (taken != CUDA_SUCCESS) return taken;
     }
     Function* function = nullptr;
@@ -173,8 +166,9 @@ CUresult run_base(const calls::LaunchKernelEx& call) noexcept {
                     {config->blockDimX, config->blockDimY, config->blockDimZ},
                     config->sharedMemBytes};
   }
+  if (config && config->numAttrs != 0 && !config->attrs) return CUDA_ERROR_INVALID_VALUE;
   Attributes attributes;
-  if (config && config->attrs) attributes = {config->attrs, config->numAttrs};
+  if (config) attributes = {config->attrs, config->numAttrs};
   return run(call.f, launch, config ? config->hStream : nullptr, attributes);
 }
 

@@ -273,12 +273,86 @@ TEST_F(ModuleTest, FunctionsHaveAttributesAndAnOccupancy) {
   ASSERT_EQ(active(&blocks, function, 1024, 0), CUDA_SUCCESS);
   EXPECT_EQ(blocks, 2);
   ASSERT_EQ(active(&blocks, function, 32, 100000), CUDA_SUCCESS);
-  EXPECT_EQ(blocks, 2);
+  EXPECT_EQ(blocks, 2) << "of 100256 bytes each";
   auto* potential = symbol<CUresult(int*, int*, CUfunction, CUoccupancyB2DSize, std::size_t, int)>(
       "cuOccupancyMaxPotentialBlockSize");
   ASSERT_EQ(potential(&blocks, &threads, function, nullptr, 0, 0), CUDA_SUCCESS);
   EXPECT_EQ(threads, 1024);
   EXPECT_EQ(blocks, 2 * 132);
+  EXPECT_EQ(unload(module), CUDA_SUCCESS);
+}
+
+// As an H100 answers, whose driver names the target of the text and the constants of the module.
+TEST_F(ModuleTest, AKernelOfATextHasTheTextsTargetAndConstants) {
+  CUmodule module = nullptr;
+  ASSERT_EQ(load(&module,
+                 ".version 8.0\n.target sm_75\n.address_size 64\n"
+                 ".const .align 4 .u32 table[8];\n.const .f32 one;\n"
+                 ".extern .global .u32 elsewhere;\n"
+                 ".visible .entry e() { .shared .b8 x[60000]; .reg .b32 %r;\n"
+                 "  ld.global.u32 %r, [elsewhere]; st.global.u32 [elsewhere], %r; ret; }\n"
+                 ".visible .entry exact() .reqntid 64, 2, 1 { ret; }\n"),
+            CUDA_SUCCESS);
+  CUfunction function = nullptr, exact = nullptr;
+  ASSERT_EQ(symbol<GetFunction>("cuModuleGetFunction")(&function, module, "e"), CUDA_SUCCESS);
+  ASSERT_EQ(symbol<GetFunction>("cuModuleGetFunction")(&exact, module, "exact"), CUDA_SUCCESS);
+  auto* get = symbol<FunctionAttribute>("cuFuncGetAttribute");
+  int value = 0;
+  ASSERT_EQ(get(&value, CU_FUNC_ATTRIBUTE_PTX_VERSION, function), CUDA_SUCCESS);
+  EXPECT_EQ(value, 75);
+  ASSERT_EQ(get(&value, CU_FUNC_ATTRIBUTE_BINARY_VERSION, function), CUDA_SUCCESS);
+  EXPECT_EQ(value, 90);
+  ASSERT_EQ(get(&value, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES, function), CUDA_SUCCESS);
+  EXPECT_EQ(value, 36);
+  EXPECT_EQ(launch(function), CUDA_SUCCESS)
+      << "static shared memory may pass 48 KiB, and a variable that no text defines holds zeros";
+  int blocks = 0, threads = 0;
+  auto* potential = symbol<CUresult(int*, int*, CUfunction, CUoccupancyB2DSize, std::size_t, int)>(
+      "cuOccupancyMaxPotentialBlockSize");
+  ASSERT_EQ(potential(&blocks, &threads, exact, nullptr, 4096, 600), CUDA_SUCCESS);
+  EXPECT_EQ(threads, 512) << ".reqntid is no limit of this call";
+  EXPECT_EQ(unload(module), CUDA_SUCCESS);
+}
+
+TEST_F(ModuleTest, OccupancyFollowsWhatIsSetForAKernel) {
+  CUmodule module = nullptr;
+  ASSERT_EQ(load(&module, cubin_.data()), CUDA_SUCCESS);
+  CUfunction function = nullptr;
+  ASSERT_EQ(symbol<GetFunction>("cuModuleGetFunction")(&function, module, "add"), CUDA_SUCCESS);
+  auto* active = symbol<CUresult(int*, CUfunction, int, std::size_t, unsigned)>(
+      "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags");
+  auto* set = symbol<CUresult(CUfunction, CUfunction_attribute, int)>("cuFuncSetAttribute");
+  int blocks = -1;
+  ASSERT_EQ(active(&blocks, function, 32, 100000, 1), CUDA_SUCCESS);
+  EXPECT_EQ(blocks, 0) << "more than 48 KiB are not allowed yet";
+  EXPECT_EQ(active(&blocks, function, 32, 0, 2), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(set(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 0), CUDA_SUCCESS);
+  int value = -1;
+  ASSERT_EQ(symbol<FunctionAttribute>("cuFuncGetAttribute")(
+                &value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function),
+            CUDA_SUCCESS);
+  EXPECT_EQ(value, 0);
+  EXPECT_EQ(set(function, CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, 1), CUDA_ERROR_INVALID_VALUE);
+  std::size_t bytes = 0;
+  auto* available = symbol<CUresult(std::size_t*, CUfunction, int, int)>(
+      "cuOccupancyAvailableDynamicSMemPerBlock");
+  ASSERT_EQ(available(&bytes, function, 32, 1), CUDA_SUCCESS);
+  EXPECT_EQ(bytes, 7296u - 256);
+  EXPECT_EQ(available(&bytes, function, 33, 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(available(&bytes, function, 0, 1), CUDA_ERROR_INVALID_VALUE);
+  CUlaunchConfig config{};
+  auto* cluster = symbol<CUresult(int*, CUfunction, const CUlaunchConfig*)>(
+      "cuOccupancyMaxPotentialClusterSize");
+  ASSERT_EQ(cluster(&blocks, function, &config), CUDA_SUCCESS);
+  EXPECT_EQ(blocks, 8);
+  CUfunctionLoadingState state{};
+  ASSERT_EQ(
+      symbol<CUresult(CUfunctionLoadingState*, CUfunction)>("cuFuncIsLoaded")(&state, function),
+      CUDA_SUCCESS);
+  EXPECT_EQ(state, CU_FUNCTION_LOADING_STATE_LOADED);
+  auto* cache = symbol<CUresult(CUfunction, int)>("cuFuncSetCacheConfig");
+  EXPECT_EQ(cache(function, CU_FUNC_CACHE_PREFER_EQUAL), CUDA_SUCCESS);
+  EXPECT_EQ(cache(function, 4), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(unload(module), CUDA_SUCCESS);
 }
 

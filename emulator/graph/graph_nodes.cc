@@ -127,11 +127,11 @@ CUresult make_kernel(Emulator& e, const CUDA_KERNEL_NODE_PARAMS_v3& asked, Graph
                        asked.sharedMemBytes},
                       asked.kernelParams,
                       asked.extra};
-  if (!possible(launch.shape)) return CUDA_ERROR_INVALID_VALUE;
   const auto handle = asked.func ? asked.func : reinterpret_cast<CUfunction>(asked.kern);
+  if (!handle) return CUDA_ERROR_INVALID_HANDLE;
+  if (!possible(launch.shape)) return CUDA_ERROR_INVALID_VALUE;
   Function* function = nullptr;
-  const CUresult found =
-      handle ? find_function(e, *context, handle, function) : CUDA_ERROR_INVALID_VALUE;
+  const CUresult found = find_function(e, *context, handle, function);
   if (found != CUDA_SUCCESS) return found;
   const CUresult prepared = prepare(e, *context, *function, launch, out.run);
   if (prepared != CUDA_SUCCESS) return prepared;

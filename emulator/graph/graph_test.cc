@@ -207,7 +207,8 @@ TEST_F(GraphTest, CopiesAreCheckedWhenTheyAreMade) {
   EXPECT_EQ(add(graph_, params, &node), CUDA_ERROR_NOT_SUPPORTED);
   params = {};
   params.type = CU_GRAPH_NODE_TYPE_KERNEL;
-  EXPECT_EQ(add(graph_, params, &node), CUDA_ERROR_INVALID_VALUE) << "a kernel of no threads";
+  EXPECT_EQ(add(graph_, params, &node), CUDA_ERROR_INVALID_HANDLE)
+      << "a kernel node of no function";
 }
 
 TEST_F(GraphTest, AChildIsACloneOfItsGraph) {

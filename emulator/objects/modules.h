@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -43,7 +44,7 @@ struct Module {
 /// Attributes that a program may set, by the number of their CUfunction_attribute.
 inline constexpr int kFirstSettable = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
 inline constexpr int kFunctionAttributes = 16;
-using Settings = std::array<int, kFunctionAttributes>;
+using Settings = std::array<std::optional<int>, kFunctionAttributes>;
 
 struct Function {
   Module* module = nullptr;

@@ -25,11 +25,14 @@ struct Parameter {
 
 struct KernelCode {
   std::string name;
-  int registers = 0;     ///< of each thread; 0 where only a compiler could tell the number
-  int shared_bytes = 0;  ///< static shared memory of a block, in bytes
-  int local_bytes = 0;   ///< of each thread, in bytes
-  int constant_bytes = 0;
-  int most_threads = 0;  ///< of a block, by the kernel's own limit; 0: it has none
+  int registers = 0;       ///< of each thread; 0 where only a compiler could tell the number
+  int shared_bytes = 0;    ///< static shared memory of a block, in bytes
+  int local_bytes = 0;     ///< of each thread, in bytes
+  int constant_bytes = 0;  ///< of the module's constant variables
+  /// The architecture of the PTX that the kernel comes from, 80 for sm_80; 0: not known.
+  int virtual_architecture = 0;
+  int most_threads = 0;        ///< of a block, by the kernel's own limit; 0: it has none
+  bool exact_threads = false;  ///< a block has exactly most_threads
   /// Nothing where the image does not describe the parameters.
   std::optional<std::vector<Parameter>> parameters{};
 };

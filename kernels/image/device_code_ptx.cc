@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/check/check.h"
+#include "kernels/check/target.h"
 #include "kernels/decode/layout.h"
 #include "kernels/image/device_code.h"
 #include "kernels/text/parser.h"
@@ -24,19 +25,29 @@ int bytes_in(const Function& function, Space space) {
   return static_cast<int>(std::min<std::uint64_t>(sum, 1 << 30));
 }
 
-int most_threads(const Function& function) {
-  const auto product = [](const unsigned(&threads)[3]) {
-    return static_cast<int>(threads[0] * threads[1] * threads[2]);
-  };
-  const int exact = product(function.exact_threads);
-  return exact != 0 ? exact : product(function.most_threads);
+int product(const unsigned (&threads)[3]) {
+  return static_cast<int>(threads[0] * threads[1] * threads[2]);
 }
 
-void add_kernel(const Function& function, DeviceCode& code) {
+// The bytes of the module's constant variables, which a driver names for each of its kernels.
+int constant_bytes(const Module& module) {
+  std::uint64_t sum = 0;
+  for (const Variable& each : module.variables) {
+    if (each.space != Space::kConst || each.is_extern) continue;
+    sum = (sum + each.align - 1) / each.align * each.align + each.size;
+  }
+  return static_cast<int>(std::min<std::uint64_t>(sum, 1 << 16));
+}
+
+void add_kernel(const Module& module, const Function& function, DeviceCode& code) {
   KernelCode kernel{.name = std::string(function.name)};
+  kernel.constant_bytes = constant_bytes(module);
+  kernel.virtual_architecture = static_cast<int>(target_named(module.target).architecture);
   kernel.shared_bytes = bytes_in(function, Space::kShared);
   kernel.local_bytes = bytes_in(function, Space::kLocal);
-  kernel.most_threads = most_threads(function);
+  const int exact = product(function.exact_threads);
+  kernel.exact_threads = exact != 0;
+  kernel.most_threads = exact != 0 ? exact : product(function.most_threads);
   kernel.parameters.emplace();
   for (const Slot& slot : layout(function.parameters)) {
     kernel.parameters->push_back({slot.offset, slot.size});
@@ -44,12 +55,14 @@ void add_kernel(const Function& function, DeviceCode& code) {
   code.kernels.push_back(std::move(kernel));
 }
 
-// `known`: the names of the variables added so far.
-void add_variable(const Module& module, const Variable& variable,
+// `known`: the names of the variables added so far. `alone`: no other text can define a variable
+// that this one declares; a driver gives the variable zeros then (an H100).
+void add_variable(const Module& module, const Variable& variable, bool alone,
                   std::unordered_set<std::string_view>& known, DeviceCode& code) {
   const bool constant = variable.space == Space::kConst;
   const std::string name(variable.name);
-  if (variable.is_extern || variable.is_opaque || (!constant && variable.space != Space::kGlobal))
+  if ((variable.is_extern && !alone) || variable.is_opaque ||
+      (!constant && variable.space != Space::kGlobal))
     return;
   if (!known.insert(variable.name).second) return;  // a variable may be declared and defined
   VariableCode made{name, variable.size, variable.contents, constant, variable.is_managed};
@@ -103,10 +116,17 @@ CUresult read_ptx(std::string_view text, DeviceCode& code, const Compiler* compi
     return CUDA_ERROR_INVALID_PTX;
   }
   for (const Function& each : code.ptx->functions) {
-    if (each.entry && each.defined) add_kernel(each, code);
+    if (each.entry && each.defined) add_kernel(*code.ptx, each, code);
   }
   std::unordered_set<std::string_view> known;
-  for (const Variable& each : code.ptx->variables) add_variable(*code.ptx, each, known, code);
+  const bool alone = compiler && !compiler->links;
+  const auto add = [&](bool declared) {
+    for (const Variable& each : code.ptx->variables) {
+      if (each.is_extern == declared) add_variable(*code.ptx, each, alone, known, code);
+    }
+  };
+  add(false);
+  add(true);
   return CUDA_SUCCESS;
 }
 
