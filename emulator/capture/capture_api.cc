@@ -27,9 +27,9 @@ CUresult begin(CUstream stream, CUstreamCaptureMode mode,
     if (captures.of(stream)) return CUDA_ERROR_ILLEGAL_STATE;
     std::vector<GraphNode*> behind;
     if (into) {
-      if (!e.graphs.find(into->hGraph) || (into->numDependencies && !into->dependencies)) {
+      const Graph* const graph = e.graphs.find(into->hGraph);
+      if (!graph || graph->broken || (into->numDependencies && !into->dependencies))
         return CUDA_ERROR_INVALID_VALUE;
-      }
       for (std::size_t i = 0; i < into->numDependencies; ++i) {
         CUgraph home = nullptr;
         GraphNode* const node = e.graphs.find(into->dependencies[i], &home);

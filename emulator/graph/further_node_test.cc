@@ -115,6 +115,22 @@ TEST_F(FurtherNodes, ACaptureAddsToAGraph) {
   EXPECT_EQ(word(), 0x01010101u);
 }
 
+// As an H100 answers.
+TEST_F(FurtherNodes, AGraphWhoseCaptureBecameInvalidTakesNoOther) {
+  const auto begin = [&] {
+    return driver()(calls::StreamBeginCaptureToGraph{stream_, graph_, nullptr, nullptr, 0,
+                                                     CU_STREAM_CAPTURE_MODE_RELAXED});
+  };
+  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::StreamSynchronize{stream_}), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  CUgraph told = nullptr;
+  ASSERT_EQ(driver()(calls::StreamEndCapture{stream_, &told}),
+            CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_EQ(begin(), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(symbol<CUresult(CUgraph*, unsigned)>("cuGraphCreate")(&graph_, 0), CUDA_SUCCESS)
+      << "the old one stays broken";
+}
+
 TEST_F(FurtherNodes, AnInvalidCaptureRefusesFurtherCalls) {
   CUevent event = nullptr, lost = nullptr;
   ASSERT_EQ(driver()(calls::EventCreate{&event, CU_EVENT_DISABLE_TIMING}), CUDA_SUCCESS);

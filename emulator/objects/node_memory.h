@@ -18,9 +18,11 @@ namespace cuvmm::emulator {
 /// emulator's lock.
 class NodeMemory {
  public:
-  /// Memory of a pool, at an address range that the caller took for it.
+  /// Memory of a pool, at an address range that the caller took for it. The range is long enough
+  /// for allocations of other nodes that round to the same size.
   NodeMemory(AddressSpace& space, Address base, Size size, const Pool& pool)
-      : range_(std::make_shared<const SharedRange>(space, base, size)),
+      : range_(
+            std::make_shared<const SharedRange>(space, base, (size + kUnit - 1) / kUnit * kUnit)),
         size_(size),
         pool_(pool.handle()),
         prop_(pool.prop()) {}
@@ -41,6 +43,8 @@ class NodeMemory {
   bool instantiated() const { return instantiated_; }
 
  private:
+  static constexpr Size kUnit = 512;  // bytes, of an H100
+
   std::shared_ptr<const SharedRange> range_;
   Size size_;
   std::uint64_t pool_;
