@@ -99,7 +99,11 @@ TEST(KnownFacts, OfADriverHoldOnItsOtherGpus) {
   recording.gpu = "NVIDIA H100 80GB HBM3";
   const auto profile = known_profile(recording);
   ASSERT_TRUE(profile);
-  EXPECT_EQ(profile->name, "h200-580.159.04");
+  EXPECT_EQ(profile->name, "h100-580.159.04");
+  recording.gpu = "NVIDIA GPU that no profile names";
+  const auto other = known_profile(recording);
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->name, "h200-580.159.04");
   recording.driver_version = "1.2.3";
   EXPECT_FALSE(known_profile(recording));
 }

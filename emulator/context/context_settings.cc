@@ -90,4 +90,15 @@ CUVMM_DRIVER_FUNCTION(cuCtxDisablePeerAccess, CUcontext peer) {
   });
 }
 
+// Nothing writes from outside here, so all writes have arrived.
+CUVMM_DRIVER_FUNCTION(cuFlushGPUDirectRDMAWrites, CUflushGPUDirectRDMAWritesTarget target,
+                      CUflushGPUDirectRDMAWritesScope scope) {
+  return with_context([&](Emulator&, Context&) -> CUresult {
+    const bool known = target == CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX &&
+                       (scope == CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER ||
+                        scope == CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES);
+    return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
 }  // namespace cuvmm::emulator

@@ -21,7 +21,8 @@ cuMemUnmap(r0, 2M)
 cuMemRelease(h0)
 cuMemAddressFree(r0, 4M)
 """
-ALL = {"h200-580.159.04", "documented", "no-vmm", "wsl2", "tegra", "fabric-imex", "fabric-no-channel", "min", "max"}
+ALL = {"h200-580.159.04", "h100-580.159.04", "documented"} | {
+    "no-vmm", "wsl2", "tegra", "fabric-imex", "fabric-no-channel", "min", "max"}
 
 
 class Predict(unittest.TestCase):

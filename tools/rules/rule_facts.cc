@@ -42,8 +42,11 @@ std::vector<DriverBehaviour> driver_behaviours(Rule rule) {
   if (info(rule).uncheckable || info(rule).kind == RuleKind::kLeak) return {};
   std::vector<DriverBehaviour> result;
   for (const Profile& profile : profiles()) {
-    const Verdict& verdict = profile.verdicts[static_cast<std::size_t>(rule)];
-    result.push_back({profile.name, answer_text(verdict)});
+    const std::string answer = answer_text(profile.verdicts[static_cast<std::size_t>(rule)]);
+    const bool repeats = std::ranges::any_of(result, [&](const DriverBehaviour& other) {
+      return other.driver == profile.driver && other.answer == answer;
+    });
+    if (!repeats) result.push_back({profile.name, profile.driver, answer});
   }
   return result;
 }

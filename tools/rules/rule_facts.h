@@ -14,10 +14,12 @@ namespace cuvmm::tools {
 /// The behaviour of the driver of one built-in profile at a call that breaks a rule.
 struct DriverBehaviour {
   std::string profile;
+  std::string driver;  ///< its version
   std::string answer;  ///< "CUDA_ERROR_...", "accepts" or "crashes"
 };
 
-/// One element per built-in profile; empty for rules that no single call breaks (leaks and rules
+/// One element per built-in profile, but none for a second GPU of the same driver that answers
+/// alike; empty for rules that no single call breaks (leaks and rules
 /// that cannot be checked).
 std::vector<DriverBehaviour> driver_behaviours(Rule rule);
 
