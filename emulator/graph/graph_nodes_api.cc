@@ -8,7 +8,7 @@
 #include "emulator/core/locked.h"
 #include "emulator/graph/graph_edges.h"
 #include "emulator/graph/graph_nodes.h"
-#include "emulator/graph/update/graph_update.h"
+#include "emulator/graph/node_params.h"
 
 namespace cuvmm::emulator {
 
@@ -113,70 +113,10 @@ CUgraphNodeParams params_of(CUgraphNodeType type, CUevent event) {
   return params;
 }
 
-// Writes a node's parameters in the structure of its kind. Captured nodes of some kinds have no
-// parameters.
-template <class Params>
-CUresult get(CUgraphNode handle, Params* out) noexcept {
-  return locked([&](Emulator& e) -> CUresult {
-    const GraphNode* node = e.graphs.find(handle);
-    const Params* params = node ? std::get_if<Params>(&node->params) : nullptr;
-    if (!params || !out) return CUDA_ERROR_INVALID_VALUE;
-    *out = *params;
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult set(CUgraphNode handle, CUgraphNodeParams* params) noexcept {
-  return locked([&](Emulator& e) -> CUresult {
-    CUgraph home = nullptr;
-    GraphNode* node = e.graphs.find(handle, &home);
-    return node && params ? change_node(e, home, *params, *node) : CUDA_ERROR_INVALID_VALUE;
-  });
-}
-
-// An executable graph's copies and fills change only from one run of bytes to another, between the
-// same kinds of memory.
-bool one_run(const CUDA_MEMCPY3D& copy) { return copy.Height <= 1 && copy.Depth <= 1; }
-
-bool one_run(const CUgraphNodeParams& params) {
-  if (params.type == CU_GRAPH_NODE_TYPE_MEMCPY) return one_run(params.memcpy.copyParams);
-  return params.type != CU_GRAPH_NODE_TYPE_MEMSET || params.memset.height <= 1;
-}
-
-bool one_run(const GraphNode& node) {
-  const auto* copy = std::get_if<CUDA_MEMCPY3D>(&node.params);
-  const auto* fill = std::get_if<CUDA_MEMSET_NODE_PARAMS>(&node.params);
-  return copy ? one_run(*copy) : !fill || fill->height <= 1;
-}
-
-CUresult set(CUgraphExec executable, CUgraphNode original, CUgraphNodeParams* params) noexcept {
-  return locked([&](Emulator& e) -> CUresult {
-    Executable* found = e.graphs.find(executable);
-    if (!found || !params) return CUDA_ERROR_INVALID_VALUE;
-    Step* step = found->step_of(original);
-    CUgraph home = nullptr;
-    if (!step || !e.graphs.find(original, &home)) return CUDA_ERROR_INVALID_VALUE;
-    auto changed = std::make_shared<GraphNode>(*step->node);  // a launch may still use the old node
-    if (!one_run(*params) || !one_run(*step->node)) return CUDA_ERROR_INVALID_VALUE;
-    const CUresult result = change_node(e, home, *params, *changed);
-    if (result != CUDA_SUCCESS) return result;
-    if (!same_context(*step->node, *changed)) return CUDA_ERROR_INVALID_VALUE;
-    const CUresult checked = changed->check ? changed->check(e) : CUDA_SUCCESS;
-    if (checked == CUDA_SUCCESS) step->node = std::move(changed);
-    return checked;
-  });
-}
-
 // A launch can leave out only nodes that do work.
 bool may_be_disabled(const GraphNode& node) {
   return node.type == CU_GRAPH_NODE_TYPE_KERNEL || node.type == CU_GRAPH_NODE_TYPE_MEMCPY ||
          node.type == CU_GRAPH_NODE_TYPE_MEMSET;
-}
-
-// The answer to a call without parameters: INVALID_VALUE once cuInit has succeeded, and the usual
-// error before cuInit or after the end.
-CUresult no_params() noexcept {
-  return locked([](Emulator&) -> CUresult { return CUDA_ERROR_INVALID_VALUE; });
 }
 
 }  // namespace
@@ -276,21 +216,21 @@ CUVMM_DRIVER_FUNCTION(cuGraphAddMemFreeNode, CUgraphNode* out, CUgraph graph, co
 }
 
 CUVMM_DRIVER_FUNCTION(cuGraphMemcpyNodeGetParams, CUgraphNode node, CUDA_MEMCPY3D* out) {
-  return get(node, out);
+  return get_params(node, out);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphMemsetNodeGetParams, CUgraphNode node, CUDA_MEMSET_NODE_PARAMS* out) {
-  return get(node, out);
+  return get_params(node, out);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphHostNodeGetParams, CUgraphNode node, CUDA_HOST_NODE_PARAMS* out) {
-  return get(node, out);
+  return get_params(node, out);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphMemAllocNodeGetParams, CUgraphNode node,
                       CUDA_MEM_ALLOC_NODE_PARAMS* out) {
-  return get(node, out);
+  return get_params(node, out);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphMemFreeNodeGetParams, CUgraphNode node, CUdeviceptr* out) {
   CUDA_MEM_FREE_NODE_PARAMS params{};
-  const CUresult result = out ? get(node, &params) : no_params();
+  const CUresult result = out ? get_params(node, &params) : no_params();
   if (result == CUDA_SUCCESS) *out = params.dptr;
   return result;
 }
@@ -298,58 +238,58 @@ CUVMM_DRIVER_FUNCTION(cuGraphMemFreeNodeGetParams, CUgraphNode node, CUdeviceptr
 CUVMM_DRIVER_FUNCTION(cuGraphMemcpyNodeSetParams, CUgraphNode node, const CUDA_MEMCPY3D* copy) {
   if (!copy) return no_params();
   CUgraphNodeParams params = params_of(*copy, nullptr);
-  return set(node, &params);
+  return set_params(node, &params);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphMemsetNodeSetParams, CUgraphNode node,
                       const CUDA_MEMSET_NODE_PARAMS* fill) {
   if (!fill) return no_params();
   CUgraphNodeParams params = params_of(*fill, nullptr);
-  return set(node, &params);
+  return set_params(node, &params);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphKernelNodeSetParams, CUgraphNode node,
                       const CUDA_KERNEL_NODE_PARAMS_v1* kernel) {
   if (!kernel) return no_params();
   CUgraphNodeParams params = params_of_kernel(*kernel);
-  return set(node, &params);
+  return set_params(node, &params);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphKernelNodeSetParams_v2, CUgraphNode node,
                       const CUDA_KERNEL_NODE_PARAMS_v2* kernel) {
   if (!kernel) return no_params();
   CUgraphNodeParams params = params_of_kernel(*kernel);
-  return set(node, &params);
+  return set_params(node, &params);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphHostNodeSetParams, CUgraphNode node,
                       const CUDA_HOST_NODE_PARAMS* host) {
   if (!host) return no_params();
   CUgraphNodeParams params = params_of(*host);
-  return set(node, &params);
+  return set_params(node, &params);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphNodeSetParams, CUgraphNode node, CUgraphNodeParams* params) {
-  return set(node, params);
+  return set_params(node, params);
 }
 
 CUresult run_base(const calls::GraphExecNodeSetParams& call) noexcept {
-  return set(call.hGraphExec, call.hNode, call.nodeParams);
+  return set_params(call.hGraphExec, call.hNode, call.nodeParams);
 }
 CUresult run_base(const calls::GraphExecMemcpyNodeSetParams& call) noexcept {
   if (!call.copyParams) return no_params();
   CUgraphNodeParams params = params_of(*call.copyParams, call.ctx);
-  return set(call.hGraphExec, call.hNode, &params);
+  return set_params(call.hGraphExec, call.hNode, &params);
 }
 CUresult run_base(const calls::GraphExecMemsetNodeSetParams& call) noexcept {
   if (!call.memsetParams) return no_params();
   CUgraphNodeParams params = params_of(*call.memsetParams, call.ctx);
-  return set(call.hGraphExec, call.hNode, &params);
+  return set_params(call.hGraphExec, call.hNode, &params);
 }
 CUresult run_base(const calls::GraphExecKernelNodeSetParams& call) noexcept {
   if (!call.nodeParams) return no_params();
   CUgraphNodeParams params = params_of_kernel(*call.nodeParams);
-  return set(call.hGraphExec, call.hNode, &params);
+  return set_params(call.hGraphExec, call.hNode, &params);
 }
 CUresult run_base(const calls::GraphExecKernelNodeSetParams_v1& call) noexcept {
   if (!call.nodeParams) return no_params();
   CUgraphNodeParams params = params_of_kernel(*call.nodeParams);
-  return set(call.hGraphExec, call.hNode, &params);
+  return set_params(call.hGraphExec, call.hNode, &params);
 }
 CUresult run_base(const calls::GraphNodeSetEnabled& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
@@ -373,13 +313,13 @@ CUVMM_DRIVER_FUNCTION(cuGraphNodeGetEnabled, CUgraphExec executable, CUgraphNode
 CUresult run_base(const calls::GraphExecBatchMemOpNodeSetParams& call) noexcept {
   if (!call.nodeParams) return no_params();
   CUgraphNodeParams params = params_of(*call.nodeParams);
-  return set(call.hGraphExec, call.hNode, &params);
+  return set_params(call.hGraphExec, call.hNode, &params);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphExecHostNodeSetParams, CUgraphExec executable, CUgraphNode node,
                       const CUDA_HOST_NODE_PARAMS* host) {
   if (!host) return no_params();
   CUgraphNodeParams params = params_of(*host);
-  return set(executable, node, &params);
+  return set_params(executable, node, &params);
 }
 
 }  // namespace cuvmm::emulator
