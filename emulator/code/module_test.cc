@@ -341,10 +341,27 @@ TEST_F(ModuleTest, OccupancyFollowsWhatIsSetForAKernel) {
   EXPECT_EQ(available(&bytes, function, 33, 1), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(available(&bytes, function, 0, 1), CUDA_ERROR_INVALID_VALUE);
   CUlaunchConfig config{};
+  config.gridDimX = 16;
+  config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
+  config.blockDimX = 1024;
   auto* cluster = symbol<CUresult(int*, CUfunction, const CUlaunchConfig*)>(
       "cuOccupancyMaxPotentialClusterSize");
   ASSERT_EQ(cluster(&blocks, function, &config), CUDA_SUCCESS);
   EXPECT_EQ(blocks, 8);
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attribute.value.clusterDim.x = 2;
+  attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  auto* clusters =
+      symbol<CUresult(int*, CUfunction, const CUlaunchConfig*)>("cuOccupancyMaxActiveClusters");
+  ASSERT_EQ(clusters(&blocks, function, &config), CUDA_SUCCESS);
+  EXPECT_EQ(blocks, 132) << "two blocks of 1024 threads on each multiprocessor";
+  attribute.value.clusterDim.x = 3;
+  EXPECT_EQ(clusters(&blocks, function, &config), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+  config.blockDimX = 0;
+  EXPECT_EQ(clusters(&blocks, function, &config), CUDA_ERROR_INVALID_VALUE);
   CUfunctionLoadingState state{};
   ASSERT_EQ(
       symbol<CUresult(CUfunctionLoadingState*, CUfunction)>("cuFuncIsLoaded")(&state, function),

@@ -56,6 +56,24 @@ CUresult potential(int* grid, int* block, CUfunction handle, CUoccupancyB2DSize 
   return CUDA_SUCCESS;
 }
 
+int config_threads(const CUlaunchConfig& config) {
+  return static_cast<int>(config.blockDimX * config.blockDimY * config.blockDimZ);
+}
+
+// The blocks of a cluster of the launch; 0: the grid cannot be divided so.
+unsigned cluster_blocks(const CUlaunchConfig& config) {
+  unsigned blocks = 1;
+  for (unsigned i = 0; config.attrs && i < config.numAttrs; ++i) {
+    if (config.attrs[i].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
+    const auto& cluster = config.attrs[i].value.clusterDim;
+    if (cluster.x == 0 || cluster.y == 0 || cluster.z == 0) return 0;
+    if (config.gridDimX % cluster.x || config.gridDimY % cluster.y || config.gridDimZ % cluster.z)
+      return 0;
+    blocks = cluster.x * cluster.y * cluster.z;
+  }
+  return blocks;
+}
+
 }  // namespace
 
 int registers_of(const kernels::KernelCode& code) {
@@ -81,7 +99,8 @@ int dynamic_shared_limit(const kernels::KernelCode& code, const Settings& settin
 
 int active_blocks(const kernels::KernelCode& code, const Settings& settings, int threads,
                   std::size_t dynamic_shared) {
-  if (threads > device_attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)) return 0;
+  if (threads <= 0 || threads > device_attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK))
+    return 0;
   const int limit = dynamic_shared_limit(code, settings);
   if (dynamic_shared != 0 && (limit < 0 || dynamic_shared > static_cast<std::size_t>(limit)))
     return 0;
@@ -139,7 +158,32 @@ CUVMM_DRIVER_FUNCTION(cuOccupancyMaxPotentialClusterSize, int* blocks, CUfunctio
                       const CUlaunchConfig* config) {
   return on_function(handle, [&](Function& function) -> CUresult {
     if (!blocks || !config) return CUDA_ERROR_INVALID_VALUE;
-    *blocks = static_cast<int>(cluster_limit(function.settings));
+    const int held = active_blocks(function.code, function.settings, config_threads(*config),
+                                   config->sharedMemBytes);
+    *blocks = held == 0 ? 0 : static_cast<int>(cluster_limit(function.settings));
+    return CUDA_SUCCESS;
+  });
+}
+
+// How a GPU groups its multiprocessors is not known here, so clusters of more than two blocks,
+// which lie in one group, may be fewer on a GPU.
+CUVMM_DRIVER_FUNCTION(cuOccupancyMaxActiveClusters, int* clusters, CUfunction handle,
+                      const CUlaunchConfig* config) {
+  return on_function(handle, [&](Function& function) -> CUresult {
+    const int threads = config ? config_threads(*config) : 0;
+    if (!clusters || threads <= 0) return CUDA_ERROR_INVALID_VALUE;
+    const unsigned width = cluster_blocks(*config);
+    if (config->numAttrs == 0) {
+      *clusters = 0;
+      return CUDA_SUCCESS;
+    }
+    if (width == 0 || width > cluster_limit(function.settings))
+      return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    constexpr int kMost = 8;  // blocks of clusters on a multiprocessor, of an H100
+    const int blocks = std::min(
+        kMost, active_blocks(function.code, function.settings, threads, config->sharedMemBytes));
+    const int processors = device_attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    *clusters = blocks * processors / static_cast<int>(width);
     return CUDA_SUCCESS;
   });
 }

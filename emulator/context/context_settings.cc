@@ -90,6 +90,16 @@ CUVMM_DRIVER_FUNCTION(cuCtxDisablePeerAccess, CUcontext peer) {
   });
 }
 
+CUVMM_DRIVER_FUNCTION(cuDeviceGetExecAffinitySupport, int* supported, CUexecAffinityType type,
+                      CUdevice device) {
+  return locked([&](Emulator& e) -> CUresult {
+    if (!supported || type != CU_EXEC_AFFINITY_TYPE_SM_COUNT) return CUDA_ERROR_INVALID_VALUE;
+    if (!e.valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    *supported = 0;
+    return CUDA_SUCCESS;
+  });
+}
+
 // Nothing writes from outside here, so all writes have arrived.
 CUVMM_DRIVER_FUNCTION(cuFlushGPUDirectRDMAWrites, CUflushGPUDirectRDMAWritesTarget target,
                       CUflushGPUDirectRDMAWritesScope scope) {

@@ -82,14 +82,14 @@ TEST_F(ProcAddress, TheFirstAbiTakesFourArguments) {
 }
 
 TEST_F(ProcAddress, WhatIsNotEmulatedSaysSoOnce) {
-  const Answer answer = ask("cuGraphDebugDotPrint", 11030);
+  const Answer answer = ask("cuTexRefCreate", 11030);
   ASSERT_EQ(answer.result, CUDA_SUCCESS);
   auto* function = reinterpret_cast<CUresult (*)()>(answer.function);
   EXPECT_EQ(said_on_stderr([&] {
               EXPECT_EQ(function(), CUDA_ERROR_NOT_SUPPORTED);
               EXPECT_EQ(function(), CUDA_ERROR_NOT_SUPPORTED);
             }),
-            "cuvmm emulator: cuGraphDebugDotPrint is not emulated; it answers "
+            "cuvmm emulator: cuTexRefCreate is not emulated; it answers "
             "CUDA_ERROR_NOT_SUPPORTED\n");
 }
 

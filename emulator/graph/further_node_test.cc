@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes of events and of memory operations, user objects, and captures into a graph.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
 #include "emulator/graph/nodes/testing_one_graph.h"
 
 namespace cuvmm::emulator::testing {
@@ -115,7 +121,147 @@ TEST_F(FurtherNodes, ACaptureAddsToAGraph) {
   EXPECT_EQ(word(), 0x01010101u);
 }
 
-// As an H100 answers.
+// As an H100 answers, like the next tests.
+TEST_F(FurtherNodes, EventsOfNodesAreReadAndReplaced) {
+  CUevent first = nullptr, second = nullptr, told = nullptr;
+  ASSERT_EQ(driver()(calls::EventCreate{&first, CU_EVENT_DISABLE_TIMING}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::EventCreate{&second, CU_EVENT_DISABLE_TIMING}), CUDA_SUCCESS);
+  CUgraphNode record = nullptr, wait = nullptr;
+  using Add = CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUevent);
+  ASSERT_EQ(symbol<Add>("cuGraphAddEventRecordNode")(&record, graph_, nullptr, 0, first),
+            CUDA_SUCCESS);
+  ASSERT_EQ(symbol<Add>("cuGraphAddEventWaitNode")(&wait, graph_, &record, 1, first), CUDA_SUCCESS);
+  auto* get = symbol<CUresult(CUgraphNode, CUevent*)>("cuGraphEventRecordNodeGetEvent");
+  auto* set = symbol<CUresult(CUgraphNode, CUevent)>("cuGraphEventRecordNodeSetEvent");
+  EXPECT_EQ(get(wait, &told), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(set(wait, second), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(set(record, nullptr), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(set(record, second), CUDA_SUCCESS);
+  ASSERT_EQ(get(record, &told), CUDA_SUCCESS);
+  EXPECT_EQ(told, second);
+  EXPECT_EQ(symbol<CUresult(CUgraphNode, CUevent)>("cuGraphEventWaitNodeSetEvent")(wait, second),
+            CUDA_SUCCESS);
+  CUgraphExec made = nullptr;
+  ASSERT_EQ(driver()(calls::GraphInstantiateWithFlags{&made, graph_, 0}), CUDA_SUCCESS);
+  auto* change =
+      symbol<CUresult(CUgraphExec, CUgraphNode, CUevent)>("cuGraphExecEventRecordNodeSetEvent");
+  EXPECT_EQ(change(made, wait, first), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(change(made, record, first), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::GraphExecDestroy{made}), CUDA_SUCCESS);
+}
+
+TEST_F(FurtherNodes, OperationsOfABatchNodeAreReadAndReplaced) {
+  CUstreamBatchMemOpParams words[2]{};
+  for (unsigned i = 0; i < 2; ++i) {
+    words[i].operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+    words[i].writeValue.address = memory_ + 4 * i;
+    words[i].writeValue.value = 7 + i;
+  }
+  CUDA_BATCH_MEM_OP_NODE_PARAMS batch{context_, 1, words, 0}, told{};
+  CUgraphNode node = nullptr;
+  using Add = CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, size_t,
+                       const CUDA_BATCH_MEM_OP_NODE_PARAMS*);
+  ASSERT_EQ(symbol<Add>("cuGraphAddBatchMemOpNode")(&node, graph_, nullptr, 0, &batch),
+            CUDA_SUCCESS);
+  auto* get = symbol<CUresult(CUgraphNode, CUDA_BATCH_MEM_OP_NODE_PARAMS*)>(
+      "cuGraphBatchMemOpNodeGetParams");
+  auto* set = symbol<CUresult(CUgraphNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS*)>(
+      "cuGraphBatchMemOpNodeSetParams");
+  batch.count = 2;
+  ASSERT_EQ(set(node, &batch), CUDA_SUCCESS);
+  ASSERT_EQ(get(node, &told), CUDA_SUCCESS);
+  EXPECT_EQ(told.ctx, context_);
+  ASSERT_EQ(told.count, 2u);
+  EXPECT_NE(told.paramArray, words);
+  EXPECT_EQ(told.paramArray[1].writeValue.value, 8u);
+  words[0].writeValue.address = memory_ + 2;
+  EXPECT_EQ(set(node, &batch), CUDA_ERROR_INVALID_VALUE);
+  words[0].writeValue.address = memory_;
+  batch.count = 0;
+  EXPECT_EQ(set(node, &batch), CUDA_SUCCESS);
+  CUgraphNode other = nullptr;
+  EXPECT_EQ(symbol<Add>("cuGraphAddBatchMemOpNode")(&other, graph_, nullptr, 0, &batch),
+            CUDA_ERROR_INVALID_VALUE);
+  run(graph_);
+  EXPECT_NE(word(), 7u) << "the node has no operation left";
+  batch.count = 1;
+  EXPECT_EQ(set(node, &batch), CUDA_SUCCESS);
+  run(graph_);
+  EXPECT_EQ(word(), 7u);
+}
+
+TEST_F(FurtherNodes, AProgramSaysWhatCapturedWorkDependsOn) {
+  using Update = CUresult(CUstream, CUgraphNode*, const CUgraphEdgeData*, size_t, unsigned);
+  auto* update = symbol<Update>("cuStreamUpdateCaptureDependencies_v2");
+  EXPECT_EQ(update(stream_, nullptr, nullptr, 0, 1), CUDA_ERROR_ILLEGAL_STATE);
+  ASSERT_EQ(driver()(calls::StreamBeginCapture{stream_, CU_STREAM_CAPTURE_MODE_RELAXED}),
+            CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::MemsetD8Async{memory_, 1, 4, stream_}), CUDA_SUCCESS);
+  CUstreamCaptureStatus status{};
+  CUgraph graph = nullptr;
+  const CUgraphNode* on = nullptr;
+  size_t count = 0;
+  using Tell = CUresult(CUstream, CUstreamCaptureStatus*, cuuint64_t*, CUgraph*,
+                        const CUgraphNode**, size_t*);
+  const auto counted = [&] {
+    EXPECT_EQ(
+        symbol<Tell>("cuStreamGetCaptureInfo_v2")(stream_, &status, nullptr, &graph, &on, &count),
+        CUDA_SUCCESS);
+    return count;
+  };
+  ASSERT_EQ(counted(), 1u);
+  CUgraphNode own = nullptr, alien = nullptr;
+  using Add = CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, size_t);
+  ASSERT_EQ(symbol<Add>("cuGraphAddEmptyNode")(&own, graph, nullptr, 0), CUDA_SUCCESS);
+  ASSERT_EQ(symbol<Add>("cuGraphAddEmptyNode")(&alien, graph_, nullptr, 0), CUDA_SUCCESS);
+  EXPECT_EQ(update(stream_, &own, nullptr, 1, CU_STREAM_ADD_CAPTURE_DEPENDENCIES), CUDA_SUCCESS);
+  EXPECT_EQ(counted(), 2u);
+  EXPECT_EQ(update(stream_, &own, nullptr, 1, CU_STREAM_ADD_CAPTURE_DEPENDENCIES), CUDA_SUCCESS);
+  EXPECT_EQ(counted(), 2u);
+  EXPECT_EQ(update(stream_, &alien, nullptr, 1, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(update(stream_, &own, nullptr, 1, 7), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(update(stream_, nullptr, nullptr, 1, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(update(stream_, nullptr, nullptr, 0, CU_STREAM_SET_CAPTURE_DEPENDENCIES), CUDA_SUCCESS);
+  EXPECT_EQ(counted(), 0u);
+  ASSERT_EQ(driver()(calls::MemsetD8Async{memory_, 1, 4, stream_}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::StreamEndCapture{stream_, &graph}), CUDA_SUCCESS);
+  size_t roots = 0;
+  auto* get = symbol<CUresult(CUgraph, CUgraphNode*, size_t*)>("cuGraphGetRootNodes");
+  ASSERT_EQ(get(graph, nullptr, &roots), CUDA_SUCCESS);
+  EXPECT_EQ(roots, 3u) << "nothing orders the three";
+}
+
+TEST_F(FurtherNodes, AGraphIsDrawn) {
+  CUgraphNode first = nullptr, second = nullptr;
+  using Add = CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, size_t);
+  ASSERT_EQ(symbol<Add>("cuGraphAddEmptyNode")(&first, graph_, nullptr, 0), CUDA_SUCCESS);
+  CUDA_MEMSET_NODE_PARAMS fill{};
+  fill.dst = memory_;
+  fill.value = 7;
+  fill.elementSize = 4;
+  fill.width = 8;
+  fill.height = 1;
+  using AddFill = CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, size_t,
+                           const CUDA_MEMSET_NODE_PARAMS*, CUcontext);
+  ASSERT_EQ(symbol<AddFill>("cuGraphAddMemsetNode")(&second, graph_, &first, 1, &fill, context_),
+            CUDA_SUCCESS);
+  auto* draw = symbol<CUresult(CUgraph, const char*, unsigned)>("cuGraphDebugDotPrint");
+  EXPECT_EQ(draw(graph_, nullptr, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(draw(nullptr, "x", 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(draw(graph_, "/nosuch/graph.dot", 0), CUDA_ERROR_OPERATING_SYSTEM);
+  char path[] = "/tmp/cuvmm-graph-XXXXXX";
+  const int fd = mkstemp(path);
+  ASSERT_GE(fd, 0);
+  close(fd);
+  ASSERT_EQ(draw(graph_, path, 0), CUDA_SUCCESS);
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  unlink(path);
+  EXPECT_TRUE(text.starts_with("digraph dot {\n")) << text;
+  EXPECT_NE(text.find("label=\"1\nMEMSET\n(7,32)\n\"]"), text.npos) << text;
+  EXPECT_NE(text.find("_node_0\" -> \"graph_"), text.npos) << text;
+}
+
 TEST_F(FurtherNodes, AGraphWhoseCaptureBecameInvalidTakesNoOther) {
   const auto begin = [&] {
     return driver()(calls::StreamBeginCaptureToGraph{stream_, graph_, nullptr, nullptr, 0,

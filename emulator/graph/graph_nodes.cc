@@ -13,6 +13,7 @@
 #include "emulator/code/kernel.h"
 #include "emulator/code/kernel_params.h"
 #include "emulator/graph/capture_gate.h"
+#include "rulebook/batch/operations.h"
 
 namespace cuvmm::emulator {
 
@@ -246,19 +247,34 @@ CUresult make_event(Emulator& e, CUevent event, GraphNode& out) {
   return CUDA_SUCCESS;
 }
 
+// A driver checks the alignment of the words when it takes the node, and the memory behind them
+// when the node runs (an H100).
+bool aligned_words(const calls::StreamBatchMemOp& call) {
+  for (std::size_t i = 0; i < operations(call); ++i) {
+    const Operation one = operation(call, i);
+    const Touch& word = one.list[0];
+    if (one.count != 0 && word.width != 0 && word.base % word.width != 0) return false;
+  }
+  return true;
+}
+
 CUresult make_batch(Emulator& e, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2& asked, GraphNode& out) {
   if (!asked.ctx || !e.contexts.find(asked.ctx)) return CUDA_ERROR_INVALID_VALUE;
   const calls::StreamBatchMemOp call{.stream = nullptr,
                                      .count = asked.count,
                                      .paramArray = asked.paramArray,
                                      .flags = asked.flags};
-  const CUresult wrong = detail::run_stored(e, call, false);
-  if (wrong != CUDA_SUCCESS || asked.count == 0) return CUDA_ERROR_INVALID_VALUE;
+  // A node that exists may be left without operations (an H100).
+  const bool replaces = std::holds_alternative<BatchParams>(out.params);
+  const bool empty = asked.count == 0 && replaces;
+  if (asked.count == 0 && !replaces) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult wrong = empty ? CUDA_SUCCESS : detail::run_stored(e, call, false);
+  if (wrong != CUDA_SUCCESS || !aligned_words(call)) return CUDA_ERROR_INVALID_VALUE;
   out.params =
       BatchParams{asked.ctx, {asked.paramArray, asked.paramArray + asked.count}, asked.flags};
   const auto stored = std::make_shared<detail::StoredCall<calls::StreamBatchMemOp>>(call);
-  set_work(out, asked.ctx, [stored](Emulator& at, bool perform) {
-    return detail::run_stored(at, stored->call(), perform);
+  set_work(out, asked.ctx, [stored, empty](Emulator& at, bool perform) {
+    return empty ? CUDA_SUCCESS : detail::run_stored(at, stored->call(), perform);
   });
   return CUDA_SUCCESS;
 }
@@ -337,6 +353,7 @@ CUresult refuse_node(Emulator& e, CUgraph graph, const CUgraphNodeParams& params
 
 CUresult change_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, GraphNode& node) {
   if (params.type != node.type) return CUDA_ERROR_INVALID_VALUE;
+  if (node.type == CU_GRAPH_NODE_TYPE_EMPTY) return CUDA_SUCCESS;
   if (node.type != CU_GRAPH_NODE_TYPE_MEMCPY && node.type != CU_GRAPH_NODE_TYPE_MEMSET &&
       node.type != CU_GRAPH_NODE_TYPE_HOST && node.type != CU_GRAPH_NODE_TYPE_KERNEL &&
       node.type != CU_GRAPH_NODE_TYPE_EVENT_RECORD && node.type != CU_GRAPH_NODE_TYPE_WAIT_EVENT &&

@@ -25,6 +25,13 @@ bool one_run(const GraphNode& node) {
   return copy ? one_run(*copy) : !fill || fill->height <= 1;
 }
 
+// The operations of a batch stay as many as they are.
+bool keeps_count(const CUgraphNodeParams& params, const GraphNode& node) {
+  const auto* batch = std::get_if<BatchParams>(&node.params);
+  return !batch || params.type != CU_GRAPH_NODE_TYPE_BATCH_MEM_OP ||
+         params.memOp.count == batch->operations.size();
+}
+
 }  // namespace
 
 CUresult no_params() noexcept {
@@ -49,6 +56,7 @@ CUresult set_params(CUgraphExec executable, CUgraphNode original,
     if (!step || !e.graphs.find(original, &home)) return CUDA_ERROR_INVALID_VALUE;
     auto changed = std::make_shared<GraphNode>(*step->node);  // a launch may still use the old node
     if (!one_run(*params) || !one_run(*step->node)) return CUDA_ERROR_INVALID_VALUE;
+    if (!keeps_count(*params, *step->node)) return CUDA_ERROR_INVALID_VALUE;
     const CUresult result = change_node(e, home, *params, *changed);
     if (result != CUDA_SUCCESS) return result;
     if (!same_context(*step->node, *changed)) return CUDA_ERROR_INVALID_VALUE;

@@ -75,6 +75,12 @@ const std::vector<CUgraphNode>& Capture::dependencies(CUstream key) {
   return dependencies_;
 }
 
+GraphNode* Capture::node(CUgraphNode handle) const {
+  const auto found =
+      std::ranges::find_if(nodes_, [&](const auto& each) { return each->handle() == handle; });
+  return found == nodes_.end() ? nullptr : found->get();
+}
+
 GraphNodes Capture::take_nodes() { return std::move(nodes_); }
 
 void Capture::allocate(Address base, Size size) { allocated_[base] = size; }

@@ -49,6 +49,10 @@ class Capture {
   const std::vector<CUgraphEdgeData>& edges() const { return dependency_edges_; }
   /// A stream waits for these nodes, which another stream captured.
   void wait(CUstream key, const std::vector<GraphNode*>& nodes);
+  /// The next node of the stream depends on these nodes alone.
+  void wait_only(CUstream key, std::vector<GraphNode*> nodes) { ends_[key] = std::move(nodes); }
+  /// The node of a handle, if the capture has it; null: another node, or none.
+  GraphNode* node(CUgraphNode handle) const;
   /// Whether the origin waits for all work of the other streams.
   bool joined() const;
   const GraphNodes& nodes() const { return nodes_; }

@@ -61,6 +61,7 @@ using GraphNodes = std::vector<std::shared_ptr<GraphNode>>;
 /// A graph. Only Graphs (graphs.h) adds and removes nodes.
 struct Graph {
   GraphNodes nodes{};
+  unsigned number = 0;         ///< 1 for the first graph of the process; Graphs::add gives it
   CUgraph parent = nullptr;    ///< the graph of the node that owns this one
   CUgraph original = nullptr;  ///< the graph that this graph is a clone of
   /// A node of memory was added, or nearly: a driver forbids as much where the last of its checks

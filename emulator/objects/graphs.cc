@@ -20,6 +20,7 @@ Handle Graphs::next() {
 
 CUgraph Graphs::add(Graph&& graph) {
   CUgraph handle = next<CUgraph>();
+  graph.number = ++last_number_;
   for (const auto& node : graph.nodes) homes_[node->handle()] = handle;
   graphs_.emplace(handle, std::move(graph));
   return handle;

@@ -76,6 +76,7 @@ class Graphs {
   void release_all(const std::map<CUuserObject, unsigned>& references);
 
   std::map<CUgraph, Graph> graphs_;
+  unsigned last_number_ = 0;
   std::unordered_map<CUgraphNode, CUgraph> homes_;  ///< the graph of each node
   std::map<CUgraphExec, Executable> executables_;
   std::map<CUgraphConditionalHandle, Condition> conditions_;
