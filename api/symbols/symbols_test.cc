@@ -81,7 +81,8 @@ struct Triple {
 std::vector<Triple> triples() {
   std::ifstream file(CUVMM_TRIPLES);
   std::vector<Triple> out;
-  for (Triple t; file >> t.symbol >> t.query >> t.version >> t.flags >> t.parameters;) {
+  for (Triple t; file >> t.symbol >> t.version >> t.flags >> t.parameters;) {
+    t.query = t.symbol.substr(0, t.symbol.find('_'));
     out.push_back(t);
   }
   return out;

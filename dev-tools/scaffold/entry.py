@@ -74,7 +74,7 @@ class NewEntry:
     def symbol_rows(self):
         """(symbol, query, version, flags) from the emulator's table, which update_tables.py writes."""
         rows = [row.split() for row in self.tree.read("emulator/entry/proc_addresses.txt").splitlines()]
-        return sorted(([row[0], row[1], int(row[2]), int(row[3])] for row in rows if row[1:2] == [self.function]),
+        return sorted(([row[0], self.function, int(row[1]), int(row[2])] for row in rows if row[0].split("_")[0] == self.function),
                       key=lambda row: (-row[2], row[3]))
 
     def multicast(self):

@@ -35,11 +35,11 @@ typedef CUresult (CUDAAPI *PFN_cuScaffoldMap_v13010_ptsz)(CUdeviceptr_v2 ptr, si
 typedef CUresult (CUDAAPI *PFN_cuScaffoldEnd_v12020)(CUmemoryPool pool, size_t size);
 typedef CUresult (CUDAAPI *PFN_cuMemHostScaffold_v12020)(unsigned int *written, void *p);
 """
-SYMBOLS = """cuScaffoldMap cuScaffoldMap 12020 0
-cuScaffoldMap_v2 cuScaffoldMap 13010 0
-cuScaffoldMap_v2_ptsz cuScaffoldMap 13010 2
-cuScaffoldEnd cuScaffoldEnd 12020 0
-cuMemHostScaffold cuMemHostScaffold 12020 0
+SYMBOLS = """cuScaffoldMap 12020 0
+cuScaffoldMap_v2 13010 0
+cuScaffoldMap_v2_ptsz 13010 2
+cuScaffoldEnd 12020 0
+cuMemHostScaffold 12020 0
 """
 
 

@@ -7,7 +7,8 @@ list(TRANSFORM symbols REPLACE "^(.+)$" "CUVMM_DRIVER_SYMBOL(\\1)\n")
 list(JOIN symbols "" text)
 file(WRITE "${OUTPUT}/driver_symbols.inc" "${text}")
 file(STRINGS "${TRIPLES}" triples)
-list(TRANSFORM triples REPLACE "^([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+)$"
-     "CUVMM_PROC_ADDRESS(\\1, \\2, \\3, \\4)\n")
+# The query is the symbol without its endings, such as _v2 and _ptsz.
+list(TRANSFORM triples REPLACE "^(cu[A-Za-z0-9]+)([^ ]*) ([^ ]+) ([^ ]+) [^ ]+$"
+     "CUVMM_PROC_ADDRESS(\\1\\2, \\1, \\3, \\4)\n")
 list(JOIN triples "" text)
 file(WRITE "${OUTPUT}/proc_addresses.inc" "${text}")

@@ -8,8 +8,9 @@ INCLUDE_DIR holds the newest cuda.h and cuda*Typedefs.h. EXPORTS_FILE lists, one
 that a real libcuda.so.1 exports (`nm -D --defined-only`); without it the present list is extended.
 The typedefs name each function's versions (PFN_<query>_v<version>[_ptsz|_ptds]); the n-th version of
 a query is its n-th exported symbol (cuX, cuX_v2, ...). A line of proc_addresses.txt is a symbol, the
-query, version and flags under which cuGetProcAddress hands it out, and how many parameters it has:
-newer headers only add lines, so that those of the newest are those of every version.
+version and flags under which cuGetProcAddress hands it out, and how many parameters it has. The query is
+the symbol up to its first underscore. Newer headers only add lines, so that the lines of the newest headers
+hold for every version.
 """
 import glob
 import pathlib
@@ -64,7 +65,7 @@ def main(include, exports=SYMBOLS):
         symbols.update(known)
         rows += [(s, query, v, 2 if suffix else 0, found[v]) for s, v in zip(known, sorted(found))]
     SYMBOLS.write_text("\n".join(sorted(symbols)) + "\n")
-    table = "".join("{} {} {} {} {}\n".format(*row) for row in sorted(rows, key=lambda r: r[1:]))
+    table = "".join("{} {} {} {}\n".format(row[0], *row[2:]) for row in sorted(rows, key=lambda r: r[1:]))
     (ROOT / "emulator/entry/proc_addresses.txt").write_text(table)
 
 

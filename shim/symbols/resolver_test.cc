@@ -106,7 +106,8 @@ using Triples = std::map<std::string, std::vector<Triple>>;  // by query
 Triples triples_of(int driver_version) {
   std::ifstream file(CUVMM_TRIPLES);
   Triples out;
-  for (Triple t; file >> t.symbol >> t.query >> t.version >> t.flags >> t.parameters;) {
+  for (Triple t; file >> t.symbol >> t.version >> t.flags >> t.parameters;) {
+    t.query = t.symbol.substr(0, t.symbol.find('_'));
     if (t.version <= driver_version && t.query != "cuGetProcAddress") out[t.query].push_back(t);
   }
   return out;
