@@ -165,11 +165,9 @@ std::span<const Word> allocation_type_words() { return kAllocationTypes; }
 std::span<const Word> location_type_words() { return kLocationTypes; }
 std::span<const Word> access_words() { return kAccess; }
 std::span<const Word> usage_words() { return kUsage; }
-std::span<const Word> granularity_words() { return kGranularity; }
 std::span<const Word> range_type_words() { return kRangeTypes; }
 std::span<const Word> memory_type_words() { return kMemoryTypes; }
 std::span<const Word> device_attribute_words() { return kDeviceAttributes; }
-std::span<const Word> pointer_attribute_words() { return kPointerAttributes; }
 std::span<const Word> pool_attribute_words() { return kPoolAttributes; }
 
 std::span<const Word> words_of(ParameterKind kind) {

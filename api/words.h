@@ -28,11 +28,9 @@ std::span<const Word> allocation_type_words();
 std::span<const Word> location_type_words();  ///< without locality domains: `domain(0, 1)`
 std::span<const Word> access_words();         ///< none, r, rw
 std::span<const Word> usage_words();
-std::span<const Word> granularity_words();
 std::span<const Word> range_type_words();
 std::span<const Word> memory_type_words();
 std::span<const Word> device_attribute_words();
-std::span<const Word> pointer_attribute_words();
 std::span<const Word> pool_attribute_words();
 std::span<const Word> external_memory_type_words();
 std::span<const Word> external_semaphore_type_words();

@@ -8,14 +8,8 @@
 
 #include "api/location.h"
 #include "emulator/capture/graph_allocation.h"
-#include "emulator/core/locked.h"
 
 namespace cuvmm::emulator {
-
-CUresult refuse_unsafe_in_capture() noexcept {
-  if (!Captures::any()) return CUDA_SUCCESS;
-  return locked([](Emulator& e) { return e.captures.refuse_unsafe(); });
-}
 
 namespace {
 

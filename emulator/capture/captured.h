@@ -12,9 +12,6 @@
 
 namespace cuvmm::emulator {
 
-/// refuse_unsafe() for entry points that take the lock themselves.
-CUresult refuse_unsafe_in_capture() noexcept;
-
 /// The answer to a call that a capture takes or forbids; nothing when the call is to be made as
 /// usual.
 std::optional<CUresult> captured_allocation(Emulator& e, CUdeviceptr* out, std::size_t size,

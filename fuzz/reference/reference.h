@@ -434,7 +434,6 @@ class Reference {
   /// The byte at an address; -1: never written.
   int byte_at(std::uint64_t address) const;
   int byte_in(int memory, std::uint64_t at) const;
-  bool known_at(std::uint64_t address) const;
   const char* fill(std::uint64_t at, unsigned value, unsigned element, std::uint64_t count);
   void drop_cells();
 

@@ -205,11 +205,6 @@ bool OrderState::busy_for_itself(StreamId legacy) const {
          });
 }
 
-bool OrderState::is_last(StreamId stream, Position work) const {
-  const Stream* const found = streams_.find(stream);
-  return found && found->last == work;
-}
-
 template <class Self, class Visit>
 void OrderState::awaited(Self& self, const Stream& stream, Visit visit) {
   if (stream.kind == Kind::kNonBlocking) return;

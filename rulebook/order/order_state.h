@@ -111,9 +111,6 @@ class OrderState {
   /// Whether hangs_on(stream, legacy) holds for all blocking streams of the legacy stream's
   /// context, also for destroyed ones. Then the legacy stream is busy with its own work only.
   bool busy_for_itself(StreamId legacy) const;
-  /// Whether this work is the newest of its stream. Then a busy stream is busy with this work, or
-  /// with work that this work waits for.
-  bool is_last(StreamId stream, Position work) const;
 
  private:
   struct Context {

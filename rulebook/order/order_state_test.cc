@@ -23,9 +23,7 @@ class Order : public ::testing::Test {
 
 TEST_F(Order, WorkOfOneStreamComesInItsOrderAndIsUnfinished) {
   const Position first = order.queue(a);
-  EXPECT_TRUE(order.is_last(a, first));
   const Position second = order.queue(a);
-  EXPECT_FALSE(order.is_last(a, first));
   EXPECT_TRUE(order.comes_before(a, second, a));
   EXPECT_FALSE(order.finished(a, first));
 }

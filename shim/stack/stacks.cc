@@ -467,11 +467,6 @@ std::span<const std::uintptr_t> stack_python(StackId id) noexcept {
   return stored.words().subspan(stored.count);
 }
 
-StackCounts stack_counts() noexcept {
-  const Locked lock(g_table.mutex);
-  return {g_table.count.load(std::memory_order_relaxed), g_table.dropped};
-}
-
 void limit_stacks(std::size_t frames) noexcept {
   g_depth.store(static_cast<std::uint32_t>(std::clamp<std::size_t>(frames, 1, kMaxFrames)),
                 std::memory_order_relaxed);

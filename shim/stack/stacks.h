@@ -48,13 +48,6 @@ void note_function(StackId id, const char* name) noexcept;
 /// The name that note_function() noted; "" if none was, or if several were.
 const char* stack_function(StackId id) noexcept;
 
-/// The number of different stacks that are stored, and of those that did not fit.
-struct StackCounts {
-  std::size_t stored = 0;
-  std::size_t dropped = 0;
-};
-StackCounts stack_counts() noexcept;
-
 /// The number of frames of each stack that is captured from here on: 1 (only the call site, which
 /// needs no unwinding) to kMaxFrames, the default.
 void limit_stacks(std::size_t frames) noexcept;

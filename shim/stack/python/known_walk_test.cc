@@ -68,7 +68,7 @@ TEST_P(KnownWalks, TheSecondWalkFindsWhatTheFirstOneFound) {
   EXPECT_EQ(world.walk.count, 3u);
 }
 
-// This is the reason why a walk is short, and why the other tests here test anything.
+// A walk is short because it does not read these characters again; the other tests here rely on it.
 TEST_P(KnownWalks, CharactersOfTheNamesAreNotReadAgain) {
   const std::uint64_t first = key();
   const auto name = world.get<std::uintptr_t>(code, layout.name);
