@@ -56,7 +56,7 @@ def per_call(command, folder, environment=None):
 
 
 def of_work(bench, emulator, shim, folder):
-    """What cuvmm adds to the calls of WORK."""
+    """The instructions that cuvmm adds to the calls of WORK."""
     added = {}
     for kind, function, name in WORK:
         command = [bench, "--driver", emulator, "--work", kind]

@@ -33,7 +33,7 @@ def heading(text: str) -> None:
 
 
 def project(source: pathlib.Path) -> str:
-    """Who had this bug, as the example's first comment names them: "pytorch/pytorch"."""
+    """The project that had this bug, as the example's first comment names it: "pytorch/pytorch"."""
     comment = " ".join(line[2:].strip() for line in source.read_text().splitlines()[1:6] if line.startswith("//"))
     first = re.sub(r"^(Field bugs? ?[\d, and]*(\([^)]*\))?: |As |The other end of )", "", comment)
     named = re.match(r"([\w.-]+(/[\w.-]+)?)(?=,|'s| pull| issue|#)", first) or re.search(r"(\b[\w-]+/[\w-]+) (issue|pull)", comment)

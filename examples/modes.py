@@ -26,7 +26,7 @@ ALWAYS = {"CUVMM_EXAMPLE_MULTICAST": "1", "CUVMM_EXAMPLE_MANAGED": "1", "CUVMM_M
 
 
 def mistake(finding: dict) -> tuple[str, str]:
-    """What two findings of one mistake have in common: the call's place, and the rule but for what it says of the time."""
+    """The key that all findings of one mistake share: the rule without its ending about time, and the call's place."""
     rule = finding["rule"].removesuffix("-idle").removesuffix("-ordered")
     stack = finding.get("stack") or [{}]
     return rule, f"{stack[0].get('file', '')}:{stack[0].get('line', 0)} {stack[0].get('function', '')}"

@@ -87,7 +87,7 @@ class Gaps(cli_test.CliTest):
             for program in (f"cuda.{name}(0, None)\n", asked + call):
                 report, lines = self.checked(UNCHECKED, WORKS + program)
                 self.assertEqual(report["unchecked_calls"], [name])
-                self.assertIn(name + ". What the program does with it was not checked", lines[-1])
+                self.assertIn(name + ". cuvmm did not check how the program uses it", lines[-1])
                 self.assertIn(f"the exit code is {UNCHECKED}", "\n".join(lines))
             self.checked(0, "--allow-unchecked", WORKS + asked + call)
             report, _ = self.checked(0, WORKS + asked)  # the runtime asks for all functions

@@ -356,7 +356,7 @@ os._exit(0)  # with the maps in place
 
 if __name__ == "__main__":
     cli_test.CUVMM, cli_test.SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-    # The tests choose drivers and options themselves, and some programs of theirs die.
+    # The tests choose drivers and options themselves, and some of the programs that they start die.
     for name in [name for name in os.environ if name.startswith("CUVMM_")]:
         del os.environ[name]
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

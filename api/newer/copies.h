@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Types and values for copies with attributes, batches of them, decompression, stream memory
 // operations and tensor maps, for headers that lack them. A type has NVIDIA's name, and a
-// description of ours; a value that only newer headers have is a constant of ours. copies_test.cc
-// compares both with the headers that have them.
+// description in cuvmm's words; a value that only newer headers have is a constant here.
+// copies_test.cc compares both with the headers that have them.
 #pragma once
 
 #include <cuda.h>

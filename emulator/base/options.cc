@@ -38,7 +38,7 @@ std::optional<StreamsOption> parse_streams(std::string_view text) {
 
 namespace {
 
-// The device that an entry names; -1: no device. Of a number only the leading digits count. The
+// The device that an entry names; -1: no device. Only the leading digits of a number count. The
 // beginning of a UUID is enough if no other device's UUID begins so.
 int device_named(std::string_view entry, int count) {
   const std::size_t first = entry.find_first_not_of(" \t");

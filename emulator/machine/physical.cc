@@ -74,9 +74,9 @@ void copy_all(char* to, char* from, std::uint64_t size) {
 }
 
 // Anonymous memory of allocations that have ended, kept for the next ones: to map memory, to touch
-// its first page and to unmap it again takes longer than most calls. Under AddressSanitizer, who
-// touches it meanwhile is found, as if it had been unmapped. Of the process that mapped the first
-// such memory alone: its children have the same bytes.
+// its first page and to unmap it again takes longer than most calls. AddressSanitizer
+// reports code that touches it meanwhile, as if it had been unmapped. Only the process that mapped
+// the first such memory reuses it, because its children have the same bytes.
 class SpareMemory {
  public:
   /// Memory of `size` bytes, all of them zero; null where none of that size is kept. Before the

@@ -49,7 +49,7 @@ TEST(Touched, TooManyBecomeOne) {
   EXPECT_THAT(touched.spans(), ElementsAre(Span{2 * kPage, 1001 * kPage}));
 }
 
-// Of a size that no other test's memory has.
+// The memory has a size that no other test uses.
 TEST(Touched, WhatEndedIsZeroWhereItIsUsedAgain) {
   constexpr std::uint64_t kSize = 23 * kPage, kSmall = 20, kMuch = 20 * kPage;
   for (const std::uint64_t touched : {kSmall, kMuch}) {

@@ -99,7 +99,7 @@ bool Graphs::order(CUgraph handle, Steps& out) const {
   for (std::size_t i = 0; i < nodes.size(); ++i) places[nodes[i].get()] = i;
   std::vector<std::vector<std::size_t>> dependents(nodes.size());
   std::vector<std::size_t> waits_for(nodes.size());
-  // Of the nodes that can run, takes the node that was made first.
+  // The queue gives the node that was made first among those that can run.
   std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> free;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     waits_for[i] = nodes[i]->dependencies.size();

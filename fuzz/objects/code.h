@@ -9,7 +9,8 @@
 
 namespace cuvmm::fuzz::objects {
 
-/// What a text has. An H100 (driver 580.159.04) gave the answers to texts with these mistakes.
+/// A text of PTX and its mistakes. An H100 (driver 580.159.04) gave the answers to texts with these
+/// mistakes.
 struct Text {
   const char* ptx;
   CUresult as_module = CUDA_SUCCESS;

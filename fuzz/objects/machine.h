@@ -39,7 +39,8 @@ constexpr unsigned char written_byte(unsigned value, std::size_t i) {
 class Machine {
  public:
   explicit Machine(const Functions& driver) : driver_(driver) {}
-  /// What went wrong at the start; empty for nothing. Called once, before each other function.
+  /// Starts the driver. Returns the error, or "" if there is none. Called once, before each other
+  /// function.
   std::string start();
   /// Makes new linear memory, and forgets all names.
   std::string begin();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a driver must answer to a program about objects: plain lists, written from cuda.h and from
-// the answers of an H100 (driver 580.159.04), and not from the emulator.
+// The answers that a driver must give to a program about objects: plain lists, written from cuda.h
+// and from the answers of an H100 (driver 580.159.04), and not from the emulator.
 #pragma once
 
 #include <array>

@@ -37,8 +37,8 @@ Answer answer_of(const AnswerWord& word);
 
 std::string recording_header(const RecordedMachine& machine);
 std::string recorded_bytes(const RecordedProgram& program);
-/// Any bytes are read without harm. Of an abridged recording, which is version 7, only each
-/// `every`th group of programs is kept; of a full one each such program.
+/// Reads any bytes without harm. Keeps each `every`th group of programs of an abridged recording,
+/// which is version 7, and each `every`th program of a full recording.
 Recording parse_recording(std::string_view bytes, std::size_t every = 1);
 /// The abridged file of a full recording, by what a comparison with an emulator found of it.
 std::string abridged_recording(const Recording& full, std::vector<Abridged> abridged,

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-# Of an abridged recording, behind its first line: name, driver, devices, seed, processes.
+# The bytes behind the first line of an abridged recording: name, driver, devices, seed, processes.
 HEADER = 64 + 4 + 4 + 8 + 4
 
 

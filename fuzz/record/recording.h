@@ -53,9 +53,9 @@ struct Recording {
   std::vector<std::uint32_t> digests;
   unsigned group = 1;
 };
-/// Any bytes are safe to read. Version 1 of the format has no number of processes: one. Of an
-/// abridged recording (version 6), one of `every` groups of programs is kept; of a full recording,
-/// one of `every` programs.
+/// Any bytes are safe to read. Version 1 of the format has no number of processes: one. Keeps
+/// each `every`th group of programs of an abridged recording (version 6), and each `every`th
+/// program of a full recording.
 Recording parse_recording(std::string_view bytes, std::size_t every = 1);
 /// The abridged file of a full recording, by the result of a comparison with an emulator.
 std::string abridged_recording(const Recording& full, std::vector<Abridged> abridged,

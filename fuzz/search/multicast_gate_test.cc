@@ -67,7 +67,7 @@ TEST(MulticastGate, NothingIsCalledByDefault) {
     for (const Step& step : result.steps) EXPECT_FALSE(step.answer.run);
   }
   EXPECT_FALSE(reached);
-  // There is no way round: the machine's table does not have the functions.
+  // No call can get round the gate, because the machine's table does not have the functions.
   int marked = 0;
   for (const SymbolInfo& info : symbols()) {
     if (!can_multicast(info.entry)) continue;

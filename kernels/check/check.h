@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mistakes in a text of PTX for which the compiler in a driver refuses the whole module. What
-// is not known here is no mistake: a kernel with it loads, and its launch fails.
+// The mistakes in a text of PTX for which the compiler in a driver refuses the whole module. A
+// statement that these checks do not know is no mistake: a kernel with it loads, and its launch
+// fails.
 #pragma once
 
 #include <cuda.h>

@@ -245,7 +245,7 @@ std::uint64_t Reader::offset() {
   return sum;
 }
 
-// Of the binary operator at the next token; 0: it is none.
+// The precedence of the binary operator at the next token; 0: the token is none.
 int Reader::precedence() const {
   struct Known {
     std::string_view sign;

@@ -67,8 +67,8 @@ struct AccessMask {
   std::uint64_t read = 0;
   std::uint64_t write = 0;
 
-  /// The location whose access a driver answers for HOST: the host or device 0. Of those that have
-  /// any access, the driver takes the location that was changed last (an H200 was asked after all
+  /// The location whose access a driver answers for HOST: the host or device 0. The
+  /// driver takes the location that has access and was changed last (an H200 was asked after all
   /// orders of up to three settings).
   std::uint64_t host_answer_bit() const {
     if (!(read & kHostBit)) return 1;

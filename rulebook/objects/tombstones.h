@@ -27,8 +27,8 @@ class Tombstones {
   std::optional<ObjectRef> find_covering(ObjectRef::Kind kind, std::uint64_t address) const;
   /// Forgets the handle or address, because the driver gave the value out again.
   [[gnu::hot]] void forget(ObjectRef::Kind kind, std::uint64_t value);
-  /// The driver gave out `size` bytes at the address again. Of a larger range that began there, the
-  /// rest is still known to have ended.
+  /// The driver gave out `size` bytes at the address again. If a larger range began there, the
+  /// table still knows that the rest has ended.
   [[gnu::hot]] void reuse(ObjectRef::Kind kind, std::uint64_t value, std::uint64_t size);
   /// Takes back the add() of this object.
   void retract(const ObjectRef& object);

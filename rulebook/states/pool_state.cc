@@ -169,7 +169,7 @@ void PoolState::begin(const Ending& ending, Origin, const Surroundings&, Retired
   };
   const auto ends = [&](const Pool& p) { return !p.is_default && !elsewhere(p.location); };
   move_out(pools_, taken.pools, ends);
-  // It is not known whether a default pool forgets its access settings, so any device counts as
+  // Nobody knows whether a default pool forgets its access settings, so any device counts as
   // allowed.
   for (auto& [handle, pool] : pools_) {
     if (!pool.is_default || pool.access == 0 || elsewhere(pool.location)) continue;

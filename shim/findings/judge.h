@@ -29,7 +29,7 @@ CUresult enforced_code(const Violation& violation);
 /// if the rule is a question and the program got the documented code.
 RuleKind kind_of(const Violation& violation, const std::optional<Answer>& answer);
 
-/// Keeps certain violations. Of the uncertain ones it keeps the likeliest (the first whose code is
+/// Keeps certain violations. Keeps only the likeliest uncertain violation (the first whose code is
 /// the answer, else the first), and only if the driver refused the call, no certain violation
 /// explains that, and the answer could be the rule's: OUT_OF_MEMORY only if the rule names it, and
 /// exactly the code that the documentation ties to the rule.

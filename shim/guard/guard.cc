@@ -95,8 +95,7 @@ bool Guard::reserve_guarded(const calls::MemAddressReserve& call, std::uint64_t 
   }
   span = {outer + margin, call.size, margin};
   if (call.addr == 0 || span.base == call.addr) return true;
-  // There is no space for the guards at the program's address; perhaps there is for the range
-  // alone.
+  // The guards do not fit at the program's address; perhaps the range alone does.
   CUdeviceptr exact = 0;
   if (driver_(calls::MemAddressReserve{&exact, call.size, call.alignment, call.addr, call.flags}) !=
       CUDA_SUCCESS) {

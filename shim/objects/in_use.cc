@@ -210,7 +210,7 @@ void add_retains(AllInUse& all, const ObjectTable::All& table) {
     if (own(one)) left[one.device] -= static_cast<std::int64_t>(one.count);
   }
   std::erase_if(left, [](const auto& device) { return device.second < 2; });
-  // It is not known which retains were released: the last ones count as those that are left.
+  // The shim does not know which retains were released: the last ones count as those that are left.
   for (auto one = table.retained.rbegin(); one != table.retained.rend(); ++one) {
     const auto device = left.find(one->device);
     if (device == left.end() || device->second == 0 || !own(*one)) continue;

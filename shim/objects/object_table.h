@@ -167,7 +167,7 @@ class ObjectTable {
   void bury_parts(Key whole, StackId made, Origin at, bool with_context) noexcept
       CUVMM_NEEDS(mutex_);
 
-  /// Of each kind, older ends are forgotten.
+  /// The number of ends that are kept of each kind; older ends are forgotten.
   static constexpr std::size_t kMostEnded = 1024;
   struct Ended {
     StackId made = 0;

@@ -188,7 +188,7 @@ inline constexpr std::size_t kMostWordsOfACopy = 1024;
 template <class CallStruct>
 inline constexpr bool kCopies = kBatch<CallStruct>&& area_of(CallStruct::kEntryPoint) == "copy" &&
                                 !std::is_same_v<CallStruct, calls::MemBatchDecompressAsync>;
-/// Of a longer batch the session looks only at so many copies.
+/// The session looks at no more copies of a batch than these.
 inline constexpr std::size_t kMostCopiesAskedFor = 64;
 
 }  // namespace cuvmm::shim

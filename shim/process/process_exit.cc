@@ -161,7 +161,7 @@ void Process::write_json(const char* ended) {
     }
   };
   // A process that never used CUDA (a shell, a child on its way to exec) leaves no file beside
-  // those of the other processes, and does not touch theirs.
+  // those of the other processes, and does not touch their files.
   if (own_report_.chosen() && !idle) write(own_report_, false);
   if (report_.chosen() && last) write(report_, idle);
 }

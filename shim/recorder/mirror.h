@@ -27,7 +27,7 @@ class Mirror {
   /// Called in a child of fork: the parent goes on to write its file.
   void restart_in_child() noexcept;
 
-  /// The call made or changed the objects that it names, or a change of theirs was undone.
+  /// The call made or changed the objects that it names, or the session undid such a change.
   template <class CallStruct>
   void show_made(const ProcessHistory& history, const CallStruct& call, Origin at) noexcept {
     if constexpr (std::is_same_v<CallStruct, calls::MemAddressReserve>) {

@@ -334,9 +334,9 @@ class FailTest(unittest.TestCase):
         _, found = self.campaign("--minimise", "--calls", "cuMemMap", bug="handle-kept")
         self.assertNotIn("some", {run["mode"] for site in found["sites"] for run in site["runs"]})
 
-    # --- Hostile luck
+    # --- cuvmm hostile
 
-    def test_the_program_bears_any_luck(self):
+    def test_the_program_bears_each_choice_of_a_driver(self):
         done = bank("--seeds", "6", command="hostile")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cuvmm map says of a library's own range of addresses that is used up.
+"""Tests the text of cuvmm map about a library's own range of addresses that is used up.
 
 Usage: arena_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cuvmm leaks, map and top say of descriptors that a living process received or duplicated.
+"""Tests the texts of cuvmm leaks, map and top about descriptors that a living process received or duplicated.
 
 Usage: descriptors_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
 """

@@ -123,7 +123,7 @@ std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
   for (std::string& note : work_notes(reports, eager)) notes.push_back(std::move(note));
   if (tree.left_running) {
     notes.push_back(
-        "some processes were still running when the report was written; later findings of theirs "
+        "some processes were still running when the report was written; their later findings "
         "are missing");
   }
   // A process that called the driver at least once leaves a report.

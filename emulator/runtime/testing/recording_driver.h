@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libcuda that writes down what the runtime library asks of it, and answers as it is told.
+// A libcuda that records the calls of the runtime library, and gives the answers that a test sets.
 #pragma once
 
 #include <cuda.h>

@@ -15,7 +15,7 @@
 
 namespace cuvmm::shim {
 
-/// Of the first call of each function and result. Thread-safe.
+/// The descriptions of refused calls: the first call of each function and result. Thread-safe.
 class DescribedRefusals {
  public:
   struct Description {
@@ -24,7 +24,8 @@ class DescribedRefusals {
   };
   bool knows(std::string_view function, CUresult result);
   void add(std::string_view function, CUresult result, const Description& description);
-  /// Of a call of this function, whose name may end as a symbol's does ("_v2", "_ptsz").
+  /// The description of a call of this function. The name may end as a symbol's does ("_v2",
+  /// "_ptsz").
   Description of(std::string_view symbol, CUresult result);
   /// Called only in a child of fork, which has one thread.
   void clear() CUVMM_UNCHECKED;

@@ -9,8 +9,8 @@
 namespace cuvmm::tools {
 
 /// The refusals of such children that the children have not printed themselves, because they ended
-/// without an error or were killed. For a program that failed: its failure may be theirs. "" if
-/// there are none.
+/// without an error or were killed. Called for a program that failed, because a child may be the
+/// cause. "" if there are none.
 std::string forked_children_text(const Json& report);
 
 /// Whether the report of a process is whole although the process wrote it in its midst: the driver

@@ -109,8 +109,9 @@ std::string skipped_sentence(const NotEmulated& missing) {
 std::string not_emulated_sentence(const NotEmulated& missing) {
   if (missing.functions.empty()) return "";
   return fmt::format(
-      "the emulator lacks {} that the program called, and answered NOT_SUPPORTED: {}. What the "
-      "program does with {} was not checked",
+      "the emulator lacks {} that the program called, and answered NOT_SUPPORTED: {}. cuvmm did "
+      "not "
+      "check how the program uses {}",
       missing.functions.size() == 1 ? "a function" : "functions", named(missing.functions),
       missing.functions.size() == 1 ? "it" : "them");
 }

@@ -60,11 +60,11 @@ TEST(Gaps, FunctionsThatTheEmulatorLacksAreNamed) {
   EXPECT_EQ(
       not_emulated_sentence(missing),
       "the emulator lacks a function that the program called, and answered NOT_SUPPORTED: cuA. "
-      "What the program does with it was not checked");
+      "cuvmm did not check how the program uses it");
   missing.functions.push_back("cuB");
   EXPECT_THAT(not_emulated_sentence(missing), HasSubstr("lacks functions that"));
-  EXPECT_THAT(not_emulated_sentence(missing), HasSubstr("NOT_SUPPORTED: cuA, cuB. What the program "
-                                                        "does with them"));
+  EXPECT_THAT(not_emulated_sentence(missing), HasSubstr("NOT_SUPPORTED: cuA, cuB. cuvmm did not "
+                                                        "check how the program uses them"));
 }
 
 TEST(Gaps, CallsWithoutRulesAreNamedOnce) {

@@ -25,7 +25,7 @@ _UNMARKED_WRITES = {
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """What a caller of an operator has to know to run it elsewhere."""
+    """The facts about an operator that a caller needs to run it elsewhere."""
 
     name: str  # "aten::add_.Tensor"
     arguments: tuple[str, ...]  # in the order of the schema
