@@ -152,6 +152,20 @@ class RunTest(unittest.TestCase):
         self.assertIn("stopped by Ctrl-C, and what was learned is kept", output)
         self.assertNotIn("FINDING", output)
 
+    def test_a_log_has_the_progress_of_targets_that_run(self):
+        target = self.put("cuvmm-fuzz-text", CLEAN + 'while [[ ! -e "$0.enough" ]]; do sleep 0.05; done\n')
+        process = subprocess.Popen([RUN, self.build, "--seconds", "600", "--progress", "0", "text"],
+                                   stdout=subprocess.PIPE, text=True)
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if line.rstrip().endswith(("running", "0 findings")):
+                open(target + ".enough", "w", encoding="utf-8").close()
+        self.assertEqual(process.wait(), 0)
+        process.stdout.close()
+        self.assertTrue([line for line in lines if line.startswith("text ") and line.endswith(" running\n")], lines)
+        self.assertRegex("".join(lines), r"\ntext .* 70 programs .* clean\n")
+
     def test_mistakes_in_the_arguments(self):
         self.assertEqual(self.run_targets("emulater").returncode, 2)
         os.remove(os.path.join(self.build, "bin", "cuvmm-fuzz-text"))
