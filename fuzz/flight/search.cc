@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "fuzz/finding/drop.h"
+#include "fuzz/finding/progress.h"
 #include "fuzz/flight/maker.h"
 
 namespace cuvmm::fuzz::flight {
@@ -45,6 +46,7 @@ std::size_t calls_in(const std::string& text) {
 Hunted hunt(const Target& target, const HuntOptions& options, const Wanted& wanted) {
   Hunted out;
   Random random(options.seed);
+  Progress progress;
   const auto begin = SteadyClock::now();
   const auto spent = [&] { return SteadyClock::now() - begin; };
   while (out.what.empty() && spent() < options.time) {
@@ -56,6 +58,7 @@ Hunted hunt(const Target& target, const HuntOptions& options, const Wanted& want
     out.robbed += out.result.stopped;
     out.faulted += out.result.faulted;
     out.what = wanted(out.result);
+    progress.tell(out.programs, out.calls);
   }
   out.seconds = std::chrono::duration<double>(spent()).count();
   return out;

@@ -5,6 +5,7 @@
 
 #include "api/driver/driver.h"
 #include "fuzz/finding/drop.h"
+#include "fuzz/finding/progress.h"
 #include "fuzz/objects/maker.h"
 #include "fuzz/objects/reference.h"
 #include "fuzz/search/in_child.h"
@@ -108,6 +109,7 @@ Found search(const Functions& driver, std::uint64_t seed, Limits limits) {
   const std::string end = in_child(
       [&] {
         Runner runner(driver);
+        Progress progress;
         put(board->problem, runner.start());
         for (board->seed = seed << 32; !*board->problem && board->programs < limits.programs &&
                                        Clock::now() - begin < limits.time;) {
@@ -117,6 +119,7 @@ Found search(const Functions& driver, std::uint64_t seed, Limits limits) {
           board->calls += result.calls;
           board->succeeded += result.succeeded;
           put(board->problem, result.problem);
+          progress.tell(board->programs, board->calls);
         }
       },
       limits.time + kLongest);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "fuzz/finding/last_programs.h"
+#include "fuzz/finding/progress.h"
 #include "fuzz/finding/shrinker.h"
 #include "fuzz/generate/generator.h"
 #include "fuzz/search/in_child.h"
@@ -117,6 +118,7 @@ void search(const Target& target, Board& board, std::uint64_t seed, std::chrono:
   const auto end = Clock::now() + time;
   Random random(seed);
   Novelty novelty;
+  Progress progress;
   std::vector<Ops> pool;
   std::size_t given = 0;
   while (Clock::now() < end) {
@@ -135,6 +137,7 @@ void search(const Target& target, Board& board, std::uint64_t seed, std::chrono:
     board.programs.add(encode(ops));
     const Result result = run(target, *machine, ops);
     board.statistics.add(result);
+    progress.tell(board.statistics.programs, board.statistics.calls);
     if (result.verdict == Result::Verdict::kDisagree) {
       put(board.problem, describe(result, ops));
       return;
