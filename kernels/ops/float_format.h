@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "kernels/instruction/modifiers.h"
-#include "kernels/run/small_float.h"
+#include "kernels/number/small_float.h"
 
 namespace cuvmm::kernels {
 

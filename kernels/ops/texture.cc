@@ -6,7 +6,7 @@
 
 #include "kernels/ops/opcodes.h"
 #include "kernels/run/lanes.h"
-#include "kernels/run/sample.h"
+#include "kernels/texture/sample.h"
 #include "kernels/run/warp.h"
 
 namespace cuvmm::kernels {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "kernels/run/small_float.h"
+#include "kernels/number/small_float.h"
 #include "kernels/testing.h"
 
 namespace cuvmm::kernels {

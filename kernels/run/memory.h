@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/run/image.h"
+#include "kernels/texture/image.h"
 
 namespace cuvmm::kernels {
 

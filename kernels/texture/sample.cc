@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/run/sample.h"
+#include "kernels/texture/sample.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 
-#include "kernels/run/small_float.h"
+#include "kernels/number/small_float.h"
 
 namespace cuvmm::kernels {
 

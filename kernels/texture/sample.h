@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "kernels/run/image.h"
+#include "kernels/texture/image.h"
 
 namespace cuvmm::kernels {
 

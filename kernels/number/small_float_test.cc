@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers of 16 bits are rounded once. Exact results come from integers of 128 bits.
-#include "kernels/run/small_float.h"
+#include "kernels/number/small_float.h"
 
 #include <gtest/gtest.h>
 
