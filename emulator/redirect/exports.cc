@@ -43,9 +43,4 @@ const void* Exports::find(const char* name) const {
   return found ? reinterpret_cast<const void*>(base_ + found->st_value) : nullptr;
 }
 
-std::size_t Exports::size_of(const char* name) const {
-  const ElfW(Sym)* const found = symbol(name);
-  return found ? found->st_size : 0;
-}
-
 }  // namespace cuvmm::redirect

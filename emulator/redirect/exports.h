@@ -15,8 +15,6 @@ class Exports {
   explicit Exports(const link_map& object);
   /// Null where the object exports no function of this name. Versions are not regarded.
   const void* find(const char* name) const;
-  /// Bytes of the function's code; 0 where the object exports no function of this name.
-  std::size_t size_of(const char* name) const;
 
  private:
   const ElfW(Sym) * symbol(const char* name) const;

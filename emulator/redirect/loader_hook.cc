@@ -6,7 +6,6 @@
 #include <link.h>
 
 #include "emulator/redirect/code.h"
-#include "emulator/redirect/compiler.h"
 #include "emulator/redirect/redirect.h"
 #include "emulator/redirect/system.h"
 
@@ -65,10 +64,7 @@ void look_at_objects() {
     if (was_seen(*object, position) || starts_with(file_name(object->l_name), "libcuvmm")) continue;
     if (!looked) runtimes = find_runtimes(_r_debug.r_map);
     looked = true;
-    if (runtimes.present) {
-      redirect(*object, runtimes);
-      redirect_compiler(*object);
-    }
+    if (runtimes.present) redirect(*object, runtimes);
   }
   g_count = 0;
   for (const link_map* object = _r_debug.r_map; object; object = object->l_next) {

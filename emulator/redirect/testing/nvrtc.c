@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of a compiler that give out a result. Those for machine code would stop the
-// process.
-#include <stdlib.h>
+// The functions of a compiler that give out a result.
 #include <string.h>
 
 static const char kText[] = ".version 8.3";
 
 // NOLINTBEGIN(misc-use-internal-linkage): no header declares them here
 int nvrtcGetCUBIN(const void* program, char* out) {
-  memset(out, 0, program ? 1 : 2);
-  abort();
+  (void)program;
+  memcpy(out, "code", sizeof "code");
+  return 0;
 }
 int nvrtcGetCUBINSize(const void* program, size_t* out) {
-  *out = program ? 1 : 2;
-  abort();
+  (void)program;
+  *out = sizeof "code";
+  return 0;
 }
 int nvrtcGetPTX(const void* program, char* out) {
   (void)program;

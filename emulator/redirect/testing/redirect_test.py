@@ -51,7 +51,10 @@ class Redirect(unittest.TestCase):
         self.run_(path("pie_11"), code=128 + signal.SIGILL)
 
     def test_a_compiler_gives_ptx_for_machine_code(self):
-        self.assertEqual(self.run_(path("compiles"), path("libnvrtc.so.13")).stdout, ".version 8.3\n")
+        self.assertEqual(self.run_(path("compiles")).stdout, ".version 8.3\n")
+
+    def test_a_compilers_own_functions_stay(self):
+        self.assertEqual(self.run_(path("compiles"), path("libnvrtc.so.13")).stdout, "code\n")
 
     def test_only_the_emulator_is_reached(self):
         self.assertLess(subprocess.run([path("pie_13")], capture_output=True).returncode, 0)
