@@ -15,6 +15,7 @@
 #include "kernels/instruction/site.h"
 #include "kernels/ops/opcodes.h"
 #include "kernels/ops/print.h"
+#include "kernels/run/clock.h"
 
 namespace cuvmm::kernels {
 
@@ -79,6 +80,12 @@ class Decoder {
       if (i.flow == Flow::kBranch) resolve(i.target);
     }
     for (Subroutine& each : code_->subroutines) resolve(each.entry);
+    std::uint32_t straight = 0;
+    for (auto i = code_->instructions.rbegin(); i != code_->instructions.rend(); ++i) {
+      // The instructions behind a read of the clock are counted after it.
+      if (reads_clock(i->run)) straight = 0;
+      i->straight = straight = i->flow == Flow::kNone ? straight + 1 : 0;
+    }
     for (auto& table : code_->tables) std::for_each(table.begin(), table.end(), resolve);
     if (code_->shared_bytes > kMostShared || code_->local_bytes > kMostLocal ||
         code_->registers > kMostSlots || code_->predicates > kMostSlots) {

@@ -97,7 +97,7 @@ namespace {
 void add_number(Warp& warp, const Instruction& i, Mask m) {
   std::uint64_t* const out = warp.reg(i.v[0]);
   const std::uint64_t* const a = warp.reg(i.a);
-  each_lane_apart(m, [&](unsigned lane) { out[lane] = a[lane] + i.immediate; });
+  each_result(out, m, [&](unsigned lane) { return a[lane] + i.immediate; });
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ void add_number(Warp& warp, const Instruction& i, Mask m) {
 std::uint32_t Site::sum(const Operand& operand, std::uint32_t slot, Type type) {
   if (is_float(type)) refuse_offset(operand);
   Instruction before;
-  before.run = add_number;
+  before.run = best<add_number>();
   before.line = statement.at.line;
   before.v[0] = names_.new_register();
   before.a = slot;

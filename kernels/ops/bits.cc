@@ -46,6 +46,12 @@ struct Same {
   }
 };
 
+// At least 32 bits, with the sign of the type.
+template <class T>
+using Widened =
+    std::conditional_t<sizeof(T) == 8, T,
+                       std::conditional_t<std::is_signed_v<T>, std::int32_t, std::uint32_t>>;
+
 // The distance has 32 bits; a distance beyond the width of the value shifts all bits out.
 template <class T, bool kLeft>
 void shift(Warp& warp, const Instruction& i, Mask m) {
@@ -53,15 +59,16 @@ void shift(Warp& warp, const Instruction& i, Mask m) {
   std::uint64_t* const out = warp.reg(i.v[0]);
   const std::uint64_t* const a = warp.reg(i.a);
   const std::uint64_t* const b = warp.reg(i.b);
-  each_lane(m, [&](unsigned lane) {
+  each_result(out, m, [&](unsigned lane) {
     const T value = get<T>(a[lane]);
     const auto by = static_cast<std::uint32_t>(b[lane]);
+    const std::uint32_t within = std::min(by, kBits - 1);
     if constexpr (kLeft) {
-      out[lane] = put<T>(by >= kBits ? T{0} : static_cast<T>(std::uint64_t(value) << by));
-    } else if constexpr (std::is_signed_v<T>) {
-      out[lane] = put<T>(static_cast<T>(value >> std::min(by, kBits - 1)));
+      const auto shifted = static_cast<T>(static_cast<Widened<T>>(value) << within);
+      return put<T>(by >= kBits ? T{0} : shifted);
     } else {
-      out[lane] = put<T>(by >= kBits ? T{0} : static_cast<T>(value >> by));
+      const auto shifted = static_cast<T>(static_cast<Widened<T>>(value) >> within);
+      return put<T>(by >= kBits && !std::is_signed_v<T> ? T{0} : shifted);
     }
   });
 }
@@ -73,11 +80,12 @@ void funnel(Warp& warp, const Instruction& i, Mask m) {
   const std::uint64_t* const a = warp.reg(i.a);
   const std::uint64_t* const b = warp.reg(i.b);
   const std::uint64_t* const c = warp.reg(i.c);
-  each_lane(m, [&](unsigned lane) {
+  const bool clamps = i.option != 0;
+  each_result(out, m, [&](unsigned lane) -> std::uint64_t {
     const std::uint64_t both = b[lane] << 32 | static_cast<std::uint32_t>(a[lane]);
-    auto by = static_cast<std::uint32_t>(c[lane]);
-    by = i.option ? std::min(by, 32U) : by % 32;
-    out[lane] = static_cast<std::uint32_t>(kLeft ? both << by >> 32 : both >> by);
+    const auto distance = static_cast<std::uint32_t>(c[lane]);
+    const std::uint32_t by = clamps ? std::min(distance, 32U) : distance % 32;
+    return static_cast<std::uint32_t>(kLeft ? both << by >> 32 : both >> by);
   });
 }
 
@@ -86,14 +94,16 @@ void logic3(Warp& warp, const Instruction& i, Mask m) {
   const std::uint64_t* const a = warp.reg(i.a);
   const std::uint64_t* const b = warp.reg(i.b);
   const std::uint64_t* const c = warp.reg(i.c);
-  each_lane(m, [&](unsigned lane) {
-    std::uint64_t sum = 0;
-    for (unsigned row = 0; row < 8; ++row) {
-      if (!(i.immediate >> row & 1)) continue;
-      sum |= (row & 4 ? a[lane] : ~a[lane]) & (row & 2 ? b[lane] : ~b[lane]) &
-             (row & 1 ? c[lane] : ~c[lane]);
-    }
-    out[lane] = static_cast<std::uint32_t>(sum);
+  std::uint64_t rows[8];
+  for (unsigned row = 0; row < 8; ++row)
+    rows[row] = (i.immediate >> row & 1) != 0 ? ~std::uint64_t{0} : 0;
+  each_result(out, m, [&](unsigned lane) -> std::uint64_t {
+    const std::uint64_t x = a[lane], y = b[lane], z = c[lane];
+    const std::uint64_t with = y & ((rows[7] & z) | (rows[6] & ~z));
+    const std::uint64_t without = ~y & ((rows[5] & z) | (rows[4] & ~z));
+    const std::uint64_t others =
+        (y & ((rows[3] & z) | (rows[2] & ~z))) | (~y & ((rows[1] & z) | (rows[0] & ~z)));
+    return static_cast<std::uint32_t>((x & (with | without)) | (~x & others));
   });
 }
 
@@ -148,8 +158,12 @@ void run_permute(Warp& warp, const Instruction& i, Mask m) {
   const std::uint64_t* const a = warp.reg(i.a);
   const std::uint64_t* const b = warp.reg(i.b);
   const std::uint64_t* const c = warp.reg(i.c);
-  each_lane(m, [&](unsigned lane) {
-    out[lane] = permute(a[lane], b[lane], static_cast<std::uint32_t>(c[lane]), i.option);
+  if (i.option != kBytes)
+    return each_lane(m, [&](unsigned lane) {
+      out[lane] = permute(a[lane], b[lane], static_cast<std::uint32_t>(c[lane]), i.option);
+    });
+  each_result(out, m, [&](unsigned lane) -> std::uint64_t {
+    return permute(a[lane], b[lane], static_cast<std::uint32_t>(c[lane]), kBytes);
   });
 }
 
@@ -200,7 +214,7 @@ void select(Warp& warp, const Instruction& i, Mask m) {
   const std::uint64_t* const a = warp.reg(i.a);
   const std::uint64_t* const b = warp.reg(i.b);
   const Mask which = warp.predicate(i.r) ^ i.invert_read;
-  each_lane_apart(m, [&](unsigned lane) { out[lane] = is_set(which, lane) ? a[lane] : b[lane]; });
+  each_result(out, m, [&](unsigned lane) { return blend(which, lane, a[lane], b[lane]); });
 }
 
 void set_predicate(Warp& warp, const Instruction& i, Mask m, Mask value) {
@@ -257,7 +271,8 @@ Type unsigned_of(Type type) {
 
 template <class Op>
 Run binary_of(Type type) {
-  return with_integer(unsigned_of(type), [](auto t) -> Run { return binary<decltype(t), Op>; });
+  return with_integer(unsigned_of(type),
+                      [](auto t) -> Run { return best<binary<decltype(t), Op>>(); });
 }
 
 template <class Op, std::uint8_t kOption>
@@ -293,7 +308,7 @@ void decode_unary(Site& site) {
     return;
   }
   site.out.run =
-      with_integer(unsigned_of(type), [](auto t) -> Run { return unary<decltype(t), Op>; });
+      with_integer(unsigned_of(type), [](auto t) -> Run { return best<unary<decltype(t), Op>>(); });
   if (!site.out.run) site.refuse("it is not known for its type");
   site.out.v[0] = site.target(0);
   site.out.a = site.source(1, type);
@@ -303,7 +318,8 @@ template <bool kLeft>
 void decode_shift(Site& site) {
   const Type type = site.modifiers.take_type();
   if (!site.expect(3)) return;
-  site.out.run = with_integer(type, [](auto t) -> Run { return shift<decltype(t), kLeft>; });
+  site.out.run =
+      with_integer(type, [](auto t) -> Run { return best<shift<decltype(t), kLeft>>(); });
   if (!site.out.run) site.refuse("it is not known for its type");
   site.out.v[0] = site.target(0);
   site.out.a = site.source(1, type);
@@ -319,7 +335,7 @@ void three(Site& site, Type type) {
 }
 
 void decode_funnel(Site& site) {
-  site.out.run = site.modifiers.take("l") ? funnel<true> : funnel<false>;
+  site.out.run = site.modifiers.take("l") ? best<funnel<true>>() : best<funnel<false>>();
   site.modifiers.take("r");
   site.out.option = site.modifiers.take("clamp") ? 1 : 0;
   site.modifiers.take("wrap");
@@ -363,7 +379,7 @@ void decode_counted(Site& site) {
 void decode_select(Site& site) {
   const Type type = site.modifiers.take_type();
   if (!site.expect(4)) return;
-  site.out.run = select;
+  site.out.run = best<select>();
   site.out.v[0] = site.target(0);
   site.out.a = site.source(1, type);
   site.out.b = site.source(2, type);
@@ -425,8 +441,8 @@ void decode_mov(Site& site) {
     site.out.r = site.predicate(from, site.out.invert_read);
     return;
   }
-  site.out.run =
-      with_integer(unsigned_of(type), [](auto t) -> Run { return unary<decltype(t), Same>; });
+  site.out.run = with_integer(unsigned_of(type),
+                              [](auto t) -> Run { return best<unary<decltype(t), Same>>(); });
   if (!site.out.run) site.refuse("it is not known for its type");
   site.out.v[0] = site.target(0);
   site.out.a = site.source(1, type);

@@ -36,23 +36,21 @@ constexpr Named kComparisons[] = {
     {"nan", kUnordered},
 };
 
-template <class T>
-unsigned relation(T a, T b) {
-  return a < b ? kLess : a == b ? kEqual : a > b ? kGreater : kUnordered;
-}
-
 // The lanes where the comparison holds (`type` gives the operands' type), combined with predicate r
 // by option: 1 and, 2 or, 3 xor.
 template <class Load>
 Mask compare(Warp& warp, const Instruction& i, Mask m, Load&& load) {
   const std::uint64_t* const a = warp.reg(i.a);
   const std::uint64_t* const b = warp.reg(i.b);
-  Mask out = 0;
   const auto set = static_cast<unsigned>(i.immediate);
-  each_lane(m, [&](unsigned lane) {
-    out |= static_cast<Mask>((set & relation(load(a[lane]), load(b[lane]))) != 0) << lane;
+  const bool less = (set & kLess) != 0, equal = (set & kEqual) != 0,
+             greater = (set & kGreater) != 0, unordered = (set & kUnordered) != 0;
+  return lanes_where(m, [&](unsigned lane) {
+    const auto x = load(a[lane]), y = load(b[lane]);
+    const bool is_less = x<y, is_equal = x == y, is_greater = x> y;
+    return static_cast<bool>((is_less & less) | (is_equal & equal) | (is_greater & greater) |
+                             (!(is_less | is_equal | is_greater) & unordered));
   });
-  return out;
 }
 
 Mask joined(Warp& warp, const Instruction& i, Mask found) {
@@ -84,7 +82,7 @@ void run_compare(Warp& warp, const Instruction& i, Mask m) {
   } else {
     std::uint64_t* const out = warp.reg(i.v[0]);
     const std::uint64_t yes = i.type == Type::kF32 ? 0x3f800000U : 0xffffffffU;
-    each_lane(m, [&](unsigned lane) { out[lane] = is_set(all, lane) ? yes : 0; });
+    each_result(out, m, [&](unsigned lane) { return is_set(all, lane) ? yes : 0; });
   }
 }
 
@@ -104,16 +102,17 @@ template <bool kToPredicate>
 Run comparison(Type type) {
   switch (type) {
     case Type::kF32:
-      return run_compare<AsFloat<F32>, kToPredicate>;
+      return best<run_compare<AsFloat<F32>, kToPredicate>>();
     case Type::kF64:
-      return run_compare<AsFloat<F64>, kToPredicate>;
+      return best<run_compare<AsFloat<F64>, kToPredicate>>();
     case Type::kF16:
       return run_compare<AsFloat<Small<kHalf, 1>>, kToPredicate>;
     case Type::kBF16:
       return run_compare<AsFloat<Small<kBrain, 1>>, kToPredicate>;
     default:
-      return with_integer(
-          type, [](auto t) -> Run { return run_compare<AsInteger<decltype(t)>, kToPredicate>; });
+      return with_integer(type, [](auto t) -> Run {
+        return best<run_compare<AsInteger<decltype(t)>, kToPredicate>>();
+      });
   }
 }
 

@@ -18,8 +18,7 @@ template <class From, class To>
 void integers(Warp& warp, const Instruction& i, Mask m) {
   std::uint64_t* const out = warp.reg(i.v[0]);
   const std::uint64_t* const a = warp.reg(i.a);
-  each_lane_apart(m,
-                  [&](unsigned lane) { out[lane] = put<To>(static_cast<To>(get<From>(a[lane]))); });
+  each_result(out, m, [&](unsigned lane) { return put<To>(static_cast<To>(get<From>(a[lane]))); });
 }
 
 double load(std::uint64_t bits, Type type) {
@@ -194,7 +193,7 @@ Run integer_conversion(Type to, Type from, bool clamps) {
   return with_integer(from, [&](auto f) -> Run {
     return with_integer(to, [&](auto t) -> Run {
       return clamps ? Run{clamp_integers<decltype(f), decltype(t)>}
-                    : Run{integers<decltype(f), decltype(t)>};
+                    : best<integers<decltype(f), decltype(t)>>();
     });
   });
 }

@@ -192,78 +192,92 @@ std::uint64_t plain(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint
   return F::store(Op::template run<F, T>(F::load(a), F::load(b), F::load(c), flags));
 }
 
-// Runs an operation with all of its modifiers. The volatile variables keep the compiler from moving
-// the computation out of the lines where the host's rounding is set.
-template <class F, class Op>
-std::uint64_t qualified(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint8_t flags) {
-  using T = typename F::Value;
-  volatile T x = F::load(a), y = F::load(b), z = F::load(c);
-  if (flags & kFlush) {
-    x = flushed<T>(x, F::kLeastNormal);
-    y = flushed<T>(y, F::kLeastNormal);
-    z = flushed<T>(z, F::kLeastNormal);
-  }
-  volatile T rounded = 0;
-  {
-    const RoundedBy by(rounding_of(flags));
-    rounded = Op::template run<F, T>(x, y, z, flags);
-  }
-  T out = rounded;
+// The operations of few instructions of a CPU, which work on many lanes at a time.
+template <class Op>
+constexpr bool kSimple =
+    std::is_same_v<Op, Add> || std::is_same_v<Op, Sub> || std::is_same_v<Op, Mul> ||
+    std::is_same_v<Op, Fma> || std::is_same_v<Op, Neg> || std::is_same_v<Op, Abs> ||
+    std::is_same_v<Op, Div> || std::is_same_v<Op, Root> || std::is_same_v<Op, Reciprocal> ||
+    std::is_same_v<Op, ReciprocalRoot> || std::is_same_v<Op, Extreme<true>> ||
+    std::is_same_v<Op, Extreme<false>>;
+
+// The modifiers after the rounding, and before it.
+template <class F, class T>
+std::uint64_t finished(T out, std::uint8_t flags) {
   if (F::kSmall && (flags & kFlush)) out = F::load(F::store(out));
   if (flags & kFlush) out = flushed<T>(out, F::kLeastNormal);
   if (flags & kSaturate) out = saturated(out);
   if (flags & kRelu) out = rectified(out);
   return F::store(out);
 }
-
-template <class F, class Op, bool kQualified>
-inline void each_float(Warp& warp, const Instruction& i, Mask m) {
-  std::uint64_t* const out = warp.reg(i.v[0]);
-  const std::uint64_t* const a = warp.reg(i.a);
-  const std::uint64_t* const b = warp.reg(i.b);
-  const std::uint64_t* const c = warp.reg(i.c);
-  const auto one = [&](std::uint64_t x, std::uint64_t y, std::uint64_t z) {
-    return kQualified ? qualified<F, Op>(x, y, z, i.flags) : plain<F, Op>(x, y, z, i.flags);
-  };
-  each_lane_apart(m, [&](unsigned lane) {
-    if constexpr (F::kParts == 1) {
-      out[lane] = one(a[lane], b[lane], c[lane]);
-    } else {
-      const std::uint64_t high = one(a[lane] >> 16, b[lane] >> 16, c[lane] >> 16);
-      out[lane] = one(a[lane], b[lane], c[lane]) | high << 16;
-    }
-  });
+template <class F>
+typename F::Value taken(std::uint64_t bits, std::uint8_t flags) {
+  const typename F::Value value = F::load(bits);
+  return flags & kFlush ? flushed<typename F::Value>(value, F::kLeastNormal) : value;
 }
 
-template <class F, class Op, bool kQualified>
-void run_float(Warp& warp, const Instruction& i, Mask m) {
-  each_float<F, Op, kQualified>(warp, i, m);
-}
-
-// The operations of one instruction of a CPU, many lanes at a time.
+// An operation with modifiers that rounds to the nearest number.
 template <class F, class Op>
-CUVMM_WIDE void run_wide(Warp& warp, const Instruction& i, Mask m) {
+std::uint64_t qualified(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint8_t flags) {
+  using T = typename F::Value;
+  return finished<F, T>(
+      Op::template run<F, T>(taken<F>(a, flags), taken<F>(b, flags), taken<F>(c, flags), flags),
+      flags);
+}
+
+// The volatile variables keep the compiler from moving the computation out of the lines where the
+// host's rounding is set.
+template <class F, class Op>
+std::uint64_t rounded(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint8_t flags) {
+  using T = typename F::Value;
+  volatile T x = taken<F>(a, flags), y = taken<F>(b, flags), z = taken<F>(c, flags);
+  volatile T out = 0;
+  {
+    const RoundedBy by(rounding_of(flags));
+    out = Op::template run<F, T>(x, y, z, flags);
+  }
+  return finished<F, T>(out, flags);
+}
+
+template <class F, class Op, auto kOne>
+void run_float(Warp& warp, const Instruction& i, Mask m) {
   std::uint64_t* const out = warp.reg(i.v[0]);
   const std::uint64_t* const a = warp.reg(i.a);
   const std::uint64_t* const b = warp.reg(i.b);
   const std::uint64_t* const c = warp.reg(i.c);
-  if (m != kAll) return run_float<F, Op, false>(warp, i, m);
-  CUVMM_APART
-  for (unsigned lane = 0; lane < kLanes; ++lane)
-    out[lane] = plain<F, Op>(a[lane], b[lane], c[lane], i.flags);
+  const std::uint8_t flags = i.flags;
+  const auto each = [&](unsigned lane) -> std::uint64_t {
+    if constexpr (F::kParts == 1) {
+      return kOne(a[lane], b[lane], c[lane], flags);
+    } else {
+      const std::uint64_t high = kOne(a[lane] >> 16, b[lane] >> 16, c[lane] >> 16, flags);
+      return kOne(a[lane], b[lane], c[lane], flags) | high << 16;
+    }
+  };
+  if constexpr (kSimple<Op> && !F::kSmall) {
+    each_result(out, m, each);
+  } else {
+    each_lane(m, [&](unsigned lane) { out[lane] = each(lane); });
+  }
 }
 
-template <class Op>
-constexpr bool kSimple = std::is_same_v<Op, Add> || std::is_same_v<Op, Sub> ||
-                         std::is_same_v<Op, Mul> || std::is_same_v<Op, Fma>;
+// The flags of a run-time value become those of the code, so that no lane asks for them again.
+template <class F, class Op, std::uint8_t kFlags>
+std::uint64_t with_flags(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint8_t) {
+  return qualified<F, Op>(a, b, c, kFlags);
+}
 
 template <class F, class Op>
 Run choose(std::uint8_t flags) {
-  if (flags & ~(kKeepNan | kXorSign | kApprox)) return run_float<F, Op, true>;
-  if constexpr (kSimple<Op> && !F::kSmall) {
-    if (wide_vectors()) return run_wide<F, Op>;
+  if (flags & kRoundingBits) return run_float<F, Op, rounded<F, Op>>;
+  const auto qualifiers = static_cast<std::uint8_t>(flags & ~(kKeepNan | kXorSign | kApprox));
+  if constexpr (!kSimple<Op> || F::kSmall) {
+    return qualifiers != 0 ? run_float<F, Op, qualified<F, Op>> : run_float<F, Op, plain<F, Op>>;
+  } else {
+    if (flags == kFlush) return best<run_float<F, Op, with_flags<F, Op, kFlush>>>();
+    return qualifiers != 0 ? best<run_float<F, Op, qualified<F, Op>>>()
+                           : best<run_float<F, Op, plain<F, Op>>>();
   }
-  return run_float<F, Op, false>;
 }
 
 std::uint8_t allowed(const Allowed& all, Type type) {

@@ -147,9 +147,9 @@ void multiply_wide(Warp& warp, const Instruction& i, Mask m) {
   const std::uint64_t* const a = warp.reg(i.a);
   const std::uint64_t* const b = warp.reg(i.b);
   const std::uint64_t* const c = warp.reg(i.c);
-  each_lane(m, [&](unsigned lane) {
+  each_result(out, m, [&](unsigned lane) {
     const Out product = MulLow::run(Out{get<T>(a[lane])}, Out{get<T>(b[lane])});
-    out[lane] = put<Out>(kAdd ? Add::run(product, get<Out>(c[lane])) : product);
+    return put<Out>(kAdd ? Add::run(product, get<Out>(c[lane])) : product);
   });
 }
 
@@ -185,13 +185,13 @@ void operands(Site& site, Type type, std::size_t sources) {
 
 template <class Op>
 void decode_binary(Site& site, Type type) {
-  site.out.run = with_integer(type, [](auto t) -> Run { return binary<decltype(t), Op>; });
+  site.out.run = with_integer(type, [](auto t) -> Run { return best<binary<decltype(t), Op>>(); });
   operands(site, type, 2);
 }
 
 template <class Op>
 void decode_ternary(Site& site, Type type) {
-  site.out.run = with_integer(type, [](auto t) -> Run { return ternary<decltype(t), Op>; });
+  site.out.run = with_integer(type, [](auto t) -> Run { return best<ternary<decltype(t), Op>>(); });
   operands(site, type, 3);
 }
 
@@ -222,7 +222,7 @@ template <class Op>
 void unary_op(Site& site) {
   const Type type = integer_type(site);
   if (type == Type::kNone) return;
-  site.out.run = with_integer(type, [](auto t) -> Run { return unary<decltype(t), Op>; });
+  site.out.run = with_integer(type, [](auto t) -> Run { return best<unary<decltype(t), Op>>(); });
   operands(site, type, 1);
 }
 
@@ -263,16 +263,16 @@ template <bool kAdd>
 void decode_wide(Site& site, Type type) {
   switch (type) {
     case Type::kU16:
-      site.out.run = multiply_wide<std::uint16_t, kAdd>;
+      site.out.run = best<multiply_wide<std::uint16_t, kAdd>>();
       break;
     case Type::kS16:
-      site.out.run = multiply_wide<std::int16_t, kAdd>;
+      site.out.run = best<multiply_wide<std::int16_t, kAdd>>();
       break;
     case Type::kU32:
-      site.out.run = multiply_wide<std::uint32_t, kAdd>;
+      site.out.run = best<multiply_wide<std::uint32_t, kAdd>>();
       break;
     case Type::kS32:
-      site.out.run = multiply_wide<std::int32_t, kAdd>;
+      site.out.run = best<multiply_wide<std::int32_t, kAdd>>();
       break;
     default:
       return site.refuse("it is not known for its type");
@@ -309,9 +309,9 @@ void decode_mad(Site& site) {
 template <class T, bool kAdd>
 Run multiply24(bool high) {
   if constexpr (kAdd) {
-    return high ? Run{ternary<T, Mad<Mul24High>>} : Run{ternary<T, Mad<Mul24Low>>};
+    return high ? best<ternary<T, Mad<Mul24High>>>() : best<ternary<T, Mad<Mul24Low>>>();
   } else {
-    return high ? Run{binary<T, Mul24High>} : Run{binary<T, Mul24Low>};
+    return high ? best<binary<T, Mul24High>>() : best<binary<T, Mul24Low>>();
   }
 }
 

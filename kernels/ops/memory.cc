@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and stores, and conversions between the addresses of the spaces.
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "kernels/ops/opcodes.h"
 #include "kernels/run/lanes.h"
@@ -21,72 +23,178 @@ void write(char* to, T value) {
   __atomic_store_n(reinterpret_cast<T*>(to), value, __ATOMIC_RELAXED);
 }
 
-/// How far the address of each lane lies behind that of the lane before.
-enum class Pattern : std::uint8_t { kOther, kEqual, kNeighbours };
+// ThreadSanitizer must see each access by itself.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kTogether = false;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+constexpr bool kTogether = false;
+#else
+constexpr bool kTogether = true;
+#endif
+#else
+constexpr bool kTogether = true;
+#endif
 
-Pattern pattern_of(const std::uint64_t* a, unsigned size) {
-  const std::uint64_t step = a[1] - a[0];
-  if (step != 0 && step != size) return Pattern::kOther;
-  std::uint64_t differs = 0;
-  for (unsigned lane = 1; lane < kLanes; ++lane) differs |= a[lane] ^ (a[0] + lane * step);
-  return differs != 0 ? Pattern::kOther : step == 0 ? Pattern::kEqual : Pattern::kNeighbours;
+/// The lanes' accesses as one: all at an address, or each behind that of the lane before.
+struct Joined {
+  char* bytes = nullptr;          ///< of the first lane; null: the lanes' accesses do not join
+  unsigned first = 0, lanes = 0;  ///< up to the last lane of the mask, with lanes that it lacks
+  bool equal = false;
+};
+
+Joined join(Warp& warp, const Instruction& i, Mask m, unsigned size, bool writes) {
+  const std::uint64_t* const a = warp.reg(i.a);
+  Joined out;
+  out.first = static_cast<unsigned>(std::countr_zero(m));
+  out.lanes = kLanes - static_cast<unsigned>(std::countl_zero(m)) - out.first;
+  const std::uint64_t base = a[out.first];
+  std::uint64_t unequal = 0, apart = 0;
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    const std::uint64_t counts = (m >> lane & 1) != 0 ? ~std::uint64_t{0} : 0;
+    const auto behind = static_cast<std::int64_t>(lane) - static_cast<std::int64_t>(out.first);
+    const std::uint64_t distance = a[lane] - base;
+    unequal |= distance & counts;
+    apart |=
+        (distance ^ static_cast<std::uint64_t>(behind * static_cast<std::int64_t>(size))) & counts;
+  }
+  out.equal = unequal == 0;
+  if (!kTogether || (!out.equal && apart != 0) || (out.equal && writes)) return out;
+  out.bytes = warp.span(i, base + i.immediate, size, out.equal ? 1 : out.lanes, writes);
+  return out;
 }
 
 // Loads for all lanes at once, as most loads can be; false: nothing is loaded.
-template <class T>
-bool load_together(Warp& warp, const Instruction& i, const std::uint64_t* a) {
-  const Pattern pattern = pattern_of(a, sizeof(T));
-  if (pattern == Pattern::kOther) return false;
-  const bool equal = pattern == Pattern::kEqual;
-  const char* const from = warp.span(i, a[0] + i.immediate, sizeof(T), equal ? 1 : kLanes, false);
-  if (!from) return false;
-  std::uint64_t* const out = warp.reg(i.v[0]);
-  if (equal) {
-    std::fill_n(out, kLanes, put<T>(read<T>(from)));
+template <class T, unsigned kParts>
+bool load_together(Warp& warp, const Instruction& i, Mask m) {
+  constexpr unsigned kSize = sizeof(T) * kParts;
+  const Joined from = join(warp, i, m, kSize, false);
+  if (!from.bytes) return false;
+  if (from.equal) {
+    for (unsigned part = 0; part < kParts; ++part) {
+      const std::uint64_t value = put<T>(read<T>(from.bytes + part * sizeof(T)));
+      each_result(warp.reg(i.v[part]), m, [&](unsigned) { return value; });
+    }
     return true;
   }
-  for (unsigned lane = 0; lane < kLanes; ++lane)
-    out[lane] = put<T>(read<T>(from + lane * sizeof(T)));
+  T values[kLanes * kParts];
+  if (m == kAll) {
+    std::memcpy(values, from.bytes, sizeof values);
+  } else {
+    std::memset(values, 0, sizeof values);
+    std::memcpy(values + from.first * kParts, from.bytes, std::size_t{from.lanes} * kSize);
+  }
+  for (unsigned part = 0; part < kParts; ++part) {
+    each_result(warp.reg(i.v[part]), m,
+                [&](unsigned lane) { return put<T>(values[lane * kParts + part]); });
+  }
   return true;
 }
 
-template <class T>
-bool store_together(Warp& warp, const Instruction& i, const std::uint64_t* a) {
-  if (pattern_of(a, sizeof(T)) != Pattern::kNeighbours) return false;
-  char* const to = warp.span(i, a[0] + i.immediate, sizeof(T), kLanes, true);
-  if (!to) return false;
-  const std::uint64_t* const in = warp.reg(i.v[0]);
+template <class T, unsigned kParts>
+bool store_together(Warp& warp, const Instruction& i, Mask m) {
+  constexpr unsigned kSize = sizeof(T) * kParts;
+  const Joined to = join(warp, i, m, kSize, true);
+  if (!to.bytes) return false;
+  T values[kLanes * kParts];
+  for (unsigned part = 0; part < kParts; ++part) {
+    const std::uint64_t* const in = warp.reg(i.v[part]);
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      values[lane * kParts + part] = static_cast<T>(in[lane]);
+  }
+  if (m == kAll) {
+    std::memcpy(to.bytes, values, sizeof values);
+    return true;
+  }
+  each_lane(m, [&](unsigned lane) {
+    for (unsigned part = 0; part < kParts; ++part)
+      write<T>(to.bytes + std::size_t{lane - to.first} * kSize + part * sizeof(T),
+               values[lane * kParts + part]);
+  });
+  return true;
+}
+
+// Loads and stores within one object, at any distance of each other.
+template <class T, unsigned kParts>
+Warp::Reach around(Warp& warp, const Instruction& i, Mask m, bool writes) {
+  constexpr unsigned kSize = sizeof(T) * kParts;
+  const std::uint64_t* const a = warp.reg(i.a);
+  const std::uint64_t first = a[std::countr_zero(m)] + i.immediate;
+  Warp::Reach reach = warp.reach(i, first, kSize, writes);
+  if (!kTogether || reach.room < kSize) return {};
+  const std::uint64_t last = reach.room - kSize;
+  std::uint64_t bad = 0;
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    const std::uint64_t counts = (m >> lane & 1) != 0 ? ~std::uint64_t{0} : 0;
+    const std::uint64_t address = a[lane] + i.immediate, offset = address - reach.begin;
+    const std::uint64_t outside = offset > last ? 1 : 0;
+    bad |= ((address & (kSize - 1)) | outside) & counts;
+  }
+  return bad == 0 ? reach : Warp::Reach{};
+}
+
+template <class T, unsigned kParts>
+bool gather(Warp& warp, const Instruction& i, Mask m) {
+  const Warp::Reach reach = around<T, kParts>(warp, i, m, false);
+  if (!reach.bytes) return false;
+  const std::uint64_t* const a = warp.reg(i.a);
+  alignas(64) std::uint64_t offsets[kLanes];
   for (unsigned lane = 0; lane < kLanes; ++lane)
-    write<T>(to + lane * sizeof(T), static_cast<T>(in[lane]));
+    offsets[lane] = (m >> lane & 1) != 0 ? a[lane] + i.immediate - reach.begin : 0;
+  for (unsigned part = 0; part < kParts; ++part) {
+    T values[kLanes];
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      std::memcpy(&values[lane], reach.bytes + offsets[lane] + part * sizeof(T), sizeof(T));
+    each_result(warp.reg(i.v[part]), m, [&](unsigned lane) { return put<T>(values[lane]); });
+  }
+  return true;
+}
+
+template <class T, unsigned kParts>
+bool scatter(Warp& warp, const Instruction& i, Mask m) {
+  const Warp::Reach reach = around<T, kParts>(warp, i, m, true);
+  if (!reach.bytes) return false;
+  const std::uint64_t* const a = warp.reg(i.a);
+  each_lane(m, [&](unsigned lane) {
+    char* const to = reach.bytes + (a[lane] + i.immediate - reach.begin);
+    for (unsigned part = 0; part < kParts; ++part)
+      write<T>(to + part * sizeof(T), static_cast<T>(warp.reg(i.v[part])[lane]));
+  });
   return true;
 }
 
 // The loaded value is an integer of the type, extended by its sign.
-template <class T>
+template <class T, unsigned kParts>
 void load(Warp& warp, const Instruction& i, Mask m) {
+  constexpr unsigned kSize = sizeof(T) * kParts;
+  if (load_together<T, kParts>(warp, i, m) || gather<T, kParts>(warp, i, m)) return;
   const std::uint64_t* const a = warp.reg(i.a);
-  if (m == kAll && i.count == 1 && load_together<T>(warp, i, a)) return;
   each_lane(m, [&](unsigned lane) {
-    const char* from =
-        warp.at(i, lane, a[lane] + i.immediate, static_cast<unsigned>(sizeof(T)) * i.count, false);
-    if (!from) return;
-    for (unsigned part = 0; part < i.count; ++part) {
-      warp.reg(i.v[part])[lane] = put<T>(read<T>(from + part * sizeof(T)));
+    const std::uint64_t address = a[lane] + i.immediate;
+    const char* from = warp.near(i, lane, address, kSize, false);
+    if (!from) [[unlikely]] {
+      from = warp.at(i, lane, address, kSize, false);
+      if (!from) return;
     }
+    for (unsigned part = 0; part < kParts; ++part)
+      warp.reg(i.v[part])[lane] = put<T>(read<T>(from + part * sizeof(T)));
   });
 }
 
-template <class T>
+template <class T, unsigned kParts>
 void store(Warp& warp, const Instruction& i, Mask m) {
+  constexpr unsigned kSize = sizeof(T) * kParts;
+  if (store_together<T, kParts>(warp, i, m) || scatter<T, kParts>(warp, i, m)) return;
   const std::uint64_t* const a = warp.reg(i.a);
-  if (m == kAll && i.count == 1 && store_together<T>(warp, i, a)) return;
   each_lane(m, [&](unsigned lane) {
-    char* to =
-        warp.at(i, lane, a[lane] + i.immediate, static_cast<unsigned>(sizeof(T)) * i.count, true);
-    if (!to) return;
-    for (unsigned part = 0; part < i.count; ++part) {
-      write<T>(to + part * sizeof(T), static_cast<T>(warp.reg(i.v[part])[lane]));
+    const std::uint64_t address = a[lane] + i.immediate;
+    char* to = warp.near(i, lane, address, kSize, true);
+    if (!to) [[unlikely]] {
+      to = warp.at(i, lane, address, kSize, true);
+      if (!to) return;
     }
+    for (unsigned part = 0; part < kParts; ++part)
+      write<T>(to + part * sizeof(T), static_cast<T>(warp.reg(i.v[part])[lane]));
   });
 }
 
@@ -122,6 +230,20 @@ Type memory_type(Type type) {
   }
 }
 
+template <bool kLoad, class T>
+Run access_of(unsigned parts) {
+  switch (parts) {
+    case 1:
+      return kLoad ? best<load<T, 1>>() : best<store<T, 1>>();
+    case 2:
+      return kLoad ? best<load<T, 2>>() : best<store<T, 2>>();
+    case 4:
+      return kLoad ? best<load<T, 4>>() : best<store<T, 4>>();
+    default:
+      return nullptr;
+  }
+}
+
 template <bool kLoad>
 void decode_access(Site& site) {
   Instruction& out = site.out;
@@ -129,9 +251,8 @@ void decode_access(Site& site) {
   take_hints(site.modifiers);
   out.count = static_cast<std::uint8_t>(take_count(site.modifiers));
   const Type type = site.modifiers.take_type();
-  out.run = with_integer(memory_type(type), [](auto t) -> Run {
-    return kLoad ? Run{load<decltype(t)>} : Run{store<decltype(t)>};
-  });
+  out.run = with_integer(memory_type(type),
+                         [&](auto t) -> Run { return access_of<kLoad, decltype(t)>(out.count); });
   if (!out.run) return site.refuse("it is not known for its type");
   if (!site.expect(2)) return;
   site.address(site.operand(kLoad ? 1 : 0), space);
@@ -164,7 +285,7 @@ constexpr std::uint64_t kNoWindow = ~kWindowMask;  // of no address
 void add_offset(Warp& warp, const Instruction& i, Mask m) {
   std::uint64_t* const out = warp.reg(i.v[0]);
   const std::uint64_t* const a = warp.reg(i.a);
-  each_lane_apart(m, [&](unsigned lane) { out[lane] = a[lane] + i.immediate; });
+  each_result(out, m, [&](unsigned lane) { return a[lane] + i.immediate; });
 }
 
 // Global and constant memory have their own addresses as generic addresses.
@@ -176,7 +297,7 @@ void decode_cvta(Site& site) {
   if (bytes_of(type) != 8 && window_of(space) != 0) {
     return site.refuse("generic addresses have 64 bits");
   }
-  site.out.run = add_offset;
+  site.out.run = best<add_offset>();
   site.out.immediate = to ? -window_of(space) : window_of(space);
   site.out.v[0] = site.target(0);
   site.out.a = site.source(1, type);

@@ -6,8 +6,8 @@
 
 #include "kernels/ops/opcodes.h"
 #include "kernels/run/lanes.h"
-#include "kernels/texture/sample.h"
 #include "kernels/run/warp.h"
+#include "kernels/texture/sample.h"
 
 namespace cuvmm::kernels {
 

@@ -29,6 +29,8 @@ void read(Warp& warp, const Instruction& i, Mask m) {
 
 }  // namespace
 
+bool reads_clock(Run run) { return run == read<cycles, 0> || run == read<cycles, 32>; }
+
 Run clock_named(std::string_view name) {
   if (name == "%clock" || name == "%clock64") return read<cycles, 0>;
   if (name == "%clock_hi") return read<cycles, 32>;

@@ -55,6 +55,7 @@ struct Instruction {
   Mask invert_read = 0;  ///< kAll for !r
   std::uint32_t target = 0;
   std::uint64_t immediate = 0;
+  std::uint32_t straight = 0;  ///< instructions with no Flow from here on, this one included
   int line = 0;
 };
 

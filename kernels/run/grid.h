@@ -32,11 +32,9 @@ class Grid {
   /// A cooperative launch has memory in which its blocks meet; it begins as zeros.
   static constexpr std::uint64_t kWorkspaceBytes = 64;
   char* workspace() { return workspace_; }
-  /// Counts steps; false: the launch has no step left.
-  bool spend(std::uint64_t steps) {
-    steps_ += steps;
-    return steps_ <= most_steps_;
-  }
+  std::uint64_t steps_left() const { return most_steps_ - steps_; }
+  /// Counts steps, at most steps_left().
+  void spend(std::uint64_t steps) { steps_ += steps; }
   bool failed() const { return static_cast<bool>(fault_); }
   const Fault& fault() const { return fault_; }
   void fail(Fault&& fault) {

@@ -7,50 +7,35 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/run/mask.h"
 #include "kernels/run/warp.h"
 
 namespace cuvmm::kernels {
 
-template <class Body>
-inline void each_lane(Mask m, Body&& body) {
-  if (m == kAll) [[likely]] {
-    for (unsigned lane = 0; lane < kLanes; ++lane) body(lane);
-    return;
-  }
-  for (; m != 0; m &= m - 1) body(static_cast<unsigned>(std::countr_zero(m)));
-}
-
-// Iterations of a loop that do not depend on each other.
-#if defined(__clang__)
-#define CUVMM_APART _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define CUVMM_APART _Pragma("GCC ivdep")
-#endif
-
-/// each_lane for a body that reads and writes registers of its own lane alone, so that the compiler
-/// may carry several lanes out at a time.
-template <class Body>
-inline void each_lane_apart(Mask m, Body&& body) {
-  if (m == kAll) [[likely]] {
-    CUVMM_APART
-    for (unsigned lane = 0; lane < kLanes; ++lane) body(lane);
-    return;
-  }
-  for (; m != 0; m &= m - 1) body(static_cast<unsigned>(std::countr_zero(m)));
-}
-
-/// A function with CUVMM_WIDE may use vectors of 32 bytes and multiply-add instructions. Only where
-/// wide_vectors() is true may it be called.
 #if defined(__x86_64__)
-#define CUVMM_WIDE __attribute__((target("avx2,fma,bmi,bmi2")))
+#define CUVMM_WIDE __attribute__((flatten, target("avx2,fma,bmi,bmi2,popcnt")))
 inline bool wide_vectors() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+         __builtin_cpu_supports("popcnt");
 }
 #else
 #define CUVMM_WIDE
 inline bool wide_vectors() { return false; }
 #endif
+
+/// A Run with vectors of 32 bytes and multiply-add instructions, for CPUs where wide_vectors() is
+/// true.
+template <Run kRun>
+CUVMM_WIDE void wide(Warp& warp, const Instruction& i, Mask m) {
+  kRun(warp, i, m);
+}
+
+/// The quickest form of a Run for this CPU.
+template <Run kRun>
+Run best() {
+  return wide_vectors() ? Run{wide<kRun>} : kRun;
+}
 
 /// The value in a register: its lowest bytes.
 template <class T>
@@ -82,7 +67,7 @@ template <class T, class Op>
 void unary(Warp& warp, const Instruction& i, Mask m) {
   std::uint64_t* const out = warp.reg(i.v[0]);
   const std::uint64_t* const a = warp.reg(i.a);
-  each_lane_apart(m, [&](unsigned lane) { out[lane] = put<T>(Op::run(get<T>(a[lane]))); });
+  each_result(out, m, [&](unsigned lane) { return put<T>(Op::run(get<T>(a[lane]))); });
 }
 
 template <class T, class Op>
@@ -90,8 +75,8 @@ void binary(Warp& warp, const Instruction& i, Mask m) {
   std::uint64_t* const out = warp.reg(i.v[0]);
   const std::uint64_t* const a = warp.reg(i.a);
   const std::uint64_t* const b = warp.reg(i.b);
-  each_lane_apart(
-      m, [&](unsigned lane) { out[lane] = put<T>(Op::run(get<T>(a[lane]), get<T>(b[lane]))); });
+  each_result(out, m,
+              [&](unsigned lane) { return put<T>(Op::run(get<T>(a[lane]), get<T>(b[lane]))); });
 }
 
 template <class T, class Op>
@@ -100,13 +85,10 @@ void ternary(Warp& warp, const Instruction& i, Mask m) {
   const std::uint64_t* const a = warp.reg(i.a);
   const std::uint64_t* const b = warp.reg(i.b);
   const std::uint64_t* const c = warp.reg(i.c);
-  each_lane_apart(m, [&](unsigned lane) {
-    out[lane] = put<T>(Op::run(get<T>(a[lane]), get<T>(b[lane]), get<T>(c[lane])));
+  each_result(out, m, [&](unsigned lane) {
+    return put<T>(Op::run(get<T>(a[lane]), get<T>(b[lane]), get<T>(c[lane])));
   });
 }
-
-/// A lane's predicate.
-inline bool is_set(Mask predicate, unsigned lane) { return predicate >> lane & 1; }
 
 /// Calls `body` with a value of the integer type, or of an unsigned type of its width where it has
 /// no sign; null for other types.

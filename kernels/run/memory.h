@@ -31,13 +31,18 @@ class Memory {
   /// The bytes of an access, for which the address is aligned; null where the access is not
   /// allowed.
   char* at(std::uint64_t address, unsigned size, bool writes) {
+    const Window* const window = around(address, size, writes);
+    return window ? window->bytes + (address - window->begin) : nullptr;
+  }
+  /// The window of an access; null where the access is not allowed.
+  const Window* around(std::uint64_t address, unsigned size, bool writes) {
     Window& known = known_[(address >> kChunkBits) % known_.size()];
     if (!known.holds(address, size, writes)) [[unlikely]] {
       const Window found = find(address);
       if (!found.holds(address, size, writes)) return nullptr;
       known = found;
     }
-    return known.bytes + (address - known.begin);
+    return &known;
   }
   /// The reason why an access is not allowed, such as "nothing is mapped there".
   virtual std::string why_not(std::uint64_t address, unsigned size, bool writes) = 0;

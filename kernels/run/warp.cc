@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kernels/run/heap.h"
+#include "kernels/run/mask.h"
 
 namespace cuvmm::kernels {
 
@@ -38,7 +39,17 @@ Warp::Warp(BlockView& block, const Code& code, unsigned first, unsigned lanes)
     std::fill_n(reg(constant.slot), kLanes, constant.value);
   }
   predicates_[0] = kAll;
+  for (const auto& special : code.specials) set_special(special.slot, special.which);
 }
+
+namespace {
+
+bool differs_by_block(Special which) {
+  return which == Special::kCtaidX || which == Special::kCtaidY || which == Special::kCtaidZ ||
+         which == Special::kSmid;
+}
+
+}  // namespace
 
 void Warp::restart() {
   live_ = lanes_ == kLanes ? kAll : bit(lanes_) - 1;
@@ -47,36 +58,55 @@ void Warp::restart() {
   pc_ = 0;
   stop_ = kNowhere;
   diverged_ = 0;
-  stacks_.assign(code_.subroutines.empty() ? 0 : kLanes, {});
-  set_specials();
+  turned_ = waits_whole_ = false;
+  if (!code_.subroutines.empty()) stacks_.assign(kLanes, {});
+  for (const auto& special : code_.specials) {
+    if (differs_by_block(special.which)) set_special(special.slot, special.which);
+  }
 }
 
 void Warp::run(std::uint64_t most) {
   if (running_ == 0 && !select()) return;
   Grid& grid = block_.grid();
-  while (most-- != 0) {
-    const Instruction& i = code_.instructions[pc_];
-    const Mask m = running_ & (predicates_[i.guard] ^ i.invert);
-    if (!grid.spend(static_cast<std::uint64_t>(std::popcount(running_)))) [[unlikely]] {
-      const auto lane = static_cast<unsigned>(std::countr_zero(running_));
-      return fail(i, lane, CUDA_ERROR_LAUNCH_TIMEOUT,
-                  "it did not end after " + std::to_string(grid.steps()) +
-                      " instructions (CUVMM_KERNEL_STEPS)");
+  const Instruction* const code = code_.instructions.data();
+  while (most != 0) {
+    const auto lanes = static_cast<std::uint64_t>(std::popcount(running_));
+    const Instruction* i = code + pc_;
+    // Instructions of the warp until a branch, or until other lanes join.
+    std::uint64_t turn = std::min<std::uint64_t>({std::max(i->straight, 1U), most, stop_ - pc_});
+    if (stop_ != kNowhere) turn = std::min<std::uint64_t>(turn, kDivergedTurn - diverged_);
+    if (turn * lanes > grid.steps_left()) [[unlikely]] {
+      turn = grid.steps_left() / lanes;
+      if (turn == 0) return fail_for_time(*i);
     }
-    if (i.flow == Flow::kNone) {
-      if (m != 0) i.run(*this, i, m);
-      ++pc_;
+    grid.spend(turn * lanes);
+    most -= turn;
+    if (i->flow == Flow::kNone) {
+      for (const Instruction* const end = i + turn; i != end; ++i) {
+        const Mask m = running_ & (predicates_[i->guard] ^ i->invert);
+        if (m != 0) i->run(*this, *i, m);
+        if (grid.failed()) [[unlikely]]
+          return;
+      }
+      pc_ += static_cast<std::uint32_t>(turn);
     } else {
-      step(i, m);
+      step(*i, running_ & (predicates_[i->guard] ^ i->invert));
+      if (grid.failed()) [[unlikely]]
+        return;
     }
-    if (grid.failed()) [[unlikely]]
-      return;
-    if (pc_ >= stop_ || running_ == 0 || (stop_ != kNowhere && ++diverged_ >= kDivergedTurn)) {
+    if (stop_ != kNowhere) diverged_ += static_cast<unsigned>(turn);
+    if (pc_ >= stop_ || running_ == 0 || (stop_ != kNowhere && diverged_ >= kDivergedTurn)) {
       park();
       if (!select()) return;
     }
   }
   // Returns, so that other warps of the block have a turn.
+}
+
+void Warp::fail_for_time(const Instruction& i) {
+  fail(i, static_cast<unsigned>(std::countr_zero(running_)), CUDA_ERROR_LAUNCH_TIMEOUT,
+       "it did not end after " + std::to_string(block_.grid().steps()) +
+           " instructions (CUVMM_KERNEL_STEPS)");
 }
 
 void Warp::step(const Instruction& i, Mask m) {
@@ -99,8 +129,12 @@ void Warp::step(const Instruction& i, Mask m) {
 }
 
 void Warp::park() {
-  each(running_, [&](unsigned lane) { pc_of_[lane] = pc_; });
+  put_pc(running_, pc_);
   running_ = 0;
+}
+
+void Warp::put_pc(Mask m, std::uint32_t pc) {
+  for (unsigned lane = 0; lane < kLanes; ++lane) pc_of_[lane] = is_set(m, lane) ? pc : pc_of_[lane];
 }
 
 // Selects the lanes that are behind all others, so that lanes converge again; now and then it
@@ -110,22 +144,23 @@ bool Warp::select() {
   if (ready == 0 && wake()) ready = live_ & ~at_barrier_ & ~gathering_;
   if (ready == 0) return false;
   std::uint32_t first = kNowhere;
-  if (diverged_ >= kDivergedTurn) {
+  turned_ = diverged_ >= kDivergedTurn;
+  if (turned_) {
     diverged_ = 0;
     rotor_ = (rotor_ + 1) % kLanes;
     const auto turned = std::countr_zero(std::rotr(ready, static_cast<int>(rotor_)));
     rotor_ = (rotor_ + static_cast<unsigned>(turned)) % kLanes;
     first = pc_of_[rotor_];
   } else {
-    each(ready, [&](unsigned lane) { first = std::min(first, pc_of_[lane]); });
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      first = std::min(first, is_set(ready, lane) ? pc_of_[lane] : kNowhere);
   }
+  running_ = lanes_where(ready, [&](unsigned lane) { return pc_of_[lane] == first; });
   stop_ = kNowhere;
-  running_ = 0;
-  each(ready, [&](unsigned lane) {
-    const std::uint32_t pc = pc_of_[lane];
-    if (pc == first) running_ |= bit(lane);
-    if (pc > first) stop_ = std::min(stop_, pc);
-  });
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    const bool ahead = is_set(ready, lane) && pc_of_[lane] > first;
+    stop_ = std::min(stop_, ahead ? pc_of_[lane] : kNowhere);
+  }
   if (running_ != ready && stop_ == kNowhere) stop_ = kNowhere - 1;  // all others are behind
   pc_ = first;
   return true;
@@ -199,9 +234,17 @@ void Warp::branch(const Instruction& i, Mask m) {
   } else if (others == 0) {
     pc_ = i.target;
   } else {
-    each(m, [&](unsigned lane) { pc_of_[lane] = i.target; });
-    each(others, [&](unsigned lane) { pc_of_[lane] = pc_ + 1; });
+    const bool back = i.target <= pc_;
+    const std::uint32_t first = back ? i.target : pc_ + 1, later = back ? pc_ + 1 : i.target;
+    put_pc(m, i.target);
+    put_pc(others, pc_ + 1);
     running_ = 0;
+    // The lanes that are behind go on, unless other lanes already wait where they are. (A branch to
+    // the next instruction is no branch.)
+    if (turned_ || first >= stop_ || first == later) return;
+    running_ = back ? m : others;
+    pc_ = first;
+    stop_ = std::min(stop_, later);
   }
 }
 
@@ -247,17 +290,30 @@ void Warp::barrier(const Instruction& i, Mask m) {
     block_.arrive(number, threads, expected, true_threads);
     return;
   }
-  each(m, [&](unsigned each_lane) {
-    pc_of_[each_lane] = pc_;
-    barrier_of_[each_lane] = static_cast<std::uint8_t>(number);
-  });
-  each(pass, [&](unsigned each_lane) { pc_of_[each_lane] = pc_ + 1; });
+  waits_whole_ = whole(m);
+  put_pc(m, pc_);
+  put_pc(pass, pc_ + 1);
+  for (unsigned each = 0; each < kLanes; ++each) {
+    if (is_set(m, each)) barrier_of_[each] = static_cast<std::uint8_t>(number);
+  }
   at_barrier_ |= m;
   running_ = 0;
   block_.arrive(number, threads, expected, true_threads);
 }
 
 void Warp::release(unsigned number) {
+  if (waits_whole_ && at_barrier_ == live_ && live_ != 0) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(live_));
+    if (barrier_of_[lane] != number) return;
+    const Instruction& i = code_.instructions[pc_of_[lane]];
+    if (i.run) i.run(*this, i, live_);
+    at_barrier_ = 0;
+    running_ = live_;
+    pc_ = pc_of_[lane] + 1;
+    stop_ = kNowhere;
+    turned_ = waits_whole_ = false;
+    return;
+  }
   each(at_barrier_, [&](unsigned lane) {
     if (barrier_of_[lane] != number) return;
     const Instruction& i = code_.instructions[pc_of_[lane]];
@@ -266,80 +322,6 @@ void Warp::release(unsigned number) {
     ++pc_of_[lane];
   });
   if (running_ != 0) stop_ = 0;  // lanes of this warp were released while others run: select anew
-}
-
-void Warp::set_specials() {
-  const Shape& shape = block_.grid().shape();
-  const unsigned* index = block_.index();
-  for (const auto& special : code_.specials) {
-    const auto slot = special.slot;
-    const auto which = special.which;
-    for (unsigned lane = 0; lane < kLanes; ++lane) {
-      const unsigned thread = first_ + lane;
-      const Mask own = bit(lane);
-      const auto value = [&]() -> std::uint64_t {
-        const auto axis = static_cast<unsigned>(which) % 3;
-        switch (which) {
-          case Special::kTidX:
-            return thread % shape.block[0];
-          case Special::kTidY:
-            return thread / shape.block[0] % shape.block[1];
-          case Special::kTidZ:
-            return thread / shape.block[0] / shape.block[1];
-          case Special::kNtidX:
-          case Special::kNtidY:
-          case Special::kNtidZ:
-            return shape.block[axis];
-          case Special::kCtaidX:
-          case Special::kCtaidY:
-          case Special::kCtaidZ:
-            return index[axis];
-          case Special::kNctaidX:
-          case Special::kNctaidY:
-          case Special::kNctaidZ:
-            return shape.grid[axis];
-          case Special::kLaneid:
-            return lane;
-          case Special::kWarpid:
-            return first_ / kLanes;
-          case Special::kNwarpid:
-            return (shape.threads() + kLanes - 1) / kLanes;
-          case Special::kSmid:
-            return (index[0] + std::uint64_t{index[1]} * shape.grid[0]) % 132;
-          case Special::kNsmid:
-            return 132;
-          case Special::kGridid:
-            return block_.grid().number();
-          case Special::kWorkspaceLow:
-            return 0;
-          case Special::kWorkspaceHigh:
-            return shape.together ? kWorkspaceWindow >> 32 : 0;
-          case Special::kLanemaskEq:
-            return own;
-          case Special::kLanemaskLt:
-            return own - 1;
-          case Special::kLanemaskLe:
-            return own | (own - 1);
-          case Special::kLanemaskGe:
-            return ~(own - 1);
-          case Special::kLanemaskGt:
-            return ~(own | (own - 1));
-          case Special::kDynamicShared:
-            return shape.dynamic_shared;
-          case Special::kTotalShared:
-            return code_.shared_bytes + shape.dynamic_shared;
-          case Special::kZero:
-            return 0;
-          case Special::kOne:
-            return 1;
-          case Special::kWarpSize:
-            return kLanes;
-        }
-        return 0;
-      }();
-      reg(slot)[lane] = value;
-    }
-  }
 }
 
 char* Warp::local(std::uint64_t offset, unsigned lane, unsigned size) {
@@ -360,6 +342,11 @@ char* Warp::span(const Instruction& i, std::uint64_t address, unsigned size, uns
     std::vector<char>& shared = block_.shared();
     const bool inside = address <= shared.size() && bytes <= shared.size() - address;
     return inside ? &shared[address] : nullptr;
+  }
+  if (i.space == Space::kParam && !writes) {
+    const std::vector<char>& all = block_.grid().parameters();
+    const bool inside = address <= all.size() && bytes <= all.size() - address;
+    return inside ? const_cast<char*>(&all[address]) : nullptr;
   }
   const bool global = i.space == Space::kGlobal || i.space == Space::kConst ||
                       (i.space == Space::kNone && (address & kWindowMask) == 0);

@@ -39,6 +39,45 @@ class Warp {
   /// be had at once, which is no fault.
   char* span(const Instruction& i, std::uint64_t address, unsigned size, unsigned count,
              bool writes);
+  /// The bytes around an access, of its kind; `room` 0 where they are not to be had at once, which
+  /// is no fault.
+  struct Reach {
+    std::uint64_t begin = 0, room = 0;  ///< addresses from `begin` on, in bytes
+    char* bytes = nullptr;
+  };
+  Reach reach(const Instruction& i, std::uint64_t address, unsigned size, bool writes) {
+    const std::uint64_t window = address & kWindowMask;
+    if (i.space == Space::kShared || (i.space == Space::kNone && window == kSharedWindow)) {
+      std::vector<char>& shared = block_.shared();
+      return {i.space == Space::kShared ? 0 : window, shared.size(), shared.data()};
+    }
+    if (window != 0 || (i.space != Space::kGlobal && i.space != Space::kNone)) return {};
+    const Memory::Window* const found = block_.grid().memory().around(address, size, writes);
+    return found ? Reach{found->begin, found->end - found->begin, found->bytes} : Reach{};
+  }
+  /// As at(), for the accesses that most programs make; null: at() has to decide.
+  char* near(const Instruction& i, unsigned lane, std::uint64_t address, unsigned size,
+             bool writes) {
+    Space space = i.space;
+    std::uint64_t offset = address;
+    if (space == Space::kNone) {
+      const std::uint64_t window = address & kWindowMask;
+      offset = address & ~kWindowMask;
+      space = window == 0               ? Space::kGlobal
+              : window == kSharedWindow ? Space::kShared
+              : window == kLocalWindow  ? Space::kLocal
+                                        : Space::kNone;
+    }
+    if ((address & (size - 1)) != 0) return nullptr;
+    if (space == Space::kGlobal) return block_.grid().memory().at(offset, size, writes);
+    if (space == Space::kShared) {
+      const std::size_t room = block_.shared().size();
+      return offset <= room && size <= room - offset ? &block_.shared()[offset] : nullptr;
+    }
+    if (space != Space::kLocal || offset > code_.local_bytes || size > code_.local_bytes - offset)
+      return nullptr;
+    return &local_[lane * code_.local_bytes + offset];
+  }
   /// Records a fault of a lane; the first fault of a grid counts.
   void fail(const Instruction& i, unsigned lane, CUresult code, std::string what,
             std::uint64_t address = 0);
@@ -51,6 +90,8 @@ class Warp {
   bool select();
   bool wake();
   void park();
+  void put_pc(Mask m, std::uint32_t pc);
+  void fail_for_time(const Instruction& i);
   void step(const Instruction& i, Mask m);
   void branch(const Instruction& i, Mask m);
   void table(const Instruction& i, Mask m);
@@ -62,7 +103,8 @@ class Warp {
   const Subroutine* callee(const Instruction& i, const Call& call, unsigned lane);
   bool copy_local(unsigned lane, std::uint64_t from, std::uint64_t to, std::uint64_t size);
   Mask together(const Instruction& i, Mask arrived, unsigned lane);
-  void set_specials();
+  void set_special(std::uint32_t slot, Special which);
+  bool whole(Mask m) const { return m == live_ && running_ == live_; }
   char* local(std::uint64_t offset, unsigned lane, unsigned size);
 
   BlockView& block_;
@@ -87,6 +129,8 @@ class Warp {
   std::uint32_t stop_ = 0;  ///< the lowest position of other lanes that are ahead
   unsigned diverged_ = 0;   ///< instructions since other lanes last had a turn
   unsigned rotor_ = 0;
+  bool turned_ = false;       ///< lanes run that are not behind all others
+  bool waits_whole_ = false;  ///< all live lanes wait at one instruction for a barrier
 };
 
 }  // namespace cuvmm::kernels

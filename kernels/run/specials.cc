@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The values of special registers.
+#include "kernels/run/warp.h"
+
+namespace cuvmm::kernels {
+
+void Warp::set_special(std::uint32_t slot, Special which) {
+  const Shape& shape = block_.grid().shape();
+  const unsigned* index = block_.index();
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    const unsigned thread = first_ + lane;
+    const Mask own = Mask{1} << lane;
+    const auto value = [&]() -> std::uint64_t {
+      const auto axis = static_cast<unsigned>(which) % 3;
+      switch (which) {
+        case Special::kTidX:
+          return thread % shape.block[0];
+        case Special::kTidY:
+          return thread / shape.block[0] % shape.block[1];
+        case Special::kTidZ:
+          return thread / shape.block[0] / shape.block[1];
+        case Special::kNtidX:
+        case Special::kNtidY:
+        case Special::kNtidZ:
+          return shape.block[axis];
+        case Special::kCtaidX:
+        case Special::kCtaidY:
+        case Special::kCtaidZ:
+          return index[axis];
+        case Special::kNctaidX:
+        case Special::kNctaidY:
+        case Special::kNctaidZ:
+          return shape.grid[axis];
+        case Special::kLaneid:
+          return lane;
+        case Special::kWarpid:
+          return first_ / kLanes;
+        case Special::kNwarpid:
+          return (shape.threads() + kLanes - 1) / kLanes;
+        case Special::kSmid:
+          return (index[0] + std::uint64_t{index[1]} * shape.grid[0]) % 132;
+        case Special::kNsmid:
+          return 132;
+        case Special::kGridid:
+          return block_.grid().number();
+        case Special::kWorkspaceLow:
+          return 0;
+        case Special::kWorkspaceHigh:
+          return shape.together ? kWorkspaceWindow >> 32 : 0;
+        case Special::kLanemaskEq:
+          return own;
+        case Special::kLanemaskLt:
+          return own - 1;
+        case Special::kLanemaskLe:
+          return own | (own - 1);
+        case Special::kLanemaskGe:
+          return ~(own - 1);
+        case Special::kLanemaskGt:
+          return ~(own | (own - 1));
+        case Special::kDynamicShared:
+          return shape.dynamic_shared;
+        case Special::kTotalShared:
+          return code_.shared_bytes + shape.dynamic_shared;
+        case Special::kZero:
+          return 0;
+        case Special::kOne:
+          return 1;
+        case Special::kWarpSize:
+          return kLanes;
+      }
+      return 0;
+    }();
+    reg(slot)[lane] = value;
+  }
+}
+
+}  // namespace cuvmm::kernels
