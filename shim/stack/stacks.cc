@@ -2,8 +2,6 @@
 #include "shim/stack/stacks.h"
 
 #include <pthread.h>
-#include <sys/auxv.h>
-#include <unistd.h>
 #include <unwind.h>
 
 #include <algorithm>
@@ -22,6 +20,7 @@
 #include "shim/nvtx/ranges.h"
 #include "shim/stack/known_stack.h"
 #include "shim/stack/python/python_stack.h"
+#include "shim/stack/walk_cache.h"
 
 namespace cuvmm::shim {
 
@@ -145,21 +144,6 @@ StackId intern_with_ranges(StackId alone, std::uint32_t ranges) {
 
 // --- Unwinding, and the cache that avoids it
 
-// The result of unwinding a stack: each return address and its slot on the stack.
-struct Walk {
-  std::uint32_t count;  ///< of places
-  bool repeatable;      ///< the slot of every address was found
-  struct Place {
-    std::uintptr_t address;
-    const std::uintptr_t* slot;
-  } places[kMaxFrames];
-
-  void start(const Caller& caller) {
-    places[0] = {caller.return_address, caller.slot};
-    count = 1;
-  }
-};
-
 StackId intern(const Walk& walk) {
   std::uintptr_t frames[kMaxFrames];
   for (std::uint32_t i = 0; i < walk.count; ++i) frames[i] = walk.places[i].address;
@@ -231,121 +215,13 @@ void unwind(const Caller& caller, Walk& walk) {
   }
 }
 
-// --- One small cache for each thread, made at its first capture and freed with the thread
-
-void signal_fence() { std::atomic_signal_fence(std::memory_order_seq_cst); }
-
-// The frames of a walk without the first. If these slots, from the innermost outwards, hold these
-// addresses again, the stack is equal: equal code at an equal stack pointer has its caller's return
-// address in the same slot. This needs no unwinding. Only walks inside the thread's own stack are
-// stored (OwnRange), so that every slot can be read again: a fiber's stack may have been freed.
-struct alignas(64) KnownWalk {
-  static constexpr unsigned kShift = 48;  // the upper bits hold the slot's distance from the slot
-                                          // before, in words
-
-  StackId id;
-  std::uint32_t count;
-  std::uint64_t frames[kMaxFrames - 1];  ///< address and distance in one word, to use few cache
-                                         ///< lines
-
-  // Variables of other frames may lie now in the slots of frames that have returned.
-  [[gnu::no_sanitize_address]] bool matches(const std::uintptr_t* slot) const {
-    for (std::uint32_t i = 0; i < count; ++i) {
-      slot += frames[i] >> kShift;
-      const std::uint64_t address = frames[i] & ((std::uint64_t{1} << kShift) - 1);
-      if (*static_cast<const volatile std::uintptr_t*>(slot) != address) return false;
-    }
-    return true;
-  }
-  /// False if the walk cannot be recognised again; then this object must not be used.
-  bool keep(const Walk& walk) {
-    for (std::uint32_t i = 1; i < walk.count; ++i) {
-      const std::uint64_t address = walk.places[i].address;
-      const std::ptrdiff_t distance = walk.places[i].slot - walk.places[i - 1].slot;
-      if (address >> kShift != 0 || distance <= 0 || distance >> (64 - kShift) != 0) return false;
-      frames[i - 1] = address | static_cast<std::uint64_t>(distance) << kShift;
-    }
-    count = walk.count - 1;
-    return true;
-  }
-};
-
-// The range of the calling thread's own stack, which exists as long as the thread.
-struct OwnRange {
-  std::uintptr_t low, high;
-
-  static OwnRange of_this_thread() {
-    if (::gettid() == ::getpid()) {
-      // The kernel puts these bytes above the first frame, and maps no other memory near the stack.
-      constexpr std::uintptr_t kReach = std::uintptr_t{64} << 20;
-      const std::uintptr_t top = ::getauxval(AT_RANDOM);
-      return {top > kReach ? top - kReach : top, top};
-    }
-    pthread_attr_t attributes;
-    if (::pthread_getattr_np(::pthread_self(), &attributes) != 0) return {0, 0};
-    void* low = nullptr;
-    std::size_t size = 0;
-    const bool known = ::pthread_attr_getstack(&attributes, &low, &size) == 0;
-    ::pthread_attr_destroy(&attributes);
-    const auto start = reinterpret_cast<std::uintptr_t>(low);
-    return known ? OwnRange{start, start + size} : OwnRange{0, 0};
-  }
-  bool holds(const Walk& walk) const {
-    const auto first = reinterpret_cast<std::uintptr_t>(walk.places[0].slot);
-    const auto last = reinterpret_cast<std::uintptr_t>(walk.places[walk.count - 1].slot);
-    return low <= first && first <= last && last < high;
-  }
-};
-
-// Sets of a few walks each: two calls of one loop must not evict each other, whatever their
-// addresses are, and a place that is reached by several paths needs several walks.
-constexpr std::size_t kSets = 32;
-constexpr std::size_t kWays = 4;
-struct Cache {
-  OwnRange range;
-  struct Set {
-    Caller callers[kWays];  ///< one cache line; return address 0: the way is empty
-    KnownWalk walks[kWays];
-    unsigned oldest;
-
-    // A signal handler may come between any two of these statements, and store walks here itself.
-    void keep(const Caller& caller, const Walk& walk, StackId id) {
-      const unsigned turn = oldest;
-      oldest = turn + 1;
-      const unsigned way = turn % kWays;
-      callers[way] = {};
-      signal_fence();
-      const bool stored = walks[way].keep(walk);
-      walks[way].id = id;
-      signal_fence();
-      if (stored) callers[way] = caller;
-      signal_fence();
-      if (oldest != turn + 1) callers[way] = {};  // this may be a mixture of two walks
-    }
-  };
-  Set sets[kSets];
-
-  /// Stacks with a Python part, by a key of that part and the native stack.
-  static constexpr std::size_t kPythonKept = 128;
-  /// Stacks with ranges, by a key of the stack and the ranges.
-  static constexpr std::size_t kRangesKept = 64;
-  KnownStack ranges[kRangesKept];
-  KnownStack python[kPythonKept];
-  GuardedMemory python_memory;
-  KnownCodes python_codes;
-
-  Set& set_of(const Caller& caller) {
-    const auto slot = reinterpret_cast<std::uintptr_t>(caller.slot);
-    return sets[((caller.return_address ^ slot) * 0x9e3779b97f4a7c15u) >> 59];
-  }
-  static_assert(kSets == 32);
-};
+// --- The small cache of each thread
 
 pthread_key_t g_key;
 bool g_have_key = false;
 pthread_once_t g_key_once = PTHREAD_ONCE_INIT;
 
-Cache* make_cache() {
+WalkCache* make_cache() {
   pthread_once(&g_key_once, [] {
     g_have_key = pthread_key_create(&g_key, [](void* block) {
                    t_state.stacks = nullptr;
@@ -354,16 +230,16 @@ Cache* make_cache() {
   });
   if (!g_have_key) return nullptr;
   // Zero bytes are an empty cache, and pages that no walk uses cost no memory.
-  static_assert(std::is_trivially_copyable_v<Cache>);
-  void* const block = std::calloc(1, sizeof(Cache) + alignof(Cache));
+  static_assert(std::is_trivially_copyable_v<WalkCache>);
+  void* const block = std::calloc(1, sizeof(WalkCache) + alignof(WalkCache));
   if (!block || pthread_setspecific(g_key, block) != 0) {
     std::free(block);
     return nullptr;
   }
   void* aligned = block;
-  std::size_t space = sizeof(Cache) + alignof(Cache);
-  t_state.stacks = std::align(alignof(Cache), sizeof(Cache), aligned, space);
-  auto* const cache = static_cast<Cache*>(t_state.stacks);
+  std::size_t space = sizeof(WalkCache) + alignof(WalkCache);
+  t_state.stacks = std::align(alignof(WalkCache), sizeof(WalkCache), aligned, space);
+  auto* const cache = static_cast<WalkCache*>(t_state.stacks);
   cache->range = OwnRange::of_this_thread();
   return cache;
 }
@@ -372,7 +248,7 @@ Cache* make_cache() {
   Walk walk;
   unwind(caller, walk);
   const StackId id = intern(walk);
-  auto* cache = static_cast<Cache*>(t_state.stacks);
+  auto* cache = static_cast<WalkCache*>(t_state.stacks);
   if (!cache) cache = make_cache();
   if (!cache || !walk.repeatable || !cache->range.holds(walk)) return id;
   cache->set_of(caller).keep(caller, walk, id);
@@ -380,9 +256,9 @@ Cache* make_cache() {
 }
 
 [[gnu::hot]] StackId capture_native_stack(const Caller& caller) noexcept {
-  if (auto* cache = static_cast<Cache*>(t_state.stacks)) [[likely]] {
-    const Cache::Set& set = cache->set_of(caller);
-    for (std::size_t way = 0; way < kWays; ++way) {
+  if (auto* cache = static_cast<WalkCache*>(t_state.stacks)) [[likely]] {
+    const WalkCache::Set& set = cache->set_of(caller);
+    for (std::size_t way = 0; way < WalkCache::kWays; ++way) {
       if (set.callers[way].return_address != caller.return_address ||
           set.callers[way].slot != caller.slot)
         continue;
@@ -398,13 +274,13 @@ Cache* make_cache() {
 
 // The stack `native` with the Python functions that the thread is in, or `native` itself.
 [[gnu::noinline]] StackId with_python(StackId native, const PythonInterpreter& python) noexcept {
-  auto* const cache = static_cast<Cache*>(t_state.stacks);
+  auto* const cache = static_cast<WalkCache*>(t_state.stacks);
   GuardedMemory for_now;
   if (!cache) for_now = {};
   PythonStack stack(cache ? cache->python_memory : for_now, cache ? &cache->python_codes : nullptr);
   if (native == 0 || !stack.take(python)) return native;
   const std::uint64_t key = stack.key ^ native * std::uint64_t{0x9e3779b97f4a7c15u};
-  KnownStack* const known = cache ? &cache->python[key % Cache::kPythonKept] : nullptr;
+  KnownStack* const known = cache ? &cache->python[key % WalkCache::kPythonKept] : nullptr;
   if (known) {
     if (const std::optional<StackId> id = known->find(key)) return *id;
   }
@@ -422,11 +298,11 @@ Cache* make_cache() {
 
 [[gnu::noinline]] StackId with_ranges(StackId alone, std::uint32_t ranges) noexcept {
   if (alone == 0) return 0;
-  auto* const cache = static_cast<Cache*>(t_state.stacks);
+  auto* const cache = static_cast<WalkCache*>(t_state.stacks);
   const std::uint64_t key = std::uint64_t{alone} << 32 | ranges;
   KnownStack* const known =
       cache ? &cache->ranges[key * std::uint64_t{0x9e3779b97f4a7c15u} >> 58] : nullptr;
-  static_assert(Cache::kRangesKept == 64);
+  static_assert(WalkCache::kRangesKept == 64);
   if (known) {
     if (const std::optional<StackId> id = known->find(key)) return *id;
   }
