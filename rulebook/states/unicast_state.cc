@@ -47,21 +47,6 @@ std::uint64_t location_bit(const CUmemLocation& location) {
 
 // --- Queries
 
-const Reservation* UnicastState::reservation_at(Address address) const {
-  const auto it = last_reservation_.first_after(reservations_, address);
-  return it != reservations_.end() && it->second.base <= address ? &it->second : nullptr;
-}
-
-std::map<Address, Mapping>::const_iterator UnicastState::first_mapping_after(
-    Address address) const {
-  return last_mapping_.first_after(mappings_, address);
-}
-
-const Mapping* UnicastState::mapping_at(Address address) const {
-  auto it = first_mapping_after(address);
-  return it != mappings_.end() && it->second.base <= address ? &it->second : nullptr;
-}
-
 const Allocation* UnicastState::search(Handle handle) const {
   auto it = allocations_.find(handle);
   return it == allocations_.end() ? nullptr : last_allocation_.set(&it->second);
@@ -71,13 +56,6 @@ bool UnicastState::holds_mapping(const Reservation& r) const {
   const auto mapped = first_mapping_after(r.base);
   return mapped != mappings_.end() &&
          overlap(mapped->second.base, mapped->second.size, r.base, r.size);
-}
-
-[[gnu::hot]] Reservation* UnicastState::own_reservation(Address address) {
-  const auto it = last_reservation_.first_after(reservations_, address);
-  if (it == reservations_.end() || it->second.base > address) return nullptr;
-  // erase(it, it) erases nothing and turns the const iterator into one that may write.
-  return &reservations_.erase(it, it)->second;
 }
 
 // --- Before the call goes to the driver

@@ -33,12 +33,19 @@ class UnicastState {
   const std::unordered_map<Handle, Allocation>& allocations() const { return allocations_; }
 
   /// The reservation that holds `address`, or null.
-  [[gnu::hot]] const Reservation* reservation_at(Address address) const;
+  const Reservation* reservation_at(Address address) const {
+    const auto it = last_reservation_.first_after(reservations_, address);
+    return it != reservations_.end() && it->second.base <= address ? &it->second : nullptr;
+  }
   /// The mapping that holds `address`, or null.
-  [[gnu::hot]] const Mapping* mapping_at(Address address) const;
+  const Mapping* mapping_at(Address address) const {
+    const auto it = first_mapping_after(address);
+    return it != mappings_.end() && it->second.base <= address ? &it->second : nullptr;
+  }
   /// The first mapping that ends after `address`, as an iterator of mappings().
-  [[gnu::hot]] std::map<Address, Mapping>::const_iterator first_mapping_after(
-      Address address) const;
+  std::map<Address, Mapping>::const_iterator first_mapping_after(Address address) const {
+    return last_mapping_.first_after(mappings_, address);
+  }
   bool holds_mapping(const Reservation& r) const;
   const Allocation* allocation(Handle handle) const {
     const Allocation* last = last_allocation_.get();
@@ -109,7 +116,9 @@ class UnicastState {
   [[gnu::cold, gnu::noinline]] void forget_mappings(Address base, Size size, Tombstones& history);
   bool counts_mappings() const;
   // The reservation that holds the address, for changes.
-  Reservation* own_reservation(Address address);
+  Reservation* own_reservation(Address address) {
+    return const_cast<Reservation*>(reservation_at(address));
+  }
   [[gnu::hot]] const Allocation* search(Handle handle) const;
   Allocation* own(Handle handle) { return const_cast<Allocation*>(allocation(handle)); }
 
