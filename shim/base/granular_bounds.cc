@@ -17,9 +17,6 @@ std::uint64_t bits_in(std::uint64_t word, std::uint64_t first, std::uint64_t las
   return bits;
 }
 
-// Whether the touch is one row, whose extent needs no product. Nearly every one is.
-bool is_row(const Touch& touch) { return touch.rows <= 1 && touch.slices <= 1; }
-
 }  // namespace
 
 bool Bounds::near(const Touch* touches, std::size_t count) const {
@@ -87,7 +84,8 @@ void GranularBounds::widen_more(Address base, Size size) {
   bounds_.widen(base, size);
 }
 
-bool GranularBounds::near_granules(const Touch* touches, std::size_t count) const {
+bool GranularBounds::looks_near(const Touch* touches, std::size_t count) const {
+  if (!bounds_.near(touches, count)) return false;
   if (all_.load(std::memory_order_relaxed)) [[unlikely]]
     return true;
   const Word* const table = table_.load(std::memory_order_acquire);
@@ -95,7 +93,7 @@ bool GranularBounds::near_granules(const Touch* touches, std::size_t count) cons
   for (std::size_t i = 0; i < count; ++i) {
     const Touch& touch = touches[i];
     Size size = touch.width;
-    if (!is_row(touch)) [[unlikely]] {
+    if (!Bounds::is_row(touch)) [[unlikely]] {
       const unsigned __int128 extent = Bounds::extent_of(touch);
       if (extent > kMostMarked) return true;
       size = static_cast<Size>(extent);

@@ -31,7 +31,11 @@ class GranularBounds {
   /// Whether one of the touches reaches into a granule of an added range.
   bool near(const Touched& touched) const { return near(touched.list, touched.count); }
   bool near(const Touch* touches, std::size_t count) const {
-    return bounds_.near(touches, count) && near_granules(touches, count);
+    const Word* const table = table_.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!is_far(table, touches[i])) return looks_near(touches, count);
+    }
+    return false;
   }
   bool holds(Address address) const { return bounds_.holds(address); }
   /// Whether one of the touches lies between the ends of the range.
@@ -51,7 +55,16 @@ class GranularBounds {
   }
   bool marked(Address base, Size size) const;
   [[gnu::cold]] void widen_more(Address base, Size size);
-  bool near_granules(const Touch* touches, std::size_t count) const;
+  // Whether one look at the table shows that the touch reaches into no granule of an added range.
+  // The usual case: a row within one granule, which has no bit.
+  [[gnu::always_inline]] bool is_far(const Word* table, const Touch& touch) const {
+    if (!table || !Bounds::is_row(touch) || touch.base >= kReach) return false;
+    const Address last = touch.base + (touch.width - (touch.width != 0));
+    const std::uint64_t granule = touch.base >> kGranuleShift;
+    if (last >> kGranuleShift != granule || all_.load(std::memory_order_relaxed)) return false;
+    return (table[granule / 64].load(std::memory_order_relaxed) >> granule % 64 & 1) == 0;
+  }
+  bool looks_near(const Touch* touches, std::size_t count) const;
   Word* table();
 
   Bounds bounds_;

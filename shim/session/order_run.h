@@ -30,7 +30,7 @@ inline Violations Session::wrong_arguments(CUstream stream, const Pointers& poin
 }
 
 inline bool Session::follows(const Touch& touch) const {
-  return work_.bounds().near(&touch, 1) && (work_.names_memory() || bounds_.near(&touch, 1));
+  return work_.bounds().near(touch) && (work_.names_memory() || bounds_.near(&touch, 1));
 }
 
 template <class CallStruct>
