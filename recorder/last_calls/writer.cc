@@ -14,8 +14,8 @@
 
 namespace cuvmm::last_calls {
 
-using detail::Checked;
 using detail::kind_bits;
+using detail::tagged;
 using recorder::fence;
 using recorder::load;
 using recorder::now_ticks;
@@ -25,10 +25,6 @@ namespace {
 
 std::uint64_t add_one(std::uint64_t& word) noexcept {
   return __atomic_add_fetch(&word, 1, __ATOMIC_RELAXED);
-}
-
-std::uint64_t tagged(std::uint64_t sequence, std::uint32_t result) noexcept {
-  return sequence << 32 | result;
 }
 
 // The sequence is 0 while the other words change, and is written last.
@@ -60,62 +56,19 @@ void Writer::start(Image* image) noexcept {
   __atomic_store_n(&image_, image, __ATOMIC_RELEASE);
 }
 
-namespace {
-
-// Writes the record of a call that begins. Inlined into a function without other calls, so that no
-// register has to be saved.
-[[gnu::always_inline]] inline std::uint64_t put_call(Image& image, CallRecord& place,
-                                                     ThreadPlace& who, EntryPoint entry,
-                                                     const Words& words, std::uint64_t sequence) {
-  const std::uint64_t ticks = who.ticks = now_ticks();
-  const std::uint64_t bits = std::uint64_t{who.thread} << 32 | static_cast<std::uint64_t>(entry)
-                                                                   << 16;
-  // The slot comes first, because a thread that replaces the record looks for its sequence there.
-  if (who.place <= kThreads) [[likely]]
-    store(image.threads[who.place - 1].call, sequence);
-  store(place.sequence, 0);
-  fence(__ATOMIC_RELEASE);
-  Checked checked(sequence, ticks, bits);
-  store(place.ticks, ticks);
-  static_assert(kWords == 4);
-  checked.keep(place.words[0], words[0]);
-  checked.keep(place.words[1], words[1]);
-  checked.keep(place.words[2], words[2]);
-  checked.keep(place.words[3], words[3]);
-  store(place.who, checked.who());
-  store(place.result, tagged(sequence, kPending));
-  __atomic_store_n(&place.sequence, sequence, __ATOMIC_RELEASE);
-  return sequence;
-}
-
-bool is_pending(const CallRecord& record) noexcept {
-  return static_cast<std::uint32_t>(load(record.result)) == kPending;
-}
-
-// The clocks are compared seldom, but often enough at the start: at numbers with at most one bit
-// among their last ten, which one test finds.
-bool tunes(std::uint64_t sequence) noexcept { return (sequence & (sequence - 1)) % 1024 == 0; }
-
-}  // namespace
-
 std::uint64_t Writer::begin(ThreadPlace& who, EntryPoint entry, const Words& words) noexcept {
-  Image* const image = this->image();
-  if (!image) [[unlikely]]
-    return 0;
-  const std::uint64_t sequence = add_one(image->header.calls);
-  CallRecord& place = image->calls[(sequence - 1) % kCalls];
-  if (who.place == 0 || tunes(sequence) || is_pending(place)) [[unlikely]]
-    return begin_rarely(*image, who, entry, words, sequence);
-  return put_call(*image, place, who, entry, words, sequence);
+  return begin_here(who, entry, words);
 }
 
 std::uint64_t Writer::begin_rarely(Image& image, ThreadPlace& who, EntryPoint entry,
                                    const Words& words, std::uint64_t sequence) noexcept {
   if (who.place == 0) choose_place(who);
-  if (tunes(sequence)) tune();
+  if (detail::tunes(sequence)) tune();
   CallRecord& place = image.calls[(sequence - 1) % kCalls];
-  if (is_pending(place)) keep_waiting(image, place);
-  return put_call(image, place, who, entry, words, sequence);
+  if (detail::is_pending(place)) keep_waiting(image, place);
+  return who.place <= kThreads
+             ? detail::put_call<true>(image, &place, who, entry, words, sequence)
+             : detail::put_call<false>(image, &place, who, entry, words, sequence);
 }
 
 void Writer::end(const ThreadPlace& who, std::uint64_t sequence, std::uint32_t result) noexcept {

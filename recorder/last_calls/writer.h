@@ -47,6 +47,9 @@ class Writer {
 
   /// Records a call before it is made. Returns its sequence, or 0 while the writer has no image.
   [[gnu::hot]] std::uint64_t begin(ThreadPlace& who, EntryPoint entry, const Words& words) noexcept;
+  /// begin(), inlined for the calls that programs make in loops.
+  [[gnu::always_inline]] inline std::uint64_t begin_here(ThreadPlace& who, EntryPoint entry,
+                                                         const Words& words) noexcept;
   /// Records that the call returned; `result` is a CUresult or kUnwound. `sequence` is begin()'s
   /// value.
   [[gnu::hot]] void end(const ThreadPlace& who, std::uint64_t sequence,
@@ -59,7 +62,7 @@ class Writer {
   [[gnu::always_inline]] inline void note_end(const ThreadPlace& who,
                                               const Object& object) noexcept;
   /// Whether the image has the stack; true for 0, which is no stack, and while there is no image.
-  bool knows_stack(std::uint32_t number) const noexcept {
+  [[gnu::always_inline]] bool knows_stack(std::uint32_t number) const noexcept {
     const Image* const image = this->image();
     if (number == 0 || !image) return true;
     return __atomic_load_n(&image->stacks[number % kStacks].who, __ATOMIC_RELAXED) >> 16 == number;
@@ -80,7 +83,7 @@ class Writer {
 
  private:
   [[gnu::cold, gnu::noinline]] void choose_place(ThreadPlace& who) noexcept;
-  // begin() for a call that needs more than its own record.
+  // begin() for a call that needs more than its own record, or has no slot.
   [[gnu::cold, gnu::noinline]] std::uint64_t begin_rarely(Image& image, ThreadPlace& who,
                                                           EntryPoint entry, const Words& words,
                                                           std::uint64_t sequence) noexcept;
@@ -111,12 +114,69 @@ class Checked {
   std::uint64_t who_, sum_;
 };
 
+inline std::uint64_t tagged(std::uint64_t sequence, std::uint32_t result) noexcept {
+  return sequence << 32 | result;
+}
+
+inline bool is_pending(const CallRecord& record) noexcept {
+  return static_cast<std::uint32_t>(recorder::load(record.result)) == kPending;
+}
+
+// The clocks are compared seldom, but often enough at the start: at numbers with at most one bit
+// among their last ten, which one test finds.
+inline bool tunes(std::uint64_t sequence) noexcept {
+  return (sequence & (sequence - 1)) % 1024 == 0;
+}
+
 inline std::uint64_t kind_bits(const Object& object) noexcept {
   const auto device = static_cast<std::uint64_t>(static_cast<unsigned char>(object.device + 1));
   return device << 24 | static_cast<std::uint64_t>(object.kind) << 16;
 }
 
+// Writes the record of a call that begins, at its place in `image`.
+template <bool kHasSlot>
+[[gnu::always_inline]] inline std::uint64_t put_call(Image& image, CallRecord* place,
+                                                     ThreadPlace& who, EntryPoint entry,
+                                                     const Words& words, std::uint64_t sequence) {
+  using recorder::store;
+  const std::uint64_t ticks = who.ticks = recorder::now_ticks();
+  const std::uint64_t bits = std::uint64_t{who.thread} << 32 | static_cast<std::uint64_t>(entry)
+                                                                   << 16;
+  // The slot comes first, because a thread that replaces the record looks for its sequence there.
+  if constexpr (kHasSlot) store(image.threads[who.place - 1].call, sequence);
+  store(place->sequence, 0);
+  recorder::fence(__ATOMIC_RELEASE);
+  Checked checked(sequence, ticks, bits);
+  store(place->ticks, ticks);
+  static_assert(kWords == 4);
+  checked.keep(place->words[0], words[0]);
+  checked.keep(place->words[1], words[1]);
+  checked.keep(place->words[2], words[2]);
+  checked.keep(place->words[3], words[3]);
+  store(place->who, checked.who());
+  store(place->result, tagged(sequence, kPending));
+  __atomic_store_n(&place->sequence, sequence, __ATOMIC_RELEASE);
+  return sequence;
+}
+
 }  // namespace detail
+
+inline std::uint64_t Writer::begin_here(ThreadPlace& who, EntryPoint entry,
+                                        const Words& words) noexcept {
+  Image* const image = this->image();
+  if (!image) [[unlikely]]
+    return 0;
+  const std::uint64_t sequence = __atomic_add_fetch(&image->header.calls, 1, __ATOMIC_RELAXED);
+  CallRecord* place = &image->calls[(sequence - 1) % kCalls];
+  // One register for the address: GCC adds image and index in each store otherwise, in longer code.
+  asm("" : "+r"(place));
+  const bool has_slot = who.place - 1 < kThreads;
+  if (!has_slot || detail::tunes(sequence) || detail::is_pending(*place)) [[unlikely]] {
+    const Words copy = words;  // the hot path keeps its words in registers
+    return begin_rarely(*image, who, entry, copy, sequence);
+  }
+  return detail::put_call<true>(*image, place, who, entry, words, sequence);
+}
 
 inline void Writer::note_end(const ThreadPlace& who, const Object& object) noexcept {
   using recorder::store;

@@ -58,7 +58,7 @@ struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
       if constexpr (kInLoops<CallStruct>) {
         if (!g_last_calls.image()) [[unlikely]]
           Process::get().need_last_calls();
-        record.begin(made);
+        record.begin_here(made);
       } else {
         begin(record, made);
       }

@@ -26,6 +26,13 @@ class RecordedCall {
     sequence_ =
         g_last_calls.begin(t_state.call_place, CallStruct::kEntryPoint, last_calls::words_of(call));
   }
+  /// begin(), inlined.
+  template <class CallStruct>
+  [[gnu::always_inline]] void begin_here(const CallStruct& call) noexcept {
+    if (in_flight()) return;
+    sequence_ = g_last_calls.begin_here(t_state.call_place, CallStruct::kEntryPoint,
+                                        last_calls::words_of(call));
+  }
   RecordedCall(const RecordedCall&) = delete;
   RecordedCall& operator=(const RecordedCall&) = delete;
   /// Without returned(), the thread was cancelled in the driver.
