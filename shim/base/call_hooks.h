@@ -19,6 +19,9 @@ struct alignas(64) CallHooks {
   std::atomic<Injector*> injector{nullptr};
   /// The session that checks calls; null until the first call of the process.
   std::atomic<Session*> session{nullptr};
+  /// Whether a stack may have more than its frames: Python functions, or ranges of NVTX. Stays
+  /// true.
+  std::atomic<bool> stacks_have_more{false};
   /// See shim/recorder/recorded_call.h.
   last_calls::Writer last_calls;
 };

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "shim/base/call_hooks.h"
 #include "shim/base/owned_mutex.h"
 #include "shim/base/thread_state.h"
 
@@ -80,6 +81,7 @@ ThreadRanges* make_thread_ranges() {
   }
   t_state.ranges = block;
   detail::g_used.store(true, std::memory_order_relaxed);
+  g_hooks.stacks_have_more.store(true, std::memory_order_relaxed);
   return static_cast<ThreadRanges*>(block);
 }
 
@@ -191,6 +193,7 @@ void start_range_as(std::uint64_t id, const void* domain, std::string_view name)
                          std::string(name.substr(0, kLongestName))};
   g_generation.fetch_add(1, std::memory_order_relaxed);
   detail::g_used.store(true, std::memory_order_relaxed);
+  g_hooks.stacks_have_more.store(true, std::memory_order_relaxed);
 }
 
 void end_range(std::uint64_t id) noexcept {

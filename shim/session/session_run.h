@@ -170,8 +170,8 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   if (!platform_known_.load(std::memory_order_acquire)) [[unlikely]]
     learn_platform(step.facts.write());
   if constexpr (kNamesMaker<CallStruct>) {
-    step.origin.stack = capture_stack(in_flight()->caller);
-    note_function(step.origin.stack, CallStruct::kName);
+    constexpr auto kTag = static_cast<FunctionTag>(CallStruct::kEntryPoint) + 1;
+    step.origin.stack = capture_maker(in_flight()->caller, kTag, CallStruct::kName);
   }
   if constexpr (requires(PolicyResources resources) {
                   Policy<CallStruct>::ask(resources, call, step);

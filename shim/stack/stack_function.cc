@@ -26,6 +26,11 @@ void note_function(StackId id, const char* name) noexcept {
   if (!same) noted.store(known ? kSeveral : name, std::memory_order_relaxed);
 }
 
+bool called_by_several(StackId id) noexcept {
+  return id != 0 && id <= kMostStacks &&
+         g_functions[id].load(std::memory_order_relaxed) == kSeveral;
+}
+
 const char* stack_function(StackId id) noexcept {
   if (id == 0 || id > kMostStacks) return "";
   const char* const name = g_functions[id].load(std::memory_order_relaxed);

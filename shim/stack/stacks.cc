@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "api/fnv1a.h"
+#include "shim/base/call_hooks.h"
 #include "shim/base/owned_mutex.h"
 #include "shim/base/thread_state.h"
 #include "shim/nvtx/memory.h"
@@ -257,17 +258,8 @@ WalkCache* make_cache() {
 
 [[gnu::hot]] StackId capture_native_stack(const Caller& caller) noexcept {
   if (auto* cache = static_cast<WalkCache*>(t_state.stacks)) [[likely]] {
-    const WalkCache::Set& set = cache->set_of(caller);
-    for (std::size_t way = 0; way < WalkCache::kWays; ++way) {
-      if (set.callers[way].return_address != caller.return_address ||
-          set.callers[way].slot != caller.slot)
-        continue;
-      // Read before the frames: if a signal handler stores another walk here meanwhile, that walk's
-      // frames are not on this stack.
-      const StackId id = set.walks[way].id;
-      signal_fence();
-      if (set.walks[way].matches(caller.slot)) return id;
-    }
+    std::uint64_t head = 0;
+    if (cache->find(caller, head)) return static_cast<StackId>(head);
   }
   return capture_new_stack(caller);
 }
@@ -318,6 +310,38 @@ StackId capture_stack(const Caller& caller) noexcept {
   if (const std::uint32_t ranges = nvtx::open_ranges()) [[unlikely]]
     return with_ranges(alone, ranges);
   return alone;
+}
+
+namespace {
+
+// capture_maker() for a stack that the thread does not know, or not with this function.
+[[gnu::noinline]] StackId capture_and_note(const Caller& caller, FunctionTag function,
+                                           const char* name) noexcept {
+  const StackId id = capture_stack(caller);
+  note_function(id, name);
+  auto* const cache = static_cast<WalkCache*>(t_state.stacks);
+  if (!cache || g_hooks.stacks_have_more.load(std::memory_order_relaxed)) return id;
+  std::uint64_t head = 0;
+  KnownWalk* const walk = cache->find(caller, head);
+  if (walk && static_cast<StackId>(head) == id) {
+    walk->note(head, called_by_several(id) ? KnownWalk::kSeveral : function);
+  }
+  return id;
+}
+
+}  // namespace
+
+StackId capture_maker(const Caller& caller, FunctionTag function, const char* name) noexcept {
+  auto* const cache = static_cast<WalkCache*>(t_state.stacks);
+  if (cache && !g_hooks.stacks_have_more.load(std::memory_order_relaxed)) [[likely]] {
+    std::uint64_t head = 0;
+    if (cache->find(caller, head)) [[likely]] {
+      const std::uint64_t known = head >> KnownWalk::kFunctionShift;
+      if (known == function || known == KnownWalk::kSeveral) [[likely]]
+        return static_cast<StackId>(head);
+    }
+  }
+  return capture_and_note(caller, function, name);
 }
 
 std::uint32_t stack_ranges(StackId id) noexcept {

@@ -21,6 +21,13 @@ inline constexpr std::size_t kMostStacks = 1 << 16;  ///< ids are 1 to this numb
 /// up. Thread-safe; takes a lock only for a stack that this thread has not captured lately.
 [[gnu::hot]] StackId capture_stack(const Caller& caller) noexcept;
 
+/// A small number for the name of a function, not 0 or 0xffff.
+using FunctionTag = std::uint16_t;
+/// capture_stack() and note_function(), for a call that makes or ends an object. Each `function`
+/// has one name, which lives as long as the process.
+[[gnu::hot]] StackId capture_maker(const Caller& caller, FunctionTag function,
+                                   const char* name) noexcept;
+
 /// capture_stack() without the NVTX ranges that the thread is in: equal for all passes of a loop.
 StackId capture_stack_alone(const Caller& caller) noexcept;
 
@@ -47,6 +54,8 @@ inline std::uintptr_t call_site(StackId id) noexcept {
 void note_function(StackId id, const char* name) noexcept;
 /// The name that note_function() noted; "" if none was, or if several were.
 const char* stack_function(StackId id) noexcept;
+/// Whether note_function() noted several names.
+bool called_by_several(StackId id) noexcept;
 
 /// The number of frames of each stack that is captured from here on: 1 (only the call site, which
 /// needs no unwinding) to kMaxFrames, the default.

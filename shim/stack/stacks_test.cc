@@ -54,6 +54,63 @@ TEST(Stacks, DifferentWaysAreDifferentStacks) {
   }
 }
 
+KEEP_FRAME StackId made_by(FunctionTag function, const char* name) {
+  const StackId id = capture_maker(CUVMM_CALLER, function, name);
+  asm volatile("" ::: "memory");
+  return id;
+}
+KEEP_FRAME StackId from_maker(FunctionTag function, const char* name) {
+  const StackId id = made_by(function, name);
+  asm volatile("" ::: "memory");
+  return id;
+}
+KEEP_FRAME StackId deep_maker(int depth, FunctionTag function, const char* name) {
+  const StackId id = depth == 0 ? made_by(function, name) : deep_maker(depth - 1, function, name);
+  asm volatile("" ::: "memory");
+  return id;
+}
+
+TEST(Stacks, AMakerIsNoted) {
+  StackId ids[3];
+  for (StackId& id : ids) id = from_maker(1, "cuMemCreate");
+  EXPECT_NE(ids[0], 0u);
+  EXPECT_EQ(ids[0], ids[1]);
+  EXPECT_EQ(ids[1], ids[2]);
+  EXPECT_STREQ(stack_function(ids[0]), "cuMemCreate");
+  EXPECT_FALSE(called_by_several(ids[0]));
+}
+
+TEST(Stacks, AStackThatThreadsShareIsNotedByEach) {
+  StackId here = 0, there = 0;
+  const auto make = [](StackId& id) { id = deep_maker(3, 2, "cuMemMap"); };
+  // Each thread has walks of its own, and finds the note of the other.
+  std::thread(make, std::ref(here)).join();
+  std::thread(make, std::ref(there)).join();
+  EXPECT_EQ(here, there);
+  EXPECT_STREQ(stack_function(here), "cuMemMap");
+}
+
+// Python's foreign functions are called from one place, whatever they are.
+TEST(Stacks, AStackThatMakesByTwoFunctionsNamesNone) {
+  StackId ids[4];
+  for (int i = 0; i < 4; ++i)
+    ids[i] = deep_maker(1, i % 2 ? 4 : 3, i % 2 ? "cuMemMap" : "cuMemUnmap");
+  for (const StackId id : ids) EXPECT_EQ(id, ids[0]);
+  EXPECT_TRUE(called_by_several(ids[0]));
+  EXPECT_STREQ(stack_function(ids[0]), "");
+}
+
+TEST(Stacks, AMakersStackOfAnyDepthIsRecognised) {
+  for (const int depth : {0, 1, 20, 60, 200}) {
+    StackId ids[3];
+    for (StackId& id : ids) id = deep_maker(depth, 5, "cuMemRelease");
+    EXPECT_NE(ids[0], 0u) << depth;
+    EXPECT_EQ(ids[0], ids[1]) << depth;
+    EXPECT_EQ(ids[1], ids[2]) << depth;
+    EXPECT_STREQ(stack_function(ids[0]), "cuMemRelease") << depth;
+  }
+}
+
 // The cache must not confuse two callers of one place: equal function, equal stack pointer, but a
 // different function above.
 KEEP_FRAME StackId one_caller() {

@@ -10,6 +10,7 @@
 
 #include "api/posix/cancel_off.h"
 #include "api/words.h"
+#include "shim/base/call_hooks.h"
 
 namespace cuvmm::shim {
 
@@ -122,6 +123,7 @@ void find_python() noexcept {
   } else if (objects_are_known(python, library.address("PyType_Type"))) {
     python.layout = *layout;
     g_python.store(&python, std::memory_order_release);
+    g_hooks.stacks_have_more.store(true, std::memory_order_relaxed);
   } else {
     g_looked.store(false);
   }
