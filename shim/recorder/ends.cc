@@ -46,13 +46,24 @@ Object object_of(const ExternalBuffer& b) {
   return {ObjectKind::kExternalBuffer, b.device, b.base, b.size, b.made.call};
 }
 
+[[gnu::cold, gnu::noinline]] void need_stack(std::uint32_t stack) {
+  g_last_calls.note_stack(stack, stack_frames(stack));
+}
+
+template <class Known>
+[[gnu::always_inline]] inline void note_one(const Known& known, Origin at) {
+  if (!g_last_calls.knows_stack(at.stack)) [[unlikely]]
+    need_stack(at.stack);
+  Object object = object_of(known);
+  object.ended = at.call;
+  object.stack = at.stack;
+  g_last_calls.note_end(t_state.call_place, object);
+}
+
 // Notes the ends that one call caused; of a long list only the first are noted.
 class EndNotes {
  public:
-  explicit EndNotes(Origin at) : at_(at) {
-    if (!g_last_calls.knows_stack(at.stack)) [[unlikely]]
-      g_last_calls.note_stack(at.stack, stack_frames(at.stack));
-  }
+  explicit EndNotes(Origin at) : at_(at) {}
 
   template <class Objects>
   [[gnu::cold, gnu::noinline]] void all(const Objects& objects) {
@@ -62,21 +73,9 @@ class EndNotes {
       one(object);
     }
   }
-  /// all() for the lists of the calls of a block's life, which nearly always have one object.
   template <class Known>
-  [[gnu::always_inline]] void mostly_one(const ShortList<Known>& list) {
-    if (const Known* const only = list.only()) [[likely]]
-      one(*only);
-    else
-      all(list);
-  }
-  // Not inlined, so that a call which ends one kind of object runs the code of that kind alone.
-  template <class Known>
-  [[gnu::hot, gnu::noinline]] void one(const Known& known) const {
-    Object object = object_of(known);
-    object.ended = at_.call;
-    object.stack = at_.stack;
-    g_last_calls.note_end(t_state.call_place, object);
+  [[gnu::noinline]] void one(const Known& known) const {
+    note_one(known, at_);
   }
 
  private:
@@ -103,12 +102,16 @@ class EndNotes {
 
 }  // namespace
 
+void note_end(const Reservation& ended, Origin at) noexcept { note_one(ended, at); }
+void note_end(const Mapping& ended, Origin at) noexcept { note_one(ended, at); }
+void note_end(const Allocation& ended, Origin at) noexcept { note_one(ended, at); }
+
 void note_each_end(const Retired& retired, Origin at) noexcept {
   EndNotes notes(at);
-  if (!retired.mappings.empty()) notes.mostly_one(retired.mappings);
-  if (!retired.reservations.empty()) notes.mostly_one(retired.reservations);
+  notes.all(retired.mappings);
+  notes.all(retired.reservations);
   // The handle is released; the mappings of the memory stay.
-  if (retired.released) notes.mostly_one(retired.allocations);
+  if (retired.released) notes.all(retired.allocations);
   if (retired.rare) [[unlikely]]
     note_rare(*retired.rare, notes);
 }

@@ -315,7 +315,7 @@ void Session::after([[maybe_unused]] const CallStruct& call,
   // Nothing is left to do if the call's change was recorded before the driver's call.
   if constexpr (kHistoryAtOnce<CallStruct>) {
     if (step.change.begun) [[likely]]
-      return note_ends(step.change, step.origin);
+      return note_ends<CallStruct>(step.change, step.origin);
   }
   if constexpr (RecordsAtOnce<CallStruct>) {
     if (step.change.done) [[likely]]
@@ -347,7 +347,7 @@ void Session::after([[maybe_unused]] const CallStruct& call,
     mirror(call, step);
     if (!noted) note_change(call, step);
   }
-  if constexpr (kGivesUp<CallStruct>) note_ends(step.change, step.origin);
+  if constexpr (kGivesUp<CallStruct>) note_ends<CallStruct>(step.change, step.origin);
 }
 
 template <class CallStruct>
