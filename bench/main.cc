@@ -31,6 +31,8 @@ constexpr const char* kUsage = R"(cuvmm-bench --driver PATH [--shim PATH] [optio
   --watched LIST    and both shims as they write for others, of ring,live,timeline, or several at
                     once ("ring+live" is what cuvmm run sets): "shim, live", "shim, ring+live", ...
                     Many shims at once need GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
+  --floor NAME      and a wrapper that only counts its calls, as the column NAME: the least that any
+                    layer between a program and its libcuda costs
   --name NAME       what the driver's column is called (default "bare")
   --shim-name NAME  what the shim's column is called (default "shim")
   --only LIST       of copies,launches,calls,threads,other,startup,memory (default all but memory)
@@ -51,7 +53,7 @@ constexpr const char* kUsage = R"(cuvmm-bench --driver PATH [--shim PATH] [optio
 )";
 
 struct Options {
-  std::string driver, shim, before, watched, name = "bare", shim_name = "shim", out, work;
+  std::string driver, shim, before, floor, watched, name = "bare", shim_name = "shim", out, work;
   std::string only = "copies,launches,calls,threads,other,startup";
   std::vector<int> live{0, 1000};
   std::vector<int> threads{1, 4, 16};
@@ -87,6 +89,8 @@ Options parse(int argc, char** argv) {
       options.shim = value;
     else if (flag == "--before")
       options.before = value;
+    else if (flag == "--floor")
+      options.floor = value;
     else if (flag == "--watched")
       options.watched = value;
     else if (flag == "--name")
@@ -143,13 +147,17 @@ void describe(const Variant& bare, const std::string& path, Results& results) {
   results.context("clock_overhead_ns", std::to_string(clock_overhead()));
 }
 
-// The path of libcuvmm-cold.so, which evicts caches and then calls the libcuda at `path`. The
-// library is in ../lib, seen from this program.
+// The path of a library in ../lib, seen from this program.
+std::string beside(const char* library) {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib" /
+         library;
+}
+
+// The path of libcuvmm-cold.so, which evicts caches and then calls the libcuda at `path`.
 std::string cold_driver(const std::string& path, const std::string& kibibytes) {
   ::setenv("CUVMM_BENCH_BELOW", path.c_str(), 1);
   ::setenv("CUVMM_BENCH_COLD", kibibytes.c_str(), 1);
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() /
-         "lib/libcuvmm-cold.so";
+  return beside("libcuvmm-cold.so");
 }
 
 std::vector<std::string> parts(const std::string& list, char between) {
@@ -238,9 +246,12 @@ int run(const Options& options) {
   // Measured before this process initialises the driver, because the measurement starts children.
   if (options.lives == 0 && options.calls == 0 && options.wants("startup"))
     measure_startup(path, options.shim, options.startups, results);
-  if (!options.shim.empty()) ::setenv("CUVMM_DRIVER", path.c_str(), 1);
+  if (!options.shim.empty() || !options.floor.empty()) ::setenv("CUVMM_DRIVER", path.c_str(), 1);
   ::setenv("CUVMM_QUIET", "1", 1);
   Variants variants{open_variant(options.name, options.cold.empty() ? options.driver : path)};
+  if (!options.floor.empty()) {
+    variants.push_back(open_variant(options.floor, beside("libcuvmm-counting.so")));
+  }
   if (!options.before.empty()) variants.push_back(open_variant("before", options.before));
   if (!options.shim.empty()) variants.push_back(open_variant(options.shim_name, options.shim));
   const Watched watched(options, variants);

@@ -18,11 +18,11 @@ def main(bench, emulator, shim):
                         "--seconds", "0.01", "--startups", "2", "--out", out], check=True)
         subprocess.run([bench, "--driver", emulator, "--only", "memory", "--live", "1000",
                         "--out", f"{folder}/memory.json"], check=True)
-        subprocess.run([bench, "--driver", emulator, "--shim", shim, "--before", shim, "--live", "0", "--only",
-                        "calls,launches", "--seconds", "0.01", "--cold", "16", "--out", f"{folder}/cold.json"], check=True)
+        subprocess.run([bench, "--driver", emulator, "--shim", shim, "--before", shim, "--floor", "counts", "--live", "0",
+                        "--only", "calls,launches", "--seconds", "0.01", "--cold", "16", "--out", f"{folder}/cold.json"], check=True)
         with open(f"{folder}/cold.json", encoding="utf-8") as file:
             cold = {result["name"]: result for result in json.load(file)["benchmarks"]}
-        for name in ("cycle/live:0/bare", "cycle/live:0/before", "cycle/live:0/shim", "launches/pointers/bare",
+        for name in ("cycle/live:0/bare", "cycle/live:0/counts", "cycle/live:0/before", "cycle/live:0/shim", "launches/pointers/bare",
                      "launches/pointers/shim"):
             assert cold[name]["real_time"] > 0, name
         subprocess.run([bench, "--driver", emulator, "--shim", shim, "--live", "0", "--only", "calls", "--watched",
