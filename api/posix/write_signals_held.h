@@ -22,10 +22,10 @@ class WriteSignalsHeld {
     sigset_t pending, both;
     sigpending(&pending);
     sigemptyset(&both);
-    sigemptyset(&ours_);
+    sigemptyset(&raised_here_);
     for (const int signal : {SIGPIPE, SIGXFSZ}) {
       sigaddset(&both, signal);
-      if (sigismember(&pending, signal) != 1) sigaddset(&ours_, signal);
+      if (sigismember(&pending, signal) != 1) sigaddset(&raised_here_, signal);
     }
     pthread_sigmask(SIG_BLOCK, &both, &before_);
   }
@@ -34,7 +34,7 @@ class WriteSignalsHeld {
   ~WriteSignalsHeld() {
     // The system call itself, because the C library's function is a cancellation point.
     const timespec now{};
-    while (::syscall(SYS_rt_sigtimedwait, &ours_, nullptr, &now, kKernelSetSize) > 0 ||
+    while (::syscall(SYS_rt_sigtimedwait, &raised_here_, nullptr, &now, kKernelSetSize) > 0 ||
            errno == EINTR) {
     }
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
@@ -42,7 +42,7 @@ class WriteSignalsHeld {
 
  private:
   static constexpr std::size_t kKernelSetSize = 8;  // bytes: 64 signals
-  sigset_t ours_;
+  sigset_t raised_here_;
   sigset_t before_;
 };
 

@@ -39,8 +39,8 @@ int queue_launch(const char* function, void* stream) {
   return queue_skipped_launch(function, static_cast<CUstream>(stream));
 }
 
-constexpr RuntimeTable kOurs{sizeof(RuntimeTable), skip_launch, queue_launch, is_kernel,
-                             has_skipped};
+constexpr RuntimeTable kRuntimeTable{sizeof(RuntimeTable), skip_launch, queue_launch, is_kernel,
+                                     has_skipped};
 
 bool is(const CUuuid& id, const unsigned char (&known)[16]) {
   return std::memcmp(id.bytes, known, sizeof known) == 0;
@@ -92,7 +92,7 @@ CUresult find_table(const void** table, const CUuuid* id, const void* caller) {
   if (!table || !id) return CUDA_ERROR_INVALID_VALUE;
   *table = nullptr;
   if (is(*id, kRuntimeTableId)) {
-    *table = &kOurs;
+    *table = &kRuntimeTable;
     return CUDA_SUCCESS;
   }
   for (const Needed& table_of : kNeeded) {

@@ -17,7 +17,8 @@ struct Judgement {
   bool ended_memory = false;  ///< touches memory that ended, or bytes behind it: any error is right
   bool may_refuse = false;    ///< INVALID_VALUE is right as well
   bool may_run_out = false;   ///< OUT_OF_MEMORY is right as well
-  bool no_room = false;  ///< OUT_OF_MEMORY is right where the profile has nothing against the call
+  bool memory_may_lack =
+      false;  ///< OUT_OF_MEMORY is right where the profile has nothing against the call
   bool may_succeed = false;  ///< CUDA_SUCCESS is right as well
   bool fatal = false;  ///< a real driver or its machine dies in the call, although no rule says so
   Quirk quirks[4];     ///< reasons of the driver against the call, beside the rules

@@ -48,7 +48,7 @@ bool Judgement::accepts(const Profile& profile, EntryPoint entry, CUresult answe
     if (verdict.code == answer) return true;
   }
   if (refused) return false;
-  return answer == CUDA_SUCCESS || (no_room && answer == CUDA_ERROR_OUT_OF_MEMORY);
+  return answer == CUDA_SUCCESS || (memory_may_lack && answer == CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 bool Judgement::crashes(const Profile& profile, EntryPoint entry) const {

@@ -47,7 +47,7 @@ Judgement Reference::judge(const calls::MemAddressReserve& call, Actor) const {
   constexpr std::uint64_t kUserEnd = std::uint64_t{1} << 47, kMargin = std::uint64_t{64} << 20;
   if (call.addr != 0 && (call.addr >= kUserEnd || call.size > kUserEnd - call.addr)) {
     out.add(Rule::kReserveAddrUser);
-    out.no_room = true;
+    out.memory_may_lack = true;
   } else if (call.addr != 0 && kUserEnd - call.addr - call.size < kMargin) {
     out.may_run_out = true;  // an H200 wants some room above
   }
@@ -60,7 +60,7 @@ Judgement Reference::judge(const calls::MemAddressReserve& call, Actor) const {
   } else if (call.alignment >= kLargest) {
     out.add(Rule::kReserveAlignmentLimit);
   }
-  out.no_room = out.no_room || call.alignment >= kLargest;
+  out.memory_may_lack = out.memory_may_lack || call.alignment >= kLargest;
   out.may_run_out = out.may_run_out || call.size >= std::uint64_t{1} << 40;
   return out;
 }

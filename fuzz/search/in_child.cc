@@ -29,7 +29,7 @@ std::string in_child(const std::function<void()>& work, std::chrono::millisecond
     usleep(100);
   }
   const bool meant =
-      WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == kSaidWhy);
+      WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == kReasonWritten);
   return meant ? "" : program::outcome_text(program::outcome_of_end(status));
 }
 

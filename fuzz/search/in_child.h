@@ -40,10 +40,11 @@ void put(char (&to)[size], const std::string& text) {
 }
 
 /// Exit code of a child that has written down why it ended.
-inline constexpr int kSaidWhy = 2;
+inline constexpr int kReasonWritten = 2;
 
-/// Runs `work` in a child. Returns "" where it returned, or ended with kSaidWhy; else how the child
-/// died: "signal:SIGSEGV", or "timeout" where it was killed because it took longer than `time`.
+/// Runs `work` in a child. Returns "" where it returned, or ended with kReasonWritten; else how the
+/// child died: "signal:SIGSEGV", or "timeout" where it was killed because it took longer than
+/// `time`.
 std::string in_child(const std::function<void()>& work, std::chrono::milliseconds time);
 
 }  // namespace cuvmm::fuzz

@@ -49,7 +49,7 @@ std::unique_ptr<Differential> open(const Target& target, Board& board, int proce
   }
   if (error.empty()) return out;
   put(board.error, error);
-  _exit(kSaidWhy);
+  _exit(kReasonWritten);
 }
 
 // With every call failing in turn, under the shim; or the runs that a search has time for.

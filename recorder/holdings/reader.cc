@@ -224,8 +224,8 @@ std::vector<View> open_all(const std::string& folder, std::vector<std::string>& 
     if (errno != ENOENT) problems.push_back(folder + ": " + std::strerror(errno));
     return views;
   }
-  std::string strange;
-  std::size_t more_strange = 0;
+  std::string foreign;
+  std::size_t more_foreign = 0;
   while (const dirent* const entry = ::readdir(names)) {
     const std::string path = folder + "/" + entry->d_name;
     if (!path.ends_with(".live")) continue;
@@ -233,8 +233,8 @@ std::vector<View> open_all(const std::string& folder, std::vector<std::string>& 
     const std::string problem = view.open(path);
     using Kind = recorder::Refusal::Kind;
     if (view.refusal() == Kind::kForeign) {
-      more_strange += !strange.empty();
-      if (strange.empty()) strange = path + ": " + problem;
+      more_foreign += !foreign.empty();
+      if (foreign.empty()) foreign = path + ": " + problem;
     } else if (!problem.empty()) {
       if (view.refusal() == Kind::kUnfinished) {
         if (died_making(path, entry->d_name)) ::unlink(path.c_str());
@@ -252,8 +252,8 @@ std::vector<View> open_all(const std::string& folder, std::vector<std::string>& 
   ::closedir(names);
   // After an update of cuvmm, the files of all older processes are foreign; they are reported as
   // one problem.
-  if (more_strange != 0) strange += "; so are " + std::to_string(more_strange) + " more";
-  if (!strange.empty()) problems.push_back(std::move(strange));
+  if (more_foreign != 0) foreign += "; so are " + std::to_string(more_foreign) + " more";
+  if (!foreign.empty()) problems.push_back(std::move(foreign));
   return newest_of(std::move(views));
 }
 

@@ -112,9 +112,9 @@ void Journal::note(std::string_view sentence, std::uint64_t thread, const Caller
     entry->stack = capture_stack(caller);
     entry->in_driver = true;
   }
-  auto heard = std::ranges::find(heard_, thread, &Heard::thread);
-  if (heard == heard_.end()) heard = heard_.begin() + oldest_heard_++ % heard_.size();
-  *heard = {thread, static_cast<std::size_t>(entry - entries_.data())};
+  auto logged = std::ranges::find(logged_, thread, &LoggedCall::thread);
+  if (logged == logged_.end()) logged = logged_.begin() + oldest_logged_++ % logged_.size();
+  *logged = {thread, static_cast<std::size_t>(entry - entries_.data())};
 }
 
 Journal::Entry* Journal::count_in(std::string_view function, CUresult result,
@@ -140,10 +140,10 @@ void Journal::add(std::string_view function, CUresult result, std::string_view k
                   std::uint64_t thread, const Caller& caller) noexcept {
   if (!mutex_.lock_within(kPatienceForJournal)) return;
   const Locked lock(mutex_, kHeldAlready);
-  const auto heard = std::ranges::find(heard_, thread, &Heard::thread);
-  if (heard != heard_.end()) {
-    heard->thread = 0;
-    Entry& entry = entries_[heard->entry];
+  const auto logged = std::ranges::find(logged_, thread, &LoggedCall::thread);
+  if (logged != logged_.end()) {
+    logged->thread = 0;
+    Entry& entry = entries_[logged->entry];
     const bool same = entry.count != 0 && entry.result == result &&
                       is_same_function(entry.function.view(), function);
     if (same && entry.count == 1) {
@@ -173,7 +173,7 @@ std::vector<UncheckedRefusal> Journal::take() {
                      entry.stack, entry.in_driver, entry.count});
     entry.count = 0;
   }
-  heard_ = {};
+  logged_ = {};
   return taken;
 }
 
@@ -181,7 +181,7 @@ void Journal::clear() {
   new (&mutex_) OwnedMutex();
   for (Entry& entry : entries_) entry.count = 0;
   for (Begun& begun : begun_) begun.thread = 0;
-  heard_ = {};
+  logged_ = {};
 }
 
 }  // namespace cuvmm::shim

@@ -42,8 +42,8 @@ class Journal {
  public:
   /// CUlogsCallback; `journal` is the data that it was registered with.
   static void hear(void* journal, int level, char* message, std::size_t length) noexcept;
-  /// Notes a call that came back to the shim. If the log told of the call already, add() only gives
-  /// it the facts, and the stack of the program instead of the driver's.
+  /// Notes a call that came back to the shim. If the driver wrote to its log about the call
+  /// already, add() only gives it the facts, and the stack of the program instead of the driver's.
   void add(std::string_view function, CUresult result, std::string_view known, std::uint64_t thread,
            const Caller& caller) noexcept;
   /// The refusals since the last take(). Throws std::bad_alloc.
@@ -76,8 +76,8 @@ class Journal {
     std::uint64_t thread;
     Text<256> sentence;
   };
-  // The last call of a thread that the log told of; add() has not come for it yet.
-  struct Heard {
+  // The last call of a thread for which the driver wrote to its log, and add() has not come yet.
+  struct LoggedCall {
     std::uint64_t thread;
     std::size_t entry;
   };
@@ -92,8 +92,8 @@ class Journal {
   std::array<Entry, kMost> entries_ CUVMM_GUARDED_BY(mutex_){};
   std::array<Begun, 8> begun_ CUVMM_GUARDED_BY(mutex_){};
   std::size_t oldest_ CUVMM_GUARDED_BY(mutex_) = 0;
-  std::array<Heard, 8> heard_ CUVMM_GUARDED_BY(mutex_){};
-  std::size_t oldest_heard_ CUVMM_GUARDED_BY(mutex_) = 0;
+  std::array<LoggedCall, 8> logged_ CUVMM_GUARDED_BY(mutex_){};
+  std::size_t oldest_logged_ CUVMM_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace cuvmm::shim

@@ -13,7 +13,7 @@ namespace cuvmm::shim {
 namespace {
 
 // Whether the query names a function that cuvmm intercepts under at least one ABI.
-bool is_ours(std::string_view query) {
+bool is_intercepted(std::string_view query) {
   for (const SymbolInfo& info : symbols()) {
     if (query == info.query && intercepted(info.entry)) return true;
   }
@@ -55,7 +55,7 @@ void* substitute(ResolverHost& host, const char* query, int version, std::uint64
     if (void* refused = host.refused_multicast()) return refused;
   }
   if (void* ours = host.guarded(query, answer)) return ours;
-  if (!is_ours(name)) {
+  if (!is_intercepted(name)) {
     if (auto why = unchecked_query(name)) host.unchecked(std::move(*why));
     void* const counting = host.counting(query, answer);
     return counting ? counting : answer;

@@ -340,7 +340,7 @@ class FailTest(unittest.TestCase):
         done = bank("--seeds", "6", command="hostile")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
-    def test_luck_shows_what_a_program_counts_on(self):
+    def test_choices_of_a_driver_show_what_a_program_counts_on(self):
         # It expects new memory to be zero.
         program = self.path("zero.py")
         with open(program, "w", encoding="utf-8") as file:
@@ -362,10 +362,10 @@ class FailTest(unittest.TestCase):
         with open(self.path("h.json"), encoding="utf-8") as file:
             seeds = json.load(file)["seeds"]
         for seed in seeds:
-            self.assertEqual("poison" in seed["luck"], not seed["same"], seed)
+            self.assertEqual("poison" in seed["choices"], not seed["same"], seed)
         # The same seed does the same again.
         bad = next(seed for seed in seeds if not seed["same"])
-        runs = [cuvmm("run", "--emulate", "--devices", "1", "--hostile", bad["luck"], "--", sys.executable,
+        runs = [cuvmm("run", "--emulate", "--devices", "1", "--hostile", bad["choices"], "--", sys.executable,
                       program).stdout for _ in range(2)]
         self.assertEqual(runs[0], runs[1])
         self.assertNotEqual(runs[0], "0\n")
@@ -397,12 +397,12 @@ class FailTest(unittest.TestCase):
         self.assertIn("--hostile 1:left-contexts --", done.stdout)
         with open(self.path("h.json"), encoding="utf-8") as file:
             for seed in json.load(file)["seeds"]:
-                self.assertIn("left-contexts", seed["luck"])
+                self.assertIn("left-contexts", seed["choices"])
                 self.assertFalse(seed["same"], seed)
 
     def test_one_seed_repeats_everything_over_two_processes(self):
-        def run(luck):
-            done = cuvmm("run", "--emulate", "--devices", "3", "--hostile", luck, "--", sys.executable, TWO_PROCESSES)
+        def run(choices):
+            done = cuvmm("run", "--emulate", "--devices", "3", "--hostile", choices, "--", sys.executable, TWO_PROCESSES)
             self.assertEqual(done.returncode, 0, done.stderr)
             return done.stdout
 
@@ -417,8 +417,8 @@ class FailTest(unittest.TestCase):
         self.assertIn("parent", first)
 
     def test_the_same_seed_in_a_campaign(self):
-        luck = "5:refusals,unlike-devices"
-        runs = [cuvmm("run", "--emulate", "--hostile", luck, "--", BANK, "none") for _ in range(2)]
+        choices = "5:refusals,unlike-devices"
+        runs = [cuvmm("run", "--emulate", "--hostile", choices, "--", BANK, "none") for _ in range(2)]
         self.assertEqual(runs[0].stdout, runs[1].stdout)
         self.assertEqual(runs[0].returncode, runs[1].returncode)
 

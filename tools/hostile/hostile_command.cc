@@ -117,7 +117,7 @@ class HostileRuns {
     return problem;
   }
 
-  // The difference of a run with each of `lucks`, which are values of --hostile.
+  // The difference of a run with each value of --hostile.
   std::vector<std::string> differences(const std::vector<std::string>& hostile_values) {
     std::vector<Job> jobs;
     for (const std::string& hostile_value : hostile_values) {
@@ -165,7 +165,7 @@ class HostileRuns {
     Json seeds = Json::array();
     for (std::size_t i = 0; i < hostile_values.size(); ++i) {
       seeds.push_back({{"seed", static_cast<std::uint64_t>(settings_.first) + i},
-                       {"luck", hostile_values[i]},
+                       {"choices", hostile_values[i]},
                        {"same", found[i].empty()},
                        {"what", found[i]}});
     }

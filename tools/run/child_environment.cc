@@ -33,7 +33,7 @@ bool sanitizer_runtime(const std::string& library) {
 
 // Whether `word` names a library of cuvmm, by the path that this `cuvmm run` or an outer one wrote
 // into LD_PRELOAD.
-bool is_ours(const std::string& word, const Layout& layout) {
+bool is_own_library(const std::string& word, const Layout& layout) {
   const auto is = [&](const std::string& library) {
     if (library.empty()) return false;
     return word == library ||
@@ -68,7 +68,7 @@ std::string preload(const std::string& existing, const Layout& layout,
   }
   std::istringstream words(separated);
   while (words >> word) {
-    if (is_ours(word, layout)) continue;
+    if (is_own_library(word, layout)) continue;
     const bool before =
         sanitizer_runtime(word) || between_program_and_driver(found_library(word, search));
     (before ? first : rest) += ":" + word;

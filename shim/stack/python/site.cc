@@ -14,11 +14,11 @@ namespace {
 
 // Call sites that were looked up: the address, and in the lowest bit of the word whether its
 // library only forwards calls. A site that evicts another makes that one be looked up again.
-constexpr std::size_t kKept = 256;
-constinit std::array<std::atomic<std::uint64_t>, kKept> g_known{};
+constexpr std::size_t kKnownSites = 256;
+constinit std::array<std::atomic<std::uint64_t>, kKnownSites> g_known{};
 
 bool hands_on(std::uintptr_t site) {
-  std::atomic<std::uint64_t>& known = g_known[site / 4 % kKept];
+  std::atomic<std::uint64_t>& known = g_known[site / 4 % kKnownSites];
   const std::uint64_t word = known.load(std::memory_order_relaxed);
   if (word >> 1 == site) return (word & 1) != 0;
   if (t_state.care == Care::kAsInterrupted) return false;

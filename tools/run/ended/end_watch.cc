@@ -35,7 +35,7 @@ EndWatch::EndWatch(std::string live_folder)
       run_start_(process_start("self")) {}
 
 // Whether the file is of a process of this run; nothing while the process is still making the file.
-std::optional<bool> EndWatch::is_ours(const std::string& file, Watched& one) const {
+std::optional<bool> EndWatch::is_of_this_run(const std::string& file, Watched& one) const {
   using Kind = recorder::Refusal::Kind;
   recorder::RecordedFile opened;
   const recorder::Refusal refusal =
@@ -59,7 +59,7 @@ void EndWatch::find_new() {
     const std::string image = name.substr(0, name.size() - kSuffix.size());
     if (images_.contains(image)) continue;
     Watched one;
-    const std::optional<bool> ours = is_ours(folder_ + "/" + name, one);
+    const std::optional<bool> ours = is_of_this_run(folder_ + "/" + name, one);
     if (ours == true) images_.emplace(image, std::move(one));
     if (ours == false) others_.insert(name);
   }

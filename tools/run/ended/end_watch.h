@@ -36,7 +36,7 @@ class EndWatch {
   };
 
   void find_new();
-  std::optional<bool> is_ours(const std::string& file, Watched& one) const;
+  std::optional<bool> is_of_this_run(const std::string& file, Watched& one) const;
   static void look_at(Watched& one);
 
   const std::string folder_;
