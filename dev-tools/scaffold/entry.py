@@ -294,6 +294,9 @@ def missing(entry):
     return out
 
 
+OBJECT_FUNCTIONS = "shim/intercept/object_functions.def"
+
+
 def notes(entry):
     """The further steps that only some functions need, and for which there is no skeleton."""
     tree, out = entry.tree, []
@@ -303,6 +306,11 @@ def notes(entry):
         if found:
             line = tree.read(path).count("\n", 0, found.start()) + 1
             out.append(f"{path}:{line} defines the function already, without rules. Move its body to perform(), and delete it")
+    if tree.exists(OBJECT_FUNCTIONS):
+        for number, row in enumerate(tree.read(OBJECT_FUNCTIONS).splitlines(), 1):
+            if re.match(r"CUVMM_\w+\(\w+, %s," % entry.function, row):
+                out.append(f"{OBJECT_FUNCTIONS}:{number} wraps the function as one without checks. Delete the line, because the "
+                           "wrapper comes from api/entry_points.def now")
     if entry.area == "data":
         plan = "".join(tree.find("emulator/**/transfer_plan.h"))
         out.append("a copy or fill has no check and no perform() of its own: instead of these, touches() in rulebook/check/touch.cc "

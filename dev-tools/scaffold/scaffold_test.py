@@ -270,6 +270,15 @@ class Entry(Copy):
         self.assertTrue(any("(OutInt, unsigned int*, written)" in line for line in added), added)
         self.assertIn("// unsigned int* is taken for what the call writes.", added)
 
+    def test_a_wrapper_without_checks_is_named(self):
+        os.makedirs(self.tree.full("shim/intercept"))
+        path = "shim/intercept/object_functions.def"
+        with open(self.tree.full(path), "w", encoding="utf-8") as file:
+            file.write("CUVMM_USES(cuOther, cuOther, (a), int a)\nCUVMM_ENDS(cuScaffoldEnd, cuScaffoldEnd, kStream, (a), int a)\n")
+        _, said = self.run_("entry", "cuScaffoldEnd", "--area", "pool")
+        self.assertIn(f"{path}:2 wraps the function as one without checks. Delete the line", said)
+        self.assertNotIn(f"{path}:1", said)
+
     def test_a_first_rule_follows(self):
         self.run_("entry", "cuScaffoldEnd", "--area", "range_handle")
         code, said = self.run_("entry", "cuScaffoldEnd")
