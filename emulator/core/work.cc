@@ -3,36 +3,31 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "emulator/base/say.h"
 #include "emulator/core/emulator.h"
+#include "emulator/core/held_up.h"
 
 namespace cuvmm::emulator {
 
 namespace {
 
-// Runs the work on the calling thread until it is ready. `gives_up()` says whether to leave waiting
-// work to the queue.
-template <class Predicate>
-CUresult run_now(Emulator& e, const Work& work, Predicate gives_up) {
-  CUresult result = work(e);
-  if (result != CUDA_ERROR_NOT_READY || Queues::inside()) return result;
-  // Another thread of this process may be about to end the wait: it needs the lock.
-  const auto end = std::chrono::steady_clock::now() + Queues::kLongestWait;
-  while (result == CUDA_ERROR_NOT_READY && !gives_up()) {
-    if (std::chrono::steady_clock::now() >= end) return CUDA_ERROR_TIMEOUT;
-    e.mutex.unlock();
-    std::this_thread::sleep_for(Queues::kBetweenLooks);
-    e.mutex.lock();
-    result = work(e);
-  }
-  return result;
-}
-
+// Does work on the calling thread, in the thread's current context. NOT_READY: the work has to
+// wait.
 CUresult run_now(Emulator& e, const Work& work) {
-  return run_now(e, work, [] { return false; });
+  if (Queues::inside()) return work(e);
+  Queues::inside() = true;
+  try {
+    const CUresult result = work(e);
+    Queues::inside() = false;
+    return result;
+  } catch (...) {
+    Queues::inside() = false;
+    throw;
+  }
 }
 
 CUresult queue(Emulator& e, CUstream stream, Work&& work, bool wait, WorkId* last = nullptr) {
@@ -55,6 +50,14 @@ CUresult Queues::finish(Emulator& e, const std::vector<WorkId>& wanted) {
   const auto all_done = [&] {
     return std::all_of(wanted.begin(), wanted.end(), [this](WorkId id) { return done(id); });
   };
+  struct Caller {
+    std::size_t& callers;
+    explicit Caller(std::size_t& count) : callers(count) { ++callers; }
+    Caller(const Caller&) = delete;
+    Caller& operator=(const Caller&) = delete;
+    ~Caller() { --callers; }
+  } const caller(callers_);
+  bool noted = false;
   auto since = std::chrono::steady_clock::now();
   while (!all_done()) {
     // Where no wanted work can run, it may wait for other work or for another thread.
@@ -64,10 +67,11 @@ CUresult Queues::finish(Emulator& e, const std::vector<WorkId>& wanted) {
     }
     if (running_ != 0 || HostCall::any_away()) since = std::chrono::steady_clock::now();
     if (std::chrono::steady_clock::now() - since >= kLongestWait) {
-      note(
-          "streams: nothing ended a stream's wait for a value or a semaphore in ten seconds; the "
-          "call that waits for the stream answers CUDA_ERROR_TIMEOUT");
-      return CUDA_ERROR_TIMEOUT;
+      since = std::chrono::steady_clock::now();
+      const std::string who = who_may_end(e, present_waits(e), callers_);
+      if (all_done()) break;
+      if (!std::exchange(noted, true)) note(after_long_wait(who));
+      if (who.empty()) return CUDA_ERROR_TIMEOUT;
     }
     e.mutex.unlock();
     std::this_thread::sleep_for(kBetweenLooks);
@@ -102,8 +106,12 @@ std::optional<Lane> lane_of(Emulator& e, CUstream stream) {
 }
 
 CUresult submit(Emulator& e, CUstream stream, Work work, WorkId* last) {
-  if (!Queues::late() || Queues::inside()) return run_now(e, work);
-  return queue(e, stream, std::move(work), false, last);
+  if (Queues::late() && !Queues::inside()) return queue(e, stream, std::move(work), false, last);
+  const CUresult result = run_now(e, work);
+  if (result != CUDA_ERROR_NOT_READY || Queues::inside()) return result;
+  const CUresult queued = queue(e, stream, std::move(work), false, last);
+  if (queued == CUDA_SUCCESS) hold_up(e);
+  return queued;
 }
 
 CUresult submit_and_wait(Emulator& e, CUstream stream, Work work) {
@@ -126,16 +134,6 @@ CUresult wait_for(Emulator& e, const Context& context) {
   if (!Queues::late()) return CUDA_SUCCESS;
   const CUresult result = e.queues.finish(e, e.queues.pending(context));
   return result == CUDA_SUCCESS ? context.fault : result;
-}
-
-CUresult submit_calls(Emulator& e, CUstream stream, Work work, WorkId* last) {
-  if (Queues::late() && !Queues::inside()) return queue(e, stream, std::move(work), false, last);
-  const CUresult result = run_now(e, work, [] { return HostCall::any_away(); });
-  if (result != CUDA_ERROR_NOT_READY || Queues::inside()) return result;
-  // The lock was free meanwhile: the objects that `last` points to may have ended.
-  const CUresult queued = queue(e, stream, std::move(work), false);
-  if (queued == CUDA_SUCCESS) e.queues.hold_up();
-  return queued;
 }
 
 CUresult call_program(Emulator& e, HostCall& call) {

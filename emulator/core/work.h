@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How an entry point gives work to a stream. With CUVMM_STREAMS=eager, which is the default, the
-// work is done before submit() returns, and nothing is ever queued (queues.h).
+// work is done before submit() returns, unless it has to wait (queues.h).
 #pragma once
 
 #include <cuda.h>
@@ -17,24 +17,19 @@ namespace cuvmm::emulator {
 /// stream, or is a default stream while no context is current.
 std::optional<Lane> lane_of(Emulator& e, CUstream stream);
 
-/// Gives work to a stream, and returns before the work is done. Eager: returns the work's answer;
-/// while the work waits (NOT_READY) the caller waits too, ten seconds at most, and then gets
-/// TIMEOUT. Late: INVALID_HANDLE for a handle that is no stream, and the fault of a context that
-/// has one. The work outlives the call: it owns all objects that it reads, and looks up again the
-/// objects that may have ended. `last`: the work comes after that work as well; submit() sets it to
-/// the new work.
+/// Gives work to a stream, and returns before the work is done. Eager: does the work and returns
+/// its answer; where the work has to wait (NOT_READY) for the program, for another stream or for
+/// another process, the rest of it is queued, and so is later work, until all of it is done. Late:
+/// INVALID_HANDLE for a handle that is no stream, and the fault of a context that has one. The work
+/// outlives the call: it owns all objects that it reads, and looks up again the objects that may
+/// have ended. `last`: queued work comes after that work as well; submit() sets it to the new work.
 CUresult submit(Emulator& e, CUstream stream, Work work, WorkId* last = nullptr);
-/// As submit(), and waits until the work is done.
+/// As submit(), and waits until the work is done. The work never has to wait.
 CUresult submit_and_wait(Emulator& e, CUstream stream, Work work);
 
 /// Waits for all work of a stream, or of a context, and answers the context's fault if it has one.
 CUresult wait_for(Emulator& e, const Lane& lane);
 CUresult wait_for(Emulator& e, const Context& context);
-
-/// As submit(), for work that calls functions of the program and owns all objects that it reads.
-/// Eager: where such a function waits for the program, the rest of the work is queued, and so is
-/// later work, until all of it is done.
-CUresult submit_calls(Emulator& e, CUstream stream, Work work, WorkId* last = nullptr);
 
 /// Calls a function of the program from inside work, without the lock, on the thread of HostCall.
 /// NOT_READY: the function did not return yet.

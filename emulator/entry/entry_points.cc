@@ -39,11 +39,9 @@ CUresult run(const CallStruct& call) noexcept {
   return logged(name(CallStruct::kEntryPoint), answer(call));
 }
 
-// Runs a call under a name for which NULL is the calling thread's own stream. With eager streams
-// this matters only to calls that refuse the legacy stream.
+// Runs a call under a name for which NULL is the calling thread's own stream.
 template <class CallStruct>
 CUresult run_per_thread(const CallStruct& call) noexcept {
-  if (!Queues::late()) return run(call);
   per_thread_default() = true;
   const CUresult result = run(call);
   per_thread_default() = false;

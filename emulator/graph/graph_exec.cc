@@ -105,8 +105,11 @@ CUresult launch(CUgraphExec handle, CUstream stream) noexcept {
     std::vector<Address> announced;
     if (queues) announced = announce(e, executable->steps());
     const auto run = std::make_shared<GraphRun>(*executable);
-    const CUresult result = submit_calls(
-        e, stream, [run](Emulator& at) { return run->go_on(at); }, &executable->last_launch());
+    WorkId last = executable->last_launch();
+    const CUresult result = submit(
+        e, stream, [run](Emulator& at) { return run->go_on(at); }, &last);
+    // The lock may have been free meanwhile: the program may have destroyed the graph.
+    if (Executable* const still = e.graphs.find(handle)) still->last_launch() = last;
     if (result != CUDA_SUCCESS) take_back(e, announced);
     return result;
   });

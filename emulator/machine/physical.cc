@@ -155,7 +155,7 @@ Physical::Physical(std::uint64_t size, const CUmemAllocationProp& prop, bool sha
   if (account_) *account_ += charge_;
 }
 
-Physical::Physical(int fd) : file_(fd), id_(next_id()) {}
+Physical::Physical(int fd) : file_(fd), imported_(true), id_(next_id()) {}
 
 void Physical::describe(std::uint64_t size, const CUmemAllocationProp& prop) {
   size_ = size;
@@ -169,6 +169,7 @@ Physical::Physical(Physical&& other) noexcept
       file_(std::move(other.file_)),
       bytes_(std::exchange(other.bytes_, nullptr)),
       exported_(other.exported_),
+      imported_(other.imported_),
       placed_(other.placed_),
       touched_(std::move(other.touched_)),
       id_(other.id_),

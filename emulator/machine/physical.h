@@ -42,6 +42,8 @@ class Physical {
   /// Whether any process still has a descriptor of export_descriptor(), a copy of it, or a mapping
   /// made through it.
   bool held_elsewhere();
+  /// Whether another process may have the memory: it was exported or imported.
+  bool may_be_elsewhere() const { return exported_ || imported_; }
   /// Moves the bytes to `at`, over the mapping there, where the CPU and touch() reach them; false
   /// on failure. Called before any other function but touch() and poison(); the owner of the
   /// address range seals it afterwards.
@@ -71,6 +73,7 @@ class Physical {
   Descriptor file_;
   char* bytes_ = nullptr;
   bool exported_ = false;
+  bool imported_ = false;
   bool placed_ = false;  ///< bytes_ lies in an address range that another object owns
   /// Spans touched before the memory became a memfd; all other bytes are still zero.
   Touched touched_;

@@ -99,6 +99,10 @@ class HostThread {
   }
 
   bool any_away() const { return away_ != 0; }
+  bool started() {
+    const std::lock_guard lock(mutex_);
+    return started_;
+  }
 
  private:
   // The calls' thread now, under the lock.
@@ -179,6 +183,8 @@ bool HostCall::go_on() {
 bool HostCall::came_back() const { return state_->came_back.load(std::memory_order_acquire); }
 
 bool HostCall::any_away() { return HostThread::get().any_away(); }
+
+bool HostCall::has_thread() { return HostThread::get().started(); }
 
 bool& HostCall::on_its_thread() {
   static constinit thread_local bool is = false;

@@ -25,6 +25,8 @@ class HostCall {
 
   /// Whether any function that began did not return yet.
   static bool any_away();
+  /// Whether the thread that calls these functions exists.
+  static bool has_thread();
   /// Whether the calling thread is the one that calls these functions.
   static bool& on_its_thread();
 

@@ -250,6 +250,15 @@ bool Queues::run_any(Emulator& e) {
   return run_one_of(e, std::move(found));
 }
 
+std::vector<Queues::Wait> Queues::present_waits(Emulator& e) {
+  waits_.clear();
+  asks_ = true;
+  while (run_any(e)) {
+  }
+  asks_ = false;
+  return std::move(waits_);
+}
+
 bool Queues::pass(Emulator& e, const std::vector<WorkId>& wanted) {
   Ancestors all = ancestors(wanted);
   bool any = false;

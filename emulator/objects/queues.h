@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that streams have been given and have not done yet: queued with CUVMM_STREAMS=late.
+// Work that streams have been given and have not done yet: queued with CUVMM_STREAMS=late, and with
+// eager streams while a piece of work waits (emulator/core/held_up.h).
 //
 // Each piece of work knows which other pieces it comes after: the last piece of its stream, those
 // that the rules of default streams name, and the event that its stream waits for. It can run once
-// those are done. It runs inside driver calls only, on the thread that makes the call: because the
-// call waits for it, or because the seed chose it.
+// those are done. It runs on a thread that makes a driver call: because the call waits for it, or
+// because the seed chose it. With eager streams a thread of the emulator runs it, too.
 #pragma once
 
 #include <cuda.h>
@@ -19,6 +20,7 @@
 
 #include "emulator/base/options.h"
 #include "emulator/objects/context.h"
+#include "rulebook/model/model.h"
 
 namespace cuvmm::emulator {
 
@@ -52,8 +54,8 @@ class Queues {
   /// Whether work is queued; if not, it is done when it is submitted.
   static bool late() { return late_.load(std::memory_order_relaxed); }
   void open(const StreamsOption& option);
-  /// Streams are eager, but a function of the program delays one: submitted work is queued, and
-  /// done as soon as it can be, until no work is left.
+  /// Streams are eager, but a wait or a function of the program delays one: submitted work is
+  /// queued, and done as soon as it can be, until no work is left.
   void hold_up() { late_.store(true); }
 
   /// Queues work after all work that the lane has, and after `after`.
@@ -86,7 +88,18 @@ class Queues {
   Held held(const Lane& lane) const;
   std::vector<WorkId> pending(WorkId id) const;
 
-  /// Runs work until all of `wanted` is done. TIMEOUT if no work progressed for ten seconds.
+  /// Something that work waits for when it answers NOT_READY.
+  struct Wait {
+    Address word = 0;        ///< a word with another value
+    bool semaphore = false;  ///< a semaphore that other processes may have
+  };
+  /// The work that runs says so before it answers NOT_READY.
+  void waits_for(const Wait& wait) {
+    if (asks_) waits_.push_back(wait);
+  }
+
+  /// Runs work until all of `wanted` is done. TIMEOUT if no work progressed for ten seconds, and
+  /// nobody is left who could end the waits (held_up.h).
   CUresult finish(Emulator& e, const std::vector<WorkId>& wanted);
   /// A context ends: runs the work of it that can run, and drops the rest.
   void settle(Emulator& e, const Context& context);
@@ -138,6 +151,8 @@ class Queues {
   /// Runs one item that can run; false if none could.
   bool run_one_of(Emulator& e, std::vector<WorkId> ready);
   bool run_any(Emulator& e);
+  /// What the work waits for that can run and is not done.
+  std::vector<Wait> present_waits(Emulator& e);
   /// False: the item is not done, because it waits or another thread runs it.
   bool run(Emulator& e, WorkId id);
   void erase(Items::iterator item);
@@ -148,6 +163,9 @@ class Queues {
   std::map<LaneKey, Queued> lanes_;  ///< the lanes that have work
   WorkId newest_ = 0;
   std::size_t running_ = 0;
+  std::size_t callers_ = 0;  ///< threads in finish()
+  bool asks_ = false;        ///< work that waits is to say for what
+  std::vector<Wait> waits_{};
   std::uint64_t polls_ = 0;
   bool eager_ = true;       ///< as the option says, whatever hold_up() does
   std::uint64_t seed_ = 0;  ///< 0: every piece of work as late as it can

@@ -14,9 +14,6 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// In eager streams a wait stops its caller; a wait that nothing ends would stop it for ever.
-constexpr std::chrono::milliseconds kLongestWait{10'000};
-
 /// The kind of semaphore that a type of descriptor stands for.
 std::optional<SemaphoreKind> kind_of(const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC* desc) {
   if (!desc) return std::nullopt;
@@ -123,25 +120,16 @@ CUresult perform(Emulator& e, const calls::WaitExternalSemaphoresAsync& call, co
   std::vector<std::shared_ptr<Semaphore>> semaphores;
   const CUresult ready = prepare(e, call, semaphores);
   if (ready != CUDA_SUCCESS) return ready;
-  if (Queues::late()) {
-    return submit(e, call.stream,
-                  [all = fences(call, std::move(semaphores)),
-                   next = std::size_t{0}](Emulator&) mutable -> CUresult {
-                    while (next < all.size() && all[next].semaphore->try_wait(all[next].value)) {
-                      ++next;
-                    }
-                    return next == all.size() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
-                  });
-  }
-  // Another thread of this process may be about to signal: it needs the lock. Pointers found under
-  // the lock are not used afterwards.
-  e.mutex.unlock();
-  bool reached = true;
-  for (std::size_t i = 0; i < semaphores.size() && reached; ++i) {
-    reached = semaphores[i]->wait(call.paramsArray[i].params.fence.value, kLongestWait);
-  }
-  e.mutex.lock();
-  return reached ? CUDA_SUCCESS : CUDA_ERROR_TIMEOUT;
+  return submit(e, call.stream,
+                [all = fences(call, std::move(semaphores)),
+                 next = std::size_t{0}](Emulator& at) mutable -> CUresult {
+                  while (next < all.size() && all[next].semaphore->try_wait(all[next].value)) {
+                    ++next;
+                  }
+                  if (next == all.size()) return CUDA_SUCCESS;
+                  at.queues.waits_for({.semaphore = true});
+                  return CUDA_ERROR_NOT_READY;
+                });
 }
 
 CUresult perform(Emulator& e, const calls::DestroyExternalSemaphore& call, const Facts&,

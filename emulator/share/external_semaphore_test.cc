@@ -31,15 +31,20 @@ class ExternalSemaphore : public EmulatorTest {
     EXPECT_EQ(import_as(desc_of(fd, kind), &semaphore), CUDA_SUCCESS);
     return semaphore;
   }
-  static CUresult signal(CUexternalSemaphore semaphore, std::uint64_t value = 0) {
+  static CUresult signal(CUexternalSemaphore semaphore, std::uint64_t value = 0,
+                         CUstream stream = nullptr) {
     CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS params{};
     params.params.fence.value = value;
-    return driver()(calls::SignalExternalSemaphoresAsync{&semaphore, &params, 1, nullptr});
+    return driver()(calls::SignalExternalSemaphoresAsync{&semaphore, &params, 1, stream});
   }
-  static CUresult wait(CUexternalSemaphore semaphore, std::uint64_t value = 0) {
+  static CUresult queue_wait(CUexternalSemaphore semaphore, std::uint64_t value = 0) {
     CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS params{};
     params.params.fence.value = value;
     return driver()(calls::WaitExternalSemaphoresAsync{&semaphore, &params, 1, nullptr});
+  }
+  static CUresult wait(CUexternalSemaphore semaphore, std::uint64_t value = 0) {
+    const CUresult queued = queue_wait(semaphore, value);
+    return queued == CUDA_SUCCESS ? driver()(calls::StreamSynchronize{nullptr}) : queued;
   }
   static void destroy(CUexternalSemaphore semaphore) {
     EXPECT_EQ(driver()(calls::DestroyExternalSemaphore{semaphore}), CUDA_SUCCESS);
@@ -66,11 +71,15 @@ TEST_F(ExternalSemaphore, ATimelineIsSharedWithWhoHoldsTheDescriptor) {
 TEST_F(ExternalSemaphore, AWaitLetsOtherThreadsCall) {
   const CUexternalSemaphore semaphore =
       import(create_semaphore(SemaphoreKind::kTimeline), SemaphoreKind::kTimeline);
+  ASSERT_EQ(queue_wait(semaphore, 1), CUDA_SUCCESS);
   std::thread signaller([&] {
+    CUstream apart = nullptr;
     driver()(calls::CtxSetCurrent{context_});
-    EXPECT_EQ(signal(semaphore, 1), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::StreamCreate{&apart, CU_STREAM_NON_BLOCKING}), CUDA_SUCCESS);
+    EXPECT_EQ(signal(semaphore, 1, apart), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::StreamDestroy{apart}), CUDA_SUCCESS);
   });
-  EXPECT_EQ(wait(semaphore, 1), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::StreamSynchronize{nullptr}), CUDA_SUCCESS);
   signaller.join();
   destroy(semaphore);
 }

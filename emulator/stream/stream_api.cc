@@ -206,7 +206,7 @@ CUresult run_base(const calls::LaunchHostFunc& call) noexcept {
   return locked([&](Emulator& e) {
     const auto call = std::make_shared<HostCall>(reinterpret_cast<const void*>(function),
                                                  [=] { function(data); });
-    return submit_calls(e, handle, [call](Emulator& at) { return call_program(at, *call); });
+    return submit(e, handle, [call](Emulator& at) { return call_program(at, *call); });
   });
 }
 
@@ -234,7 +234,7 @@ CUresult run_base(const calls::StreamAddCallback& call) noexcept {
     const auto call = std::make_shared<HostCall>(reinterpret_cast<const void*>(function),
                                                  [=] { function(handle, *status, data); });
     if (!Queues::late() || Queues::inside()) {
-      return submit_calls(e, handle, [call](Emulator& at) { return call_program(at, *call); });
+      return submit(e, handle, [call](Emulator& at) { return call_program(at, *call); });
     }
     const auto lane = lane_of(e, handle);
     if (!lane) return CUDA_ERROR_INVALID_HANDLE;

@@ -43,13 +43,16 @@ bool satisfied(Word now, Word value, unsigned flags) {
   }
 }
 
+// NOT_READY where the word does not satisfy the wait yet.
 template <class Word>
 CUresult wait(Emulator& e, Address address, Word value, unsigned flags) {
   const char* memory = memory_at(e, address, sizeof(Word));
   if (!memory) return CUDA_ERROR_INVALID_VALUE;
   Word now;
   std::memcpy(&now, memory, sizeof now);
-  return satisfied(now, value, flags) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  if (satisfied(now, value, flags)) return CUDA_SUCCESS;
+  e.queues.waits_for({.word = address});
+  return CUDA_ERROR_NOT_READY;
 }
 
 template <class Word>
@@ -220,18 +223,18 @@ template <class CallStruct>
 CUresult give(Emulator& e, const CallStruct& call, const Facts& facts) {
   const CUresult wrong = check_words(e, call);
   if (wrong != CUDA_SUCCESS) return wrong;
+  std::size_t first = 0;
+  std::size_t* const resumed = resumed_operation();
+  std::size_t& next = resumed ? *resumed : first;
   if (!Queues::late() || Queues::inside()) {
-    std::size_t first = 0;
-    std::size_t* const resumed = resumed_operation();
-    std::size_t& next = resumed ? *resumed : first;
-    return submit(e, call.stream, [&](Emulator& at) { return run(at, call, next); });
+    const CUresult result = run(e, call, next);
+    if (result != CUDA_ERROR_NOT_READY || Queues::inside()) return result;
   }
   const auto stored = std::make_shared<detail::StoredCall<CallStruct>>(call);
-  return submit(e, call.stream,
-                [stored, facts, next = std::size_t{0}](Emulator& at) mutable -> CUresult {
-                  const CUresult refusal = check_again(at, stored->call(), facts);
-                  return refusal == CUDA_SUCCESS ? run(at, stored->call(), next) : refusal;
-                });
+  return submit(e, call.stream, [stored, facts, next](Emulator& at) mutable -> CUresult {
+    const CUresult refusal = check_again(at, stored->call(), facts);
+    return refusal == CUDA_SUCCESS ? run(at, stored->call(), next) : refusal;
+  });
 }
 
 }  // namespace

@@ -58,19 +58,24 @@ TEST_F(StreamMemory, ConditionsThatHoldAreNotWaitedFor) {
   EXPECT_EQ(wait(1, CU_STREAM_WAIT_VALUE_NOR), CUDA_SUCCESS);
 }
 
-// As with external semaphores: the waiting call does not hold the lock.
+// As with external semaphores: a thread that waits for the stream does not hold the lock.
 TEST_F(StreamMemory, AWaitEndsWhenAnotherThreadWrites) {
   CUcontext context = nullptr;
+  CUstream apart = nullptr;
   ASSERT_EQ(driver()(calls::CtxGetCurrent{&context}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::StreamCreate{&apart, CU_STREAM_NON_BLOCKING}), CUDA_SUCCESS);
   std::atomic<bool> waiting{false};
   std::thread waiter([&] {
     EXPECT_EQ(driver()(calls::CtxSetCurrent{context}), CUDA_SUCCESS);
-    waiting = true;
     EXPECT_EQ(driver()(calls::StreamWaitValue64{.addr = m_.address, .value = 3}), CUDA_SUCCESS);
+    waiting = true;
+    EXPECT_EQ(driver()(calls::StreamSynchronize{nullptr}), CUDA_SUCCESS);
   });
   while (!waiting) std::this_thread::yield();
-  EXPECT_EQ(driver()(calls::StreamWriteValue64{.addr = m_.address, .value = 3}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::StreamWriteValue64{.stream = apart, .addr = m_.address, .value = 3}),
+            CUDA_SUCCESS);
   waiter.join();
+  EXPECT_EQ(driver()(calls::StreamDestroy{apart}), CUDA_SUCCESS);
 }
 
 TEST_F(StreamMemory, ABatchIsDoneInItsOrder) {

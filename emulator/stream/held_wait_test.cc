@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits that eager streams are given before anybody ends them.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "emulator/machine/semaphore.h"
+#include "emulator/testing.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+class HeldWaits : public EmulatorTest {
+ protected:
+  void SetUp() override {
+    EmulatorTest::SetUp();
+    for (CUstream* stream : {&waits_, &writes_}) {
+      ASSERT_EQ(driver()(calls::StreamCreate{stream, CU_STREAM_NON_BLOCKING}), CUDA_SUCCESS);
+    }
+    void* at = nullptr;
+    ASSERT_EQ(driver()(calls::MemHostAlloc{&at, 64, 0}), CUDA_SUCCESS);
+    words_ = static_cast<volatile unsigned*>(at);
+    for (int i = 0; i < 16; ++i) words_[i] = 0;
+  }
+  void TearDown() override {
+    for (CUstream stream : {waits_, writes_}) {
+      EXPECT_EQ(driver()(calls::StreamDestroy{stream}), CUDA_SUCCESS);
+    }
+    EXPECT_EQ(driver()(calls::MemFreeHost{const_cast<unsigned*>(words_)}), CUDA_SUCCESS);
+  }
+  CUdeviceptr word(int at) const { return reinterpret_cast<CUdeviceptr>(words_ + at); }
+  static CUresult query(CUstream stream) { return driver()(calls::StreamQuery{stream}); }
+  static CUresult synchronise(CUstream stream) {
+    return driver()(calls::StreamSynchronize{stream});
+  }
+  CUresult wait_for_word() const {
+    return driver()(calls::StreamWaitValue32{
+        .stream = waits_, .addr = word(0), .value = 5, .flags = CU_STREAM_WAIT_VALUE_EQ});
+  }
+  CUresult write(int at, unsigned value, CUstream stream) const {
+    return driver()(calls::StreamWriteValue32{.stream = stream, .addr = word(at), .value = value});
+  }
+  /// The wait holds up its stream until `end()`, and nothing else.
+  template <class End>
+  void expect_held_up(const End& end) const {
+    EXPECT_EQ(query(waits_), CUDA_ERROR_NOT_READY);
+    EXPECT_EQ(write(1, 1, waits_), CUDA_SUCCESS);
+    EXPECT_EQ(words_[1], 0u) << "behind the wait";
+    end();
+    EXPECT_EQ(synchronise(waits_), CUDA_SUCCESS);
+    EXPECT_EQ(words_[1], 1u);
+    EXPECT_EQ(write(2, 1, waits_), CUDA_SUCCESS);
+    EXPECT_EQ(words_[2], 1u) << "all is done at once again";
+  }
+
+  CUstream waits_ = nullptr, writes_ = nullptr;
+  volatile unsigned* words_ = nullptr;
+};
+
+TEST_F(HeldWaits, AnotherStreamWritesTheValue) {
+  ASSERT_EQ(wait_for_word(), CUDA_SUCCESS);
+  expect_held_up([&] { EXPECT_EQ(write(0, 5, writes_), CUDA_SUCCESS); });
+}
+
+TEST_F(HeldWaits, TheProgramWritesTheValue) {
+  ASSERT_EQ(wait_for_word(), CUDA_SUCCESS);
+  expect_held_up([&] { words_[0] = 5; });
+}
+
+TEST_F(HeldWaits, AValueOf64BitsAndABatchWaitToo) {
+  ASSERT_EQ(driver()(calls::StreamWaitValue64{.stream = waits_, .addr = word(0), .value = 5}),
+            CUDA_SUCCESS);
+  expect_held_up([&] { words_[0] = 5; });
+  CUstreamBatchMemOpParams operations[3] = {};
+  operations[0].operation = operations[2].operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+  operations[0].writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = word(4)};
+  operations[0].writeValue.value = 1;
+  operations[1].waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32, .address = word(0)};
+  operations[1].waitValue.value = 6;
+  operations[2].writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = word(5)};
+  operations[2].writeValue.value = 1;
+  words_[1] = 0;
+  words_[2] = 0;
+  ASSERT_EQ(driver()(calls::StreamBatchMemOp{
+                .stream = waits_, .count = 3, .paramArray = operations, .flags = 0}),
+            CUDA_SUCCESS);
+  EXPECT_EQ(words_[4], 1u) << "before the wait";
+  EXPECT_EQ(words_[5], 0u) << "behind the wait";
+  words_[4] = 0;
+  expect_held_up([&] { words_[0] = 6; });
+  EXPECT_EQ(words_[4], 0u) << "written once";
+  EXPECT_EQ(words_[5], 1u);
+}
+
+TEST_F(HeldWaits, TheWorkIsDoneWithoutAnotherCall) {
+  ASSERT_EQ(wait_for_word(), CUDA_SUCCESS);
+  ASSERT_EQ(write(1, 1, waits_), CUDA_SUCCESS);
+  words_[0] = 5;
+  while (words_[1] == 0) std::this_thread::yield();
+  EXPECT_EQ(synchronise(waits_), CUDA_SUCCESS);
+}
+
+TEST_F(HeldWaits, AnEventBehindTheWaitIsNotOver) {
+  CUevent event = nullptr;
+  ASSERT_EQ(driver()(calls::EventCreate{&event, CU_EVENT_DISABLE_TIMING}), CUDA_SUCCESS);
+  ASSERT_EQ(wait_for_word(), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::EventRecord{event, waits_}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::StreamWaitEvent{writes_, event, 0}), CUDA_SUCCESS);
+  ASSERT_EQ(write(3, 1, writes_), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventQuery{event}), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(words_[3], 0u);
+  words_[0] = 5;
+  EXPECT_EQ(synchronise(writes_), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventQuery{event}), CUDA_SUCCESS);
+  EXPECT_EQ(words_[3], 1u);
+  EXPECT_EQ(driver()(calls::EventDestroy{event}), CUDA_SUCCESS);
+}
+
+TEST_F(HeldWaits, ALaunchedGraphWaitsForTheStreamBesideIt) {
+  CUgraph graph = nullptr;
+  CUgraphExec made = nullptr;
+  ASSERT_EQ(driver()(calls::StreamBeginCapture{waits_, CU_STREAM_CAPTURE_MODE_RELAXED}),
+            CUDA_SUCCESS);
+  ASSERT_EQ(wait_for_word(), CUDA_SUCCESS);
+  ASSERT_EQ(write(3, 7, waits_), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::StreamEndCapture{waits_, &graph}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::GraphInstantiateWithFlags{&made, graph, 0}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::GraphLaunch{made, waits_}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::GraphLaunch{made, writes_}), CUDA_SUCCESS);
+  EXPECT_EQ(query(writes_), CUDA_ERROR_NOT_READY) << "the launches come one after the other";
+  EXPECT_EQ(words_[3], 0u);
+  expect_held_up([&] { words_[0] = 5; });
+  EXPECT_EQ(synchronise(writes_), CUDA_SUCCESS);
+  EXPECT_EQ(words_[3], 7u);
+  EXPECT_EQ(driver()(calls::GraphExecDestroy{made}), CUDA_SUCCESS);
+  EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph), CUDA_SUCCESS);
+}
+
+TEST_F(HeldWaits, ASemaphoreIsSignalledByAnotherStream) {
+  CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC desc{};
+  desc.type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD;
+  desc.handle.fd = create_semaphore(SemaphoreKind::kTimeline);
+  CUexternalSemaphore semaphore = nullptr;
+  ASSERT_EQ(driver()(calls::ImportExternalSemaphore{&semaphore, &desc}), CUDA_SUCCESS);
+  CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS wait{};
+  CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signal{};
+  wait.params.fence.value = signal.params.fence.value = 3;
+  ASSERT_EQ(driver()(calls::WaitExternalSemaphoresAsync{&semaphore, &wait, 1, waits_}),
+            CUDA_SUCCESS);
+  expect_held_up([&] {
+    EXPECT_EQ(driver()(calls::SignalExternalSemaphoresAsync{&semaphore, &signal, 1, writes_}),
+              CUDA_SUCCESS);
+  });
+  EXPECT_EQ(driver()(calls::DestroyExternalSemaphore{semaphore}), CUDA_SUCCESS);
+}
+
+// The two tests below take as long as the emulator waits.
+TEST_F(HeldWaits, AWaitThatNobodyCanEndIsAnswered) {
+  ASSERT_EQ(wait_for_word(), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(waits_), CUDA_ERROR_TIMEOUT);
+  words_[0] = 5;
+  EXPECT_EQ(synchronise(waits_), CUDA_SUCCESS);
+}
+
+TEST_F(HeldWaits, AWaitThatAnotherThreadMayEndGoesOn) {
+  constexpr std::chrono::milliseconds kLongerThanTheEmulatorWaitsAlone{11'000};
+  ASSERT_EQ(wait_for_word(), CUDA_SUCCESS);
+  std::thread late([&] {
+    std::this_thread::sleep_for(kLongerThanTheEmulatorWaitsAlone);
+    words_[0] = 5;
+  });
+  EXPECT_EQ(synchronise(waits_), CUDA_SUCCESS);
+  EXPECT_EQ(words_[0], 5u);
+  late.join();
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing
