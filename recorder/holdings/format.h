@@ -102,6 +102,7 @@ struct StackSlot {
   static constexpr std::uint64_t kEntry = std::uint64_t{1} << 63;  ///< frames::PythonLine::entry
   std::uint64_t frames[kFrames];                                   ///< return addresses
   std::uint64_t python[kPythonFrames];  ///< frames::PythonLine::number, and kEntry
+  std::uint64_t function;  ///< position in Image::names of the function that was called; 0 unknown
 };
 
 /// A place in a Python program. Its names end with a zero byte. The writer writes a place before a

@@ -155,19 +155,24 @@ std::vector<std::uint64_t> View::stack(std::uint32_t id) const {
 std::vector<frames::PythonLine> View::python(std::uint32_t id) const {
   std::vector<frames::PythonLine> lines;
   if (id == 0 || id >= kStacks) return lines;
-  const auto name = [this](std::uint32_t at) {
-    if (at >= kNamesBytes) return std::string_view();
-    return std::string_view(image_->names + at, ::strnlen(image_->names + at, kNamesBytes - at));
-  };
   for (const std::uint64_t& word : image_->stacks[id].python) {
     const std::uint64_t whole = load(word);
     const std::uint64_t entry = whole & StackSlot::kEntry, number = whole & ~entry;
     if (number == 0 || number >= kPythonLines) break;
     const LineSlot& slot = image_->lines[number];
     lines.push_back({static_cast<std::uint32_t>(number), entry != 0, static_cast<int>(slot.line),
-                     name(slot.function), name(slot.file)});
+                     name_at(slot.function), name_at(slot.file)});
   }
   return lines;
+}
+
+std::string_view View::function(std::uint32_t id) const {
+  return id == 0 || id >= kStacks ? std::string_view() : name_at(load(image_->stacks[id].function));
+}
+
+std::string_view View::name_at(std::uint64_t at) const {
+  if (at == 0 || at >= kNamesBytes) return {};
+  return {image_->names + at, ::strnlen(image_->names + at, kNamesBytes - at)};
 }
 
 namespace {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "frames/python_line.h"
@@ -63,9 +64,13 @@ class View {
   std::vector<std::uint64_t> stack(std::uint32_t id) const;
   /// The Python functions of that stack, innermost first. Their names live as long as this view.
   std::vector<frames::PythonLine> python(std::uint32_t id) const;
+  /// The function of the driver that the stack called when the file learnt of it; "" if unknown.
+  std::string_view function(std::uint32_t id) const;
   const std::string& path() const { return path_; }
 
  private:
+  std::string_view name_at(std::uint64_t at) const;
+
   recorder::RecordedFile file_;
   recorder::Refusal::Kind refusal_ = recorder::Refusal::Kind::kNone;
   const Image* image_ = nullptr;

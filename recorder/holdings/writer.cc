@@ -358,7 +358,7 @@ bool Writer::note_line(const frames::PythonLine& line) {
 }
 
 void Writer::note_stack(std::uint32_t id, std::span<const std::uintptr_t> frames,
-                        std::span<const frames::PythonLine> python) {
+                        std::span<const frames::PythonLine> python, std::string_view function) {
   if (!image_ || knows_stack(id) || !reach(stacks_part_, (id + 1) * sizeof(StackSlot))) return;
   stacks_[id / 64] |= std::uint64_t{1} << (id % 64);
   StackSlot& slot = image_->stacks[id];
@@ -370,6 +370,7 @@ void Writer::note_stack(std::uint32_t id, std::span<const std::uintptr_t> frames
     // No reader finds the stack before an object names it, and the object is written after a fence.
     store(slot.python[lines++], line.number | (line.entry ? StackSlot::kEntry : 0));
   }
+  if (!function.empty()) store(slot.function, note_name(function));
 }
 
 void Writer::leave() noexcept {

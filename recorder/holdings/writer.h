@@ -99,13 +99,13 @@ class Writer {
   void drop_piece(std::uint64_t base) { pieces_.drop(base); }
   void drop_team(std::uint64_t handle) { teams_.drop(handle); }
 
-  /// Writes the stack that objects name, unless the image has it: its return addresses and its
-  /// Python functions. The strings of the functions must live as long as the process.
+  /// Writes the stack that objects name, unless the image has it: its return addresses, its Python
+  /// functions, and the function that it called. The strings must live as long as the process.
   bool knows_stack(std::uint32_t id) const {
     return id == 0 || id >= kStacks || (stacks_[id / 64] >> (id % 64) & 1) != 0;
   }
   void note_stack(std::uint32_t id, std::span<const std::uintptr_t> frames,
-                  std::span<const frames::PythonLine> python);
+                  std::span<const frames::PythonLine> python, std::string_view function = {});
   /// The word for the number of the last call that has changed an object (recorder::store()); null
   /// while there is no file.
   std::uint64_t* last_call() noexcept { return image_ ? &image_->header.calls : nullptr; }

@@ -123,8 +123,12 @@ struct Header {
 
 /// A thread's call, in a cache line of its own, because the thread writes it with each call.
 struct alignas(64) ThreadSlot {
-  std::uint64_t call;   ///< sequence of the call that is in the driver; 0: none
-  std::uint64_t owner;  ///< the kernel's number of the thread; 0: the slot is free
+  std::uint64_t call;     ///< sequence of the call that is in the driver; 0: none
+  std::uint64_t owner;    ///< the kernel's number of the thread; 0: the slot is free
+  std::uint64_t created;  ///< sequence of its last cuMemCreate that succeeded; 0: none
+  /// `created` at its last cuMemMap or cuMemRelease that succeeded. Calls of other threads replace
+  /// the records of these calls.
+  std::uint64_t gone_on;
 };
 static_assert(sizeof(ThreadSlot) == 64);
 

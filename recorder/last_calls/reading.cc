@@ -120,6 +120,7 @@ class Reader {
     reading_.fault_ns = clock_.before(load(image_.header.fault_ticks));
     calls();
     waiting();
+    threads();
     ends();
     live();
     const std::uint64_t maps = std::min<std::uint64_t>(load(image_.header.maps_bytes), kMapsBytes);
@@ -180,6 +181,14 @@ class Reader {
     std::ranges::sort(reading_.calls, {}, &CallSeen::sequence);
     for (const CallSeen& call : reading_.calls) {
       if (call.end == CallSeen::End::kPending) reading_.pending.push_back(call);
+    }
+  }
+
+  void threads() {
+    for (const ThreadSlot& slot : image_.threads) {
+      const std::uint64_t owner = load(slot.owner);
+      if (owner != 0)
+        reading_.threads.push_back({static_cast<std::uint32_t>(owner), load(slot.gone_on)});
     }
   }
 

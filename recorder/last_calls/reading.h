@@ -44,6 +44,12 @@ struct EndSeen {
   std::vector<std::uint64_t> frames;
 };
 
+struct ThreadSeen {
+  std::uint32_t thread = 0;
+  /// Sequence of the last cuMemCreate after which the thread mapped or released memory; 0: none.
+  std::uint64_t gone_on = 0;
+};
+
 struct LiveSeen {
   ObjectKind kind = ObjectKind::kUnknown;
   int device = -1;
@@ -72,8 +78,9 @@ struct Reading {
   std::vector<EntrySeen> entries;
   std::vector<CallSeen> calls;    ///< oldest first
   std::vector<CallSeen> pending;  ///< calls that had not returned, however old
-  std::vector<EndSeen> ends;      ///< oldest first
-  std::vector<LiveSeen> live;     ///< objects at the fault, by address
+  std::vector<ThreadSeen> threads;
+  std::vector<EndSeen> ends;   ///< oldest first
+  std::vector<LiveSeen> live;  ///< objects at the fault, by address
   std::uint64_t live_total = 0;
   std::string maps;
   std::size_t torn = 0;  ///< records that were incomplete when the process ended

@@ -190,6 +190,8 @@ void Writer::choose_place(ThreadPlace& who) noexcept {
         continue;
       }
       who.place = static_cast<std::uint32_t>(i) + 1;
+      store(image_->threads[i].created, 0);
+      store(image_->threads[i].gone_on, 0);
       return;
     }
   }

@@ -54,6 +54,14 @@ class Writer {
   /// value.
   [[gnu::hot]] void end(const ThreadPlace& who, std::uint64_t sequence,
                         std::uint32_t result) noexcept;
+  /// The thread's call made physical memory; its call mapped or released some (ThreadSlot).
+  void note_created(const ThreadPlace& who, std::uint64_t sequence) noexcept {
+    if (ThreadSlot* const mine = slot_of(who)) recorder::store(mine->created, sequence);
+  }
+  void note_used(const ThreadPlace& who) noexcept {
+    if (ThreadSlot* const mine = slot_of(who))
+      recorder::store(mine->gone_on, recorder::load(mine->created));
+  }
   /// The sequence of the calling thread's call that is in the driver; 0: none.
   std::uint64_t current(const ThreadPlace& who) const noexcept;
 
@@ -82,6 +90,10 @@ class Writer {
   void keep_maps() noexcept;
 
  private:
+  ThreadSlot* slot_of(const ThreadPlace& who) const noexcept {
+    Image* const image = this->image();
+    return image && who.place - 1 < kThreads ? &image->threads[who.place - 1] : nullptr;
+  }
   [[gnu::cold, gnu::noinline]] void choose_place(ThreadPlace& who) noexcept;
   // begin() for a call that needs more than its own record, or has no slot.
   [[gnu::cold, gnu::noinline]] std::uint64_t begin_rarely(Image& image, ThreadPlace& who,

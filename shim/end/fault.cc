@@ -127,11 +127,12 @@ std::string Process::call_in_driver() {
   return {};
 }
 
-void Process::note_signal(int signal, std::uintptr_t address, bool known) noexcept {
+void Process::note_signal(const DeathSignal& signal) noexcept {
   died_in_exit_ = below_exit();
-  if (known) died_of_ = address;
-  if (known) g_last_calls.note_address(address);
-  g_last_calls.note_signal(signal);
+  if (signal.own) died_in_thread_ = t_state.thread;
+  if (signal.fault) died_of_ = signal.address;
+  if (signal.fault) g_last_calls.note_address(signal.address);
+  g_last_calls.note_signal(signal.number);
   g_last_calls.keep_maps();
 }
 

@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds kLockPatience{1000};
 void Process::find_in_use(bool exits) {
   Opened* const open = opened_.load();
   if (!open || options_.leak_check == LeakCheck::kNo || open->session.off()) return;
-  in_use_ = open->session.in_use(kLockPatience);
+  in_use_ = open->session.in_use(kLockPatience, asleep_);
   const auto ended = open->session.with_model_within(kLockPatience, &ended_with_context);
   ended_with_context_ = ended.value_or(AllInUse());
   add_objects(in_use_, kLockPatience);

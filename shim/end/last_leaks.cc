@@ -78,10 +78,10 @@ void Process::find_leaks(Session& session) {
   std::optional<Violations> leaks =
       session.leaks(kPatienceForModel, &descriptor_open, interrupted, &undecided_);
   if (leaks && !undecided_.empty()) {
-    std::vector<std::uint32_t> asleep = sleepers();
-    if (session.driver_ended()) asleep.clear();
+    asleep_ = sleepers();
+    if (session.driver_ended()) asleep_.clear();
     undecided_.clear();
-    leaks = session.leaks(kPatienceForModel, &descriptor_open, interrupted, &undecided_, asleep);
+    leaks = session.leaks(kPatienceForModel, &descriptor_open, interrupted, &undecided_, asleep_);
   }
   if (!leaks) {
     // `cuvmm run` looks for leaks in the file that shows the process's objects.

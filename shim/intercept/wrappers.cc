@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 #include "recorder/last_calls/reading.h"
 #include "shim/fail/call_facts.h"
@@ -24,10 +25,17 @@ namespace {
     Process::get().note_fault(result, sequence, caller);
 }
 
+template <class CallStruct>
 inline void end(RecordedCall& record, CUresult result, const Caller& caller) {
   const std::uint64_t sequence = record.returned(result);
   if (result != CUDA_SUCCESS) [[unlikely]]
-    look_for_fault(result, sequence, caller);
+    return look_for_fault(result, sequence, caller);
+  if constexpr (std::is_same_v<CallStruct, calls::MemCreate>) {
+    g_last_calls.note_created(t_state.call_place, sequence);
+  } else if constexpr (std::is_same_v<CallStruct, calls::MemMap> ||
+                       std::is_same_v<CallStruct, calls::MemRelease>) {
+    g_last_calls.note_used(t_state.call_place);
+  }
 }
 
 // The calls that allocators make all the time have the session's path inlined. The wrappers of
@@ -81,7 +89,7 @@ struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
       if (is_refused(result)) [[unlikely]]
         note_refused_call(made, result, caller);
     }
-    if (record.begun()) end(record, result, caller);
+    if (record.begun()) end<CallStruct>(record, result, caller);
     return result;
   }
 

@@ -68,7 +68,7 @@ static std::vector<std::uint32_t> list_threads(pid_t process, pid_t caller) {
 
 // A program without a free descriptor has its threads all the same: a leak that one of them works
 // with would be a false finding.
-std::vector<std::uint32_t> other_threads() {
+std::vector<std::uint32_t> other_threads(std::span<const std::uint32_t> asleep) {
   const pid_t process = ::getpid(), caller = ::gettid();
   std::vector<std::uint32_t> threads;
   bool out_of_memory = false;
@@ -80,6 +80,9 @@ std::vector<std::uint32_t> other_threads() {
     }
   });
   if (out_of_memory) throw std::bad_alloc();
+  std::erase_if(threads, [&](std::uint32_t thread) {
+    return std::binary_search(asleep.begin(), asleep.end(), thread);
+  });
   return threads;
 }
 

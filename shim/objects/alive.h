@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "rulebook/check/check.h"
@@ -20,8 +21,8 @@ struct Alive {
 
 /// The other threads of this process, in ascending order, without those that are exiting; empty if
 /// the kernel does not tell. Called with the session's lock held, it includes every running thread
-/// that made an object of the model.
-std::vector<std::uint32_t> other_threads();
+/// that made an object of the model. Threads in `asleep`, in ascending order, are left out.
+std::vector<std::uint32_t> other_threads(std::span<const std::uint32_t> asleep = {});
 
 /// Calls allocation(a) and reservation(r) for each that is not a leak.
 template <class OfAllocation, class OfReservation>

@@ -278,6 +278,7 @@ void Process::restart_in_child() {
   forked_refused_.store(false);
   leaks_judged_.store(false);
   undecided_.clear();
+  asleep_.clear();
   last_report_lost_ = false;
   in_use_.clear();
   ended_with_context_.clear();

@@ -102,7 +102,7 @@ class Process : private DeathReport {
  private:
   // The last report of a process that a signal ends.
   bool begin() noexcept override { return is_current() && g_ending.claim(); }
-  void note_signal(int signal, std::uintptr_t address, bool known) noexcept override;
+  void note_signal(const DeathSignal& signal) noexcept override;
   void report_death() noexcept override;
   void tell_with_symbols() noexcept override;
   void tell_without_symbols() noexcept override;
@@ -191,11 +191,14 @@ class Process : private DeathReport {
   /// Memory that another thread may still use unless it is asleep: the numbers of the calls that
   /// made it.
   std::vector<std::uint64_t> undecided_;
+  std::vector<std::uint32_t> asleep_;  ///< the threads that slept when find_leaks() asked
   std::atomic<bool> leaks_judged_{false};
   AllInUse in_use_, ended_with_context_;
   std::uintptr_t died_of_ = 0;  ///< the address in the signal's information; 0: none
-  bool died_in_exit_ = false;   ///< the signal came in a handler of exit(), or in a destructor
-  std::string fault_;           ///< as JSON, if a fault came
+  /// The thread that died of its own fault, or of a signal that the process sent itself; 0: none.
+  std::uint32_t died_in_thread_ = 0;
+  bool died_in_exit_ = false;  ///< the signal came in a handler of exit(), or in a destructor
+  std::string fault_;          ///< as JSON, if a fault came
   std::atomic<bool> fault_known_{false};
 
   OwnedMutex mutex_;

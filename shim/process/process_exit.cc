@@ -85,6 +85,7 @@ ReportContext Process::context(const char* ended) {
   ReportContext context;
   context.pid = pid_;
   context.ended = ended;
+  context.ended_by_thread = died_in_thread_;
   const RealDriver* driver = driver_if_open();
   Opened* const open = opened_.load();
   context.driver = "{\"path\":" + json_string(driver ? driver->path : "") +

@@ -69,7 +69,11 @@ void on_fatal(int signal, siginfo_t* siginfo, void*) {
     g_signal.store(signal);
     const bool fault = siginfo->si_code > 0 && siginfo->si_code != SI_KERNEL &&
                        (signal == SIGSEGV || signal == SIGBUS);
-    report.note_signal(signal, reinterpret_cast<std::uintptr_t>(siginfo->si_addr), fault);
+    const bool sent = siginfo->si_code <= 0;
+    report.note_signal({.number = signal,
+                        .address = reinterpret_cast<std::uintptr_t>(siginfo->si_addr),
+                        .fault = fault,
+                        .own = !sent || siginfo->si_pid == ::getpid()});
     report.report_death();
     // From here on the code uses the program's heap and the loader, which may be broken or locked.
     catch_signals({SIGALRM, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}, &on_second);

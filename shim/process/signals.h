@@ -7,13 +7,23 @@
 
 namespace cuvmm::shim {
 
+/// A signal that ends the process.
+struct DeathSignal {
+  int number = 0;
+  std::uintptr_t address = 0;  ///< of a fault, if `fault`
+  bool fault = false;
+  /// The thread that handles it brought it about: by a fault, or because the process sent it to
+  /// itself, as abort() does.
+  bool own = false;
+};
+
 /// The steps of the last report of a process that a signal ends.
 class DeathReport {
  public:
   /// False: another thread makes the report already.
   virtual bool begin() noexcept = 0;
-  /// Notes the facts of the signal; `known`: the address is that of a fault.
-  virtual void note_signal(int signal, std::uintptr_t address, bool known) noexcept = 0;
+  /// Notes the facts of the signal.
+  virtual void note_signal(const DeathSignal& signal) noexcept = 0;
   /// Writes the known facts to the files, and makes the text ready; safe in any signal handler.
   virtual void report_death() noexcept = 0;
   /// Writes the report again with symbols, and prints it as text. May hang or crash: then

@@ -345,7 +345,8 @@ void Mirror::piece(const Model& model, std::uint64_t base) {
 [[gnu::hot]] void Mirror::stack(const Origin& made) {
   if (writer_.knows_stack(made.stack)) return;
   static_assert(kMostPythonNames <= holdings::kPythonLines);
-  writer_.note_stack(made.stack, stack_frames(made.stack), python_lines(stack_python(made.stack)));
+  writer_.note_stack(made.stack, stack_frames(made.stack), python_lines(stack_python(made.stack)),
+                     stack_function(made.stack));
 }
 
 void Mirror::all(const ProcessHistory& history) {

@@ -114,7 +114,9 @@ void write_members(Writer& out, const ReportContext& context, const Ledger& ledg
   out.member("pid", static_cast<std::uint64_t>(context.pid));
   out.text(",\"ended\":\"");
   out.text(context.ended);
-  out.text("\",\"driver\":");
+  out.text("\"");
+  if (context.ended_by_thread != 0) out.member("ended_by_thread", context.ended_by_thread);
+  out.text(",\"driver\":");
   out.text(context.driver);
   out.text(",\"calls\":{");
   bool first = true;

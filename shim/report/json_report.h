@@ -33,7 +33,8 @@ struct ReportContext {
   std::uint64_t expected = 0;  ///< occurrences that the program has declared as expected
   WorkCounts work;
   std::string unawaited_use,
-      perhaps_unawaited_use;   ///< sentences (shim/report/unawaited_text.h), "" none
+      perhaps_unawaited_use;          ///< sentences (shim/report/unawaited_text.h), "" none
+  std::uint32_t ended_by_thread = 0;  ///< the thread whose own signal ended the process; 0: none
   const char* ended = "exit";  ///< "exit", "signal", or "running" for a report that is not the last
 };
 

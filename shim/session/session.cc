@@ -86,10 +86,7 @@ std::optional<Violations> Session::leaks(std::chrono::milliseconds limit,
   if (!mutex_.lock_within(limit)) return std::nullopt;
   const Locked lock(mutex_, kHeldAlready);
   // Listed under the lock: a thread that begins later has made none of the objects in the model.
-  std::vector<std::uint32_t> threads = other_threads();
-  std::erase_if(threads, [&](std::uint32_t thread) {
-    return std::binary_search(asleep.begin(), asleep.end(), thread);
-  });
+  const std::vector<std::uint32_t> threads = other_threads(asleep);
   StillRunning running(threads);
   if (interrupted) running.interrupted = t_state.thread;
   const std::uint64_t numbers = numbers_.load(std::memory_order_relaxed);
@@ -109,10 +106,10 @@ std::optional<Violations> Session::leaks(std::chrono::milliseconds limit,
   return all;
 }
 
-AllInUse Session::in_use(std::chrono::milliseconds limit) {
+AllInUse Session::in_use(std::chrono::milliseconds limit, std::span<const std::uint32_t> asleep) {
   if (!mutex_.lock_within(limit)) return {};
   const Locked lock(mutex_, kHeldAlready);
-  const std::vector<std::uint32_t> threads = other_threads();
+  const std::vector<std::uint32_t> threads = other_threads(asleep);
   AllInUse all = memory_in_use(history_.model, threads);
   Violations leaks;
   history_.add_left_dma_bufs(leaks);

@@ -128,9 +128,9 @@ class alignas(64) Session {
   std::optional<Violations> leaks(std::chrono::milliseconds limit, bool (*fd_open)(const Export&),
                                   bool interrupted, std::vector<std::uint64_t>* undecided = nullptr,
                                   std::span<const std::uint32_t> asleep = {});
-  /// All memory and descriptors that leaks() does not name; empty in the cases of
-  /// with_model_within().
-  AllInUse in_use(std::chrono::milliseconds limit);
+  /// All memory and descriptors that leaks() with the same `asleep` does not name; empty in the
+  /// cases of with_model_within().
+  AllInUse in_use(std::chrono::milliseconds limit, std::span<const std::uint32_t> asleep = {});
   /// The objects that the program has given up and still pins, now; nullopt in the cases of
   /// with_model_within(). The list may contain objects that the program's threads work with at the
   /// moment.

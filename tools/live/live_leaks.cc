@@ -189,32 +189,39 @@ Model model_of(const holdings::Snapshot& now) {
   return model;
 }
 
-Json in_use_json(const holdings::Snapshot& now, const Model& model) {
-  struct Sum {
-    std::uint64_t count = 0, bytes = 0;
-  };
-  std::map<std::string, Sum> sums;
-  const auto add = [&](const char* what, std::uint64_t bytes) {
-    Sum& sum = sums[what];
-    ++sum.count;
-    sum.bytes += bytes;
-  };
+std::vector<Used> objects_in_use(const holdings::Snapshot& now, const Model& model) {
+  std::vector<Used> all;
   std::set<Address> given_up;
   for (const Abandoned& abandoned : abandoned_reservations(model)) {
     for (const Reservation* r : abandoned.reservations) given_up.insert(r->base);
   }
   for (const Reservation& r : now.reservations) {
     if (given_up.contains(r.base)) continue;
-    add(model.holds_mapping(r) ? holdings::kReservationWords : holdings::kEmptyReservationWords,
-        r.size);
+    const bool holds = model.holds_mapping(r);
+    all.push_back(
+        {holds ? holdings::kReservationWords : holdings::kEmptyReservationWords, r.size, r.made});
   }
   for (const holdings::MemoryHeld& m : now.memory) {
     const bool known = !m.allocation.multicast;
-    if (!known || !leaks(model, m.allocation)) add(holdings::words(m), m.allocation.size);
+    if (!known || !leaks(model, m.allocation))
+      all.push_back({holdings::words(m), m.allocation.size, m.allocation.made});
   }
   for (const holdings::Piece& p : now.pieces) {
     const bool leak = p.left != 0 || p.kind == holdings::Piece::Kind::kIpc;
-    if (!leak) add(holdings::words(p.kind), p.size);
+    if (!leak) all.push_back({holdings::words(p.kind), p.size, p.made});
+  }
+  return all;
+}
+
+Json in_use_json(const std::vector<Used>& all) {
+  struct Sum {
+    std::uint64_t count = 0, bytes = 0;
+  };
+  std::map<std::string_view, Sum> sums;
+  for (const Used& one : all) {
+    Sum& sum = sums[one.what];
+    ++sum.count;
+    sum.bytes += one.bytes;
   }
   Json list = Json::array();
   for (const auto& [what, sum] : sums) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "recorder/holdings/reader.h"
@@ -32,9 +33,16 @@ struct LiveLeaks {
                              ///< first, then the most bytes
 };
 
-/// All objects of the process that the rules do not report as leaked, summed by kind like the
-/// member `in_use` of a report (docs/report.md). `model` must be model_of(now).
-Json in_use_json(const holdings::Snapshot& now, const Model& model);
+/// An object of the process that the rules do not report as leaked.
+struct Used {
+  std::string_view what;  ///< the noun for one object: "piece of cuMemAlloc"
+  std::uint64_t bytes = 0;
+  Origin made;
+};
+/// All of these that the process shows. `model` must be model_of(now).
+std::vector<Used> objects_in_use(const holdings::Snapshot& now, const Model& model);
+/// Their sums by kind, like the member `in_use` of a report (docs/report.md).
+Json in_use_json(const std::vector<Used>& all);
 
 /// The model that check_exit() reads. It has only the objects of `now`.
 Model model_of(const holdings::Snapshot& now);

@@ -36,7 +36,9 @@ struct ProcessReport {
   bool exited = false;           ///< the process ended by itself, but wrote no last report
   Json judged = Json::array();   ///< findings of `cuvmm run` about the process's last state
   std::vector<std::string> in_flight = {};  ///< sentences about memory that may be no leak
-  std::size_t values = 0;  ///< JSON values in the report; read_reports() limits their sum
+  std::uint64_t perhaps_leaked = 0;  ///< objects of which nobody knows whether they are leaks
+  std::string in_use_list = {};      ///< --leak-check=full: text about what it held when it ended
+  std::size_t values = 0;            ///< JSON values in the report; read_reports() limits their sum
   /// The parts that were left out of `value`: "FILE: what is wrong".
   std::vector<std::string> problems = {};
   std::string image = {};       ///< of the process (api/posix/image_name.h), from the file's name

@@ -130,6 +130,7 @@ constexpr Member kReport[] = {
     {"unused_suppressions", is_strings, "a list of strings"},
     {"leaks_judged", is_flag, "true or false"},
     {"undecided", is_numbers, "a list of counts"},
+    {"ended_by_thread", is_count, "a thread's number"},
     {"unawaited_use", is_string, "a string"},
     {"perhaps_unawaited_use", is_string, "a string"},
     {"in_use", is_sums, "a list of objects with \"what\", \"count\" and \"bytes\""},

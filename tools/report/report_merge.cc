@@ -112,6 +112,7 @@ constexpr const char* kContract[] = {"schema",
                                      "expected",
                                      "unused_suppressions",
                                      "undecided",
+                                     "ended_by_thread",
                                      "leaks_judged",
                                      "blame",
                                      "in_use",
@@ -236,6 +237,8 @@ class Merger {
            (report.why_unknown.empty() ? "" : ": " + report.why_unknown));
     }
     for (const std::string& text : report.in_flight) note(process + ": " + text);
+    result_.perhaps_leaked = saturating_sum(result_.perhaps_leaked, report.perhaps_leaked);
+    if (!report.in_use_list.empty()) result_.in_use_lists.push_back(report.in_use_list);
     if (value.contains("notes")) {
       for (const Json& text : value["notes"]) note(process + ": " + text.get<std::string>());
     }
@@ -310,6 +313,7 @@ class Merger {
     if (in_use_listed_) result_.value["in_use_listed"] = true;
     result_.value["refusals"] = std::move(refusals_);
     if (!result_.unjudged.empty()) result_.value["leaks_not_looked_for"] = result_.unjudged;
+    if (result_.perhaps_leaked != 0) result_.value["perhaps_leaked"] = result_.perhaps_leaked;
     if (!faults_.empty()) result_.value["faults"] = std::move(faults_);
     if (!work_.empty()) result_.value["work"] = work_;
     if (!unchecked_calls_.list().empty())

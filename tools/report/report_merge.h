@@ -23,9 +23,11 @@ struct MergedReport {
   Json value;     ///< the whole report, as docs/report.md describes it
   Totals totals;  ///< occurrences, folded repeats included
   std::size_t processes = 0;
-  std::vector<std::int64_t> unjudged;  ///< pids of processes whose leaks nobody could look for
-  bool calls_known = true;             ///< false: a process was killed, and its calls are unknown
-  std::size_t unread = 0;              ///< reports that are lost or unreadable
+  std::vector<std::int64_t> unjudged;     ///< pids of processes whose leaks nobody could look for
+  std::uint64_t perhaps_leaked = 0;       ///< objects of which nobody knows whether they are leaks
+  std::vector<std::string> in_use_lists;  ///< of processes that could not print theirs
+  bool calls_known = true;  ///< false: a process was killed, and its calls are unknown
+  std::size_t unread = 0;   ///< reports that are lost or unreadable
   std::vector<std::string> without_shim;  ///< "71 (app)": processes that used a driver without it
   std::string first_rule;                 ///< of the first finding that is not advice; "": none
   /// Gaps of the report, and their reasons; also in value["notes"].

@@ -111,6 +111,10 @@ std::string summary_text(const MergedReport& report, const std::vector<std::stri
                                   ? std::string("leaks: not looked for")
                                   : one_or_more(totals.leaks, "leak", "leaks");
     text += fmt::format("cuvmm: {}, {}", errors_text(report), leaks);
+    if (report.perhaps_leaked) {
+      text += fmt::format(", {} perhaps leaked",
+                          one_or_more(report.perhaps_leaked, "object", "objects"));
+    }
     if (totals.advice) text += fmt::format(", {} advice", totals.advice);
     // Calls about streams, events and captures have findings too, and are not counted.
     const std::uint64_t calls = checked_calls(report);

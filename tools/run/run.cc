@@ -209,6 +209,12 @@ RunVerdict verdict_of(const RunSettings& options, const TreeResult& tree,
     return {.code = kExitLeaksUnknown,
             .because = "leaks were not looked for, so nobody knows whether there were some"};
   }
+  if (options.error_exitcode && !own_code && merged.perhaps_leaked != 0) {
+    return {.code = kExitLeaksUnknown,
+            .because =
+                "a process was ended a moment after a call, so nobody knows whether it "
+                "leaked the objects named above"};
+  }
   if (tree.exit_code != 0) return {tree.exit_code};
   if (missing.skipped_launches > 0 && options.skipped_exitcode > 0)
     return {options.skipped_exitcode};
@@ -276,6 +282,9 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
   const std::vector<std::string> written = write_reports(options.reports, merged.value);
   for (const std::string& cause : causes) say(options, cause);
   if (!options.quiet) tell_between(options, merged.between);
+  for (const std::string& list : merged.in_use_lists) {
+    if (!options.quiet) write_error(list);
+  }
   if (!options.quiet && tree.exit_code != 0 && !ended_on_request(tree))
     write_error(forked_children_text(merged.value));
   const RunVerdict verdict = verdict_of(options, tree, merged, blame, missing);
@@ -366,7 +375,10 @@ LastStates left_by_processes(const Environment& environment) {
     const std::string value = value_of(environment, name);
     return value == "off" ? std::string() : value;
   };
-  LastStates states{folder("CUVMM_LIVE"), folder("CUVMM_RING"), {}};
+  LastStates states{folder("CUVMM_LIVE"),
+                    folder("CUVMM_RING"),
+                    {},
+                    value_of(environment, "CUVMM_LEAK_CHECK") == "full"};
   const std::string suppressions = value_of(environment, "CUVMM_SUPPRESSIONS");
   if (!suppressions.empty()) states.suppressions = frames::Suppressions::load(suppressions);
   return states;

@@ -169,9 +169,9 @@ void stay_busy() {
 // ThreadSanitizer runs handlers later, from its own functions: the shim cannot tell that one is
 // running, and reports the thread's newest memory as a leak.
 #if defined(__SANITIZE_THREAD__)
-constexpr unsigned kEnds = 15;
-#else
 constexpr unsigned kEnds = 17;
+#else
+constexpr unsigned kEnds = 19;
 #endif
 
 // Two threads end the program at once, with an equal code.
@@ -217,6 +217,10 @@ template <class Leave>
     case 14:
       end_twice([] { ::_exit(34); });
     case 15:
+      ::raise(SIGQUIT);
+    case 16:
+      ::execl("/bin/sh", "sh", "-c", "exit 36", nullptr);
+    case 17:
       ::signal(SIGTERM, [](int) { std::exit(35); });
       ::raise(SIGTERM);
     default: {

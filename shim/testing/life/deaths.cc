@@ -67,6 +67,25 @@ int signalled_at_work(const char* signal) {
   return 1;
 }
 
+// The program holds memory that is no leak.
+int signalled_with_memory(const char* signal) {
+  life::init();
+  for (int i = 0; i < 2; ++i) {
+    CUdeviceptr memory = 0;
+    life::must(cuMemAlloc(&memory, life::kPage));
+  }
+  ::raise(std::atoi(signal));
+  return 1;
+}
+
+int exec_with_memory(const char*) {
+  life::init();
+  CUdeviceptr memory = 0;
+  life::must(cuMemAlloc(&memory, life::kPage));
+  ::execl("/bin/true", "true", nullptr);
+  return 1;
+}
+
 int handler_exits(const char* how) {
   static bool now;
   now = std::strcmp(how, "_exit") == 0;
@@ -186,6 +205,8 @@ constexpr life::Scenario kScenarios[] = {
     {"signalled", signalled},
     {"signalled-later", signalled_later},
     {"signalled-at-work", signalled_at_work},
+    {"signalled-with-memory", signalled_with_memory},
+    {"exec-with-memory", exec_with_memory},
     {"handler-exits", handler_exits},
     {"child-signalled", child_signalled},
     {"child-ended-by-parent", child_ended_by_parent},

@@ -23,13 +23,14 @@
 #include "tools/crash/crash_symbols.h"
 #include "tools/live/live_leaks.h"
 #include "tools/report/text/forked_children.h"
+#include "tools/run/ended/in_use_list.h"
 #include "tools/run/ended/thread_past.h"
 
 namespace cuvmm::tools {
 
 namespace {
 
-constexpr std::size_t kMostInFlight = 4;  // calls named in the report
+constexpr std::size_t kMostInFlight = 4;  // objects named in the report
 constexpr const char* kOtherCalls = "earlier calls";
 
 std::uint64_t own_start() { return process_start("self"); }
@@ -75,8 +76,8 @@ Json frames_json(const std::vector<frames::Frame>& frames) {
 class Judge {
  public:
   Judge(ProcessReport& report, const holdings::View& view, const last_calls::Reading& calls,
-        const frames::Suppressions& suppressions, const Death& death)
-      : report_(report), view_(view), calls_(calls), suppressions_(suppressions), death_(death) {
+        const LastStates& states, const Death& death)
+      : report_(report), view_(view), calls_(calls), states_(states), death_(death) {
     death_.last_number = view.calls();
   }
 
@@ -84,25 +85,23 @@ class Judge {
     const holdings::Snapshot held = view_.snapshot();
     const Model model = model_of(held);
     const std::optional<std::set<std::uint64_t>> asked = undecided();
-    std::vector<const Violation*> in_flight;
+    std::vector<const Violation*> in_flight, unsure;
     std::size_t unknown = 0;
     const Violations all = check_exit(model, &closed, {});
-    if (!report_.value.contains("in_use")) {
-      if (Json held_still = in_use_json(held, model); !held_still.empty())
-        report_.value["in_use"] = std::move(held_still);
-      report_.value["in_use_listed"] = true;  // no later report can list more
-    }
+    if (!report_.value.contains("in_use")) tell_in_use(objects_in_use(held, model));
     for (const Violation& leak : all) {
       if (leak.objects.empty()) continue;
       const ObjectRef& object = leak.objects.front();
       if (asked && !asked->contains(object.made.call)) continue;
       const Origin last = last_touch(model, object);
-      const LastWork work = last_work(calls_, death_, last.thread, last.call);
+      const LastWork work = last_work(calls_, death_, last.thread, last.call, object.value);
       if (work == LastWork::kGaveUp) add(leak);
       if (work == LastWork::kAtWork) in_flight.push_back(&leak);
+      if (work == LastWork::kUnsure) unsure.push_back(&leak);
       unknown += work == LastWork::kUnknown;
     }
     tell_in_flight(in_flight);
+    tell_unsure(unsure);
     // An object whose slot was being written is in flight.
     report_.leaks = ProcessReport::Leaks::kJudged;
     if (held.cut || held.sums.missed != 0) {
@@ -137,11 +136,20 @@ class Judge {
                                       view_.python(stack));
   }
 
+  // The function that made an object, as the program called it; "": not known. Takes the runtime's
+  // frames out of the stack.
+  std::string take_function(std::vector<frames::Frame>& stack, std::uint32_t id) const {
+    // Python calls many functions from one place, and the file has the name of the first alone.
+    const bool python = std::ranges::any_of(stack, &frames::Frame::python);
+    const std::string runtime = frames::take_runtime_frames(stack);
+    return !runtime.empty() || python ? runtime : std::string(view_.function(id));
+  }
+
   void add(const Violation& leak) {
     const RuleInfo& rule = info(leak.rule);
     std::vector<frames::Frame> stack = frames(leak.objects.front().made.stack);
     const std::uint64_t count = std::max<std::uint64_t>(leak.count, 1);
-    if (suppressions_.matches(rule.id, stack)) {
+    if (states_.suppressions.matches(rule.id, stack)) {
       report_.value["suppressed"] = report_.value.value("suppressed", std::uint64_t{0}) + count;
       return;
     }
@@ -150,13 +158,14 @@ class Judge {
     Json objects = Json::array();
     for (const ObjectRef& object : leak.objects) {
       std::vector<frames::Frame> maker = frames(object.made.stack);
-      frames::take_runtime_frames(maker);
+      const std::string function = take_function(maker, object.made.stack);
       frames::add_source_line(maker, g_command_began);
       Json one = {{"what", name(object.kind)},
                   {"value", hex_text(object.value)},
                   {"made_by_call", object.made.call},
                   {"stack", frames_json(maker)}};
       if (object.size != 0) one["size"] = object.size;
+      if (!function.empty()) one["made_by"] = function;
       objects.push_back(std::move(one));
     }
     Json finding = {{"rule", rule.id},
@@ -183,12 +192,9 @@ class Judge {
     report_.judged.push_back(std::move(finding));
   }
 
-  void tell_in_flight(const std::vector<const Violation*>& leaks) {
-    if (leaks.empty()) return;
-    std::string text = fmt::format(
-        "a thread was at work with {} when the process ended, so {} in flight, not leaked:",
-        leaks.size() == 1 ? "an object" : fmt::format("{} objects", leaks.size()),
-        leaks.size() == 1 ? "it was" : "these were");
+  // Named one by one: " allocation 0x.. (2 MiB) made by call 11 at fill() at cache.cc:41".
+  std::string named(const std::vector<const Violation*>& leaks) const {
+    std::string text;
     for (std::size_t i = 0; i < leaks.size() && i < kMostInFlight; ++i) {
       const ObjectRef& object = leaks[i]->objects.front();
       text += fmt::format("{} {} {}", i == 0 ? "" : ",", name(object.kind), hex_text(object.value));
@@ -199,13 +205,52 @@ class Judge {
     }
     if (leaks.size() > kMostInFlight)
       text += fmt::format(" and {} more", leaks.size() - kMostInFlight);
-    report_.in_flight.push_back(std::move(text));
+    return text;
+  }
+
+  void tell_in_flight(const std::vector<const Violation*>& leaks) {
+    if (leaks.empty()) return;
+    const bool one = leaks.size() == 1;
+    report_.in_flight.push_back(
+        fmt::format("a thread was at work with {} when the process ended, so {} in flight, not "
+                    "leaked:{}",
+                    one ? "an object" : fmt::format("{} objects", leaks.size()),
+                    one ? "it was" : "these were", named(leaks)));
+  }
+
+  void tell_unsure(const std::vector<const Violation*>& leaks) {
+    if (leaks.empty()) return;
+    const bool one = leaks.size() == 1;
+    report_.perhaps_leaked = leaks.size();
+    report_.in_flight.push_back(fmt::format(
+        "whether {} leaked is not known, because the process was ended a moment after its last "
+        "call about memory, in no call, and may have been about to use {}:{}",
+        one ? "this object is" : fmt::format("these {} objects are", leaks.size()),
+        one ? "it" : "them", named(leaks)));
+  }
+
+  void tell_in_use(const std::vector<Used>& used) {
+    if (Json sums = in_use_json(used); !sums.empty()) report_.value["in_use"] = std::move(sums);
+    if (!states_.lists_in_use) return;
+    report_.value["in_use_listed"] = true;
+    const auto place_of = [this](std::uint32_t stack) {
+      PlaceOf place{frames(stack)};
+      place.function = take_function(place.frames, stack);
+      return place;
+    };
+    report_.in_use_list =
+        in_use_list(used, place_of) +
+        fmt::format(
+            "cuvmm: still in use: the streams, events, contexts, arrays, modules, graphs "
+            "and descriptors of process {} are not known, because the file that outlived "
+            "it shows only memory\n",
+            report_.pid);
   }
 
   ProcessReport& report_;
   const holdings::View& view_;
   const last_calls::Reading& calls_;
-  const frames::Suppressions& suppressions_;
+  const LastStates& states_;
   Death death_;
 };
 
@@ -303,6 +348,9 @@ class LeftBehind {
     report.exited =
         seen || report.became_another || (known && calls.state == last_calls::State::kExited);
     death.by_itself = cut && report.exited;
+    death.cut = cut || report.value.value("ended", "") == "signal";
+    death.own_thread =
+        static_cast<std::uint32_t>(report.value.value("ended_by_thread", std::uint64_t{0}));
     if (!known) {
       report.why_unknown = "its last calls are not kept";
     } else if (view == views_.end()) {
@@ -314,7 +362,7 @@ class LeftBehind {
     } else if (made_call(calls, {"cuMemMapArrayAsync"})) {
       report.why_unknown = "what it mapped into sparse arrays is not shown";
     } else {
-      Judge(report, *view, calls, states_.suppressions, death).run();
+      Judge(report, *view, calls, states_, death).run();
     }
   }
 

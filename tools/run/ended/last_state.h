@@ -22,6 +22,7 @@ struct LastStates {
   std::string live_folder;        ///< "" where the processes show no objects
   std::string last_calls_folder;  ///< "" where the processes record no calls
   frames::Suppressions suppressions;
+  bool lists_in_use = false;  ///< --leak-check=full
 };
 
 /// Completes the reports of such processes: adds leaks to `judged`, calls where the report does not

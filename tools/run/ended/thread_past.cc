@@ -48,7 +48,8 @@ LastWork idle_since(std::uint64_t last_ns, std::uint64_t known_ns, std::uint32_t
   if (since(std::max(death.end.ns, known_ns)) >= kIdleNs) return LastWork::kGaveUp;
   if (thread == death.first_thread && seen_idle(last_ns, death.end.looks)) return LastWork::kGaveUp;
   const bool known = death.end.latest_ns != 0 && since(death.end.latest_ns) < kIdleNs;
-  return known ? LastWork::kAtWork : LastWork::kUnknown;
+  if (!known) return LastWork::kUnknown;
+  return death.cut ? LastWork::kUnsure : LastWork::kAtWork;
 }
 
 // Whether the thread had made only other calls for long.
@@ -86,6 +87,10 @@ bool went_on(const last_calls::Reading& calls, const Death& death, std::uint32_t
              std::uint64_t number) {
   const std::uint64_t later = death.last_number - std::min(number, death.last_number);
   const std::uint64_t first = calls.total_calls - std::min(later, calls.total_calls);
+  const bool noted = std::any_of(calls.threads.begin(), calls.threads.end(), [&](const auto& seen) {
+    return seen.thread == thread && seen.gone_on > first;
+  });
+  if (noted) return true;
   bool made = false;
   for (const CallSeen& call : calls.calls) {
     if (call.sequence <= first || call.thread != thread) continue;
@@ -101,13 +106,18 @@ bool went_on(const last_calls::Reading& calls, const Death& death, std::uint32_t
 }  // namespace
 
 LastWork last_work(const last_calls::Reading& calls, const Death& death, std::uint32_t thread,
-                   std::uint64_t number) {
-  const bool busy = std::any_of(
-      calls.pending.begin(), calls.pending.end(),
-      [&](const CallSeen& call) { return call.thread == thread && about_memory(calls, call); });
+                   std::uint64_t number, std::uint64_t value) {
+  bool busy = false, with_it = false;
+  for (const CallSeen& call : calls.pending) {
+    if (call.thread != thread || !about_memory(calls, call)) continue;
+    busy = true;
+    with_it = with_it || std::find(call.words.begin(), call.words.end(), value) != call.words.end();
+  }
+  if (with_it) return LastWork::kAtWork;
+  if (went_on(calls, death, thread, number)) return LastWork::kGaveUp;
   if (busy) return LastWork::kAtWork;
-  if (ended_it(calls, death, thread) || went_on(calls, death, thread, number))
-    return LastWork::kGaveUp;
+  if (ended_it(calls, death, thread)) return LastWork::kGaveUp;
+  if (death.own_thread != 0 && thread == death.own_thread) return LastWork::kGaveUp;
   return does_other_things(calls, death, thread);
 }
 

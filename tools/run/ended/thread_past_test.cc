@@ -29,14 +29,23 @@ class Past {
     calls_.calls.push_back(seen);
     return *this;
   }
-  Past& pending(std::uint32_t thread, std::size_t entry = kMap) {
+  Past& pending(std::uint32_t thread, std::size_t entry = kMap, std::uint64_t word = 0) {
     call(thread, entry);
+    calls_.calls.back().words[2] = word;
     calls_.calls.back().end = last_calls::CallSeen::End::kPending;
     calls_.pending.push_back(calls_.calls.back());
     return *this;
   }
+  // Many calls of thread 2 replace the records of thread 1, which has gone on after its call
+  // `noted`.
+  Past& flood(std::uint64_t noted) {
+    calls_.calls.clear();
+    for (int i = 0; i < 10; ++i) call(2, kLaunch);
+    calls_.threads = {{1, noted}, {2, 0}};
+    return *this;
+  }
   // Asks about the memory that call 1 made and was the last to touch.
-  LastWork work(const Death& death) const { return last_work(calls_, death, 1, 1); }
+  LastWork work(const Death& death) const { return last_work(calls_, death, 1, 1, kObject); }
   bool gave_up(std::uint64_t died_later_ns = 0) const {
     return work(death(died_later_ns)) == LastWork::kGaveUp;
   }
@@ -52,6 +61,7 @@ class Past {
     return work(known) == LastWork::kGaveUp;
   }
 
+  static constexpr std::uint64_t kObject = 0xe000000000;
   static constexpr std::size_t kCreate = 0, kMap = 1, kRelease = 2, kLaunch = 3;
 
   Death death(std::uint64_t later_ns) const {
@@ -109,6 +119,29 @@ TEST(ThreadPast, WhoEndsTheProgramHasGivenUp) {
       << "which of them did it?";
 }
 
+TEST(ThreadPast, NobodyKnowsOfAThreadThatWasCutOffBetweenTwoCalls) {
+  const Past past = Past().call(1, Past::kCreate);
+  Death death = past.death(kSecond / 10);
+  death.cut = true;
+  EXPECT_EQ(past.work(death), LastWork::kUnsure);
+  EXPECT_EQ(Past().call(1, Past::kCreate).pending(1).work(death), LastWork::kAtWork)
+      << "it was in a call";
+  EXPECT_EQ(Past().call(1, Past::kCreate).call(1, Past::kMap, 4).work(death), LastWork::kAtWork)
+      << "it waits since the driver's end";
+}
+
+TEST(ThreadPast, WhoDiesOfItsOwnSignalHasGivenUp) {
+  const Past past = Past().call(1, Past::kCreate).call(2, Past::kCreate);
+  Death death = past.death(kSecond / 10);
+  death.cut = true;
+  death.own_thread = 2;
+  EXPECT_EQ(past.work(death), LastWork::kUnsure) << "another thread died";
+  death.own_thread = 1;
+  EXPECT_EQ(past.work(death), LastWork::kGaveUp);
+  EXPECT_EQ(Past().call(1, Past::kCreate).pending(1).work(death), LastWork::kAtWork)
+      << "it died in a call";
+}
+
 TEST(ThreadPast, WhatItWaitedForAProcessorDoesNotCount) {
   const Past past = Past().call(1, Past::kCreate);
   EXPECT_TRUE(past.gave_up(kSecond / 5, kSecond / 100));
@@ -120,6 +153,20 @@ TEST(ThreadPast, WhatItWaitedForAProcessorDoesNotCount) {
 TEST(ThreadPast, WhoMakesOtherMemoryAndUsesThatHasGoneOn) {
   EXPECT_TRUE(Past().call(1, 0).call(1, Past::kCreate).call(1, Past::kMap).gave_up());
   EXPECT_TRUE(Past().call(1, 0).call(1, Past::kCreate).call(1, Past::kRelease).gave_up());
+}
+
+TEST(ThreadPast, WhoHasGoneOnMayBeInACallAboutOtherMemory) {
+  const auto gone_on = [] { return Past().call(1, 0).call(1, Past::kCreate).call(1, Past::kMap); };
+  EXPECT_TRUE(gone_on().pending(1).gave_up());
+  EXPECT_TRUE(gone_on().pending(1, Past::kRelease, Past::kObject + 0x100).gave_up());
+  EXPECT_FALSE(gone_on().pending(1, Past::kRelease, Past::kObject).gave_up())
+      << "about this memory";
+}
+
+TEST(ThreadPast, CallsOfOtherThreadsDoNotHideThatOneHasGoneOn) {
+  EXPECT_TRUE(Past().call(1, 0).call(1, Past::kCreate).call(1, Past::kMap).flood(2).gave_up());
+  EXPECT_FALSE(Past().call(1, 0).call(1, Past::kMap).flood(1).gave_up()) << "nothing since";
+  EXPECT_FALSE(Past().call(1, 0).flood(0).gave_up());
 }
 
 TEST(ThreadPast, SeveralPiecesAreMadeBeforeTheFirstIsMapped) {
