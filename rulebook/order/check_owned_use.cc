@@ -19,12 +19,12 @@ bool any_memory(const Model& model, Address address) {
   return model.mapping_at(address) || memory_at(model, address);
 }
 
-// Host memory outlives its registration, so a node may go on to use memory that was registered.
-std::optional<ObjectRef> living_owner(const Model& model, Address address) {
+// Kernels may go on to use host memory that was registered, because it outlives its registration.
+std::optional<ObjectRef> living_owner(const Model& model, Address address, bool copy) {
   if (const Mapping* const mapping = model.mapping_at(address)) return ref(*mapping);
   if (const PoolMemory* const pool = model.pools().memory_at(address)) return ref(*pool);
   const PlainMemory* const plain = model.memory().at(address);
-  if (!plain || plain->kind == PlainMemory::Kind::kRegistered) return std::nullopt;
+  if (!plain || (plain->kind == PlainMemory::Kind::kRegistered && !copy)) return std::nullopt;
   return ref(*plain);
 }
 
@@ -55,7 +55,7 @@ bool may_mean_others(const Model& model, Address address, const ObjectRef& owner
 std::optional<OwnedUse> owned_use(const Model& model, const GraphOrder::Use& use,
                                   const Origin& captured) {
   const Address address = use.range.base;
-  auto owner = living_owner(model, address);
+  auto owner = living_owner(model, address, use.range.size != 0);
   if (!owner) owner = owner_at_capture(model, address, captured);
   if (!owner || owner->made.call == 0) return std::nullopt;
   if (use.range.size == 0 && may_mean_others(model, address, *owner)) return std::nullopt;

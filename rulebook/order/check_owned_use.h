@@ -28,7 +28,8 @@ std::optional<OwnedUse> owned_use(const Model& model, const GraphOrder::Use& use
                                   const Origin& captured);
 
 /// The use, with the end of its memory; nothing if the memory lives, if the model does not know how
-/// it ended, or if there is other memory at the address now.
+/// it ended, or if there is other memory at the address now. Registered memory ends with its
+/// registration here: the caller knows whether the host still has it.
 std::optional<OwnedUse> ended_use(const Model& model, const OwnedUse& one);
 
 /// The launch of a graph that uses memory which has ended: one violation stands for all the uses,

@@ -86,11 +86,36 @@ NodeUses NodeReader::kernel(CUfunction function, void** parameters, void** extra
   return uses;
 }
 
+namespace {
+
+struct Start {
+  std::size_t x, y, z;
+};
+
+// The bytes from the first to the last that a copy reads or writes in memory of the host.
+UsedRange host_side(const CUDA_MEMCPY3D& copy, const void* host, std::size_t pitch,
+                    std::size_t height, const Start& start) {
+  if (copy.WidthInBytes == 0 || copy.Height == 0 || copy.Depth == 0) return {};
+  const std::size_t slice = pitch * height;
+  const auto at = reinterpret_cast<std::uintptr_t>(host) + start.z * slice + start.y * pitch;
+  return {at + start.x, (copy.Depth - 1) * slice + (copy.Height - 1) * pitch + copy.WidthInBytes};
+}
+
+}  // namespace
+
 NodeUses NodeReader::copy(const CUDA_MEMCPY3D& copy) const {
   NodeUses uses;
   Touch list[kMaxTouches];
   const std::size_t count = touches(calls::Memcpy3D{&copy}, list);
   for (std::size_t i = 0; i < count; ++i) add(uses, extent(list[i]));
+  if (copy.srcMemoryType == CU_MEMORYTYPE_HOST) {
+    add(uses, host_side(copy, copy.srcHost, copy.srcPitch, copy.srcHeight,
+                        {copy.srcXInBytes, copy.srcY, copy.srcZ}));
+  }
+  if (copy.dstMemoryType == CU_MEMORYTYPE_HOST) {
+    add(uses, host_side(copy, copy.dstHost, copy.dstPitch, copy.dstHeight,
+                        {copy.dstXInBytes, copy.dstY, copy.dstZ}));
+  }
   const bool array = copy.dstMemoryType == CU_MEMORYTYPE_ARRAY;
   uses.tells = copy.dstMemoryType == CU_MEMORYTYPE_HOST || (!array && reaches_host(copy.dstDevice));
   return uses;
