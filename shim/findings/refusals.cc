@@ -134,7 +134,8 @@ void Refusals::got(EntryPoint entry, Refusal::Purpose purpose) {
 
 void Refusals::show_forked() {
   for (RefusalEntry* entry = first_.load(); entry; entry = entry->next.load()) {
-    if (entry->refusal.forked_from != 0) entry->quiet.store(false, std::memory_order_relaxed);
+    if (entry->refusal.forked_from == 0) continue;
+    return entry->quiet.store(false, std::memory_order_relaxed);  // one of them says it all
   }
 }
 

@@ -276,6 +276,7 @@ void Process::restart_in_child() {
   if (const Guard* const parents = g_guard.load()) g_guard.store(parents->fresh());
   fault_known_.store(false);
   forked_refused_.store(false);
+  for (auto& each : refused_in_child_) each.store(0);
   leaks_judged_.store(false);
   undecided_.clear();
   asleep_.clear();

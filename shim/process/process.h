@@ -169,11 +169,13 @@ class Process : private DeathReport {
   /// Turns the noted calls into refusals. They are printed unless the process ended `well`.
   void read_journal(bool well);
   bool ended_well() const;
+  bool is_new_in_child(StackId stack) noexcept;
   struct ReportContext context(const char* ended);
   void write_json(const char* ended);
 
   int pid_;
   std::atomic<bool> forked_refused_{false};  ///< the driver refused a call because of the fork
+  std::array<std::atomic<StackId>, 8> refused_in_child_{};  ///< the stacks of such calls
   bool forked_ = false;  ///< whether this is a child of fork, of a process that used the shim
   Options options_;
   Labels labels_;  ///< names and scopes that the program gave

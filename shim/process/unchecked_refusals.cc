@@ -63,9 +63,20 @@ bool asks_for_use(std::string_view function) {
 
 }  // namespace
 
-// The report is written at the first such call, because many such children are killed by their
-// parent. The refusal stays quiet until the process ends with an error; if only the program does,
-// `cuvmm run` prints it.
+// Whether no earlier refused call of a child of fork came from the stack. Knows a few stacks: the
+// first call may be a question, and a later one the work that the program wanted.
+bool Process::is_new_in_child(StackId stack) noexcept {
+  for (std::atomic<StackId>& place : refused_in_child_) {
+    StackId known = 0;
+    if (place.compare_exchange_strong(known, stack)) return true;
+    if (known == stack) return false;
+  }
+  return false;
+}
+
+// The report is written at such a call, because many such children are killed by their parent. The
+// refusal stays quiet until the process ends with an error; if only the program does, or if the
+// call was to do work, `cuvmm run` prints it.
 void Process::note_not_initialized(const char* function, const Caller& caller) noexcept {
   Session* const open = session_if_open();
   if (!open || open->off()) return;
@@ -76,13 +87,15 @@ void Process::note_not_initialized(const char* function, const Caller& caller) n
   if (open->forked_from() == 0) {
     if (!asks_for_use(function))
       journal_.add(function, CUDA_ERROR_NOT_INITIALIZED, {}, ::pthread_self(), from);
-  } else if (!forked_refused_.exchange(true)) {
+  } else {
+    forked_refused_.store(true);
     try {
       Refusal refusal;
+      refusal.stack = capture_stack(from);
+      if (!is_new_in_child(refusal.stack)) return void(errno = saved);
       refusal.unchecked = function;
       refusal.result = CUDA_ERROR_NOT_INITIALIZED;
       refusal.forked_from = open->forked_from();
-      refusal.stack = capture_stack(from);
       refusal.asides.push_back({forked_text(refusal.forked_from)});
       refusal.asides.push_back({std::string("Fix: ") + kForkedFix});
       ledger_->take_unchecked(std::move(refusal), 1, true);

@@ -285,8 +285,8 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
   for (const std::string& list : merged.in_use_lists) {
     if (!options.quiet) write_error(list);
   }
-  if (!options.quiet && tree.exit_code != 0 && !ended_on_request(tree))
-    write_error(forked_children_text(merged.value));
+  if (!options.quiet && !ended_on_request(tree))
+    write_error(forked_children_text(merged.value, tree.exit_code != 0));
   const RunVerdict verdict = verdict_of(options, tree, merged, blame, missing);
   if (tree.exit_code != 0 && nothing_checked(merged)) {
     if (const std::string hint = python_hint(options.command); !hint.empty()) say(options, hint);

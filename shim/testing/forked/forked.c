@@ -50,6 +50,12 @@ static int call(const char* name, void* prepared) {
   if (strcmp(name, "wait") == 0) return cuCtxSynchronize();
   if (strcmp(name, "alloc") == 0) return cuMemAlloc(&memory, 4096);
   if (strcmp(name, "runtime") == 0) return ((int (*)(int*))prepared)(&number);
+  if (strcmp(name, "runtime-alloc") == 0) {
+    void* runtime_memory = NULL;
+    ((int (*)(int*))runtime_function("cudaGetDeviceCount"))(&number);
+    return ((int (*)(void**, size_t))prepared)(&runtime_memory, 4096);
+  }
+  if (strcmp(name, "runtime-free") == 0) return ((int (*)(void*))prepared)(NULL);
   return 0; /* "nothing" */
 }
 
@@ -70,10 +76,13 @@ int main(int count, char** words) {
     use_driver();
     return 0;
   }
-  void* const prepared =
-      strcmp(words[1], "runtime") == 0 ? (void*)runtime_function("cudaGetDeviceCount") : NULL;
+  const int runtime = strncmp(words[1], "runtime", 7) == 0;
+  const char* const function = strcmp(words[1], "runtime-alloc") == 0  ? "cudaMalloc"
+                               : strcmp(words[1], "runtime-free") == 0 ? "cudaFree"
+                                                                       : "cudaGetDeviceCount";
+  void* const prepared = runtime ? (void*)runtime_function(function) : NULL;
   int number = 0;
-  if (prepared) ((int (*)(int*))prepared)(&number);
+  if (prepared) ((int (*)(int*))runtime_function("cudaGetDeviceCount"))(&number);
   int ready[2];
   if (pipe(ready) != 0) return 72;
   const int early = strcmp(ending, "early") == 0, alone = strcmp(ending, "alone") == 0;

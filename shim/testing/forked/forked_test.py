@@ -67,6 +67,23 @@ class Forked(unittest.TestCase):
                 self.assertRegex(result.stderr, r"\Acuvmm: 0 errors, 0 undefined, 0 leaks in 3 calls of 2 processes .*\ncuvmm: report in .*\n\Z")
                 self.assertEqual(len(report["refusals"]), 1)
 
+    def test_a_child_whose_work_was_refused_although_all_ended_well(self):
+        for ending in ("handled", "handled-at-once", "killed"):
+            with self.subTest(ending):
+                result, report = self.run_case("runtime-alloc", ending, "0")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertEqual(len(re.findall(CAUSE, result.stderr)), 1, result.stderr)
+                self.assertRegex(result.stderr, "cuvmm: refused: cudaMalloc: .* answered CUDA_ERROR_NOT_INITIALIZED, at ")
+                self.assertIn("ended well all the same: nothing of this work was done", result.stderr)
+                self.assertEqual(report["findings"], [])
+
+    def test_a_child_that_frees_or_asks_is_no_news(self):
+        for call in ("runtime", "runtime-free"):
+            with self.subTest(call):
+                result, _ = self.run_case(call, "handled", "0")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertNotIn("refused", result.stderr)
+
     def test_a_checked_call_is_a_finding_and_told_once(self):
         result, report = self.run_case("alloc", "exit", "1")
         self.assertEqual([one["rule"] for one in report["findings"]], ["driver-initialized"])

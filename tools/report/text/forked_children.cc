@@ -28,6 +28,18 @@ std::set<std::uint64_t> with_finding(const Json& report) {
   return pids;
 }
 
+// Whether the call was to make something or to do something. A question is no such call, nor is a
+// free: a child may end objects that it inherited.
+bool asks_for_work(const Json& refusal) {
+  const std::string runtime = text_in(refusal, "runtime");
+  const std::string name = runtime.empty() ? text_in(refusal, "call") : runtime;
+  if (name.find("Get") != name.npos || name.find("Free") != name.npos) return false;
+  constexpr const char* kWork[] = {"alloc",  "Alloc",  "Memcpy",   "Memset",
+                                   "Launch", "Create", "Register", "LoadData"};
+  return name == "kernel<<<>>>" ||
+         std::ranges::any_of(kWork, [&](const char* word) { return name.find(word) != name.npos; });
+}
+
 std::string one_text(const Json& refusal) {
   const std::string runtime = text_in(refusal, "runtime");
   std::string text = "cuvmm: refused: " + (runtime.empty() ? runtime : runtime + ": ") +
@@ -53,14 +65,23 @@ bool is_refused_child(const Json& report) {
                      [](const Json& refusal) { return number_in(refusal, "forked_from") != 0; });
 }
 
-std::string forked_children_text(const Json& report) {
-  const std::set<std::uint64_t> explained = with_finding(report);
+std::string forked_children_text(const Json& report, bool failed) {
+  std::set<std::uint64_t> told = with_finding(report);
+  for (const Json& refusal : list_in(report, "refusals")) {
+    if (refusal.contains("printed")) told.insert(number_in(refusal, "pid"));
+  }
   std::string text;
   std::size_t count = 0;
-  for (const Json& refusal : list_in(report, "refusals")) {
-    if (number_in(refusal, "forked_from") == 0 || refusal.contains("printed")) continue;
-    if (explained.contains(number_in(refusal, "pid"))) continue;
-    if (++count <= kMostPrinted) text += one_text(refusal);
+  for (const bool work : {true, false}) {
+    if (!work && !failed) continue;
+    for (const Json& refusal : list_in(report, "refusals")) {
+      if (number_in(refusal, "forked_from") == 0 || (work && !asks_for_work(refusal))) continue;
+      if (!told.insert(number_in(refusal, "pid")).second) continue;
+      if (++count > kMostPrinted) continue;
+      text += one_text(refusal);
+      if (!failed)
+        text += "    The program ended well all the same: nothing of this work was done.\n";
+    }
   }
   if (count > kMostPrinted) {
     text += fmt::format("cuvmm: refused: {} more children of fork (--report has all)\n",
