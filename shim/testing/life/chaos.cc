@@ -244,6 +244,8 @@ void plant() {
 [[noreturn]] void work(unsigned seed, bool plants) {
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
+  // A shell starts programs in the background with these ignored.
+  for (const int signal : {SIGINT, SIGQUIT}) ::signal(signal, SIG_DFL);
   Random random(seed);
   life::init();
   life::cycle();  // makes the files that outlive the process before a trouble can prevent that
