@@ -13,7 +13,7 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 ORDER = {
     "Start": ("howto/first-finding", "install/index", "run", "findings"),
     "How to": ("howto/allocator", "howto/framework-ci", "howto/driver-team", "howto/remoting", "howto/debug"),
-    "Tests": ("testing/index", "testing/fail", "suppressions"),
+    "Tests": ("testing/index", "testing/fail", "testing/uses", "suppressions"),
     "Look into a program": ("view/index", "live", "work-in-flight", "crashes", "doctor"),
     "Rules": ("rules/index", "threads", "deviations", "matrix"),
     "Reference": ("report", "settings/exit-codes", "environment", "profiles", "program-text", "cuda-versions", "install/promises", "reliability",
