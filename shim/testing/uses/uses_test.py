@@ -61,11 +61,13 @@ def page(rows: dict) -> str:
         told = collections.Counter(told for _, told, _ in row)
         text += f"| {what} | {state} | {len(row)} | {told['finding']} | {told['refusal']} | {told['silent']} |\n"
     text += "\nUses of objects that have ended, or past their end, without a report:\n\n"
+    text += "| object | state | use | answer |\n|---|---|---|---|\n"
     for (what, state), row in rows.items():
-        silent = [f"`{call}` ({'accepted' if answer == '0' else answer})" for call, told, answer in row
-                  if told == "silent"]
-        if silent and state != "alive" and (what, state) not in LEGAL:
-            text += f"- {what}, {state}: {', '.join(silent)}\n"
+        if state == "alive" or (what, state) in LEGAL:
+            continue
+        for call, told, answer in row:
+            if told == "silent":
+                text += f"| {what} | {state} | `{call}` | {'accepted' if answer == '0' else answer} |\n"
     return text
 
 
