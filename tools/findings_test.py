@@ -90,6 +90,15 @@ cuMemFree(a0)
 LAUNCH
 cuGraphExecDestroy(x0)
 """
+# An event of device 0, and a stream of device 1.
+TWO_CONTEXTS = """init()
+e0 = cuEventCreate(Flags=2)
+cuEventRecord(e0)
+context(1)
+s0 = cuStreamCreate(Flags=1)
+cuStreamWaitEvent(hStream=s0, hEvent=e0, Flags=0)
+RECORD
+"""
 # A launch leaves memory allocated, which END frees, or nobody does.
 GRAPH_LEAVES = """init()
 s0 = cuStreamCreate(Flags=1)
@@ -132,6 +141,7 @@ PLAIN_MISUSE = (
 # A program that is right, and the line that makes it wrong.
 NEAR_MISSES = (
     (GRAPH_OF_ENDED, "LAUNCH", "cuGraphLaunch(x0, hStream=s0)  # CUDA_ERROR_INVALID_VALUE", "launch-argument-alive"),
+    (TWO_CONTEXTS, "RECORD", "cuEventRecord(e0, hStream=s0)  # CUDA_ERROR_INVALID_HANDLE", "event-context"),
 )
 
 

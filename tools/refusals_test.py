@@ -84,9 +84,6 @@ cuStreamWaitEvent(hStream=s0, hEvent=e0, Flags=0)
 REASONS = (
     (GRAPH, "x1 = cuGraphInstantiateWithFlags(g0)  # CUDA_ERROR_NOT_SUPPORTED",
      "such a graph has at most one executable graph at a time", "destroy it first (cuGraphExecDestroy)"),
-    (TWO_CONTEXTS, "cuEventRecord(e0, hStream=s0)  # CUDA_ERROR_INVALID_HANDLE",
-     "was made in context 0x[0-9a-f]+ of device 0, and the stream is one of context 0x[0-9a-f]+ of device 1",
-     "let the other stream wait for it"),
     (TWO_CONTEXTS, "cuMemsetD8Async(a0, 0, 64, hStream=s0)  # CUDA_ERROR_INVALID_VALUE",
      "is memory of device 0: a fill runs on the device of its stream", "fill on a stream"),
 )

@@ -48,6 +48,23 @@ Violations check_ended_objects(std::span<const EndedObject> named) {
   return out.take();
 }
 
+Violations check_event_context(const EventRecorded& one) {
+  if (one.event_context == 0 || one.stream_context == 0 || one.event_context == one.stream_context)
+    return {};
+  const auto context = [](std::uint64_t handle, int device) {
+    return "context " + hex_text(handle) +
+           (device < 0 ? "" : " of device " + std::to_string(device));
+  };
+  Collector out;
+  out.add(Rule::kEventContext,
+          "hEvent: event " + hex_text(one.event.value) + " was made in " +
+              context(one.event_context, one.event_device) + ", and hStream is one of " +
+              context(one.stream_context, one.stream_device),
+          false)
+      .objects.push_back(one.event);
+  return out.take();
+}
+
 Violations check_own_child(std::uint64_t graph) {
   Collector out;
   out.add(Rule::kGraphNotOwnChild, "childGraph is the graph " + hex_text(graph) +

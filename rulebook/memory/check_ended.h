@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects other than memory that a call names after their end (streams, events, contexts, code,
-// graphs), and graphs that a call adds to themselves. The caller keeps track of these objects and
-// says which have ended.
+// graphs), events that a call records on streams of another context, and graphs that a call adds to
+// themselves. The caller keeps track of these objects and says which have ended.
 #pragma once
 
 #include <span>
@@ -19,6 +19,17 @@ struct EndedObject {
 /// One violation for each. Never certain, because a driver may have reused the handle, maybe
 /// unseen.
 Violations check_ended_objects(std::span<const EndedObject> named);
+
+/// A record of an event on a stream. Contexts are handles, 0 unknown; devices are ordinals, -1
+/// unknown.
+struct EventRecorded {
+  ObjectRef event;
+  std::uint64_t event_context = 0, stream_context = 0;
+  int event_device = -1, stream_device = -1;
+};
+/// The violation of a record on a stream of another context than the event's. Never certain,
+/// because the driver may have given the event's handle out again, maybe unseen.
+Violations check_event_context(const EventRecorded& one);
 
 /// The violation of a call that adds the graph to itself as a child.
 Violations check_own_child(std::uint64_t graph);

@@ -22,6 +22,12 @@ Violations look(Kind kind, bool broken) {
 std::vector<RuleCase> cases() {
   return {
       {Rule::kEventAlive, [](World&, bool broken) { return look(Kind::kEvent, broken); }},
+      {Rule::kEventContext,
+       [](World&, bool broken) {
+         return check_event_context({.event = {.kind = Kind::kEvent, .value = 0x77, .ended = {}},
+                                     .event_context = 0xc0,
+                                     .stream_context = broken ? 0xc1u : 0xc0u});
+       }},
       {Rule::kContextAlive, [](World&, bool broken) { return look(Kind::kContext, broken); }},
       {Rule::kCodeAlive, [](World&, bool broken) { return look(Kind::kModule, broken); }},
       {Rule::kGraphAlive, [](World&, bool broken) { return look(Kind::kExecutableGraph, broken); }},
@@ -51,6 +57,19 @@ TEST(CheckEnded, WhatEndedWithItsContextWasNotDestroyed) {
 TEST(CheckEnded, EachOfSeveral) {
   const EndedObject both[] = {ended(Kind::kStream), ended(Kind::kEvent)};
   EXPECT_EQ(check_ended_objects(both).size(), 2u);
+}
+
+TEST(EventContext, NamesBothContextsAndTheirDevices) {
+  EventRecorded one{.event = {.kind = Kind::kEvent, .value = 0x77, .ended = {}},
+                    .event_context = 0xc0,
+                    .stream_context = 0xc1,
+                    .event_device = 0,
+                    .stream_device = 1};
+  EXPECT_EQ(check_event_context(one)[0].message,
+            "hEvent: event 0x77 was made in context 0xc0 of device 0, and hStream is one of "
+            "context 0xc1 of device 1");
+  one.stream_context = 0;
+  EXPECT_TRUE(check_event_context(one).empty()) << "nobody knows the stream's context";
 }
 
 TEST(OwnChild, IsNamedByItsHandle) {

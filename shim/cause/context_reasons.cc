@@ -8,7 +8,9 @@
 
 #include "api/posix/cancel_off.h"
 #include "api/words.h"
+#include "rulebook/memory/check_ended.h"
 #include "shim/objects/object_table.h"
+#include "shim/session/session_run.h"
 
 namespace cuvmm::shim {
 
@@ -134,25 +136,32 @@ Reason stream_elsewhere(const Driver& driver, const Questions& ask, std::uint64_
                   "pass a stream that was created in the current context");
 }
 
-// An event is recorded on streams of the context that it was made in (cuda.h, cuEventRecord).
-Reason event_elsewhere(const Driver& driver, const Questions& ask, const RefusedCall& call,
-                       std::uint64_t stream) {
-  const std::uint64_t event = value_of(call, PlainObject::Kind::kEvent);
-  const auto known = object_table().find_event(event);
-  CUcontext context = context_of(ask, stream);
-  if (!known || known->context == 0 || !context ||
-      known->context == reinterpret_cast<std::uintptr_t>(context))
-    return std::nullopt;
-  return with_fix("event " + hex_text(event) + " was made in " +
-                      context_text(driver, handle_of<CUcontext>(known->context)) +
-                      ", and the stream is one of " + context_text(driver, context) +
-                      ": an event is recorded on streams of its own context only",
-                  "make the event while the stream's context is current. To order work of two "
-                  "contexts, record the event on a stream of its own context, and let the other "
-                  "stream wait for it (cuStreamWaitEvent)");
-}
-
 }  // namespace
+
+Violations recorded_elsewhere(const Driver& driver, const Questions& ask, CUevent event,
+                              CUstream stream) {
+  // The questions are no calls of the program.
+  const Caller caller{};
+  const Violations none;
+  const Origin unknown;
+  InFlight asking{nullptr, [](const void*) { return Call(); }, &none, &unknown, caller};
+  std::optional<InFlightScope> scope;
+  if (!in_flight()) scope.emplace(asking);
+  const auto handle = reinterpret_cast<std::uintptr_t>(event);
+  const auto known = object_table().find_event(handle);
+  CUcontext context = context_of(ask, reinterpret_cast<std::uintptr_t>(stream));
+  if (!known || known->context == 0 || !context) return {};
+  EventRecorded one;
+  one.event = {.kind = ObjectRef::Kind::kEvent,
+               .value = handle,
+               .made = {.stack = known->made},
+               .ended = {}};
+  one.event_context = known->context;
+  one.stream_context = reinterpret_cast<std::uintptr_t>(context);
+  one.event_device = device_of(driver, handle_of<CUcontext>(known->context));
+  one.stream_device = device_of(driver, context);
+  return check_event_context(one);
+}
 
 Reason by_memory_nodes(const Questions& ask, const RefusedCall& call) {
   if (call.result != CUDA_ERROR_NOT_SUPPORTED && call.result != CUDA_ERROR_INVALID_VALUE)
@@ -189,8 +198,6 @@ Reason by_contexts(const Driver& driver, const Questions& ask, const RefusedCall
     if (one.kind != Kind::kStream) continue;
     if (function.starts_with("cuMemset")) {
       if (Reason reason = fill_elsewhere(driver, ask, call, one.value)) return reason;
-    } else if (function.starts_with("cuEventRecord")) {
-      return event_elsewhere(driver, ask, call, one.value);
     } else if (function.starts_with("cuLaunch") && call.result != CUDA_ERROR_INVALID_VALUE) {
       return stream_elsewhere(driver, ask, one.value);
     }

@@ -26,11 +26,20 @@ template <class CallStruct>
   }
 }
 
+/// The violation of a record that the driver refused: event and stream are of two contexts. Asks
+/// the driver for the stream's context.
+[[gnu::cold]] Violations recorded_elsewhere(const Driver& driver, const Questions& ask,
+                                            CUevent event, CUstream stream);
+
 // Looks for an explanation of a refusal: an ended object that the call names, or the memory that a
 // node's new parameters touch.
 template <class CallStruct>
 void Session::explain_order(const CallStruct& call, CUresult result, Violations ended,
                             const Caller& caller) {
+  if constexpr (kRecordsEvent<CallStruct>) {
+    if (ended.empty() && result == info(Rule::kEventContext).code)
+      ended = recorded_elsewhere(driver_, work_.questions(), call.hEvent, call.hStream);
+  }
   if (ended.empty() && result == info(Rule::kDataAlive).code) {
     Touch list[kMaxTouches];
     if constexpr (requires { call.copyParams; }) {

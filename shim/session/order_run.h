@@ -45,8 +45,16 @@ CUresult Session::order(Symbol symbol, const CallStruct& call,
   if (!matters<CallStruct>(work_)) [[likely]] {
     if (ended.empty() && !looks_aside<CallStruct>()) [[likely]] {
       const CUresult result = call.invoke(function);
-      if (says_something(result)) [[unlikely]]
-        describe_refused(*this, call, result);
+      if (says_something(result)) [[unlikely]] {
+        const int driver_errno = t_state.error();
+        try {
+          const RuntimeCall* const runtime = runtime_call();
+          explain_order(call, result, Violations(), runtime ? runtime->caller : direct);
+        } catch (...) {
+          turn_off();
+        }
+        t_state.error() = driver_errno;
+      }
       return result;
     }
     return order_aside(symbol, call, function, direct, std::move(ended));
