@@ -28,14 +28,14 @@ std::uint64_t IpcLog::now() {
 }
 
 void IpcLog::add(bool exported, const IpcBytes& handle, std::uint64_t pointer, const Origin& by,
-                 bool pool) {
+                 bool pool, std::uint64_t began) {
   const std::uint64_t hash = hash_of(handle);
   for (const Use& use : uses_) {
     // A further export of one allocation, or a further open in one context: only the first counts.
     if (use.exported == exported && use.handle == hash && use.until == 0) return;
   }
   if (uses_.size() == kMost) return;
-  uses_.push_back({exported, pool, hash, pointer, by, now(), {}, 0});
+  uses_.push_back({exported, pool, hash, pointer, by, began, now(), {}, 0});
   if (pool) ++pools_;
 }
 
@@ -61,15 +61,17 @@ std::string IpcLog::json() const {
   if (uses_.empty()) return {};
   std::string out = "[";
   for (const Use& use : uses_) {
-    char text[384];
+    char text[416];
+    char began[40] = "";
+    if (use.began != 0) std::snprintf(began, sizeof began, "\"began\":%" PRIu64 ",", use.began);
     const std::uint64_t until = use.exported || use.until ? use.until : now();
     std::snprintf(text, sizeof text,
                   "%s{\"role\":\"%s\",%s\"handle\":\"%016" PRIx64 "\",\"pointer\":\"%#" PRIx64
-                  "\",\"call\":%" PRIu64 ",\"stack\":%u,\"from\":%" PRIu64
+                  "\",\"call\":%" PRIu64 ",\"stack\":%u,%s\"from\":%" PRIu64
                   ",\"ended_by_call\":%" PRIu64 ",\"ended_stack\":%u,\"until\":%" PRIu64 "}",
                   out.size() > 1 ? "," : "", use.exported ? "export" : "open",
                   use.pool ? "\"pool\":true," : "", use.handle, use.pointer, use.by.call,
-                  use.by.stack, use.from, use.ended_by.call, use.ended_by.stack, until);
+                  use.by.stack, began, use.from, use.ended_by.call, use.ended_by.stack, until);
     out += text;
   }
   return out + "]";

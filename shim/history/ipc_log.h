@@ -27,8 +27,13 @@ class IpcLog {
                 bool pool = false) {
     add(true, handle, pointer, by, pool);
   }
-  void opened(const IpcBytes& handle, std::uint64_t pointer, const Origin& by, bool pool = false) {
-    add(false, handle, pointer, by, pool);
+  void opened(const IpcBytes& handle, std::uint64_t pointer, const Origin& by) {
+    add(false, handle, pointer, by, false);
+  }
+  /// The import of memory of a pool began at `began`.
+  void imported(const IpcBytes& handle, std::uint64_t pointer, const Origin& by,
+                std::uint64_t began) {
+    add(false, handle, pointer, by, true, began);
   }
   /// `by` ended the memory, by `at`.
   void freed(const IpcBytes& handle, const Origin& by, std::uint64_t at) {
@@ -61,12 +66,13 @@ class IpcLog {
     std::uint64_t handle = 0;  ///< a hash, because the bytes themselves give access to the memory
     std::uint64_t pointer = 0;
     Origin by;
+    std::uint64_t began = 0;  ///< when the call that opened it began; 0 unknown
     std::uint64_t from = 0;
     Origin ended_by;
     std::uint64_t until = 0;  ///< 0: not ended
   };
   void add(bool exported, const IpcBytes& handle, std::uint64_t pointer, const Origin& by,
-           bool pool);
+           bool pool, std::uint64_t began = 0);
   [[gnu::cold]] void end_of_pool(std::uint64_t pointer, const Origin& by);
   void end(bool exported, const IpcBytes& handle, const Origin& by, std::uint64_t at);
 

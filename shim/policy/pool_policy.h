@@ -101,13 +101,19 @@ struct Policy<calls::MemFreeAsync> {
 template <>
 struct Policy<calls::MemPoolImportPointer> {
   using Call = calls::MemPoolImportPointer;
+  struct CallState {
+    std::uint64_t began = 0;  ///< on IpcLog's clock
+  };
+  static void ask(PolicyResources&, const Call&, Step<Call>& step) {
+    step.state.began = IpcLog::now();
+  }
   static void made(PolicyResources& resources, const Call& call, Step<Call>& step) {
     resources.driver.find_pool_memory(*call.ptr_out, step.facts.write().pool);
   }
   static void record(PolicyResources& resources, const Call& call, Step<Call>& step) {
     if (call.shareData) {
-      resources.history.ipc_log.opened(ipc_bytes(*call.shareData), *call.ptr_out, step.origin,
-                                       true);
+      resources.history.ipc_log.imported(ipc_bytes(*call.shareData), *call.ptr_out, step.origin,
+                                         step.state.began);
     }
     const PoolMemory* memory = resources.history.model.pools().bounded_memory_at(*call.ptr_out);
     if (memory) resources.bounds.widen(memory->base, memory->size + 1);

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <queue>
@@ -11,6 +12,7 @@
 #include <string>
 #include <tuple>
 
+#include "api/driver/driver.h"
 #include "rulebook/base/violation.h"
 #include "rulebook/catalogue/rule.h"
 
@@ -21,6 +23,7 @@ namespace {
 struct Use {
   std::int64_t pid = 0;
   std::uint64_t call = 0, from = 0, ended_by = 0, until = 0;
+  std::uint64_t began = 0;  // when the call that opened it began; 0 unknown
   bool pool = false;
   const Json* value = nullptr;   // the use in its process's report
   const Json* report = nullptr;  // that report, which has the stacks
@@ -40,6 +43,8 @@ std::optional<Use> use_of(const Json& value, const ProcessReport& report) {
   use.from = number(value, "from", good);
   use.ended_by = number(value, "ended_by_call", good);
   use.until = number(value, "until", good);
+  bool known = true;
+  use.began = number(value, "began", known);
   use.pool = value.contains("pool") && value["pool"] == true;
   use.value = &value;
   use.report = &report.value;
@@ -112,10 +117,63 @@ Json finding(const Use& freed, const Use& open, std::size_t count) {
           {"count", count}};
 }
 
-// The uses of one handle: memory that was freed, and memory that was open.
+// An import of memory that its exporter had freed before. The import succeeds on some drivers.
+Json late_import(const Use& freed, const Use& open) {
+  const RuleInfo& rule = info(Rule::kPoolTakeAlive);
+  const std::string text = fmt::format(
+      "process {} had freed this memory of its pool by its call {}, {} us before the import began: "
+      "its call {} had exported it",
+      freed.pid, freed.ended_by, (open.began - freed.until) / 1000, freed.call);
+  const Json object = {{"what", name(ObjectRef::Kind::kPoolMemory)},
+                       {"value", pointer_of(freed)},
+                       {"pid", freed.pid},
+                       {"made_by_call", freed.call},
+                       {"stack", stack_of(freed, "stack")},
+                       {"ended_by_call", freed.ended_by},
+                       {"ended_stack", stack_of(freed, "ended_stack")}};
+  return {{"rule", rule.id},
+          {"kind", name(rule.kind)},
+          {"call", "cuMemPoolImportPointer"},
+          {"arguments", Json::object()},
+          {"message", text},
+          {"documented", Json::array({result_name(rule.code)})},
+          {"result", "CUDA_SUCCESS"},
+          {"call_index", open.call},
+          {"stack", stack_of(open, "stack")},
+          {"objects", Json::array({object})},
+          {"fix", rule.fix},
+          {"url", rule_url(rule.rule)},
+          {"pid", open.pid},
+          {"count", 1}};
+}
+
+// The uses of one handle: its exports, those of memory that was freed since, and memory that was
+// open.
 struct Uses {
-  std::vector<Use> freed, open;
+  std::vector<Use> exported, freed, open;
 };
+
+// The imports that began after the exporter had freed the memory, unless the memory was exported
+// again under the same handle.
+void judge_late(Uses& uses, IpcFindings& result) {
+  std::vector<Use>& exported = uses.exported;
+  std::sort(exported.begin(), exported.end(),
+            [](const Use& a, const Use& b) { return a.from < b.from; });
+  for (const Use& open : uses.open) {
+    if (!open.pool || open.began == 0) continue;
+    const auto later =
+        std::upper_bound(exported.begin(), exported.end(), open.began,
+                         [](std::uint64_t time, const Use& one) { return time < one.from; });
+    if (later == exported.begin()) continue;
+    const Use& last = *std::prev(later);
+    if (last.pid == open.pid || last.until == 0 || last.until >= open.began) continue;
+    if (result.findings.size() == kMostIpcFindings) {
+      ++result.left_out;
+    } else {
+      result.findings.push_back(late_import(last, open));
+    }
+  }
+}
 
 // The uses that are open at a time, by process and sorted by the time at which they are closed. The
 // time only goes forward.
@@ -188,12 +246,17 @@ IpcFindings ipc_order_findings(const std::vector<ProcessReport>& reports) {
       const auto use = use_of(value, report);
       if (!use) continue;
       Uses& uses = by_handle[value["handle"].get<std::string>()];
-      if (value["role"] == "export" && use->until != 0) uses.freed.push_back(*use);
+      const bool exports = value["role"] == "export";
+      if (exports) uses.exported.push_back(*use);
+      if (exports && use->until != 0) uses.freed.push_back(*use);
       if (value["role"] == "open") uses.open.push_back(*use);
     }
   }
   IpcFindings result;
-  for (auto& [handle, uses] : by_handle) judge(uses, result);
+  for (auto& [handle, uses] : by_handle) {
+    judge_late(uses, result);
+    judge(uses, result);
+  }
   return result;
 }
 

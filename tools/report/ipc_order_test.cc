@@ -52,6 +52,35 @@ TEST(IpcOrder, AFreeOfAPoolsMemoryWhileAnotherHasItImportedIsFound) {
   EXPECT_THAT(judged(exporter, importer), IsEmpty());
 }
 
+TEST(IpcOrder, AnImportOfMemoryThatTheExporterHasFreedIsFound) {
+  Json exporter = use("export", 10, 50), importer = use("open", 2070, 3000, 7);
+  exporter["pool"] = importer["pool"] = true;
+  importer["began"] = 2050u;
+  const auto found = judged(exporter, importer);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0]["rule"], "cuMemPoolImportPointer-memory-alive");
+  EXPECT_EQ(found[0]["pid"], 2);
+  EXPECT_EQ(found[0]["call_index"], 4u);
+  EXPECT_THAT(found[0]["message"].get<std::string>(),
+              HasSubstr("process 1 had freed this memory of its pool by its call 9, 2 us before"));
+  // The free may have come while the import was under way.
+  importer["began"] = 49u;
+  EXPECT_THAT(judged(exporter, importer), IsEmpty());
+  importer.erase("began");
+  EXPECT_THAT(judged(exporter, importer), IsEmpty());
+}
+
+TEST(IpcOrder, AnImportOfMemoryThatWasExportedAgainIsNot) {
+  Json first = use("export", 10, 50), second = use("export", 60, 0), importer = use("open", 80, 90);
+  for (Json* const one : {&first, &second, &importer}) (*one)["pool"] = true;
+  importer["began"] = 70u;
+  const auto found = [&](const Json& exports) {
+    return ipc_order_findings({report(1, exports), report(2, Json::array({importer}))}).findings;
+  };
+  EXPECT_THAT(found(Json::array({first, second})), IsEmpty());
+  EXPECT_THAT(found(Json::array({first})), SizeIs(1));
+}
+
 TEST(IpcOrder, NamesTheCallsOfBothProcesses) {
   Json freed = use("export", 10, 50), opened = use("open", 20, 2060, 7);
   freed["pointer"] = "0x1000";
