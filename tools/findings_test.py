@@ -99,6 +99,29 @@ s0 = cuStreamCreate(Flags=1)
 cuStreamWaitEvent(hStream=s0, hEvent=e0, Flags=0)
 RECORD
 """
+# One graph allocates memory, and another one frees it.
+GRAPH_FREES = """init()
+s0 = cuStreamCreate(Flags=1)
+cuStreamBeginCapture(mode=2, hStream=s0)
+p0 = cuMemAllocAsync(2M, hStream=s0)
+g0 = cuStreamEndCapture(hStream=s0)
+x0 = cuGraphInstantiateWithFlags(g0)
+cuStreamBeginCapture(mode=2, hStream=s0)
+cuMemFreeAsync(p0, hStream=s0)
+g1 = cuStreamEndCapture(hStream=s0)
+x1 = cuGraphInstantiateWithFlags(g1)
+EARLY
+cuGraphLaunch(x0, hStream=s0)
+cuGraphLaunch(x1, hStream=s0)
+TWICE
+cuStreamSynchronize(hStream=s0)
+AGAIN
+cuGraphLaunch(x0, hStream=s0)
+cuGraphLaunch(x1, hStream=s0)
+cuStreamSynchronize(hStream=s0)
+cuGraphExecDestroy(x0)
+cuGraphExecDestroy(x1)
+"""
 # A launch leaves memory allocated, which END frees, or nobody does.
 GRAPH_LEAVES = """init()
 s0 = cuStreamCreate(Flags=1)
@@ -226,6 +249,27 @@ class Kinds(cli_test.CliTest):
                 found, result = self.found(program.replace(line, wrong))
                 self.assertEqual(set(found), {rule}, result.stderr)
                 self.assertTrue(found[rule]["objects"], "who made it")
+
+    def test_a_graph_that_frees_memory_which_does_not_exist(self):
+        wrong = "cuGraphLaunch(x1, hStream=s0)  # CUDA_ERROR_INVALID_VALUE"
+        for options in (), ("--streams=late",):
+            for place, said in {
+                    "": "",
+                    "EARLY": r"a node of the graph frees memory 0x\w+ \(2 MiB\), which another graph allocates, and no launch "
+                             r"has allocated that memory yet",
+                    "TWICE": r"and call \d+ \(cuGraphLaunch\) has freed that memory: no launch has allocated it since",
+                    "AGAIN": r"and call \d+ \(cuGraphLaunch\) has freed that memory: no launch has allocated it since"}.items():
+                with self.subTest(place=place, options=options):
+                    program = GRAPH_FREES.replace(place or "NONE", wrong)
+                    for other in ("EARLY", "TWICE", "AGAIN"):
+                        program = program.replace(other, "")
+                    found, result = self.found(program, *options)
+                    self.assertEqual(set(found), {"graph-free-alive"} if place else set(), result.stderr)
+                    if place:
+                        self.assertRegex(found["graph-free-alive"]["message"], said)
+                        self.assertEqual([o["what"] for o in found["graph-free-alive"]["objects"]],
+                                         ["graph node that frees", *(["pool-memory"] if place != "EARLY" else []),
+                                          "graph node that allocates"])
 
     def test_memory_that_a_launch_left_is_in_use(self):
         report, result = self.report_of("--emulate", "--", *self.replay_command(GRAPH_LEAVES.replace("END", "")))

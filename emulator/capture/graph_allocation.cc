@@ -108,9 +108,58 @@ void take_back(Emulator& e, const std::vector<Address>& announced) {
   }
 }
 
+namespace {
+
+// The addresses that a launch frees, and that no node of the graph itself allocates before.
+template <class Visit>
+void each_foreign_free(const Steps& steps, Visit&& visit) {
+  std::set<Address> own;
+  for_each_step(steps, [&](const Step& step) {
+    if (step.node->memory) own.insert(step.node->memory->base());
+    const auto* const free = std::get_if<CUDA_MEM_FREE_NODE_PARAMS>(&step.node->params);
+    if (free && own.erase(free->dptr) == 0) visit(free->dptr);
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace
+
+bool frees_nothing(Emulator& e, const Executable& executable) {
+  bool missing = false;
+  each_foreign_free(executable.steps(),
+                    [&](Address address) { missing = missing || !e.plain.find(address); });
+  return missing;
+}
+
+std::optional<std::vector<Address>> announce_frees(Emulator& e, const Steps& steps) {
+  std::vector<Address> announced;
+  bool twice = false;
+  each_foreign_free(steps, [&](Address address) {
+    PlainAllocation* const there = e.plain.find(address);
+    if (!there) return;
+    twice = twice || there->ending;
+    if (!std::exchange(there->ending, true)) announced.push_back(address);
+  });
+  if (!twice) return announced;
+  take_back_frees(e, announced);
+  return std::nullopt;
+}
+
+void take_back_frees(Emulator& e, const std::vector<Address>& announced) {
+  for (const Address address : announced) {
+    if (PlainAllocation* const there = e.plain.find(address)) there->ending = false;
+  }
+}
+
 CUresult free_node_memory(Emulator& e, Address address) {
-  const PlainAllocation* const found = e.plain.find(address);
+  PlainAllocation* const found = e.plain.find(address);
   if (!found) return CUDA_ERROR_INVALID_VALUE;
+  if (found->again != 0) {
+    // A later launch that allocates the memory again is queued already.
+    --found->again;
+    found->coming = true;
+    return CUDA_SUCCESS;
+  }
   if (!found->of_graph) e.pools.freed(found->pool, found->size, true);
   e.plain.end(address);
   return CUDA_SUCCESS;

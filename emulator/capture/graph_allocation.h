@@ -2,6 +2,7 @@
 // The effects of allocation and free nodes at a launch.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "emulator/core/emulator.h"
@@ -18,6 +19,14 @@ bool lives_on(Emulator& e, const Executable& executable);
 /// once. Returns the addresses of that memory. Where memory has run out now, the launch itself will
 /// fail.
 std::vector<Address> announce(Emulator& e, const Steps& steps);
+/// Whether a free node frees memory that no launch has allocated, or that was freed since. The
+/// caller has made sure that no queued work might allocate it. What a driver answers was not asked.
+bool frees_nothing(Emulator& e, const Executable& executable);
+/// Called before a launch is queued that frees memory of other graphs: nothing may free the memory
+/// a second time. Returns its addresses; nothing where a free of the memory is queued already.
+std::optional<std::vector<Address>> announce_frees(Emulator& e, const Steps& steps);
+/// Undoes announce_frees() for a launch that could not be queued.
+void take_back_frees(Emulator& e, const std::vector<Address>& announced);
 /// Undoes announce() for a launch that could not be queued.
 void take_back(Emulator& e, const std::vector<Address>& announced);
 /// INVALID_VALUE where no memory is allocated at the address.

@@ -97,9 +97,14 @@ CUresult launch(CUgraphExec handle, CUstream stream) noexcept {
     if (e.captures.of(stream)) return e.captures.refuse_stream(stream);
     Executable* executable = e.graphs.find(handle);
     if (!executable) return CUDA_ERROR_INVALID_VALUE;
-    const bool queues = Queues::late() && !Queues::inside();
-    const bool settled = !queues || e.queues.idle();
-    if (settled && lives_on(e, *executable)) return CUDA_ERROR_INVALID_VALUE;
+    // Work that is queued behind a wait holds up the work behind it in eager streams, too.
+    const bool settled = e.queues.idle();
+    const bool queues = (Queues::late() || !settled) && !Queues::inside();
+    if (settled && (lives_on(e, *executable) || frees_nothing(e, *executable)))
+      return CUDA_ERROR_INVALID_VALUE;
+    std::optional<std::vector<Address>> freed;
+    if (queues) freed = announce_frees(e, executable->steps());
+    if (queues && !freed) return CUDA_ERROR_INVALID_VALUE;
     e.graph_memory.look([&](Address address) { return e.plain.find(address) != nullptr; });
     executable->take_memory(e.graph_memory);
     std::vector<Address> announced;
@@ -110,7 +115,10 @@ CUresult launch(CUgraphExec handle, CUstream stream) noexcept {
         e, stream, [run](Emulator& at) { return run->go_on(at); }, &last);
     // The lock may have been free meanwhile: the program may have destroyed the graph.
     if (Executable* const still = e.graphs.find(handle)) still->last_launch() = last;
-    if (result != CUDA_SUCCESS) take_back(e, announced);
+    if (result != CUDA_SUCCESS) {
+      take_back(e, announced);
+      if (freed) take_back_frees(e, *freed);
+    }
     return result;
   });
 }

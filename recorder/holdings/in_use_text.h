@@ -27,6 +27,9 @@ struct Sum {
 /// Host memory that the program registered, never unregistered, and unmapped.
 inline constexpr const char* kUnmappedWords = "registered range of unmapped host memory";
 
+/// A descriptor that cuMemPoolExportToShareableHandle made.
+inline constexpr const char* kPoolDescriptorWords = "descriptor of an exported pool";
+
 /// Whether the report shall mention that one place made so many objects, because the program may
 /// reach that place again and again. A program may well keep several buffers that one line made; it
 /// seldom has two contexts, and it does not unmap registered memory.
@@ -62,10 +65,14 @@ inline const Ender* find_ender(std::string_view what) {
       {"library", "cuLibraryUnload", "cudaLibraryUnload"},
       {"graph", "cuGraphDestroy", "cudaGraphDestroy"},
       {"executable graph", "cuGraphExecDestroy", "cudaGraphExecDestroy"},
+      {"texture object", "cuTexObjectDestroy", "cudaDestroyTextureObject"},
+      {"surface object", "cuSurfObjectDestroy", "cudaDestroySurfaceObject"},
+      {"user object", "cuUserObjectRelease", "cudaUserObjectRelease"},
       {"multicast object", "cuMemRelease", ""},
       {"empty reservation", "cuMemAddressFree", ""},
       {"descriptor of a dma-buf", "close", ""},
       {"exported descriptor", "close", ""},
+      {kPoolDescriptorWords, "close", ""},
       {"received descriptor of imported memory", "close", ""},
       {"open of IPC memory", "cuIpcCloseMemHandle", "cudaIpcCloseMemHandle"},
   };

@@ -63,6 +63,9 @@ struct ObjectRef {
     kExecutableGraph,
     kFunction,  ///< of a module or a library
     kNode,      ///< of a graph
+    kTexture,
+    kSurface,
+    kUserObject,
     // Nodes of a captured graph: `value` and `size` are the memory, `made` is the captured call.
     kUsingNode,
     kAllocatingNode,

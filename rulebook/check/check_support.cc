@@ -70,6 +70,12 @@ const char* name(ObjectRef::Kind kind) {
       return "graph node that frees";
     case ObjectRef::Kind::kNode:
       return "graph node";
+    case ObjectRef::Kind::kTexture:
+      return "texture object";
+    case ObjectRef::Kind::kSurface:
+      return "surface object";
+    case ObjectRef::Kind::kUserObject:
+      return "user object";
     case ObjectRef::Kind::kCount:
       break;
   }

@@ -86,6 +86,7 @@ TEST(RuleCases, AndTheSuiteCoverEveryRuleThatCanBeChecked) {
   covered.insert(Rule::kStreamCaptureNode);
   covered.insert(Rule::kStreamCaptureDefault);
   covered.insert(Rule::kGraphMemoryFreed);
+  covered.insert(Rule::kGraphFreeAlive);
   // The same; shim/testing/left/ended_test.py has the cases.
   covered.insert(Rule::kHostMemoryAlive);
   covered.insert(Rule::kGraphFreeKnown);

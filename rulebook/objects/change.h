@@ -37,8 +37,8 @@ struct EndedContext {
   std::vector<std::pair<PoolPlace, std::uint64_t>> current_pools;  ///< of the device
   /// Pool::access of the device's default pool.
   std::optional<std::uint64_t> default_access;
-  /// Pool::access of the default pools whose handle is known: handle and mask.
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> default_pools;
+  /// Pool::access of the device's pools: handle and mask.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> accesses;
   std::vector<ExternalMemory> memories;
   std::vector<ExternalBuffer> buffers;
   std::vector<ExternalSemaphore> semaphores;

@@ -2,11 +2,12 @@
 // Contexts that end, and the objects that end with them.
 //
 // The facts: memory of cuMemCreate, addresses and their mappings outlive every context (an H200 was
-// asked for a reset; documented for cuCtxDestroy, and there for memory of pools, too). External
-// memory and semaphores end with their context (documented). The documentation does not say what
-// happens to memory opened by legacy IPC, nor what a reset of the primary context does to its
-// device's pools. The model takes every object out that may have ended: it is unknown from then on,
-// and no check reports an unknown object.
+// asked for a reset; documented for cuCtxDestroy). Memory of pools outlives them, too (documented
+// for cuCtxDestroy; an H100 was asked for the last release and for a reset of the primary context).
+// External memory and semaphores end with their context (documented). The documentation does not
+// say what happens to memory opened by legacy IPC, nor to imported pools and to the settings of
+// pools when the primary context ends. The model takes every object out that may have ended: it is
+// unknown from then on, and no check reports an unknown object.
 #pragma once
 
 #include <cstdint>

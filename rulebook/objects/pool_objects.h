@@ -44,7 +44,10 @@ struct Pool {
   bool is_default = false;  ///< the default pool of a device or another place; no call destroys it
   bool foreign = false;     ///< the driver handed it out, and cuvmm did not see it being made
   bool imported = false;
-  bool exported = false;          ///< at least once
+  bool exported = false;  ///< at least once
+  /// The primary context of its device has ended since. An H100 keeps the pool, but no
+  /// documentation says so.
+  bool outlived = false;
   std::optional<unsigned> usage;  ///< the usage bits it was created with; nothing: unknown
   /// Mask of the devices that cuMemPoolSetAccess gave READWRITE; the pool's own device always has
   /// it.
@@ -77,6 +80,9 @@ struct PoolMemory {
   bool bounded = false;
   std::optional<std::uint64_t> access;  ///< the pool's access masks when the pool was destroyed
   Origin made;
+  /// The call that ended the primary context of its device meanwhile; call 0: none. The memory is
+  /// still allocated: an H100 was asked.
+  Origin outlived{};
 
   bool pool_has_ended() const { return access.has_value(); }
   bool on_host() const { return is_host(location); }

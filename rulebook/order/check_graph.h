@@ -19,6 +19,7 @@ struct GraphOrder {
   struct Allocation {
     std::size_t node = 0;
     UsedRange memory;
+    int device = -1;  ///< on which the memory lies, -1 unknown
   };
   struct Free {
     std::size_t node = 0;

@@ -457,7 +457,7 @@ void detail::check_pool_exit(Collector& out, const Model& model) {
   check_memory_left(out, model);
   const PoolState& state = model.pools();
   for (const auto& [handle, pool] : state.pools()) {
-    if (pool.foreign) continue;
+    if (pool.foreign || pool.outlived) continue;
     const bool current = std::any_of(state.current().begin(), state.current().end(),
                                      [&, h = handle](const auto& set) { return set.second == h; });
     if (current || state.taken_from(handle) != 0) continue;

@@ -155,8 +155,7 @@ void MemoryState::confirm(const RarelyRetired& taken, Origin at, const Surroundi
   };
   for (const PlainMemory& m : taken.memory) bury(m);
   for (const PlainMemory& m : taken.context.memory) {
-    if (!m.ends_with_context()) continue;
-    bury(m);
+    if (m.ends_with_context()) bury(m);
     if (taken.context.any || m.context == 0) continue;
     Together& all = ended_with_context_[{m.kind, m.made.stack}];
     if (all.count++ == 0) {

@@ -56,8 +56,8 @@ class MemoryState {
 
   void undo(const RarelyRetired& taken, Origin at, const Surroundings& around);
 
-  /// Memory that the program never freed and that ended with its context, added up by kind and by
-  /// the stack that made it.
+  /// Memory that the program never freed and that ended with its context, and memory that it never
+  /// unregistered before; added up by kind and by the stack that made it.
   struct Together {
     std::uint64_t count = 0;
     std::uint64_t size = 0;  ///< bytes

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <iterator>
+
 #include "rulebook/testing/world.h"
 
 namespace cuvmm::testing {
@@ -60,10 +62,12 @@ TEST(MemoryState, CountsWhatOnlyTheEndOfAContextFreed) {
   m.allocate(kAt + kSome);
   m.allocate(kAt + 2 * kSome, kSome, in_context(8));
   m.accept(calls::MemFree{.dptr = kAt});
-  m.enroll(kAt + 3 * kSome);  // registered memory stays, because it is the program's own
+  m.enroll(kAt + 3 * kSome);
   m.accept(calls::CtxDestroy{.ctx = context(7)});
   const auto& ended = m.model.memory().ended_with_context();
-  ASSERT_EQ(ended.size(), 1u);
+  ASSERT_EQ(ended.size(), 2u);
+  EXPECT_EQ(std::next(ended.begin())->first.first, Kind::kRegistered);
+  EXPECT_FALSE(m.buried(kAt + 3 * kSome)) << "the pages are the program's own";
   EXPECT_EQ(ended.begin()->first.first, Kind::kDevice);
   EXPECT_EQ(ended.begin()->second.count, 1u);
   EXPECT_EQ(ended.begin()->second.size, kSome);

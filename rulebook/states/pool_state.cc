@@ -2,6 +2,7 @@
 #include "rulebook/states/pool_state.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "api/location.h"
 
@@ -167,17 +168,17 @@ void PoolState::begin(const Ending& ending, Origin, const Surroundings&, Retired
   const auto elsewhere = [&](const CUmemLocation& place) {
     return !ending.any && is_device(place) && device_of(place) != device;
   };
-  const auto ends = [&](const Pool& p) { return !p.is_default && !elsewhere(p.location); };
+  const auto ends = [&](const Pool& p) { return p.imported && !elsewhere(p.location); };
   move_out(pools_, taken.pools, ends);
-  // Nobody knows whether a default pool forgets its access settings, so any device counts as
-  // allowed.
+  // Nobody knows whether a pool forgets its access settings, so any device counts as allowed.
   for (auto& [handle, pool] : pools_) {
-    if (!pool.is_default || pool.access == 0 || elsewhere(pool.location)) continue;
-    taken.default_pools.emplace_back(handle, pool.access);
+    const bool stays = pool.is_default && pool.access == 0;
+    if (stays || elsewhere(pool.location)) continue;
+    taken.accesses.emplace_back(handle, pool.access);
     pool.access = kAnyDevice;
   }
   for (const auto& [base, memory] : memory_) {
-    if (!elsewhere(memory.location)) taken.pool_memory.push_back(memory);
+    if (memory.imported && !elsewhere(memory.location)) taken.pool_memory.push_back(memory);
   }
   for (const PoolMemory& memory : taken.pool_memory) remove(memory.base);
   std::erase_if(current_, [&](const auto& set) {
@@ -252,6 +253,7 @@ void PoolState::allocated(std::uint64_t base, std::uint64_t size, std::uint64_t 
   // Each launch of a graph makes and ends the memory.
   if (facts.pool.captured) return around.tombstones.forget(Kind::kPoolMemory, base);
   around.tombstones.reuse(Kind::kPoolMemory, base, size);
+  forget_outlived(base, size);
   CUmemLocation place{};
   const Pool* const known = find(pool);
   if (known) {
@@ -379,6 +381,47 @@ void PoolState::confirm(const calls::MemSetMemPool& call, const Facts&, Origin,
   current_[pool_place(settled(*call.location, around.platform), call.type)] = value(call.pool);
 }
 
+void PoolState::confirm(const calls::MemAlloc& call, const Facts&, Origin, const Surroundings&) {
+  forget_outlived(*call.dptr, call.bytesize);
+}
+
+void PoolState::confirm(const calls::MemAllocPitch& call, const Facts&, Origin,
+                        const Surroundings&) {
+  forget_outlived(*call.dptr, *call.pPitch * call.Height);
+}
+
+void PoolState::confirm(const calls::MemAllocManaged& call, const Facts&, Origin,
+                        const Surroundings&) {
+  forget_outlived(*call.dptr, call.bytesize);
+}
+
+// A driver that gives out the range again has ended the memory with the context after all.
+void PoolState::forget_outlived(std::uint64_t base, std::uint64_t size) {
+  if (!any_outlived_) return;
+  auto found = memory_.lower_bound(base);
+  if (found != memory_.begin() && base - std::prev(found)->first < std::prev(found)->second.size) {
+    --found;
+  }
+  while (found != memory_.end() && (found->first < base || found->first - base < size)) {
+    const PoolMemory& one = (found++)->second;
+    if (one.outlived.call != 0) remove(one.base);
+  }
+}
+
+void PoolState::outlive(const EndedContext& ended, Origin at) {
+  const auto may_be_there = [&](const CUmemLocation& place) {
+    return ended.any || !is_device(place) || device_of(place) == ended.device;
+  };
+  for (auto& [handle, pool] : pools_) pool.outlived = pool.outlived || may_be_there(pool.location);
+  if (ended.any) return;  // perhaps no primary context ended
+  for (auto& [base, memory] : memory_) {
+    const bool there = is_device(memory.location) && device_of(memory.location) == ended.device;
+    if (!there) continue;
+    if (memory.outlived.call == 0) memory.outlived = at;
+    any_outlived_ = true;
+  }
+}
+
 void PoolState::confirm(const RarelyRetired& taken, Origin at, const Surroundings& around) {
   for (const Pool& pool : taken.pools) {
     around.tombstones.add({Kind::kPool, pool.handle, 0, pool.made, at});
@@ -387,6 +430,16 @@ void PoolState::confirm(const RarelyRetired& taken, Origin at, const Surrounding
   }
   for (const PoolMemory& memory : taken.pool_memory) {
     around.tombstones.add({Kind::kPoolMemory, memory.base, memory.size, memory.made, at});
+  }
+  const bool ends_primary = taken.context.device >= 0;
+  if (ends_primary || taken.context.any) outlive(taken.context, at);
+  if (!ends_primary || around.platform.device_count != 1) return;
+  // The memory's device is unknown, and there is only one.
+  for (auto& [base, memory] : memory_) {
+    const bool known = is_device(memory.location) || memory.on_host();
+    if (known || memory.outlived.call != 0) continue;
+    memory.outlived = at;
+    any_outlived_ = true;
   }
 }
 
@@ -415,7 +468,7 @@ void PoolState::restore(const EndedContext& taken, const EndsMeanwhile& ends) {
   }
   for (const auto& [place, pool] : taken.current_pools) current_.try_emplace(place, pool);
   // Another thread may have set the access meanwhile: that stays.
-  for (const auto& [handle, access] : taken.default_pools) {
+  for (const auto& [handle, access] : taken.accesses) {
     const auto pool = pools_.find(handle);
     if (pool != pools_.end() && pool->second.access == kAnyDevice) pool->second.access = access;
   }

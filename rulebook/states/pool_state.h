@@ -79,6 +79,14 @@ class PoolState {
                const Surroundings& around);
   void confirm(const calls::MemSetMemPool& call, const Facts& facts, Origin at,
                const Surroundings& around);
+  // Memory of cuMemAlloc and related calls, which may come to lie where a driver has ended memory
+  // of a pool with its context.
+  void confirm(const calls::MemAlloc& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::MemAllocPitch& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::MemAllocManaged& call, const Facts& facts, Origin at,
+               const Surroundings& around);
   void confirm(const RarelyRetired& taken, Origin at, const Surroundings& around);
 
   void undo(const RarelyRetired& taken, Origin at, const Surroundings& around);
@@ -102,6 +110,8 @@ class PoolState {
   void count(const PoolMemory& one, int change);
   void take_memory(std::uint64_t base, const Surroundings& around, Retired& retired);
   void restore(const EndedContext& taken, const EndsMeanwhile& ends);
+  void outlive(const EndedContext& ended, Origin at);
+  void forget_outlived(std::uint64_t base, std::uint64_t size);
 
   std::unordered_map<std::uint64_t, Pool> pools_;
   std::map<std::uint64_t, PoolMemory> memory_;
@@ -110,6 +120,7 @@ class PoolState {
   std::map<std::uint64_t, std::uint32_t> taken_;  ///< pieces of live memory by pool
   /// Pieces of live memory with PoolMemory::bounded.
   std::size_t bounded_ = 0;
+  bool any_outlived_ = false;  ///< some memory had PoolMemory::outlived
   /// Masks of the devices that cuMemPoolSetAccess gave READWRITE to a default pool, by the pool's
   /// device.
   std::map<int, std::uint64_t> default_access_;

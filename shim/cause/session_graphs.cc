@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "recorder/holdings/counted.h"
 #include "recorder/holdings/words.h"
 #include "rulebook/order/check_graph.h"
 #include "shim/facts/host_memory.h"
@@ -23,7 +24,7 @@ Violations Session::note_graph(CUgraphExec exec, CUgraph graph, unsigned long lo
   }
   if (work_.active()) {
     std::vector<UsedRange> own;
-    for (const auto& [node, memory] : order.allocations) own.push_back(memory);
+    for (const GraphOrder::Allocation& one : order.allocations) own.push_back(one.memory);
     work_.graphs().add(exec, GraphRecord(work_.node_reader().graph(graph), std::move(own)));
   }
   if (work_.judges_graphs()) {
@@ -32,17 +33,15 @@ Violations Session::note_graph(CUgraphExec exec, CUgraph graph, unsigned long lo
   }
   // The driver gives the handle of a destroyed graph to the next one.
   work_.graphs().forget_order(exec);
-  if (order.allocations.empty()) [[likely]] {
-    if (order.frees.empty()) [[likely]]
-      return {};
-    const Locked lock(mutex_);
-    for (const GraphOrder::Free& one : order.frees) history_.causes.freed_elsewhere(one.address);
+  if (order.allocations.empty() && order.frees.empty()) [[likely]]
     return {};
-  }
   OwnUses own{nullptr, std::exchange(order.uses, {}), true};
   auto numbers = reader.numbers();
   {
     const Locked lock(mutex_);
+    for (const GraphOrder::Allocation& one : order.allocations) {
+      history_.causes.instantiated(one.memory.base, one.memory.size);
+    }
     for (const GraphOrder::Free& one : order.frees) {
       if (allocates(order, one.address)) history_.causes.freed_within(one.address, {});
     }
@@ -123,47 +122,19 @@ void Session::note_graph_launch(CUgraphExec exec, const Caller& caller) {
   Origin here;
   number(here);
   here.stack = capture_stack(caller);
+  note_function(here.stack, "cuGraphLaunch");
   const Locked lock(mutex_);
   for (const GraphOrder::Allocation& one : graph->order.allocations) {
     history_.causes.launched(one.memory.base, one.memory.size,
-                             reinterpret_cast<std::uintptr_t>(exec), here);
+                             reinterpret_cast<std::uintptr_t>(exec), one.device, here);
   }
   for (const GraphOrder::Free& one : graph->order.frees) {
     if (allocates(graph->order, one.address)) {
       history_.causes.freed_within(one.address, here);
     } else {
-      history_.causes.freed(one.address);
+      history_.causes.freed(one.address, here);
     }
   }
-}
-
-// One entry for each place that launches.
-void Session::add_graph_memory(AllInUse& all) {
-  std::map<StackId, InUse> places;
-  for (const auto& [base, memory] : history_.causes.left_by_launches()) {
-    InUse& one = places[memory.launched.stack];
-    one.bytes += memory.size;
-    if (one.count++ != 0 && one.first.made.call < memory.launched.call) continue;
-    one.what = holdings::kGraphMemoryWords;
-    one.some_ended = history_.causes.any_freed_of(memory.launched.stack);
-    one.first = {.kind = ObjectRef::Kind::kPoolMemory,
-                 .value = base,
-                 .size = memory.size,
-                 .made = memory.launched,
-                 .ended = {}};
-    one.about = "call " + std::to_string(memory.launched.call) + " launched executable graph " +
-                hex_text(memory.exec) + ", an allocation node of which allocated " +
-                hex_text(base) + " (" + size_text(memory.size) + ")";
-    if (memory.captured.call != 0) {
-      one.about += "; call " + std::to_string(memory.captured.call) + " captured that node";
-      one.about_stack = memory.captured.stack;
-    }
-    one.fix =
-        "Free the memory behind the launch (cuMemFreeAsync, cuMemFree), or in the graph itself: "
-        "capture the cuMemFreeAsync too, or add a free node (cuGraphAddMemFreeNode). The end of "
-        "the graph frees none of it, nor does cuDeviceGraphMemTrim.";
-  }
-  for (auto& [stack, one] : places) all.push_back(std::move(one));
 }
 
 Violations Session::early_free(CUgraphExec exec, const QueuedWork::Ticket& ticket) {
@@ -193,6 +164,42 @@ void Session::note_left(CUgraphExec exec, const QueuedWork::Ticket& ticket, Orig
   }
 }
 
+namespace {
+
+// The launch of a graph whose node frees memory that does not exist: another graph allocates it.
+Violation frees_nothing(std::uint64_t base, const Causes::NodeMemory& memory,
+                        const Origin& free_node) {
+  const std::string node = "a node of the graph frees memory " + hex_text(base) + " (" +
+                           size_text(memory.size) + "), which another graph allocates";
+  const bool ended = memory.freed_by.call > memory.allocated.call;
+  std::string state = ", and no launch has allocated that memory yet";
+  if (ended) {
+    const std::string by = by_text(memory.freed_by.call, stack_function(memory.freed_by.stack));
+    state = ", and" + by.substr(3) + " has freed that memory: no launch has allocated it since";
+  }
+  Violation v{Rule::kGraphFreeAlive, false, node + state, {}};
+  const auto add = [&](ObjectRef::Kind kind, const Origin& made, const Origin& end) {
+    if (made.call == 0) return;
+    v.objects.push_back(
+        {.kind = kind, .value = base, .size = memory.size, .made = made, .ended = end});
+  };
+  add(ObjectRef::Kind::kFreeingNode, free_node, {});
+  if (memory.allocated.call != 0) {
+    add(ObjectRef::Kind::kPoolMemory, memory.allocated, ended ? memory.freed_by : Origin());
+  }
+  add(ObjectRef::Kind::kAllocatingNode, memory.captured, {});
+  v.fix = ended
+              ? "Launch the graph that frees the memory once behind each launch of the graph that "
+                "allocates it, and free the memory in no other way: leave this launch or the "
+                "other free out, or launch the allocating graph again in between."
+              : "Launch the graph that allocates the memory first, on the same stream, or on "
+                "another one with an event in between that this launch waits for "
+                "(cuStreamWaitEvent).";
+  return v;
+}
+
+}  // namespace
+
 bool Session::explain_relaunch(const Call& call, CUgraphExec exec, CUresult result,
                                const Caller& caller) {
   const auto graph = work_.graphs().order(exec);
@@ -200,9 +207,18 @@ bool Session::explain_relaunch(const Call& call, CUgraphExec exec, CUresult resu
   Violations found;
   {
     const Locked lock(mutex_);
+    for (const GraphOrder::Free& one : graph->order.frees) {
+      const auto known = history_.causes.node_memory(one.address);
+      if (!known || known->first != one.address || known->second.launched.call != 0) continue;
+      if (allocates(graph->order, one.address)) continue;
+      const auto& captured = graph->order.captured;
+      found.push_back(frees_nothing(one.address, known->second,
+                                    one.node < captured.size() ? captured[one.node] : Origin()));
+      break;
+    }
     for (const GraphOrder::Allocation& one : graph->order.allocations) {
       const auto known = history_.causes.node_memory(one.memory.base);
-      if (!known || known->second.launched.call == 0 || known->second.freed_elsewhere) continue;
+      if (!known || known->second.launched.call == 0) continue;
       const Origin& before = known->second.launched;
       found.push_back({Rule::kGraphMemoryFreed,
                        false,

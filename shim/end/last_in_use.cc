@@ -23,7 +23,11 @@ void Process::find_in_use(bool exits) {
   add_objects(in_use_, kLockPatience);
   leave_out_the_runtimes(in_use_);
   leave_out_the_runtimes(ended_with_context_);
-  if (exits && lists_in_use()) find_leaks_on_request();
+  if (exits && lists_in_use()) {
+    find_leaks_on_request();
+  } else {
+    leave_out_registered(ended_with_context_);
+  }
 }
 
 // A process that a signal ended may have been about to free the objects, so they are no leaks.

@@ -68,16 +68,16 @@ Origin Causes::recorded_in_capture(std::uint64_t event) const {
   return found == captured_events_.end() ? Origin() : found->second;
 }
 
-void Causes::context_ended(const Origin& by) {
+void Causes::context_ended(const Origin& by, int device) {
   context_end_ = by;
   context_ends_.insert(by.call);
   if (context_ends_.size() > kMostEnds) context_ends_.erase(context_ends_.begin());
   captured_calls_.clear();
   captured_events_.clear();
-  // The memory may have ended with the context.
+  // The memory outlives the context: an H100 was asked.
   for (auto& [base, memory] : nodes_) {
-    lost_track_ = lost_track_ || memory.launched.call != 0;
-    memory.launched = {};
+    const bool ends = device >= 0 && memory.device == device;
+    if (ends && memory.outlived.call == 0) memory.outlived = by;
   }
 }
 
@@ -101,28 +101,31 @@ std::optional<Causes::Hint> Causes::unmet_before(
 
 void Causes::captured(std::uint64_t base, std::uint64_t size, const Origin& by) {
   if (nodes_.size() < kMostNodes || nodes_.contains(base))
-    nodes_[base] = {.size = size, .captured = by, .launched = {}, .freed_by = {}};
+    nodes_[base] = {.size = size, .captured = by, .launched = {}, .allocated = {}, .freed_by = {}};
 }
 
-void Causes::launched(std::uint64_t base, std::uint64_t size, std::uint64_t exec,
+void Causes::instantiated(std::uint64_t base, std::uint64_t size) {
+  if (nodes_.size() < kMostNodes || nodes_.contains(base)) nodes_[base].size = size;
+}
+
+void Causes::launched(std::uint64_t base, std::uint64_t size, std::uint64_t exec, int device,
                       const Origin& by) {
   if (nodes_.size() == kMostNodes && !nodes_.contains(base)) return;
   NodeMemory& memory = nodes_[base];
   memory.size = size;
-  memory.launched = by;
+  memory.launched = memory.allocated = by;
   memory.exec = exec;
+  memory.device = device;
   memory.freed_within = false;
+  memory.outlived = {};
 }
 
-void Causes::freed_elsewhere(std::uint64_t base) {
-  if (nodes_.size() < kMostNodes || nodes_.contains(base)) nodes_[base].freed_elsewhere = true;
-}
-
-void Causes::freed(std::uint64_t address) {
+void Causes::freed(std::uint64_t address, const Origin& by) {
   const auto found = nodes_.find(address);
   if (found == nodes_.end()) return;
   if (found->second.launched.call != 0) freed_launches_.insert(found->second.launched.stack);
   found->second.launched = {};
+  found->second.freed_by = by;
 }
 
 void Causes::captured_free(std::uint64_t address) {
@@ -135,15 +138,14 @@ void Causes::captured_free(std::uint64_t address) {
 std::vector<std::pair<std::uint64_t, Causes::NodeMemory>> Causes::left_by_launches() const {
   std::vector<std::pair<std::uint64_t, NodeMemory>> left;
   for (const auto& [base, memory] : nodes_) {
-    if (memory.launched.call != 0 && !memory.freed_elsewhere) left.emplace_back(base, memory);
+    if (memory.launched.call != 0) left.emplace_back(base, memory);
   }
   return left;
 }
 
 bool Causes::may_have_left() const {
-  return lost_track_ || std::ranges::any_of(nodes_, [](const auto& node) {
-           return node.second.launched.call != 0;
-         });
+  return std::ranges::any_of(nodes_,
+                             [](const auto& node) { return node.second.launched.call != 0; });
 }
 
 void Causes::freed_within(std::uint64_t address, const Origin& by) {

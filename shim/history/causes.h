@@ -64,29 +64,32 @@ class Causes {
 
   struct NodeMemory {
     std::uint64_t size = 0;
-    Origin captured;               ///< call 0: cuGraphAddMemAllocNode or a similar call made the
-                                   ///< node
-    Origin launched;               ///< the launch that allocated it last; call 0: none
-    bool freed_elsewhere = false;  ///< by another graph's node, whose launches cuvmm does not
-                                   ///< follow
-    bool freed_within = false;     ///< by a node of its own graph
-    Origin freed_by;               ///< the launch whose own free node freed it last; call 0: none
-    std::uint64_t exec = 0;        ///< handle of the executable graph of the last launch
+    Origin captured;            ///< call 0: cuGraphAddMemAllocNode or a similar call made the
+                                ///< node
+    Origin launched;            ///< the launch that allocated it, if it lives; else call 0
+    Origin allocated;           ///< the last launch that allocated it; call 0: none
+    bool freed_within = false;  ///< by a node of its own graph
+    Origin freed_by;            ///< the call that freed it last, maybe a launch; call 0: none
+    std::uint64_t exec = 0;     ///< handle of the executable graph of the last launch
+    int device = -1;            ///< on which the memory lies, -1 unknown
+    Origin outlived{};          ///< the call that ended the device's primary context since the
+                                ///< last launch; call 0: none
   };
   /// The next allocation of a capture returned this address.
   void captured(std::uint64_t base, std::uint64_t size, const Origin& by);
-  void launched(std::uint64_t base, std::uint64_t size, std::uint64_t exec, const Origin& by);
-  void freed(std::uint64_t address);
+  /// A graph was instantiated with a node that allocates this memory.
+  void instantiated(std::uint64_t base, std::uint64_t size);
+  void launched(std::uint64_t base, std::uint64_t size, std::uint64_t exec, int device,
+                const Origin& by);
+  void freed(std::uint64_t address, const Origin& by);
   /// A node of the memory's own graph frees it; `by`: a launch of that graph, or call 0.
   void freed_within(std::uint64_t address, const Origin& by);
-  void freed_elsewhere(std::uint64_t base);
   /// A capture got a free of the memory: a node of the graph that allocates the memory, if the one
   /// capture that goes on made both.
   void captured_free(std::uint64_t address);
   /// The memory that launches have left allocated, and its bases.
   std::vector<std::pair<std::uint64_t, NodeMemory>> left_by_launches() const;
-  /// Whether a launch may have left memory: also memory that another graph frees, and memory that
-  /// was left when a context ended.
+  /// Whether a launch has left memory.
   bool may_have_left() const;
   /// Whether memory was freed that launches with this stack had allocated.
   bool any_freed_of(StackId launches) const { return freed_launches_.contains(launches); }
@@ -100,7 +103,8 @@ class Causes {
   };
   void freed_in_order(std::uint64_t stream, const Origin& by) { last_free_ = {stream, by}; }
   const QueuedFree& last_free() const { return last_free_; }
-  void context_ended(const Origin& by);
+  /// `device`: the context was the primary one of this device; -1: another context, or unknown.
+  void context_ended(const Origin& by, int device);
   /// Whether this call ended a context: one of the last kMostEnds that did.
   bool ended_a_context(std::uint64_t call) const;
   const Origin& context_end() const { return context_end_; }
@@ -122,8 +126,7 @@ class Causes {
   std::vector<Hint> hints_;
   std::size_t next_hint_ = 0;
   std::map<std::uint64_t, NodeMemory> nodes_;  ///< by base
-  bool lost_track_ = false;           ///< a context ended while memory of launches was left
-  std::set<StackId> freed_launches_;  ///< of launches whose memory was freed later
+  std::set<StackId> freed_launches_;           ///< of launches whose memory was freed later
   std::map<std::uint64_t, Origin> captured_events_;
   std::unordered_map<CUgraphNode, Origin> captured_calls_;
   QueuedFree last_free_;

@@ -46,6 +46,7 @@ void ProcessHistory::forget_descriptor(int fd) {
   model.closed(fd);
   exported.erase(fd);
   received.erase(fd);
+  exported_pools.erase(fd);
 }
 
 bool ProcessHistory::end_descriptor(int fd, bool open, const Origin& at) {
@@ -74,6 +75,15 @@ bool ProcessHistory::duplicate(int from, int to, const Origin& at) {
     exported[to] = std::move(identity);
     return true;
   }
+  const auto pool = exported_pools.find(from);
+  if (pool != exported_pools.end() && still_exported(pool->second)) {
+    Export second = pool->second;
+    second.fd = to;
+    second.made = at;
+    exported[to] = identify_descriptor(to);
+    exported_pools[to] = second;
+    return true;
+  }
   const auto found = received.find(from);
   if (found == received.end()) return false;
   Received second = found->second;
@@ -90,6 +100,7 @@ void ProcessHistory::clear() {
   causes.clear();
   imported.clear();
   received.clear();
+  exported_pools.clear();
   plain_ended = 0;
 }
 
@@ -100,6 +111,7 @@ void ProcessHistory::abandon() {
   new (&causes) Causes();
   new (&imported) decltype(imported)();
   new (&received) decltype(received)();
+  new (&exported_pools) decltype(exported_pools)();
 }
 
 }  // namespace cuvmm::shim

@@ -35,6 +35,8 @@ struct ProcessHistory {
   /// Descriptors of other processes' memory that this process imported from, and of dma-bufs of
   /// ranges: they belong to the program, and keep the memory alive as well.
   std::unordered_map<int, Received> received;
+  /// Descriptors of pools that this process exported; their handle is the pool's.
+  std::unordered_map<int, Export> exported_pools;
 
   /// Whether a descriptor is still open and still stands for the exported memory.
   bool still_exported(const Export& one) const;

@@ -13,6 +13,7 @@
 #include "shim/intercept/added_node.h"
 #include "shim/intercept/follow.h"
 #include "shim/intercept/refused_call.h"
+#include "shim/intercept/user_object.h"
 #include "shim/objects/ended.h"
 #include "shim/process/process.h"
 #include "shim/refusals/arguments/given_argument.h"
@@ -25,6 +26,7 @@ namespace cuvmm::shim {
 namespace {
 
 std::uint64_t handle_number(const void* handle) { return reinterpret_cast<std::uintptr_t>(handle); }
+std::uint64_t handle_number(unsigned long long handle) { return handle; }
 
 #define CUVMM_STRIP(...) __VA_ARGS__
 
@@ -41,6 +43,8 @@ void note_node(CUgraphNode* out, CUgraph graph, Rest...) {
 }
 template <class... Args>
 void note_node(Args...) {}
+
+using shim::note_node;
 
 // The nodes that a capture has made, and that the driver returns.
 void note_dependencies(const CUgraphNode* const* from, const std::size_t* count) {
@@ -94,6 +98,7 @@ std::size_t node_touches(const CUDA_MEMSET_NODE_PARAMS* fill, Touch (&out)[kMaxT
 }
 
 unsigned flags_of_event(CUevent*, unsigned flags) { return flags; }
+using shim::flags_of_event;
 template <class... Args>
 unsigned flags_of_event(Args...) {
   return 0;

@@ -10,6 +10,7 @@
 #include <map>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "api/words.h"
@@ -67,11 +68,15 @@ bool unmapped(std::uint64_t base, std::uint64_t size) {
 class Places {
  public:
   explicit Places(const Model& model) : model_(model) {}
-  void add(const char* what, const ObjectRef& object) {
+  /// `outlived`: the call that ended the context of the object; call 0: none.
+  void add(const char* what, const ObjectRef& object, const Origin& outlived = {}) {
     // Objects from before the first call that the session saw have no known maker.
     if (object.made.call == 0) return;
-    InUse& one = all_[{what, object.made.stack}];
-    if (one.count++ == 0 || object.made.call < one.first.made.call) one.first = object;
+    InUse& one = all_[{what, object.made.stack, outlived.call != 0}];
+    if (one.count++ == 0 || object.made.call < one.first.made.call) {
+      one.first = object;
+      one.outlived = outlived;
+    }
     one.what = what;
     one.bytes += object.size;
     one.some_ended = model_.tombstones().any_made_by(object.made.stack);
@@ -84,7 +89,7 @@ class Places {
 
  private:
   const Model& model_;
-  std::map<std::pair<std::string_view, StackId>, InUse> all_;
+  std::map<std::tuple<std::string_view, StackId, bool>, InUse> all_;
 };
 
 void add_vmm(Places& places, const Model& model, const StillRunning& running) {
@@ -106,12 +111,13 @@ void add_pools(Places& places, const Model& model, const StillRunning& running) 
     const bool leak = m.pool_has_ended() && !m.imported && !running.works_with(m.made);
     if (leak) continue;
     places.add(m.imported ? kImportedPieceWords : holdings::words(holdings::Piece::Kind::kPool),
-               ref(m));
+               ref(m), m.outlived);
   }
   for (const auto& [handle, pool] : state.pools()) {
     const bool current = std::any_of(state.current().begin(), state.current().end(),
                                      [&, h = handle](const auto& set) { return set.second == h; });
-    const bool leak = !current && state.taken_from(handle) == 0 && !running.works_with(pool.made);
+    const bool empty = !current && state.taken_from(handle) == 0;
+    const bool leak = empty && !running.works_with(pool.made);
     if (!leak && !pool.is_default && !pool.foreign) places.add(kPoolWords, ref(pool));
   }
 }
@@ -126,7 +132,8 @@ Parts makers_of(std::string_view what) {
                                     kContext[] = {"Ctx"}, kLibrary[] = {"LibraryLoad"},
                                     kGraph[] = {"GraphCreate", "GraphClone", "EndCapture"},
                                     kExecutable[] = {"Instantiate"}, kPool[] = {"PoolCreate"},
-                                    kLaunch[] = {"GraphLaunch"};
+                                    kLaunch[] = {"GraphLaunch"}, kTexture[] = {"TextureObject"},
+                                    kSurface[] = {"SurfaceObject"}, kUser[] = {"UserObject"};
   const auto is = [&](O kind) { return what == words(kind); };
   if (is(O::kStream)) return kStream;
   if (is(O::kEvent)) return kEvent;
@@ -134,6 +141,9 @@ Parts makers_of(std::string_view what) {
   if (is(O::kGraph)) return kGraph;
   if (is(O::kExecutableGraph)) return kExecutable;
   if (is(O::kGreenContext)) return kContext;
+  if (is(O::kTexture)) return kTexture;
+  if (is(O::kSurface)) return kSurface;
+  if (is(O::kUserObject)) return kUser;
   if (is(O::kModule) || is(O::kRetain) || is(O::kContext)) return {};
   if (what == holdings::kGraphMemoryWords) return kLaunch;
   return what == kPoolWords ? Parts(kPool) : Parts(kMemory);
@@ -184,6 +194,26 @@ class Runtimes {
 
   const ModuleMap map_ = ModuleMap::of_this_process();
 };
+
+// ", at fill() at cache.cc:41"; "" without a stack.
+std::string at_place(StackId stack) {
+  std::vector<Frame> frames = symbolize(stack);
+  frames::take_runtime_frames(frames);
+  const std::string place = frames::place_text(frames);
+  return place.empty() ? place : ", at " + place;
+}
+
+// "call 7 (cudaDeviceReset) ended its context at main() at app.cc:9, ..."
+std::string outlived_text(const InUse& one) {
+  std::vector<Frame> frames = symbolize(one.outlived.stack);
+  const std::string runtime = frames::take_runtime_frames(frames);
+  const std::string function = runtime.empty() ? stack_function(one.outlived.stack) : runtime;
+  const bool graph = std::string_view(one.what) == holdings::kGraphMemoryWords;
+  return "call " + std::to_string(one.outlived.call) +
+         (function.empty() ? "" : " (" + function + ")") + " ended the device's primary context" +
+         at_place(one.outlived.stack) + ", which frees no memory of " +
+         (graph ? "graphs" : "pools");
+}
 
 // Adds the program's retains of each device's primary context that it has not released. A single
 // retain is not reported, because many programs use a context to their end.
@@ -264,11 +294,32 @@ std::vector<Violation> leaks_on_request(AllInUse& in_use, AllInUse& ended_with_c
                      .fix = one.fix});
   };
   for (InUse& one : ended_with_context) {
+    if (std::string_view(one.what) == holdings::words(holdings::Piece::Kind::kRegistered)) {
+      one.fix =
+          "Call cuMemHostUnregister (cudaHostUnregister) before the call that ends the context.";
+      add(one, Rule::kContextMemoryLeft, "",
+          one.count == 1 ? " was not unregistered by the program before its context ended"
+                         : " were not unregistered by the program before their context ended");
+      continue;
+    }
     add(one, Rule::kContextMemoryLeft, "",
         one.count == 1 ? " was never freed by the program, and ended with its context"
                        : " were never freed by the program, and ended with their context");
   }
   for (InUse& one : in_use) {
+    if (one.outlived.call != 0) {
+      prepare_symbolizer();
+      if (one.fix.empty()) {
+        one.fix =
+            "Free the memory (cuMemFreeAsync, cuMemFree; cudaFreeAsync, cudaFree) before the call "
+            "that ends the context.";
+      }
+      add(one, Rule::kContextMemoryLeft, "",
+          std::string(one.count == 1 ? " was" : " were") + " never freed by the program, and " +
+              (one.count == 1 ? "stays" : "stay") + " allocated: " + outlived_text(one) +
+              (one.about.empty() ? "" : "; " + one.about));
+      continue;
+    }
     // Without a stack nobody knows whether one place made them.
     const bool one_place = one.first.made.stack != 0 && !one.some_ended;
     if (!one_place || !holdings::grows(one.what, one.count, one.count)) continue;
@@ -328,6 +379,12 @@ void add_objects(AllInUse& all, std::chrono::milliseconds limit) {
   add_retains(all, *table);
 }
 
+void leave_out_registered(AllInUse& ended_with_context) {
+  std::erase_if(ended_with_context, [](const InUse& one) {
+    return std::string_view(one.what) == holdings::words(holdings::Piece::Kind::kRegistered);
+  });
+}
+
 void leave_out_the_runtimes(AllInUse& all) {
   const Runtimes runtimes;
   std::erase_if(all, [&](const InUse& one) {
@@ -356,14 +413,6 @@ std::string sums_json(const AllInUse& all) {
   return text.empty() ? text : text + "]";
 }
 
-// ", at fill() at cache.cc:41"; "" without a stack.
-static std::string at_place(StackId stack) {
-  std::vector<Frame> frames = symbolize(stack);
-  frames::take_runtime_frames(frames);
-  const std::string place = frames::place_text(frames);
-  return place.empty() ? place : ", at " + place;
-}
-
 std::string places_text(AllInUse all, const char* state) {
   std::ranges::stable_sort(all, [](const InUse& a, const InUse& b) {
     return std::pair(a.bytes, a.count) > std::pair(b.bytes, b.count);
@@ -380,6 +429,7 @@ std::string places_text(AllInUse all, const char* state) {
       text += (one.count > 1 ? ", the first made" : ", made") + by;
     text += '\n' + stack_text(frames, "      ");
     if (!one.about.empty()) text += "      " + one.about + at_place(one.about_stack) + '\n';
+    if (one.outlived.call != 0) text += "      " + outlived_text(one) + '\n';
     const std::string fix =
         one.fix.empty() ? holdings::giving_back(one.what, one.count, !runtime.empty()) : one.fix;
     text += "      fix: " + fix + '\n';

@@ -25,6 +25,8 @@ struct InUse {
   /// Facts about the first object, as sentences, and the stack of the call that the facts end with.
   std::string about = {};
   StackId about_stack = 0;
+  /// The call that ended the context of the first object, which is still allocated; call 0: none.
+  Origin outlived = {};
   std::string fix = {};  ///< "" if the function that ends such an object is the fix
 };
 using AllInUse = std::vector<InUse>;
@@ -32,11 +34,14 @@ using AllInUse = std::vector<InUse>;
 /// All of the model that check_exit() does not name. Objects that running threads work with count
 /// as in use.
 AllInUse memory_in_use(const Model& model, const StillRunning& running);
-/// Memory that the program never freed, and that ended with its context.
+/// Memory that the program never freed, and that ended with its context; and registered memory,
+/// which is the program's own, that was not unregistered before.
 AllInUse ended_with_context(const Model& model);
 /// Adds plain objects; adds none if the table's lock is not free within `limit`.
 void add_objects(AllInUse& all, std::chrono::milliseconds limit);
 
+/// Removes registered memory: no call freed it.
+void leave_out_registered(AllInUse& ended_with_context);
 /// Removes the objects that a CUDA runtime made for itself, as far as stacks show it. Takes the
 /// loader's lock, unless the thread has Care::kAsInterrupted.
 void leave_out_the_runtimes(AllInUse& all);

@@ -27,6 +27,12 @@ const char* words(PlainObject::Kind kind) {
       return "graph";
     case K::kExecutableGraph:
       return "executable graph";
+    case K::kTexture:
+      return "texture object";
+    case K::kSurface:
+      return "surface object";
+    case K::kUserObject:
+      return "user object";
     case K::kFunction:
       return "function";
     case K::kGlobal:
@@ -59,6 +65,12 @@ ObjectRef::Kind object_kind(PlainObject::Kind kind) {
       return Ref::kGraph;
     case K::kExecutableGraph:
       return Ref::kExecutableGraph;
+    case K::kTexture:
+      return Ref::kTexture;
+    case K::kSurface:
+      return Ref::kSurface;
+    case K::kUserObject:
+      return Ref::kUserObject;
     case K::kFunction:
       return Ref::kFunction;
     case K::kGlobal:
@@ -160,6 +172,24 @@ void ObjectTable::ended(PlainObject::Kind kind, std::uint64_t value, StackId mad
   } catch (...) {
     unbury(key);  // out of memory
   }
+}
+
+void ObjectTable::refer(std::uint64_t value, std::int64_t change) noexcept {
+  if (mutex_.held_here()) return;
+  const Locked lock(mutex_);
+  const auto found = objects_.find({PlainObject::Kind::kUserObject, value});
+  if (found == objects_.end()) return;
+  const std::int64_t left = std::int64_t{found->second.flags} + change;
+  if (left > 0) {
+    found->second.flags = static_cast<unsigned>(left);
+    return;
+  }
+  try {
+    makers_.insert(found->second.made);
+  } catch (...) {
+    // Out of memory: then the place counts as one whose objects never end.
+  }
+  objects_.erase(found);
 }
 
 void ObjectTable::drop_part(Key part) noexcept {

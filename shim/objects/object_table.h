@@ -32,6 +32,9 @@ struct PlainObject {
     kLibrary,
     kGraph,
     kExecutableGraph,
+    kTexture,
+    kSurface,
+    kUserObject,  ///< while the program owns references to it
     // Parts of a module, a library or a graph; the table has only their ends.
     kFunction,
     kGlobal,  ///< its handle is its address
@@ -44,11 +47,12 @@ struct PlainObject {
   int device = -1;            ///< the device of that context if it is a primary context; -1: it is
                               ///< none
   StackId made = 0;
-  unsigned flags = 0;  ///< of an event
+  unsigned flags = 0;  ///< of an event; of a user object: the references that the program owns
 
   /// Whether the driver destroys it with the context that it was made in.
   bool ends_with_context() const {
-    return kind == Kind::kStream || kind == Kind::kEvent || kind == Kind::kModule;
+    return kind == Kind::kStream || kind == Kind::kEvent || kind == Kind::kModule ||
+           kind == Kind::kTexture || kind == Kind::kSurface;
   }
 };
 /// The kind of such an object in findings; kCount if no finding names it.
@@ -117,6 +121,8 @@ class ObjectTable {
   void add_part_beside(PlainObject::Kind kind, std::uint64_t value, std::uint64_t other) noexcept;
   /// The global that held this address, and ended with its module.
   std::optional<EndedObject> find_ended_global(std::uint64_t address) noexcept;
+  /// The program took (`change` > 0) or gave up references to a user object.
+  void refer(std::uint64_t value, std::int64_t change) noexcept;
   /// Whether an object ended that this stack made; true if nobody can tell.
   bool any_made_by(StackId stack) noexcept;
   /// Whether the program made this context.

@@ -111,7 +111,7 @@ struct Policy<calls::MemFree> {
   }
   static void record(PolicyResources& resources, const Call& call, Step<Call>& step) {
     ProcessHistory& history = resources.history;
-    if (history.causes.knows_node_memory()) history.causes.freed(call.dptr);
+    if (history.causes.knows_node_memory()) history.causes.freed(call.dptr, step.origin);
     history.ipc_log.pool_memory_freed(call.dptr, step.origin);
     if (step.change.rare) {
       for (const IpcExport& e : step.change.rare->ipc_exports) {
@@ -143,10 +143,10 @@ struct Policy<CallStruct> {
       return false;
     }
   }
-  static void record(PolicyResources& resources, const CallStruct&, Step<CallStruct>& step) {
+  static void record(PolicyResources& resources, const CallStruct& call, Step<CallStruct>& step) {
     ProcessHistory& history = resources.history;
     history.plain_ended = step.origin.call;
-    history.causes.context_ended(step.origin);
+    history.causes.context_ended(step.origin, ending_of(call).device);
     if (!step.change.rare) return;
     // From here on, nothing proves that the memory that the context had opened is still open.
     for (const IpcOpen& open : step.change.rare->context.ipc_opens) {

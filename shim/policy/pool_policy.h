@@ -90,7 +90,7 @@ struct Policy<calls::MemFreeAsync> {
     ProcessHistory& history = resources.history;
     if (history.causes.knows_node_memory()) {
       step.facts.read().pool.captured ? history.causes.captured_free(call.dptr)
-                                      : history.causes.freed(call.dptr);
+                                      : history.causes.freed(call.dptr, step.origin);
     }
     history.ipc_log.pool_memory_freed(call.dptr, step.origin);
     history.causes.freed_in_order(reinterpret_cast<std::uintptr_t>(call.hStream), step.origin);
@@ -149,7 +149,31 @@ struct Policy<calls::MemPoolSetAttribute> {
   }
 };
 template <>
-struct Policy<calls::MemPoolExportToShareableHandle> : Anonymous {};
+struct Policy<calls::MemPoolExportToShareableHandle> {
+  using Call = calls::MemPoolExportToShareableHandle;
+  struct CallState {
+    DescriptorIdentity identity;
+  };
+  static void made(PolicyResources&, const Call& call, Step<Call>& step) {
+    if (const int* fd = descriptor(call)) step.state.identity = identify_descriptor(*fd);
+  }
+  static void record(PolicyResources& resources, const Call& call, Step<Call>& step) {
+    const int* const fd = descriptor(call);
+    if (!fd) return;
+    ProcessHistory& history = resources.history;
+    history.received.erase(*fd);
+    history.exported[*fd] = std::move(step.state.identity);
+    history.exported_pools[*fd] = {*fd, reinterpret_cast<std::uintptr_t>(call.pool), 0,
+                                   step.origin};
+    g_tracked.add(*fd);
+  }
+
+ private:
+  static const int* descriptor(const Call& call) {
+    const bool is_one = call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    return is_one ? static_cast<const int*>(call.handle_out) : nullptr;
+  }
+};
 template <>
 struct Policy<calls::MemPoolSetAccess> : Anonymous {};
 template <>

@@ -32,6 +32,7 @@ struct Policy<calls::MemExportToShareableHandle> {
   static void record(PolicyResources& resources, const Call& call, Step<Call>& step) {
     if (const int* fd = descriptor(call)) {
       resources.history.received.erase(*fd);
+      resources.history.exported_pools.erase(*fd);
       resources.history.exported[*fd] = std::move(step.state.identity);
       g_tracked.add(*fd);
     }

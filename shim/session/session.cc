@@ -106,32 +106,6 @@ std::optional<Violations> Session::leaks(std::chrono::milliseconds limit,
   return all;
 }
 
-AllInUse Session::in_use(std::chrono::milliseconds limit, std::span<const std::uint32_t> asleep) {
-  if (!mutex_.lock_within(limit)) return {};
-  const Locked lock(mutex_, kHeldAlready);
-  const std::vector<std::uint32_t> threads = other_threads(asleep);
-  AllInUse all = memory_in_use(history_.model, threads);
-  Violations leaks;
-  history_.add_left_dma_bufs(leaks);
-  for (const auto& [fd, one] : history_.received) {
-    const bool leak = std::ranges::any_of(leaks, [fd = fd](const Violation& v) {
-      return v.objects.front().value == std::uint64_t(fd);
-    });
-    if (!one.dma_buf || leak || !history_.still_open(one)) continue;
-    all.push_back({holdings::words(holdings::Descriptor::Kind::kDmaBuf), 1, one.one.size,
-                   cuvmm::detail::ref(one.one), true});
-  }
-  for (const auto& [fd, one] : history_.model.exports()) {
-    const Allocation* const a = history_.model.allocation(one.handle);
-    const bool leak = !a || a->made.call > one.made.call;
-    if (leak || !history_.still_exported(one)) continue;
-    all.push_back({holdings::words(holdings::Descriptor::Kind::kExported), 1, 0,
-                   cuvmm::detail::ref(one), true});
-  }
-  add_graph_memory(all);
-  return all;
-}
-
 std::string Session::memory_of(const ObjectRef& object) {
   const bool exported = object.kind == ObjectRef::Kind::kExport;
   if (exported) return memory_name(static_cast<int>(object.value));

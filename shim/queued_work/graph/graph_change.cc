@@ -23,7 +23,7 @@ OwnUses change_node(QueuedWork& work, CUgraphExec exec, CUgraphNode node, CUgrap
     uses.node = node;
     uses.type = type;
   }
-  if (!own.graph) return own;
+  if (!own.graph || own.graph->order.allocations.empty()) return own;
   const auto number = own.graph->numbers.find(node);
   if (number == own.graph->numbers.end()) return own;
   Bounds bounds;

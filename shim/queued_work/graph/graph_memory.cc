@@ -44,14 +44,18 @@ void add_uses(std::size_t node, CUgraphNodeType type, const NodeUses& uses,
 }
 
 void widen(Bounds& bounds, const std::vector<GraphOrder::Allocation>& allocations) {
-  for (const auto& [node, memory] : allocations) bounds.widen(memory.base, memory.size);
+  for (const GraphOrder::Allocation& one : allocations) {
+    bounds.widen(one.memory.base, one.memory.size);
+  }
 }
 
 bool GraphMemoryReader::read_memory(const Member& member) {
   if (member.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
     CUDA_MEM_ALLOC_NODE_PARAMS params{};
     if (ask_.allocation_node(member.node, &params) != CUDA_SUCCESS) return false;
-    order_.allocations.push_back({member.begins, {params.dptr, params.bytesize}});
+    order_.allocations.push_back({member.begins,
+                                  {params.dptr, params.bytesize},
+                                  cuvmm::device_of(params.poolProps.location)});
   } else if (member.type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
     CUdeviceptr address = 0;
     if (ask_.free_node(member.node, &address) != CUDA_SUCCESS) return false;
@@ -123,6 +127,7 @@ GraphOrder GraphMemoryReader::read(CUgraph graph) {
   if (order_.allocations.empty()) {
     GraphOrder others;
     others.frees = std::move(order_.frees);
+    others.nodes = order_.nodes;
     return others;
   }
   Bounds bounds;

@@ -37,6 +37,9 @@ struct Thing {
   CUlibrary library = nullptr;
   CUmemoryPool pool = nullptr;
   CUmemGenericAllocationHandle handle = 0;
+  CUtexObject texture = 0;
+  CUsurfObject surface = 0;
+  CUuserObject user = nullptr;
   int fd = -1;
 };
 
@@ -47,8 +50,9 @@ CUmemAllocationProp properties() {
   return prop;
 }
 
-CUmemoryPool make_pool() {
+CUmemoryPool make_pool(CUmemAllocationHandleType shared = CU_MEM_HANDLE_TYPE_NONE) {
   CUmemPoolProps props{};
+  props.handleTypes = shared;
   props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   CUmemoryPool pool = nullptr;
@@ -81,11 +85,21 @@ struct Program {
     if (is("reset")) must(cuMemAlloc(&late.address, kBytes));
     if (is("managed")) must(cuMemAllocManaged(&t.address, kBytes, CU_MEM_ATTACH_GLOBAL));
     if (is("async")) must(cuMemAllocAsync(&t.address, kBytes, stream));
-    if (is("frompool") || is("lostpool")) {
+    if (is("frompool") || is("lostpool") || is("pool-end")) {
       must(cuMemAllocFromPoolAsync(&t.address, kBytes, pool, stream));
     }
     if (is("host")) must(cuMemAllocHost(&t.host, kBytes));
-    if (is("register")) {
+    if (is("graph-end")) launch_allocation(t);
+    if (is("texture")) make_texture(t);
+    if (is("surface")) make_surface(t);
+    if (is("user") || is("user-moved")) make_user_object(t);
+    if (is("poolfd")) {
+      t.pool = make_pool(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+      must(cuMemPoolExportToShareableHandle(&t.fd, t.pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                            0));
+      must(cuMemPoolDestroy(t.pool));
+    }
+    if (is("register") || is("register-end")) {
       t.host = aligned_alloc(4096, kBytes);
       must(cuMemHostRegister(t.host, kBytes, 0));
     }
@@ -126,9 +140,14 @@ struct Program {
 
   void end(Thing& t) const {
     if (is("malloc") || is("managed") || is("device-end")) must(cuMemFree(t.address));
-    if (is("async") || is("frompool") || is("lostpool")) must(cuMemFreeAsync(t.address, stream));
+    if (is("async") || is("frompool") || is("lostpool") || is("pool-end") || is("graph-end"))
+      must(cuMemFreeAsync(t.address, stream));
     if (is("host")) must(cuMemFreeHost(t.host));
-    if (is("register") || is("unmapped")) must(cuMemHostUnregister(t.host));
+    if (is("register") || is("unmapped") || is("register-end")) must(cuMemHostUnregister(t.host));
+    if (is("texture")) must(cuTexObjectDestroy(t.texture));
+    if (is("surface")) must(cuSurfObjectDestroy(t.surface));
+    if (is("user")) must(cuUserObjectRelease(t.user, 2));
+    if (is("poolfd")) ::close(t.fd);
     if (is("array")) must(cuArrayDestroy(t.array));
     if (is("stream")) must(cuStreamDestroy(t.stream));
     if (is("event")) must(cuEventDestroy(t.event));
@@ -143,6 +162,54 @@ struct Program {
     if (is("reserve")) must(cuMemAddressFree(t.address, 2 * kBytes));
     if (is("dmabuf") || is("dmabuf-freed")) ::close(t.fd);
     if (is("dmabuf")) must(cuMemFree(t.address));
+  }
+
+  // The launch allocates the memory, and leaves it.
+  void launch_allocation(Thing& t) const {
+    must(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    must(cuMemAllocAsync(&t.address, kBytes, stream));
+    must(cuStreamEndCapture(stream, &t.graph));
+    must(cuGraphInstantiateWithFlags(&t.executable, t.graph, 0));
+    must(cuGraphLaunch(t.executable, stream));
+    must(cuStreamSynchronize(stream));
+    must(cuGraphExecDestroy(t.executable));
+    must(cuGraphDestroy(t.graph));
+  }
+  static void make_texture(Thing& t) {
+    must(cuMemAlloc(&t.address, kBytes));
+    CUDA_RESOURCE_DESC from{};
+    from.resType = CU_RESOURCE_TYPE_LINEAR;
+    from.res.linear.devPtr = t.address;
+    from.res.linear.format = CU_AD_FORMAT_FLOAT;
+    from.res.linear.numChannels = 1;
+    from.res.linear.sizeInBytes = kBytes;
+    const CUDA_TEXTURE_DESC how{};
+    must(cuTexObjectCreate(&t.texture, &from, &how, nullptr));
+    must(cuMemFree(t.address));
+  }
+  static void make_surface(Thing& t) {
+    CUDA_ARRAY3D_DESCRIPTOR shape{};
+    shape.Width = shape.Height = 64;
+    shape.Format = CU_AD_FORMAT_FLOAT;
+    shape.NumChannels = 1;
+    shape.Flags = CUDA_ARRAY3D_SURFACE_LDST;
+    must(cuArray3DCreate(&t.array, &shape));
+    CUDA_RESOURCE_DESC from{};
+    from.resType = CU_RESOURCE_TYPE_ARRAY;
+    from.res.array.hArray = t.array;
+    must(cuSurfObjectCreate(&t.surface, &from));
+    must(cuArrayDestroy(t.array));
+  }
+  // The program owns two references, or gives both to a graph, which ends.
+  void make_user_object(Thing& t) const {
+    static int unused;
+    must(cuUserObjectCreate(
+        &t.user, &unused, [](void*) {}, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    must(cuUserObjectRetain(t.user, 1));
+    if (!is("user-moved")) return;
+    must(cuGraphCreate(&t.graph, 0));
+    must(cuGraphRetainUserObject(t.graph, t.user, 2, CU_GRAPH_USER_OBJECT_MOVE));
+    must(cuGraphDestroy(t.graph));
   }
 
   static void make_context(Thing& t) {
@@ -160,7 +227,7 @@ struct Program {
     must(cuDevicePrimaryCtxRetain(&context, 0));
     must(cuCtxSetCurrent(context));
     must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    if (is("frompool") || is("lostpool")) pool = make_pool();
+    if (is("frompool") || is("lostpool") || is("pool-end")) pool = make_pool();
     CUdeviceptr checked = 0;  // without any checked call, `cuvmm run` would report that it checked
                               // nothing
     must(cuMemAlloc(&checked, kBytes));
@@ -172,13 +239,15 @@ struct Program {
       if (is("unmapped")) ::munmap(thing.host, kBytes);
     }
     must(cuStreamSynchronize(stream));
-    if (is("lostpool") || (is("frompool") && !kept)) must(cuMemPoolDestroy(pool));
+    if (is("lostpool") || ((is("frompool") || is("pool-end")) && !kept))
+      must(cuMemPoolDestroy(pool));
     must(cuStreamDestroy(stream));
     if (is("retain") && kept) return 0;
     if (is("reset") && kept) must(cuDevicePrimaryCtxReset(0));
     if (is("reset")) return 0;
     // Objects of other kinds end with the context, if their kind does.
-    if (!kept || is("device-end")) must(cuDevicePrimaryCtxRelease(0));
+    if (!kept || is("device-end") || is("pool-end") || is("graph-end") || is("register-end"))
+      must(cuDevicePrimaryCtxRelease(0));
     return 0;
   }
 };

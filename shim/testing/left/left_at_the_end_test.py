@@ -36,6 +36,12 @@ COUNTED = {
     "module": "3 modules",
     "library": "3 libraries",
     "reserve": "3 empty reservations (6 MiB)",
+    "pool-end": "3 pieces of pool memory (3 MiB), 1 pool",
+    "graph-end": "3 pieces of graph memory (3 MiB)",
+    "texture": "3 texture objects",
+    "surface": "3 surface objects",
+    "user": "3 user objects",
+    "poolfd": "3 descriptors of an exported pool",
     "dmabuf": "3 descriptors of a dma-buf (6 MiB), 3 pieces of cuMemAlloc (6 MiB)",
 }
 LEAKS = {
@@ -62,6 +68,10 @@ FIXES = {
     "module": ("cuModuleLoadData", "cuModuleUnload"),
     "library": ("cuLibraryLoadData", "cuLibraryUnload"),
     "reserve": ("cuMemAddressReserve", "cuMemAddressFree"),
+    "texture": ("cuTexObjectCreate", "cuTexObjectDestroy"),
+    "surface": ("cuSurfObjectCreate", "cuSurfObjectDestroy"),
+    "user": ("cuUserObjectCreate", "cuUserObjectRelease"),
+    "poolfd": ("cuMemPoolExportToShareableHandle", "close"),
 }
 
 
@@ -86,7 +96,7 @@ class LeftAtTheEnd(unittest.TestCase):
         return lines[0] if lines else ""
 
     def test_who_gives_all_back_hears_nothing(self):
-        for kind in (*COUNTED, *LEAKS, "retain", "device-end"):
+        for kind in (*COUNTED, *LEAKS, "retain", "device-end", "register-end", "user-moved"):
             with self.subTest(kind):
                 report, errors = self.run_it(KINDS, kind)
                 self.assertEqual(self.sentence(errors), "")
@@ -192,6 +202,28 @@ class LeftAtTheEnd(unittest.TestCase):
                 # A place that gave one of them back is a cache, and no leak.
                 report, _ = self.run_it(KINDS, kind, "kept-but-one", options=full, pieces=12)
                 self.assertEqual((report["findings"], report["in_use"][0]["count"]), ([], 11))
+
+    def test_references_that_a_graph_took_are_not_the_programs(self):
+        self.assertEqual(self.sentence(self.run_it(KINDS, "user-moved", "kept")[1]), "")
+
+    def test_full_counts_memory_that_outlives_its_context(self):
+        for kind, what in {"pool-end": r"pieces of pool memory \(3 MiB\)", "graph-end": r"pieces of graph memory \(3 MiB\)"}.items():
+            with self.subTest(kind):
+                report, errors = self.run_it(KINDS, kind, "kept", options=("--leak-check=full",), status=9)
+                finding, = report["findings"]
+                self.assertEqual((finding["rule"], finding["kind"], finding["count"]), ("context-memory-freed", "leak", 3))
+                self.assertRegex(finding["message"], rf"^3 {what} were never freed by the program, and stay allocated: call "
+                                 r"\d+ \(cuDevicePrimaryCtxRelease\) ended the device's primary context, at .*Program::run")
+                self.assertEqual("1 pool" in self.sentence(errors), kind == "pool-end", errors)
+
+    def test_full_counts_registered_ranges_whose_context_is_gone(self):
+        report, _ = self.run_it(KINDS, "register-end", "kept", options=("--leak-check=full",), status=9)
+        finding, = report["findings"]
+        self.assertEqual((finding["rule"], finding["count"]), ("context-memory-freed", 3))
+        self.assertEqual(finding["message"], "3 registered ranges of host memory (3 MiB) were not unregistered by the program "
+                                             "before their context ended")
+        report, errors = self.run_it(KINDS, "register-end", "kept")
+        self.assertEqual((report["findings"], self.sentence(errors)), ([], ""))
 
     def test_full_counts_memory_whose_context_is_gone(self):
         report, errors = self.run_it(KINDS, "device-end", "kept", options=("--leak-check=full",), status=9)
