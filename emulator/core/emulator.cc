@@ -289,15 +289,20 @@ PlainAllocation* Emulator::adopt(Context* context, Size size, Physical&& memory,
 }
 
 void Emulator::free_plain_of(const Context& context) {
+  const auto tell_model = [&](const auto& end) {
+    Retired retired;
+    model.begin(end, {}, retired);
+    model.confirm(end, {}, {}, retired);
+  };
   const auto its = [&](const PlainAllocation& each) {
     return each.context == &context && each.pool == 0;
   };
   plain.end_if(its, [&](const PlainAllocation& each) {
-    if (each.opens != 0) return;
-    Retired retired;
-    const calls::MemFree end{.dptr = each.base};
-    model.begin(end, {}, retired);
-    model.confirm(end, {}, {}, retired);
+    if (each.opens == 0) tell_model(calls::MemFree{.dptr = each.base});
+  });
+  // An H100 was asked: the process loses the pages.
+  host.free_those_of(context, [&](Address base) {
+    tell_model(calls::MemFreeHost{.p = reinterpret_cast<void*>(base)});
   });
 }
 

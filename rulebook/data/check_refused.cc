@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a driver refused a copy or a fill: the memory has ended, or is smaller than the touched
 // range.
+#include <iterator>
 #include <string_view>
 
 #include "rulebook/check/check_support.h"
@@ -70,21 +71,59 @@ Size span_of(const Touch& touch) {
   return wraps ? 0 : span;
 }
 
+// The last entry of the table that begins at or before the address; null: none.
+template <class Table>
+const typename Table::mapped_type* last_before(const Table& table, Address address) {
+  const auto next = table.upper_bound(address);
+  return next == table.begin() ? nullptr : &std::prev(next)->second;
+}
+
+// Checks for live memory of a device that ends before the address. An address that is far from all
+// memory is no overrun.
+void check_behind(Collector& out, const Model& model, const Touch& touch) {
+  constexpr Size kNear = Size{1} << 30;
+  ObjectRef object;
+  std::string what;
+  if (const PlainMemory* m = last_before(model.memory().all(), touch.base);
+      m && m->freed_as_device()) {
+    object = ref(*m);
+    what = words(m->kind);
+  }
+  if (const PoolMemory* p = last_before(model.pools().memory(), touch.base);
+      p && p->size != 0 && p->base >= object.value) {
+    object = ref(*p);
+    what = "memory of a pool";
+  }
+  if (object.size == 0) return;
+  const auto mapped = model.first_mapping_after(object.value);
+  if (mapped != model.mappings().end() && mapped->first < touch.base) return;
+  const Size over = touch.base - object.value - object.size;
+  if (over >= kNear) return;
+  out.add(Rule::kDataInside,
+          std::string(touch.parameter) + ": " + hex_text(touch.base) +
+              " lies in no memory that cuvmm knows: " +
+              (over == 0 ? std::string("it is the end of ")
+                         : "it is " + size_text(over) + " past the end of ") +
+              range(object.value, object.size) + ", " + what,
+          false)
+      .objects.push_back(object);
+}
+
 // Checks for live memory that begins between the address and the end of the bytes.
-void check_beginning(Collector& out, const Model& model, const Touch& touch) {
+bool check_beginning(Collector& out, const Model& model, const Touch& touch) {
   ObjectRef object;
   const Size span = span_of(touch);
-  if (span == 0) return;
+  if (span == 0) return true;
   if (const PlainMemory* m = model.memory().first_in(touch.base, span)) {
     // The program may have any memory of its own in front of memory on the host.
     const bool host =
         m->kind == PlainMemory::Kind::kRegistered || m->kind == PlainMemory::Kind::kHost;
-    if (host) return;
+    if (host) return true;
     object = ref(*m);
   } else if (const PoolMemory* p = model.pools().memory_at(touch.base + (span - 1))) {
     object = ref(*p);
   } else {
-    return;
+    return false;
   }
   out.add(Rule::kDataInside,
           std::string(touch.parameter) + ": the memory touched from " + hex_text(touch.base) +
@@ -92,6 +131,7 @@ void check_beginning(Collector& out, const Model& model, const Touch& touch) {
               range(object.value, object.size),
           false)
       .objects.push_back(object);
+  return true;
 }
 
 // Whether some known memory has ended there.
@@ -130,7 +170,8 @@ Violations check_refused_touches(const Model& model, const Touch* touches, std::
     if (model.reservation_at(touch.base) || model.mapping_at(touch.base)) continue;
     if (touch.width == 0 || touch.rows == 0 || touch.slices == 0) continue;
     if (check_end(out, model, touch)) continue;
-    if (!check_ended(out, model, touch)) check_beginning(out, model, touch);
+    if (check_ended(out, model, touch) || check_beginning(out, model, touch)) continue;
+    if (names_device(touch)) check_behind(out, model, touch);
   }
   return out.take();
 }

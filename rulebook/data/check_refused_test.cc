@@ -100,6 +100,27 @@ TEST(CheckRefused, PastItsEnd) {
   EXPECT_THAT(refused(w, fill(3, kPlace + kBytes - 2)), ElementsAre(Rule::kDataInside));
 }
 
+TEST(CheckRefused, BehindItsEnd) {
+  constexpr Size kFar = Size{1} << 30;
+  World w;
+  allocate(w);
+  EXPECT_THAT(refused(w, fill(4, kPlace + kBytes)), ElementsAre(Rule::kDataInside));
+  EXPECT_THAT(look(w, fill(4, kPlace + kBytes))[0].message,
+              ::testing::HasSubstr("it is the end of"));
+  EXPECT_THAT(look(w, fill(4, kPlace + 3 * kBytes))[0].message,
+              ::testing::HasSubstr("it is 8 KiB past the end of"));
+  EXPECT_THAT(refused(w, fill(4, kPlace + kBytes + kFar)), IsEmpty()) << "no overrun";
+  EXPECT_THAT(refused(w, fill(4, kPlace - 64)), IsEmpty());
+  // A pointer of the host is no address behind memory of a device.
+  EXPECT_THAT(refused(w, calls::Memcpy{.dst = kPlace, .src = kPlace + kBytes, .ByteCount = 4}),
+              IsEmpty());
+  CUdeviceptr out = kPlace + kBytes + kBytes;
+  w.accept(calls::MemAlloc{.dptr = &out, .bytesize = kBytes});
+  const Violations nearer = look(w, fill(4, kPlace + 3 * kBytes));
+  ASSERT_EQ(nearer.size(), 1u);
+  EXPECT_EQ(nearer.front().objects[0].value, out);
+}
+
 TEST(CheckRefused, RowsPastItsEnd) {
   World w;
   allocate(w);

@@ -8,8 +8,10 @@
 
 #include "api/visit_call.h"
 #include "api/words.h"
+#include "recorder/holdings/counted.h"
 #include "rulebook/check/check_support.h"
 #include "rulebook/data/refused.h"
+#include "shim/cause/context_end.h"
 #include "shim/objects/object_table.h"
 #include "shim/session/session_run.h"
 
@@ -65,10 +67,12 @@ Violations ended_on_host(const Model& model, const Touch& touch) {
 bool Session::touches_well(const Touch& touch, const Violation& violation) const {
   const bool ended = violation.rule != Rule::kDataInside;
   if (ended && !names_device(touch) && !facts_.unreadable(touch.base)) return true;
-  if (ended || violation.objects.front().value > touch.base) return facts_.holds_memory(touch.base);
+  const ObjectRef& object = violation.objects.front();
+  const bool outside = object.value > touch.base || touch.base - object.value >= object.size;
+  if (ended || outside) return facts_.holds_memory(touch.base);
   Facts::Ipc memory;
   facts_.find_memory(touch.base, memory);
-  return memory.size > violation.objects.front().size || memory.size == 0;
+  return memory.size > object.size || memory.size == 0;
 }
 
 Violations Session::explain_refusal(const Touch* touches, std::size_t count) {
@@ -101,17 +105,22 @@ Violations Session::explain_graph_memory(const Touch& touch) {
   const auto& [base, memory] = *known;
   std::string by;
   if (memory.captured.call != 0) by = ", captured by call " + std::to_string(memory.captured.call);
+  const Origin& freed = memory.freed_by;
+  const bool ended = memory.launched.call == 0 && freed.call > memory.allocated.call;
+  const std::string state = ended ? by_text(freed.call, stack_function(freed.stack)).substr(3) +
+                                        " has freed it, and no "
+                                        "launch of the graph has allocated it since"
+                                  : " it exists from a launch of the graph on, until it is freed";
   Violation v{Rule::kDataAlive,
               false,
               std::string(touch.parameter) + ": " + hex_text(touch.base) +
                   " is in memory of a graph's allocation node" + by +
-                  ", and does not exist now: it exists from a launch of the graph on, until it is "
-                  "freed",
+                  ", and does not exist now:" + state,
               {{.kind = ObjectRef::Kind::kPoolMemory,
                 .value = base,
                 .size = memory.size,
-                .made = memory.captured,
-                .ended = {}}},
+                .made = ended ? memory.allocated : memory.captured,
+                .ended = ended ? freed : Origin()}},
               1,
               "Use the memory between a launch of its graph and its free: in the graph itself, or "
               "on the stream of the launch behind it."};
@@ -194,7 +203,13 @@ Violations Session::explain_crash(const Call& call) {
       on_host = ended_on_host(model, ranges[i]);
     return on_host;
   });
-  return found.value_or(Violations());
+  if (!found || found->empty()) return {};
+  Violations named = *found;
+  if (mutex_.lock_within(kPatience)) {
+    const Locked lock(mutex_, kHeldAlready);
+    name_context_end(history_.causes, named);
+  }
+  return named;
 }
 
 Violations Session::lost_host_memory(const Call& call, CUstream stream) {
@@ -207,6 +222,8 @@ Violations Session::lost_host_memory(const Call& call, CUstream stream) {
     const bool ended = found.front().objects.front().ended.call != 0;
     if (ended && facts_.holds_memory(touch.base)) continue;
     for (Violation& v : found) v.certain = true;
+    const Locked lock(mutex_);
+    name_context_end(history_.causes, found);
     return found;
   }
   return {};
@@ -225,6 +242,7 @@ void Session::report_crash_at(Address address, std::string (*name)()) noexcept {
       if (!mutex_.lock_within(kPatience)) return;
       const Locked lock(mutex_, kHeldAlready);
       found = ended_on_host(history_.model, touch);
+      name_context_end(history_.causes, found);
     }
     if (found.empty()) return;
     const std::string function = name();
@@ -288,9 +306,13 @@ void Session::explain_named(const char* function, Rule rule, std::uint64_t value
         fact = memory_of_no_node(model, value);
     }
     if (fact) {
-      const std::string message = std::string(function) + ": " + fact->first;
-      report_wrong({}, {.result = result}, {{rule, false, message, {fact->second}}}, next_number(),
-                   caller);
+      Violations found;
+      found.push_back({rule, false, std::string(function) + ": " + fact->first, {fact->second}});
+      {
+        const Locked lock(mutex_);
+        name_context_end(history_.causes, found);
+      }
+      report_wrong({}, {.result = result}, std::move(found), next_number(), caller);
     }
   } catch (...) {
     turn_off();

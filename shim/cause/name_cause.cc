@@ -9,6 +9,7 @@
 #include "api/words.h"
 #include "recorder/holdings/counted.h"
 #include "rulebook/check/check_support.h"
+#include "shim/cause/context_end.h"
 #include "shim/facts/host_memory.h"
 #include "shim/refusals/captures.h"
 #include "shim/refusals/surroundings.h"
@@ -94,21 +95,6 @@ void name_node_memory(const Causes& causes, Address address, Violations& violati
                             .ended = {}}});
 }
 
-// Explains objects that ended with their context.
-void name_context_end(const Causes& causes, Violations& violations) {
-  for (Violation& v : violations) {
-    const auto with_it = std::ranges::find_if(v.objects, [&](const ObjectRef& one) {
-      return one.ended.call != 0 && causes.ended_a_context(one.ended.call);
-    });
-    if (with_it == v.objects.end() || (!v.fix.empty() && v.rule != Rule::kFreeOnce)) continue;
-    v.message += ": " + call_text(with_it->ended) + " ended its context";
-    v.fix = v.rule == Rule::kFreeOnce
-                ? "Free the memory before the call that ends its context, or leave the free out: "
-                  "the end of the context has freed the memory."
-                : cuvmm::detail::kFixOfContextEnd;
-  }
-}
-
 // The address that a call frees, and the function's kin.
 std::uint64_t freed_by(const Call& call) {
   if (const auto* free = call.as<calls::MemFree>()) return free->dptr;
@@ -130,6 +116,20 @@ void name_host_memory(Address address, Violation& unknown) {
 }
 
 }  // namespace
+
+void name_context_end(const Causes& causes, Violations& violations) {
+  for (Violation& v : violations) {
+    const auto with_it = std::ranges::find_if(v.objects, [&](const ObjectRef& one) {
+      return one.ended.call != 0 && causes.ended_a_context(one.ended.call);
+    });
+    if (with_it == v.objects.end() || (!v.fix.empty() && v.rule != Rule::kFreeOnce)) continue;
+    v.message += ": " + call_text(with_it->ended) + " ended its context";
+    v.fix = v.rule == Rule::kFreeOnce
+                ? "Free the memory before the call that ends its context, or leave the free out: "
+                  "the end of the context has freed the memory."
+                : cuvmm::detail::kFixOfContextEnd;
+  }
+}
 
 void Session::name_cause(const Call& call, CUresult result, Violations& violations) {
   if (result == CUDA_ERROR_NOT_INITIALIZED && forked_from_ != 0) {

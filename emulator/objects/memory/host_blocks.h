@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "emulator/objects/context.h"
 #include "emulator/objects/memory/host_chunks.h"
@@ -44,6 +45,19 @@ class HostBlocks {
   void* allocate(Context& context, Size size, unsigned flags);
   /// Frees memory of allocate(); false where none begins at `base`.
   bool free(Address base);
+  /// Frees the memory of allocate() that belongs to the context: `visit(base)` for each piece.
+  /// Whether a driver ends registrations with their context was not asked, so they stay.
+  template <class Visit>
+  void free_those_of(const Context& context, Visit&& visit) {
+    std::vector<Address> ends;
+    for (const auto& [base, block] : blocks_) {
+      if (block.context == &context && !block.registered) ends.push_back(base);
+    }
+    for (const Address base : ends) {
+      free(base);
+      visit(base);
+    }
+  }
   /// Registers memory of the program that no block holds yet.
   void lock(Context& context, Address base, Size size, unsigned flags);
   /// Ends memory of lock(); false where none begins at `base`.

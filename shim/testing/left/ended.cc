@@ -220,6 +220,24 @@ CUresult copy_any_from_freed_host() {
   const auto host = reinterpret_cast<CUdeviceptr>(freed_host_memory());
   return waited_for(cuMemcpyAsync(memory, host, kBytes, nullptr));
 }
+// Page-locked memory that was allocated in a context which ends.
+void* host_memory_of_context() {
+  CUcontext context = own_context();
+  void* host = nullptr;
+  must(cuMemAllocHost(&host, kBytes));
+  if (!g_alive) must(cuCtxDestroy(context));
+  must(cuCtxSetCurrent(primary()));
+  return host;
+}
+CUresult copy_from_host_of_context() {
+  const CUdeviceptr memory = filled_memory();
+  return waited_for(cuMemcpyHtoDAsync(memory, host_memory_of_context(), kBytes, nullptr));
+}
+CUresult ask_host_of_context() {
+  CUdeviceptr address = 0;
+  primary();
+  return cuMemHostGetDevicePointer(&address, host_memory_of_context(), 0);
+}
 CUresult copy_from_unregistered() {
   const CUdeviceptr memory = filled_memory();
   return waited_for(cuMemcpyHtoDAsync(memory, unregistered_memory(!g_alive), kBytes, nullptr));
@@ -460,6 +478,8 @@ constexpr struct {
               {"copy-to-freed-host", copy_to_freed_host},
               {"copy-from-freed-host", copy_from_freed_host},
               {"copy-any-from-freed-host", copy_any_from_freed_host},
+              {"copy-from-host-of-context", copy_from_host_of_context},
+              {"ask-host-of-context", ask_host_of_context},
               {"copy-from-unregistered", copy_from_unregistered},
               {"copy-from-own-after-unregister", copy_from_own_after_unregister},
               {"ask-array", ask_array},

@@ -26,6 +26,8 @@ CASES = {
     "copy-to-freed-host": ("data-alive", "dstHost: 0x"),
     "copy-from-freed-host": ("data-alive", "srcHost: 0x"),
     "copy-any-from-freed-host": ("data-alive", "src: 0x"),
+    "copy-from-host-of-context": ("data-alive", "(cuCtxDestroy) ended its context"),
+    "ask-host-of-context": ("host-memory-alive", "(cuCtxDestroy) ended its context"),
     "copy-from-unregistered": ("data-alive", "lies in memory that has ended"),
     "copy-rows-to-unmapped": ("data-alive", "in registered memory that the host cannot read"),
     "ask-array": ("array-alive", "was destroyed"),
