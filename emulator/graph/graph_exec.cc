@@ -98,8 +98,9 @@ CUresult launch(CUgraphExec handle, CUstream stream) noexcept {
     Executable* executable = e.graphs.find(handle);
     if (!executable) return CUDA_ERROR_INVALID_VALUE;
     // Work that is queued behind a wait holds up the work behind it in eager streams, too.
-    const bool settled = e.queues.idle();
-    const bool queues = (Queues::late() || !settled) && !Queues::inside();
+    const bool waits = !e.queues.idle();
+    const bool queues = (Queues::late() || waits) && !Queues::inside();
+    const bool settled = !queues || !waits;
     if (settled && (lives_on(e, *executable) || frees_nothing(e, *executable)))
       return CUDA_ERROR_INVALID_VALUE;
     std::optional<std::vector<Address>> freed;
