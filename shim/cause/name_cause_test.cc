@@ -383,15 +383,20 @@ TEST_F(NameNodeMemory, AGraphThatFreesItMayBeLaunchedAgain) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-TEST_F(NameNodeMemory, AnotherGraphMayFreeIt) {
+TEST_F(NameNodeMemory, AnotherGraphFreesItWhereItIsLaunched) {
   CUgraphExec exec = instantiate();
+  answers.exec = 0x9f;
   const auto frees = reinterpret_cast<CUgraph>(std::uintptr_t{0x71});
   answers.graphs[frees] = {{2}, {}};
   CUgraphExec freeing = nullptr;
   EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&freeing, frees, 0}), CUDA_SUCCESS);
   launch(exec);
+  launch(freeing);
   launch(exec, CUDA_ERROR_INVALID_VALUE);
-  EXPECT_THAT(found(), IsEmpty()) << "its launches are not followed";
+  EXPECT_THAT(found(), IsEmpty()) << "the memory is free, so the reason is another";
+  launch(exec);
+  launch(exec, CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(found(), ElementsAre("graph-memory-freed"));
 }
 
 TEST_F(NameNodeMemory, AFreeOfMemoryThatItsGraphFreesIsOneTooMany) {

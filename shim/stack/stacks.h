@@ -8,21 +8,14 @@
 #include <span>
 
 #include "shim/base/caller.h"
+#include "shim/stack/stack_id.h"
 
 namespace cuvmm::shim {
-
-/// 1-based; 0 is "no stack".
-using StackId = std::uint32_t;
-
-inline constexpr std::size_t kMaxFrames = 48;
-inline constexpr std::size_t kMostStacks = 1 << 16;  ///< ids are 1 to this number
 
 /// The id of the calling thread's stack from `caller` outwards; 0 if the memory for stacks is used
 /// up. Thread-safe; takes a lock only for a stack that this thread has not captured lately.
 [[gnu::hot]] StackId capture_stack(const Caller& caller) noexcept;
 
-/// A small number for the name of a function, not 0 or 0xffff.
-using FunctionTag = std::uint16_t;
 /// capture_stack() and note_function(), for a call that makes or ends an object. Each `function`
 /// has one name, which lives as long as the process.
 [[gnu::hot]] StackId capture_maker(const Caller& caller, FunctionTag function,

@@ -14,7 +14,7 @@
 #include "shim/nvtx/memory.h"
 #include "shim/stack/known_stack.h"
 #include "shim/stack/python/walk.h"
-#include "shim/stack/stacks.h"
+#include "shim/stack/stack_id.h"
 
 namespace cuvmm::shim {
 

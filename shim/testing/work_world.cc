@@ -383,7 +383,7 @@ Driver work_driver() {
   });
   driver.set(calls::GraphInstantiateWithFlags{},
              [](CUgraphExec* exec, CUgraph, unsigned long long) {
-               *exec = reinterpret_cast<CUgraphExec>(std::uintptr_t{0x9e});
+               *exec = reinterpret_cast<CUgraphExec>(WorkAnswers::now->exec);
                return CUDA_SUCCESS;
              });
   driver.set(calls::GraphLaunch{}, [](auto...) { return WorkAnswers::now->graph_launch; });

@@ -44,6 +44,7 @@ struct WorkAnswers {
   bool cancels = false;                    ///< each question is a cancellation point
   CUresult free_async = CUDA_SUCCESS;
   CUresult launch = CUDA_SUCCESS;
+  std::uintptr_t exec = 0x9e;  ///< the executable graph that the next instantiation makes
   CUresult graph_launch = CUDA_SUCCESS;
   CUresult unmap = CUDA_SUCCESS;
   CUresult change = CUDA_SUCCESS;  ///< the answer to changes of graphs
