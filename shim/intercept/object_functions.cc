@@ -46,22 +46,26 @@ void note_node(Args...) {}
 
 using shim::note_node;
 
-// The nodes that a capture has made, and that the driver returns.
-void note_dependencies(const CUgraphNode* const* from, const std::size_t* count) {
-  if (!from || !*from || !count) return;
+// The nodes that a capture has made, and that the driver returns. Where the stream does not
+// capture, or the capture is invalid, a driver writes only the status: the rest holds what the
+// program left there.
+void note_dependencies(const CUstreamCaptureStatus* status, const CUgraphNode* const* from,
+                       const std::size_t* count) {
+  if (!status || *status != CU_STREAM_CAPTURE_STATUS_ACTIVE || !from || !*from || !count) return;
   for (std::size_t i = 0; i < *count; ++i) {
     const std::uint64_t node = handle_of((*from)[i]);
     if (g_ended.may_hold(node)) object_table().forget(PlainObject::Kind::kNode, node);
   }
 }
-template <class Stream, class Status, class Id, class Graph>
-void note_node(Stream, Status, Id, Graph, const CUgraphNode** from, std::size_t* count) {
-  note_dependencies(from, count);
-}
-template <class Stream, class Status, class Id, class Graph>
-void note_node(Stream, Status, Id, Graph, const CUgraphNode** from, const void**,
+template <class Stream, class Id, class Graph>
+void note_node(Stream, CUstreamCaptureStatus* status, Id, Graph, const CUgraphNode** from,
                std::size_t* count) {
-  note_dependencies(from, count);
+  note_dependencies(status, from, count);
+}
+template <class Stream, class Id, class Graph>
+void note_node(Stream, CUstreamCaptureStatus* status, Id, Graph, const CUgraphNode** from,
+               const void**, std::size_t* count) {
+  note_dependencies(status, from, count);
 }
 
 // The ended nodes among those that a new node shall wait for.
