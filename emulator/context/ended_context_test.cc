@@ -136,6 +136,23 @@ TEST_F(EndedContext, ItsMemoryEndedWithIt) {
   }
 }
 
+// As an H100 answers.
+TEST_F(EndedContext, ItsPageLockedMemoryEndedWithIt) {
+  alignas(4096) static char own[4096];
+  void* allocated = nullptr;
+  ASSERT_EQ(driver()(calls::MemHostRegister{own, sizeof own, 0}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::MemHostAlloc{&allocated, 4096, 0}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemHostRegister{own, sizeof own, 0}),
+            CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+  ASSERT_EQ(driver()(calls::DevicePrimaryCtxReset{kDevice}), CUDA_SUCCESS);
+  use_device(kDevice);
+  EXPECT_EQ(driver()(calls::MemFreeHost{allocated}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::MemHostRegister{own, sizeof own, 0}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemHostUnregister{own}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemHostUnregister{own}), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+  own[0] = 1;
+}
+
 TEST_F(EndedContext, ADetachedOneIsDestroyed) {
   CUcontext made = nullptr;
   const auto create = symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2");

@@ -300,9 +300,14 @@ void Emulator::free_plain_of(const Context& context) {
   plain.end_if(its, [&](const PlainAllocation& each) {
     if (each.opens == 0) tell_model(calls::MemFree{.dptr = each.base});
   });
-  // An H100 was asked: the process loses the pages.
-  host.free_those_of(context, [&](Address base) {
-    tell_model(calls::MemFreeHost{.p = reinterpret_cast<void*>(base)});
+  // As on an H100: the process loses pages that the driver allocated, and registrations end.
+  host.end_those_of(context, [&](Address base, bool registered) {
+    auto* const p = reinterpret_cast<void*>(base);
+    if (registered) {
+      tell_model(calls::MemHostUnregister{.p = p});
+    } else {
+      tell_model(calls::MemFreeHost{.p = p});
+    }
   });
 }
 

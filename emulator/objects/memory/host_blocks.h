@@ -45,17 +45,17 @@ class HostBlocks {
   void* allocate(Context& context, Size size, unsigned flags);
   /// Frees memory of allocate(); false where none begins at `base`.
   bool free(Address base);
-  /// Frees the memory of allocate() that belongs to the context: `visit(base)` for each piece.
-  /// Whether a driver ends registrations with their context was not asked, so they stay.
+  /// Frees the memory of allocate(), and ends that of lock(), of the context:
+  /// `visit(base, registered)` for each piece.
   template <class Visit>
-  void free_those_of(const Context& context, Visit&& visit) {
-    std::vector<Address> ends;
+  void end_those_of(const Context& context, Visit&& visit) {
+    std::vector<std::pair<Address, bool>> ends;
     for (const auto& [base, block] : blocks_) {
-      if (block.context == &context && !block.registered) ends.push_back(base);
+      if (block.context == &context) ends.emplace_back(base, block.registered);
     }
-    for (const Address base : ends) {
-      free(base);
-      visit(base);
+    for (const auto& [base, registered] : ends) {
+      registered ? unlock(base) : free(base);
+      visit(base, registered);
     }
   }
   /// Registers memory of the program that no block holds yet.
