@@ -96,6 +96,16 @@ cuMemFree(r1)
   }
 }
 
+// A question of the shim fails here, so that the shim does not know that the pool is the host's.
+TEST(FuzzRegression, TheHostsAccessToItsDefaultPoolIsNoMistakeWhereTheShimKnowsLess) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+o1 = cuMemGetMemPool(host, pinned)  # CUDA_SUCCESS
+cuMemPoolSetAccess(o1, [device0:none, host:rw])  # CUDA_SUCCESS
+)"),
+            "");
+}
+
 TEST(FuzzRegression, APlaceGoesBackToItsDefaultPool) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
 init()

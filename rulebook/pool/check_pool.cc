@@ -83,11 +83,13 @@ void check_pool_access(Collector& out, const Model& model, const Pool* pool,
   }
   const bool unknown_type = is_domain(desc.location) && !has_domains(model.platform());
   if (!is_device(desc.location) || unknown_type) {
-    const bool of_host = pool && is_host(desc.location) && !none;
-    if (of_host && (pool->on_host() || pool->managed)) return;
-    // The place of an imported pool may be unknown.
+    const bool of_host = is_host(desc.location) && !none;
+    if (of_host && pool && (pool->on_host() || pool->managed)) return;
+    // The place of an imported pool may be unknown, and so is that of a pool which cuvmm did not
+    // see being made, unless it is a device's default pool.
+    const bool placed = pool ? pool->placed() : facts.pool.default_device != Facts::kUnknownDevice;
     out.add(Rule::kPoolAccessLocationType, which + location(desc.location) + " is not a device",
-            !of_host || pool->placed());
+            !of_host || placed);
     return;
   }
   const int device = device_of(desc.location);

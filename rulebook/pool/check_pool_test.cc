@@ -368,6 +368,25 @@ TEST(PoolModel, ARefusedResetKeepsTheAccessOfADefaultPool) {
   EXPECT_EQ(pool->access, ~std::uint64_t{0}) << "nobody knows whether the pool forgets it";
 }
 
+// The pool may be the host's default pool; the driver may not have answered whether it is.
+TEST(PoolModel, TheHostsAccessToAPoolOfUnknownPlaceIsUncertain) {
+  World w;
+  w.model.platform().complete = false;
+  const CUmemAccessDesc host = access_desc(3, 0, 2);
+  const calls::MemPoolSetAccess call{.pool = pool_of(0x999), .map = &host, .count = 1};
+  const auto certain = [&](const Facts& facts) {
+    for (const Violation& v : check(w.model, call, facts)) {
+      if (v.rule == Rule::kPoolAccessLocationType) return v.certain;
+    }
+    return false;
+  };
+  Facts facts;
+  EXPECT_FALSE(certain(facts));
+  facts.pool.is_default = Answer::kYes;
+  facts.pool.default_device = 0;
+  EXPECT_TRUE(certain(facts)) << "the memory lies on a device";
+}
+
 TEST(PoolModel, WhatWasNeverSeenIsUncertain) {
   World w;
   w.model.platform().complete = false;
