@@ -67,6 +67,23 @@ TEST_F(LateOrder, AWaitIsForWhatWasRecordedByThen) {
   EXPECT_EQ(driver()(calls::EventSynchronize{done}), CUDA_SUCCESS);
 }
 
+TEST_F(LateOrder, AWaitForADoneEventIsAnActionOfTheLegacyStream) {
+  CUevent done = event();
+  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
+  ASSERT_EQ(wait(nullptr, done), CUDA_SUCCESS);
+  ASSERT_EQ(copy(words_[1], words_[0], b_), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(b_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[1], 0u) << "the event was never recorded";
+  ASSERT_EQ(record(done, apart_), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::EventSynchronize{done}), CUDA_SUCCESS);
+  ASSERT_EQ(wait(apart_, done), CUDA_SUCCESS);
+  EXPECT_EQ(query(apart_), CUDA_SUCCESS) << "another stream has nothing to do for it";
+  ASSERT_EQ(wait(nullptr, done), CUDA_SUCCESS);
+  ASSERT_EQ(copy(words_[2], words_[0], b_), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(b_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[2], 1u) << "it waited for one blocking stream, and the other for it";
+}
+
 TEST_F(LateOrder, TheTimeBetweenEventsIsKnownOnceBothAreDone) {
   CUevent first = event(), second = event();
   ASSERT_EQ(record(first, a_), CUDA_SUCCESS);

@@ -49,6 +49,19 @@ CUresult ask(CUstream handle, Body&& body) noexcept {
   });
 }
 
+// Queues a wait for the work that the event was recorded after by now, whatever the event is
+// recorded for later. A wait on the legacy stream is an action of that stream even if the event's
+// work is done, so that blocking streams are ordered by the wait. A wait for an event that was
+// never recorded does nothing.
+void queue_wait(Emulator& e, CUstream stream, const Event& event) {
+  if (forgets("event-wait")) return;
+  const bool done = e.queues.done(event.work);
+  const bool acts = event.recorded && Queues::late() && !Queues::inside();
+  if (done && !acts) return;
+  const Lane lane = *lane_of(e, stream);
+  if (!done || lane.kind == Lane::Kind::kLegacy) e.queues.add_wait(lane, event.work);
+}
+
 }  // namespace
 
 CUresult run_base(const calls::StreamCreate& call) noexcept {
@@ -94,11 +107,7 @@ CUresult run_base(const calls::StreamWaitEvent& call) noexcept {
       const CUresult refused = e.captures.wait(call.hStream, call.hEvent);
       if (refused != CUDA_SUCCESS || e.captures.of(call.hStream)) return refused;
     }
-    // The wait is for the work that the event was recorded after by now, whatever the event is
-    // recorded for later.
-    if (!e.queues.done(event->work) && !forgets("event-wait")) {
-      e.queues.add_wait(*lane_of(e, call.hStream), event->work);
-    }
+    queue_wait(e, call.hStream, *event);
     return CUDA_SUCCESS;
   });
 }
