@@ -134,8 +134,9 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
     }
     if (!step.state.graph) return;
     const auto& arguments = step.state.graph->arguments;
-    if (!uses_ended) {
-      step.violations.append(wrong_arguments(call.hStream, arguments.data(), arguments.size()));
+    for (const Violation& one : wrong_arguments(call.hStream, arguments.data(), arguments.size())) {
+      // ended_uses() has named all memory that has ended.
+      if (!uses_ended || one.rule != Rule::kLaunchAlive) step.violations.push_back(one);
     }
     if (work_.allocates()) [[unlikely]] {
       step.violations.append(

@@ -14,6 +14,7 @@ using testing::IsEmpty;
 class GraphOwners : public WorkWorld {
  protected:
   static constexpr std::size_t kBytes = 4096;
+  static constexpr CUdeviceptr kOther = kBase + 4 * kSize;
 
   // One fill of memory of cuMemAlloc. Nothing else wakes the record of queued work.
   void SetUp() override {
@@ -61,6 +62,18 @@ TEST_F(GraphOwners, ARefusedLaunchIsFoundToo) {
   answers.graph_launch = CUDA_ERROR_INVALID_VALUE;
   launch_graph(exec);
   EXPECT_THAT(found(), ElementsAre("launch-argument-alive"));
+}
+
+TEST_F(GraphOwners, EachMistakeOfALaunchIsNamedAndEndedMemoryOnce) {
+  map();
+  map(kOther, kSize, false);
+  answers.nodes[1].memory = {kBase, kBytes};
+  answers.nodes[2] = {CU_GRAPH_NODE_TYPE_MEMSET, {kOther, kBytes}};
+  answers.graphs[graph_] = {{1, 2}, {}};
+  const CUgraphExec exec = instantiate();
+  unmap();
+  run(calls::GraphLaunch{exec, nullptr});  // the driver takes the device from the current context
+  EXPECT_THAT(found(), ElementsAre("launch-argument-alive", "launch-argument-access"));
 }
 
 TEST_F(GraphOwners, AFreeBehindTheLastLaunchIsFine) {
