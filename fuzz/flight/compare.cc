@@ -69,7 +69,8 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
     // The shim may be unsure with what the legacy stream is busy. A program that may know that the
     // work is over gets no finding about a missing wait.
     if ((!last || suspect.legacy) && !suspect.may_be_known) wanted.may(opinion.uncertain);
-    if (!still || (suspect.may_be_known && (!last || suspect.legacy))) continue;
+    if (!still || suspect.may_be_seen_over || (suspect.may_be_known && (!last || suspect.legacy)))
+      continue;
     if (!last) {
       wanted.must(opinion.uncertain);
     } else if (suspect.legacy) {

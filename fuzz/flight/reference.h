@@ -34,6 +34,8 @@ struct Suspect {
   /// A shim may find it and need not: its stream was destroyed, or its argument may be the end of
   /// other memory.
   bool doubtful = false;
+  /// Work of a destroyed stream comes after it, and a shim may see that this later work is over.
+  bool may_be_seen_over = false;
   /// For the legacy stream: later work of blocking streams, which may keep it busy as far as the
   /// program knows.
   std::vector<Node> beside = {};
@@ -150,6 +152,9 @@ class Reference {
   /// Takes memory away. The call may take it from work of node `ordered_by` and later that comes
   /// before it in stream order (-1: from no work).
   void take(Opinion& out, const Memory& memory, int ordered_by, int thread);
+  /// Marks the suspects that a shim may see to be over by the event that it recorded when a stream
+  /// was destroyed. Streams that still live are queried for the reference as well.
+  void mark_seen_over(std::vector<Suspect>& suspects) const;
 
   History history_;
   std::vector<Memory> memory_;

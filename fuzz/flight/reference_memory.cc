@@ -90,6 +90,17 @@ void Reference::take(Opinion& out, const Memory& memory, int ordered_by, int thr
     }
     out.suspects.push_back(std::move(suspect));
   }
+  mark_seen_over(out.suspects);
+}
+
+void Reference::mark_seen_over(std::vector<Suspect>& suspects) const {
+  for (const Suspect& later : suspects) {
+    const History::Stream& ended = history_.stream(later.stream);
+    if (ended.live) continue;
+    for (Suspect& each : suspects) {
+      each.may_be_seen_over |= history_.leads_to(each.node, ended.last);
+    }
+  }
 }
 
 // --- Virtual memory
