@@ -17,6 +17,24 @@
 
 namespace cuvmm::shim {
 
+namespace {
+
+// One entry for each place that exports.
+void add_pool_descriptors(const ProcessHistory& history, AllInUse& all) {
+  std::map<StackId, InUse> places;
+  for (const auto& [fd, one] : history.exported_pools) {
+    if (!history.still_exported(one)) continue;
+    InUse& place = places[one.made.stack];
+    if (place.count++ != 0 && place.first.made.call < one.made.call) continue;
+    place.what = holdings::kPoolDescriptorWords;
+    place.first = cuvmm::detail::ref(one);
+    place.some_ended = true;
+  }
+  for (const auto& [stack, place] : places) all.push_back(place);
+}
+
+}  // namespace
+
 AllInUse Session::in_use(std::chrono::milliseconds limit, std::span<const std::uint32_t> asleep) {
   if (!mutex_.lock_within(limit)) return {};
   const Locked lock(mutex_, kHeldAlready);
@@ -39,10 +57,7 @@ AllInUse Session::in_use(std::chrono::milliseconds limit, std::span<const std::u
     all.push_back({holdings::words(holdings::Descriptor::Kind::kExported), 1, 0,
                    cuvmm::detail::ref(one), true});
   }
-  for (const auto& [fd, one] : history_.exported_pools) {
-    if (!history_.still_exported(one)) continue;
-    all.push_back({holdings::kPoolDescriptorWords, 1, 0, cuvmm::detail::ref(one), true});
-  }
+  add_pool_descriptors(history_, all);
   add_graph_memory(all);
   return all;
 }

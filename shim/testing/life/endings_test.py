@@ -29,12 +29,13 @@ PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "reliability.md"
 BEGIN, END = "<!-- written by shim/testing/life/endings_test.py --write -->\n", "<!-- end -->\n"
 LEAK = "cuMemCreate-released"
 INTERRUPTED = """
-import ctypes, os, signal
+import ctypes, os, signal, time
 cuda = ctypes.CDLL("libcuda.so.1")
 context, handle = ctypes.c_void_p(), ctypes.c_uint64()
 cuda.cuInit(0); cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0); cuda.cuCtxSetCurrent(context)
 prop = (ctypes.c_int * 8)(1, 0, 1, 0)
 assert cuda.cuMemCreate(ctypes.byref(handle), ctypes.c_size_t(2 << 20), prop, ctypes.c_uint64(0)) == 0
+time.sleep(2)  # a process that is ended in the midst of its work may still need its memory
 os.kill(os.getpid(), signal.SIGINT)
 """
 MUSL = "int main(void) { return 3; }\n"
