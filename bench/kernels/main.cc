@@ -141,7 +141,7 @@ int run(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const bool option = word == "--rounds" || word == "--size" || word == "--only";
-    if ((option && i + 1 == argc) || (!option && word.starts_with("-")))
+    if ((option && i + 1 == argc) || (!option && word.starts_with('-')))
       libraries.clear(), i = argc;
     if (i == argc) break;
     if (!option) libraries.push_back(argv[i]);
