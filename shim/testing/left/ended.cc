@@ -12,6 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "driver.h"
+
 namespace {
 
 constexpr std::size_t kBytes = std::size_t{1} << 20;
@@ -23,11 +25,6 @@ constexpr CUDA_ARRAY_DESCRIPTOR kShape{64, 16, CU_AD_FORMAT_UNSIGNED_INT8, 1};
 bool g_alive;
 char g_buffer[4096];
 
-void must(CUresult result) {
-  if (result == CUDA_SUCCESS) return;
-  std::fprintf(stderr, "a legal call was refused: %d\n", result);
-  std::_Exit(70);
-}
 // Replaces the pages at `memory` by fresh ones with this access.
 void must_map(void* memory, int access) {
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
@@ -38,34 +35,6 @@ void must_map(void* memory, int access) {
 // Ends the module, unless the test wants it alive.
 void end(CUresult (*call)(CUmodule), CUmodule module) {
   if (!g_alive) must(call(module));
-}
-
-// A function of the driver by its symbol: cuda.h hides those for per-thread default streams.
-template <class... Args>
-CUresult call(const char* symbol, Args... arguments) {
-  using Function = CUresult(CUDAAPI*)(Args...);
-  const auto function = reinterpret_cast<Function>(::dlsym(RTLD_DEFAULT, symbol));
-  return function ? function(arguments...) : CUDA_ERROR_NOT_FOUND;
-}
-
-CUcontext primary() {
-  CUdevice device = 0;
-  CUcontext context = nullptr;
-  must(cuInit(0));
-  must(cuDeviceGet(&device, 0));
-  must(cuDevicePrimaryCtxRetain(&context, device));
-  must(cuCtxSetCurrent(context));
-  return context;
-}
-CUcontext own_context() {
-  CUcontext context = nullptr;
-#if CUDA_VERSION >= 13000
-  CUctxCreateParams params{};
-  must(cuCtxCreate(&context, &params, 0, 0));
-#else
-  must(cuCtxCreate(&context, 0, 0));
-#endif
-  return context;
 }
 
 CUfunction function() {

@@ -14,15 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "driver.h"
+
 namespace {
 
 constexpr std::size_t kBytes = std::size_t{1} << 20;
-
-void must(CUresult result) {
-  if (result == CUDA_SUCCESS) return;
-  std::fprintf(stderr, "a legal call was refused: %d\n", result);
-  std::_Exit(70);
-}
 
 struct Thing {
   CUdeviceptr address = 0;

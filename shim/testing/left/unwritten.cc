@@ -2,20 +2,14 @@
 // Asks for captures where no stream captures. A driver then writes the status alone, so the other
 // variables hold what was there before: pointers that lead nowhere.
 #include <cuda.h>
-#include <dlfcn.h>
 
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
 
-namespace {
+#include "driver.h"
 
-template <class... Args>
-CUresult call(const char* name, Args... args) {
-  static void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  auto* function = reinterpret_cast<CUresult (*)(Args...)>(dlsym(library, name));
-  return function ? function(args...) : CUDA_ERROR_NOT_FOUND;
-}
+namespace {
 
 // The variables of a program that never set them.
 struct Unset {
@@ -52,21 +46,17 @@ int ask(CUstream stream, const char* what) {
 }  // namespace
 
 int main() {
-  CUcontext context = nullptr;
+  primary();
   CUstream stream = nullptr;
-  call("cuInit", 0u);
-  call("cuDevicePrimaryCtxRetain", &context, 0);
-  call("cuCtxSetCurrent", context);
-  call("cuStreamCreate", &stream, 1u);
+  must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   int failed = ask(nullptr, "the null stream") + ask(stream, "a stream");
   // A capture that is invalid: a call in it, which every mode forbids, has been refused.
-  call("cuStreamBeginCapture_v2", stream, static_cast<int>(CU_STREAM_CAPTURE_MODE_RELAXED));
-  call("cuStreamSynchronize", stream);
+  must(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  cuStreamSynchronize(stream);
   failed += ask(stream, "a stream whose capture is invalid");
   CUgraph graph = nullptr;
-  call("cuStreamEndCapture", stream, &graph);
-  call("cuStreamDestroy_v2", stream);
-  call("cuDevicePrimaryCtxRelease_v2", 0);
+  cuStreamEndCapture(stream, &graph);
+  must(cuStreamDestroy(stream));
   std::puts(failed == 0 ? "all answered" : "some failed");
   return failed == 0 ? 0 : 1;
 }
