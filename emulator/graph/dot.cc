@@ -3,7 +3,9 @@
 #include <cstdarg>
 #include <cstdio>
 #include <fstream>
+#include <numeric>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "emulator/code/kernel_params.h"
@@ -95,17 +97,18 @@ std::string name(const Graph& graph, std::size_t node) {
   return format("\"graph_%u_node_%zu\"", graph.number, node);
 }
 
+// The edges, by the nodes that they begin at.
 std::string edges(const Graph& graph) {
-  std::string out;
-  for (std::size_t from = 0; from < graph.nodes.size(); ++from) {
-    for (std::size_t to = 0; to < graph.nodes.size(); ++to) {
-      for (const Dependency& each : graph.nodes[to]->dependencies) {
-        if (each.on == graph.nodes[from].get())
-          out += name(graph, from) + " -> " + name(graph, to) + ";\n";
-      }
+  std::unordered_map<const GraphNode*, std::size_t> index;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) index[graph.nodes[i].get()] = i;
+  std::vector<std::string> from(graph.nodes.size());
+  for (std::size_t to = 0; to < graph.nodes.size(); ++to) {
+    for (const Dependency& each : graph.nodes[to]->dependencies) {
+      const std::size_t begin = index.at(each.on);
+      from[begin] += name(graph, begin) + " -> " + name(graph, to) + ";\n";
     }
   }
-  return out;
+  return std::accumulate(from.begin(), from.end(), std::string());
 }
 
 // Writes a graph, then the graphs that its nodes own.

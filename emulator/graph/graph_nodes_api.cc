@@ -94,25 +94,6 @@ CUgraphNodeParams params_of(const CUDA_HOST_NODE_PARAMS& host) {
   return params;
 }
 
-CUgraphNodeParams params_of(const CUDA_BATCH_MEM_OP_NODE_PARAMS& batch) {
-  CUgraphNodeParams params = of_type(CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
-  params.memOp.ctx = batch.ctx;
-  params.memOp.count = batch.count;
-  params.memOp.paramArray = batch.paramArray;
-  params.memOp.flags = batch.flags;
-  return params;
-}
-
-CUgraphNodeParams params_of(CUgraphNodeType type, CUevent event) {
-  CUgraphNodeParams params = of_type(type);
-  if (type == CU_GRAPH_NODE_TYPE_WAIT_EVENT) {
-    params.eventWait.event = event;
-  } else {
-    params.eventRecord.event = event;
-  }
-  return params;
-}
-
 // A launch can leave out only nodes that do work.
 bool may_be_disabled(const GraphNode& node) {
   return node.type == CU_GRAPH_NODE_TYPE_KERNEL || node.type == CU_GRAPH_NODE_TYPE_MEMCPY ||

@@ -34,6 +34,27 @@ bool keeps_count(const CUgraphNodeParams& params, const GraphNode& node) {
 
 }  // namespace
 
+CUgraphNodeParams params_of(const CUDA_BATCH_MEM_OP_NODE_PARAMS& batch) {
+  CUgraphNodeParams params{};
+  params.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
+  params.memOp.ctx = batch.ctx;
+  params.memOp.count = batch.count;
+  params.memOp.paramArray = batch.paramArray;
+  params.memOp.flags = batch.flags;
+  return params;
+}
+
+CUgraphNodeParams params_of(CUgraphNodeType type, CUevent event) {
+  CUgraphNodeParams params{};
+  params.type = type;
+  if (type == CU_GRAPH_NODE_TYPE_WAIT_EVENT) {
+    params.eventWait.event = event;
+  } else {
+    params.eventRecord.event = event;
+  }
+  return params;
+}
+
 CUresult no_params() noexcept {
   return locked([](Emulator&) -> CUresult { return CUDA_ERROR_INVALID_VALUE; });
 }

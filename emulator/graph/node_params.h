@@ -9,6 +9,11 @@
 
 namespace cuvmm::emulator {
 
+/// Parameters in the structure of all kinds of nodes: of a batch, and of a node that records or
+/// awaits an event.
+CUgraphNodeParams params_of(const CUDA_BATCH_MEM_OP_NODE_PARAMS& batch);
+CUgraphNodeParams params_of(CUgraphNodeType type, CUevent event);
+
 /// The answer to a call without parameters: INVALID_VALUE once cuInit has succeeded, and the usual
 /// error before cuInit or after the end.
 CUresult no_params() noexcept;

@@ -39,10 +39,10 @@ int constant_bytes(const Module& module) {
   return static_cast<int>(std::min<std::uint64_t>(sum, 1 << 16));
 }
 
-void add_kernel(const Module& module, const Function& function, DeviceCode& code) {
-  KernelCode kernel{.name = std::string(function.name)};
-  kernel.constant_bytes = constant_bytes(module);
-  kernel.virtual_architecture = static_cast<int>(target_named(module.target).architecture);
+// `common`: the properties that all kernels of the module have.
+void add_kernel(const KernelCode& common, const Function& function, DeviceCode& code) {
+  KernelCode kernel = common;
+  kernel.name = function.name;
   kernel.shared_bytes = bytes_in(function, Space::kShared);
   kernel.local_bytes = bytes_in(function, Space::kLocal);
   const int exact = product(function.exact_threads);
@@ -115,8 +115,11 @@ CUresult read_ptx(std::string_view text, DeviceCode& code, const Compiler* compi
     code.ptx.reset();
     return CUDA_ERROR_INVALID_PTX;
   }
+  KernelCode common;
+  common.constant_bytes = constant_bytes(*code.ptx);
+  common.virtual_architecture = static_cast<int>(target_named(code.ptx->target).architecture);
   for (const Function& each : code.ptx->functions) {
-    if (each.entry && each.defined) add_kernel(*code.ptx, each, code);
+    if (each.entry && each.defined) add_kernel(common, each, code);
   }
   std::unordered_set<std::string_view> known;
   const bool alone = compiler && !compiler->links;

@@ -8,17 +8,6 @@ namespace cuvmm::emulator {
 
 namespace {
 
-CUgraphNodeParams of_event(CUgraphNodeType type, CUevent event) {
-  CUgraphNodeParams params{};
-  params.type = type;
-  if (type == CU_GRAPH_NODE_TYPE_EVENT_RECORD) {
-    params.eventRecord.event = event;
-  } else {
-    params.eventWait.event = event;
-  }
-  return params;
-}
-
 CUresult event_of(CUgraphNode handle, CUgraphNodeType type, CUevent* out) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     const GraphNode* node = e.graphs.find(handle);
@@ -38,21 +27,21 @@ CUVMM_DRIVER_FUNCTION(cuGraphEventWaitNodeGetEvent, CUgraphNode node, CUevent* o
   return event_of(node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, out);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphEventRecordNodeSetEvent, CUgraphNode node, CUevent event) {
-  CUgraphNodeParams params = of_event(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+  CUgraphNodeParams params = params_of(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
   return set_params(node, &params);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphEventWaitNodeSetEvent, CUgraphNode node, CUevent event) {
-  CUgraphNodeParams params = of_event(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+  CUgraphNodeParams params = params_of(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
   return set_params(node, &params);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphExecEventRecordNodeSetEvent, CUgraphExec executable, CUgraphNode node,
                       CUevent event) {
-  CUgraphNodeParams params = of_event(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+  CUgraphNodeParams params = params_of(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
   return set_params(executable, node, &params);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphExecEventWaitNodeSetEvent, CUgraphExec executable, CUgraphNode node,
                       CUevent event) {
-  CUgraphNodeParams params = of_event(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+  CUgraphNodeParams params = params_of(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
   return set_params(executable, node, &params);
 }
 
@@ -72,12 +61,7 @@ CUVMM_DRIVER_FUNCTION(cuGraphBatchMemOpNodeGetParams, CUgraphNode handle,
 CUVMM_DRIVER_FUNCTION(cuGraphBatchMemOpNodeSetParams, CUgraphNode node,
                       const CUDA_BATCH_MEM_OP_NODE_PARAMS* batch) {
   if (!batch) return no_params();
-  CUgraphNodeParams params{};
-  params.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
-  params.memOp.ctx = batch->ctx;
-  params.memOp.count = batch->count;
-  params.memOp.paramArray = batch->paramArray;
-  params.memOp.flags = batch->flags;
+  CUgraphNodeParams params = params_of(*batch);
   return set_params(node, &params);
 }
 
