@@ -101,10 +101,10 @@ std::size_t node_touches(const CUDA_MEMSET_NODE_PARAMS* fill, Touch (&out)[kMaxT
   return fill ? touches(fill_of(*fill), out) : 0;
 }
 
-unsigned flags_of_event(CUevent*, unsigned flags) { return flags; }
-using shim::flags_of_event;
+unsigned flags_of_new(CUevent*, unsigned flags) { return flags; }
+using shim::flags_of_new;
 template <class... Args>
-unsigned flags_of_event(Args...) {
+unsigned flags_of_new(Args...) {
   return 0;
 }
 
@@ -273,7 +273,7 @@ CUresult using_objects(const char* function, const char* names, const Caller& di
           using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);        \
       if (result == CUDA_SUCCESS && out)                                                  \
         note_made(PlainObject::Kind::What, handle_number(*out), caller, #query,           \
-                  flags_of_event arguments);                                              \
+                  flags_of_new arguments);                                              \
       return result;                                                                      \
     }                                                                                     \
   }

@@ -28,7 +28,7 @@ inline void note_node(CUgraph, CUuserObject object, unsigned count, unsigned fla
 }
 
 /// PlainObject::flags of a new user object: the references that the program owns.
-inline unsigned flags_of_event(CUuserObject*, void*, CUhostFn, unsigned count, unsigned) {
+inline unsigned flags_of_new(CUuserObject*, void*, CUhostFn, unsigned count, unsigned) {
   return count;
 }
 
