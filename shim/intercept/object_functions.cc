@@ -273,7 +273,7 @@ CUresult using_objects(const char* function, const char* names, const Caller& di
           using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);        \
       if (result == CUDA_SUCCESS && out)                                                  \
         note_made(PlainObject::Kind::What, handle_number(*out), caller, #query,           \
-                  flags_of_new arguments);                                              \
+                  flags_of_new arguments);                                                \
       return result;                                                                      \
     }                                                                                     \
   }
