@@ -73,11 +73,14 @@ TEST_F(HeldWaits, AValueOf64BitsAndABatchWaitToo) {
   expect_held_up([&] { words_[0] = 5; });
   CUstreamBatchMemOpParams operations[3] = {};
   operations[0].operation = operations[2].operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
-  operations[0].writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = word(4)};
+  operations[0].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+  operations[0].writeValue.address = word(4);
   operations[0].writeValue.value = 1;
-  operations[1].waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32, .address = word(0)};
+  operations[1].waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+  operations[1].waitValue.address = word(0);
   operations[1].waitValue.value = 6;
-  operations[2].writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = word(5)};
+  operations[2].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+  operations[2].writeValue.address = word(5);
   operations[2].writeValue.value = 1;
   words_[1] = 0;
   words_[2] = 0;
