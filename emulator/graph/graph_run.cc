@@ -8,6 +8,7 @@
 #include "emulator/base/refusal.h"
 #include "emulator/capture/graph_allocation.h"
 #include "emulator/core/work.h"
+#include "emulator/graph/page_locked.h"
 #include "emulator/transfer/queued_transfer.h"
 
 namespace cuvmm::emulator {
@@ -54,6 +55,7 @@ CUresult GraphRun::run_node(Emulator& e, const Step& step) {
     if (result == CUDA_SUCCESS) host_call_.reset();
     return result;
   }
+  if (!still_page_locked(e, node)) return CUDA_ERROR_LAUNCH_FAILED;
   if (node.run) {
     std::size_t*& resumed = resumed_operation();
     resumed = &done_of_node_;

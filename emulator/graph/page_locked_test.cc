@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches of graphs that copy page-locked memory, before and behind the end of its registration.
+#include <vector>
+
+#include "emulator/graph/nodes/testing_one_graph.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+class PageLockedCopy : public OneGraphTest {
+ protected:
+  void SetUp() override {
+    OneGraphTest::SetUp();
+    ASSERT_EQ(enter(), CUDA_SUCCESS);
+  }
+  CUresult enter() { return driver()(calls::MemHostRegister{host_.data(), host_.size(), 0}); }
+  CUresult leave() { return driver()(calls::MemHostUnregister{host_.data()}); }
+  CUDA_MEMCPY3D copy() {
+    CUDA_MEMCPY3D copy{};
+    copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+    copy.srcHost = host_.data();
+    copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    copy.dstDevice = memory_;
+    copy.WidthInBytes = host_.size();
+    copy.Height = copy.Depth = 1;
+    return copy;
+  }
+  CUgraphExec instantiated() {
+    const CUDA_MEMCPY3D params = copy();
+    CUcontext context = nullptr;
+    EXPECT_EQ(driver()(calls::CtxGetCurrent{&context}), CUDA_SUCCESS);
+    using Add = CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, size_t, const CUDA_MEMCPY3D*,
+                         CUcontext);
+    EXPECT_EQ(symbol<Add>("cuGraphAddMemcpyNode")(&node_, graph_, nullptr, 0, &params, context),
+              CUDA_SUCCESS);
+    CUgraphExec executable = nullptr;
+    EXPECT_EQ(driver()(calls::GraphInstantiateWithFlags{&executable, graph_, 0}), CUDA_SUCCESS);
+    return executable;
+  }
+  static CUresult launch(CUgraphExec executable) {
+    return driver()(calls::GraphLaunch{executable, nullptr});
+  }
+
+  std::vector<char> host_ = std::vector<char>(4096);
+  CUgraphNode node_ = nullptr;
+};
+
+TEST_F(PageLockedCopy, FailsBehindTheEndOfTheRegistration) {
+  const CUgraphExec executable = instantiated();
+  EXPECT_EQ(launch(executable), CUDA_SUCCESS);
+  EXPECT_EQ(leave(), CUDA_SUCCESS);
+  EXPECT_EQ(launch(executable), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(enter(), CUDA_SUCCESS);
+  EXPECT_EQ(launch(executable), CUDA_SUCCESS);
+  EXPECT_EQ(leave(), CUDA_SUCCESS);
+}
+
+TEST_F(PageLockedCopy, OfMemoryThatWasNotPageLockedIsTheHosts) {
+  EXPECT_EQ(leave(), CUDA_SUCCESS);
+  EXPECT_EQ(launch(instantiated()), CUDA_SUCCESS);
+}
+
+TEST_F(PageLockedCopy, IsTheHostsOnceTheNodeGotItsParametersAgain) {
+  const CUgraphExec executable = instantiated();
+  EXPECT_EQ(leave(), CUDA_SUCCESS);
+  const CUDA_MEMCPY3D params = copy();
+  CUcontext context = nullptr;
+  EXPECT_EQ(driver()(calls::CtxGetCurrent{&context}), CUDA_SUCCESS);
+  using Set = CUresult(CUgraphExec, CUgraphNode, const CUDA_MEMCPY3D*, CUcontext);
+  EXPECT_EQ(symbol<Set>("cuGraphExecMemcpyNodeSetParams")(executable, node_, &params, context),
+            CUDA_SUCCESS);
+  EXPECT_EQ(launch(executable), CUDA_SUCCESS);
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing
