@@ -228,7 +228,7 @@ const char* fault_words(std::uint32_t result) {
     case CUDA_ERROR_LAUNCH_TIMEOUT:
       return "a kernel took longer than it may";
     default:
-      return "a kernel, or a fill, failed while it ran";
+      return "a kernel, a fill or a copy failed while it ran";
   }
 }
 

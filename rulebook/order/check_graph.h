@@ -31,6 +31,7 @@ struct GraphOrder {
     int argument = -1;                      ///< of the kernel, -1 unknown
     const char* what = "";                  ///< "kernel", "copy", ...; lives for ever
     const std::string* function = nullptr;  ///< for a kernel, null unknown; lives for ever
+    bool of_host = false;  ///< a copy's side that the program gave as memory of the host
   };
   using Edge = std::pair<std::size_t, std::size_t>;  ///< the second node comes after the first
 

@@ -41,6 +41,20 @@ std::optional<ObjectRef> owner_at_capture(const Model& model, Address address,
   return std::nullopt;
 }
 
+// Memory of the host that had ended before the program added a copy of it: what a capture adds is
+// checked by the captured call.
+std::optional<ObjectRef> owner_before(const Model& model, const GraphOrder::Use& use,
+                                      const Origin& captured) {
+  if (!use.of_host || captured.call != 0 || any_memory(model, use.range.base)) return std::nullopt;
+  return model.tombstones().find_covering(Kind::kMemory, use.range.base);
+}
+
+bool page_locked(const Model& model, Address address) {
+  const PlainMemory* const memory = model.memory().at(address);
+  return memory && (memory->kind == PlainMemory::Kind::kHost ||
+                    memory->kind == PlainMemory::Kind::kRegistered);
+}
+
 // Whether the address of a kernel may mean other memory than its owner's: the end of the memory in
 // front of it, or an element before the memory behind it.
 bool may_mean_others(const Model& model, Address address, const ObjectRef& owner) {
@@ -56,10 +70,12 @@ std::optional<OwnedUse> owned_use(const Model& model, const GraphOrder::Use& use
                                   const Origin& captured) {
   const Address address = use.range.base;
   auto owner = living_owner(model, address, use.range.size != 0);
+  const bool lives = owner.has_value();
   if (!owner) owner = owner_at_capture(model, address, captured);
+  if (!owner) owner = owner_before(model, use, captured);
   if (!owner || owner->made.call == 0) return std::nullopt;
   if (use.range.size == 0 && may_mean_others(model, address, *owner)) return std::nullopt;
-  return OwnedUse{nullptr, use, *owner, captured};
+  return OwnedUse{nullptr, use, *owner, captured, lives && page_locked(model, address)};
 }
 
 std::optional<OwnedUse> ended_use(const Model& model, const OwnedUse& one) {
@@ -75,8 +91,11 @@ std::optional<OwnedUse> ended_use(const Model& model, const OwnedUse& one) {
 Violation launch_of_ended(std::span<const OwnedUse> ended) {
   const OwnedUse& first = ended.front();
   Collector out;
-  std::string text = use_text(first.use) + " in the graph uses memory that has ended, " +
-                     range(first.owner.value, first.owner.size);
+  const bool registered = first.owner.ended.call == 0 && first.use.of_host;
+  std::string text =
+      use_text(first.use) + " in the graph uses " +
+      (registered ? "registered memory that the host cannot read, " : "memory that has ended, ") +
+      range(first.owner.value, first.owner.size);
   if (first.owner.ended.call != 0) {
     text += ": call " + std::to_string(first.owner.ended.call) + " ended it before this launch";
   }

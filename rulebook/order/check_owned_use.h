@@ -19,11 +19,12 @@ struct OwnedUse {
   CUgraphNode node = nullptr;
   GraphOrder::Use use;
   ObjectRef owner;
-  Origin captured;  ///< the call that a capture made the node of; call 0: unknown
+  Origin captured;           ///< the call that a capture made the node of; call 0: unknown
+  bool page_locked = false;  ///< the owner was page-locked memory of the host in that moment
 };
 
-/// Nothing if the model knows no memory there, or if a kernel's address may mean the memory beside
-/// it: the end of memory, or an element before memory.
+/// Nothing if the model knows no memory there now or before, or if a kernel's address may mean the
+/// memory beside it: the end of memory, or an element before memory.
 std::optional<OwnedUse> owned_use(const Model& model, const GraphOrder::Use& use,
                                   const Origin& captured);
 
@@ -32,8 +33,9 @@ std::optional<OwnedUse> owned_use(const Model& model, const GraphOrder::Use& use
 /// registration here: the caller knows whether the host still has it.
 std::optional<OwnedUse> ended_use(const Model& model, const OwnedUse& one);
 
-/// The launch of a graph that uses memory which has ended: one violation stands for all the uses,
-/// and its message names the first. `ended`: from ended_use(), not empty.
+/// The launch of a graph that uses memory which has ended, or registered memory that the host
+/// cannot read: one violation stands for all the uses, and its message names the first. `ended`:
+/// from ended_use(), or uses of such registered memory; not empty.
 Violation launch_of_ended(std::span<const OwnedUse> ended);
 
 }  // namespace cuvmm

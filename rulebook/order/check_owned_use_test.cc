@@ -99,6 +99,26 @@ TEST_F(OwnedUses, RegisteredMemoryIsOwnedByItsRegistrationForCopiesAlone) {
   EXPECT_TRUE(known(fill(kMemory, 64)));
 }
 
+TEST_F(OwnedUses, ACopyOfHostMemoryThatHadEndedBeforeHasTheOldOwner) {
+  world_.plain(kMemory);
+  free(kMemory);
+  GraphOrder::Use copy = fill(kMemory, 64);
+  EXPECT_FALSE(known(copy)) << "memory of a device: the call that added the node was checked";
+  copy.of_host = true;
+  EXPECT_TRUE(ended_use(world_.model, owned(copy)));
+  EXPECT_FALSE(known(copy, world_.at())) << "a capture: the captured call was checked";
+}
+
+TEST_F(OwnedUses, PageLockedMemoryIsNoted) {
+  calls::MemHostRegister call;
+  call.p = reinterpret_cast<void*>(kMemory);
+  call.bytesize = 4096;
+  world_.accept(call);
+  EXPECT_TRUE(owned(fill(kMemory, 64)).page_locked);
+  world_.plain(kMemory + 2 * kPlainSize);
+  EXPECT_FALSE(owned(fill(kMemory + 2 * kPlainSize, 64)).page_locked);
+}
+
 TEST_F(OwnedUses, AKernelsAddressMayBeTheEndOfTheMemoryInFront) {
   world_.plain(kMemory);
   EXPECT_TRUE(known(kernel(kMemory)));

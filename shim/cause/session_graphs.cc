@@ -87,17 +87,29 @@ Violations Session::ended_uses(CUgraphExec exec) {
   const std::uint64_t generation = work_.arguments().generation() + 1;
   const std::vector<OwnedUse> uses = work_.graphs().owned_to_look_at(exec, generation);
   if (uses.empty()) return {};
-  std::vector<OwnedUse> ended;
+  std::vector<OwnedUse> ended, unmapped;
   {
     const Locked lock(mutex_);
     for (const OwnedUse& one : uses) {
-      if (auto found = ended_use(history_.model, one)) ended.push_back(*found);
+      if (auto found = ended_use(history_.model, one)) {
+        ended.push_back(*found);
+      } else if (one.use.of_host) {
+        unmapped.push_back(one);
+      }
     }
   }
-  // The driver or the host may have memory there that the model does not know.
+  // The driver or the host may have memory there that the model does not know. A copy that was
+  // made for page-locked memory is the GPU's: it fails although the host can read the memory,
+  // unless the device reaches all memory of the host.
+  const bool by_gpu = !ended.empty() && !facts_.device_reaches_pageable();
   std::erase_if(ended, [&](const OwnedUse& one) {
-    return facts_.holds_memory(one.use.range.base) || host_can_read(one.use.range.base);
+    if (facts_.holds_memory(one.use.range.base)) return true;
+    const bool fails = by_gpu && one.page_locked && one.use.range.size != 0;
+    return !fails && host_can_read(one.use.range.base);
   });
+  std::erase_if(unmapped,
+                [](const OwnedUse& one) { return !FactFinder::unreadable(one.use.range.base); });
+  ended.insert(ended.end(), unmapped.begin(), unmapped.end());
   if (ended.empty()) {
     work_.graphs().looked_at_owned(exec, generation);
     return {};

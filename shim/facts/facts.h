@@ -80,6 +80,9 @@ class FactFinder {
   /// Whether any memory is at an address, of any kind and device. find_memory() does not see memory
   /// of another device than the current context's.
   bool holds_memory(CUdeviceptr address) const;
+  /// Whether the current context's device reaches pageable memory of the host; true if the driver
+  /// does not say.
+  bool device_reaches_pageable() const;
   /// Finds the place and the size of imported memory of a pool.
   void find_pool_memory(CUdeviceptr address, Facts::Pool& pool) const;
   /// Finds the properties of an existing pool: since CUDA 13.2 its place, the kind of its memory

@@ -74,6 +74,16 @@ bool FactFinder::holds_memory(CUdeviceptr address) const {
          type != 0;
 }
 
+bool FactFinder::device_reaches_pageable() const {
+  const CancelOff no_cancel;
+  int device = 0, reaches = 0;
+  const bool known =
+      driver_(calls::CtxGetDevice{&device}) == CUDA_SUCCESS &&
+      driver_(calls::DeviceGetAttribute{&reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS,
+                                        device}) == CUDA_SUCCESS;
+  return !known || reaches != 0;
+}
+
 void FactFinder::find_pool_memory(CUdeviceptr address, Facts::Pool& pool) const {
   const CancelOff no_cancel;
   CUmemorytype type{};

@@ -52,6 +52,8 @@ bool may_explain(const Violation& violation, const Answer& answer) {
   if (answer.crashed) return forbids(violation);
   if (answer.result == CUDA_SUCCESS) return false;
   if (answer.result == rule.code) return true;
+  // A driver answers so for the event of a graph's node.
+  if (violation.rule == Rule::kEventAlive && answer.result == CUDA_ERROR_INVALID_VALUE) return true;
   if (about_handle(violation.rule)) {
     return answer.result == CUDA_ERROR_INVALID_HANDLE ||
            answer.result == CUDA_ERROR_CONTEXT_IS_DESTROYED;

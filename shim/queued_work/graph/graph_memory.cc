@@ -37,8 +37,10 @@ void add_uses(std::size_t node, CUgraphNodeType type, const NodeUses& uses,
     }
     return;
   }
-  for (const UsedRange& range : uses.ranges) {
-    use.range = range;
+  const std::size_t first_of_host = uses.ranges.size() - uses.of_host;
+  for (std::size_t i = 0; i < uses.ranges.size(); ++i) {
+    use.range = uses.ranges[i];
+    use.of_host = i >= first_of_host;
     out.push_back(use);
   }
 }

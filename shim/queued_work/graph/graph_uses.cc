@@ -108,6 +108,7 @@ NodeUses NodeReader::copy(const CUDA_MEMCPY3D& copy) const {
   Touch list[kMaxTouches];
   const std::size_t count = touches(calls::Memcpy3D{&copy}, list);
   for (std::size_t i = 0; i < count; ++i) add(uses, extent(list[i]));
+  const std::size_t before = uses.ranges.size();
   if (copy.srcMemoryType == CU_MEMORYTYPE_HOST) {
     add(uses, host_side(copy, copy.srcHost, copy.srcPitch, copy.srcHeight,
                         {copy.srcXInBytes, copy.srcY, copy.srcZ}));
@@ -116,6 +117,7 @@ NodeUses NodeReader::copy(const CUDA_MEMCPY3D& copy) const {
     add(uses, host_side(copy, copy.dstHost, copy.dstPitch, copy.dstHeight,
                         {copy.dstXInBytes, copy.dstY, copy.dstZ}));
   }
+  uses.of_host = uses.ranges.size() - before;
   const bool array = copy.dstMemoryType == CU_MEMORYTYPE_ARRAY;
   uses.tells = copy.dstMemoryType == CU_MEMORYTYPE_HOST || (!array && reaches_host(copy.dstDevice));
   return uses;

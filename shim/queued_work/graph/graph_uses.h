@@ -25,6 +25,8 @@ struct NodeUses {
   bool tells = false;
   bool waits = false;  ///< for work outside of the graph
   std::vector<UsedRange> ranges;
+  std::size_t of_host = 0;  ///< of the ranges, the last ones that the program gave as memory of the
+                            ///< host
   std::vector<LaunchArgument> arguments;  ///< pointers by type, and the first addresses of copies
                                           ///< and fills
   const std::string* function = nullptr;  ///< name of a kernel, null if unknown; lives as long as

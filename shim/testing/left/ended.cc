@@ -13,6 +13,9 @@
 #include <utility>
 
 #include "driver.h"
+#include "ended_case.h"
+
+bool g_alive;
 
 namespace {
 
@@ -22,7 +25,6 @@ constexpr const char* kPtx =
     ".visible .entry nothing() { ret; }\n";
 constexpr CUDA_ARRAY_DESCRIPTOR kShape{64, 16, CU_AD_FORMAT_UNSIGNED_INT8, 1};
 
-bool g_alive;
 char g_buffer[4096];
 
 // Replaces the pages at `memory` by fresh ones with this access.
@@ -431,59 +433,58 @@ CUresult array_of_context() {
   return cuArrayGetDescriptor(&shape, array);
 }
 
-constexpr struct {
-  std::string_view name;
-  CUresult (*call)();
-} kCases[] = {{"launch-function", launch_function},
-              {"ask-function", ask_function},
-              {"new-function", new_function},
-              {"launch-kernel", launch_kernel},
-              {"function-of-context", kernel_of_context},
-              {"fill-global", fill_global},
-              {"copy-to-node-memory", copy_to_node_memory},
-              {"copy-from-host", copy_from_host},
-              {"copy-rows-to-unmapped", copy_rows_to_unmapped},
-              {"copy-from-new-host", copy_from_new_host},
-              {"copy-to-freed-host", copy_to_freed_host},
-              {"copy-from-freed-host", copy_from_freed_host},
-              {"copy-any-from-freed-host", copy_any_from_freed_host},
-              {"copy-from-host-of-context", copy_from_host_of_context},
-              {"ask-host-of-context", ask_host_of_context},
-              {"copy-from-unregistered", copy_from_unregistered},
-              {"copy-from-own-after-unregister", copy_from_own_after_unregister},
-              {"ask-array", ask_array},
-              {"set-context", set_context},
-              {"push-context", push_context},
-              {"ask-stream", ask_stream},
-              {"add-to-graph", add_to_graph},
-              {"own-child", add_own_child},
-              {"own-child-by-params", add_own_child_by_params},
-              {"ask-capture", ask_capture},
-              {"ask-capture-info", ask_capture_info},
-              {"ask-stream-of-thread", ask_stream_of_thread},
-              {"ask-capture-of-thread", ask_capture_of_thread},
-              {"ask-capture-info-of-thread", ask_capture_info_of_thread},
-              {"end-capture", end_capture},
-              {"ask-node", ask_node},
-              {"ask-destroyed-node", ask_destroyed_node},
-              {"depend-on-node", depend_on_node},
-              {"new-node", new_node},
-              {"free-plain-by-node", free_plain_by_node},
-              {"free-plain-by-params", free_plain_by_params},
-              {"ask-host-address", ask_host_address},
-              {"ask-host-flags", ask_host_flags},
-              {"array-of-context", array_of_context}};
+constexpr EndedCase kCases[] = {{"launch-function", launch_function},
+                                {"ask-function", ask_function},
+                                {"new-function", new_function},
+                                {"launch-kernel", launch_kernel},
+                                {"function-of-context", kernel_of_context},
+                                {"fill-global", fill_global},
+                                {"copy-to-node-memory", copy_to_node_memory},
+                                {"copy-from-host", copy_from_host},
+                                {"copy-rows-to-unmapped", copy_rows_to_unmapped},
+                                {"copy-from-new-host", copy_from_new_host},
+                                {"copy-to-freed-host", copy_to_freed_host},
+                                {"copy-from-freed-host", copy_from_freed_host},
+                                {"copy-any-from-freed-host", copy_any_from_freed_host},
+                                {"copy-from-host-of-context", copy_from_host_of_context},
+                                {"ask-host-of-context", ask_host_of_context},
+                                {"copy-from-unregistered", copy_from_unregistered},
+                                {"copy-from-own-after-unregister", copy_from_own_after_unregister},
+                                {"ask-array", ask_array},
+                                {"set-context", set_context},
+                                {"push-context", push_context},
+                                {"ask-stream", ask_stream},
+                                {"add-to-graph", add_to_graph},
+                                {"own-child", add_own_child},
+                                {"own-child-by-params", add_own_child_by_params},
+                                {"ask-capture", ask_capture},
+                                {"ask-capture-info", ask_capture_info},
+                                {"ask-stream-of-thread", ask_stream_of_thread},
+                                {"ask-capture-of-thread", ask_capture_of_thread},
+                                {"ask-capture-info-of-thread", ask_capture_info_of_thread},
+                                {"end-capture", end_capture},
+                                {"ask-node", ask_node},
+                                {"ask-destroyed-node", ask_destroyed_node},
+                                {"depend-on-node", depend_on_node},
+                                {"new-node", new_node},
+                                {"free-plain-by-node", free_plain_by_node},
+                                {"free-plain-by-params", free_plain_by_params},
+                                {"ask-host-address", ask_host_address},
+                                {"ask-host-flags", ask_host_flags},
+                                {"array-of-context", array_of_context}};
 
 }  // namespace
 
 int main(int count, char** arguments) {
   g_alive = count > 2 && std::string_view(arguments[2]) == "alive";
   primary();
-  for (const auto& one : kCases) {
-    if (count < 2 || one.name != arguments[1]) continue;
-    std::printf("%d\n", one.call());
-    std::fflush(stdout);
-    std::_Exit(0);
+  for (const auto cases : {std::span<const EndedCase>(kCases), graph_cases()}) {
+    for (const EndedCase& one : cases) {
+      if (count < 2 || one.name != arguments[1]) continue;
+      std::printf("%d\n", one.call());
+      std::fflush(stdout);
+      std::_Exit(0);
+    }
   }
   return 2;
 }

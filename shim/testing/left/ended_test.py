@@ -50,10 +50,18 @@ CASES = {
     "free-plain-by-params": ("graph-free-node-memory", "is memory of cuMemAlloc"),
     "ask-host-address": ("host-memory-alive", "is in memory that has ended"),
     "ask-host-flags": ("host-memory-alive", "is in memory that has ended"),
+    "captured-copy-unregistered": ("launch-argument-alive", "in the graph uses memory that has ended"),
+    "captured-copy-unmapped": ("launch-argument-alive", "in the graph uses memory that has ended"),
+    "captured-copy-freed": ("launch-argument-alive", "in the graph uses memory that has ended"),
+    "added-copy-unregistered": ("launch-argument-alive", "in the graph uses memory that has ended"),
+    "copy-added-behind-unmap": ("launch-argument-alive", "in the graph uses memory that has ended"),
+    "record-node": ("event-alive", "was destroyed"),
+    "wait-node": ("event-alive", "was destroyed"),
     "array-of-context": ("array-alive", "was destroyed, or its context was"),
 }
 # The driver has returned the handle again, or the program has mapped the address again.
-LEGAL = ("new-function", "copy-from-new-host", "copy-from-own-after-unregister", "new-node")
+LEGAL = ("new-function", "copy-from-new-host", "copy-from-own-after-unregister", "new-node",
+         "captured-copy-registered-again", "copy-added-behind-unregister")
 
 
 class Ended(unittest.TestCase):
@@ -71,7 +79,8 @@ class Ended(unittest.TestCase):
         for name, (rule, words) in CASES.items():
             with self.subTest(name):
                 result, found = self.findings(name)
-                self.assertNotEqual(result.stdout, "0\n")
+                if name != "copy-added-behind-unmap":  # the process may have mapped other memory there
+                    self.assertNotEqual(result.stdout, "0\n")
                 self.assertEqual([one[0] for one in found], [rule], result.stderr)
                 self.assertIn(words, found[0][1])
 

@@ -60,15 +60,17 @@ def page(rows: dict) -> str:
     for (what, state), row in rows.items():
         told = collections.Counter(told for _, told, _ in row)
         text += f"| {what} | {state} | {len(row)} | {told['finding']} | {told['refusal']} | {told['silent']} |\n"
-    text += "\nUses of objects that have ended, or past their end, without a report:\n\n"
-    text += "| object | state | use | answer |\n|---|---|---|---|\n"
+    silent = ""
     for (what, state), row in rows.items():
         if state == "alive" or (what, state) in LEGAL:
             continue
         for call, told, answer in row:
             if told == "silent":
-                text += f"| {what} | {state} | `{call}` | {'accepted' if answer == '0' else answer} |\n"
-    return text
+                silent += f"| {what} | {state} | `{call}` | {'accepted' if answer == '0' else answer} |\n"
+    if not silent:
+        return text + "\nEach use of an object that has ended, or past its end, has a report.\n"
+    text += "\nUses of objects that have ended, or past their end, without a report:\n\n"
+    return text + "| object | state | use | answer |\n|---|---|---|---|\n" + silent
 
 
 def main() -> int:
