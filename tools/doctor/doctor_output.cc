@@ -40,8 +40,16 @@ bool is_check(std::string_view id) {
                      [&](const CheckInfo& info) { return id == info.id; });
 }
 
-std::string line(const Check& check) {
-  const std::string start = fmt::format("  {:<8}  {}: ", status_text(check.status), check.id);
+int count(std::span<const Check> checks, Status status) {
+  int found = 0;
+  for (const Check& check : checks) found += check.status == status;
+  return found;
+}
+
+}  // namespace
+
+std::string check_text(const Check& check, std::string_view lead) {
+  const std::string start = fmt::format("  {:<8}  {}: ", lead, check.id);
   std::string text = start + filled(check.detail, start.size()) + "\n";
   if (check.status == Status::kWorks) return text;
   // A check whose fix is "see ID" fails because of check ID, whose own lines explain that.
@@ -58,14 +66,6 @@ std::string line(const Check& check) {
   return text;
 }
 
-int count(std::span<const Check> checks, Status status) {
-  int found = 0;
-  for (const Check& check : checks) found += check.status == status;
-  return found;
-}
-
-}  // namespace
-
 std::string doctor_text(std::span<const Check> checks, std::span<const std::string> needed) {
   std::string text, section;
   for (const CheckInfo& info : check_table()) {
@@ -75,7 +75,7 @@ std::string doctor_text(std::span<const Check> checks, std::span<const std::stri
       section = info.section;
       text += section + "\n";
     }
-    text += line(*check);
+    text += check_text(*check, status_text(check->status));
   }
   std::string summary =
       fmt::format("{} work, {} do not, {} unknown", count(checks, Status::kWorks),

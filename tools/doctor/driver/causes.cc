@@ -18,6 +18,7 @@ struct Cause {
   const char* call;
   int handle_type;
   int code;
+  Action action;  ///< where no check shows the cause
   const char* because;
   const char* fix;
   const char* source;
@@ -32,6 +33,7 @@ constexpr Cause kCauses[] = {
     {"cuInit",
      kAnyType,
      CUDA_ERROR_NO_DEVICE,
+     Action::kChangeContainer,
      "the driver sees no GPU",
      "give this process a GPU: see device-nodes, and CUDA_VISIBLE_DEVICES",
      "CUDA driver API: cuInit",
@@ -39,6 +41,7 @@ constexpr Cause kCauses[] = {
     {"cuInit",
      kAnyType,
      CUDA_ERROR_SYSTEM_NOT_READY,
+     Action::kRestartDaemon,
      "the GPUs or their NVSwitches are still being set up; on NVSwitch machines, Fabric Manager "
      "does not run or failed",
      "on the host: `systemctl status nvidia-fabricmanager`, its log, then a restart of it",
@@ -47,6 +50,7 @@ constexpr Cause kCauses[] = {
     {"cuInit",
      kAnyType,
      803 /* SYSTEM_DRIVER_MISMATCH */,
+     Action::kDrain,
      "libcuda.so.1 and the kernel module are of different versions",
      "use the libcuda of the loaded module: reboot after an update, and let the container get the "
      "host's library (no libcuda of its own, no cuda-compat in its path)",
@@ -55,6 +59,7 @@ constexpr Cause kCauses[] = {
     {"cuInit",
      kAnyType,
      804 /* COMPAT_NOT_SUPPORTED_ON_DEVICE */,
+     Action::kChangeContainer,
      "a forward-compatibility libcuda (cuda-compat) was loaded, which this GPU does not allow",
      "take cuda-compat out of LD_LIBRARY_PATH, or update the host's driver",
      "CUDA compatibility guide; field: NVIDIA/libnvidia-container#131",
@@ -62,6 +67,7 @@ constexpr Cause kCauses[] = {
     {"cuInit",
      kAnyType,
      CUDA_ERROR_STUB_LIBRARY,
+     Action::kChangeContainer,
      "the libcuda that was found is the toolkit's stub for linking",
      "take the toolkit's lib64/stubs folder out of LD_LIBRARY_PATH",
      "CUDA driver API: CUresult 34",
@@ -69,6 +75,7 @@ constexpr Cause kCauses[] = {
     {"cuInit",
      kAnyType,
      CUDA_ERROR_OPERATING_SYSTEM,
+     Action::kChangeContainer,
      "a call of the operating system failed: a seccomp filter, a limit or a missing file",
      "raise the limit or open the device that the other lines name; try `docker run "
      "--security-opt seccomp=unconfined`",
@@ -77,6 +84,7 @@ constexpr Cause kCauses[] = {
     {"cuInit",
      kAnyType,
      CUDA_ERROR_OUT_OF_MEMORY,
+     Action::kChangeContainer,
      "the driver found no address space or no host memory for itself",
      "raise RLIMIT_AS (`ulimit -v unlimited`), or the memory limit of the container",
      "CUDA driver API: cuInit",
@@ -84,6 +92,7 @@ constexpr Cause kCauses[] = {
     {"cuInit",
      kAnyType,
      CUDA_ERROR_UNKNOWN,
+     Action::kChangeContainer,
      "the driver says no reason; a /dev/nvidia-uvm that is missing or stale is the known one",
      "`nvidia-modprobe -u -c 0` on the host; start the container with /dev/nvidia-uvm",
      "CUDA driver API: CUresult 999",
@@ -91,6 +100,7 @@ constexpr Cause kCauses[] = {
     {"cuInit",
      kAnyType,
      805 /* MPS_CONNECTION_FAILED */,
+     Action::kRestartDaemon,
      "the MPS daemon was not reached",
      "start it, or unset CUDA_MPS_PIPE_DIRECTORY",
      "CUDA driver API: CUresult 805",
@@ -98,6 +108,7 @@ constexpr Cause kCauses[] = {
     {"cuMemCreate",
      kFabric,
      CUDA_ERROR_NOT_PERMITTED,
+     Action::kChangeContainer,
      "this process has no IMEX channel; the device attribute speaks of the device alone",
      "see imex-channels",
      "CUDA driver API: cuMemCreate; field: NVIDIA/nvbandwidth#39, microsoft/mscclpp#467",
@@ -105,6 +116,7 @@ constexpr Cause kCauses[] = {
     {"cuMemCreate",
      kFabric,
      CUDA_ERROR_NOT_SUPPORTED,
+     Action::kNone,
      "this device, or the virtual machine around it, has no fabric memory",
      "a machine with NVSwitch and its fabric set up; inside one machine, use fd",
      "CUDA driver API: cuMemCreate; field: pytorch/pytorch#156074",
@@ -112,6 +124,7 @@ constexpr Cause kCauses[] = {
     {"cuMemCreate",
      kFabric,
      CUDA_ERROR_ILLEGAL_STATE,
+     Action::kRestartDaemon,
      "the fabric's configuration is wrong or stale",
      "on the host: state and log of nvidia-fabricmanager; restart it with no work on the GPUs",
      "CUDA driver API: CUresult 401; field: pytorch/pytorch#177472, NVIDIA/nvshmem#40",
@@ -119,6 +132,7 @@ constexpr Cause kCauses[] = {
     {"cuMemImportFromShareableHandle",
      kFabric,
      CUDA_ERROR_INVALID_HANDLE,
+     Action::kRestartDaemon,
      "the IMEX daemon is down, or the two processes are in different IMEX domains",
      "on the host: `nvidia-imex-ctl -N`; all nodes must be READY and in one domain",
      "field: kubernetes-sigs/dra-driver-nvidia-gpu#1417, meta-pytorch/torchcomms#3516",
@@ -126,6 +140,7 @@ constexpr Cause kCauses[] = {
     {"cuMemImportFromShareableHandle",
      kFabric,
      CUDA_ERROR_NOT_PERMITTED,
+     Action::kChangeContainer,
      "the importer has not the exporter's IMEX channel",
      "give both processes the same /dev/nvidia-caps-imex-channels/channelN",
      "CUDA driver API: cuMemImportFromShareableHandle",
@@ -133,6 +148,7 @@ constexpr Cause kCauses[] = {
     {"cuMemImportFromShareableHandle",
      kAnyType,
      CUDA_ERROR_INVALID_DEVICE,
+     Action::kChangeContainer,
      "the exporter's GPU is not visible to the importer",
      "make it visible in both processes (CUDA_VISIBLE_DEVICES, the container's devices)",
      "field: NVIDIA/nccl#1647, kubernetes-sigs/dra-driver-nvidia-gpu#294, pytorch/pytorch#174030",
@@ -141,6 +157,7 @@ constexpr Cause kCauses[] = {
     {"cuMemSetAccess",
      kFabric,
      CUDA_ERROR_NOT_SUPPORTED,
+     Action::kRestartDaemon,
      "two IMEX domains were seen to do this within one clique",
      "one IMEX domain per clique",
      "field: kubernetes-sigs/dra-driver-nvidia-gpu#892",
@@ -148,6 +165,7 @@ constexpr Cause kCauses[] = {
     {"cuMemSetAccess",
      kFabric,
      CUDA_ERROR_INVALID_VALUE,
+     Action::kRestartDaemon,
      "the import is only checked here; IMEX or the fabric is suspected",
      "`nvidia-imex-ctl -N` on all nodes",
      "field: NVIDIA/nvbandwidth#44",
@@ -155,6 +173,7 @@ constexpr Cause kCauses[] = {
     {"cuMemAddressReserve",
      kAnyType,
      CUDA_ERROR_OUT_OF_MEMORY,
+     Action::kChangeContainer,
      "address space is short, not memory of the device",
      "see address-space",
      "field: ggml-org/llama.cpp#29142, pytorch/pytorch#192269",
@@ -162,6 +181,7 @@ constexpr Cause kCauses[] = {
     {"cuMemExportToShareableHandle",
      kDescriptor,
      CUDA_ERROR_OPERATING_SYSTEM,
+     Action::kChangeContainer,
      "no descriptor could be made: too many are open, or a filter forbids it",
      "see nofile",
      "CUDA driver API: CUresult 304; field: NVIDIA/nccl#2376",
@@ -169,6 +189,7 @@ constexpr Cause kCauses[] = {
     {"cuMemCreate",
      kDescriptor,
      CUDA_ERROR_NOT_SUPPORTED,
+     Action::kNone,
      "this platform cannot export memory by descriptor",
      "a platform that can: not WSL2, not a vGPU without it",
      "CUDA driver API: cuMemCreate",
@@ -176,6 +197,7 @@ constexpr Cause kCauses[] = {
     {kAnyCall,
      kAnyType,
      CUDA_ERROR_DEVICE_UNAVAILABLE,
+     Action::kDrain,
      "the device is in exclusive or prohibited mode, and another process has it",
      "`nvidia-smi -c DEFAULT` on the host, or MPS",
      "CUDA driver API: CUresult 46",
@@ -183,6 +205,7 @@ constexpr Cause kCauses[] = {
     {kAnyCall,
      kAnyType,
      CUDA_ERROR_NOT_SUPPORTED,
+     Action::kNone,
      "the device or the platform does not have this",
      "another device, driver or virtual machine: ask who runs the machine",
      "CUDA driver API: CUresult 801; field: openxla/xla#49252",
@@ -190,6 +213,7 @@ constexpr Cause kCauses[] = {
     {kAnyCall,
      kAnyType,
      CUDA_ERROR_OUT_OF_MEMORY,
+     Action::kDrain,
      "memory of the device, of the host or address space is short",
      "look at `nvidia-smi` for who has the device's memory",
      "CUDA driver API: CUresult 2",
@@ -197,6 +221,7 @@ constexpr Cause kCauses[] = {
     {kAnyCall,
      kAnyType,
      CUDA_ERROR_OPERATING_SYSTEM,
+     Action::kChangeContainer,
      "a call of the operating system failed: a seccomp filter, a limit or a missing file",
      "raise the limit or open the device that the other lines name; try `docker run "
      "--security-opt seccomp=unconfined`",
@@ -205,6 +230,7 @@ constexpr Cause kCauses[] = {
     {kAnyCall,
      kAnyType,
      CUDA_ERROR_SYSTEM_NOT_READY,
+     Action::kRestartDaemon,
      "Fabric Manager or IMEX does not run, or has not finished",
      "on the host: `systemctl status nvidia-fabricmanager nvidia-imex`",
      "CUDA driver API: CUresult 802; field: meta-pytorch/torchcomms#3130",
@@ -212,6 +238,7 @@ constexpr Cause kCauses[] = {
     {kAnyCall,
      kAnyType,
      CUDA_ERROR_ILLEGAL_STATE,
+     Action::kRestartDaemon,
      "the fabric's configuration is wrong or stale",
      "on the host: state and log of nvidia-fabricmanager",
      "CUDA driver API: CUresult 401; field: pytorch/pytorch#177472",
@@ -258,14 +285,14 @@ std::optional<KnownCause> known_cause(std::string_view call, CUresult code, int 
   for (const char* name : cause->checks) {
     const Check* check = name ? find(seen, name) : nullptr;
     if (check && check->status == Status::kDoesNot) {
-      return KnownCause{cause->because, name, root_fix(*check, seen), cause->source};
+      return KnownCause{cause->because, name, root_fix(*check, seen), cause->source, cause->action};
     }
   }
   for (const char* name : cause->checks) {
     const Check* check = name ? find(seen, name) : nullptr;
     if (check && shows(*cause, *check)) {
       return KnownCause{fmt::format("{}: here are {}", cause->because, check->detail), name,
-                        cause->fix, cause->source};
+                        cause->fix, cause->source, cause->action};
     }
   }
   return std::nullopt;
@@ -275,9 +302,11 @@ Check refused(std::string_view id, std::string_view call, CUresult code, int han
               std::string_view where, std::span<const Check> seen) {
   std::string detail = answer_text(call, code) + std::string(where);
   if (const auto known = known_cause(call, code, handle_type, seen)) {
-    return does_not(std::string(id),
-                    fmt::format("{}: {} (see {})", detail, known->because, known->check),
-                    known->fix, known->source);
+    return with_action(
+        does_not(std::string(id),
+                 fmt::format("{}: {} (see {})", detail, known->because, known->check), known->fix,
+                 known->source),
+        known->action);
   }
   const Cause* cause = find_cause(call, code, handle_type);
   if (!cause) {
@@ -297,7 +326,7 @@ Check refused(std::string_view id, std::string_view call, CUresult code, int han
     detail += fmt::format(". Not seen to be so here: {} {}", fine,
                           fine.find(',') == std::string::npos ? "works" : "work");
   }
-  return does_not(std::string(id), detail, cause->fix, cause->source);
+  return with_action(does_not(std::string(id), detail, cause->fix, cause->source), cause->action);
 }
 
 }  // namespace cuvmm::doctor

@@ -30,6 +30,7 @@ struct KnownCause {
   std::string check;  ///< id of the check of `seen` that shows the cause
   std::string fix;
   std::string source;
+  Action action = Action::kNone;
 };
 /// Nothing if no cause is known, or if none of `seen` shows a known cause.
 std::optional<KnownCause> known_cause(std::string_view call, CUresult code, int handle_type,

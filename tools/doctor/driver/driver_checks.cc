@@ -36,10 +36,12 @@ Check not_loaded(const std::string& error, std::span<const Check> seen, bool in_
   const Check* module = find(seen, "kernel-module");
   const bool loaded = module && module->status == Status::kWorks;
   if (in_container) {
-    return does_not("driver", error,
-                    "the container gets libcuda from the host: `docker run --gpus all`, with "
-                    "\"compute\" in NVIDIA_DRIVER_CAPABILITIES",
-                    kSource);
+    return with_action(
+        does_not("driver", error,
+                 "the container gets libcuda from the host: `docker run --gpus all`, with "
+                 "\"compute\" in NVIDIA_DRIVER_CAPABILITIES",
+                 kSource),
+        Action::kChangeContainer);
   }
   return does_not("driver", error,
                   loaded ? "install the driver's libraries (libcuda1, cuda-drivers), or name "
@@ -74,10 +76,12 @@ Check judge_start(const DriverAnswers& answers, std::span<const Check> seen, boo
   const std::string accident = ended.accident();
   if (facts.has("load_error")) return not_loaded(facts.text("load_error"), seen, in_container);
   if (!init) {
-    return does_not("driver", "asking it " + (accident.empty() ? "gave no answer" : accident),
-                    "the kernel's log (`dmesg`) may say more; a process that hangs in the "
-                    "driver often needs a reset of the GPU or a reboot",
-                    "");
+    return with_action(
+        does_not("driver", "asking it " + (accident.empty() ? "gave no answer" : accident),
+                 "the kernel's log (`dmesg`) may say more; a process that hangs in the "
+                 "driver often needs a reset of the GPU or a reboot",
+                 ""),
+        Action::kReset);
   }
   if (*init != CUDA_SUCCESS) {
     Check check = refused("driver", "cuInit", static_cast<CUresult>(*init), 0, "", seen);
@@ -201,9 +205,8 @@ Check judge_multicast(const Facts& facts, int count) {
   for (int i = 0; i < count; ++i)
     can += facts.number(device_key(i) + ".multicast").value_or(0) != 0;
   if (can == 0) {
-    return does_not("multicast", "no device says that it can",
-                    "NVSwitch or NVLink multicast: HGX H100 and later, with Fabric Manager",
-                    kSource);
+    return absent("multicast", "no device says that it can",
+                  "NVSwitch or NVLink multicast: HGX H100 and later, with Fabric Manager", kSource);
   }
   return unknown("multicast",
                  fmt::format("{} of {} devices say that they can; never tried, as it may disturb "

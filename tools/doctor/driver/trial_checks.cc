@@ -26,9 +26,11 @@ std::string on_device(int device, int count) {
 }
 
 Check accident(const char* id, const Part& part, const char* source) {
-  return does_not(id, fmt::format("{} {}", part.who, part.ended.accident()),
-                  "the kernel's log (`dmesg`) may say more; report it with `cuvmm doctor --json`",
-                  source);
+  return with_action(
+      does_not(id, fmt::format("{} {}", part.who, part.ended.accident()),
+               "the kernel's log (`dmesg`) may say more; report it with `cuvmm doctor --json`",
+               source),
+      Action::kReset);
 }
 
 // The first trouble that the part met; nothing if it met none.
@@ -85,8 +87,8 @@ Check judge_peers(const DriverAnswers& answers, std::span<const Check> seen, int
   constexpr const char* kSource =
       "CUDA driver API: cuDeviceCanAccessPeer, cuMemSetAccess; by trial";
   if (count == 1) {
-    return does_not(kId, "there is one device", "make another device visible to this process",
-                    kSource);
+    return absent(kId, "there is one device", "make another device visible to this process",
+                  kSource);
   }
   const Facts& facts = answers.mapping.facts;
   int tried = 0;
@@ -107,10 +109,10 @@ Check judge_peers(const DriverAnswers& answers, std::span<const Check> seen, int
     }
   }
   if (!unreachable.empty()) {
-    return does_not(kId, unreachable + ", says cuDeviceCanAccessPeer",
-                    "devices behind one NVLink or PCIe root; not in MIG mode; on a host with "
-                    "an IOMMU, ACS off (`nvidia-smi topo -p2p r` shows the pairs)",
-                    kSource);
+    return absent(kId, unreachable + ", says cuDeviceCanAccessPeer",
+                  "devices behind one NVLink or PCIe root; not in MIG mode; on a host with "
+                  "an IOMMU, ACS off (`nvidia-smi topo -p2p r` shows the pairs)",
+                  kSource);
   }
   if (tried < count * (count - 1)) return unknown(kId, "not all pairs were tried", "", kSource);
   return works(kId, fmt::format("all {} pairs of {} devices", tried, count), kSource);
@@ -142,8 +144,8 @@ Check judge_dma_buf(const DriverAnswers& answers, std::span<const Check> seen, i
       "trial";
   const Part part{"the trial", answers.dma_buf};
   if (answers.facts.facts.number("device.0.dma-buf") == 0) {
-    return does_not("dma-buf", "the device's attribute says that it cannot",
-                    "Linux 5.12 or newer and NVIDIA's open kernel modules", kSource);
+    return absent("dma-buf", "the device's attribute says that it cannot",
+                  "Linux 5.12 or newer and NVIDIA's open kernel modules", kSource);
   }
   if (auto check = trouble("dma-buf", kNoType, part, count, seen, kSource)) return *check;
   if (!complete(part.ended.facts, count)) {

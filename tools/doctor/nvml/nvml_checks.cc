@@ -113,10 +113,10 @@ std::optional<Check> fabric_trouble(const Facts& facts, int device) {
   const auto state = facts.number(fabric + ".state");
   const std::string where = fmt::format("device {}: ", device);
   if (code == kNotSupported || state == kUnsupported) {
-    return does_not(kId, where + "there is no NVLink fabric",
-                    "a machine with NVSwitch (HGX, DGX, GB200); inside one machine, fd and peer "
-                    "do without",
-                    kFabricSource);
+    return absent(kId, where + "there is no NVLink fabric",
+                  "a machine with NVSwitch (HGX, DGX, GB200); inside one machine, fd and peer "
+                  "do without",
+                  kFabricSource);
   }
   if (code != 0 || !state) {
     return unknown(kId, where + (code ? nvml_error(*code) : "NVML did not answer"), "",
