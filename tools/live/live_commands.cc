@@ -20,9 +20,9 @@
 #include "tools/live/live_folder.h"
 #include "tools/live/live_leaks.h"
 #include "tools/live/map.h"
-#include "tools/live/open_files.h"
 #include "tools/live/process_view.h"
-#include "tools/live/sharing.h"
+#include "tools/live/sharing/open_files.h"
+#include "tools/live/sharing/sharing.h"
 #include "tools/live/top.h"
 
 namespace cuvmm::tools {

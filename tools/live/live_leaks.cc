@@ -16,8 +16,8 @@
 #include "recorder/holdings/counted.h"
 #include "recorder/holdings/words.h"
 #include "rulebook/check/check.h"
-#include "tools/live/open_files.h"
 #include "tools/live/process_view.h"
+#include "tools/live/sharing/open_files.h"
 
 namespace cuvmm::tools {
 

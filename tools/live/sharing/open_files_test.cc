@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests finding processes that keep files of the driver open and show no objects.
-#include "tools/live/open_files.h"
+#include "tools/live/sharing/open_files.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/live/sharing.h"
+#include "tools/live/sharing/sharing.h"
 
 #include <fmt/core.h>
 #include <linux/kcmp.h>
@@ -11,7 +11,7 @@
 #include <set>
 
 #include "api/words.h"
-#include "tools/live/open_files.h"
+#include "tools/live/sharing/open_files.h"
 
 namespace cuvmm::tools {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/live/open_files.h"
+#include "tools/live/sharing/open_files.h"
 
 #include <dirent.h>
 #include <fmt/core.h>
