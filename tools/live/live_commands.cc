@@ -12,7 +12,9 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <thread>
 
+#include "tools/base/atomic_file.h"
 #include "tools/base/standard_streams.h"
 #include "tools/command_line/commands.h"
 #include "tools/command_line/usage.h"
@@ -20,6 +22,8 @@
 #include "tools/live/live_folder.h"
 #include "tools/live/live_leaks.h"
 #include "tools/live/map.h"
+#include "tools/live/metrics.h"
+#include "tools/live/metrics_server.h"
 #include "tools/live/process_view.h"
 #include "tools/live/sharing/open_files.h"
 #include "tools/live/sharing/sharing.h"
@@ -38,6 +42,8 @@ struct TopSettings {
   double interval = 1;
   std::size_t count = 0;  // number of tables; 0: until the user ends the command
   bool once = false, json = false, sharing = false;
+  bool metrics = false;
+  std::string textfile, listen;
 };
 
 struct OneSettings {
@@ -174,6 +180,24 @@ int top_again_and_again(TopSettings settings) {
   }
 }
 
+// The processes' numbers, once: on stdout or in a file; or again and again, for who scrapes.
+int top_metrics(const TopSettings& settings) {
+  LiveMetrics metrics;
+  const auto now = [&] { return metrics.text(chosen(settings)); };
+  if (!settings.listen.empty()) serve_metrics(settings.listen, now);
+  for (std::size_t written = 1;; ++written) {
+    if (settings.textfile.empty()) {
+      print_output("{}", now());
+    } else if (const std::string problem = write_whole(settings.textfile, now());
+               !problem.empty()) {
+      print_error("cuvmm top: {}\n", problem);
+      return kExitFailure;
+    }
+    if (written >= settings.count) return 0;
+    std::this_thread::sleep_for(std::chrono::duration<double>(settings.interval));
+  }
+}
+
 void add_folder(CLI::App& command, std::string& folder) {
   command
       .add_option("--folder", folder,
@@ -208,9 +232,20 @@ void add_top(CLI::App& app, CommandLine& line) {
   command->add_flag("--sharing", settings->sharing,
                     "Also say which processes hold the same memory");
   command->add_flag("--json", settings->json, "One JSON document, then end");
+  command->add_flag("--metrics", settings->metrics,
+                    "Write OpenMetrics for Prometheus once, or --count times");
+  command
+      ->add_option("--textfile", settings->textfile,
+                   "With --metrics: into this file, which is replaced as a whole")
+      ->type_name("FILE");
+  command
+      ->add_option("--listen", settings->listen,
+                   "With --metrics: answer at http://HOST:PORT/metrics until the command is ended")
+      ->type_name("HOST:PORT");
   command->footer(
       "Examples:\n"
       "  cuvmm top\n"
+      "  cuvmm top --metrics --listen 127.0.0.1:9400    for a Prometheus that scrapes\n"
       "  cuvmm top --once --sharing    one table, and who holds the same memory\n"
       "RESERVED: address space. MAPPED and UNUSED: memory of cuMemCreate that is mapped, or "
       "mapped\n"
@@ -221,7 +256,17 @@ void add_top(CLI::App& app, CommandLine& line) {
       "the key m was pressed.\n");
   command->callback([settings, &line] {
     if (settings->folder.empty()) settings->folder = live_folder();
-    settings->once = settings->once || settings->json;
+    settings->once = settings->once || settings->json || settings->metrics;
+    if (!settings->metrics && !(settings->textfile.empty() && settings->listen.empty()))
+      throw UsageError{"--textfile and --listen say where --metrics go; give --metrics, too"};
+    if (!settings->textfile.empty() && !settings->listen.empty())
+      throw UsageError{"--textfile and --listen exclude each other"};
+    if (settings->metrics && (settings->json || settings->sharing))
+      throw UsageError{"--metrics has neither --json nor --sharing"};
+    if (settings->metrics) {
+      line.exit_code = top_metrics(*settings);
+      return;
+    }
     line.exit_code = settings->once ? top_once(*settings) : top_again_and_again(*settings);
   });
 }

@@ -35,10 +35,10 @@ class LiveStacks {
   std::string place(std::uint32_t id);
   /// One text per frame, with all frames.
   std::vector<std::string> lines(std::uint32_t id);
-
- private:
+  /// The frames, innermost first.
   const std::vector<frames::Frame>& frames(std::uint32_t id);
 
+ private:
   const holdings::View& view_;
   std::string maps_;
   std::map<std::uint32_t, std::vector<frames::Frame>> known_;
