@@ -19,14 +19,14 @@ class HeldWaits : public EmulatorTest {
     }
     void* at = nullptr;
     ASSERT_EQ(driver()(calls::MemHostAlloc{&at, 64, 0}), CUDA_SUCCESS);
-    words_ = static_cast<volatile unsigned*>(at);
+    words_ = static_cast<std::atomic<unsigned>*>(at);
     for (int i = 0; i < 16; ++i) words_[i] = 0;
   }
   void TearDown() override {
     for (CUstream stream : {waits_, writes_}) {
       EXPECT_EQ(driver()(calls::StreamDestroy{stream}), CUDA_SUCCESS);
     }
-    EXPECT_EQ(driver()(calls::MemFreeHost{const_cast<unsigned*>(words_)}), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::MemFreeHost{words_}), CUDA_SUCCESS);
   }
   CUdeviceptr word(int at) const { return reinterpret_cast<CUdeviceptr>(words_ + at); }
   static CUresult query(CUstream stream) { return driver()(calls::StreamQuery{stream}); }
@@ -54,7 +54,7 @@ class HeldWaits : public EmulatorTest {
   }
 
   CUstream waits_ = nullptr, writes_ = nullptr;
-  volatile unsigned* words_ = nullptr;
+  std::atomic<unsigned>* words_ = nullptr;
 };
 
 TEST_F(HeldWaits, AnotherStreamWritesTheValue) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stream memory operations: a stream reads or writes a word.
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <type_traits>
@@ -43,14 +45,35 @@ bool satisfied(Word now, Word value, unsigned flags) {
   }
 }
 
+// Another thread of the program may write the word, or wait for it, at the same time.
+template <class Word>
+bool aligned(const char* memory) {
+  return reinterpret_cast<std::uintptr_t>(memory) % std::atomic_ref<Word>::required_alignment == 0;
+}
+template <class Word>
+Word load(const char* memory) {
+  // std::atomic_ref has no form for a const object in C++20.
+  auto* const word = reinterpret_cast<Word*>(const_cast<char*>(memory));
+  if (aligned<Word>(memory)) return std::atomic_ref<Word>(*word).load();
+  Word now;
+  std::memcpy(&now, memory, sizeof now);
+  return now;
+}
+template <class Word>
+void store(char* memory, Word value) {
+  if (aligned<Word>(memory)) {
+    std::atomic_ref<Word>(*reinterpret_cast<Word*>(memory)).store(value);
+  } else {
+    std::memcpy(memory, &value, sizeof value);
+  }
+}
+
 // NOT_READY where the word does not satisfy the wait yet.
 template <class Word>
 CUresult wait(Emulator& e, Address address, Word value, unsigned flags) {
   const char* memory = memory_at(e, address, sizeof(Word));
   if (!memory) return CUDA_ERROR_INVALID_VALUE;
-  Word now;
-  std::memcpy(&now, memory, sizeof now);
-  if (satisfied(now, value, flags)) return CUDA_SUCCESS;
+  if (satisfied(load<Word>(memory), value, flags)) return CUDA_SUCCESS;
   e.queues.waits_for({.word = address});
   return CUDA_ERROR_NOT_READY;
 }
@@ -59,7 +82,7 @@ template <class Word>
 CUresult write(Emulator& e, Address address, Word value) {
   char* memory = memory_at(e, address, sizeof value);
   if (!memory) return CUDA_ERROR_INVALID_VALUE;
-  std::memcpy(memory, &value, sizeof value);
+  store(memory, value);
   return CUDA_SUCCESS;
 }
 
@@ -67,8 +90,7 @@ template <class Word>
 CUresult reduce(Emulator& e, const StreamAtomicReduction& reduction) {
   char* memory = memory_at(e, reduction.address, sizeof(Word));
   if (!memory) return CUDA_ERROR_INVALID_VALUE;
-  Word now;
-  std::memcpy(&now, memory, sizeof now);
+  Word now = load<Word>(memory);
   const Word value = static_cast<Word>(reduction.value);
   switch (reduction.reduction) {
     case kReductionAdd:
@@ -83,7 +105,7 @@ CUresult reduce(Emulator& e, const StreamAtomicReduction& reduction) {
     default:
       return CUDA_ERROR_INVALID_VALUE;
   }
-  std::memcpy(memory, &now, sizeof now);
+  store(memory, now);
   return CUDA_SUCCESS;
 }
 
