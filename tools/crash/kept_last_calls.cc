@@ -41,6 +41,15 @@ std::string where(const last_calls::Reading& reading) {
   return entry ? " in " + entry->name : "";
 }
 
+// The memory that had ended at the address of the process's fault, if it had.
+std::string what_was_there(const last_calls::Reading& reading) {
+  if (!reading.address) return "";
+  for (const std::string& line : last_calls::near_address(reading, *reading.address)) {
+    if (line.find(" lies in what was ") != std::string::npos) return ": " + line;
+  }
+  return "";
+}
+
 // The pid in the name of a file, where the shim named the file.
 std::string process_of(const std::string& file) {
   const std::string name = std::filesystem::path(file).filename();
@@ -54,7 +63,8 @@ std::string reason(const last_calls::Reading& reading, const TreeResult& tree, b
   }
   const int signal = signal_of(reading, tree, went_on);
   if (signal != 0) {
-    return is_request(signal) ? "" : "was ended by " + signal_text(signal) + where(reading);
+    if (is_request(signal)) return "";
+    return "was ended by " + signal_text(signal) + where(reading) + what_was_there(reading);
   }
   // Only the parent knows the end of such a process. The process did not exit, and did not exec,
   // because exec comes between calls.

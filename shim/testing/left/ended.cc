@@ -209,6 +209,10 @@ CUresult ask_host_of_context() {
   primary();
   return cuMemHostGetDevicePointer(&address, host_memory_of_context(), 0);
 }
+CUresult touch_host_of_context() {
+  static_cast<volatile char*>(host_memory_of_context())[0] = 1;
+  return CUDA_SUCCESS;
+}
 CUresult copy_from_unregistered() {
   const CUdeviceptr memory = filled_memory();
   return waited_for(cuMemcpyHtoDAsync(memory, unregistered_memory(!g_alive), kBytes, nullptr));
@@ -447,6 +451,7 @@ constexpr EndedCase kCases[] = {{"launch-function", launch_function},
                                 {"copy-from-freed-host", copy_from_freed_host},
                                 {"copy-any-from-freed-host", copy_any_from_freed_host},
                                 {"copy-from-host-of-context", copy_from_host_of_context},
+                                {"touch-host-of-context", touch_host_of_context},
                                 {"ask-host-of-context", ask_host_of_context},
                                 {"copy-from-unregistered", copy_from_unregistered},
                                 {"copy-from-own-after-unregister", copy_from_own_after_unregister},

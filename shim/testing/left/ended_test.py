@@ -89,6 +89,12 @@ class Ended(unittest.TestCase):
         self.assertEqual([one[0] for one in found], ["graph-not-own-child"])
         self.assertIn("without asking the driver", result.stderr)
 
+    def test_touched_by_the_host(self):
+        result, _ = self.findings("touch-host-of-context")
+        self.assertRegex(result.stderr, r"was ended by signal 11 \(SIGSEGV\): 0x[0-9a-f]+ lies in what was memory .*: "
+                                        r"ended by cuCtxDestroy\(")
+        self.assertEqual(self.findings("touch-host-of-context", "alive")[0].stdout, "0\n")
+
     def test_before_its_end(self):
         for name in (*CASES, *LEGAL):
             with self.subTest(name):
