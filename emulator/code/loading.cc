@@ -48,6 +48,7 @@ CUresult load(Emulator& e, Context& context, std::shared_ptr<Image> image, Modul
       for (const auto& [name, allocated] : variables) e.plain.end(allocated);
       return result;
     }
+    e.plain.find(address)->of_module = true;
     variables.emplace(variable.name, address);
     fill(e, address, variable);
   }

@@ -122,6 +122,8 @@ TEST_F(ModuleTest, VariablesAreMemoryThatBeginsAsTheImageSays) {
   ASSERT_EQ(get(&table, &size, module, "table"), CUDA_SUCCESS);
   EXPECT_EQ(size, 400u);
   EXPECT_EQ(driver()(calls::MemcpyHtoD{table, &value, sizeof value}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemFree{table}), CUDA_ERROR_INVALID_VALUE) << "it is the module's";
+  EXPECT_EQ(driver()(calls::MemFreeAsync{table, nullptr}), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(get(&table, &size, module, "missing"), CUDA_ERROR_NOT_FOUND);
   EXPECT_EQ(get(nullptr, &size, module, "counter"), CUDA_SUCCESS);
   EXPECT_EQ(unload(module), CUDA_SUCCESS);

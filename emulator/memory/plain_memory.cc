@@ -34,7 +34,7 @@ CUresult free_plain(Emulator& e, Address address, bool by_pool) {
   if (address == 0) return CUDA_SUCCESS;
   const PlainAllocation* found = e.plain.find(address);
   // A program closes memory of another process and does not free it.
-  if (!found || found->opens != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (!found || found->opens != 0 || found->of_module) return CUDA_ERROR_INVALID_VALUE;
   // No pool counts the memory of graphs (recorded).
   if (!found->of_graph) e.pools.freed(found->pool, found->size, by_pool);
   e.plain.end(address);
@@ -53,9 +53,9 @@ CUresult perform(Emulator& e, const calls::MemFree& call, const Facts&, const Re
 
 void forgive(const Emulator& e, const calls::MemFree& call, Violations& violations) {
   // The address of a freed buffer, or of opened memory whose context has ended, may belong to other
-  // memory by now. The model does not follow the memory of graphs and modules.
+  // memory by now. The model does not follow the memory of graphs.
   const PlainAllocation* plain = e.plain.at(call.dptr);
-  if (!plain || plain->ending) return;
+  if (!plain || plain->ending || plain->of_module) return;
   violations.erase_if([&](const Violation& v) {
     return v.rule == Rule::kExtBufferFreedOnce ||
            (plain->opens == 0 &&
@@ -65,7 +65,8 @@ void forgive(const Emulator& e, const calls::MemFree& call, Violations& violatio
 
 void forgive(const Emulator& e, const calls::MemFreeAsync& call, Violations& violations) {
   const PlainAllocation* plain = e.plain.at(call.dptr);
-  if (!plain || plain->opens != 0 || plain->base != call.dptr || plain->ending) return;
+  if (!plain || plain->opens != 0 || plain->base != call.dptr || plain->ending || plain->of_module)
+    return;
   violations.erase_if([](const Violation& v) { return of_free(v.rule); });
 }
 
@@ -89,7 +90,8 @@ CUresult perform(Emulator& e, const calls::MemFreeAsync& call, const Facts&, con
   }
   if (Streams::is_default(call.hStream) && !e.current_context()) return CUDA_ERROR_INVALID_CONTEXT;
   PlainAllocation* const found = e.plain.find(call.dptr);
-  if (!found || found->opens != 0 || !Queues::late()) return free_plain(e, call.dptr, true);
+  if (!found || found->opens != 0 || found->of_module || !Queues::late())
+    return free_plain(e, call.dptr, true);
   if (std::exchange(found->ending, true)) return CUDA_ERROR_INVALID_VALUE;
   const Address address = call.dptr;
   const CUresult result =

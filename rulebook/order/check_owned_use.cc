@@ -49,10 +49,9 @@ std::optional<ObjectRef> owner_before(const Model& model, const GraphOrder::Use&
   return model.tombstones().find_covering(Kind::kMemory, use.range.base);
 }
 
-bool page_locked(const Model& model, Address address) {
+bool of_kind(const Model& model, Address address, PlainMemory::Kind kind) {
   const PlainMemory* const memory = model.memory().at(address);
-  return memory && (memory->kind == PlainMemory::Kind::kHost ||
-                    memory->kind == PlainMemory::Kind::kRegistered);
+  return memory && memory->kind == kind;
 }
 
 // Whether the address of a kernel may mean other memory than its owner's: the end of the memory in
@@ -75,7 +74,9 @@ std::optional<OwnedUse> owned_use(const Model& model, const GraphOrder::Use& use
   if (!owner) owner = owner_before(model, use, captured);
   if (!owner || owner->made.call == 0) return std::nullopt;
   if (use.range.size == 0 && may_mean_others(model, address, *owner)) return std::nullopt;
-  return OwnedUse{nullptr, use, *owner, captured, lives && page_locked(model, address)};
+  const bool registered = lives && of_kind(model, address, PlainMemory::Kind::kRegistered);
+  const bool host = lives && of_kind(model, address, PlainMemory::Kind::kHost);
+  return OwnedUse{nullptr, use, *owner, captured, registered || host, registered};
 }
 
 std::optional<OwnedUse> ended_use(const Model& model, const OwnedUse& one) {
@@ -91,11 +92,12 @@ std::optional<OwnedUse> ended_use(const Model& model, const OwnedUse& one) {
 Violation launch_of_ended(std::span<const OwnedUse> ended) {
   const OwnedUse& first = ended.front();
   Collector out;
-  const bool registered = first.owner.ended.call == 0 && first.use.of_host;
-  std::string text =
-      use_text(first.use) + " in the graph uses " +
-      (registered ? "registered memory that the host cannot read, " : "memory that has ended, ") +
-      range(first.owner.value, first.owner.size);
+  const bool unreadable = first.owner.ended.call == 0 && first.use.of_host;
+  const char* what = unreadable         ? "registered memory that the host cannot read, "
+                     : first.registered ? "memory that is not registered any more, "
+                                        : "memory that has ended, ";
+  std::string text = use_text(first.use) + " in the graph uses " + what +
+                     range(first.owner.value, first.owner.size);
   if (first.owner.ended.call != 0) {
     text += ": call " + std::to_string(first.owner.ended.call) + " ended it before this launch";
   }
@@ -109,8 +111,9 @@ Violation launch_of_ended(std::span<const OwnedUse> ended) {
                          .made = first.captured,
                          .ended = {}});
   }
-  v.fix =
-      "End the memory behind the last launch of the graph. Or give the node other memory before "
+  v.fix = first.registered ? "Unregister the memory" : "End the memory";
+  v.fix +=
+      " behind the last launch of the graph. Or give the node other memory before "
       "the launch: capture the work again with the new address and call cuGraphExecUpdate, or set "
       "the node's parameters in the executable graph (cuGraphExecMemsetNodeSetParams, "
       "cuGraphExecMemcpyNodeSetParams, cuGraphExecKernelNodeSetParams).";

@@ -21,6 +21,7 @@ struct OwnedUse {
   ObjectRef owner;
   Origin captured;           ///< the call that a capture made the node of; call 0: unknown
   bool page_locked = false;  ///< the owner was page-locked memory of the host in that moment
+  bool registered = false;   ///< and the program's own, registered
 };
 
 /// Nothing if the model knows no memory there now or before, or if a kernel's address may mean the

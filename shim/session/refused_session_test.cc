@@ -362,6 +362,23 @@ TEST_F(RefusedSession, AfterTheDriversEndNothingIsJudgedAndAllIsGone) {
 }
 
 // The near miss: the driver refuses the calls for another reason, and the objects are still there.
+// Work has failed, and every call answers so: the program gives its objects back in vain.
+TEST_F(RefusedSession, AfterALostContextNothingThatIsGivenBackIsJudgedOrLeaked) {
+  map();
+  for (const CUresult lost : {CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_LAUNCH_FAILED}) {
+    ON_CALL(mock_, MemUnmap(_, _)).WillByDefault(Return(lost));
+    ON_CALL(mock_, MemRelease(_)).WillByDefault(Return(lost));
+    ON_CALL(mock_, MemAddressFree(_, _)).WillByDefault(Return(lost));
+    EXPECT_EQ(run(calls::MemUnmap{kBase, kGranule}), lost);
+    EXPECT_EQ(run(calls::MemRelease{0xe00}), lost);
+    EXPECT_EQ(free(), lost);
+  }
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+  session_.with_model([](const Model& model) {
+    EXPECT_TRUE(check_exit(model, [](const Export&) { return false; }).empty());
+  });
+}
+
 TEST_F(RefusedSession, RefusedBeforeItAllIsStillThere) {
   map();
   ON_CALL(mock_, MemUnmap(_, _)).WillByDefault(Return(CUDA_ERROR_OUT_OF_MEMORY));

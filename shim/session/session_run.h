@@ -10,6 +10,7 @@
 #include "api/symbols/symbols.h"
 #include "shim/base/ending.h"
 #include "shim/base/runtime_call.h"
+#include "shim/facts/lost_context.h"
 #include "shim/objects/ended.h"
 #include "shim/policy/policies.h"
 #include "shim/policy/unknown_handles.h"
@@ -382,14 +383,17 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
   // After the driver's own end the session judges nothing, and removes the object that the program
   // meant to give up, because the program's destructors go on with the next object.
   const bool over = result == CUDA_ERROR_DEINITIALIZED;
+  // Work of earlier calls has failed and taken the context along: the answer says nothing about
+  // what the call gives up, and the program does not see the object again.
+  const bool lost = kGivesUp<CallStruct> && loses_context(result);
+  if (over || lost) step.violations = {};
   if (over) {
-    step.violations = {};
     driver_ended_.store(true, std::memory_order_relaxed);
     // Without cuvmm the process would end before its other threads act on this answer.
     g_ending.wait_for_report();
   }
   if constexpr (kGivesUp<CallStruct> || RecordsAtOnce<CallStruct>) {
-    if (!over || RecordsAtOnce<CallStruct>) {
+    if (!(over || lost) || RecordsAtOnce<CallStruct>) {
       const Locked lock(mutex_);
       undo(call, step);
     }

@@ -30,6 +30,7 @@ struct PlainAllocation {
   unsigned opens = 0;
   std::uint64_t pool = 0;  ///< the pool that it came from, or was imported through; 0: no pool
   bool imported = false;   ///< imported through `pool`
+  bool of_module = false;  ///< a variable of a module, which no call frees
   bool on_cpu = false;     ///< the CPU reaches it at its address
   /// As the program set it: copies from and to the memory wait until they are done.
   bool sync_memops = false;

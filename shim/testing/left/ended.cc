@@ -89,15 +89,20 @@ CUresult kernel_of_context() {
   const char* name = nullptr;
   return cuFuncGetName(&name, found);
 }
-CUresult fill_global() {
+std::pair<CUmodule, CUdeviceptr> global() {
   CUmodule module = nullptr;
   CUdeviceptr counter = 0;
   std::size_t size = 0;
   must(cuModuleLoadData(&module, kPtx));
   must(cuModuleGetGlobal(&counter, &size, module, "counter"));
+  return {module, counter};
+}
+CUresult fill_global() {
+  const auto [module, counter] = global();
   end(cuModuleUnload, module);
   return cuMemsetD8(counter + 64, 1, 64);
 }
+CUresult free_global() { return cuMemFree(global().second); }
 
 // Memory of an allocation node, which exists from a launch on.
 CUresult copy_to_node_memory() {
@@ -329,57 +334,6 @@ CUresult end_capture() {
   return cuStreamEndCapture(ended_stream(), &graph);
 }
 
-// A graph and a node of it; the graph has ended, or only the node.
-struct GraphAndNode {
-  CUgraph graph = nullptr;
-  CUgraphNode node = nullptr;
-};
-GraphAndNode make_graph() {
-  GraphAndNode made;
-  must(cuGraphCreate(&made.graph, 0));
-  must(cuGraphAddEmptyNode(&made.node, made.graph, nullptr, 0));
-  return made;
-}
-CUresult ask_node() {
-  const GraphAndNode made = make_graph();
-  if (!g_alive) must(cuGraphDestroy(made.graph));
-  CUgraphNodeType type{};
-  return cuGraphNodeGetType(made.node, &type);
-}
-CUresult ask_destroyed_node() {
-  const GraphAndNode made = make_graph();
-  if (!g_alive) must(cuGraphDestroyNode(made.node));
-  CUgraphNodeType type{};
-  return cuGraphNodeGetType(made.node, &type);
-}
-CUresult depend_on_node() {
-  GraphAndNode made = make_graph();
-  const GraphAndNode other = make_graph();
-  CUgraphNode next = nullptr;
-  if (!g_alive) {
-    must(cuGraphDestroy(made.graph));
-    return cuGraphAddEmptyNode(&next, other.graph, &made.node, 1);
-  }
-  return cuGraphAddEmptyNode(&next, made.graph, &made.node, 1);
-}
-// The driver returns the handle of the old node for a node of a capture.
-CUresult new_node() {
-  GraphAndNode old = make_graph();
-  must(cuGraphDestroy(old.graph));
-  CUstream stream = nullptr;
-  CUdeviceptr memory = 0;
-  must(cuMemAlloc(&memory, kBytes));
-  must(cuStreamCreate(&stream, 0));
-  must(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-  must(cuMemsetD8Async(memory, 1, kBytes, stream));
-  CUgraph graph = nullptr;
-  must(cuStreamEndCapture(stream, &graph));
-  CUgraphNode node = nullptr;
-  std::size_t count = 1;
-  must(cuGraphGetNodes(graph, &node, &count));
-  CUgraphNodeType type{};
-  return cuGraphNodeGetType(node, &type);
-}
 CUresult free_plain_by_params() {
   CUdeviceptr plain = 0;
   must(cuMemAlloc(&plain, kBytes));
@@ -443,6 +397,7 @@ constexpr EndedCase kCases[] = {{"launch-function", launch_function},
                                 {"launch-kernel", launch_kernel},
                                 {"function-of-context", kernel_of_context},
                                 {"fill-global", fill_global},
+                                {"free-global", free_global},
                                 {"copy-to-node-memory", copy_to_node_memory},
                                 {"copy-from-host", copy_from_host},
                                 {"copy-rows-to-unmapped", copy_rows_to_unmapped},
@@ -468,10 +423,6 @@ constexpr EndedCase kCases[] = {{"launch-function", launch_function},
                                 {"ask-capture-of-thread", ask_capture_of_thread},
                                 {"ask-capture-info-of-thread", ask_capture_info_of_thread},
                                 {"end-capture", end_capture},
-                                {"ask-node", ask_node},
-                                {"ask-destroyed-node", ask_destroyed_node},
-                                {"depend-on-node", depend_on_node},
-                                {"new-node", new_node},
                                 {"free-plain-by-node", free_plain_by_node},
                                 {"free-plain-by-params", free_plain_by_params},
                                 {"ask-host-address", ask_host_address},

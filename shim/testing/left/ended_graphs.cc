@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes of graphs that name an object after its end: copies of memory of the host, and events.
+// Nodes of graphs that name an object after its end, copies of memory of the host and events among
+// them; and nodes after their own end.
 #include <sys/mman.h>
 
 #include <cstdio>
@@ -137,7 +138,63 @@ CUresult wait_node() {
   return cuGraphAddEventWaitNode(&node, graph, nullptr, 0, event());
 }
 
-constexpr EndedCase kGraphCases[] = {{"captured-copy-unregistered", captured_unregistered},
+// A graph and a node of it; the graph has ended, or only the node.
+struct GraphAndNode {
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+};
+GraphAndNode make_graph() {
+  GraphAndNode made;
+  must(cuGraphCreate(&made.graph, 0));
+  must(cuGraphAddEmptyNode(&made.node, made.graph, nullptr, 0));
+  return made;
+}
+CUresult ask_node() {
+  const GraphAndNode made = make_graph();
+  if (!g_alive) must(cuGraphDestroy(made.graph));
+  CUgraphNodeType type{};
+  return cuGraphNodeGetType(made.node, &type);
+}
+CUresult ask_destroyed_node() {
+  const GraphAndNode made = make_graph();
+  if (!g_alive) must(cuGraphDestroyNode(made.node));
+  CUgraphNodeType type{};
+  return cuGraphNodeGetType(made.node, &type);
+}
+CUresult depend_on_node() {
+  GraphAndNode made = make_graph();
+  const GraphAndNode other = make_graph();
+  CUgraphNode next = nullptr;
+  if (!g_alive) {
+    must(cuGraphDestroy(made.graph));
+    return cuGraphAddEmptyNode(&next, other.graph, &made.node, 1);
+  }
+  return cuGraphAddEmptyNode(&next, made.graph, &made.node, 1);
+}
+// The driver returns the handle of the old node for a node of a capture.
+CUresult new_node() {
+  GraphAndNode old = make_graph();
+  must(cuGraphDestroy(old.graph));
+  CUstream stream = nullptr;
+  CUdeviceptr memory = 0;
+  must(cuMemAlloc(&memory, kCopied));
+  must(cuStreamCreate(&stream, 0));
+  must(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  must(cuMemsetD8Async(memory, 1, kCopied, stream));
+  CUgraph graph = nullptr;
+  must(cuStreamEndCapture(stream, &graph));
+  CUgraphNode node = nullptr;
+  std::size_t count = 1;
+  must(cuGraphGetNodes(graph, &node, &count));
+  CUgraphNodeType type{};
+  return cuGraphNodeGetType(node, &type);
+}
+
+constexpr EndedCase kGraphCases[] = {{"ask-node", ask_node},
+                                     {"ask-destroyed-node", ask_destroyed_node},
+                                     {"depend-on-node", depend_on_node},
+                                     {"new-node", new_node},
+                                     {"captured-copy-unregistered", captured_unregistered},
                                      {"captured-copy-unmapped", captured_unmapped},
                                      {"captured-copy-freed", captured_freed},
                                      {"added-copy-unregistered", added_unregistered},

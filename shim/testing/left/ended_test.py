@@ -50,10 +50,10 @@ CASES = {
     "free-plain-by-params": ("graph-free-node-memory", "is memory of cuMemAlloc"),
     "ask-host-address": ("host-memory-alive", "is in memory that has ended"),
     "ask-host-flags": ("host-memory-alive", "is in memory that has ended"),
-    "captured-copy-unregistered": ("launch-argument-alive", "in the graph uses memory that has ended"),
-    "captured-copy-unmapped": ("launch-argument-alive", "in the graph uses memory that has ended"),
+    "captured-copy-unregistered": ("launch-argument-alive", "in the graph uses memory that is not registered any more"),
+    "captured-copy-unmapped": ("launch-argument-alive", "in the graph uses memory that is not registered any more"),
     "captured-copy-freed": ("launch-argument-alive", "in the graph uses memory that has ended"),
-    "added-copy-unregistered": ("launch-argument-alive", "in the graph uses memory that has ended"),
+    "added-copy-unregistered": ("launch-argument-alive", "in the graph uses memory that is not registered any more"),
     "copy-added-behind-unmap": ("launch-argument-alive", "in the graph uses memory that has ended"),
     "record-node": ("event-alive", "was destroyed"),
     "wait-node": ("event-alive", "was destroyed"),
@@ -88,6 +88,10 @@ class Ended(unittest.TestCase):
         result, found = self.findings("own-child", options=["--enforce"])
         self.assertEqual([one[0] for one in found], ["graph-not-own-child"])
         self.assertIn("without asking the driver", result.stderr)
+
+    def test_freed_although_it_is_a_variable_of_a_module(self):
+        result, found = self.findings("free-global")
+        self.assertEqual((result.stdout, [one[0] for one in found]), ("1\n", ["memory-free-known"]), result.stderr)
 
     def test_touched_by_the_host(self):
         result, _ = self.findings("touch-host-of-context")
