@@ -72,7 +72,11 @@ std::optional<OwnedUse> owned_use(const Model& model, const GraphOrder::Use& use
   const bool lives = owner.has_value();
   if (!owner) owner = owner_at_capture(model, address, captured);
   if (!owner) owner = owner_before(model, use, captured);
-  if (!owner || owner->made.call == 0) return std::nullopt;
+  if (!owner || owner->made.call == 0) {
+    if (!use.of_host) return std::nullopt;
+    const ObjectRef host{Kind::kMemory, address, use.range.size, {}, {}};
+    return OwnedUse{nullptr, use, host, captured};
+  }
   if (use.range.size == 0 && may_mean_others(model, address, *owner)) return std::nullopt;
   const bool registered = lives && of_kind(model, address, PlainMemory::Kind::kRegistered);
   const bool host = lives && of_kind(model, address, PlainMemory::Kind::kHost);
@@ -81,7 +85,7 @@ std::optional<OwnedUse> owned_use(const Model& model, const GraphOrder::Use& use
 
 std::optional<OwnedUse> ended_use(const Model& model, const OwnedUse& one) {
   const Address address = one.use.range.base;
-  if (any_memory(model, address)) return std::nullopt;
+  if (one.owner.made.call == 0 || any_memory(model, address)) return std::nullopt;
   const auto ended = model.tombstones().find_covering(one.owner.kind, address);
   if (!ended || ended->made.call != one.owner.made.call) return std::nullopt;
   OwnedUse found = one;
@@ -93,9 +97,11 @@ Violation launch_of_ended(std::span<const OwnedUse> ended) {
   const OwnedUse& first = ended.front();
   Collector out;
   const bool unreadable = first.owner.ended.call == 0 && first.use.of_host;
-  const char* what = unreadable         ? "registered memory that the host cannot read, "
-                     : first.registered ? "memory that is not registered any more, "
-                                        : "memory that has ended, ";
+  const bool known = first.owner.made.call != 0;
+  const char* what = unreadable && known ? "registered memory that the host cannot read, "
+                     : unreadable        ? "memory of the host that the host cannot read, "
+                     : first.registered  ? "memory that is not registered any more, "
+                                         : "memory that has ended, ";
   std::string text = use_text(first.use) + " in the graph uses " + what +
                      range(first.owner.value, first.owner.size);
   if (first.owner.ended.call != 0) {
@@ -103,7 +109,7 @@ Violation launch_of_ended(std::span<const OwnedUse> ended) {
   }
   if (ended.size() > 1) text += "; " + std::to_string(ended.size() - 1) + " more likewise";
   Violation& v = out.add(Rule::kLaunchAlive, text);
-  v.objects.push_back(first.owner);
+  if (known) v.objects.push_back(first.owner);
   if (first.captured.call != 0) {
     v.objects.push_back({.kind = Kind::kUsingNode,
                          .value = first.use.range.base,

@@ -24,8 +24,10 @@ struct OwnedUse {
   bool registered = false;   ///< and the program's own, registered
 };
 
-/// Nothing if the model knows no memory there now or before, or if a kernel's address may mean the
-/// memory beside it: the end of memory, or an element before memory.
+/// Nothing if the model knows no memory there, now or before, or if a kernel's address may mean the
+/// memory beside it: the end of memory, or an element before memory. What the program gave as
+/// memory of the host always has a use: where the model does not know the memory, no call made its
+/// owner.
 std::optional<OwnedUse> owned_use(const Model& model, const GraphOrder::Use& use,
                                   const Origin& captured);
 
@@ -34,9 +36,9 @@ std::optional<OwnedUse> owned_use(const Model& model, const GraphOrder::Use& use
 /// registration here: the caller knows whether the host still has it.
 std::optional<OwnedUse> ended_use(const Model& model, const OwnedUse& one);
 
-/// The launch of a graph that uses memory which has ended, or registered memory that the host
+/// The launch of a graph that uses memory which has ended, or memory of the host that the host
 /// cannot read: one violation stands for all the uses, and its message names the first. `ended`:
-/// from ended_use(), or uses of such registered memory; not empty.
+/// from ended_use(), or uses of such memory of the host; not empty.
 Violation launch_of_ended(std::span<const OwnedUse> ended);
 
 }  // namespace cuvmm

@@ -106,7 +106,11 @@ TEST_F(OwnedUses, ACopyOfHostMemoryThatHadEndedBeforeHasTheOldOwner) {
   EXPECT_FALSE(known(copy)) << "memory of a device: the call that added the node was checked";
   copy.of_host = true;
   EXPECT_TRUE(ended_use(world_.model, owned(copy)));
-  EXPECT_FALSE(known(copy, world_.at())) << "a capture: the captured call was checked";
+  const OwnedUse captured = owned(copy, world_.at());
+  EXPECT_EQ(captured.owner.made.call, 0u) << "a capture: the captured call was checked";
+  EXPECT_FALSE(ended_use(world_.model, captured));
+  EXPECT_THAT(launch_of_ended({&captured, 1}).message,
+              HasSubstr("in the graph uses memory of the host that the host cannot read, [0x3"));
 }
 
 TEST_F(OwnedUses, PageLockedMemoryIsNoted) {

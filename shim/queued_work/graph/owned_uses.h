@@ -23,6 +23,7 @@ class OwnedUses {
   void keep(CUgraphExec exec, List uses, bool updated) {
     Graph& graph = graphs_[exec];
     graph.uses = std::move(uses);
+    graph.note_of_host();
     graph.updated = updated;
     graph.looked_at = 0;
     if (!updated) graph.disabled.clear();
@@ -36,6 +37,7 @@ class OwnedUses {
     if (graph.updated) return void(graphs_.erase(found));
     std::erase_if(graph.uses, [node](const OwnedUse& one) { return one.node == node; });
     graph.uses.insert(graph.uses.end(), uses.begin(), uses.end());
+    graph.note_of_host();
     graph.looked_at = 0;
   }
   void enable(CUgraphExec exec, CUgraphNode node, bool enabled) {
@@ -49,14 +51,19 @@ class OwnedUses {
   void forget(CUgraphExec exec) { graphs_.erase(exec); }
   void clear() { graphs_.clear(); }
 
-  /// The uses of the enabled nodes; none if looked() noted that no memory has ended since an
-  /// earlier look. `generation` rises when memory ends, and is never 0.
+  /// The uses of the enabled nodes; only those of memory of the host, whose end nobody tells, if
+  /// looked() noted that no memory has ended since an earlier look. `generation` rises when memory
+  /// ends, and is never 0.
   List to_look_at(CUgraphExec exec, std::uint64_t generation) const {
     const auto found = graphs_.find(exec);
-    if (found == graphs_.end() || found->second.looked_at == generation) return {};
-    List uses = found->second.uses;
-    std::erase_if(uses,
-                  [&](const OwnedUse& one) { return found->second.disabled.contains(one.node); });
+    if (found == graphs_.end()) return {};
+    const Graph& graph = found->second;
+    const bool all = graph.looked_at != generation;
+    if (!all && !graph.of_host) return {};
+    List uses = graph.uses;
+    std::erase_if(uses, [&](const OwnedUse& one) {
+      return graph.disabled.contains(one.node) || !(all || one.use.of_host);
+    });
     return uses;
   }
   /// The memory of all uses lived in this generation.
@@ -67,10 +74,14 @@ class OwnedUses {
 
  private:
   struct Graph {
+    void note_of_host() {
+      of_host = std::ranges::any_of(uses, [](const OwnedUse& one) { return one.use.of_host; });
+    }
     List uses;
     std::unordered_set<CUgraphNode> disabled;
     std::uint64_t looked_at = 0;
     bool updated = false;
+    bool of_host = false;  ///< some uses are of memory of the host
   };
   std::unordered_map<CUgraphExec, Graph> graphs_;
 };

@@ -112,6 +112,12 @@ CUresult added_behind_unmap() {
   if (!g_alive) unmap(host);
   return launched(instantiated(added_copy(host)));
 }
+// Memory that was never page-locked.
+CUresult added_pageable_unmapped() {
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+  void* const host = ::mmap(nullptr, kCopied, PROT_READ | PROT_WRITE, flags, -1, 0);
+  return launched_twice(added_copy(host), host, [](void* memory) { ::munmap(memory, kCopied); });
+}
 // A copy of memory that is not page-locked any more when the graph gets it is the host's.
 CUresult added_behind_unregister() {
   void* const host = registered();
@@ -200,6 +206,7 @@ constexpr EndedCase kGraphCases[] = {{"ask-node", ask_node},
                                      {"added-copy-unregistered", added_unregistered},
                                      {"captured-copy-registered-again", registered_again},
                                      {"copy-added-behind-unmap", added_behind_unmap},
+                                     {"pageable-copy-unmapped", added_pageable_unmapped},
                                      {"copy-added-behind-unregister", added_behind_unregister},
                                      {"record-node", record_node},
                                      {"wait-node", wait_node}};
