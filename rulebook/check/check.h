@@ -83,6 +83,11 @@ struct Touch;
 /// they begin? Never certain, because other memory may lie there now.
 Violations check_refused_touches(const Model&, const Touch* touches, std::size_t count);
 
+/// Checks a touch that the driver refused: has `device` access to the memory of the pool? check()
+/// looks only at pools that the program shares, or gives access to. `owner`: the device that the
+/// driver names for the memory, -1 unknown. Never certain.
+Violations check_refused_pool(const Model&, const Touch& touch, int device, int owner);
+
 /// Whether check() has an overload for the struct; copies and fills go through check_touches().
 template <class CallStruct>
 inline constexpr bool checked_by_itself = requires(const Model& model, const CallStruct& call) {

@@ -225,6 +225,22 @@ Violations check_touches(const Model& model, EntryPoint, const Touch* touches, s
   return out.take();
 }
 
+Violations check_refused_pool(const Model& model, const Touch& touch, int device, int owner) {
+  const PoolMemory* const found = model.pools().memory_at(touch.base);
+  if (!found || device < 0) return {};
+  PoolMemory memory = *found;
+  if (memory.location.type == CU_MEM_LOCATION_TYPE_INVALID) {
+    if (owner < 0) return {};
+    memory.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    memory.location.id = owner;
+  }
+  Collector out;
+  check_pool_touch(out, model, touch, memory, device);
+  Violations violations = out.take();
+  for (Violation& v : violations) v.certain = false;
+  return violations;
+}
+
 Violations check(const Model& model, const calls::MemFree& call, const Facts& facts) {
   Violations found = check_free(model, call.dptr, Rule::kMemFreeNotVmm, facts);
   if (facts.order.count != 0) return still_used(call.dptr, facts.order, found);

@@ -182,5 +182,21 @@ TEST(CheckRefused, TheProgramsOwnRegisteredMemoryGoesOnBehindIt) {
   EXPECT_THAT(refused(w, fill(kBytes + 1)), IsEmpty());
 }
 
+// The pool of cuMemAllocAsync is its device's, and no call tells the model which that is.
+TEST(CheckRefused, MemoryOfADefaultPoolIsClosedToOtherDevices) {
+  World w;
+  allocate_from_pool(w);
+  Touch list[kMaxTouches];
+  ASSERT_EQ(touches(fill(16), list), 1u);
+  const Violations found = check_refused_pool(w.model, list[0], 0, 1);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].rule, Rule::kDataPoolAccess);
+  EXPECT_FALSE(found[0].certain);
+  EXPECT_NE(found[0].message.find("which is on device 1"), std::string::npos) << found[0].message;
+  EXPECT_TRUE(check_refused_pool(w.model, list[0], 1, 1).empty()) << "its own device";
+  EXPECT_TRUE(check_refused_pool(w.model, list[0], 0, -1).empty()) << "nobody knows the owner";
+  EXPECT_TRUE(check_refused_pool(w.model, list[0], -1, 1).empty()) << "nor who touches it";
+}
+
 }  // namespace
 }  // namespace cuvmm::testing::check_refused_test

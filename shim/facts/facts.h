@@ -80,6 +80,8 @@ class FactFinder {
   /// Whether any memory is at an address, of any kind and device. find_memory() does not see memory
   /// of another device than the current context's.
   bool holds_memory(CUdeviceptr address) const;
+  /// The device that holds the memory at an address; -1 if the driver does not say.
+  int device_of_memory(CUdeviceptr address) const;
   /// Whether the current context's device reaches pageable memory of the host; true if the driver
   /// does not say.
   bool device_reaches_pageable() const;

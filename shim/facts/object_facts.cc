@@ -74,6 +74,14 @@ bool FactFinder::holds_memory(CUdeviceptr address) const {
          type != 0;
 }
 
+int FactFinder::device_of_memory(CUdeviceptr address) const {
+  const CancelOff no_cancel;
+  int device = -1;
+  const CUresult asked =
+      driver_(calls::PointerGetAttribute{&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address});
+  return asked == CUDA_SUCCESS ? device : -1;
+}
+
 bool FactFinder::device_reaches_pageable() const {
   const CancelOff no_cancel;
   int device = 0, reaches = 0;
