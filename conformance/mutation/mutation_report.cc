@@ -39,18 +39,25 @@ ParsedExplanations parse_explanations(const std::string& text, const std::string
   ParsedExplanations out;
   std::istringstream lines(text);
   int number = 0;
+  std::string reason;
   for (std::string line; std::getline(lines, line);) {
     ++number;
     std::istringstream words(line);
-    std::string id, kind, reason;
+    std::string id, kind;
     if (!(words >> id) || id[0] == '#') continue;
+    if (id == "reason:") {
+      std::getline(words >> std::ws, reason);
+      continue;
+    }
     words >> kind;
-    std::getline(words >> std::ws, reason);
+    const bool ends = (words >> std::ws).eof();
     const std::string where = file + ":" + std::to_string(number) + ": ";
     if (!find_rule(id)) {
       out.errors.push_back(where + "no rule '" + id + "'");
-    } else if ((kind != "remove" && kind != "code" && kind != "both") || reason.empty()) {
-      out.errors.push_back(where + "expected RULE-ID remove|code|both REASON");
+    } else if ((kind != "remove" && kind != "code" && kind != "both") || !ends) {
+      out.errors.push_back(where + "expected RULE-ID remove|code|both, or reason: REASON");
+    } else if (reason.empty()) {
+      out.errors.push_back(where + "expected reason: REASON above the first rule");
     } else {
       for (const std::string one : {"remove", "code"}) {
         if (kind != one && kind != "both") continue;

@@ -44,7 +44,8 @@ struct ParsedExplanations {
   Explanations reasons;
   std::vector<std::string> errors;  ///< "FILE:LINE: what was expected"
 };
-/// "RULE-ID remove|code|both REASON" per line; `#` starts a comment line.
+/// A line is "RULE-ID remove|code|both", or "reason: REASON", which is about the lines below it.
+/// `#` starts a comment line.
 ParsedExplanations parse_explanations(const std::string& text, const std::string& file);
 
 struct ScoreOptions {

@@ -189,5 +189,18 @@ TEST(Suite, BreaksEveryRule) {
   EXPECT_TRUE(broken.contains(Rule::kDriverInitialized));
 }
 
+TEST(Explanations, AReasonIsAboutTheLinesBelowIt) {
+  const ParsedExplanations two = parse_explanations(
+      "# A comment.\nreason: No case has a pool.\ncuMemMap-vacant code\ncuMemFree-idle both\n",
+      "f");
+  EXPECT_TRUE(two.errors.empty());
+  EXPECT_EQ(two.reasons.size(), 3u);
+  EXPECT_EQ(two.reasons.at({"cuMemFree-idle", "remove"}), "No case has a pool.");
+  for (const std::string wrong : {"cuMemMap-vacant code", "reason: R.\ncuMemMap-vacant late",
+                                  "reason: R.\ncuMemMap-vacant code R."}) {
+    EXPECT_EQ(parse_explanations(wrong, "f").errors.size(), 1u) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace cuvmm::conformance
