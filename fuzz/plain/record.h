@@ -21,9 +21,9 @@ struct Comparison {
   std::vector<Abridged> abridged;
   std::vector<std::uint32_t> digests;
 };
-/// Programs per digest of an abridged recording. The group is small, because a program that runs
-/// into answers which depend on addresses takes its whole group out of the comparison.
-inline constexpr unsigned kDigestGroup = 2;
+/// Programs per digest of an abridged recording. A program that runs into answers which depend on
+/// addresses takes its whole group out of the comparison; one or two programs of 3,800 do.
+inline constexpr unsigned kDigestGroup = 8;
 /// Runs the programs on another driver, in this process. `permitted` is described in
 /// fuzz/record/recorder.h.
 Comparison compare(const Recording& recording, const Functions& driver, std::string_view permitted);

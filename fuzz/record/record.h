@@ -27,7 +27,7 @@ struct Comparison {
 };
 /// Programs per digest of an abridged recording. A larger group makes a smaller file, and a
 /// comparison in which several calls of a group differ then names more programs.
-inline constexpr unsigned kDigestGroup = 8;
+inline constexpr unsigned kDigestGroup = 32;
 /// Runs the recorded programs on another driver in this process, and in `peer` for programs of two
 /// processes. The process cannot use the driver afterwards. The rest of a program is not compared
 /// after a difference, nor after a call that changed an object outside of its names
