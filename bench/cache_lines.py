@@ -80,14 +80,14 @@ def trace(command, maps, shim, emulator, bench, environment):
     entries, (low, high) = shim.entries(), shim.text
     # Skips the text before the first call without parsing it, because nothing there counts.
     first = {b"I  %08x,4\n" % address for address in entries}
-    calls, call, ours, where, stack = [], None, False, 0, 0
+    calls, call, in_shim, where, stack = [], None, False, 0, 0
     with subprocess.Popen(valgrind(["--tool=lackey", "--basic-counts=no", "--trace-mem=yes"], command, maps),
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as process:
         for raw in process.stdout:
             if call is None:
                 if raw not in first:
                     continue
-                call, ours, stack = Call(entries[int(raw[3:-3], 16)]), True, 0
+                call, in_shim, stack = Call(entries[int(raw[3:-3], 16)]), True, 0
             kind = raw[:2].strip()
             if kind not in (b"I", b"L", b"S", b"M"):
                 continue
@@ -95,16 +95,16 @@ def trace(command, maps, shim, emulator, bench, environment):
             address, size = int(address, 16), int(size)
             if kind == b"I":
                 if low <= address < high:
-                    ours, where = True, address
+                    in_shim, where = True, address
                 elif emulator.text[0] <= address < emulator.text[1]:
-                    ours = False
+                    in_shim = False
                 elif bench.text[0] <= address < bench.text[1]:
                     calls.append(call)
                     call = None
                     continue
-                if ours:
+                if in_shim:
                     call.add("code", address, size, where)
-            elif ours:
+            elif in_shim:
                 # The wrapper's first store is a push. Its address counts as the start of a cache line, because its
                 # real place in a line depends on the size of the environment.
                 if not stack and kind == b"S":

@@ -71,8 +71,8 @@ def main(build, calls):
         report, page = f"{folder}/run.json", f"{folder}/run.html"
         record(cuvmm, bench, calls, folder, [])
         print(f"peak memory of all processes of that: {peak_of_children():.0f} MiB")
-        kept = record(cuvmm, bench, calls, folder, ["--timeline", "--report", report])
-        print(f"the recorded file: {kept / 1e6:.1f} MB; peak memory of the largest process: {peak_of_children():.0f} MiB")
+        file_bytes = record(cuvmm, bench, calls, folder, ["--timeline", "--report", report])
+        print(f"the recorded file: {file_bytes / 1e6:.1f} MB; peak memory of the largest process: {peak_of_children():.0f} MiB")
         _, seconds = timed([cuvmm, "view", report, "-o", page])
         print(f"cuvmm view: {seconds:.1f} s; the report has {os.path.getsize(report) / 1e6:.1f} MB, "
               f"the page {os.path.getsize(page) / 1e6:.1f} MB")

@@ -16,14 +16,14 @@ ROUNDS, TENSORS, MIB = 40, 64, 1 << 20
 
 def loop(chooser):
     """Blocks grow, die in any order, and all segments are given back every few rounds."""
-    kept = []
+    tensors = []
     for turn in range(ROUNDS):
         for _ in range(TENSORS):
-            kept.append(torch.empty(chooser.randint(1, 48) * MIB, dtype=torch.uint8, device="cuda"))
-            if len(kept) > TENSORS // 2:
-                kept.pop(chooser.randrange(len(kept)))
+            tensors.append(torch.empty(chooser.randint(1, 48) * MIB, dtype=torch.uint8, device="cuda"))
+            if len(tensors) > TENSORS // 2:
+                tensors.pop(chooser.randrange(len(tensors)))
         if turn % 4 == 3:
-            kept.clear()
+            tensors.clear()
             torch.cuda.empty_cache()
     torch.cuda.synchronize()
 

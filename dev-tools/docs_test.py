@@ -143,8 +143,8 @@ class Files(unittest.TestCase):
         text = read(os.path.join(SOURCE, "docs", "threads.md"))
         rows = [row.split(" | ") for row in re.findall(r"^\| (\S+#\d+ \|.*) \|$", text, re.M)]
         self.assertEqual(len(rows), 40)
-        said = collections.Counter(row[2].strip() for row in rows)
-        self.assertIn(f"{said['yes']} are explained, {said['partly']} in part, {said['no']} are not", text)
+        answers = collections.Counter(row[2].strip() for row in rows)
+        self.assertIn(f"{answers['yes']} are explained, {answers['partly']} in part, {answers['no']} are not", text)
         for row in rows:  # a claim names a file that proves it
             self.assertEqual(row[-1].startswith("`"), row[2].strip() != "no", row)
 

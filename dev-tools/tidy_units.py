@@ -26,13 +26,13 @@ def reading(entry, file):
 def without_tests(build, entry):
     """The entry without the tests among its sources; None if no source remains."""
     sources = parts(entry)
-    kept = [source for source in sources
+    wanted = [source for source in sources
             if not source.endswith(("_test.cc", ".S")) and not source.startswith(build + os.sep)]
-    if len(kept) in (0, len(sources)):
-        return entry if kept else None
+    if len(wanted) in (0, len(sources)):
+        return entry if wanted else None
     unit = os.path.join(build, "tidy", os.path.relpath(entry["file"], build).replace(os.sep, "_") + ".cc")
     with open(unit, "w", encoding="utf-8") as file:
-        file.write("".join(f'#include "{source}"\n' for source in kept))
+        file.write("".join(f'#include "{source}"\n' for source in wanted))
     return reading(entry, unit)
 
 

@@ -96,7 +96,7 @@ inline CUcontext use_device(int device) {
 /// The text that `body` makes the emulator print on stderr. Uses a pipe, because the emulator
 /// prints nothing into a file that took descriptor 2 later, as gtest's own capture does.
 template <class Body>
-std::string said_on_stderr(Body&& body) {
+std::string stderr_of(Body&& body) {
   int ends[2];
   EXPECT_EQ(pipe(ends), 0);
   const int before = dup(STDERR_FILENO);

@@ -12,12 +12,12 @@ namespace bug {
 inline void send_descriptor(int socket, int fd) {
   char byte = 'd';
   iovec bytes{&byte, 1};
-  alignas(cmsghdr) char room[CMSG_SPACE(sizeof fd)] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
   msghdr message{};
   message.msg_iov = &bytes;
   message.msg_iovlen = 1;
-  message.msg_control = room;
-  message.msg_controllen = sizeof room;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
   cmsghdr* head = CMSG_FIRSTHDR(&message);
   head->cmsg_level = SOL_SOCKET;
   head->cmsg_type = SCM_RIGHTS;
@@ -30,12 +30,12 @@ inline int receive_descriptor(int socket) {
   char byte = 0;
   iovec bytes{&byte, 1};
   int fd = -1;
-  alignas(cmsghdr) char room[CMSG_SPACE(sizeof fd)] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
   msghdr message{};
   message.msg_iov = &bytes;
   message.msg_iovlen = 1;
-  message.msg_control = room;
-  message.msg_controllen = sizeof room;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
   if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1) std::exit(1);
   const cmsghdr* head = CMSG_FIRSTHDR(&message);
   if (!head) std::exit(1);

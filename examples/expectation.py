@@ -45,13 +45,13 @@ class Expectation:
 def read(source: pathlib.Path) -> Expectation:
     """The expectation of one source file. Raises ExpectationError where there is none or a bad one."""
     rules: list[str] = []
-    enforce, devices, late, said_nothing = False, 1, False, False
+    enforce, devices, late, expects_nothing = False, 1, False, False
     for number, line in enumerate(source.read_text().splitlines(), 1):
         if not (match := _LINE.match(line)):
             continue
         kind, value = match.groups()
         if kind == "expects" and value == "nothing":
-            said_nothing = True
+            expects_nothing = True
         elif kind == "expects":
             rules.append(value)
         elif value == "enforce":
@@ -62,7 +62,7 @@ def read(source: pathlib.Path) -> Expectation:
             devices = int(count[1])
         else:
             raise ExpectationError(f"{source}:{number}: expected `enforce`, `late streams` or `N devices`, got `{value}`")
-    if said_nothing == bool(rules):
+    if expects_nothing == bool(rules):
         raise ExpectationError(f"{source}: expected either `// expects: nothing` or rules")
     if len(set(rules)) != len(rules):
         raise ExpectationError(f"{source}: a rule is named twice")

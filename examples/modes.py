@@ -43,9 +43,9 @@ def differences(by_mode: dict[str, dict[tuple[str, str], set[str]]]) -> list[str
     """One sentence for each mistake whose kind depends on the mode. Not to be seen in a mode is no difference."""
     faults = []
     for key in sorted({key for found in by_mode.values() for key in found}):
-        told = {mode: found[key] for mode, found in by_mode.items() if key in found}
-        if len({frozenset(each) for each in told.values()}) > 1:
-            faults.append(f"{' at '.join(key)}: " + ", ".join(f"{mode}: {'/'.join(sorted(k))}" for mode, k in told.items()))
+        kinds_of = {mode: found[key] for mode, found in by_mode.items() if key in found}
+        if len({frozenset(each) for each in kinds_of.values()}) > 1:
+            faults.append(f"{' at '.join(key)}: " + ", ".join(f"{mode}: {'/'.join(sorted(k))}" for mode, k in kinds_of.items()))
     return faults
 
 

@@ -12,9 +12,9 @@ def finding(rule: str, kind: str, line: int = 1) -> dict:
 
 class Differences(unittest.TestCase):
     def test_kinds_that_differ_are_told(self):
-        told = modes.differences({"late": modes.kinds([finding("cuMemUnmap-idle", "error")]),
+        faults = modes.differences({"late": modes.kinds([finding("cuMemUnmap-idle", "error")]),
                                   "eager": modes.kinds([finding("cuMemUnmap-ordered", "undefined")])})
-        self.assertEqual(told, ["cuMemUnmap at a.cc:1 main: late: error, eager: undefined"])
+        self.assertEqual(faults, ["cuMemUnmap at a.cc:1 main: late: error, eager: undefined"])
 
     def test_one_kind_or_none_is_fine(self):
         by_mode = {"late": modes.kinds([finding("cuMemUnmap-idle", "undefined")]),

@@ -54,7 +54,7 @@ class LineParser {
     while (at_ < line_.size() && std::isspace(static_cast<unsigned char>(line_[at_]))) ++at_;
   }
 
-  std::string found() const {
+  std::string next_text() const {
     if (at_ >= line_.size()) return "end of line";
     if (!is_name_char(line_[at_])) return "'" + std::string(1, line_[at_]) + "'";
     std::size_t end = at_;
@@ -62,7 +62,7 @@ class LineParser {
     return "'" + std::string(line_.substr(at_, end - at_)) + "'";
   }
   [[noreturn]] void fail(const std::string& expected) const {
-    throw Mistake{at_, "expected " + expected + ", found " + found()};
+    throw Mistake{at_, "expected " + expected + ", found " + next_text()};
   }
   void take(char c, const char* expected) {
     skip_space();

@@ -77,9 +77,9 @@ class WriteTest(unittest.TestCase):
 
     def test_kept_results_are_shown_as_pages(self):
         with tarfile.open(HERE / "results" / "runs.tar.xz") as archive:
-            kept = {name: archive.extractfile(name).read() for name in archive.getnames() if name.endswith(".json")}
-        self.assertGreater(len(kept), 5)
-        for name, content in kept.items():
+            members = {name: archive.extractfile(name).read() for name in archive.getnames() if name.endswith(".json")}
+        self.assertGreater(len(members), 5)
+        for name, content in members.items():
             shown = subprocess.run([sys.executable, HERE / "show", name], capture_output=True, text=True, check=True).stdout
             self.assertRegex(shown, r"^# NVIDIA H[12]00.*, driver 580")
             names = [step["name"] for step in json.loads(content).get("steps", [])]

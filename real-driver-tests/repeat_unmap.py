@@ -52,8 +52,8 @@ def command(build: under_shim.Build, program: str, python: str) -> list[str]:
 def shown(run: under_shim.Run) -> str:
     """The outcome of a run, in a line; equal outcomes have equal lines."""
     if run.report is None:
-        said = ", ".join(sorted(set(re.findall(r"\[(cu\w+-[\w-]+)\]", run.output))))
-        return f"no report, {said or 'nothing'} in the output; {run.end()}"
+        rules = ", ".join(sorted(set(re.findall(r"\[(cu\w+-[\w-]+)\]", run.output))))
+        return f"no report, {rules or 'nothing'} in the output; {run.end()}"
     found = sorted(f"{finding['rule']} ({finding['kind']})" for finding in run.findings for _ in range(finding["count"]))
     if run.code != 0:
         found.append(run.end())

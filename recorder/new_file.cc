@@ -106,10 +106,10 @@ bool NewFile::grow(std::size_t offset, std::size_t bytes) noexcept {
   const int saved = errno;
   const int file = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   struct stat status {};
-  const bool ours = file >= 0 && ::fstat(file, &status) == 0 && status.st_dev == device_ &&
-                    status.st_ino == inode_;
-  const bool grown =
-      ours && ::posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0;
+  const bool same_device = file >= 0 && ::fstat(file, &status) == 0 && status.st_dev == device_ &&
+                           status.st_ino == inode_;
+  const bool grown = same_device && ::posix_fallocate(file, static_cast<off_t>(offset),
+                                                      static_cast<off_t>(bytes)) == 0;
   if (file >= 0) ::close(file);
   errno = saved;
   if (grown) {

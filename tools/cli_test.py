@@ -631,11 +631,11 @@ class ToC(CliTest):
                 self.assertEqual(build.returncode, 0, build.stderr)
                 ran = subprocess.run([self.path("p")], cwd=self.folder, capture_output=True, text=True,
                                      env={**os.environ, "LD_LIBRARY_PATH": emulator})
-                said = dict(re.findall(r"^line (\d+): \w+: (\w+) \(", ran.stdout, re.M))
+                results = dict(re.findall(r"^line (\d+): \w+: (\w+) \(", ran.stdout, re.M))
                 for one in json.loads(self.cuvmm("replay", "--emulate", "--json", program).stdout)["statements"]:
-                    if str(one["line"]) in said and one["observed"].startswith("CUDA_"):
-                        self.assertEqual(said[str(one["line"])], one["observed"].split()[0], one)
-                self.assertTrue(said)
+                    if str(one["line"]) in results and one["observed"].startswith("CUDA_"):
+                        self.assertEqual(results[str(one["line"])], one["observed"].split()[0], one)
+                self.assertTrue(results)
         self.assertGreater(written, 10)
 
     def test_what_has_no_c_form_is_refused_by_line(self):

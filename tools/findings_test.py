@@ -253,7 +253,7 @@ class Kinds(cli_test.CliTest):
     def test_a_graph_that_frees_memory_which_does_not_exist(self):
         wrong = "cuGraphLaunch(x1, hStream=s0)  # CUDA_ERROR_INVALID_VALUE"
         for options in (), ("--streams=late",):
-            for place, said in {
+            for place, pattern in {
                     "": "",
                     "EARLY": r"a node of the graph frees memory 0x\w+ \(2 MiB\), which another graph allocates, and no launch "
                              r"has allocated that memory yet",
@@ -266,7 +266,7 @@ class Kinds(cli_test.CliTest):
                     found, result = self.found(program, *options)
                     self.assertEqual(set(found), {"graph-free-alive"} if place else set(), result.stderr)
                     if place:
-                        self.assertRegex(found["graph-free-alive"]["message"], said)
+                        self.assertRegex(found["graph-free-alive"]["message"], pattern)
                         self.assertEqual([o["what"] for o in found["graph-free-alive"]["objects"]],
                                          ["graph node that frees", *(["pool-memory"] if place != "EARLY" else []),
                                           "graph node that allocates"])
@@ -339,14 +339,14 @@ ORDER
 free()
 assert cuda.cuStreamSynchronize(a) == 0 and cuda.cuStreamSynchronize(b) == 0
 """
-        def said(order):
+        def message_of(order):
             _, result = self.report_of("--emulate", "--", sys.executable, "-c", program.replace("ORDER", order))
             return result.stderr
-        text = said("")
+        text = message_of("")
         self.assertRegex(text, r"The first: cuMemFreeAsync \((?:call \d+, )?at free at .*\) takes \[0x\w+, 0x\w+\) \(4 KiB\) away, and cuvmm saw "
                                r"nothing that orders it behind a copy on stream 0x\w+ \(call \d+, at copy at .*\)\. Let its stream wait "
                                r"for an event that is recorded behind that work \(cuStreamWaitEvent\)")
-        self.assertNotIn("may have gone well", said("cuda.cuEventRecord(event, a); cuda.cuStreamWaitEvent(b, event, 0)"))
+        self.assertNotIn("may have gone well", message_of("cuda.cuEventRecord(event, a); cuda.cuStreamWaitEvent(b, event, 0)"))
 
     def test_who_waits_needs_none(self):
         self.assertEqual(self.notes("cuStreamSynchronize(s0)")[:2], ([], []))

@@ -216,13 +216,13 @@ class Refusals(cli_test.CliTest):
         # Like PyTorch and vLLM: asks for a fabric handle for every block, is refused each time, and then uses a descriptor, or none.
         asks = "h{0} = cuMemCreate(2M, device=0, handle_types=fabric)  # CUDA_ERROR_NOT_PERMITTED\n"
         instead = "g{0} = cuMemCreate(2M, device=0, handle_types=posix_fd)\n"
-        for each, said in ((asks + instead, 0), (asks, 2)):
+        for each, at_most in ((asks + instead, 0), (asks, 2)):
             program = "init()\n" + "".join(each.format(i) for i in range(73))
             report, result = self.report_of("--driver", self.emulator(), "--leak-check=no", "--",
                                             *self.replay_command(program))
             self.assertEqual(sum(finding["count"] for finding in report["findings"]), 73)
             about = [line for line in result.stderr.splitlines() if re.search("^cuvmm: .*(fabric|FABRIC|NOT_PERMITTED)", line)]
-            self.assertLessEqual(len(about), said, result.stderr)
+            self.assertLessEqual(len(about), at_most, result.stderr)
 
     def test_the_machine_is_not_asked_about_the_emulator_or_about_mistakes(self):
         for program in ("init()\nh0 = cuMemCreate(2M, device=0)\n",

@@ -129,13 +129,13 @@ sys.exit(3)
             report, result = self.report_of("--emulate", "--no-symbols", "--no-python-frames", "--", sys.executable,
                                             "-c", CALLS_ALL, *called[first:first + 60])
             self.assertEqual(result.returncode, 1, result.stderr)
-            told = {plain(each["call"]) for each in report["refusals"] + report["findings"] if "call" in each}
+            named = {plain(each["call"]) for each in report["refusals"] + report["findings"] if "call" in each}
             messages = [finding["message"] for finding in report["findings"]]
             for name, code in (line.split() for line in result.stdout.splitlines()):
                 if code == "0" or re.match(QUESTIONS, name):
                     continue
                 refused += 1
-                if plain(name) not in told and not any(text.startswith(plain(name)) for text in messages):
+                if plain(name) not in named and not any(text.startswith(plain(name)) for text in messages):
                     silent.append((name, code))
         self.assertEqual(silent, [])
         self.assertGreater(refused, 400)

@@ -111,10 +111,10 @@ bool asked_for(std::string_view query) {
 }
 
 TEST(Triples, OfOurFunctionsAreAllInTheTable) {
-  int ours = 0;
+  int listed = 0;
   for (const Triple& triple : triples()) {
     if (!asked_for(triple.query)) continue;
-    ++ours;
+    ++listed;
     const SymbolInfo* found = nullptr;
     for (const SymbolInfo& info : symbols()) {
       if (triple.query == info.query && triple.version == info.version &&
@@ -127,7 +127,7 @@ TEST(Triples, OfOurFunctionsAreAllInTheTable) {
     if (found->entry == EntryPoint::kCount) continue;
     EXPECT_EQ(triple.parameters, parameters_of(found->entry)) << triple.symbol;
   }
-  EXPECT_EQ(ours, static_cast<int>(symbols().size()));
+  EXPECT_EQ(listed, static_cast<int>(symbols().size()));
 }
 
 // The second ABI of the binds has no #define; cuGetProcAddress knows it under the name of the

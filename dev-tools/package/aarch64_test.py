@@ -34,9 +34,9 @@ def check_machine(path):
 def run_test(path):
     check_machine(path)
     out = ":".join(NOT_UNDER_QEMU)
-    said = run([*QEMU, path, "--gtest_brief=1"] + ([f"--gtest_filter=-{out}"] if out else []))
-    count = re.search(r"\[  PASSED  \] (\d+) tests?", said)
-    assert count and int(count[1]) > 0, said[-2000:]
+    printed = run([*QEMU, path, "--gtest_brief=1"] + ([f"--gtest_filter=-{out}"] if out else []))
+    count = re.search(r"\[  PASSED  \] (\d+) tests?", printed)
+    assert count and int(count[1]) > 0, printed[-2000:]
     return int(count[1])
 
 
@@ -50,9 +50,9 @@ def stacked(build):
     program = os.path.join(build, "mistake.txt")
     with open(program, "w", encoding="utf-8") as file:
         file.write(text)
-    said = run([*QEMU, "-E", f"LD_PRELOAD={shim}", "-E", f"CUVMM_DRIVER={emulator}", f"{build}/bin/cuvmm", "replay", program])
-    assert "[cuMemMap-offset-zero]" in said and "[cuMemCreate-released]" in said, said
-    return said
+    printed = run([*QEMU, "-E", f"LD_PRELOAD={shim}", "-E", f"CUVMM_DRIVER={emulator}", f"{build}/bin/cuvmm", "replay", program])
+    assert "[cuMemMap-offset-zero]" in printed and "[cuMemCreate-released]" in printed, printed
+    return printed
 
 
 def main(build, *tests):

@@ -155,13 +155,13 @@ def run_project(engine):
 def run_where_little_can_be_written(engine):
     closed = engine.folder / "closed"
     closed.mkdir(mode=0o755)
-    said = engine.run(4, f"--volume={closed}:/out", IMAGE)
-    assert "--cuvmm-report /out/cuvmm.sarif: this user cannot write to /out" in said and "Traceback" not in said, said
+    printed = engine.run(4, f"--volume={closed}:/out", IMAGE)
+    assert "--cuvmm-report /out/cuvmm.sarif: this user cannot write to /out" in printed and "Traceback" not in printed, printed
     one_finding = ("--read-only", "--read-only-tmpfs=false", "--entrypoint=cuvmm")
     command = (IMAGE, "run", "--emulate", "--error-exitcode", "9", "--", "python", "-m", "cuvmm.first_finding")
     assert "[cuMemRelease-pairing]" in engine.run(9, *one_finding, *command)
-    said = engine.run(125, *one_finding, "--ipc=none", *command)
-    assert re.search(r"^cuvmm run: no temporary folder can be made \(/tmp: .*\)\. Set TMPDIR", said), said
+    printed = engine.run(125, *one_finding, "--ipc=none", *command)
+    assert re.search(r"^cuvmm run: no temporary folder can be made \(/tmp: .*\)\. Set TMPDIR", printed), printed
     print("where little can be written: found with /dev/shm alone; refused in one line where there is nothing")
 
 
@@ -185,14 +185,14 @@ driver.release(lost); driver.unmap(base, size); driver.release(handle); driver.f
 
 def look_inside(engine):
     """Looks at a running container from inside and from its machine. Memory works even if memfd_create is refused."""
-    said = engine.run(0, "--entrypoint=cuvmm", IMAGE, "doctor")
-    assert re.search(r"in a container\s+\(podman\)", said), said
+    printed = engine.run(0, "--entrypoint=cuvmm", IMAGE, "doctor")
+    assert re.search(r"in a container\s+\(podman\)", printed), printed
     program = engine.folder / "holder.py"
     program.write_text(HOLDER, encoding="utf-8")
     options = (f"--volume={program}:/tests/holder.py:ro", "--entrypoint=cuvmm", IMAGE, "run", "--emulate", "--", "python", "holder.py")
     for errno in (1, 38):
-        said = engine.run(0, strict_profile(engine, errno), *options, "0")
-        assert "holds [7, 7, 7, 7]" in said, said
+        printed = engine.run(0, strict_profile(engine, errno), *options, "0")
+        assert "holds [7, 7, 7, 7]" in printed, printed
     memory = engine.folder / "shm"
     memory.mkdir()
     memory.chmod(0o1777)
@@ -209,9 +209,9 @@ def look_inside(engine):
         # A container that shares /dev/shm leaves the file alone, because the pid names another process there, or none.
         assert "No process shows" in engine.run(0, shared, "--entrypoint=cuvmm", IMAGE, "top", "--once")
         for user, hidden in (("10001:10001", False), ("10001:0", True)):
-            said = inside(user, 1, "leaks", pid)
-            assert "cuMemCreate-released" in said and "holder.py:11 (Python)" in said, said
-            assert ("So native functions have no names" in said) == hidden, said
+            printed = inside(user, 1, "leaks", pid)
+            assert "cuMemCreate-released" in printed and "holder.py:11 (Python)" in printed, printed
+            assert ("So native functions have no names" in printed) == hidden, printed
     finally:
         engine("podman", "rm", "--force", "--time", "0", "holder")
     print("doctor, top, map and leaks say the right words inside")

@@ -40,8 +40,8 @@ class Version(unittest.TestCase):
         self.assertIn("CMakeLists.txt", found)
 
     def test_the_command_says_it(self):
-        said = subprocess.run([CUVMM, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
-        self.assertIn(sbom.own_version(), said)
+        printed = subprocess.run([CUVMM, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertIn(sbom.own_version(), printed)
 
     def test_the_changelog_begins_with_it(self):
         self.assertEqual(re.search(r"^## ([\d.]+)", read("CHANGELOG.md"), re.M)[1], sbom.own_version())

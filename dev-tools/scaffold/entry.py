@@ -41,9 +41,9 @@ class NewEntry:
         self.area = area
         areas = tree.areas()
         if area not in [each for each in areas if each != "general"]:
-            said = f"'{area}' is no area" if area else "the area is missing"
+            problem = f"'{area}' is no area" if area else "the area is missing"
             alike = max(known.values(), key=lambda other: len(os.path.commonprefix([other.name, self.name])))
-            raise Mistake(f"{said}: `./dev entry {function} --area AREA`. cu{alike.name} is of area {alike.area}. The areas: "
+            raise Mistake(f"{problem}: `./dev entry {function} --area AREA`. cu{alike.name} is of area {alike.area}. The areas: "
                           f"{', '.join(each for each in areas if each != 'general')}. A new one is a file in rulebook/rules/, "
                           "a line of rulebook/catalogue/rules.def, and a title in tools/rules/rule_pages.cc")
         self.folders = headers.folders(tree.root)

@@ -118,15 +118,15 @@ class Copy(unittest.TestCase):
 
 class Rule(Copy):
     def test_three_files_and_each_is_named(self):
-        code, said = self.run_("rule", "cuMemMap-x-even")
+        code, printed = self.run_("rule", "cuMemMap-x-even")
         self.assertEqual(code, 0)
         changed = self.changed()
         self.assertEqual(set(changed), {"rulebook/rules/map.def", "rulebook/vmm/check_map.cc", "conformance/families/map.family"})
         for path, added in changed.items():
             self.assertIn("TODO(cuMemMap-x-even)", "\n".join(added), path)
-            line = int(re.search(re.escape(path) + r":(\d+): ", said).group(1))
+            line = int(re.search(re.escape(path) + r":(\d+): ", printed).group(1))
             self.assertIn("TODO(cuMemMap-x-even)", self.tree.read(path).split("\n")[line - 1])
-        self.assertIn("Files to edit: 3.", said)
+        self.assertIn("Files to edit: 3.", printed)
 
     def test_it_stands_beside_the_entrys_other_rules(self):
         self.run_("rule", "cuMemMap-x-even")
@@ -140,11 +140,11 @@ class Rule(Copy):
     def test_the_second_run_writes_nothing_and_says_what_is_left(self):
         self.run_("rule", "cuMemMap-x-even")
         before = self.changed()
-        code, said = self.run_("rule", "cuMemMap-x-even")
+        code, printed = self.run_("rule", "cuMemMap-x-even")
         self.assertEqual((code, self.changed()), (1, before))
         for path in before:
-            self.assertIn(path + ":", said)
-        self.assertIn("not filled in: TODO_BASIS", said)
+            self.assertIn(path + ":", printed)
+        self.assertIn("not filled in: TODO_BASIS", printed)
 
     def test_a_place_that_somebody_took_out_is_missing(self):
         self.run_("rule", "cuMemMap-x-even")
@@ -162,22 +162,22 @@ class Rule(Copy):
         self.fill_in("cuMemMap-x-even")
         self.assertEqual(rules.missing(rules.NewRule(self.tree, "cuMemMap-x-even")), [])
         with mock.patch.object(gates, "build", return_value=None) as build, mock.patch.object(gates, "run", return_value=[]) as run:
-            code, said = self.run_("rule", "cuMemMap-x-even")
+            code, printed = self.run_("rule", "cuMemMap-x-even")
         self.assertEqual((code, build.call_count, run.call_count), (0, 3, 3))
-        self.assertIn("is a rule already, and nothing of it is marked TODO. These tests judge it:\n", said)
-        self.assertIn("Nothing is missing.", said)
+        self.assertIn("is a rule already, and nothing of it is marked TODO. These tests judge it:\n", printed)
+        self.assertIn("Nothing is missing.", printed)
 
     def test_what_fails_stops_the_later_ones(self):
         self.run_("rule", "cuMemMap-x-even")
         self.fill_in("cuMemMap-x-even")
         with mock.patch.object(gates, "build", return_value=None), mock.patch.object(gates, "run", side_effect=lambda *a: a[2][:1]) as run:
-            code, said = self.run_("rule", "cuMemMap-x-even")
+            code, printed = self.run_("rule", "cuMemMap-x-even")
         self.assertEqual((code, run.call_count), (1, 1))
-        self.assertRegex(said, r"1 of these tests misses something. \d+ more wait until they pass.")
+        self.assertRegex(printed, r"1 of these tests misses something. \d+ more wait until they pass.")
         with mock.patch.object(gates, "build", return_value="a.cc:1:2: error: TODO_KIND"), mock.patch.object(gates, "run") as run:
-            code, said = self.run_("rule", "cuMemMap-x-even")
+            code, printed = self.run_("rule", "cuMemMap-x-even")
         self.assertEqual((code, run.call_count), (1, 0))
-        self.assertIn("It does not build yet:\n  | a.cc:1:2: error: TODO_KIND", said)
+        self.assertIn("It does not build yet:\n  | a.cc:1:2: error: TODO_KIND", printed)
 
     def test_a_case_instead_of_a_family(self):
         self.run_("rule", "cuMemMap-x-even")
@@ -238,7 +238,7 @@ class Rule(Copy):
 
 class Entry(Copy):
     def test_what_the_headers_say(self):
-        code, said = self.run_("entry", "cuScaffoldMap", "--area", "map")
+        code, printed = self.run_("entry", "cuScaffoldMap", "--area", "map")
         self.assertEqual(code, 0)
         added = self.changed()
         self.assertLessEqual(len(added), 5)
@@ -254,7 +254,7 @@ class Entry(Copy):
         for path in ("rulebook/vmm/check_map.cc", "emulator/vmm/vmm_map.cc"):
             self.assertIn("#if CUDA_VERSION >= 13010", added[path])
         for path in added:
-            self.assertIn(path + ":", said)
+            self.assertIn(path + ":", printed)
 
     def test_what_is_known_needs_no_guard(self):
         self.run_("entry", "cuScaffoldEnd", "--area", "pool")
@@ -275,15 +275,15 @@ class Entry(Copy):
         path = "shim/intercept/object_functions.def"
         with open(self.tree.full(path), "w", encoding="utf-8") as file:
             file.write("CUVMM_USES(cuOther, cuOther, (a), int a)\nCUVMM_ENDS(cuScaffoldEnd, cuScaffoldEnd, kStream, (a), int a)\n")
-        _, said = self.run_("entry", "cuScaffoldEnd", "--area", "pool")
-        self.assertIn(f"{path}:2 wraps the function as one without checks. Delete the line", said)
-        self.assertNotIn(f"{path}:1", said)
+        _, printed = self.run_("entry", "cuScaffoldEnd", "--area", "pool")
+        self.assertIn(f"{path}:2 wraps the function as one without checks. Delete the line", printed)
+        self.assertNotIn(f"{path}:1", printed)
 
     def test_a_first_rule_follows(self):
         self.run_("entry", "cuScaffoldEnd", "--area", "range_handle")
-        code, said = self.run_("entry", "cuScaffoldEnd")
+        code, printed = self.run_("entry", "cuScaffoldEnd")
         self.assertEqual(code, 1)
-        self.assertIn("it has no rule yet: `./dev rule cuScaffoldEnd-WORDS`", said)
+        self.assertIn("it has no rule yet: `./dev rule cuScaffoldEnd-WORDS`", printed)
         self.run_("rule", "cuScaffoldEnd-pool-alive")
         self.assertLessEqual(len(self.changed()), 5)
         self.assertEqual(self.tree.all_rules()["cuScaffoldEnd-pool-alive"].entry, "ScaffoldEnd")
@@ -305,8 +305,8 @@ class Entry(Copy):
 
     def test_the_places_that_it_only_mentions_exist(self):
         for name, area in (("cuScaffoldMap", "data"), ("cuScaffoldEnd", "pool")):
-            said = self.run_("entry", name, "--area", area)[1].partition("Only where it applies:\n")[2]
-            paths = re.findall(r"\b(?:%s)/[\w/.*]+" % "|".join(FOLDERS), said)
+            printed = self.run_("entry", name, "--area", area)[1].partition("Only where it applies:\n")[2]
+            paths = re.findall(r"\b(?:%s)/[\w/.*]+" % "|".join(FOLDERS), printed)
             self.assertGreater(len(paths), 5)
             for path in paths:
                 self.assertTrue(glob.glob(path.rstrip("."), root_dir=SOURCE), path)

@@ -117,8 +117,8 @@ def unknown(events, version, found, comments_of):
 
     Comments count only from the version `comments_of` on, because they change from one patch of the headers to the next.
     """
-    told = differences(version, state(events, version), found)
-    return [event for event in told if event.kind != "comment" or version >= comments_of]
+    events_of_version = differences(version, state(events, version), found)
+    return [event for event in events_of_version if event.kind != "comment" or version >= comments_of]
 
 
 def updated(events, snapshots):

@@ -95,9 +95,9 @@ def derived(entries, decided):
         areas.setdefault(each.area, []).append(each.event)
     for area, events in sorted(areas.items()):
         if area == "other":
-            said = "**passes** because its parameters are older or newer than those of the entry point; a call is counted as unchecked."
+            cell = "**passes** because its parameters are older or newer than those of the entry point; a call is counted as unchecked."
         elif entries.verdict(area) == "checked":
-            said = f"**checked**: [rules](rules/{area}.md)"
+            cell = f"**checked**: [rules](rules/{area}.md)"
         else:
-            said = "**followed**: what it ends is taken out of the model"
-        yield f"| {names(events)} |  | {said} |"
+            cell = "**followed**: what it ends is taken out of the model"
+        yield f"| {names(events)} |  | {cell} |"

@@ -58,13 +58,13 @@ def diff(watch, old, new, everything):
     """Prints a line per difference. Lines that concern memory have the decision."""
     items = [header.items(old), header.items(new)]
     within = [scope.Scope(items[0]), scope.Scope(items[1])]
-    lines, ours = [], 0
+    lines, about_memory = [], 0
     for key in sorted(items[0].keys() | items[1].keys()):
         was, now = items[0].get(key), items[1].get(key)
         if was and now and was.text == now.text:
             continue
         memory = bool(was and within[0].has(was) or now and within[1].has(now))
-        ours += memory
+        about_memory += memory
         if key[0] == "type" or not (memory or everything):
             continue
         sign = "+" if not was else "-" if not now else "~"
@@ -72,7 +72,7 @@ def diff(watch, old, new, everything):
             continue  # the line of its function stands for it
         verdict = verdict_of(watch, key, sign, within[1], now or was) if memory else ""
         lines.append(f"{sign} {key[0]:<11}{key[1]:<64}  {verdict}".rstrip())
-    print(f"CUDA {history.dotted(version(old))} to {history.dotted(version(new))}: {ours} differences concern memory"
+    print(f"CUDA {history.dotted(version(old))} to {history.dotted(version(new))}: {about_memory} differences concern memory"
           + ("" if everything else "; --all lists the others too"))
     print("\n".join(lines))
 

@@ -161,21 +161,21 @@ class Reading(unittest.TestCase):
 class Memory(unittest.TestCase):
     """The items that concern memory."""
 
-    def ours(self, text):
+    def about_memory(self, text):
         items = header.parse(text)
         within = scope.Scope(items)
         return {name for (_, name), item in items.items() if within.has(item)}
 
     def test_by_name(self):
-        ours = self.ours(OLD)
-        self.assertLessEqual({"cuMemMapThing", "CU_MEM_FLAG_A", "CU_MEM_KIND_ONE", "CUDA_ERROR_ODD", "CUmemThing_v1.id"}, ours)
-        self.assertFalse({"cuPaint", "CU_MEM_KIND_MAX", "CUDA_VERSION"} & ours)
+        about_memory = self.about_memory(OLD)
+        self.assertLessEqual({"cuMemMapThing", "CU_MEM_FLAG_A", "CU_MEM_KIND_ONE", "CUDA_ERROR_ODD", "CUmemThing_v1.id"}, about_memory)
+        self.assertFalse({"cuPaint", "CU_MEM_KIND_MAX", "CUDA_VERSION"} & about_memory)
 
     def test_by_what_is_taken_whatever_it_is_called(self):
-        self.assertIn("cuOdd", self.ours(OLD + "CUresult CUDAAPI cuOdd(CUdeviceptr at);"))
+        self.assertIn("cuOdd", self.about_memory(OLD + "CUresult CUDAAPI cuOdd(CUdeviceptr at);"))
         deep = "typedef struct CUodd_st { CUmemLocation where; } CUodd_v1; typedef CUodd_v1 CUodd; CUresult CUDAAPI cuOdd(const CUodd *odd);"
-        self.assertLessEqual({"cuOdd", "CUodd_v1.where"}, self.ours(OLD + deep))
-        self.assertNotIn("cuOdd", self.ours(OLD + deep.replace("CUmemLocation", "int")))
+        self.assertLessEqual({"cuOdd", "CUodd_v1.where"}, self.about_memory(OLD + deep))
+        self.assertNotIn("cuOdd", self.about_memory(OLD + deep.replace("CUmemLocation", "int")))
 
 
 class Deciding(unittest.TestCase):
@@ -284,9 +284,9 @@ class Headers(unittest.TestCase):
 
     def test_a_newer_version(self):
         self.assertEqual(self.here.strange(NEW + "CUresult CUDAAPI cuDance(int a);", OLD_TYPES), "")
-        told = self.here.strange(NEW + "CUresult CUDAAPI cuMemNew(int a);", OLD_TYPES)
-        self.assertIn("+ function cuMemNew", told)
-        self.assertIn("--update 13.1", told)
+        changes = self.here.strange(NEW + "CUresult CUDAAPI cuMemNew(int a);", OLD_TYPES)
+        self.assertIn("+ function cuMemNew", changes)
+        self.assertIn("--update 13.1", changes)
 
     def test_what_is_gone_stays_gone(self):
         gone = NEW.replace("cuMemMapThing(", "cuForgotten(")

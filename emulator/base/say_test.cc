@@ -26,18 +26,18 @@ void with_stderr(int fd, Body&& body) {
 
 TEST(Say, OneLineWithItsSender) {
   remember_stderr();
-  EXPECT_EQ(said_on_stderr([] { complain("a bad thing"); }), "cuvmm emulator: a bad thing\n");
-  EXPECT_EQ(said_on_stderr([] { note("a good thing"); }), "cuvmm emulator: a good thing\n");
+  EXPECT_EQ(stderr_of([] { complain("a bad thing"); }), "cuvmm emulator: a bad thing\n");
+  EXPECT_EQ(stderr_of([] { note("a good thing"); }), "cuvmm emulator: a good thing\n");
 }
 
 TEST(Say, NotesAreForThoseWhoWantThem) {
   for (const char* quiet : {"1", "yes", "on"}) {
     setenv("CUVMM_QUIET", quiet, 1);
-    EXPECT_EQ(said_on_stderr([] { note("worth knowing"); }), "") << quiet;
-    EXPECT_NE(said_on_stderr([] { complain("an error"); }), "") << quiet;
+    EXPECT_EQ(stderr_of([] { note("worth knowing"); }), "") << quiet;
+    EXPECT_NE(stderr_of([] { complain("an error"); }), "") << quiet;
   }
   setenv("CUVMM_QUIET", "0", 1);
-  EXPECT_NE(said_on_stderr([] { note("worth knowing"); }), "");
+  EXPECT_NE(stderr_of([] { note("worth knowing"); }), "");
   unsetenv("CUVMM_QUIET");
 }
 

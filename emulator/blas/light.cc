@@ -36,9 +36,9 @@ CUVMM_EXPORT(Status, cublasLtDestroy, Handle* handle) {
 
 // Any algorithm works, because nothing computes; the call offers one candidate.
 CUVMM_EXPORT(Status, cublasLtMatmulAlgoGetHeuristic, const Handle* handle, void*, void*, void*,
-             void*, void*, void*, int room, Candidate* candidates, int* count) {
+             void*, void*, void*, int capacity, Candidate* candidates, int* count) {
   if (!handle) return kNotInitialized;
-  if (room < 1 || !candidates || !count) return kInvalidValue;
+  if (capacity < 1 || !candidates || !count) return kInvalidValue;
   candidates[0] = Candidate{{}, 0, kSuccess, 1.0F, {}};
   *count = 1;
   return kSuccess;

@@ -137,13 +137,13 @@ TEST_F(CaptureTest, AKernelIsANodeAndSkippedAtTheLaunch) {
                                  unsigned, unsigned, CUstream, void**, void**)>("cuLaunchKernel");
   const auto function = reinterpret_cast<CUfunction>(&calls_made_);
   ASSERT_EQ(begin(), CUDA_SUCCESS);
-  const std::string early = said_on_stderr([&] {
+  const std::string early = stderr_of([&] {
     EXPECT_EQ(kernel(function, 1, 1, 1, 1, 1, 1, 0, stream_, nullptr, nullptr), CUDA_SUCCESS);
   });
   EXPECT_EQ(early, "");
   CUgraphExec executable = made();
   // Only the first skipped launch is reported on stderr.
-  said_on_stderr([&] { EXPECT_EQ(launch(executable), CUDA_SUCCESS); });
+  stderr_of([&] { EXPECT_EQ(launch(executable), CUDA_SUCCESS); });
 }
 
 TEST_F(CaptureTest, WorkOfAnotherStreamHasToBeJoined) {

@@ -27,8 +27,8 @@ unsigned newest_ptx(int cuda) {
 }
 
 void say_newer(int architecture, const kernels::Capability& gpu) {
-  static std::atomic<bool> said{false};
-  if (said.exchange(true)) return;
+  static std::atomic<bool> was_printed{false};
+  if (was_printed.exchange(true)) return;
   note("the program's kernels are for sm_" + std::to_string(architecture) +
        " and newer. A GPU of this profile, sm_" + std::to_string(gpu.major * 10 + gpu.minor) +
        ", refuses them (CUDA_ERROR_NO_BINARY_FOR_GPU); the emulator runs their PTX");

@@ -105,8 +105,8 @@ bool fit_together(const Function& function, const kernels::Shape& shape) {
 
 // Kernels run in clusters of one block.
 CUresult refuse_cluster() {
-  static std::atomic<bool> said{false};
-  if (!said.exchange(true)) {
+  static std::atomic<bool> was_printed{false};
+  if (!was_printed.exchange(true)) {
     complain(
         "a launch in clusters of several blocks cannot be run; it answers "
         "CUDA_ERROR_NOT_SUPPORTED (said once)");

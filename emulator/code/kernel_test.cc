@@ -177,7 +177,7 @@ TEST_F(KernelTest, AttributesOfALaunchAreChecked) {
   const CUfunction fill = function("fill");
   const auto launched = [&] {
     CUresult result = CUDA_ERROR_UNKNOWN;
-    said_on_stderr([&] {
+    stderr_of([&] {
       result = driver()(calls::LaunchKernelEx{&config, fill, parameters, nullptr});
     });
     return result;
@@ -209,16 +209,18 @@ TEST_F(KernelTest, AnAccessNeedsAMappingAndRights) {
   const Mapped m = mapped(), sealed = mapped();
   const CUdeviceptr a = m.address, b = a + 4 * kCount;
   const CUdeviceptr hole = reserve(kGranule);
-  const std::string said = said_on_stderr([&] {
+  const std::string printed = stderr_of([&] {
     EXPECT_EQ(launch("vector_add", {.blocks = 2}, a, b, hole, kCount), CUDA_ERROR_ILLEGAL_ADDRESS);
     EXPECT_EQ(launch("vector_add", {.blocks = 2}, a, b, hole, kCount), CUDA_ERROR_ILLEGAL_ADDRESS);
   });
   char address[32];
   std::snprintf(address, sizeof address, "0x%llx", hole);
-  EXPECT_NE(said.find("kernel `vector_add`, block (0, 0, 0), thread (0, 0, 0)"), said.npos) << said;
-  EXPECT_NE(said.find("illegal write of 4 bytes at " + std::string(address)), said.npos) << said;
-  EXPECT_NE(said.find("nothing is mapped there"), said.npos) << said;
-  EXPECT_EQ(said.find("illegal write"), said.rfind("illegal write")) << "it is said once";
+  EXPECT_NE(printed.find("kernel `vector_add`, block (0, 0, 0), thread (0, 0, 0)"), printed.npos)
+      << printed;
+  EXPECT_NE(printed.find("illegal write of 4 bytes at " + std::string(address)), printed.npos)
+      << printed;
+  EXPECT_NE(printed.find("nothing is mapped there"), printed.npos) << printed;
+  EXPECT_EQ(printed.find("illegal write"), printed.rfind("illegal write")) << "it is said once";
   ASSERT_EQ(set_access(sealed.address, kGranule, access(0, CU_MEM_ACCESS_FLAGS_PROT_READ)),
             CUDA_SUCCESS);
   EXPECT_EQ(launch("vector_add", {.blocks = 2}, a, sealed.address, b, kCount), CUDA_SUCCESS);
@@ -247,7 +249,7 @@ TEST_F(KernelTest, OtherDevicesNeedAccessOfTheirOwn) {
   ASSERT_EQ(symbol<Load>("cuModuleLoadData")(&module_, text.c_str()), CUDA_SUCCESS);
   const auto fill = [&](CUdeviceptr at) {
     CUresult result = CUDA_ERROR_UNKNOWN;
-    said_on_stderr([&] { result = launch("fill", {}, at, char{1}, std::uint64_t{kCount}); });
+    stderr_of([&] { result = launch("fill", {}, at, char{1}, std::uint64_t{kCount}); });
     return result;
   };
   EXPECT_EQ(fill(m.address), CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -319,12 +321,12 @@ TEST_F(KernelTest, WhatIsNotKnownIsNamedAndNothingRuns) {
   ASSERT_EQ(symbol<Load>("cuModuleLoadData")(&module, text), CUDA_SUCCESS);
   std::swap(module, module_);
   const Mapped m = mapped();
-  const std::string said = said_on_stderr([&] {
+  const std::string printed = stderr_of([&] {
     EXPECT_EQ(launch("unknown", {}, m.address), CUDA_ERROR_NOT_SUPPORTED);
     EXPECT_EQ(launch("unknown", {}, m.address), CUDA_ERROR_NOT_SUPPORTED);
   });
-  EXPECT_NE(said.find("line 12: `bogus.frob.u32`"), said.npos) << said;
-  EXPECT_EQ(said.find("bogus"), said.rfind("bogus")) << "it is said once";
+  EXPECT_NE(printed.find("line 12: `bogus.frob.u32`"), printed.npos) << printed;
+  EXPECT_EQ(printed.find("bogus"), printed.rfind("bogus")) << "it is said once";
   EXPECT_EQ(take<int>(m.address, 1)[0], 0);
   std::swap(module, module_);
   EXPECT_EQ(symbol<CUresult(CUmodule)>("cuModuleUnload")(module), CUDA_SUCCESS);

@@ -106,11 +106,12 @@ CUVMM_DRIVER_FUNCTION(cuLibraryGetKernelCount, unsigned* count, CUlibrary handle
   });
 }
 
-CUVMM_DRIVER_FUNCTION(cuLibraryEnumerateKernels, CUkernel* out, unsigned room, CUlibrary handle) {
+CUVMM_DRIVER_FUNCTION(cuLibraryEnumerateKernels, CUkernel* out, unsigned capacity,
+                      CUlibrary handle) {
   return on_library(handle, [&](Modules& modules, Image& image) -> CUresult {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     for (const kernels::KernelCode& kernel : image.code.kernels) {
-      if (room-- == 0) break;
+      if (capacity-- == 0) break;
       *out++ = modules.kernel(image, kernel.name);
     }
     return CUDA_SUCCESS;

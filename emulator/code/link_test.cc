@@ -73,19 +73,19 @@ TEST_F(LinkTest, AFunctionThatNoInputDefinesEndsTheLink) {
                             ".extern .func nosuch;\n.visible .entry e() { call nosuch; ret; }\n";
   ASSERT_EQ(add(CU_JIT_INPUT_PTX, calls.c_str(), calls.size()), CUDA_SUCCESS) << calls;
   void* image = nullptr;
-  said_on_stderr([&] { EXPECT_EQ(complete(&image, nullptr), CUDA_ERROR_INVALID_SOURCE); });
+  stderr_of([&] { EXPECT_EQ(complete(&image, nullptr), CUDA_ERROR_INVALID_SOURCE); });
 }
 
 TEST_F(LinkTest, WhatItCannotDoIsRefused) {
   void* image = nullptr;
-  const std::string said = said_on_stderr([&] {
+  const std::string printed = stderr_of([&] {
     EXPECT_EQ(add(CU_JIT_INPUT_OBJECT, kPtx, std::strlen(kPtx)), CUDA_ERROR_NOT_SUPPORTED);
     EXPECT_EQ(add(CU_JIT_INPUT_PTX, kBad, std::strlen(kBad)), CUDA_ERROR_INVALID_PTX);
     EXPECT_EQ(add(CU_JIT_INPUT_PTX, kPtx, std::strlen(kPtx)), CUDA_SUCCESS);
     EXPECT_EQ(add(CU_JIT_INPUT_PTX, kPtx, std::strlen(kPtx)), CUDA_SUCCESS);
     EXPECT_EQ(complete(&image, nullptr), CUDA_ERROR_NOT_SUPPORTED);
   });
-  EXPECT_NE(said.find("cuLinkComplete joins no inputs"), std::string::npos) << said;
+  EXPECT_NE(printed.find("cuLinkComplete joins no inputs"), std::string::npos) << printed;
   EXPECT_EQ(destroy(), CUDA_SUCCESS);
 }
 

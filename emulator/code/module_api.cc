@@ -54,21 +54,21 @@ bool take_options(unsigned count, const CUjit_option* options, void** values, Re
 // Nothing is compiled: the log contains only the error in the text.
 void write_logs(unsigned count, const CUjit_option* options, void** values,
                 const std::string& error) {
-  std::size_t room[2] = {};
+  std::size_t capacity[2] = {};
   constexpr CUjit_option kSizes[] = {CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
                                      CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   constexpr CUjit_option kBuffers[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER};
   for (int log = 0; log < 2; ++log) {
     for (unsigned i = 0; i < count; ++i) {
       if (options[i] != kSizes[log]) continue;
-      room[log] = reinterpret_cast<std::uintptr_t>(values[i]);
+      capacity[log] = reinterpret_cast<std::uintptr_t>(values[i]);
       // The option's value becomes the number of bytes written.
-      const std::size_t written = log == 1 ? std::min(error.size(), room[log]) : 0;
+      const std::size_t written = log == 1 ? std::min(error.size(), capacity[log]) : 0;
       values[i] = reinterpret_cast<void*>(written);
     }
     for (unsigned i = 0; i < count; ++i) {
-      if (options[i] == kBuffers[log] && values[i] && room[log] != 0) {
-        std::snprintf(static_cast<char*>(values[i]), room[log], "%s",
+      if (options[i] == kBuffers[log] && values[i] && capacity[log] != 0) {
+        std::snprintf(static_cast<char*>(values[i]), capacity[log], "%s",
                       log == 1 ? error.c_str() : "");
       }
     }
@@ -129,11 +129,12 @@ CUVMM_DRIVER_FUNCTION(cuModuleGetFunctionCount, unsigned* count, CUmodule handle
   });
 }
 
-CUVMM_DRIVER_FUNCTION(cuModuleEnumerateFunctions, CUfunction* out, unsigned room, CUmodule handle) {
+CUVMM_DRIVER_FUNCTION(cuModuleEnumerateFunctions, CUfunction* out, unsigned capacity,
+                      CUmodule handle) {
   return on_module(handle, [&](Modules& modules, Module& module) -> CUresult {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     for (const kernels::KernelCode& kernel : module.image->code.kernels) {
-      if (room-- == 0) break;
+      if (capacity-- == 0) break;
       *out++ = modules.function(module, kernel.name);
     }
     return CUDA_SUCCESS;

@@ -24,8 +24,7 @@ class ModuleTest : public EmulatorTest {
     auto* call = symbol<CUresult(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
                                  unsigned, unsigned, CUstream, void**, void**)>("cuLaunchKernel");
     CUresult result = CUDA_ERROR_UNKNOWN;
-    said_on_stderr(
-        [&] { result = call(function, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr); });
+    stderr_of([&] { result = call(function, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr); });
     return result;
   }
   const std::string cubin_ = kernels::testing::Cubin{}.bytes();
@@ -75,7 +74,7 @@ TEST_F(ModuleTest, AKernelThatComesAsACubinAloneDoesNothing) {
     return driver()(
         calls::LaunchKernel{function, 1, 1, 1, 32, 1, 1, 0, stream, parameters, nullptr});
   };
-  const auto twice = said_on_stderr([&] {
+  const auto twice = stderr_of([&] {
     EXPECT_EQ(launch_it(), CUDA_SUCCESS);
     EXPECT_EQ(launch_it(), CUDA_SUCCESS);
   });
@@ -88,7 +87,7 @@ TEST_F(ModuleTest, AKernelThatComesAsACubinAloneDoesNothing) {
   CUgraph graph = nullptr;
   CUgraphNode node = nullptr;
   std::size_t nodes = 1;
-  CUDA_KERNEL_NODE_PARAMS_v2 told{};
+  CUDA_KERNEL_NODE_PARAMS_v2 params_read{};
   ASSERT_EQ(driver()(calls::StreamBeginCapture{stream, CU_STREAM_CAPTURE_MODE_RELAXED}),
             CUDA_SUCCESS);
   EXPECT_EQ(launch_it(), CUDA_SUCCESS);
@@ -97,9 +96,9 @@ TEST_F(ModuleTest, AKernelThatComesAsACubinAloneDoesNothing) {
   ASSERT_EQ(all(graph, &node, &nodes), CUDA_SUCCESS);
   auto* tell =
       symbol<CUresult(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2*)>("cuGraphKernelNodeGetParams_v2");
-  ASSERT_EQ(tell(node, &told), CUDA_SUCCESS);
-  EXPECT_EQ(std::memcmp(told.kernelParams[0], &to, sizeof to), 0);
-  EXPECT_EQ(std::memcmp(told.kernelParams[1], &count, sizeof count), 0);
+  ASSERT_EQ(tell(node, &params_read), CUDA_SUCCESS);
+  EXPECT_EQ(std::memcmp(params_read.kernelParams[0], &to, sizeof to), 0);
+  EXPECT_EQ(std::memcmp(params_read.kernelParams[1], &count, sizeof count), 0);
   EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph), CUDA_SUCCESS);
   EXPECT_EQ(driver()(calls::StreamDestroy{stream}), CUDA_SUCCESS);
   end(m);
@@ -219,7 +218,7 @@ TEST_F(ModuleTest, ALibraryWithBadCodeIsRefusedAtItsFirstUse) {
        CUDA_ERROR_INVALID_PTX}};
   for (const auto& [text, code] : bad) {
     CUlibrary library = nullptr;
-    said_on_stderr([&, image = text] {
+    stderr_of([&, image = text] {
       ASSERT_EQ(load_library(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0),
                 CUDA_SUCCESS);
     });

@@ -58,8 +58,9 @@ std::string seen_in_child(const std::string& hostile, void (*run)(Program&)) {
     program.must(calls::DevicePrimaryCtxRetain{&program.other, 1});
     run(program);
     const std::string& seen = program.seen;
-    const bool told = write(ends[1], seen.data(), seen.size()) == static_cast<ssize_t>(seen.size());
-    _exit(told ? 0 : 1);
+    const bool written =
+        write(ends[1], seen.data(), seen.size()) == static_cast<ssize_t>(seen.size());
+    _exit(written ? 0 : 1);
   }
   close(ends[1]);
   std::string all;

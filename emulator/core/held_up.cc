@@ -108,10 +108,10 @@ void hold_up(Emulator& e) {
 }
 
 std::string who_may_end(Emulator& e, const std::vector<Queues::Wait>& waits, std::size_t callers) {
-  const std::size_t ours = callers + (helping ? 1 : 0) + (HostCall::has_thread() ? 1 : 0);
+  const std::size_t own = callers + (helping ? 1 : 0) + (HostCall::has_thread() ? 1 : 0);
   const std::size_t all = threads();
   if (all == 0) return "another thread";
-  if (all > ours) return all - ours == 1 ? "another thread" : "other threads";
+  if (all > own) return all - own == 1 ? "another thread" : "other threads";
   const bool elsewhere = std::any_of(waits.begin(), waits.end(), [&](const Queues::Wait& wait) {
     return wait.semaphore || (wait.word != 0 && other_processes_may_write(e, wait.word));
   });

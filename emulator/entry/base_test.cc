@@ -239,9 +239,9 @@ TEST_F(Base, ErrorNames) {
   ASSERT_EQ(driver()(calls::GetErrorName{CUDA_ERROR_INVALID_VALUE, &again}), CUDA_SUCCESS);
   EXPECT_EQ(text, again) << "callers may keep it";
   const auto words = [](CUresult code) -> std::string {
-    const char* said = nullptr;
-    EXPECT_EQ(driver()(calls::GetErrorString{code, &said}), CUDA_SUCCESS) << code;
-    return said ? said : "";
+    const char* sentence = nullptr;
+    EXPECT_EQ(driver()(calls::GetErrorString{code, &sentence}), CUDA_SUCCESS) << code;
+    return sentence ? sentence : "";
   };
   EXPECT_EQ(words(CUDA_SUCCESS), "no error");
   EXPECT_EQ(words(CUDA_ERROR_INVALID_VALUE), "invalid argument");

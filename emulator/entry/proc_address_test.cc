@@ -85,7 +85,7 @@ TEST_F(ProcAddress, WhatIsNotEmulatedSaysSoOnce) {
   const Answer answer = ask("cuTexRefCreate", 11030);
   ASSERT_EQ(answer.result, CUDA_SUCCESS);
   auto* function = reinterpret_cast<CUresult (*)()>(answer.function);
-  EXPECT_EQ(said_on_stderr([&] {
+  EXPECT_EQ(stderr_of([&] {
               EXPECT_EQ(function(), CUDA_ERROR_NOT_SUPPORTED);
               EXPECT_EQ(function(), CUDA_ERROR_NOT_SUPPORTED);
             }),
@@ -100,14 +100,14 @@ TEST_F(ProcAddress, NvidiasRuntimeIsToldOnceThatItCannotWork) {
                                      0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
   const unsigned char other[16] = {1};
   const void* out = this;
-  EXPECT_EQ(said_on_stderr([&] { EXPECT_EQ(table(&out, other), CUDA_ERROR_NOT_FOUND); }), "");
+  EXPECT_EQ(stderr_of([&] { EXPECT_EQ(table(&out, other), CUDA_ERROR_NOT_FOUND); }), "");
   EXPECT_EQ(out, nullptr);
-  const std::string said = said_on_stderr([&] {
+  const std::string printed = stderr_of([&] {
     EXPECT_EQ(table(&out, runtime), CUDA_ERROR_NOT_FOUND);
     EXPECT_EQ(table(&out, runtime), CUDA_ERROR_NOT_FOUND);
   });
-  EXPECT_NE(said.find("NVIDIA's CUDA runtime"), std::string::npos);
-  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
+  EXPECT_NE(printed.find("NVIDIA's CUDA runtime"), std::string::npos);
+  EXPECT_EQ(std::count(printed.begin(), printed.end(), '\n'), 1);
 }
 
 }  // namespace

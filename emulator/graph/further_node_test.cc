@@ -109,9 +109,9 @@ TEST_F(FurtherNodes, ACaptureAddsToAGraph) {
                                                       CU_STREAM_CAPTURE_MODE_RELAXED}),
             CUDA_SUCCESS);
   ASSERT_EQ(driver()(calls::MemsetD8Async{memory_, 1, 4, stream_}), CUDA_SUCCESS);
-  CUgraph told = nullptr;
-  ASSERT_EQ(driver()(calls::StreamEndCapture{stream_, &told}), CUDA_SUCCESS);
-  EXPECT_EQ(told, graph_);
+  CUgraph answer = nullptr;
+  ASSERT_EQ(driver()(calls::StreamEndCapture{stream_, &answer}), CUDA_SUCCESS);
+  EXPECT_EQ(answer, graph_);
   EXPECT_EQ(nodes_of(graph_), 2u);
   size_t roots = 0;
   auto* get = symbol<CUresult(CUgraph, CUgraphNode*, size_t*)>("cuGraphGetRootNodes");
@@ -123,7 +123,7 @@ TEST_F(FurtherNodes, ACaptureAddsToAGraph) {
 
 // As an H100 answers, like the next tests.
 TEST_F(FurtherNodes, EventsOfNodesAreReadAndReplaced) {
-  CUevent first = nullptr, second = nullptr, told = nullptr;
+  CUevent first = nullptr, second = nullptr, answer = nullptr;
   ASSERT_EQ(driver()(calls::EventCreate{&first, CU_EVENT_DISABLE_TIMING}), CUDA_SUCCESS);
   ASSERT_EQ(driver()(calls::EventCreate{&second, CU_EVENT_DISABLE_TIMING}), CUDA_SUCCESS);
   CUgraphNode record = nullptr, wait = nullptr;
@@ -133,12 +133,12 @@ TEST_F(FurtherNodes, EventsOfNodesAreReadAndReplaced) {
   ASSERT_EQ(symbol<Add>("cuGraphAddEventWaitNode")(&wait, graph_, &record, 1, first), CUDA_SUCCESS);
   auto* get = symbol<CUresult(CUgraphNode, CUevent*)>("cuGraphEventRecordNodeGetEvent");
   auto* set = symbol<CUresult(CUgraphNode, CUevent)>("cuGraphEventRecordNodeSetEvent");
-  EXPECT_EQ(get(wait, &told), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(get(wait, &answer), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(set(wait, second), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(set(record, nullptr), CUDA_ERROR_INVALID_VALUE);
   ASSERT_EQ(set(record, second), CUDA_SUCCESS);
-  ASSERT_EQ(get(record, &told), CUDA_SUCCESS);
-  EXPECT_EQ(told, second);
+  ASSERT_EQ(get(record, &answer), CUDA_SUCCESS);
+  EXPECT_EQ(answer, second);
   EXPECT_EQ(symbol<CUresult(CUgraphNode, CUevent)>("cuGraphEventWaitNodeSetEvent")(wait, second),
             CUDA_SUCCESS);
   CUgraphExec made = nullptr;
@@ -157,7 +157,7 @@ TEST_F(FurtherNodes, OperationsOfABatchNodeAreReadAndReplaced) {
     words[i].writeValue.address = memory_ + 4 * i;
     words[i].writeValue.value = 7 + i;
   }
-  CUDA_BATCH_MEM_OP_NODE_PARAMS batch{context_, 1, words, 0}, told{};
+  CUDA_BATCH_MEM_OP_NODE_PARAMS batch{context_, 1, words, 0}, answer{};
   CUgraphNode node = nullptr;
   using Add = CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, size_t,
                        const CUDA_BATCH_MEM_OP_NODE_PARAMS*);
@@ -169,11 +169,11 @@ TEST_F(FurtherNodes, OperationsOfABatchNodeAreReadAndReplaced) {
       "cuGraphBatchMemOpNodeSetParams");
   batch.count = 2;
   ASSERT_EQ(set(node, &batch), CUDA_SUCCESS);
-  ASSERT_EQ(get(node, &told), CUDA_SUCCESS);
-  EXPECT_EQ(told.ctx, context_);
-  ASSERT_EQ(told.count, 2u);
-  EXPECT_NE(told.paramArray, words);
-  EXPECT_EQ(told.paramArray[1].writeValue.value, 8u);
+  ASSERT_EQ(get(node, &answer), CUDA_SUCCESS);
+  EXPECT_EQ(answer.ctx, context_);
+  ASSERT_EQ(answer.count, 2u);
+  EXPECT_NE(answer.paramArray, words);
+  EXPECT_EQ(answer.paramArray[1].writeValue.value, 8u);
   words[0].writeValue.address = memory_ + 2;
   EXPECT_EQ(set(node, &batch), CUDA_ERROR_INVALID_VALUE);
   words[0].writeValue.address = memory_;
@@ -269,8 +269,8 @@ TEST_F(FurtherNodes, AGraphWhoseCaptureBecameInvalidTakesNoOther) {
   };
   ASSERT_EQ(begin(), CUDA_SUCCESS);
   ASSERT_EQ(driver()(calls::StreamSynchronize{stream_}), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  CUgraph told = nullptr;
-  ASSERT_EQ(driver()(calls::StreamEndCapture{stream_, &told}),
+  CUgraph answer = nullptr;
+  ASSERT_EQ(driver()(calls::StreamEndCapture{stream_, &answer}),
             CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   EXPECT_EQ(begin(), CUDA_ERROR_INVALID_VALUE);
   ASSERT_EQ(symbol<CUresult(CUgraph*, unsigned)>("cuGraphCreate")(&graph_, 0), CUDA_SUCCESS)

@@ -23,7 +23,7 @@ class GraphMemory : public EmulatorTest {
     EXPECT_EQ(symbol<CUresult(CUdevice)>("cuDeviceGraphMemTrim")(0), CUDA_SUCCESS);
     EXPECT_EQ(set(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, 0), CUDA_SUCCESS);
     EXPECT_EQ(set(CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH, 0), CUDA_SUCCESS);
-    before_ = told(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
+    before_ = attribute(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
   }
   void TearDown() override {
     EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph_), CUDA_SUCCESS);
@@ -50,7 +50,7 @@ class GraphMemory : public EmulatorTest {
     EXPECT_EQ(symbol<CUresult(CUgraphExec)>("cuGraphExecDestroy")(made), CUDA_SUCCESS);
   }
   /// The value of an attribute, less its value before the test.
-  cuuint64_t told(CUgraphMem_attribute which) const {
+  cuuint64_t attribute(CUgraphMem_attribute which) const {
     cuuint64_t value = ~cuuint64_t{0};
     EXPECT_EQ(symbol<Access>("cuDeviceGetGraphMemAttribute")(0, which, &value), CUDA_SUCCESS);
     return value - before_;
@@ -77,24 +77,25 @@ TEST_F(GraphMemory, IsReservedUntilItIsTrimmed) {
   ASSERT_EQ(free(params_.dptr), CUDA_SUCCESS);
   CUgraphExec made = nullptr;
   ASSERT_EQ(instantiate(&made), CUDA_SUCCESS);
-  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0u);
+  EXPECT_EQ(attribute(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0u);
   EXPECT_EQ(driver()(calls::GraphUpload{made, nullptr}), CUDA_SUCCESS);
-  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), kChunk) << "an H100";
+  EXPECT_EQ(attribute(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), kChunk) << "an H100";
   for (int i = 0; i < 2; ++i) ASSERT_EQ(launch(made), CUDA_SUCCESS);
-  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), kChunk) << "the graph has freed it (an H100)";
-  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), kChunk);
+  EXPECT_EQ(attribute(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), kChunk)
+      << "the graph has freed it (an H100)";
+  EXPECT_EQ(attribute(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), kChunk);
   end(made);
-  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), kChunk);
-  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), kChunk);
+  EXPECT_EQ(attribute(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), kChunk);
+  EXPECT_EQ(attribute(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), kChunk);
   ASSERT_EQ(symbol<CUresult(CUdevice)>("cuDeviceGraphMemTrim")(0), CUDA_SUCCESS);
-  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0u);
-  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 0u);
-  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH), kChunk);
+  EXPECT_EQ(attribute(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0u);
+  EXPECT_EQ(attribute(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 0u);
+  EXPECT_EQ(attribute(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH), kChunk);
   EXPECT_EQ(set(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, 1), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(set(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, 0), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(set(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, 0), CUDA_SUCCESS);
   EXPECT_EQ(set(CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH, 0), CUDA_SUCCESS);
-  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH), 0u);
+  EXPECT_EQ(attribute(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH), 0u);
   cuuint64_t value = 0;
   EXPECT_EQ(
       symbol<Access>("cuDeviceGetGraphMemAttribute")(99, CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, &value),
@@ -113,11 +114,11 @@ TEST_F(GraphMemory, StaysInUseAsLongAsAnAllocationLives) {
   EXPECT_EQ(pool, nullptr);
   end(made);
   ASSERT_EQ(symbol<CUresult(CUdevice)>("cuDeviceGraphMemTrim")(0), CUDA_SUCCESS);
-  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), kChunk);
+  EXPECT_EQ(attribute(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), kChunk);
   EXPECT_EQ(driver()(calls::MemFree{params_.dptr}), CUDA_SUCCESS);
-  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), kChunk);
+  EXPECT_EQ(attribute(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), kChunk);
   ASSERT_EQ(symbol<CUresult(CUdevice)>("cuDeviceGraphMemTrim")(0), CUDA_SUCCESS);
-  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0u);
+  EXPECT_EQ(attribute(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0u);
 }
 
 // An H100, which refuses words in memory of pools, too.
@@ -196,7 +197,7 @@ TEST_F(GraphMemory, TwoGraphsHaveTheirOwnAddresses) {
   ASSERT_EQ(instantiate(&first), CUDA_SUCCESS);
   ASSERT_EQ(launch(first), CUDA_SUCCESS);
   const CUdeviceptr address = params_.dptr;
-  CUgraph kept = std::exchange(graph_, nullptr);
+  CUgraph old_graph = std::exchange(graph_, nullptr);
   ASSERT_EQ(symbol<CUresult(CUgraph*, unsigned)>("cuGraphCreate")(&graph_, 0), CUDA_SUCCESS);
   ASSERT_EQ(allocate(), CUDA_SUCCESS);
   EXPECT_NE(params_.dptr, address);
@@ -206,7 +207,7 @@ TEST_F(GraphMemory, TwoGraphsHaveTheirOwnAddresses) {
   EXPECT_EQ(driver()(calls::MemFree{params_.dptr}), CUDA_SUCCESS) << "that of the second is there";
   end(first);
   end(second);
-  EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(kept), CUDA_SUCCESS);
+  EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(old_graph), CUDA_SUCCESS);
 }
 
 TEST_F(GraphMemory, ItsAddressEndsWithTheGraphAndWithWhatItLeft) {

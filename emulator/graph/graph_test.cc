@@ -147,10 +147,10 @@ TEST_F(GraphTest, ParametersOfGraphAndExecutableChangeApart) {
   CUgraphNodeParams params = fill(2);
   auto* set = symbol<CUresult(CUgraphNode, CUgraphNodeParams*)>("cuGraphNodeSetParams");
   ASSERT_EQ(set(node, &params), CUDA_SUCCESS);
-  CUDA_MEMSET_NODE_PARAMS told{};
+  CUDA_MEMSET_NODE_PARAMS params_read{};
   auto* get = symbol<CUresult(CUgraphNode, CUDA_MEMSET_NODE_PARAMS*)>("cuGraphMemsetNodeGetParams");
-  ASSERT_EQ(get(node, &told), CUDA_SUCCESS);
-  EXPECT_EQ(told.value, 2u);
+  ASSERT_EQ(get(node, &params_read), CUDA_SUCCESS);
+  EXPECT_EQ(params_read.value, 2u);
   ASSERT_EQ(launch(made), CUDA_SUCCESS);
   EXPECT_EQ(byte(), 1);
   params = fill(3);

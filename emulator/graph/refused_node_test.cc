@@ -130,12 +130,12 @@ TEST_F(RefusedNodes, AllocationsAreCheckedInTheDriversOrder) {
   params.accessDescCount = 1;
   CUgraphNode node = nullptr;
   ASSERT_EQ(allocate(graph_, params, {}, &node), CUDA_SUCCESS);
-  CUDA_MEM_ALLOC_NODE_PARAMS told{};
+  CUDA_MEM_ALLOC_NODE_PARAMS params_read{};
   auto* get =
       symbol<CUresult(CUgraphNode, CUDA_MEM_ALLOC_NODE_PARAMS*)>("cuGraphMemAllocNodeGetParams");
-  ASSERT_EQ(get(node, &told), CUDA_SUCCESS);
-  ASSERT_EQ(told.accessDescCount, 1u);
-  EXPECT_EQ(told.accessDescs[0].flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  ASSERT_EQ(get(node, &params_read), CUDA_SUCCESS);
+  ASSERT_EQ(params_read.accessDescCount, 1u);
+  EXPECT_EQ(params_read.accessDescs[0].flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 }
 
 TEST_F(RefusedNodes, OfMemoryOneExecutableGraphOwnsTheAllocations) {

@@ -65,9 +65,10 @@ std::shared_ptr<Semaphore> Semaphore::open(int fd, SemaphoreKind kind) {
   if (!at) return nullptr;
   auto* page = static_cast<Page*>(at);
   std::shared_ptr<Semaphore> semaphore(new Semaphore(page, kind));
-  const bool ours = std::memcmp(page->magic, kMagic, sizeof kMagic) == 0 &&
-                    page->version == kVersion && page->kind == static_cast<std::uint32_t>(kind);
-  return ours ? semaphore : nullptr;
+  const bool is_semaphore = std::memcmp(page->magic, kMagic, sizeof kMagic) == 0 &&
+                            page->version == kVersion &&
+                            page->kind == static_cast<std::uint32_t>(kind);
+  return is_semaphore ? semaphore : nullptr;
 }
 
 Semaphore::~Semaphore() { munmap(page_, kBytes); }

@@ -169,26 +169,26 @@ TEST(Shareable, IsAnErrorWhereFilesMayNotBeSoLarge) {
 
 TEST(Shareable, TakesWhatIsNotZeroToWhereTheCpuReachesIt) {
   const std::uint64_t size = std::uint64_t{1} << 20;
-  void* const room = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(room, MAP_FAILED);
+  void* const range = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(range, MAP_FAILED);
   Physical memory(size, properties(0), false, 0, nullptr);
   memory.poison();
   const std::string poison(memory.touch(0, size), size);
   ASSERT_NE(poison, std::string(size, 0));
-  ASSERT_TRUE(memory.place_at(reinterpret_cast<std::uintptr_t>(room)));
-  EXPECT_EQ(memory.touch(0, size), room);
-  EXPECT_TRUE(std::string(static_cast<char*>(room), size) == poison);
-  munmap(room, size);
+  ASSERT_TRUE(memory.place_at(reinterpret_cast<std::uintptr_t>(range)));
+  EXPECT_EQ(memory.touch(0, size), range);
+  EXPECT_TRUE(std::string(static_cast<char*>(range), size) == poison);
+  munmap(range, size);
 }
 
 // The CPU, and a child of the process, may have touched any page of memory that the CPU reaches.
 TEST(Shareable, TakesOverWhatTheCpuWroteWhereMemoryLies) {
   const std::uint64_t size = std::uint64_t{8} << 20;
-  void* const room = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(room, MAP_FAILED);
+  void* const range = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(range, MAP_FAILED);
   Physical memory(size, properties(0), false, 0, nullptr);
-  ASSERT_TRUE(memory.place_at(reinterpret_cast<std::uintptr_t>(room)));
-  char* const bytes = static_cast<char*>(room);
+  ASSERT_TRUE(memory.place_at(reinterpret_cast<std::uintptr_t>(range)));
+  char* const bytes = static_cast<char*>(range);
   const std::uint64_t places[] = {0, 4095, 4096 * 7 + 5, size / 2, size - 1};
   for (const std::uint64_t at : places) bytes[at] = 'x';
   const pid_t child = fork();
@@ -208,7 +208,7 @@ TEST(Shareable, TakesOverWhatTheCpuWroteWhereMemoryLies) {
   bytes[1] = 'z';
   EXPECT_EQ(pread(fd, held.data(), 2, 0), 2);
   EXPECT_EQ(held[1], 'z') << "it is the same memory from then on";
-  munmap(room, size);
+  munmap(range, size);
 }
 
 }  // namespace

@@ -110,10 +110,10 @@ std::shared_ptr<Team> Team::open(int fd, int machine) {
   const std::uint32_t kind = shared->kind.load();
   std::shared_ptr<Team> team(
       new Team(std::move(file), shared, static_cast<TeamKind>(kind), devices, size, machine));
-  const bool ours = std::memcmp(shared->magic, kMagic, sizeof kMagic) == 0 &&
-                    shared->version == kVersion && devices != 0 && size != 0 &&
-                    kind <= static_cast<std::uint32_t>(TeamKind::kMulticastEndpoint);
-  return ours ? team : nullptr;
+  const bool is_team = std::memcmp(shared->magic, kMagic, sizeof kMagic) == 0 &&
+                       shared->version == kVersion && devices != 0 && size != 0 &&
+                       kind <= static_cast<std::uint32_t>(TeamKind::kMulticastEndpoint);
+  return is_team ? team : nullptr;
 }
 
 std::uint64_t Team::added() const { return shared_->added.load() & machine_mask_; }

@@ -36,11 +36,11 @@ TEST_F(Arrays, KeepTheirShapeAndTakeMemory) {
   CUarray array = nullptr;
   ASSERT_EQ(create(&array, shape(256, 128, 2)), CUDA_SUCCESS);
   EXPECT_EQ(before - free_bytes(), 256u * 128 * 2 * 4);
-  CUDA_ARRAY3D_DESCRIPTOR told{};
+  CUDA_ARRAY3D_DESCRIPTOR answer{};
   auto* get = symbol<CUresult(CUDA_ARRAY3D_DESCRIPTOR*, CUarray)>("cuArray3DGetDescriptor_v2");
-  ASSERT_EQ(get(&told, array), CUDA_SUCCESS);
-  EXPECT_EQ(told.Height, 128u);
-  EXPECT_EQ(told.Depth, 2u);
+  ASSERT_EQ(get(&answer, array), CUDA_SUCCESS);
+  EXPECT_EQ(answer.Height, 128u);
+  EXPECT_EQ(answer.Depth, 2u);
   CUDA_ARRAY_DESCRIPTOR flat{};
   auto* get_2d = symbol<CUresult(CUDA_ARRAY_DESCRIPTOR*, CUarray)>("cuArrayGetDescriptor_v2");
   ASSERT_EQ(get_2d(&flat, array), CUDA_SUCCESS);
@@ -52,7 +52,7 @@ TEST_F(Arrays, KeepTheirShapeAndTakeMemory) {
   EXPECT_EQ(driver()(calls::ArrayGetSparseProperties{&sparse, array}), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(free_bytes(), before);
   EXPECT_EQ(destroy(array), CUDA_ERROR_INVALID_HANDLE);
-  EXPECT_EQ(get(&told, array), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(get(&answer, array), CUDA_ERROR_INVALID_HANDLE);
 }
 
 TEST_F(Arrays, ShapesAreChecked) {
@@ -97,11 +97,11 @@ TEST_F(Arrays, OnesForDeferredMappingTellWhatTheyNeed) {
   CUarray array = nullptr, plain = nullptr, plane = nullptr;
   ASSERT_EQ(create(&array, shape(100, 8, 0, CUDA_ARRAY3D_DEFERRED_MAPPING)), CUDA_SUCCESS);
   ASSERT_EQ(create(&plain, shape(100, 8, 0)), CUDA_SUCCESS);
-  CUDA_ARRAY_MEMORY_REQUIREMENTS told{};
-  ASSERT_EQ(ask(&told, array, 77), CUDA_SUCCESS) << "the device is not checked";
-  EXPECT_EQ(told.size, 65536u);
-  EXPECT_EQ(told.alignment, 65536u);
-  EXPECT_EQ(ask(&told, plain, 0), CUDA_ERROR_INVALID_VALUE);
+  CUDA_ARRAY_MEMORY_REQUIREMENTS answer{};
+  ASSERT_EQ(ask(&answer, array, 77), CUDA_SUCCESS) << "the device is not checked";
+  EXPECT_EQ(answer.size, 65536u);
+  EXPECT_EQ(answer.alignment, 65536u);
+  EXPECT_EQ(ask(&answer, plain, 0), CUDA_ERROR_INVALID_VALUE);
   auto* get = symbol<CUresult(CUarray*, CUarray, unsigned)>("cuArrayGetPlane");
   EXPECT_EQ(get(&plane, plain, 0), CUDA_ERROR_INVALID_VALUE) << "it has no planes";
   EXPECT_EQ(destroy(array), CUDA_SUCCESS);
@@ -113,15 +113,16 @@ TEST_F(Arrays, SparseOnesHaveTilesAndTakeNoMemory) {
   CUarray array = nullptr;
   ASSERT_EQ(create(&array, shape(512, 512, 0, CUDA_ARRAY3D_SPARSE)), CUDA_SUCCESS);
   EXPECT_EQ(free_bytes(), before);
-  CUDA_ARRAY_SPARSE_PROPERTIES told{};
-  ASSERT_EQ(driver()(calls::ArrayGetSparseProperties{&told, array}), CUDA_SUCCESS);
-  EXPECT_EQ(told.tileExtent.width * told.tileExtent.height * told.tileExtent.depth * 4, 65536u);
-  EXPECT_EQ(told.miptailSize, 0u);
+  CUDA_ARRAY_SPARSE_PROPERTIES answer{};
+  ASSERT_EQ(driver()(calls::ArrayGetSparseProperties{&answer, array}), CUDA_SUCCESS);
+  EXPECT_EQ(answer.tileExtent.width * answer.tileExtent.height * answer.tileExtent.depth * 4,
+            65536u);
+  EXPECT_EQ(answer.miptailSize, 0u);
   EXPECT_EQ(destroy(array), CUDA_SUCCESS);
   ASSERT_EQ(create(&array, shape(64, 64, 64, CUDA_ARRAY3D_SPARSE)), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::ArrayGetSparseProperties{&told, array}), CUDA_SUCCESS);
-  EXPECT_EQ(told.tileExtent.depth, 16u);
-  EXPECT_EQ(told.tileExtent.width * told.tileExtent.height * 16 * 4, 65536u);
+  ASSERT_EQ(driver()(calls::ArrayGetSparseProperties{&answer, array}), CUDA_SUCCESS);
+  EXPECT_EQ(answer.tileExtent.depth, 16u);
+  EXPECT_EQ(answer.tileExtent.width * answer.tileExtent.height * 16 * 4, 65536u);
   EXPECT_EQ(destroy(array), CUDA_SUCCESS);
 }
 
@@ -137,18 +138,18 @@ TEST_F(Arrays, HaveLevels) {
   EXPECT_EQ(driver()(calls::MipmappedArrayGetLevel{&again, whole, 9}), CUDA_ERROR_INVALID_VALUE);
   ASSERT_EQ(driver()(calls::MipmappedArrayGetLevel{&again, whole, 1}), CUDA_SUCCESS);
   EXPECT_EQ(again, first);
-  CUDA_ARRAY_DESCRIPTOR told{};
+  CUDA_ARRAY_DESCRIPTOR answer{};
   auto* get = symbol<CUresult(CUDA_ARRAY_DESCRIPTOR*, CUarray)>("cuArrayGetDescriptor_v2");
-  ASSERT_EQ(get(&told, first), CUDA_SUCCESS);
-  EXPECT_EQ(told.Width, 128u);
-  EXPECT_EQ(told.Height, 64u);
-  ASSERT_EQ(get(&told, last), CUDA_SUCCESS);
-  EXPECT_EQ(told.Width, 1u);
-  EXPECT_EQ(told.Height, 1u);
+  ASSERT_EQ(get(&answer, first), CUDA_SUCCESS);
+  EXPECT_EQ(answer.Width, 128u);
+  EXPECT_EQ(answer.Height, 64u);
+  ASSERT_EQ(get(&answer, last), CUDA_SUCCESS);
+  EXPECT_EQ(answer.Width, 1u);
+  EXPECT_EQ(answer.Height, 1u);
   EXPECT_EQ(destroy(reinterpret_cast<CUarray>(whole)), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(driver()(calls::MipmappedArrayDestroy{whole}), CUDA_SUCCESS);
   EXPECT_EQ(free_bytes(), before);
-  EXPECT_EQ(get(&told, first), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(get(&answer, first), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(driver()(calls::MipmappedArrayDestroy{whole}), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(driver()(calls::MipmappedArrayGetLevel{&again, whole, 0}), CUDA_ERROR_INVALID_HANDLE);
 }
@@ -156,19 +157,19 @@ TEST_F(Arrays, HaveLevels) {
 TEST_F(Arrays, TheTailOfASparseOneIsWhatIsSmallerThanATile) {
   const auto asked = shape(512, 256, 0, CUDA_ARRAY3D_SPARSE);
   CUmipmappedArray whole = nullptr;
-  CUDA_ARRAY_SPARSE_PROPERTIES told{};
+  CUDA_ARRAY_SPARSE_PROPERTIES answer{};
   ASSERT_EQ(driver()(calls::MipmappedArrayCreate{&whole, &asked, 2}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MipmappedArrayGetSparseProperties{&told, whole}), CUDA_SUCCESS);
-  EXPECT_EQ(told.miptailSize, 0u);
+  ASSERT_EQ(driver()(calls::MipmappedArrayGetSparseProperties{&answer, whole}), CUDA_SUCCESS);
+  EXPECT_EQ(answer.miptailSize, 0u);
   EXPECT_EQ(driver()(calls::MipmappedArrayDestroy{whole}), CUDA_SUCCESS);
   ASSERT_EQ(driver()(calls::MipmappedArrayCreate{&whole, &asked, 4}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MipmappedArrayGetSparseProperties{&told, whole}), CUDA_SUCCESS);
-  EXPECT_EQ(told.miptailFirstLevel, 2u);
-  EXPECT_EQ(told.miptailSize, 65536u);
+  ASSERT_EQ(driver()(calls::MipmappedArrayGetSparseProperties{&answer, whole}), CUDA_SUCCESS);
+  EXPECT_EQ(answer.miptailFirstLevel, 2u);
+  EXPECT_EQ(answer.miptailSize, 65536u);
   EXPECT_EQ(driver()(calls::MipmappedArrayDestroy{whole}), CUDA_SUCCESS);
 }
 
-// Shapes, and the tails that an H100 told of.
+// Shapes, and the tails that an H100 answer of.
 TEST_F(Arrays, ATailHasTheBytesOfItsLevels) {
   struct Seen {
     size_t width, height, depth;
@@ -197,11 +198,11 @@ TEST_F(Arrays, ATailHasTheBytesOfItsLevels) {
                                         seen.depth,    seen.format,
                                         seen.channels, seen.flags | CUDA_ARRAY3D_SPARSE};
     ASSERT_EQ(driver()(calls::MipmappedArrayCreate{&whole, &asked, seen.levels}), CUDA_SUCCESS);
-    CUDA_ARRAY_SPARSE_PROPERTIES told{};
-    ASSERT_EQ(driver()(calls::MipmappedArrayGetSparseProperties{&told, whole}), CUDA_SUCCESS);
-    EXPECT_EQ(told.miptailFirstLevel, seen.first) << seen.width << 'x' << seen.height;
-    EXPECT_EQ(told.miptailSize, seen.size) << seen.width << 'x' << seen.height;
-    EXPECT_EQ(told.flags, seen.single ? 1u : 0u) << seen.width << 'x' << seen.height;
+    CUDA_ARRAY_SPARSE_PROPERTIES answer{};
+    ASSERT_EQ(driver()(calls::MipmappedArrayGetSparseProperties{&answer, whole}), CUDA_SUCCESS);
+    EXPECT_EQ(answer.miptailFirstLevel, seen.first) << seen.width << 'x' << seen.height;
+    EXPECT_EQ(answer.miptailSize, seen.size) << seen.width << 'x' << seen.height;
+    EXPECT_EQ(answer.flags, seen.single ? 1u : 0u) << seen.width << 'x' << seen.height;
     EXPECT_EQ(driver()(calls::MipmappedArrayDestroy{whole}), CUDA_SUCCESS);
   }
 }

@@ -250,8 +250,8 @@ CUresult absent_attribute(const Emulator& e, bool known, Address address, int nu
       return reserved_range(e, address, number, data);
     case CU_POINTER_ATTRIBUTE_HOST_POINTER: {
       // An address that does not belong to the driver is its own host pointer.
-      const bool ours = known || e.model.reservation_at(address) != nullptr;
-      return attribute(none, ours ? 0 : address, number, data);
+      const bool reserved = known || e.model.reservation_at(address) != nullptr;
+      return attribute(none, reserved ? 0 : address, number, data);
     }
     default:
       return attribute(none, 0, number, data);

@@ -120,11 +120,11 @@ TEST_F(Textures, SurfacesAreOfArraysOnly) {
   EXPECT_EQ(symbol<Create>("cuSurfObjectCreate")(&object, &resource), CUDA_ERROR_INVALID_VALUE);
   resource = of_array();
   ASSERT_EQ(symbol<Create>("cuSurfObjectCreate")(&object, &resource), CUDA_SUCCESS);
-  CUDA_RESOURCE_DESC told{};
+  CUDA_RESOURCE_DESC answer{};
   EXPECT_EQ(symbol<CUresult(CUDA_RESOURCE_DESC*, CUsurfObject)>("cuSurfObjectGetResourceDesc")(
-                &told, object),
+                &answer, object),
             CUDA_SUCCESS);
-  EXPECT_EQ(told.res.array.hArray, array_);
+  EXPECT_EQ(answer.res.array.hArray, array_);
   EXPECT_EQ(symbol<CUresult(CUsurfObject)>("cuSurfObjectDestroy")(object), CUDA_SUCCESS);
 }
 

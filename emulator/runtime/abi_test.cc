@@ -13,8 +13,8 @@
 namespace cuvmm::runtime {
 namespace {
 
-#define SAME_PLACE(Ours, ours, Theirs, theirs) \
-  EXPECT_EQ(offsetof(Ours, ours), offsetof(Theirs, theirs)) << #Ours "::" #ours
+#define SAME_PLACE(Type, member, CudaType, cuda_member) \
+  EXPECT_EQ(offsetof(Type, member), offsetof(CudaType, cuda_member)) << #Type "::" #member
 
 TEST(RuntimeAbi, DescriptorsBeginAsNvidias) {
   SAME_PLACE(ExternalMemoryHandle, object.type, cudaExternalMemoryHandleDesc, type);

@@ -27,8 +27,8 @@ Error not_supported(const char* symbol, bool first_time) {
 
 // Whether this is the first call for this text. False when the table is full.
 bool first_call(const char* symbol) {
-  static std::atomic<const char*> said[64];
-  for (std::atomic<const char*>& one : said) {
+  static std::atomic<const char*> named[64];
+  for (std::atomic<const char*>& one : named) {
     const char* known = nullptr;
     if (one.compare_exchange_strong(known, symbol)) return true;
     if (known == symbol) return false;

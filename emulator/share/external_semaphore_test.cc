@@ -53,18 +53,18 @@ class ExternalSemaphore : public EmulatorTest {
 
 TEST_F(ExternalSemaphore, ATimelineIsSharedWithWhoHoldsTheDescriptor) {
   const int fd = create_semaphore(SemaphoreKind::kTimeline, 3);
-  const int kept = dup(fd);
+  const int copy = dup(fd);
   const CUexternalSemaphore semaphore = import(fd, SemaphoreKind::kTimeline);
   EXPECT_EQ(fcntl(fd, F_GETFD), -1) << "the descriptor is the driver's";
   EXPECT_EQ(wait(semaphore, 3), CUDA_SUCCESS);
   EXPECT_EQ(signal(semaphore, 5), CUDA_SUCCESS);
-  const auto other = Semaphore::open(kept, SemaphoreKind::kTimeline);
+  const auto other = Semaphore::open(copy, SemaphoreKind::kTimeline);
   ASSERT_TRUE(other);
   EXPECT_TRUE(other->wait(5, std::chrono::milliseconds(0)));
   EXPECT_FALSE(other->wait(6, std::chrono::milliseconds(1)));
   other->signal(6);
   EXPECT_EQ(wait(semaphore, 6), CUDA_SUCCESS);
-  close(kept);
+  close(copy);
   destroy(semaphore);
 }
 
@@ -86,25 +86,25 @@ TEST_F(ExternalSemaphore, AWaitLetsOtherThreadsCall) {
 
 TEST_F(ExternalSemaphore, ABinaryOneIsWaitedForOncePerSignal) {
   const int fd = create_semaphore(SemaphoreKind::kBinary);
-  const int kept = dup(fd);
+  const int copy = dup(fd);
   const CUexternalSemaphore semaphore = import(fd, SemaphoreKind::kBinary);
-  const auto other = Semaphore::open(kept, SemaphoreKind::kBinary);
+  const auto other = Semaphore::open(copy, SemaphoreKind::kBinary);
   ASSERT_TRUE(other);
   EXPECT_FALSE(other->wait(0, std::chrono::milliseconds(1)));
   EXPECT_EQ(signal(semaphore), CUDA_SUCCESS);
   EXPECT_EQ(wait(semaphore), CUDA_SUCCESS);
   EXPECT_FALSE(other->wait(0, std::chrono::milliseconds(1)));
-  close(kept);
+  close(copy);
   destroy(semaphore);
 }
 
 TEST_F(ExternalSemaphore, AnotherProcessSignals) {
   const int fd = create_semaphore(SemaphoreKind::kTimeline);
-  const int kept = dup(fd);
+  const int copy = dup(fd);
   const CUexternalSemaphore semaphore = import(fd, SemaphoreKind::kTimeline);
   const pid_t child = fork();
   if (child == 0) {
-    const auto other = Semaphore::open(kept, SemaphoreKind::kTimeline);
+    const auto other = Semaphore::open(copy, SemaphoreKind::kTimeline);
     if (other) other->signal(9);
     _exit(other ? 0 : 1);
   }
@@ -112,7 +112,7 @@ TEST_F(ExternalSemaphore, AnotherProcessSignals) {
   int status = 1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  close(kept);
+  close(copy);
   destroy(semaphore);
 }
 

@@ -68,13 +68,13 @@ void keep(CUstream, CUresult status, void* out) { *static_cast<CUresult*>(out) =
 
 TEST_F(LateMemory, CallbacksAreToldOfAFault) {
   const Mapped m = mapped();
-  CUresult told = CUDA_ERROR_UNKNOWN;
+  CUresult status = CUDA_ERROR_UNKNOWN;
   ASSERT_EQ(fill(m.address, 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::StreamAddCallback{a_, keep, &told, 0}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::StreamAddCallback{a_, keep, &status, 0}), CUDA_SUCCESS);
   end(m);
-  EXPECT_EQ(told, CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(status, CUDA_ERROR_UNKNOWN);
   EXPECT_EQ(synchronise(a_), kFillFault);
-  EXPECT_EQ(told, kFillFault);
+  EXPECT_EQ(status, kFillFault);
 }
 
 TEST_F(LateMemory, FreeingMemoryWaits) {

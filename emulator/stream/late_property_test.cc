@@ -55,10 +55,10 @@ Result in_child(const std::string& streams, Body&& body) {
   });
   close(ends[1]);
   Cells cells{};
-  const bool told = read(ends[0], &cells, sizeof cells) == static_cast<ssize_t>(sizeof cells);
+  const bool complete = read(ends[0], &cells, sizeof cells) == static_cast<ssize_t>(sizeof cells);
   close(ends[0]);
   expect_success(child);
-  return told ? Result(cells) : std::nullopt;
+  return complete ? Result(cells) : std::nullopt;
 }
 
 CUdeviceptr new_cells() {

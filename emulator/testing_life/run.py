@@ -35,12 +35,12 @@ def main() -> int:
             expected = file.read()
     for run in range(given.runs):
         ended = subprocess.run(given.command, env=environment, capture_output=True, text=True, timeout=HANG_S, check=False)
-        said = ended.stderr.splitlines()
-        as_said = len(said) == 1 and given.stderr in said[0] if given.stderr else not said
+        lines = ended.stderr.splitlines()
+        as_expected = len(lines) == 1 and given.stderr in lines[0] if given.stderr else not lines
         if ended.returncode == 77:
             print("skipped")
             return 77
-        if ended.returncode != 0 or ended.stdout != expected or not as_said:
+        if ended.returncode != 0 or ended.stdout != expected or not as_expected:
             print(f"run {run + 1} of {given.runs}: {' '.join(given.command)} ended with {ended.returncode}")
             print(f"stdout:\n{ended.stdout}\nexpected:\n{expected}\nstderr:\n{ended.stderr}")
             return 1

@@ -125,9 +125,10 @@ TEST_F(Quirks, HostMemoryIsReportedAsThatOfANode) {
   CUmemAllocationProp prop = properties();
   prop.location.type = CU_MEM_LOCATION_TYPE_HOST;
   const auto handle = create(kGranule, prop);
-  CUmemAllocationProp told{};
-  EXPECT_EQ(driver()(calls::MemGetAllocationPropertiesFromHandle{&told, handle}), CUDA_SUCCESS);
-  EXPECT_EQ(told.location.type, CU_MEM_LOCATION_TYPE_HOST_NUMA);
+  CUmemAllocationProp read_back{};
+  EXPECT_EQ(driver()(calls::MemGetAllocationPropertiesFromHandle{&read_back, handle}),
+            CUDA_SUCCESS);
+  EXPECT_EQ(read_back.location.type, CU_MEM_LOCATION_TYPE_HOST_NUMA);
   EXPECT_EQ(driver()(calls::MemRelease{handle}), CUDA_SUCCESS);
 }
 

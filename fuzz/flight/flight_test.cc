@@ -53,15 +53,15 @@ TEST(Flight, OfTheCorpusIsFoundWhatItSays) {
   for (const auto& file : corpus("flight")) {
     const std::string text = read(file);
     const Result result = run_alone(emulator(), text, "late");
-    std::vector<std::string> said, found;
+    std::vector<std::string> written, found;
     for (const std::string& line : lines_of(text)) {
       for (std::size_t at = line.find(" !"); at != std::string::npos;
            at = line.find(" !", at + 1)) {
-        said.push_back(line.substr(at + 2, line.find(' ', at + 2) - at - 2));
+        written.push_back(line.substr(at + 2, line.find(' ', at + 2) - at - 2));
       }
     }
     for (const Rule rule : result.found) found.emplace_back(info(rule).id);
-    EXPECT_EQ(found, said) << file;
+    EXPECT_EQ(found, written) << file;
   }
 }
 

@@ -79,9 +79,9 @@ Ops make_program(Random& random) {
   Ops ops(20 + random.below(60));
   for (Op& op : ops) {
     op.code = codes[random.below(static_cast<std::uint32_t>(codes.size()))];
-    const Info& said = info(op.code);
-    for (std::size_t i = 0; i < kMostFields && said.fields[i]; ++i) {
-      op.values[i] = number_for(said.fields[i], op.code, random);
+    const Info& form = info(op.code);
+    for (std::size_t i = 0; i < kMostFields && form.fields[i]; ++i) {
+      op.values[i] = number_for(form.fields[i], op.code, random);
     }
   }
   return ops;

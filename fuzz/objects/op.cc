@@ -52,10 +52,10 @@ bool is_name(std::string_view field) {
 }
 
 std::string text_of(const Op& op) {
-  const Info& said = info(op.code);
-  std::string out = said.text;
-  for (std::size_t i = 0; i < kMostFields && said.fields[i]; ++i) {
-    out += " " + std::string(said.fields[i]) + "=" + std::to_string(op.values[i]);
+  const Info& form = info(op.code);
+  std::string out = form.text;
+  for (std::size_t i = 0; i < kMostFields && form.fields[i]; ++i) {
+    out += " " + std::string(form.fields[i]) + "=" + std::to_string(op.values[i]);
   }
   return out;
 }

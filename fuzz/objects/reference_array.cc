@@ -99,10 +99,10 @@ std::string Reference::accept_array(const Op& op, const Answer& answer) {
       return "";
     case Code::kDescribe: {
       const CUDA_ARRAY3D_DESCRIPTOR& is = arrays_[op["a"]]->shape;
-      const CUDA_ARRAY3D_DESCRIPTOR& said = answer.shape;
-      const bool same = said.Width == is.Width && said.Height == is.Height &&
-                        said.Depth == is.Depth && said.Flags == is.Flags &&
-                        said.Format == CU_AD_FORMAT_UNSIGNED_INT8 && said.NumChannels == 1;
+      const CUDA_ARRAY3D_DESCRIPTOR& given = answer.shape;
+      const bool same = given.Width == is.Width && given.Height == is.Height &&
+                        given.Depth == is.Depth && given.Flags == is.Flags &&
+                        given.Format == CU_AD_FORMAT_UNSIGNED_INT8 && given.NumChannels == 1;
       return same ? "" : "another shape than that of its creation";
     }
     case Code::kReadBack:

@@ -56,8 +56,8 @@ TEST_F(ReferenceTest, MemoryLivesUntilItsLastReferenceAndMapping) {
   ASSERT_EQ(reference_.accept(calls::MemMap{kBase, kGranule, 0, 0x100, 0}), nullptr);
   ASSERT_EQ(reference_.accept(calls::MemRelease{0x100}), nullptr);
   EXPECT_TRUE(breaks(calls::MemRelease{0x100}, Rule::kReleasePairing));
-  CUmemAllocationProp told{};
-  EXPECT_TRUE(breaks(calls::MemGetAllocationPropertiesFromHandle{&told, 0x100},
+  CUmemAllocationProp properties{};
+  EXPECT_TRUE(breaks(calls::MemGetAllocationPropertiesFromHandle{&properties, 0x100},
                      Rule::kPropertiesHandleReferenced));
   CUmemGenericAllocationHandle retained = 0x100;
   const calls::MemRetainAllocationHandle retain{&retained, reinterpret_cast<void*>(kBase + 5)};
@@ -66,7 +66,7 @@ TEST_F(ReferenceTest, MemoryLivesUntilItsLastReferenceAndMapping) {
   EXPECT_TRUE(legal(calls::MemRelease{0x100}));
   ASSERT_EQ(reference_.accept(calls::MemRelease{0x100}), nullptr);
   ASSERT_EQ(reference_.accept(calls::MemUnmap{kBase, kGranule}), nullptr);
-  EXPECT_TRUE(breaks(calls::MemGetAllocationPropertiesFromHandle{&told, 0x100},
+  EXPECT_TRUE(breaks(calls::MemGetAllocationPropertiesFromHandle{&properties, 0x100},
                      Rule::kPropertiesHandleAlive));
   retained = 0x200;
   EXPECT_TRUE(breaks(retain, Rule::kRetainAddrMapped));

@@ -41,9 +41,9 @@ struct Part {
   std::uint64_t unpacked = 0;  ///< bytes after unpacking; 0: the entry is not packed
 };
 
-// The entry's bytes, unpacked into `room` where the entry is packed. Nothing where the entry is
+// The entry's bytes, unpacked into `buffer` where the entry is packed. Nothing where the entry is
 // broken or packed in an unknown way.
-std::optional<std::string_view> contents(const Part& part, std::string& room) {
+std::optional<std::string_view> contents(const Part& part, std::string& buffer) {
   if (part.arch < 0) return {};
   if (part.unpacked == 0) return part.bytes;
   constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
@@ -52,8 +52,8 @@ std::optional<std::string_view> contents(const Part& part, std::string& room) {
   if ((part.flags & kLz4Flag) != 0) found = unpack_lz4(part.bytes, part.unpacked);
   if ((part.flags & kZstdFlag) != 0) found = unpack_zstd(part.bytes, part.unpacked);
   if (!found) return {};
-  room = std::move(*found);
-  return room;
+  buffer = std::move(*found);
+  return buffer;
 }
 
 Part part_of(const CodeBytes& image, std::uint64_t entry, std::size_t own, std::uint64_t payload) {
@@ -109,8 +109,8 @@ CUresult find_parts(const CodeBytes& image, Capability gpu, FatParts& parts) {
   return CUDA_SUCCESS;
 }
 
-std::optional<std::string_view> text_of(const Part& part, std::string& room) {
-  const auto text = contents(part, room);
+std::optional<std::string_view> text_of(const Part& part, std::string& buffer) {
+  const auto text = contents(part, buffer);
   if (!text) return {};
   return text->substr(0, strnlen(text->data(), text->size()));
 }
@@ -118,8 +118,8 @@ std::optional<std::string_view> text_of(const Part& part, std::string& room) {
 // Reads the code of a cubin, if there is one for the GPU, and of PTX.
 CUresult read_parts(const Part& best_cubin, std::optional<std::string_view> text, Capability gpu,
                     DeviceCode& code) {
-  std::string room;
-  const auto cubin = contents(best_cubin, room);
+  std::string buffer;
+  const auto cubin = contents(best_cubin, buffer);
   if (!cubin) {
     if (text) return read_ptx(*text, code, nullptr);
     code.hidden = true;
@@ -151,8 +151,8 @@ CUresult read_fat(const CodeBytes& image, Capability gpu, bool any_ptx, DeviceCo
     code.newer = std::max(parts.newer.arch, 0);
   }
   if (parts.cubin.arch < 0 && parts.ptx.arch < 0) return CUDA_ERROR_NO_BINARY_FOR_GPU;
-  std::string room;
-  return read_parts(parts.cubin, text_of(parts.ptx, room), gpu, code);
+  std::string buffer;
+  return read_parts(parts.cubin, text_of(parts.ptx, buffer), gpu, code);
 }
 
 // Reads a program whose files nvcc compiled apart (-rdc=true): it has a fat binary that nvcc
@@ -169,7 +169,7 @@ CUresult read_linked(const CodeBytes& linked, const void* const* inputs, Capabil
   for (; complete && is_readable(reinterpret_cast<const char*>(inputs), sizeof *inputs) && *inputs;
        ++inputs) {
     FatParts parts;
-    std::string room;
+    std::string buffer;
     const CodeBytes input{static_cast<const char*>(*inputs), CodeBytes::kUnknown};
     if (!input.inside(0, kFatLeast) || input.at<std::uint32_t>(0) != kFatMagic ||
         find_parts(input, gpu, parts) != CUDA_SUCCESS)
@@ -179,7 +179,7 @@ CUresult read_linked(const CodeBytes& linked, const void* const* inputs, Capabil
       parts.ptx = parts.newer;
       newer = std::max(newer, parts.newer.arch);
     }
-    const auto text = text_of(parts.ptx, room);
+    const auto text = text_of(parts.ptx, buffer);
     complete = text.has_value();
     if (complete) together.append(*text).append("\n");
   }

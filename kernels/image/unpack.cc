@@ -23,7 +23,7 @@ namespace cuvmm::kernels {
 namespace {
 
 // Not a std::string, because it would write to every byte of a size that the image may only claim.
-std::unique_ptr<char[]> room_for(std::size_t size) {
+std::unique_ptr<char[]> buffer_of(std::size_t size) {
   return std::unique_ptr<char[]>(new char[size]);
 }
 
@@ -32,21 +32,21 @@ std::unique_ptr<char[]> room_for(std::size_t size) {
 std::optional<std::string> unpack_lz4(std::string_view packed, std::size_t size) {
   constexpr std::size_t kMost = std::numeric_limits<int>::max();
   if (packed.size() > kMost || size > kMost) return {};
-  const auto room = room_for(size);
+  const auto buffer = buffer_of(size);
   const int wanted = static_cast<int>(size);
   const int got =
-      LZ4_decompress_safe(packed.data(), room.get(), static_cast<int>(packed.size()), wanted);
+      LZ4_decompress_safe(packed.data(), buffer.get(), static_cast<int>(packed.size()), wanted);
   if (got != wanted) return {};
-  return std::string(room.get(), size);
+  return std::string(buffer.get(), size);
 }
 
 std::optional<std::string> unpack_zstd(std::string_view packed, std::size_t size) {
   // Bytes after the frame are padding.
   const std::size_t frame = ZSTD_findFrameCompressedSize(packed.data(), packed.size());
   if (ZSTD_isError(frame)) return {};
-  const auto room = room_for(size);
-  if (ZSTD_decompress(room.get(), size, packed.data(), frame) != size) return {};
-  return std::string(room.get(), size);
+  const auto buffer = buffer_of(size);
+  if (ZSTD_decompress(buffer.get(), size, packed.data(), frame) != size) return {};
+  return std::string(buffer.get(), size);
 }
 
 #else  // the build found no static archives of these libraries

@@ -49,7 +49,7 @@ void Warp::call(const Instruction& i, Mask m) {
     if (!to) return;
     Stack& stack = stacks_[lane];
     const std::uint64_t frame = code_.local_bytes + stack.frames.size();
-    if (stack.frames.size() + to->frame_bytes + stack.kept.size() * sizeof stack.kept[0] >
+    if (stack.frames.size() + to->frame_bytes + stack.saved.size() * sizeof stack.saved[0] >
         kMostStack)
       return fail(i, lane, CUDA_ERROR_HARDWARE_STACK_ERROR,
                   "calls of `" + to->name + "` are too deep for the stack");
@@ -59,14 +59,14 @@ void Warp::call(const Instruction& i, Mask m) {
       const Slot& formal = to->parameters[k];
       copy_local(lane, own + call.given[k].offset, frame + formal.offset, formal.size);
     }
-    std::vector<std::uint64_t>& kept = stack.kept;
+    std::vector<std::uint64_t>& saved = stack.saved;
     for (std::uint32_t slot = to->first_register; slot < to->last_register; ++slot)
-      kept.push_back(reg(slot)[lane]);
+      saved.push_back(reg(slot)[lane]);
     for (std::uint32_t slot = to->first_predicate; slot < to->last_predicate; ++slot)
-      kept.push_back(predicates_[slot] >> lane & 1);
-    kept.push_back(static_cast<std::uint64_t>(to - code_.subroutines.data()));
-    kept.push_back(i.target);
-    kept.push_back(pc_ + 1);
+      saved.push_back(predicates_[slot] >> lane & 1);
+    saved.push_back(static_cast<std::uint64_t>(to - code_.subroutines.data()));
+    saved.push_back(i.target);
+    saved.push_back(pc_ + 1);
     reg(to->frame)[lane] = frame;
     pc_of_[lane] = to->entry;
   });
@@ -78,8 +78,8 @@ void Warp::leave(Mask m) {
   each_set(m, [&](unsigned lane) {
     Stack& stack = stacks_[lane];
     const auto pop = [&] {
-      const std::uint64_t value = stack.kept.back();
-      stack.kept.pop_back();
+      const std::uint64_t value = stack.saved.back();
+      stack.saved.pop_back();
       return value;
     };
     pc_of_[lane] = static_cast<std::uint32_t>(pop());

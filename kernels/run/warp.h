@@ -116,7 +116,7 @@ class Warp {
   /// The frames of a lane's subroutines, and the registers that the calls keep.
   struct Stack {
     std::vector<char> frames;
-    std::vector<std::uint64_t> kept;
+    std::vector<std::uint64_t> saved;
   };
   std::vector<Stack> stacks_;                  ///< of each lane; none where no subroutine is called
   std::array<std::uint32_t, kLanes> pc_of_{};  ///< of lanes that are not running

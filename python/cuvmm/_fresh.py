@@ -24,20 +24,20 @@ _PREFIXES = ("-n", "-k", "-m", "--numprocesses", "--maxfail", "--junit", "--dist
 
 def own_options(arguments: Sequence[str], positional: Sequence[str]) -> list[str]:
     """The options of a command line that also make sense for a single test."""
-    kept, skip, keep = [], False, False
+    remaining, skip, keep = [], False, False
     for argument in arguments:
         if skip or keep:
             if keep:
-                kept.append(argument)
+                remaining.append(argument)
             skip = keep = False
         elif argument in ("-p", "-c"):
-            kept.append(argument)
+            remaining.append(argument)
             keep = True
         elif argument in _WITH_VALUE:
             skip = True
         elif argument.startswith("-") and not argument.startswith(_PREFIXES):
-            kept.append(argument)
-    return kept
+            remaining.append(argument)
+    return remaining
 
 
 def _failed(item: pytest.Item, text: str) -> pytest.TestReport:
@@ -72,6 +72,6 @@ def run(item: pytest.Item, mode: str, devices: Optional[int], leaks: str) -> lis
             values = []
     reports = [config.hook.pytest_report_from_serializable(config=config, data=value) for value in values]
     if not any(report.when in ("call", "setup") for report in reports):
-        said = f"cuvmm: the process for this test ended with {child.returncode} and without a result:\n{child.stdout}"
-        return [_failed(item, said)]
+        message = f"cuvmm: the process for this test ended with {child.returncode} and without a result:\n{child.stdout}"
+        return [_failed(item, message)]
     return reports

@@ -59,8 +59,8 @@ def environment_for(before: Mapping[str, str]) -> dict[str, str]:
 
 def environment_before() -> dict[str, str]:
     """This environment with the values from before `cuvmm run`, as far as STARTED has them."""
-    kept = {name: value for name, value in os.environ.items() if name != STARTED}
+    inherited = {name: value for name, value in os.environ.items() if name != STARTED}
     if STARTED not in os.environ:
-        return kept
-    kept = {name: value for name, value in kept.items() if name not in CHANGED and not name.startswith("CUVMM_")}
-    return {**kept, **json.loads(os.environ[STARTED])}
+        return inherited
+    inherited = {name: value for name, value in inherited.items() if name not in CHANGED and not name.startswith("CUVMM_")}
+    return {**inherited, **json.loads(os.environ[STARTED])}

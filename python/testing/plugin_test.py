@@ -54,12 +54,12 @@ class Outcome:
 
 class Suite(unittest.TestCase):
     def pytest(self, *options, folder, environment=None):
-        kept = {name: value for name, value in os.environ.items()
+        inherited = {name: value for name, value in os.environ.items()
                 if not name.startswith(("CUVMM_", "PYTEST_")) and name != "LD_PRELOAD"}
-        kept |= {"PYTHONPATH": f"{SOURCE / 'python'}:{EXAMPLE}", "CUVMM_COMMAND": CUVMM, "PYTHONDONTWRITEBYTECODE": "1"}
+        inherited |= {"PYTHONPATH": f"{SOURCE / 'python'}:{EXAMPLE}", "CUVMM_COMMAND": CUVMM, "PYTHONDONTWRITEBYTECODE": "1"}
         process = subprocess.run(
             [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "cuvmm.pytest_plugin", *options],
-            capture_output=True, text=True, cwd=folder, env=kept | (environment or {}), check=False)
+            capture_output=True, text=True, cwd=folder, env=inherited | (environment or {}), check=False)
         return Outcome(process)
 
     def suite(self, body, *options, **more):
@@ -284,20 +284,20 @@ class Runs(Suite):
         self.assertIn("4 findings in 4 of 8 tests", outcome.text)
 
     def test_mistakes_of_the_user(self):
-        for options, said in (
+        for options, sentence in (
                 (["--cuvmm", "test_it.py"], "write --cuvmm=auto test_it.py"),
                 (["--cuvmm-report=nowhere/r.sarif"], "there is no folder "),
                 (["--cuvmm-report=r.txt"], "expected a name that ends in .json or .sarif"),
                 (["--cuvmm=real"], "there is no CUDA driver here" if not os.path.exists("/dev/nvidiactl") else "")):
             outcome = self.suite("def test_it(): pass", *options)
-            if said:
+            if sentence:
                 self.assertEqual(outcome.code, 4, outcome.text)
-                self.assertIn(said, outcome.errors + outcome.text)
-        for marker, said in (("allow=['cuMemMap-nonsense']", "no rule has this id"), ("permit=[]", "expected @pytest.mark.cuvmm("),
+                self.assertIn(sentence, outcome.errors + outcome.text)
+        for marker, sentence in (("allow=['cuMemMap-nonsense']", "no rule has this id"), ("permit=[]", "expected @pytest.mark.cuvmm("),
                              ("leaks='some'", "expected one of")):
             outcome = self.suite(f"@pytest.mark.cuvmm({marker})\ndef test_it(): pass")
             self.assertNotEqual(outcome.code, 0)
-            self.assertIn(said, outcome.errors + outcome.text)
+            self.assertIn(sentence, outcome.errors + outcome.text)
 
     def test_without_the_option_nothing_changes(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -76,9 +76,9 @@ class PlanTest(unittest.TestCase):
         self.assertFalse({case.key for case in halves[0]} & {case.key for case in halves[1]})
 
     def test_mistakes_are_named(self):
-        for old, new, said in (('allocators = "two"', 'allocators = "none"', "allocators.none"), ('run = "m', 'runs = "m', "unknown runs"),
+        for old, new, expected in (('allocators = "two"', 'allocators = "none"', "allocators.none"), ('run = "m', 'runs = "m', "unknown runs"),
                                ('name = "q"', 'name = "p"', "two programs")):
-            with self.assertRaisesRegex(plan.PlanError, said):
+            with self.assertRaisesRegex(plan.PlanError, expected):
                 self.load(TABLE.replace(old, new))
 
     def test_the_bank_names_functions_that_exist(self):
@@ -115,9 +115,9 @@ class JudgementTest(unittest.TestCase):
 
     def test_mistakes_in_the_file_are_named(self):
         good = '[[judgement]]\nrule = "r"\nverdict = "true"\nreason = "w"\n'
-        for old, new, said in (("true", "maybe", "verdict is one of"), ('reason = "w"', "", "a rule and a reason"),
+        for old, new, expected in (("true", "maybe", "verdict is one of"), ('reason = "w"', "", "a rule and a reason"),
                                ("rule", "role", "unknown role")):
-            with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(judgements.JudgementError, said):
+            with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(judgements.JudgementError, expected):
                 path = pathlib.Path(folder, "j.toml")
                 path.write_text(good.replace(old, new))
                 judgements.load(path)

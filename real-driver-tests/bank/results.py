@@ -32,14 +32,14 @@ def record(case: plan.Case, mode: str, run, state: str, reason: str) -> dict:
     report = run.report or {}
     line |= {"seconds": round(run.seconds, 2), "digest": digest_in(run.output), "work": report.get("work", {}),
              "calls": sum(report.get("calls", {}).values()), "refusals": len(report.get("refusals", [])),
-             "notes": report.get("notes", []), "findings": [kept(finding, KEPT_FRAMES if number < WITH_STACKS else FEW_FRAMES)
+             "notes": report.get("notes", []), "findings": [shortened(finding, KEPT_FRAMES if number < WITH_STACKS else FEW_FRAMES)
                           for number, finding in enumerate(report.get("findings", []))]}
     if state not in ("passed", "skipped"):
         line["output"] = run.output[-KEPT_OUTPUT:]
     return line
 
 
-def kept(finding: dict, frames: int = KEPT_FRAMES) -> dict:
+def shortened(finding: dict, frames: int = KEPT_FRAMES) -> dict:
     """A finding as the log holds it: all but what its rule's page says, and the stack in short."""
     short = {key: value for key, value in finding.items() if key not in ("url", "fix", "objects")}
     return short | {"stack": [frame | {"function": frame.get("function", "")[:LONGEST_NAME]}
@@ -227,8 +227,8 @@ def _findings(result: Result) -> list[str]:
         among = sorted({f"{run['program']} {run['allocator']} {run['mode']}" for run in group["runs"]})
         named = ", ".join(among[:4]) + (f" and {len(among) - 4} more" if len(among) > 4 else "")
         reason = group["finding"]["verdict_reason"] or group["finding"].get("message", "")
-        said = verdict if needs_verdict(group["finding"]) or verdict != judgements.UNJUDGED else "quiet"
-        lines.append("| " + " | ".join(map(_cell, (rule, kind, call, where, group["count"], named, said, reason))) + " |")
+        verdict_shown = verdict if needs_verdict(group["finding"]) or verdict != judgements.UNJUDGED else "quiet"
+        lines.append("| " + " | ".join(map(_cell, (rule, kind, call, where, group["count"], named, verdict_shown, reason))) + " |")
     return [*lines, ""]
 
 

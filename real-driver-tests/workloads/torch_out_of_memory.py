@@ -5,17 +5,17 @@ import torch
 import torch_expandable
 
 
-def fill(kept: list) -> None:
+def fill(blocks: list) -> None:
     while True:
-        kept.append(torch.empty(1 << 30, dtype=torch.uint8, device="cuda"))
+        blocks.append(torch.empty(1 << 30, dtype=torch.uint8, device="cuda"))
 
 
 def main() -> None:
-    kept: list = []
+    blocks: list = []
     try:
-        fill(kept)
+        fill(blocks)
     except torch.OutOfMemoryError as error:
-        print(f"{len(kept)} GiB, then: {str(error).splitlines()[0]}")
+        print(f"{len(blocks)} GiB, then: {str(error).splitlines()[0]}")
     torch_expandable.require()
 
 

@@ -22,7 +22,7 @@ def main() -> None:
     inbox, outbox = spawn.Queue(), spawn.Queue()
     consumer = spawn.Process(target=consume, args=(inbox, outbox))
     consumer.start()
-    kept = []
+    living = []
     with stopwatch.work():
         for step in range(12):
             tensor = torch.full((1 << (8 + step),), step, device="cuda", dtype=torch.int64)
@@ -31,7 +31,7 @@ def main() -> None:
             assert outbox.get(timeout=60) == step + 1
             assert bool((tensor == step + 1).all()), f"step {step}: the consumer's change is not seen"
             if step % 2:
-                kept.append(tensor)  # some live to the end, with their segments' descriptors
+                living.append(tensor)  # some live to the end, with their segments' descriptors
             del tensor
     inbox.put(None)
     consumer.join(60)

@@ -32,13 +32,13 @@ def main() -> None:
             tensors = [torch.full((1 << power,), power, device="cuda", dtype=torch.int32) for power in range(16, 27, 2)]
         assert allocations, "nothing came from the extension"
         for _ in range(5):
-            kept = [tensor.cpu() for tensor in tensors]
+            contents_before = [tensor.cpu() for tensor in tensors]
             torch.cuda.synchronize()
             for handle in allocations.values():
                 cumem_allocator.python_unmap_and_release(*handle)
             for handle in allocations.values():
                 cumem_allocator.python_create_and_map(*handle)
-            for tensor, contents in zip(tensors, kept):
+            for tensor, contents in zip(tensors, contents_before):
                 tensor.copy_(contents)
             torch.cuda.synchronize()
             assert all(bool((t == p).all()) for t, p in zip(tensors, range(16, 27, 2))), "other contents"

@@ -280,7 +280,7 @@ TEST_F(Live, FilesOfDeadProcessesAreRemoved) {
   Writer mine;
   ASSERT_EQ(mine.open(path("mine"), ""), 0);
   std::ofstream(path("nonsense")) << "nonsense";
-  std::ofstream(folder_ + "/other.txt") << "not ours";
+  std::ofstream(folder_ + "/other.txt") << "of another program";
   std::vector<std::string> problems;
   const std::vector<View> views = open_all(folder_, problems);
   ASSERT_EQ(views.size(), 1u);

@@ -99,8 +99,8 @@ bool View::made_in(std::uint64_t run_pid, std::uint64_t run_start) const {
 }
 
 bool View::of_here() const {
-  const std::uint64_t theirs = image_->header.file.pid_namespace, ours = pid_namespace();
-  return theirs == 0 || ours == 0 || theirs == ours;
+  const std::uint64_t recorded = image_->header.file.pid_namespace, own = pid_namespace();
+  return recorded == 0 || own == 0 || recorded == own;
 }
 
 bool View::current() const {

@@ -82,16 +82,16 @@ TEST(ArrayUses, RowsAndSlices) {
   World w;
   make(w, 16, 8, 3);
   CUDA_MEMCPY3D copy = box(64, 8, 3);
-  const auto found = [&] { return wrong(w, calls::Memcpy3D{.pCopy = &copy}); };
-  EXPECT_THAT(found(), IsEmpty());
+  const auto broken = [&] { return wrong(w, calls::Memcpy3D{.pCopy = &copy}); };
+  EXPECT_THAT(broken(), IsEmpty());
   copy.srcY = 1;
-  EXPECT_THAT(found(), ElementsAre(Rule::kArrayInside));
+  EXPECT_THAT(broken(), ElementsAre(Rule::kArrayInside));
   copy.Height = 7;
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(broken(), IsEmpty());
   copy.srcZ = 1;
-  EXPECT_THAT(found(), ElementsAre(Rule::kArrayInside));
+  EXPECT_THAT(broken(), ElementsAre(Rule::kArrayInside));
   copy.Depth = 0;
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(broken(), IsEmpty());
 }
 
 // A copy of an array without rows copies one row; layers are slices.

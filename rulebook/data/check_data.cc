@@ -43,15 +43,16 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, const Tou
   while (left != 0) {
     const Mapping* m = model.mapping_at(at);
     if (!m) {
-      const bool ours = model.reservation_at(at) != nullptr;
-      if (!ours && at == base && !model.reservation_at(touch.base) && !model.mapping_at(touch.base))
+      const bool reserved = model.reservation_at(at) != nullptr;
+      if (!reserved && at == base && !model.reservation_at(touch.base) &&
+          !model.mapping_at(touch.base))
         return true;
-      const Reservation* begun = ours ? nullptr : model.reservation_at(base);
+      const Reservation* begun = reserved ? nullptr : model.reservation_at(base);
       Violation& v =
           out.add(Rule::kDataMapped,
                   std::string(touch.parameter) + ": nothing is mapped at " + hex_text(at) + " in " +
                       range(base, size) + (begun ? past_end(*begun, base, size) : ""),
-                  ours || model.platform().complete);
+                  reserved || model.platform().complete);
       if (begun) v.objects.push_back(ref(*begun));
       attach_history(v, model, at);
       return false;

@@ -36,12 +36,12 @@ Bound check_memory(Collector& out, const Model& model, const EndpointBind& bind,
   }
   if (const Mapping* m = model.mapping_at(bind.address)) return {model.allocation(m->handle)};
   if (const PoolMemory* m = model.pools().memory_at(bind.address)) return {nullptr, m};
-  const bool ours = model.reservation_at(bind.address) != nullptr;
+  const bool reserved = model.reservation_at(bind.address) != nullptr;
   Violation& v =
       out.add(Rule::kEpBindMemoryKind,
-              ours ? "nothing is mapped at " + hex_text(bind.address)
-                   : hex_text(bind.address) + " is not in a mapping that cuvmm saw being made",
-              ours || certainly_not_reserved(model, bind.address));
+              reserved ? "nothing is mapped at " + hex_text(bind.address)
+                       : hex_text(bind.address) + " is not in a mapping that cuvmm saw being made",
+              reserved || certainly_not_reserved(model, bind.address));
   attach_history(v, model, bind.address);
   return {};
 }

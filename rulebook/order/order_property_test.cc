@@ -108,15 +108,15 @@ RC_GTEST_PROP(OrderProperty, AgreesWithSetsWrittenOut, ()) {
         twin.wait(stream, event);
         break;
       case 3:
-        order.stream_finished(ids[stream]);
+        order.over(order.given(ids[stream]));
         twin.stream_finished(stream);
         break;
       case 4:
-        order.event_finished(event);
+        order.over(order.recorded(event));
         twin.host.insert(twin.events[event].begin(), twin.events[event].end());
         break;
       default:
-        order.context_finished(kContexts[stream]);
+        order.over(order.given_to(kContexts[stream]));
         for (std::size_t i = 0; i < ids.size(); ++i) {
           if (kContexts[i] != kContexts[stream]) continue;
           twin.host.insert(twin.before[i].begin(), twin.before[i].end());

@@ -32,7 +32,7 @@ void OrderState::close(StreamId stream) {
 }
 
 void OrderState::close_context(ContextId context) {
-  context_finished(context);
+  finish(given_to(context));
   streams_.erase_if([&](const auto& each) { return each.second.context == context; });
   forget_ended();
   contexts_.erase(context);
@@ -85,12 +85,6 @@ void OrderState::wait_in(std::optional<ContextId> context, EventId event) {
     change(stream);
   }
 }
-
-void OrderState::stream_finished(StreamId id) { finish(given(id)); }
-
-void OrderState::event_finished(EventId event) { finish(recorded(event)); }
-
-void OrderState::context_finished(ContextId context) { finish(given_to(context)); }
 
 Clock OrderState::given(StreamId id) const {
   // A blocking stream waits for the legacy stream when its next work is queued, and not before. A

@@ -54,15 +54,9 @@ class OrderState {
   void wait_in(std::optional<ContextId> context, EventId event);
   void forget(EventId event) { events_.erase(event); }
 
-  /// The host knows that all work is over that the stream has so far, because a synchronisation
-  /// returned or a query answered so.
-  void stream_finished(StreamId stream);
-  void event_finished(EventId event);
-  void context_finished(ContextId context);
-
-  // The four functions below give the work that a wait is for; over() says afterwards that this
-  // work is over. A caller needs the two steps where other threads queue work while the caller
-  // waits.
+  // The functions below give the work that a wait or a query is about. The caller passes that work
+  // to over() once the driver says that it is over. These are two steps, because other threads may
+  // queue work while the caller waits.
   Clock given(StreamId stream) const;
   /// The same without the default stream's rules: the work that is over when the stream itself has
   /// nothing left to do.

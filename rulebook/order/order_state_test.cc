@@ -38,21 +38,21 @@ TEST_F(Order, NonBlockingStreamsKnowNothingOfEachOtherNorOfTheDefaultStream) {
 TEST_F(Order, AWaitForABlockingStreamIsNoneForLegacyWorkThatCameLater) {
   order.queue(blocking);
   const Position work = order.queue(legacy);
-  order.stream_finished(blocking);
+  order.over(order.given(blocking));
   EXPECT_FALSE(order.finished(legacy, work));
   order.queue(blocking);
-  order.stream_finished(blocking);
+  order.over(order.given(blocking));
   EXPECT_TRUE(order.finished(legacy, work));
 }
 
 TEST_F(Order, AnEventOfABlockingStreamWaitsForTheLegacyStreamButTheStreamDoesNot) {
   const Position work = order.queue(legacy);
   order.record(kEvent, blocking);
-  order.stream_finished(blocking);
+  order.over(order.given(blocking));
   EXPECT_FALSE(order.finished(legacy, work));
   order.wait(a, kEvent);
   EXPECT_TRUE(order.comes_before(legacy, work, a));
-  order.event_finished(kEvent);
+  order.over(order.recorded(kEvent));
   EXPECT_TRUE(order.finished(legacy, work));
 }
 
@@ -62,7 +62,7 @@ TEST_F(Order, ABlockingStreamThatWaitsForAnEventDoesNotWaitForTheLegacyStream) {
   order.record(kEvent + 1, a);
   order.wait(blocking, kEvent);
   order.wait(blocking, kEvent + 1);
-  order.stream_finished(blocking);
+  order.over(order.given(blocking));
   EXPECT_TRUE(order.finished(a, apart));
   EXPECT_FALSE(order.finished(legacy, work));
 }
@@ -74,7 +74,7 @@ TEST_F(Order, WorkOfABlockingStreamWaitsForTheLegacyStreamBehindAnEventToo) {
   order.wait(blocking, kEvent);
   EXPECT_TRUE(order.comes_before(legacy, work, blocking));
   order.queue(blocking);
-  order.stream_finished(blocking);
+  order.over(order.given(blocking));
   EXPECT_TRUE(order.finished(legacy, work));
 }
 
@@ -82,7 +82,7 @@ TEST_F(Order, ABlockingStreamWaitsForLegacyWorkBehindWhichTheEventIs) {
   const Position work = order.queue(legacy);
   order.record(kEvent, other);
   order.wait(blocking, kEvent);
-  order.stream_finished(blocking);
+  order.over(order.given(blocking));
   EXPECT_TRUE(order.finished(legacy, work));
 }
 
@@ -100,7 +100,7 @@ TEST_F(Order, AStreamHangsOnAnotherWhereItWaitsForNothingElse) {
   order.record(kEvent, a);
   order.wait(blocking, kEvent);
   EXPECT_FALSE(order.hangs_on(blocking, legacy));
-  order.stream_finished(a);
+  order.over(order.given(a));
   EXPECT_TRUE(order.hangs_on(blocking, legacy));
   order.queue(blocking);
   EXPECT_FALSE(order.hangs_on(blocking, legacy));
@@ -114,7 +114,7 @@ TEST_F(Order, TheLegacyStreamMayBeBusyForAStreamThatWasDestroyed) {
   order.queue(blocking);
   order.close(blocking);
   EXPECT_FALSE(order.busy_for_itself(legacy));
-  order.context_finished(kContext);
+  order.over(order.given_to(kContext));
   EXPECT_TRUE(order.busy_for_itself(legacy));
 }
 
@@ -140,14 +140,14 @@ TEST_F(Order, AnEventThatWasRecordedAgainStandsForTheNewRecord) {
   const Position work = order.queue(a);
   order.record(kEvent, a);
   order.record(kEvent, b);
-  order.event_finished(kEvent);
+  order.over(order.recorded(kEvent));
   EXPECT_FALSE(order.finished(a, work));
 }
 
 TEST_F(Order, AnEventThatWasNeverRecordedOrdersNothing) {
   const Position work = order.queue(a);
   order.wait(b, kEvent);
-  order.event_finished(kEvent);
+  order.over(order.recorded(kEvent));
   EXPECT_FALSE(order.comes_before(a, work, b));
   EXPECT_FALSE(order.finished(a, work));
 }
@@ -190,7 +190,7 @@ TEST_F(Order, ASynchronisationFinishesWhatTheStreamWaitedForToo) {
   order.record(kEvent, a);
   const Position later = order.queue(a);
   order.wait(b, kEvent);
-  order.stream_finished(b);
+  order.over(order.given(b));
   EXPECT_TRUE(order.finished(a, work));
   EXPECT_FALSE(order.finished(a, later));
 }
@@ -198,7 +198,7 @@ TEST_F(Order, ASynchronisationFinishesWhatTheStreamWaitedForToo) {
 TEST_F(Order, AFinishedContextLeavesOtherContextsRunning) {
   const StreamId stranger = order.open(kContext + 1, Kind::kNonBlocking);
   const Position here = order.queue(a), there = order.queue(stranger);
-  order.context_finished(kContext);
+  order.over(order.given_to(kContext));
   EXPECT_TRUE(order.finished(a, here));
   EXPECT_FALSE(order.finished(stranger, there));
 }
@@ -208,7 +208,7 @@ TEST_F(Order, WorkOfADestroyedStreamGoesOnUntilSomethingBehindItIsOver) {
   order.record(kEvent, a);
   order.close(a);
   EXPECT_FALSE(order.finished(a, work));
-  order.event_finished(kEvent);
+  order.over(order.recorded(kEvent));
   EXPECT_TRUE(order.finished(a, work));
 }
 

@@ -28,7 +28,7 @@ class Surest {
     if (!range_ || rank > rank_of(*range_)) range_ = range;
     return rank == kBest;
   }
-  const std::optional<UsedRange>& found() const { return range_; }
+  const std::optional<UsedRange>& surest_range() const { return range_; }
 
  private:
   static constexpr unsigned kPlaces = 3;
@@ -80,13 +80,13 @@ std::optional<UsedRange> Uses::Log::find(const Entry& entry, const AskedMemory& 
                       });
     return !ends && surest.offer(range);
   });
-  return surest.found();
+  return surest.surest_range();
 }
 
 const Use* Uses::at(StreamId stream, Position position) const {
-  const Log* const found = logs_.find(stream);
-  if (!found) return nullptr;
-  const Ring<Entry>& entries = found->entries;
+  const Log* const surest_range = logs_.find(stream);
+  if (!surest_range) return nullptr;
+  const Ring<Entry>& entries = surest_range->entries;
   // Positions ascend.
   std::size_t low = 0, high = entries.size();
   while (low < high) {

@@ -95,12 +95,12 @@ TEST_F(UsesTest, AnEndIsNoUseOfWhatBeginsThere) {
 TEST_F(UsesTest, TheSurestOfAUsesRangesIsTold) {
   add(kStream, 1, {{kBase, 0, Evidence::kWord}, {kBase + 8, 0, Evidence::kByValue}});
   add_shared(kStream, 2, {{kBase, 0, Evidence::kByValue}, {kBase + 8, 0, Evidence::kByType}});
-  std::vector<Evidence> told;
+  std::vector<Evidence> grades;
   const auto visit = [&](StreamId, const Use&, const UsedRange& range) {
-    told.push_back(range.evidence);
+    grades.push_back(range.evidence);
   };
   uses_.find({kBase, 16}, visit);
-  EXPECT_EQ(told, (std::vector<Evidence>{Evidence::kByValue, Evidence::kByType}));
+  EXPECT_EQ(grades, (std::vector<Evidence>{Evidence::kByValue, Evidence::kByType}));
 }
 
 TEST_F(UsesTest, WhatIsOverIsDroppedFromTheFront) {

@@ -25,9 +25,9 @@ inline CUDA_ARRAY3D_DESCRIPTOR flat_shape(unsigned flags = CUDA_ARRAY3D_SPARSE,
 }
 
 inline CUDA_ARRAY_SPARSE_PROPERTIES flat_tiles(unsigned depth = 1) {
-  CUDA_ARRAY_SPARSE_PROPERTIES told{};
-  told.tileExtent = {128, 128, depth};
-  return told;
+  CUDA_ARRAY_SPARSE_PROPERTIES properties{};
+  properties.tileExtent = {128, 128, depth};
+  return properties;
 }
 
 inline Facts array_facts(const CUDA_ARRAY_SPARSE_PROPERTIES* tiles) {

@@ -229,16 +229,16 @@ Violations check(const Model& model, const calls::MemGetAccess& call, const Fact
   if (call.ptr == 0) {
     out.add(Rule::kGetAccessPtrNonnull, "ptr is 0");
   } else if (!model.mapping_at(call.ptr) && !model.external().buffer_at(call.ptr)) {
-    const bool ours = model.reservation_at(call.ptr) != nullptr;
+    const bool reserved = model.reservation_at(call.ptr) != nullptr;
     const Mapping* before = model.mapping_at(call.ptr - 1);
     Violation& v =
-        before && !ours
+        before && !reserved
             ? out.add(Rule::kGetAccessPastEnd, hex_text(call.ptr) + " is the end of the mapping " +
                                                    range(before->base, before->size))
             // Memory of cuMemAlloc may lie where a reservation was, and a program may ask about it.
             : out.add(Rule::kGetAccessMapped, "nothing is mapped at " + hex_text(call.ptr),
-                      ours || model.platform().complete);
-    attach_history(v, model, before && !ours ? call.ptr - 1 : call.ptr);
+                      reserved || model.platform().complete);
+    attach_history(v, model, before && !reserved ? call.ptr - 1 : call.ptr);
   }
   return out.take();
 }

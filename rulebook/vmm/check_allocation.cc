@@ -65,11 +65,11 @@ Violations check(const Model& model, const calls::MemRetainAllocationHandle& cal
   if (!call.handle) out.add(Rule::kRetainHandleNonnull, "handle is NULL");
   const auto addr = reinterpret_cast<Address>(call.addr);
   if (!model.mapping_at(addr)) {
-    const bool ours = model.reservation_at(addr) != nullptr;
+    const bool reserved = model.reservation_at(addr) != nullptr;
     Violation& v = out.add(Rule::kRetainAddrMapped,
-                           hex_text(addr) + (ours ? " is reserved, but nothing is mapped there"
-                                                  : " is in no live mapping"),
-                           ours || certainly_not_reserved(model, addr));
+                           hex_text(addr) + (reserved ? " is reserved, but nothing is mapped there"
+                                                      : " is in no live mapping"),
+                           reserved || certainly_not_reserved(model, addr));
     attach_history(v, model, addr);
   }
   return out.take();

@@ -17,8 +17,8 @@ TEST(Reserve, GivesAlignedMemoryThatItKnowsAgain) {
     EXPECT_TRUE(is_from_reserve(memory));
     std::memset(memory, 1, size);
   }
-  int ours = 0;
-  EXPECT_FALSE(is_from_reserve(&ours));
+  int local = 0;
+  EXPECT_FALSE(is_from_reserve(&local));
   EXPECT_FALSE(is_from_reserve(nullptr));
 }
 

@@ -306,13 +306,13 @@ Reason by_number(const GivenArgument& one) {
 }  // namespace
 
 std::string likely_reason(const Driver& driver, const Questions& ask, const RefusedCall& call) {
-  std::string said;
+  std::string sentence;
   const auto add = [&](Reason reason) {
-    if (reason && said.empty()) said = std::move(*reason);
+    if (reason && sentence.empty()) sentence = std::move(*reason);
   };
   add(by_code(call.function, call.result));
   add(by_memory_nodes(ask, call));
-  if (said.empty() && about_an_argument(call.result)) {
+  if (sentence.empty() && about_an_argument(call.result)) {
     add(by_contexts(driver, ask, call));
     for (const GivenArgument& one : call.given) {
       if (one.kind == Kind::kDevice) add(by_device(driver, one));
@@ -338,14 +338,15 @@ std::string likely_reason(const Driver& driver, const Questions& ask, const Refu
     }
   }
   CUcontext context = nullptr;
-  const bool lacks_context = call.result == CUDA_ERROR_INVALID_CONTEXT && said.empty() &&
+  const bool lacks_context = call.result == CUDA_ERROR_INVALID_CONTEXT && sentence.empty() &&
                              ask.context && ask.context(&context) == CUDA_SUCCESS && !context;
   if (lacks_context) {
-    said = with_fix("no context is current to this thread",
-                    "make one current first: by cuCtxSetCurrent, or by a call of the CUDA runtime "
-                    "such as cudaSetDevice");
+    sentence =
+        with_fix("no context is current to this thread",
+                 "make one current first: by cuCtxSetCurrent, or by a call of the CUDA runtime "
+                 "such as cudaSetDevice");
   }
-  return said;
+  return sentence;
 }
 
 void Session::describe_refusal(std::string_view function, CUresult result,

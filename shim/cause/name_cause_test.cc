@@ -363,7 +363,7 @@ TEST_F(NameNodeMemory, ALaunchWhileTheLastOnesMemoryLivesIsExplained) {
   CUgraphExec exec = instantiate();
   launch(exec);
   launch(exec, CUDA_ERROR_INVALID_VALUE);
-  ASSERT_THAT(found(), ElementsAre("graph-memory-freed"));
+  ASSERT_THAT(findings(), ElementsAre("graph-memory-freed"));
   EXPECT_THAT(sink.all[0].violation.message, HasSubstr("0x300000000, lives since the launch of"));
 }
 
@@ -372,7 +372,7 @@ TEST_F(NameNodeMemory, WhereItWasFreedTheReasonIsAnother) {
   launch(exec);
   EXPECT_EQ(run(calls::MemFreeAsync{kMemory, s_}), CUDA_SUCCESS);
   launch(exec, CUDA_ERROR_INVALID_VALUE);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(NameNodeMemory, AGraphThatFreesItMayBeLaunchedAgain) {
@@ -380,7 +380,7 @@ TEST_F(NameNodeMemory, AGraphThatFreesItMayBeLaunchedAgain) {
   CUgraphExec exec = instantiate();
   launch(exec);
   launch(exec, CUDA_ERROR_INVALID_VALUE);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(NameNodeMemory, AnotherGraphFreesItWhereItIsLaunched) {
@@ -393,10 +393,10 @@ TEST_F(NameNodeMemory, AnotherGraphFreesItWhereItIsLaunched) {
   launch(exec);
   launch(freeing);
   launch(exec, CUDA_ERROR_INVALID_VALUE);
-  EXPECT_THAT(found(), IsEmpty()) << "the memory is free, so the reason is another";
+  EXPECT_THAT(findings(), IsEmpty()) << "the memory is free, so the reason is another";
   launch(exec);
   launch(exec, CUDA_ERROR_INVALID_VALUE);
-  EXPECT_THAT(found(), ElementsAre("graph-memory-freed"));
+  EXPECT_THAT(findings(), ElementsAre("graph-memory-freed"));
 }
 
 TEST_F(NameNodeMemory, AFreeOfMemoryThatItsGraphFreesIsOneTooMany) {
@@ -405,7 +405,7 @@ TEST_F(NameNodeMemory, AFreeOfMemoryThatItsGraphFreesIsOneTooMany) {
   CUgraphExec exec = instantiate();
   launch(exec);
   run(calls::MemFreeAsync{kMemory, s_});
-  ASSERT_THAT(found(), ElementsAre("memory-free-known"));
+  ASSERT_THAT(findings(), ElementsAre("memory-free-known"));
   EXPECT_THAT(sink.all[0].violation.message,
               HasSubstr("a free node of the same graph frees it in each launch, last in that of "));
   EXPECT_THAT(fix_of(sink.all[0].violation), testing::StartsWith("Leave this free out"));
@@ -417,7 +417,7 @@ TEST_F(NameNodeMemory, AFreeAfterTheOneThatTheGraphLeftToTheProgramIsExplained) 
   EXPECT_EQ(run(calls::MemFreeAsync{kMemory, s_}), CUDA_SUCCESS);
   answers.free_async = CUDA_ERROR_INVALID_VALUE;
   run(calls::MemFreeAsync{kMemory, s_});
-  ASSERT_THAT(found(), ElementsAre("memory-free-known"));
+  ASSERT_THAT(findings(), ElementsAre("memory-free-known"));
   EXPECT_THAT(sink.all[0].violation.message, HasSubstr("until it is freed once"));
   EXPECT_THAT(fix_of(sink.all[0].violation), Not(HasSubstr("Leave this free out")));
 }
@@ -431,7 +431,7 @@ TEST_F(NameNodeMemory, AFreeBeforeTheFirstLaunchIsExplained) {
   answers.capturing.clear();
   answers.free_async = CUDA_ERROR_INVALID_VALUE;
   run(calls::MemFreeAsync{ptr, s_});
-  ASSERT_THAT(found(), ElementsAre("memory-free-known"));
+  ASSERT_THAT(findings(), ElementsAre("memory-free-known"));
   EXPECT_THAT(sink.all[0].violation.message,
               AllOf(HasSubstr("in memory of a graph's allocation node, captured by call 2")));
 }

@@ -50,10 +50,10 @@ std::vector<std::string> escaped_libraries_in(std::string_view maps,
   }
   std::vector<std::string> escaped;
   for (const auto& [path, parts] : loads) {
-    const bool ours = std::find(known.begin(), known.end(), path) != known.end();
+    const bool is_known = std::find(known.begin(), known.end(), path) != known.end();
     const bool again =
         std::any_of(parts.begin(), parts.end(), [](const auto& part) { return part.second > 1; });
-    if (!ours || again) escaped.emplace_back(path);
+    if (!is_known || again) escaped.emplace_back(path);
   }
   return escaped;
 }

@@ -88,10 +88,10 @@ std::optional<std::string> unchecked_query(std::string_view query) {
 std::optional<std::string> unchecked_symbol(std::string_view symbol) {
   for (const SymbolInfo& info : symbols()) {
     if (symbol != info.name) continue;
-    const bool ours = std::ranges::any_of(symbols(), [&](const SymbolInfo& other) {
+    const bool is_intercepted = std::ranges::any_of(symbols(), [&](const SymbolInfo& other) {
       return std::string_view(info.query) == other.query && intercepted(other.entry);
     });
-    if (info.entry != EntryPoint::kCount || !ours) return std::nullopt;
+    if (info.entry != EntryPoint::kCount || !is_intercepted) return std::nullopt;
     return std::string(symbol) + " called: an ABI that is not checked";
   }
   if (!concerns_memory(symbol)) return std::nullopt;

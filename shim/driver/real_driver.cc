@@ -49,10 +49,10 @@ std::string as_path(const std::string& name) {
 
 bool same_file_as_us(const std::string& path) {
   Dl_info self;
-  struct stat ours, theirs;
+  struct stat own, other;
   return ::dladdr(reinterpret_cast<const void*>(&same_file_as_us), &self) != 0 && self.dli_fname &&
-         ::stat(self.dli_fname, &ours) == 0 && ::stat(path.c_str(), &theirs) == 0 &&
-         ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+         ::stat(self.dli_fname, &own) == 0 && ::stat(path.c_str(), &other) == 0 &&
+         own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
 // Whether `library` is a cuvmm shim: whether dlsym() finds the shim's version function in it.

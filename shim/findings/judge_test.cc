@@ -24,27 +24,27 @@ const RuleInfo& listed() {
 
 Violation violation(const RuleInfo& rule, bool certain) { return {rule.rule, certain, "", {}}; }
 
-std::size_t kept(Violations violations, CUresult result) {
+std::size_t reported(Violations violations, CUresult result) {
   return judge(std::move(violations), {.result = result}).size();
 }
 
 TEST(Judge, CertainOnesStayWhateverTheDriverSays) {
   for (const CUresult result : {CUDA_SUCCESS, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_UNKNOWN}) {
-    EXPECT_EQ(kept({violation(listed(), true)}, result), 1u);
+    EXPECT_EQ(reported({violation(listed(), true)}, result), 1u);
   }
 }
 
 TEST(Judge, UncertainOnesNeedARefusal) {
-  EXPECT_EQ(kept({violation(listed(), false)}, CUDA_SUCCESS), 0u);
-  EXPECT_EQ(kept({violation(listed(), false)}, CUDA_ERROR_INVALID_VALUE), 1u);
-  EXPECT_EQ(kept({violation(listed(), false)}, CUDA_ERROR_NOT_SUPPORTED), 1u);
+  EXPECT_EQ(reported({violation(listed(), false)}, CUDA_SUCCESS), 0u);
+  EXPECT_EQ(reported({violation(listed(), false)}, CUDA_ERROR_INVALID_VALUE), 1u);
+  EXPECT_EQ(reported({violation(listed(), false)}, CUDA_ERROR_NOT_SUPPORTED), 1u);
 }
 
 TEST(Judge, OutOfMemoryExplainsItselfUnlessTheRuleSaysSo) {
-  EXPECT_EQ(kept({violation(listed(), false)}, CUDA_ERROR_OUT_OF_MEMORY), 0u);
+  EXPECT_EQ(reported({violation(listed(), false)}, CUDA_ERROR_OUT_OF_MEMORY), 0u);
   for (const RuleInfo& rule : rules()) {
     if (rule.code != CUDA_ERROR_OUT_OF_MEMORY) continue;
-    EXPECT_EQ(kept({violation(rule, false)}, CUDA_ERROR_OUT_OF_MEMORY), 1u) << rule.id;
+    EXPECT_EQ(reported({violation(rule, false)}, CUDA_ERROR_OUT_OF_MEMORY), 1u) << rule.id;
   }
 }
 
@@ -59,8 +59,8 @@ TEST(Judge, AnEndedEventExplainsTwoCodes) {
 // The documentation allows buffers that overlap.
 TEST(Judge, WhatIsAllowedExplainsItsOwnCodeAlone) {
   const RuleInfo& rule = info(Rule::kExtBufferMapped);
-  EXPECT_EQ(kept({violation(rule, false)}, CUDA_ERROR_ALREADY_MAPPED), 1u);
-  EXPECT_EQ(kept({violation(rule, false)}, CUDA_ERROR_INVALID_VALUE), 0u);
+  EXPECT_EQ(reported({violation(rule, false)}, CUDA_ERROR_ALREADY_MAPPED), 1u);
+  EXPECT_EQ(reported({violation(rule, false)}, CUDA_ERROR_INVALID_VALUE), 0u);
 }
 
 TEST(Judge, ADocumentedCodeMustBeTheAnswer) {
@@ -68,8 +68,8 @@ TEST(Judge, ADocumentedCodeMustBeTheAnswer) {
     if (rule.basis != CodeBasis::kDocumented) continue;
     const CUresult other =
         rule.code == CUDA_ERROR_UNKNOWN ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_UNKNOWN;
-    EXPECT_EQ(kept({violation(rule, false)}, rule.code), 1u) << rule.id;
-    EXPECT_EQ(kept({violation(rule, false)}, other), 0u) << rule.id;
+    EXPECT_EQ(reported({violation(rule, false)}, rule.code), 1u) << rule.id;
+    EXPECT_EQ(reported({violation(rule, false)}, other), 0u) << rule.id;
   }
 }
 

@@ -40,9 +40,9 @@ class GuardTest : public testing::Test {
     return guard_->make(calls::MemAddressFree{base, size});
   }
   std::vector<std::string> missing() {
-    std::vector<std::string> told;
-    guard_->tell_missing([&](std::string what) { told.push_back(std::move(what)); });
-    return told;
+    std::vector<std::string> messages;
+    guard_->tell_missing([&](std::string what) { messages.push_back(std::move(what)); });
+    return messages;
   }
 
   NiceMock<MockDriver> mock_;

@@ -415,7 +415,7 @@ constinit std::atomic<Function> behind{nullptr};
 struct ObjectFunction {
   const char* symbol;
   const char* query;
-  void* ours;
+  void* wrapper;
   void (*set)(void*);
 };
 
@@ -493,7 +493,7 @@ void* object_function(const char* name, void* driver_function) {
   const ObjectFunction* const known = object_function_of(name, driver_function);
   if (!known) return nullptr;
   known->set(driver_function);
-  return known->ours;
+  return known->wrapper;
 }
 
 }  // namespace cuvmm::shim

@@ -13,9 +13,9 @@ namespace cuvmm::shim {
 
 Process* hears_of(const Caller& caller) noexcept {
   const std::uintptr_t from = caller.return_address;
-  const bool ours = from >= reinterpret_cast<std::uintptr_t>(&__ehdr_start) &&
-                    from < reinterpret_cast<std::uintptr_t>(&etext);
-  if (ours || t_state.on_own_stack) return nullptr;
+  const bool from_shim = from >= reinterpret_cast<std::uintptr_t>(&__ehdr_start) &&
+                         from < reinterpret_cast<std::uintptr_t>(&etext);
+  if (from_shim || t_state.on_own_stack) return nullptr;
   Process* const process = Process::if_made();
   return process && process->is_current() && !in_signal_handler() ? process : nullptr;
 }

@@ -48,8 +48,8 @@ Type* next_core2(Core2 function) {
 int push_ex(const EventAttributes* attributes) {
   int level = -1;
   aside([&] {
-    std::string room;
-    level = push_range(nullptr, message_text(attributes, room));
+    std::string buffer;
+    level = push_range(nullptr, message_text(attributes, buffer));
   });
   auto* const next = next_core<int(const EventAttributes*)>(kRangePushEx);
   return next ? next(attributes) : level;
@@ -77,8 +77,8 @@ int pop() {
 int domain_push(const void* domain, const EventAttributes* attributes) {
   int level = -1;
   aside([&] {
-    std::string room;
-    level = push_range(domain, message_text(attributes, room));
+    std::string buffer;
+    level = push_range(domain, message_text(attributes, buffer));
   });
   auto* const next = next_core2<int(const void*, const EventAttributes*)>(kDomainRangePushEx);
   return next ? next(domain, attributes) : level;
@@ -105,9 +105,9 @@ std::uint64_t start(const void* domain, std::string_view name, bool other, const
 }
 
 std::uint64_t start_ex(const EventAttributes* attributes) {
-  std::string room;
+  std::string buffer;
   std::string_view name;
-  aside([&] { name = message_text(attributes, room); });
+  aside([&] { name = message_text(attributes, buffer); });
   auto* const next = next_core<std::uint64_t(const EventAttributes*)>(kRangeStartEx);
   return start(nullptr, name, next, [&] { return next(attributes); });
 }
@@ -130,9 +130,9 @@ void end(std::uint64_t id) {
 }
 
 std::uint64_t domain_start(const void* domain, const EventAttributes* attributes) {
-  std::string room;
+  std::string buffer;
   std::string_view name;
-  aside([&] { name = message_text(attributes, room); });
+  aside([&] { name = message_text(attributes, buffer); });
   auto* const next =
       next_core2<std::uint64_t(const void*, const EventAttributes*)>(kDomainRangeStartEx);
   return start(domain, name, next, [&] { return next(domain, attributes); });
@@ -217,9 +217,9 @@ const void* heap_register(const void* domain, const HeapDescription* heap) {
         heap->range_size < sizeof(VirtualRange))
       return;
     const auto& range = *static_cast<const VirtualRange*>(heap->range);
-    std::string room;
+    std::string buffer;
     const auto name =
-        message_text(static_cast<std::int32_t>(heap->message_type), heap->message, room);
+        message_text(static_cast<std::int32_t>(heap->message_type), heap->message, buffer);
     static std::atomic<std::uintptr_t> handles{0};
     if (!next) handle = reinterpret_cast<const void*>((handles.fetch_add(1) + 1) << 4);
     add_heap(handle, domain, reinterpret_cast<std::uintptr_t>(range.pointer), range.size, name);
@@ -289,9 +289,9 @@ void regions_name(const void* domain, const RegionsName* batch) {
     if (!batch || !batch->elements || batch->element_size < sizeof(RegionName)) return;
     for (std::size_t i = 0; i < batch->count; ++i) {
       const auto& one = element<RegionName>(batch->elements, batch->element_size, i);
-      std::string room;
+      std::string buffer;
       name_region(one.region, domain,
-                  message_text(static_cast<std::int32_t>(one.name_type), one.name, room));
+                  message_text(static_cast<std::int32_t>(one.name_type), one.name, buffer));
     }
   });
   if (auto* const next = next_memory<void(const void*, const RegionsName*)>(kRegionsName))
@@ -375,12 +375,12 @@ int attach_extension(ExtensionModule* module, InitializeExtension next) noexcept
   };
   for (const Slot& one : slots) {
     if (one.id >= segment.count) continue;
-    const auto ours = reinterpret_cast<std::intptr_t>(one.function);
+    const auto own = reinterpret_cast<std::intptr_t>(one.function);
     std::intptr_t& there = segment.slots[one.id];
     constexpr std::intptr_t kFresh = 0, kDisabled = 1;
-    if (others && there != kFresh && there != kDisabled && there != ours)
+    if (others && there != kFresh && there != kDisabled && there != own)
       g_next_memory[one.id].store(there, std::memory_order_relaxed);
-    there = ours;
+    there = own;
   }
   return 1;
 }

@@ -319,10 +319,10 @@ TEST_F(MemoryTest, OfManyRegionsTheFirstAreNamed) {
 }
 
 TEST_F(MemoryTest, ADomainIsToldWhereItIsNotTheDefaultOneOrTheHeaps) {
-  const int ours = 0, another = 0;
-  name_domain(&ours, "allocator");
+  const int owner = 0, another = 0;
+  name_domain(&owner, "allocator");
   name_domain(&another, "cache");
-  domain_ = &ours;
+  domain_ = &owner;
   const void* const nameless = heap(0x900000, 0x1000, "");
   EXPECT_EQ(known_memory(0x900000, 1).name, "");
   const void* const pool = heap(0x300000, 0x10000, "pool");

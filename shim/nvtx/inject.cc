@@ -13,13 +13,13 @@ namespace cuvmm::shim::nvtx {
 namespace {
 
 // The tool stays loaded, because its functions are in use.
-void* next_tool(const char* symbol, const void* ours) {
+void* next_tool(const char* symbol, const void* own) {
   static void* const kLibrary = [] {
     const char* const path = ::secure_getenv("CUVMM_NVTX_NEXT");
     return path && *path ? ::dlopen(path, RTLD_LAZY | RTLD_LOCAL) : nullptr;
   }();
   void* const found = kLibrary ? ::dlsym(kLibrary, symbol) : nullptr;
-  return found == ours ? nullptr : found;
+  return found == own ? nullptr : found;
 }
 
 }  // namespace

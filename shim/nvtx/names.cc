@@ -18,7 +18,7 @@ constexpr std::size_t kMostCharacters = 200;
 
 // Only one of the two is in use: all handles are cuvmm's, or all are another tool's.
 struct Texts {
-  std::unordered_map<std::string, const std::string*> ours;
+  std::unordered_map<std::string, const std::string*> copies;
   std::unordered_map<const void*, std::string> others;
 };
 
@@ -65,11 +65,11 @@ std::string narrow(const wchar_t* text) {
 
 const void* register_text(std::string text) {
   const Locked lock(g_texts_mutex);
-  const auto known = texts().ours.find(text);
-  if (known != texts().ours.end()) return known->second;
-  if (texts().ours.size() >= kMostTexts) return nullptr;
+  const auto known = texts().copies.find(text);
+  if (known != texts().copies.end()) return known->second;
+  if (texts().copies.size() >= kMostTexts) return nullptr;
   const auto* const stored = new std::string(text);
-  texts().ours.emplace(std::move(text), stored);
+  texts().copies.emplace(std::move(text), stored);
   return stored;
 }
 
@@ -79,15 +79,15 @@ void register_text_as(const void* handle, std::string text) {
   g_others.store(true, std::memory_order_relaxed);
 }
 
-std::string_view message_text(std::int32_t type, const Message& message, std::string& room) {
+std::string_view message_text(std::int32_t type, const Message& message, std::string& buffer) {
   if (type == kAscii) return bounded(message.ascii);
-  if (type == kUnicode) return room = narrow(message.wide);
+  if (type == kUnicode) return buffer = narrow(message.wide);
   if (type != kRegistered || !message.registered) return {};
   if (!g_others.load(std::memory_order_relaxed))
     return *static_cast<const std::string*>(message.registered);
   const Locked lock(g_texts_mutex);
   const auto known = texts().others.find(message.registered);
-  return room = known == texts().others.end() ? std::string() : known->second;
+  return buffer = known == texts().others.end() ? std::string() : known->second;
 }
 
 }  // namespace cuvmm::shim::nvtx

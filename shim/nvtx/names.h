@@ -20,12 +20,12 @@ const void* register_text(std::string text);
 /// The text of another tool's handle.
 void register_text_as(const void* handle, std::string text);
 
-/// The text of a message. `room` holds a text that has to be made. The text is valid as long as
-/// both `message` and `room`.
-std::string_view message_text(std::int32_t type, const Message& message, std::string& room);
-inline std::string_view message_text(const EventAttributes* attributes, std::string& room) {
+/// The text of a message. `buffer` holds a text that has to be made. The text is valid as long as
+/// both `message` and `buffer`.
+std::string_view message_text(std::int32_t type, const Message& message, std::string& buffer);
+inline std::string_view message_text(const EventAttributes* attributes, std::string& buffer) {
   if (!attributes || attributes->size < sizeof(EventAttributes)) return {};
-  return message_text(attributes->message_type, attributes->message, room);
+  return message_text(attributes->message_type, attributes->message, buffer);
 }
 
 }  // namespace cuvmm::shim::nvtx

@@ -296,15 +296,15 @@ class Memory(NvtxTest):
         read = perfetto_trace_pb2.Trace()
         with open(trace, "rb") as file:
             read.ParseFromString(file.read())
-        said = {}
+        strings = {}
         for packet in read.packet:
             for one in packet.track_event.debug_annotations:
-                said.setdefault((packet.track_event.type, one.name), []).append(one.string_value)
+                strings.setdefault((packet.track_event.type, one.name), []).append(one.string_value)
         slices, instants = perfetto_trace_pb2.TrackEvent.TYPE_SLICE_BEGIN, perfetto_trace_pb2.TrackEvent.TYPE_INSTANT
-        self.assertIn("model: layer 12", said[instants, "NVTX ranges"])
-        self.assertEqual(said[slices, "NVTX ranges"], ["grow"])
-        self.assertEqual(said[slices, "name"], ["allocator: kv_cache"])
-        self.assertEqual(said[slices, "NVTX regions"], ["block 12, 64 KiB"])
+        self.assertIn("model: layer 12", strings[instants, "NVTX ranges"])
+        self.assertEqual(strings[slices, "NVTX ranges"], ["grow"])
+        self.assertEqual(strings[slices, "name"], ["allocator: kv_cache"])
+        self.assertEqual(strings[slices, "NVTX regions"], ["block 12, 64 KiB"])
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 #include <atomic>
 
 #include "api/posix/raw_write.h"
-#include "shim/output/kept_descriptor.h"
+#include "shim/output/private_descriptor.h"
 
 namespace cuvmm::shim {
 
@@ -15,7 +15,7 @@ namespace {
 
 std::atomic<bool> g_silent{false};
 // Written at load, and in a child of fork, which has one thread.
-constinit KeptDescriptor g_stderr;
+constinit PrivateDescriptor g_stderr;
 constinit bool g_known = false;
 
 int place_of_text() {

@@ -34,7 +34,7 @@ TEST_F(WorkTells, AHostFunctionMayTellThatWorkIsOver) {
   use_then_more();
   EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkTells, WorkBehindAHostFunctionIsNotTold) {
@@ -43,7 +43,7 @@ TEST_F(WorkTells, WorkBehindAHostFunctionIsNotTold) {
   launch(s_, {kBase});
   more_work();
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
 }
 
 TEST_F(WorkTells, AHostFunctionOnAStreamThatWaitedTellsToo) {
@@ -53,7 +53,7 @@ TEST_F(WorkTells, AHostFunctionOnAStreamThatWaitedTellsToo) {
   run(calls::StreamWaitEvent{t_, e_, 0});
   EXPECT_EQ(run(calls::LaunchHostFunc{t_, nullptr, nullptr}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkTells, WithAnEventBehindItUnfinishedWorkIsFoundAllTheSame) {
@@ -63,7 +63,7 @@ TEST_F(WorkTells, WithAnEventBehindItUnfinishedWorkIsFoundAllTheSame) {
   answers.event_queries[event(0xee01)] = CUDA_ERROR_NOT_READY;
   EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkTells, ToldWorkThatIsOverIsNotSpokenOf) {
@@ -72,7 +72,7 @@ TEST_F(WorkTells, ToldWorkThatIsOverIsNotSpokenOf) {
   use_then_more();
   EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 // The emulator runs the host function at once, and a GPU may.
@@ -81,7 +81,7 @@ TEST_F(WorkTells, AHostFunctionMayRunBeforeTheDriverHasAnswered) {
   more_work();
   answers.while_telling = [this] { std::thread([this] { unmap(); }).join(); };
   EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkTells, AHostFunctionThatTheDriverRefusesTellsNothing) {
@@ -90,7 +90,7 @@ TEST_F(WorkTells, AHostFunctionThatTheDriverRefusesTellsNothing) {
   answers.host_function = CUDA_ERROR_INVALID_VALUE;
   EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_ERROR_INVALID_VALUE);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
 }
 
 // --- Kernels that write to memory of the host, and copies of flags
@@ -121,7 +121,7 @@ TEST_F(WorkFlags, AKernelThatIsGivenMemoryOfTheHostMayTellOfEarlierWork) {
   launch(s_, {at(pinned_)});
   more_work();
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkFlags, AndOfItself) {
@@ -130,7 +130,7 @@ TEST_F(WorkFlags, AndOfItself) {
   launch(s_, {kBase, at(pinned_) + 8});
   launch(s_, {0, 0});
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 // The kernel may have told the host that it has finished with its memory.
@@ -139,7 +139,7 @@ TEST_F(WorkFlags, AlsoWhileItIsUnfinishedForSure) {
   busy(s_);
   launch(s_, {kBase, at(pinned_)});
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(ExactFlags, AndWithAnEventBehindIt) {
@@ -147,7 +147,7 @@ TEST_F(ExactFlags, AndWithAnEventBehindIt) {
   launch(s_, {kBase, at(pinned_)});
   answers.event_queries[event(0xee01)] = CUDA_ERROR_NOT_READY;
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(ExactFlags, WorkBeforeItIsFoundByItsOwnEvent) {
@@ -155,7 +155,8 @@ TEST_F(ExactFlags, WorkBeforeItIsFoundByItsOwnEvent) {
   answers.event_queries[event(0xee01)] = CUDA_ERROR_NOT_READY;
   launch(s_, {at(pinned_)});
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle")) << "it is not over, so that nobody knows so";
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"))
+      << "it is not over, so that nobody knows so";
 }
 
 TEST_F(WorkFlags, AKernelThatOnlyReadsTheFlagSaysNothing) {
@@ -164,7 +165,7 @@ TEST_F(WorkFlags, AKernelThatOnlyReadsTheFlagSaysNothing) {
   busy(s_);
   launch(s_, {kBase, at(pinned_)});
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkFlags, AFlagOfADeviceThatAnotherStreamCopiesMayTellOfAKernel) {
@@ -176,7 +177,7 @@ TEST_F(WorkFlags, AFlagOfADeviceThatAnotherStreamCopiesMayTellOfAKernel) {
   EXPECT_EQ(run(calls::MemcpyDtoHAsync{&flag, kPlain, sizeof flag, t_}), CUDA_SUCCESS);
   EXPECT_EQ(run(calls::StreamSynchronize{t_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(ExactFlags, ACopyBehindTheKernelSaysNothingOfItWhileItRuns) {
@@ -187,7 +188,7 @@ TEST_F(ExactFlags, ACopyBehindTheKernelSaysNothingOfItWhileItRuns) {
   std::uint32_t flag = 0;
   EXPECT_EQ(run(calls::MemcpyDtoHAsync{&flag, kPlain, sizeof flag, s_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkFlags, AFillSaysNothingOfItself) {
@@ -199,7 +200,7 @@ TEST_F(WorkFlags, AFillSaysNothingOfItself) {
   EXPECT_EQ(run(calls::MemcpyDtoHAsync{&flag, kPlain, sizeof flag, t_}), CUDA_SUCCESS);
   EXPECT_EQ(run(calls::StreamSynchronize{t_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkFlags, WhoWaitedForAWordMayKnowOfAKernelThatGoesOn) {
@@ -209,7 +210,7 @@ TEST_F(WorkFlags, WhoWaitedForAWordMayKnowOfAKernelThatGoesOn) {
   EXPECT_EQ(run(calls::StreamWaitValue32{t_, kPlain, 1, 0}), CUDA_SUCCESS);
   EXPECT_EQ(run(calls::StreamSynchronize{t_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkFlags, MemoryOfTheHostInAStructCounts) {
@@ -223,7 +224,7 @@ TEST_F(WorkFlags, MemoryOfTheHostInAStructCounts) {
   run(calls::LaunchKernel{.f = other, .hStream = s_, .kernelParams = parameters});
   more_work();
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkFlags, AKernelMayTellBeforeTheDriverHasAnswered) {
@@ -231,7 +232,7 @@ TEST_F(WorkFlags, AKernelMayTellBeforeTheDriverHasAnswered) {
   more_work();
   answers.while_launching = [this] { std::thread([this] { unmap(); }).join(); };
   launch(s_, {at(pinned_)});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkFlags, AFewBytesThatAreCopiedToTheHostMayTellOfAnyWork) {
@@ -241,7 +242,7 @@ TEST_F(WorkFlags, AFewBytesThatAreCopiedToTheHostMayTellOfAnyWork) {
   std::uint32_t flag = 0;
   EXPECT_EQ(run(calls::MemcpyDtoH{&flag, kPlain, sizeof flag}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkFlags, ManyBytesAreNoFlag) {
@@ -251,7 +252,7 @@ TEST_F(WorkFlags, ManyBytesAreNoFlag) {
   char many[4096];
   EXPECT_EQ(run(calls::MemcpyDtoH{many, kPlain, sizeof many}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
 }
 
 TEST_F(WorkFlags, WorkBehindACopyOfAFlagIsNotTold) {
@@ -264,7 +265,7 @@ TEST_F(WorkFlags, WorkBehindACopyOfAFlagIsNotTold) {
   launch(s_, {kBase});
   more_work();
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
 }
 
 TEST_F(WorkFlags, AnEventThatALaunchRecordsStandsForWhatIsBeforeIt) {
@@ -282,16 +283,16 @@ TEST_F(WorkFlags, AnEventThatALaunchRecordsStandsForWhatIsBeforeIt) {
   EXPECT_EQ(run(calls::LaunchKernelEx{&config, function(), parameters, nullptr}), CUDA_SUCCESS);
   EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   unmap(kBase + 4 * kSize);
-  EXPECT_THAT(found(), IsEmpty()) << "the kernel goes on, and may be done with its memory";
+  EXPECT_THAT(findings(), IsEmpty()) << "the kernel goes on, and may be done with its memory";
 }
 
 TEST_F(WorkTells, AWordThatIsWrittenTells) {
   use_then_more();
   EXPECT_EQ(run(calls::StreamWriteValue32{s_, at(pinned_), 1, 0}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkTells, AWordThatTheHostSeesIsOverForItAsSoonAsItIsWritten) {
@@ -307,7 +308,7 @@ TEST_F(WorkTells, AWordThatTheHostSeesIsOverForItAsSoonAsItIsWritten) {
   EXPECT_EQ(run(calls::StreamWriteValue32{s_, kBase, 1, 0}), CUDA_SUCCESS);
   EXPECT_EQ(asked("record"), 0u);
   unmap();
-  EXPECT_THAT(found(), testing::Not(testing::Contains(testing::StartsWith("cuMemUnmap"))));
+  EXPECT_THAT(findings(), testing::Not(testing::Contains(testing::StartsWith("cuMemUnmap"))));
 }
 
 TEST_F(WorkTells, AWordThatIsWaitedForTellsNothing) {
@@ -317,7 +318,7 @@ TEST_F(WorkTells, AWordThatIsWaitedForTellsNothing) {
   operation.waitValue.address = at(pinned_);
   EXPECT_EQ(run(calls::StreamBatchMemOp{s_, 1, &operation, 0}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
 }
 
 TEST_F(WorkTells, AnAllocationThatTheHostMayKnowOfIsNotEarly) {
@@ -326,7 +327,7 @@ TEST_F(WorkTells, AnAllocationThatTheHostMayKnowOfIsNotEarly) {
   busy(s_);
   EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
   launch(t_, {pool});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 // --- Waits for signals of others
@@ -340,10 +341,10 @@ TEST_F(WorkTells, WhoWaitedForAWordMayComeAfterAllWork) {
   more_work();
   EXPECT_EQ(run(calls::StreamWaitValue32{t_, at(pinned_), 1, 0}), CUDA_SUCCESS);
   launch(t_, {pool});
-  EXPECT_THAT(found(), IsEmpty()) << "the allocation is over";
+  EXPECT_THAT(findings(), IsEmpty()) << "the allocation is over";
   launch(s_, {pool});  // unfinished for sure, which proves nothing about the order
   EXPECT_EQ(run(calls::MemFreeAsync{pool, t_}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkTells, AHostThatWaitedForAWaitMayKnowOfAllWork) {
@@ -353,7 +354,7 @@ TEST_F(WorkTells, AHostThatWaitedForAWaitMayKnowOfAllWork) {
   run(calls::EventRecord{e_, t_});
   EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkTells, AWaitThatMayGoOnTellsTheHostNothing) {
@@ -361,7 +362,7 @@ TEST_F(WorkTells, AWaitThatMayGoOnTellsTheHostNothing) {
   more_work();
   EXPECT_EQ(run(calls::StreamWaitValue32{t_, at(pinned_), 1, 0}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
 }
 
 // --- Events of contexts, and elapsed times
@@ -377,7 +378,7 @@ TEST_F(WorkTells, TheTimeBetweenTwoEventsTellsThatBothAreOver) {
   float milliseconds = 0;
   EXPECT_EQ(run(calls::EventElapsedTime{&milliseconds, e_, later}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkTells, AnEventOfAContextStandsForAllOfItsWork) {
@@ -386,7 +387,7 @@ TEST_F(WorkTells, AnEventOfAContextStandsForAllOfItsWork) {
   more_work();
   EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkTells, AnEventOfAGreenContextMayStandForAllWork) {
@@ -395,7 +396,7 @@ TEST_F(WorkTells, AnEventOfAGreenContextMayStandForAllWork) {
   more_work();
   EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkTells, AContextMayWaitForAnEvent) {
@@ -408,7 +409,7 @@ TEST_F(WorkTells, AContextMayWaitForAnEvent) {
   EXPECT_EQ(run(calls::CtxWaitEvent{answers.context, e_}), CUDA_SUCCESS);
   launch(t_, {pool});  // a new stream
   EXPECT_EQ(run(calls::MemFreeAsync{pool, t_}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 // --- Events that other processes know
@@ -420,7 +421,7 @@ TEST_F(WorkTells, AnEventOfSeveralProcessesMayTell) {
   run(calls::EventRecord{e_, s_});
   more_work();
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkTells, WhoWaitsForAnEventOfSeveralProcessesMayComeAfterAllWork) {
@@ -432,7 +433,7 @@ TEST_F(WorkTells, WhoWaitsForAnEventOfSeveralProcessesMayComeAfterAllWork) {
   launch(s_, {pool});
   run(calls::StreamWaitEvent{t_, e_, 0});
   EXPECT_EQ(run(calls::MemFreeAsync{pool, t_}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkTells, AnotherEventOfThatNameTellsNothing) {
@@ -443,7 +444,7 @@ TEST_F(WorkTells, AnotherEventOfThatNameTellsNothing) {
   run(calls::EventRecord{e_, s_});
   more_work();
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
 }
 
 }  // namespace

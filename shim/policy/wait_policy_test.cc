@@ -39,7 +39,7 @@ TEST_F(WorkWaits, ACopyToPageableMemoryMayHaveWaited) {
   EXPECT_EQ(run(calls::MemcpyDtoHAsync{pageable_, kBase, 64, s_}), CUDA_SUCCESS);
   more_work();
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(session().work().counts().unawaited, 0u);
 }
 
@@ -47,7 +47,7 @@ TEST_F(WorkWaits, ACopyToPageableMemoryThatIsUnfinishedForSureIsFound) {
   use_then_more();
   EXPECT_EQ(run(calls::MemcpyDtoHAsync{pageable_, kBase, 64, s_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle")) << "the driver did not wait";
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle")) << "the driver did not wait";
 }
 
 // An event would lie behind the wait, and may be late.
@@ -58,7 +58,7 @@ TEST_F(WorkWaits, NoEventIsRecordedBehindACopyThatMayHaveWaited) {
   EXPECT_EQ(run(calls::MemcpyDtoHAsync{pageable_, kBase, 64, s_}), CUDA_SUCCESS);
   EXPECT_EQ(asked("record"), 0u);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkWaits, ACopyToPinnedMemoryTellsOfItselfToo) {
@@ -69,16 +69,16 @@ TEST_F(WorkWaits, ACopyToPinnedMemoryTellsOfItselfToo) {
   EXPECT_EQ(run(calls::MemcpyDtoHAsync{pinned_, kBase + 4 * kSize, 64, s_}), CUDA_SUCCESS);
   more_work();
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   unmap(kBase + 4 * kSize);
-  EXPECT_THAT(found(), IsEmpty()) << "the program may have seen the bytes arrive";
+  EXPECT_THAT(findings(), IsEmpty()) << "the program may have seen the bytes arrive";
 }
 
 TEST_F(WorkWaits, ACopyToPinnedMemoryThatIsOverMayHaveBeenLucky) {
   map();
   EXPECT_EQ(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(session().work().counts().unawaited, 0u);
   EXPECT_EQ(session().work().counts().perhaps_unawaited, 1u);
   map();
@@ -94,7 +94,7 @@ TEST_F(WorkWaits, AGpuMayHaveWrittenPinnedMemoryBeforeItsStreamSaysSo) {
   busy(s_);
   EXPECT_EQ(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty()) << "the program may have seen the bytes arrive";
+  EXPECT_THAT(findings(), IsEmpty()) << "the program may have seen the bytes arrive";
 }
 
 TEST_F(WorkWaits, TheEmulatorHasNotBegunACopyThatItSaysIsUnfinished) {
@@ -102,7 +102,7 @@ TEST_F(WorkWaits, TheEmulatorHasNotBegunACopyThatItSaysIsUnfinished) {
   busy(s_);
   EXPECT_EQ(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkWaits, NorOneWhoseEventSaysSo) {
@@ -112,7 +112,7 @@ TEST_F(WorkWaits, NorOneWhoseEventSaysSo) {
   more_work();
   answers.event_queries[event(0xee01)] = CUDA_ERROR_NOT_READY;
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkWaits, ACopyFromPageableMemoryMayHaveWaitedForWhatIsBeforeIt) {
@@ -123,23 +123,23 @@ TEST_F(WorkWaits, ACopyFromPageableMemoryMayHaveWaitedForWhatIsBeforeIt) {
   EXPECT_EQ(run(calls::MemcpyHtoDAsync{kBase + 4 * kSize, pageable_, 64, s_}), CUDA_SUCCESS);
   more_work();
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   unmap(kBase + 4 * kSize);
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
 }
 
 TEST_F(WorkWaits, ACopyFromPinnedMemoryDoesNotWait) {
   use_then_more();
   EXPECT_EQ(run(calls::MemcpyHtoDAsync{kPlain, pinned_, 64, s_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
 }
 
 TEST_F(WorkWaits, ACopyFromHostToHostWaits) {
   use_then_more();
   EXPECT_EQ(run(calls::MemcpyAsync{at(pinned_), at(pageable_), 64, s_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(asked("query"), 0u);
 }
 
@@ -148,7 +148,7 @@ TEST_F(WorkWaits, ACopyOfNothingMayNotHaveWaited) {
   EXPECT_EQ(run(calls::MemcpyAsync{at(pinned_), at(pageable_), 0, s_}), CUDA_SUCCESS);
   launch(s_, {kBase});
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkWaits, OneOfSeveralCopiesMayHaveWaited) {
@@ -161,7 +161,7 @@ TEST_F(WorkWaits, OneOfSeveralCopiesMayHaveWaited) {
             CUDA_SUCCESS);
   more_work();
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 // --- Copies and fills without a stream
@@ -180,7 +180,7 @@ TEST_F(StreamlessWaits, ACopyFromPageableMemoryWaitsForWhatIsBeforeIt) {
   EXPECT_EQ(run(calls::MemcpyHtoD{kBase + 64, pageable_, 64}), CUDA_SUCCESS);
   busy(CU_STREAM_LEGACY);
   unmap();
-  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-idle")) << "of the copy itself";
+  ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-idle")) << "of the copy itself";
   EXPECT_EQ(sink.all[0].violation.objects.size(), 1u);
 }
 
@@ -188,14 +188,14 @@ TEST_F(StreamlessWaits, ACopyFromPinnedMemoryWaitsForItself) {
   EXPECT_EQ(run(calls::MemcpyHtoD{kBase + 64, pinned_, 64}), CUDA_SUCCESS);
   busy(CU_STREAM_LEGACY);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(StreamlessWaits, ACopyToTheHostWaitsForItself) {
   EXPECT_EQ(run(calls::Memcpy{at(pageable_), kBase, 64}), CUDA_SUCCESS);
   busy(CU_STREAM_LEGACY);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(StreamlessWaits, ADescriptorNamesItsSides) {
@@ -208,45 +208,45 @@ TEST_F(StreamlessWaits, ADescriptorNamesItsSides) {
   copy.Height = copy.Depth = 1;
   EXPECT_EQ(run(calls::Memcpy3D{&copy}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(StreamlessWaits, ACopyInsideOfADeviceDoesNotWait) {
   EXPECT_EQ(run(calls::MemcpyDtoD{kPlain, kPlain + 64, 64}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(StreamlessWaits, WithSyncMemopsItWaits) {
   answers.sync_memops = {kPlain + 64};
   EXPECT_EQ(run(calls::MemcpyDtoD{kPlain, kPlain + 64, 64}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(StreamlessWaits, AFillOfPinnedMemoryWaits) {
   EXPECT_EQ(run(calls::MemsetD8{at(pinned_), 1, 64}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(StreamlessWaits, AFillOfADeviceDoesNotWait) {
   EXPECT_EQ(run(calls::MemsetD8{kPlain, 1, 64}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(StreamlessWaits, ManagedMemoryIsNotCertain) {
   answers.managed = {kPlain};
   EXPECT_EQ(run(calls::MemsetD8{kPlain, 1, 64}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle")) << "it is unfinished for sure";
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle")) << "it is unfinished for sure";
   map();
   launch(s_, {kBase});
   more_work();
   EXPECT_EQ(run(calls::MemsetD8{kPlain, 1, 64}), CUDA_SUCCESS);
   unmap();
-  EXPECT_EQ(found().size(), 1u);
+  EXPECT_EQ(findings().size(), 1u);
 }
 
 // --- Calls that may wait as a side effect
@@ -256,14 +256,14 @@ TEST_F(WorkWaits, AFreeMayHaveWaited) {
   more_work();
   EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkWaits, AFreeThatDidNotWaitIsNoExcuse) {
   use_then_more();
   EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkWaits, AFreeOfMemoryOfAPoolDoesNotWait) {
@@ -273,7 +273,7 @@ TEST_F(WorkWaits, AFreeOfMemoryOfAPoolDoesNotWait) {
   more_work();
   EXPECT_EQ(run(calls::MemFree{pool}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
 }
 
 TEST_F(WorkWaits, AnUnloadMayHaveWaited) {
@@ -281,7 +281,7 @@ TEST_F(WorkWaits, AnUnloadMayHaveWaited) {
   more_work();
   EXPECT_EQ(run(calls::ModuleUnload{nullptr}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 // --- The cost

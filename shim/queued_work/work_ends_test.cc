@@ -33,9 +33,9 @@ TEST_F(WorkEnds, TheEndOfAKernelsMemoryIsNoUseOfWhatBeginsThere) {
   two_neighbours();
   launch(s_, {kBase + 64, kNext});
   unmap(kNext);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkEnds, TheEndCountsAlthoughItsMemoryIsGone) {
@@ -43,14 +43,14 @@ TEST_F(WorkEnds, TheEndCountsAlthoughItsMemoryIsGone) {
   launch(s_, {kBase + 64, kNext});
   unmap();
   unmap(kNext);
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle")) << "of the first alone";
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle")) << "of the first alone";
 }
 
 TEST_F(WorkEnds, AloneItIsWhereMemoryBeginsButNotForSure) {
   two_neighbours();
   launch(s_, {kNext});
   unmap(kNext);
-  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
   EXPECT_THAT(sink.all[0].violation.message,
               testing::HasSubstr(", which is also the end of what lies before"));
 }
@@ -60,9 +60,9 @@ TEST_F(WorkEnds, AloneWhereNothingBeginsItIsAUseOfWhatEndsThere) {
   map();
   busy(s_);
   launch(s_, {kNext});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   unmap();
-  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
   EXPECT_THAT(sink.all[0].violation.message,
               testing::HasSubstr("(argument 0x700000400000, the end of it"));
 }
@@ -72,7 +72,7 @@ TEST_F(WorkEnds, AnAddressInsideIsNamedBeforeTheEnd) {
   busy(s_);
   launch(s_, {kNext, kBase + 64});
   unmap();
-  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
   EXPECT_THAT(sink.all[0].violation.message, testing::HasSubstr("(argument 0x700000000040, call"));
 }
 
@@ -80,7 +80,7 @@ TEST_F(WorkEnds, TheBeginningAndTheEndOfTheNextMemoryAreAUseOfIt) {
   two_neighbours();
   launch(s_, {kNext, kNext + kSize});
   unmap(kNext);
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkEnds, ANumberThatNobodyCallsAPointerIsNoEnd) {
@@ -89,7 +89,7 @@ TEST_F(WorkEnds, ANumberThatNobodyCallsAPointerIsNoEnd) {
   busy(s_);
   launch(s_, {kNext});
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 // If memory begins at the address, or may begin there, the kernel got the address as the beginning
@@ -101,7 +101,7 @@ TEST_F(WorkEnds, WhereAReservationGoesOnAnEndMayBeItsNextPart) {
   busy(s_);
   launch(s_, {kNext});
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkEnds, MemoryThatOnlyTheDriverKnowsMayBeginThere) {
@@ -110,7 +110,7 @@ TEST_F(WorkEnds, MemoryThatOnlyTheDriverKnowsMayBeginThere) {
   busy(s_);
   launch(s_, {kNext});
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkEnds, WhereMemoryBeganAnEndMayHaveBeenThat) {
@@ -119,11 +119,11 @@ TEST_F(WorkEnds, WhereMemoryBeganAnEndMayHaveBeenThat) {
   unmap(kNext);
   run(calls::MemAddressFree{kNext, kSize});
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered")) << "of the second alone";
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered")) << "of the second alone";
   map();
   launch(s_, {kNext});
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered", "cuMemUnmap-idle"))
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered", "cuMemUnmap-idle"))
       << "but not for a later launch";
 }
 
@@ -133,7 +133,7 @@ TEST_F(WorkEnds, TheEndOfPoolMemoryAloneIsAUseOfIt) {
   busy(t_);
   launch(t_, {kBase + kGranule});
   EXPECT_EQ(run(calls::MemFreeAsync{kBase, s_}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), ElementsAre("cuMemFreeAsync-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemFreeAsync-ordered"));
 }
 
 TEST_F(WorkEnds, WhereNothingEndsMemoryBeginsForSure) {
@@ -143,14 +143,14 @@ TEST_F(WorkEnds, WhereNothingEndsMemoryBeginsForSure) {
   busy(s_);
   launch(s_, {kNext});
   unmap(kNext);
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkEnds, AnAddressInsideOfTheNextMemoryIsAUseOfIt) {
   two_neighbours();
   launch(s_, {kBase, kNext, kNext + 8});
   unmap(kNext);
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkEnds, OnlyPointersCanBeEnds) {
@@ -158,7 +158,7 @@ TEST_F(WorkEnds, OnlyPointersCanBeEnds) {
   launch(s_, {kBase});
   run(calls::MemsetD8Async{kNext, 1, 16, s_});
   unmap(kNext);
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkEnds, TheEndOfPoolMemoryIsNoUseOfTheNext) {
@@ -168,7 +168,7 @@ TEST_F(WorkEnds, TheEndOfPoolMemoryIsNoUseOfTheNext) {
   busy(t_);
   launch(t_, {kBase, kBase + kGranule});
   EXPECT_EQ(run(calls::MemFreeAsync{kBase + kGranule, s_}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkEnds, TheEndOfPoolMemoryIsNotUsedBeforeItsAllocation) {
@@ -177,9 +177,9 @@ TEST_F(WorkEnds, TheEndOfPoolMemoryIsNotUsedBeforeItsAllocation) {
   busy(s_);
   allocate(kBase + kGranule, s_);
   launch(t_, {kBase, kBase + kGranule});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   launch(t_, {kBase, kBase + kGranule + 8});
-  EXPECT_THAT(found(), ElementsAre("data-pool-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("data-pool-ordered"));
 }
 
 // cuvmm does not follow plain memory, and does not note arguments that point into it.
@@ -191,11 +191,11 @@ TEST_F(WorkEnds, TheBeginningMayLieInMemoryThatIsNotFollowed) {
   busy(s_);
   launch(s_, {plain, kBase});
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   map();
   launch(s_, {0, kBase});
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered")) << "nothing else is given";
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered")) << "nothing else is given";
 }
 
 TEST_F(WorkEnds, TheBeginningMayLieInAStruct) {
@@ -206,25 +206,25 @@ TEST_F(WorkEnds, TheBeginningMayLieInAStruct) {
   void* parameters[] = {both, &end};
   run(calls::LaunchKernel{.f = function(), .hStream = s_, .kernelParams = parameters});
   unmap(kNext);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkEnds, TheEndOfMemoryIsNoPlaceThatNeedsAccess) {
   map();
   map(kNext, kSize, false);
   launch(nullptr, {kBase, kNext});  // the driver takes the device from the current context
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   launch(nullptr, {kNext, 0});
-  EXPECT_THAT(found(), IsEmpty()) << "it may walk backwards";
+  EXPECT_THAT(findings(), IsEmpty()) << "it may walk backwards";
   launch(nullptr, {kNext + 8, 0});
-  EXPECT_THAT(found(), ElementsAre("launch-argument-access"));
+  EXPECT_THAT(findings(), ElementsAre("launch-argument-access"));
 }
 
 TEST_F(WorkEnds, TheEndOfMemoryThatTheDeviceMayNotUseIsNoExcuse) {
   map(kBase, kSize, false);
   map(kNext, kSize, false);
   launch(nullptr, {kNext});
-  EXPECT_THAT(found(), ElementsAre("launch-argument-access"));
+  EXPECT_THAT(findings(), ElementsAre("launch-argument-access"));
 }
 
 // --- Arenas
@@ -253,7 +253,7 @@ class WorkArenas : public WorkEnds {
 TEST_F(WorkArenas, TheBeginningOfAnArenaNeedNoMemory) {
   arena({2, 3});
   launch(s_, {page(0)});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkArenas, NorDoesItNeedMemoryAnyMore) {
@@ -262,24 +262,24 @@ TEST_F(WorkArenas, NorDoesItNeedMemoryAnyMore) {
   run(calls::StreamSynchronize{s_});
   unmap(page(0), kGranule);
   launch(s_, {page(0)});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   unmap(page(3), kGranule);
   launch(s_, {page(0)});
-  EXPECT_THAT(found(), ElementsAre("launch-argument-alive")) << "all of it is gone";
+  EXPECT_THAT(findings(), ElementsAre("launch-argument-alive")) << "all of it is gone";
 }
 
 TEST_F(WorkArenas, BehindAllOfItsMemoryAnAddressLeadsToNothing) {
   arena({0, 1});
   launch(s_, {page(4)});
-  EXPECT_THAT(found(), ElementsAre("launch-argument-mapped"));
+  EXPECT_THAT(findings(), ElementsAre("launch-argument-mapped"));
 }
 
 TEST_F(WorkArenas, APartOfAnArenaMayEndWhereNothingIs) {
   arena({0, 1});
   launch(s_, {page(0), page(4)});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   launch(s_, {0, page(4)});
-  EXPECT_THAT(found(), ElementsAre("launch-argument-mapped"))
+  EXPECT_THAT(findings(), ElementsAre("launch-argument-mapped"))
       << "what is right beside other arguments is looked at again";
 }
 
@@ -290,12 +290,12 @@ TEST_F(WorkArenas, AnArenaMayEndWhereOtherMemoryIsOrWas) {
   busy(s_);
   launch(s_, {page(0), kBehind});
   unmap(kBehind);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   run(calls::MemAddressFree{kBehind, kSize});
   launch(s_, {page(0), kBehind});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   launch(s_, {0, kBehind});
-  EXPECT_THAT(found(), ElementsAre("launch-argument-alive"));
+  EXPECT_THAT(findings(), ElementsAre("launch-argument-alive"));
 }
 
 TEST_F(WorkArenas, TheBeginningOfAnArenaNeedNoAccess) {
@@ -303,7 +303,7 @@ TEST_F(WorkArenas, TheBeginningOfAnArenaNeedNoAccess) {
   back(0, false);
   back(1);
   launch(nullptr, {page(0)});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkArenas, OneElementBeforeMemoryIsNoPlaceToGo) {
@@ -311,9 +311,9 @@ TEST_F(WorkArenas, OneElementBeforeMemoryIsNoPlaceToGo) {
   run(calls::MemAddressReserve{&reserved, kSize, 0, kBase, 0});
   map(kNext);
   launch(s_, {kNext - 8});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   launch(s_, {kNext - kGranule});
-  EXPECT_THAT(found(), ElementsAre("launch-argument-mapped"));
+  EXPECT_THAT(findings(), ElementsAre("launch-argument-mapped"));
 }
 
 TEST_F(WorkArenas, OneElementBeforeMemoryMayBeWhereOtherMemoryWas) {
@@ -321,7 +321,7 @@ TEST_F(WorkArenas, OneElementBeforeMemoryMayBeWhereOtherMemoryWas) {
   allocate(kBase + kGranule, s_);
   EXPECT_EQ(run(calls::MemFreeAsync{kBase, s_}), CUDA_SUCCESS);
   launch(s_, {kBase + kGranule - 4});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 // A copy or a fill uses all of its bytes.
@@ -335,7 +335,7 @@ TEST_F(WorkArenas, AFillOfAGraphInAnArenaIsJudged) {
   CUgraphExec exec = nullptr;
   run(calls::GraphInstantiateWithFlags{&exec, nullptr, 0});
   run(calls::GraphLaunch{exec, s_});
-  EXPECT_THAT(found(), ElementsAre("launch-argument-mapped"));
+  EXPECT_THAT(findings(), ElementsAre("launch-argument-mapped"));
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ class WorkEvidence : public WorkWorld {
 
 TEST_F(WorkEvidence, APointerByItsTypeIsInUse) {
   unmap_under("_Z1kPf");
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
   EXPECT_EQ(counts().by_type, 1u);
 }
 
@@ -50,12 +50,12 @@ TEST_F(WorkEvidence, AnArrayOfPointersIsByTypeToo) {
   void* parameters[] = {both};
   run(calls::LaunchKernel{.f = function(), .hStream = s_, .kernelParams = parameters});
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkEvidence, AnUntypedValueMayBeInUse) {
   unmap_under("triton_poi_fused_add_0");
-  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
   EXPECT_EQ(sink.all[0].kind(), RuleKind::kUndefined);
   EXPECT_THAT(sink.all[0].violation.message, HasSubstr("an untyped value"));
   EXPECT_EQ(counts().by_value, 1u);
@@ -64,20 +64,20 @@ TEST_F(WorkEvidence, AnUntypedValueMayBeInUse) {
 
 TEST_F(WorkEvidence, AStructOfEightBytesIsNoAddress) {
   unmap_under("_Z1k4Cast");
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(counts().launches, 1u);
   EXPECT_EQ(counts().tracked, 0u);
 }
 
 TEST_F(WorkEvidence, ANumberByItsTypeIsNoAddress) {
   unmap_under("_Z1km");
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkEvidence, WordsOfStructsAreHintsWhereUnorderedUsesAreAskedFor) {
   unordered = true;
   unmap_under("_Z1k4Cast");
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(counts().by_word, 1u);
   EXPECT_EQ(counts().hints, 1u);
 }
@@ -91,36 +91,36 @@ TEST_F(WorkEvidence, NoEventIsRecordedForAHint) {
 
 TEST_F(WorkEvidence, OnlyAPointerByItsTypePointsIntoNothing) {
   launch_into_nothing("_Z1kPf");
-  EXPECT_THAT(found(), ElementsAre("launch-argument-mapped"));
+  EXPECT_THAT(findings(), ElementsAre("launch-argument-mapped"));
 }
 
 TEST_F(WorkEvidence, AnUntypedValueIntoNothingIsNotJudged) {
   launch_into_nothing("triton_poi_fused_add_0");
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkEvidence, AStructThatLooksLikeAnAddressIntoNothingIsNotJudged) {
   launch_into_nothing("_Z1k4Cast");
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkEvidence, PtxTellsWhatAPointerIs) {
   load(".version 8.0\n.entry k(.param .u64 .ptr .align 1 k_param_0) { ret; }");
   unmap_under("k");
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkEvidence, PtxTellsWhatAStructIs) {
   load(".version 8.0\n.entry k(.param .align 4 .b8 k_param_0[8]) { ret; }");
   unmap_under("k");
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkEvidence, PtxTellsOfItsOwnModuleAlone) {
   load(".version 8.0\n.entry k(.param .u64 .ptr .align 1 k_param_0) { ret; }");
   answers.module = reinterpret_cast<CUmodule>(std::uintptr_t{0x30e});
   unmap_under("k");
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered")) << "a kernel of the same name";
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered")) << "a kernel of the same name";
 }
 
 TEST_F(WorkEvidence, AModuleThatGetsTheHandleOfAnotherOneIsItself) {
@@ -129,7 +129,7 @@ TEST_F(WorkEvidence, AModuleThatGetsTheHandleOfAnotherOneIsItself) {
       "\x7f"
       "ELF");
   unmap_under("k");
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
 }
 
 TEST_F(WorkEvidence, AnElementOfAnArrayThatPointsIntoNothingIsNotJudged) {
@@ -141,7 +141,7 @@ TEST_F(WorkEvidence, AnElementOfAnArrayThatPointsIntoNothingIsNotJudged) {
   std::uint64_t both[] = {kBase, kBase + kSize + kGranule};
   void* parameters[] = {both};
   run(calls::LaunchKernel{.f = function(), .hStream = s_, .kernelParams = parameters});
-  EXPECT_THAT(found(), IsEmpty()) << "nobody may have written it";
+  EXPECT_THAT(findings(), IsEmpty()) << "nobody may have written it";
 }
 
 }  // namespace

@@ -22,15 +22,15 @@ TEST_F(WorkMemory, TakingAccessAwayUnderAKernelIsFound) {
   desc.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   desc.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   run(calls::MemSetAccess{kBase, kSize, &desc, 1});
-  EXPECT_THAT(found(), IsEmpty()) << "it takes nothing";
+  EXPECT_THAT(findings(), IsEmpty()) << "it takes nothing";
   desc.flags = CU_MEM_ACCESS_FLAGS_PROT_READ;
   run(calls::MemSetAccess{kBase, kSize, &desc, 1});
-  EXPECT_THAT(found(), ElementsAre("cuMemSetAccess-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemSetAccess-idle"));
   launch(s_, {kBase});
   launch(s_, {0});
   desc.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
   run(calls::MemSetAccess{kBase, kSize, &desc, 1});
-  EXPECT_EQ(found().back(), "cuMemSetAccess-ordered");
+  EXPECT_EQ(findings().back(), "cuMemSetAccess-ordered");
 }
 
 // --- Memory of other processes
@@ -48,7 +48,7 @@ TEST_F(WorkMemory, OfTwoClosesTheFirstTakesNothingAway) {
   launch(s_, {answers.plain_memory});  // the close may have waited for the first launch
   EXPECT_EQ(run(calls::IpcCloseMemHandle{answers.plain_memory}), CUDA_SUCCESS);
   EXPECT_EQ(session().work().counts().unawaited, 1u);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 // --- Memory of pools
@@ -71,7 +71,7 @@ TEST_F(PoolWork, AFreeOnAStreamThatDidNotWaitIsFound) {
   busy(t_);
   launch(t_, {kPool + 8});
   EXPECT_EQ(run(calls::MemFreeAsync{kPool, s_}), CUDA_SUCCESS);
-  ASSERT_THAT(found(), ElementsAre("cuMemFreeAsync-ordered"));
+  ASSERT_THAT(findings(), ElementsAre("cuMemFreeAsync-ordered"));
   EXPECT_EQ(sink.all[0].kind(), RuleKind::kUndefined);
 }
 
@@ -81,7 +81,7 @@ TEST_F(PoolWork, AFreeAtOnceIsFound) {
   busy(t_);
   launch(t_, {kPool + 8});
   EXPECT_EQ(run(calls::MemFree{kPool}), CUDA_SUCCESS);
-  ASSERT_THAT(found(), ElementsAre("cuMemFree-idle"));
+  ASSERT_THAT(findings(), ElementsAre("cuMemFree-idle"));
   EXPECT_EQ(sink.all[0].kind(), RuleKind::kUndefined);
 }
 
@@ -91,7 +91,7 @@ TEST_F(PoolWork, AFreeAtOnceUnderEarlierWorkIsFound) {
   launch(t_, {kPool});
   launch(t_, {0});
   EXPECT_EQ(run(calls::MemFree{kPool}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), ElementsAre("cuMemFree-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemFree-ordered"));
 }
 
 TEST_F(PoolWork, AFreeAtOnceBehindTheWorkIsFine) {
@@ -101,7 +101,7 @@ TEST_F(PoolWork, AFreeAtOnceBehindTheWorkIsFine) {
   run(calls::EventSynchronize{e_});
   busy(t_);
   EXPECT_EQ(run(calls::MemFree{kPool}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(PoolWork, AFreeOfPlainMemoryMayWait) {
@@ -112,14 +112,14 @@ TEST_F(PoolWork, AFreeOfPlainMemoryMayWait) {
   busy(t_);
   launch(t_, {plain + 8});
   EXPECT_EQ(run(calls::MemFree{plain}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(PoolWork, WorkThatDoesNotWaitForTheAllocationIsFound) {
   allocate(s_);
   busy(s_);
   launch(t_, {kPool + 8});
-  ASSERT_THAT(found(), ElementsAre("data-pool-ordered"));
+  ASSERT_THAT(findings(), ElementsAre("data-pool-ordered"));
   EXPECT_THAT(sink.all[0].violation.message, testing::HasSubstr("an argument is 0x300000008"));
   ASSERT_EQ(sink.all[0].violation.objects.size(), 1u);
   EXPECT_EQ(sink.all[0].violation.objects[0].value, kPool);
@@ -132,14 +132,14 @@ TEST_F(PoolWork, AnAddressInsideOfAStructDoesNotCount) {
   void* parameters[] = {both};
   answers.layout = {{0, sizeof both}};
   run(calls::LaunchKernel{.f = function(), .hStream = t_, .kernelParams = parameters});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(PoolWork, ACopyThatDoesNotWaitForTheAllocationIsFound) {
   allocate(s_);
   busy(s_);
   run(calls::MemsetD8Async{kPool, 0, 64, t_});
-  EXPECT_THAT(found(), ElementsAre("data-pool-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("data-pool-ordered"));
 }
 
 TEST_F(PoolWork, WorkBehindTheAllocationIsFine) {
@@ -151,13 +151,13 @@ TEST_F(PoolWork, WorkBehindTheAllocationIsFine) {
   run(calls::StreamWaitEvent{t_, e_, 0});
   launch(t_, {kPool});
   run(calls::MemsetD8Async{kPool, 0, 64, t_});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(PoolWork, AnAllocationThatHappensToBeOverIsNotSpokenOf) {
   allocate(s_);
   launch(t_, {kPool});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(session().work().counts().unawaited, 1u) << "but counted";
 }
 
@@ -166,17 +166,17 @@ TEST_F(PoolWork, TheHostMayWaitForTheAllocation) {
   busy(s_);
   run(calls::StreamSynchronize{s_});
   launch(t_, {kPool});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(PoolWork, ALaunchThatIsGivenFreedMemoryIsFound) {
   allocate(s_);
   EXPECT_EQ(run(calls::MemFreeAsync{kPool, s_}), CUDA_SUCCESS);
   launch(s_, {kPool + 8});
-  EXPECT_THAT(found(), ElementsAre("launch-argument-alive"));
+  EXPECT_THAT(findings(), ElementsAre("launch-argument-alive"));
   allocate(s_);
   launch(s_, {kPool + 8});
-  EXPECT_EQ(found().size(), 1u) << "the pool gave it out again";
+  EXPECT_EQ(findings().size(), 1u) << "the pool gave it out again";
 }
 
 TEST_F(PoolWork, ARefusedLaunchComesInNoOrder) {
@@ -184,7 +184,7 @@ TEST_F(PoolWork, ARefusedLaunchComesInNoOrder) {
   busy(s_);
   answers.launch = CUDA_ERROR_INVALID_VALUE;
   launch(t_, {kPool + 8});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(PoolWork, AFreeBehindTheWorkIsFine) {
@@ -196,7 +196,7 @@ TEST_F(PoolWork, AFreeBehindTheWorkIsFine) {
   run(calls::StreamWaitEvent{s_, e_, 0});
   launch(s_, {kPool});
   EXPECT_EQ(run(calls::MemFreeAsync{kPool, s_}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(PoolWork, WorkOfBeforeTheAllocationUsedOtherMemory) {
@@ -206,7 +206,7 @@ TEST_F(PoolWork, WorkOfBeforeTheAllocationUsedOtherMemory) {
   EXPECT_EQ(run(calls::MemFreeAsync{kPool, s_}), CUDA_SUCCESS);
   allocate(t_);
   EXPECT_EQ(run(calls::MemFreeAsync{kPool, t_}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 // --- Arguments of launches
@@ -214,10 +214,10 @@ TEST_F(PoolWork, WorkOfBeforeTheAllocationUsedOtherMemory) {
 TEST_F(PoolWork, AnArgumentThatWasGoodIsLookedAtAgainOnceItsMemoryIsFreed) {
   allocate(s_);
   launch(s_, {kPool});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(run(calls::MemFreeAsync{kPool, s_}), CUDA_SUCCESS);
   launch(s_, {kPool});
-  EXPECT_THAT(found(), ElementsAre("launch-argument-alive"));
+  EXPECT_THAT(findings(), ElementsAre("launch-argument-alive"));
 }
 
 TEST_F(WorkMemory, AnArgumentWhereNothingWasMappedIsFound) {
@@ -225,7 +225,7 @@ TEST_F(WorkMemory, AnArgumentWhereNothingWasMappedIsFound) {
   CUdeviceptr reserved = 0;
   run(calls::MemAddressReserve{&reserved, kSize, 0, kBase + kSize, 0});
   launch(s_, {kBase + kSize + kGranule});
-  ASSERT_THAT(found(), ElementsAre("launch-argument-mapped"));
+  ASSERT_THAT(findings(), ElementsAre("launch-argument-mapped"));
   EXPECT_EQ(sink.all[0].kind(), RuleKind::kUndefined);
 }
 
@@ -234,7 +234,7 @@ TEST_F(WorkMemory, AnArgumentIsNamedByItsNumberBehindOthersThatDoNotMatter) {
   CUdeviceptr reserved = 0;
   run(calls::MemAddressReserve{&reserved, kSize, 0, kBase + kSize, 0});
   launch(s_, {7, kBase, 8, 9, kBase + kSize + kGranule});
-  ASSERT_THAT(found(), ElementsAre("launch-argument-mapped"));
+  ASSERT_THAT(findings(), ElementsAre("launch-argument-mapped"));
   EXPECT_THAT(sink.all[0].violation.message, testing::HasSubstr("argument 4 is 0x"));
 }
 
@@ -244,7 +244,7 @@ TEST_F(WorkMemory, TheEndOfAMappingIsNoPlaceToGo) {
   run(calls::MemAddressReserve{&reserved, kSize, 0, kBase + kSize, 0});
   map(kBase + 8 * kSize);
   launch(s_, {kBase, kBase + kSize});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkMemory, AnArgumentThatWasUnmappedIsFoundWithWhoDidIt) {
@@ -253,7 +253,7 @@ TEST_F(WorkMemory, AnArgumentThatWasUnmappedIsFoundWithWhoDidIt) {
   run(calls::StreamSynchronize{s_});
   unmap();
   launch(s_, {kBase});
-  ASSERT_THAT(found(), ElementsAre("launch-argument-alive"));
+  ASSERT_THAT(findings(), ElementsAre("launch-argument-alive"));
   const auto& objects = sink.all[0].violation.objects;
   ASSERT_FALSE(objects.empty());
   EXPECT_NE(objects[0].ended.call, 0u);
@@ -264,13 +264,13 @@ TEST_F(WorkMemory, AnotherAddressOfAGoodGranuleIsFoundOnceItIsUnmapped) {
   map(kBase + kSize);
   launch(s_, {kBase, kBase + kSize});
   launch(s_, {kBase + 256, kBase + kSize + 256});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   run(calls::StreamSynchronize{s_});
   unmap();
   launch(s_, {kBase + 512, kBase + kSize + 512});
-  EXPECT_THAT(found(), ElementsAre("launch-argument-alive"));
+  EXPECT_THAT(findings(), ElementsAre("launch-argument-alive"));
   launch(s_, {kBase + kSize + 512, kBase + 512});
-  EXPECT_EQ(found().size(), 2u) << "what was found is looked at each time";
+  EXPECT_EQ(findings().size(), 2u) << "what was found is looked at each time";
 }
 
 TEST(ArgumentCache, AGranuleIsGoodWhereAMappingHoldsAllOfIt) {
@@ -296,13 +296,13 @@ TEST_F(WorkMemory, AnArgumentThatIsMappedAgainIsFine) {
   run(calls::MemAddressFree{kBase, kSize});
   map();
   launch(s_, {kBase});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkMemory, AnArgumentWithoutAccessIsFound) {
   map(kBase, kSize, false);
   launch(nullptr, {kBase});  // the driver takes the device from the current context
-  EXPECT_THAT(found(), ElementsAre("launch-argument-access"));
+  EXPECT_THAT(findings(), ElementsAre("launch-argument-access"));
 }
 
 TEST_F(WorkMemory, WhatLiesInAStructIsNotJudged) {
@@ -317,7 +317,7 @@ TEST_F(WorkMemory, WhatLiesInAStructIsNotJudged) {
   call.hStream = s_;
   call.kernelParams = parameters;
   run(call);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 }  // namespace

@@ -51,11 +51,11 @@ TEST_F(WorkOwner, AMappingAtTheAddressOfFreedPoolMemoryStartsEmpty) {
   free_on(kBase, s_);
   map(kBase, kGranule);
   unmap_and_free(kBase);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   map(kBase, kGranule);
   fill(kBase, s_);
   unmap_and_free(kBase);
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle")) << "but its own uses count";
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle")) << "but its own uses count";
 }
 
 TEST_F(WorkOwner, NoUseOfAFormerOwnerWentWellByLuck) {
@@ -81,7 +81,7 @@ TEST_F(WorkOwner, AnAllocationThatWaitsForTheFreeOfItsAddressStartsEmpty) {
   };
   allocate(t_, kBase);
   free_on(kBase, t_);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkOwner, AFreeThatTheDriverRefusesEndsNothing) {
@@ -91,17 +91,17 @@ TEST_F(WorkOwner, AFreeThatTheDriverRefusesEndsNothing) {
   free_on(kBase, t_);
   answers.free_async = CUDA_SUCCESS;
   free_on(kBase, s_);
-  EXPECT_THAT(found(), testing::Contains("cuMemFreeAsync-ordered"));
+  EXPECT_THAT(findings(), testing::Contains("cuMemFreeAsync-ordered"));
 }
 
 TEST_F(WorkOwner, MemoryOfAPoolThatCuMemFreeEndsIsForgotten) {
   allocate(s_, kBase);
   fill(kBase, s_);
   EXPECT_EQ(run(calls::MemFree{kBase}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), ElementsAre("cuMemFree-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemFree-idle"));
   allocate(t_, kBase);
   free_on(kBase, t_);
-  EXPECT_THAT(found(), ElementsAre("cuMemFree-idle")) << "of the first owner alone";
+  EXPECT_THAT(findings(), ElementsAre("cuMemFree-idle")) << "of the first owner alone";
 }
 
 TEST_F(WorkOwner, OfASpanEachMappingHasItsOwnUses) {
@@ -114,9 +114,9 @@ TEST_F(WorkOwner, OfASpanEachMappingHasItsOwnUses) {
   map(kBase, kGranule);
   fill(kBase + kGranule, t_);
   unmap(kBase, kGranule);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   unmap(kBase + kGranule, kGranule);
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 /// Checks this for random owners: each owner has its own uses, and the address does not connect
@@ -168,7 +168,7 @@ class WorkOwnerProperty : public WorkOwner, public testing::WithParamInterface<u
     EXPECT_EQ(count_of("-ordered") + count_of("-idle") > before, wrong) << "step " << step_;
   }
   std::size_t count_of(const std::string& ending) const {
-    const Rules rules = found();
+    const Rules rules = findings();
     return static_cast<std::size_t>(
         std::count_if(rules.begin(), rules.end(), [&](const std::string& rule) {
           return rule != "data-pool-ordered" && rule.ends_with(ending);

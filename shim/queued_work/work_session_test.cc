@@ -18,7 +18,7 @@ TEST_F(WorkSession, AnUnmapUnderARunningKernelIsFoundWithTheKernel) {
   busy(s_);
   EXPECT_EQ(launch(s_, {kBase + 64, 7}), CUDA_SUCCESS);
   unmap();
-  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
   const Finding& finding = sink.all[0];
   EXPECT_EQ(finding.kind(), RuleKind::kUndefined);
   EXPECT_THAT(finding.violation.message, HasSubstr("the kernel fill(float*, int*) on stream 0x51"));
@@ -41,7 +41,7 @@ TEST_F(WorkSession, NothingIsFoundOnceTheHostHasWaited) {
   launch(s_, {kBase});
   EXPECT_EQ(run(calls::StreamSynchronize{s_}), CUDA_SUCCESS);
   unmap();  // the driver says that the stream is busy, with work that was queued elsewhere
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(asked("query"), 0u) << "nobody has to be asked";
 }
 
@@ -49,7 +49,7 @@ TEST_F(WorkSession, NothingIsFoundOfWorkThatIsOver) {
   map();
   launch(s_, {kBase});
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(asked("query"), 1u);
   EXPECT_EQ(session().work().counts().unawaited, 1u) << "but it is counted";
 }
@@ -82,7 +82,7 @@ TEST_F(WorkSession, AFillOfADevicesPlainMemoryIsNoUseAndAsksNobody) {
   EXPECT_EQ(session().last_number(), numbers);
   EXPECT_EQ(asked("place"), 0u);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 // The host may poll the bytes that a fill of its memory writes. The address was a device's before.
@@ -101,7 +101,7 @@ TEST_F(WorkSession, MemoryOfTheHostIsKnownAtTheAddressOfADevicesMemory) {
   launch(s_, {kBase});
   EXPECT_EQ(run(calls::MemsetD8Async{plain, 0, 64, s_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkSession, WorkThatHappenedToBeOverIsFoundIfAskedFor) {
@@ -109,7 +109,7 @@ TEST_F(WorkSession, WorkThatHappenedToBeOverIsFoundIfAskedFor) {
   map();
   launch(s_, {kBase});
   unmap();
-  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
   EXPECT_EQ(sink.all[0].kind(), RuleKind::kUndefined);
   EXPECT_THAT(sink.all[0].violation.message, HasSubstr("happens to be finished"));
 }
@@ -120,7 +120,7 @@ TEST_F(WorkSession, AnUnmapOfOtherMemoryAsksNobody) {
   busy(s_);
   launch(s_, {kBase + 4 * kSize});
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(asked("query"), 0u);
 }
 
@@ -130,7 +130,7 @@ TEST_F(WorkSession, LaterWorkOnTheStreamLeavesItOpenWhichIsUnfinished) {
   launch(s_, {kBase});
   launch(s_, {0});
   unmap();
-  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
   EXPECT_THAT(sink.all[0].violation.message, HasSubstr("may not be finished"));
 }
 
@@ -141,7 +141,7 @@ TEST_F(WorkSession, ALaterWaitLeavesItOpenToo) {
   run(calls::EventRecord{e_, t_});
   run(calls::StreamWaitEvent{s_, e_, 0});
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
 }
 
 TEST_F(WorkSession, AnEventBehindTheWorkOrdersIt) {
@@ -152,7 +152,7 @@ TEST_F(WorkSession, AnEventBehindTheWorkOrdersIt) {
   launch(s_, {0});  // the stream stays busy
   EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkSession, AnEventBeforeTheWorkDoesNot) {
@@ -162,7 +162,7 @@ TEST_F(WorkSession, AnEventBeforeTheWorkDoesNot) {
   launch(s_, {kBase});
   EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkSession, AQueryThatSaysSoIsAsGoodAsAWait) {
@@ -171,7 +171,7 @@ TEST_F(WorkSession, AQueryThatSaysSoIsAsGoodAsAWait) {
   EXPECT_EQ(run(calls::StreamQuery{s_}), CUDA_SUCCESS);
   busy(s_);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkSession, AQueryThatSaysNotReadyIsNot) {
@@ -180,7 +180,7 @@ TEST_F(WorkSession, AQueryThatSaysNotReadyIsNot) {
   launch(s_, {kBase});
   EXPECT_EQ(run(calls::StreamQuery{s_}), CUDA_ERROR_NOT_READY);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkSession, TheContextsSynchronisationOrdersAllStreams) {
@@ -191,7 +191,7 @@ TEST_F(WorkSession, TheContextsSynchronisationOrdersAllStreams) {
   launch(t_, {kBase});
   EXPECT_EQ(run(calls::CtxSynchronize{}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkSession, WhatAStreamWaitedForIsOverWithIt) {
@@ -202,7 +202,7 @@ TEST_F(WorkSession, WhatAStreamWaitedForIsOverWithIt) {
   run(calls::StreamWaitEvent{t_, e_, 0});
   EXPECT_EQ(run(calls::StreamSynchronize{t_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkSession, AnErrorOfTheStreamSaysNothing) {
@@ -210,7 +210,7 @@ TEST_F(WorkSession, AnErrorOfTheStreamSaysNothing) {
   answers.queries[s_] = CUDA_ERROR_ILLEGAL_ADDRESS;
   launch(s_, {kBase});
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkSession, ARefusedLaunchUsesNothing) {
@@ -219,7 +219,7 @@ TEST_F(WorkSession, ARefusedLaunchUsesNothing) {
   answers.launch = CUDA_ERROR_INVALID_VALUE;
   EXPECT_EQ(launch(s_, {kBase}), CUDA_ERROR_INVALID_VALUE);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkSession, ARefusedUnmapTakesNothingAway) {
@@ -228,7 +228,7 @@ TEST_F(WorkSession, ARefusedUnmapTakesNothingAway) {
   launch(s_, {kBase});
   answers.unmap = CUDA_ERROR_INVALID_VALUE;
   EXPECT_EQ(run(calls::MemUnmap{kBase, kSize}), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkSession, PointersInPackedBuffersAreSeenAndWordsOfStructsAreNot) {
@@ -256,11 +256,11 @@ TEST_F(WorkSession, PointersInPackedBuffersAreSeenAndWordsOfStructsAreNot) {
   };
   launch_with(0);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   map();
   launch_with(kBase + 8);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkSession, AKernelThatHidesItsLayoutIsCounted) {
@@ -290,7 +290,7 @@ TEST_F(WorkSession, CopiesAndFillsUseTheirBytes) {
   busy(s_);
   EXPECT_EQ(run(calls::MemsetD8Async{kBase, 1, 16, s_}), CUDA_SUCCESS);
   unmap();
-  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
   EXPECT_STREQ(sink.all[0].violation.objects[0].work->what, "fill");
   EXPECT_EQ(sink.all[0].violation.objects[0].size, 16u);
 }
@@ -302,7 +302,7 @@ TEST_F(WorkSession, ABlockingCopyWaitsForItsStream) {
   char byte = 0;
   EXPECT_EQ(run(calls::MemcpyDtoH{&byte, kBase, 1}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkSession, WithoutMappedMemoryNobodyIsAsked) {
@@ -317,7 +317,7 @@ TEST_F(WorkSession, SwitchedOffNobodyIsAsked) {
   busy(s_);
   launch(s_, {kBase});
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_THAT(answers.asked, IsEmpty());
 }
 

@@ -31,7 +31,7 @@ TEST_F(WorkStreams, ADestroyedStreamIsNeverAsked) {
   launch(s_, {kBase});
   EXPECT_EQ(run(calls::StreamDestroy{s_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(asked("query"), 0u);
   // The driver gives the handle out again.
   map();
@@ -46,7 +46,7 @@ TEST_F(WorkStreams, WorkOfADestroyedStreamIsAskedForByAnEvent) {
   answers.event_queries[event(0xee01)] = CUDA_ERROR_NOT_READY;
   EXPECT_EQ(run(calls::StreamDestroy{s_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
   EXPECT_EQ(asked("query"), 0u);
 }
 
@@ -58,7 +58,7 @@ TEST_F(WorkStreams, WorkOfADestroyedStreamThatTheHostWaitedForIsOver) {
   EXPECT_EQ(run(calls::StreamDestroy{s_}), CUDA_SUCCESS);
   EXPECT_EQ(run(calls::CtxSynchronize{}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkStreams, NoEventIsRecordedBehindAStreamThatIsIdleOrCaptures) {
@@ -88,7 +88,7 @@ TEST_F(WorkStreams, AStreamOfAContextThatEndedIsNeverAsked) {
   launch(s_, {kBase});
   EXPECT_EQ(run(calls::CtxDestroy{answers.context}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(asked("query"), 0u);
 }
 
@@ -211,7 +211,7 @@ TEST_F(WorkStreams, AThreadIsCancelledInTheQuestionForTheContextAsInALaunch) {
   busy(CU_STREAM_LEGACY);
   launch(nullptr, {kBase});
   unmap();
-  EXPECT_THAT(found(), testing::Contains("cuMemUnmap-idle")) << "nobody is inside of a launch";
+  EXPECT_THAT(findings(), testing::Contains("cuMemUnmap-idle")) << "nobody is inside of a launch";
 }
 
 // A launch asks few questions, and blocks cancellation only for them: questions about an unknown
@@ -238,7 +238,7 @@ TEST_F(WorkStreams, NoThreadIsCancelledInASeldomQuestion) {
   }).join();
   answers.cancels = false;
   EXPECT_TRUE(returned);
-  EXPECT_THAT(found(), testing::Contains("data-pool-ordered"));
+  EXPECT_THAT(findings(), testing::Contains("data-pool-ordered"));
 }
 
 TEST_F(WorkStreams, TheLegacyStreamIsBusyForOthersToo) {
@@ -246,12 +246,12 @@ TEST_F(WorkStreams, TheLegacyStreamIsBusyForOthersToo) {
   busy(CU_STREAM_LEGACY);
   launch(nullptr, {kBase});
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
   map();
   launch(s_, {0});  // a blocking stream: the legacy stream may wait for its work
   launch(nullptr, {kBase});
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle", "cuMemUnmap-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle", "cuMemUnmap-ordered"));
 }
 
 // The legacy stream is busy with an event by now, or with work that the session did not see.
@@ -265,7 +265,7 @@ TEST_F(WorkStreams, WorkBehindWhichOtherWorkIsOverIsOver) {
   launch(s_, {kBase});
   run(calls::EventRecord{e_, nullptr});
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkStreams, WorkBehindWhichOtherWorkIsOverIsUnorderedAllTheSame) {
@@ -275,7 +275,7 @@ TEST_F(WorkStreams, WorkBehindWhichOtherWorkIsOverIsUnorderedAllTheSame) {
   launch(nullptr, {kBase});
   launch(s_, {kBase});
   unmap();
-  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
 }
 
 // On an H100's driver (580.159.04) such a stream is idle at once.
@@ -289,7 +289,7 @@ TEST_F(WorkStreams, AWaitForABlockingStreamWithAnEventAloneIsNoneForTheLegacyStr
   run(calls::EventRecord{e_, s_});
   EXPECT_EQ(run(calls::StreamSynchronize{s_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkStreams, AWaitForABlockingStreamWithWorkIsOneForTheLegacyStream) {
@@ -300,7 +300,7 @@ TEST_F(WorkStreams, AWaitForABlockingStreamWithWorkIsOneForTheLegacyStream) {
   launch(s_, {0});
   EXPECT_EQ(run(calls::StreamSynchronize{s_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkStreams, AWaitForABlockingStreamsEventIsOneForTheLegacyStream) {
@@ -310,7 +310,7 @@ TEST_F(WorkStreams, AWaitForABlockingStreamsEventIsOneForTheLegacyStream) {
   run(calls::EventRecord{e_, s_});
   EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkStreams, AWaitForTheLegacyStreamCountsThoughNothingWasGivenToIt) {
@@ -320,7 +320,7 @@ TEST_F(WorkStreams, AWaitForTheLegacyStreamCountsThoughNothingWasGivenToIt) {
   busy(s_);
   launch(s_, {0});
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkStreams, ADefaultStreamOfAnotherContextIsNotAsked) {
@@ -329,7 +329,7 @@ TEST_F(WorkStreams, ADefaultStreamOfAnotherContextIsNotAsked) {
   launch(nullptr, {kBase});
   answers.context = reinterpret_cast<CUcontext>(std::uintptr_t{0xc1});
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(asked("query"), 0u);
 }
 
@@ -344,7 +344,7 @@ TEST_F(WorkStreams, PerThreadNamesMeanTheThreadsOwnStream) {
   call.kernelParams = parameters;
   EXPECT_EQ(run_as(Symbol::k_cuLaunchKernel_ptsz, call), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 // --- Captures
@@ -356,7 +356,7 @@ TEST_F(WorkStreams, ACapturingStreamIsNeitherAskedNorNoted) {
   busy(s_);
   launch(s_, {kBase});
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(asked("query"), 0u);
   EXPECT_EQ(asked("flags"), 0u) << "that alone would end the capture";
 }
@@ -368,7 +368,7 @@ TEST_F(WorkStreams, WhileOneCapturesOthersAreAskedInRelaxedMode) {
   busy(t_);
   launch(t_, {kBase});
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
   EXPECT_GT(answers.modes_changed, 0u);
   EXPECT_EQ(answers.mode, CU_STREAM_CAPTURE_MODE_GLOBAL) << "as it was";
 }
@@ -380,7 +380,7 @@ TEST_F(WorkStreams, AStreamThatBeganToCaptureIsNotAskedAboutItsOldWork) {
   run(calls::StreamBeginCapture{s_, CU_STREAM_CAPTURE_MODE_GLOBAL});
   answers.capturing = {s_};
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(asked("query"), 0u);
 }
 
@@ -398,7 +398,7 @@ TEST_F(ExactWork, TheEventBehindTheWorkIsAskedNotTheStream) {
   launch(s_, {0});
   ASSERT_EQ(answers.event_streams.size(), 1u) << "behind what uses memory that matters";
   unmap();
-  EXPECT_THAT(found(), IsEmpty()) << "the stream is busy with what came later";
+  EXPECT_THAT(findings(), IsEmpty()) << "the stream is busy with what came later";
 }
 
 TEST_F(ExactWork, WorkThatIsNotOverIsCertainWhateverCameLater) {
@@ -408,7 +408,7 @@ TEST_F(ExactWork, WorkThatIsNotOverIsCertainWhateverCameLater) {
   ASSERT_EQ(answers.event_streams.size(), 1u);
   answers.event_queries[answers.event_streams.begin()->first] = CUDA_ERROR_NOT_READY;
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(ExactWork, EventsAreUsedAgain) {

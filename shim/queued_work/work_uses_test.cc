@@ -48,7 +48,7 @@ TEST_F(WorkTensors, AKernelUsesTheTensorOfAMapThatItIsGiven) {
   busy(s_);
   launch_with(tensor);
   unmap();
-  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
   EXPECT_EQ(sink.all[0].violation.objects[0].value, kBase);
   EXPECT_EQ(sink.all[0].violation.objects[0].size, kSize);
 }
@@ -60,7 +60,7 @@ TEST_F(WorkTensors, AMapOfOtherMemoryDoesNotCount) {
   busy(s_);
   launch_with(tensor);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkTensors, BytesThatNobodyEncodedAreNoMap) {
@@ -70,7 +70,7 @@ TEST_F(WorkTensors, BytesThatNobodyEncodedAreNoMap) {
   busy(s_);
   launch_with(tensor);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkTensors, WhatIsOverTheWholeTensorIsNotCertainlyInUse) {
@@ -80,9 +80,9 @@ TEST_F(WorkTensors, WhatIsOverTheWholeTensorIsNotCertainlyInUse) {
   busy(s_);
   launch_with(tensor);
   unmap(kBase + kSize);
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered")) << "it may stay in the first half";
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered")) << "it may stay in the first half";
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered", "cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered", "cuMemUnmap-idle"));
 }
 
 TEST_F(WorkTensors, AMapWithAnotherAddressIsAnotherTensor) {
@@ -95,9 +95,9 @@ TEST_F(WorkTensors, AMapWithAnotherAddressIsAnotherTensor) {
   busy(s_);
   launch_with(tensor);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   unmap(kBase + 4 * kSize);
-  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
   EXPECT_EQ(sink.all[0].violation.objects[0].size, kSize) << "it goes as far as the old one";
 }
 
@@ -108,7 +108,7 @@ TEST_F(WorkTensors, ATensorThatWasUnmappedIsFoundAtTheLaunch) {
   run(calls::StreamSynchronize{s_});
   unmap();
   launch_with(tensor);
-  ASSERT_THAT(found(), ElementsAre("launch-argument-alive"));
+  ASSERT_THAT(findings(), ElementsAre("launch-argument-alive"));
   EXPECT_THAT(sink.all[0].violation.message, HasSubstr("argument 0 is 0x700000000000"));
 }
 
@@ -121,7 +121,7 @@ TEST_F(WorkWords, AStreamThatWritesAWordUsesIt) {
   busy(s_);
   EXPECT_EQ(run(calls::StreamWriteValue32{s_, kBase + 8, 1, 0}), CUDA_SUCCESS);
   unmap();
-  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
   EXPECT_EQ(sink.all[0].violation.objects[0].value, kBase + 8);
   EXPECT_EQ(sink.all[0].violation.objects[0].size, 4u);
 }
@@ -131,7 +131,7 @@ TEST_F(WorkWords, AStreamThatWaitsForAWordUsesIt) {
   busy(s_);
   EXPECT_EQ(run(calls::StreamWaitValue32{s_, kBase, 1, CU_STREAM_WAIT_VALUE_EQ}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkWords, EachOfABatchIsUsed) {
@@ -146,7 +146,7 @@ TEST_F(WorkWords, EachOfABatchIsUsed) {
   busy(s_);
   EXPECT_EQ(run(calls::StreamBatchMemOp{s_, 2, operations, 0}), CUDA_SUCCESS);
   unmap(kBase + 4 * kSize);
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkWords, AWordElsewhereIsNotUsed) {
@@ -155,7 +155,7 @@ TEST_F(WorkWords, AWordElsewhereIsNotUsed) {
   busy(s_);
   EXPECT_EQ(run(calls::StreamWriteValue32{s_, kBase + 4 * kSize, 1, 0}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 // --- Work in a stream that uses no followed memory
@@ -170,7 +170,7 @@ TEST_F(WorkBehind, ASemaphoreBehindTheWorkMayTellTheHostThatItIsOver) {
   CUexternalSemaphore semaphore = nullptr;
   EXPECT_EQ(run(calls::SignalExternalSemaphoresAsync{&semaphore, &params, 1, s_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), testing::Not(testing::Contains(testing::StartsWith("cuMemUnmap"))));
+  EXPECT_THAT(findings(), testing::Not(testing::Contains(testing::StartsWith("cuMemUnmap"))));
 }
 
 TEST_F(WorkBehind, AWaitForASemaphoreOfAnotherStreamChangesNothing) {
@@ -181,7 +181,7 @@ TEST_F(WorkBehind, AWaitForASemaphoreOfAnotherStreamChangesNothing) {
   CUexternalSemaphore semaphore = nullptr;
   EXPECT_EQ(run(calls::WaitExternalSemaphoresAsync{&semaphore, &params, 1, t_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), testing::Contains("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), testing::Contains("cuMemUnmap-idle"));
 }
 
 }  // namespace

@@ -224,8 +224,8 @@ std::string facts_of(const std::string& what, const Source& source, const CodeTa
 }
 
 std::string error_text(int error) {
-  char room[128];
-  return ::strerror_r(error, room, sizeof room);
+  char buffer[128];
+  return ::strerror_r(error, buffer, sizeof buffer);
 }
 
 // The deepest folder of the path that does not exist; "" if all exist.

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "shim/output/kept_descriptor.h"
+#include "shim/output/private_descriptor.h"
 
 namespace cuvmm::shim {
 
@@ -41,7 +41,7 @@ class ReportFile {
   bool appends_ = false;
   bool made_ = false;  ///< the file contains a first document
   bool marked_ = false;
-  KeptDescriptor folder_, file_;
+  PrivateDescriptor folder_, file_;
 };
 
 }  // namespace cuvmm::shim

@@ -35,14 +35,15 @@ void Session::find_devices(const Touched& touched, CUstream stream, Facts::Place
   {
     // The session asks the driver only if the call touches bytes that a rule judges.
     const Locked lock(mutex_);
-    bool ours = false;
+    bool followed = false;
     for (std::size_t i = 0; i < touched.count; ++i) {
       const Address base = touched.list[i].base;
-      ours = ours || history_.model.reservation_at(base) || history_.model.mapping_at(base) ||
-             history_.model.pools().bounded_memory_at(base) ||
-             history_.model.external().buffer_at(base) || history_.model.ipc().open_at(base);
+      followed = followed || history_.model.reservation_at(base) ||
+                 history_.model.mapping_at(base) ||
+                 history_.model.pools().bounded_memory_at(base) ||
+                 history_.model.external().buffer_at(base) || history_.model.ipc().open_at(base);
     }
-    if (!ours) return;
+    if (!followed) return;
   }
   facts_.find_device(stream, touched.count != 0 && !touched.list[0].fill, place);
   for (std::size_t i = 0; i < touched.count; ++i) {

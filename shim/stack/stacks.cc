@@ -276,10 +276,10 @@ WalkCache* make_cache() {
   if (known) {
     if (const std::optional<StackId> id = known->find(key)) return *id;
   }
-  std::array<PythonWord, kMaxPythonFrames> room;
+  std::array<PythonWord, kMaxPythonFrames> python_words;
   std::uintptr_t words[kMaxFrames + kMaxPythonFrames];
   const auto frames = stack_frames(native);
-  const auto named = stack.words(python, room);
+  const auto named = stack.words(python, python_words);
   if (named.empty()) return native;
   std::ranges::copy(named, std::ranges::copy(frames, words).out);
   const StackId id = intern(std::span(words, frames.size() + named.size()), named.size());

@@ -98,8 +98,8 @@ void do_without_symbols() noexcept { g_tried.store(true, std::memory_order_relea
 static std::vector<Frame> symbolize_here(std::span<const std::uintptr_t> addresses) {
   std::vector<Frame> frames;
   if (addresses.empty()) return frames;
-  const bool ours = findings_stack().held_here() && !g_interrupted.load(std::memory_order_relaxed);
-  if (!ours || t_state.care == Care::kAsInterrupted) return without_symbols(addresses, false);
+  const bool held = findings_stack().held_here() && !g_interrupted.load(std::memory_order_relaxed);
+  if (!held || t_state.care == Care::kAsInterrupted) return without_symbols(addresses, false);
   frames.reserve(addresses.size());
   const CuvmmSymbolizeFunction function = g_function.load(std::memory_order_acquire);
   if (function && function(addresses.data(), addresses.size(), &add_frame, &frames) == 0) {

@@ -27,8 +27,8 @@ class ProcessHost : public ResolverHost {
     return Process::get().multicast_allowed() ? nullptr : refused_multicast_function();
   }
   void* guarded(const char* name, void* answer) override {
-    if (void* const ours = guarded_function(name, answer)) return ours;
-    if (void* const ours = fork_point_function(name, answer)) return ours;
+    if (void* const replacement = guarded_function(name, answer)) return replacement;
+    if (void* const replacement = fork_point_function(name, answer)) return replacement;
     return object_function(name, answer);
   }
   void* counting(const char* name, void* answer) override { return counting_stub(name, answer); }
@@ -49,8 +49,8 @@ CUresult ask(const char* symbol_name, const char* query, void** pfn, int version
   const int after = errno;
   try {
     ProcessHost host;
-    void* ours = substitute(host, query, version, flags, *pfn);
-    if (ours != *pfn) *pfn = ours;
+    void* replacement = substitute(host, query, version, flags, *pfn);
+    if (replacement != *pfn) *pfn = replacement;
   } catch (...) {
     // Out of memory: the driver's own pointer is a right answer too; calls through it are just not
     // checked.

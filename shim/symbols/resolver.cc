@@ -48,20 +48,20 @@ void* substitute(ResolverHost& host, const char* query, int version, std::uint64
   if (!query || !answer) return answer;
   const std::string_view name = query;
   if (name == "cuGetProcAddress") {
-    void* ours = host.get_proc_address(version);
-    return ours ? ours : answer;
+    void* replacement = host.get_proc_address(version);
+    return replacement ? replacement : answer;
   }
   if (can_multicast(name)) {
     if (void* refused = host.refused_multicast()) return refused;
   }
-  if (void* ours = host.guarded(query, answer)) return ours;
+  if (void* replacement = host.guarded(query, answer)) return replacement;
   if (!is_intercepted(name)) {
     if (auto why = unchecked_query(name)) host.unchecked(std::move(*why));
     void* const counting = host.counting(query, answer);
     return counting ? counting : answer;
   }
   if (const auto symbol = abi_of(host, name, version, flags, answer)) {
-    if (void* ours = host.wrapper(*symbol)) return ours;
+    if (void* replacement = host.wrapper(*symbol)) return replacement;
   }
   host.unchecked(std::string(name) + " asked for with CUDA version " + std::to_string(version) +
                  ": an ABI that is not checked");

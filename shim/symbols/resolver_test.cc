@@ -44,8 +44,8 @@ class ResolverTest : public testing::Test {
   void* ask(const char* query, int version, std::uint64_t flags, void* answer) {
     return substitute(host_, query, version, flags, answer);
   }
-  void* theirs(const char* name) { return host_.driver_export(name); }
-  void* ours(const char* name) {
+  void* driver_function(const char* name) { return host_.driver_export(name); }
+  void* wrapper_of(const char* name) {
     for (const SymbolInfo& info : symbols()) {
       if (std::string_view(name) == info.name) return host_.wrapper(info.symbol);
     }
@@ -57,7 +57,7 @@ class ResolverTest : public testing::Test {
 TEST_F(ResolverTest, EveryTripleOfTheTableGivesItsWrapper) {
   host_.allow_multicast = true;
   for (const SymbolInfo& info : symbols()) {
-    void* const answer = theirs(info.name);
+    void* const answer = driver_function(info.name);
     void* const given = ask(info.query, info.version, info.flags, answer);
     if (intercepted(info.entry)) {
       EXPECT_EQ(given, host_.wrapper(info.symbol)) << info.name;
@@ -68,18 +68,19 @@ TEST_F(ResolverTest, EveryTripleOfTheTableGivesItsWrapper) {
 }
 
 TEST_F(ResolverTest, ADriverMayHandOutAnInternalAddress) {
-  EXPECT_EQ(ask("cuMemMap", 10020, 0, &host_.internal), ours("cuMemMap"));
-  EXPECT_EQ(ask("cuMemcpyAsync", 13000, 2, &host_.internal), ours("cuMemcpyAsync_ptsz"));
+  EXPECT_EQ(ask("cuMemMap", 10020, 0, &host_.internal), wrapper_of("cuMemMap"));
+  EXPECT_EQ(ask("cuMemcpyAsync", 13000, 2, &host_.internal), wrapper_of("cuMemcpyAsync_ptsz"));
 }
 
 TEST_F(ResolverTest, AnOldAbiPassesAndIsCounted) {
-  EXPECT_EQ(ask("cuMemcpyHtoD", 2000, 0, theirs("cuMemcpyHtoD")), theirs("cuMemcpyHtoD"));
+  EXPECT_EQ(ask("cuMemcpyHtoD", 2000, 0, driver_function("cuMemcpyHtoD")),
+            driver_function("cuMemcpyHtoD"));
   ASSERT_EQ(host_.passed.size(), 1u);
   EXPECT_NE(host_.passed[0].find("cuMemcpyHtoD"), std::string::npos);
 }
 
 TEST_F(ResolverTest, ANewerVersionIsOursOnlyAtTheExportedAddress) {
-  EXPECT_EQ(ask("cuMemMap", 99000, 0, theirs("cuMemMap")), ours("cuMemMap"));
+  EXPECT_EQ(ask("cuMemMap", 99000, 0, driver_function("cuMemMap")), wrapper_of("cuMemMap"));
   EXPECT_TRUE(host_.passed.empty());
   EXPECT_EQ(ask("cuMemMap", 99000, 0, &host_.internal), &host_.internal);
   EXPECT_EQ(host_.passed.size(), 1u);
@@ -89,8 +90,8 @@ TEST_F(ResolverTest, ANewerVersionIsOursOnlyAtTheExportedAddress) {
 TEST_F(ResolverTest, AnOlderDriverGivesItsOlderAbi) {
   host_.exports.erase("cuMemcpyBatchAsync_v2");
   host_.exports.erase("cuMemcpyBatchAsync_v2_ptsz");
-  EXPECT_EQ(ask("cuMemcpyBatchAsync", 13000, 0, theirs("cuMemcpyBatchAsync")),
-            ours("cuMemcpyBatchAsync"));
+  EXPECT_EQ(ask("cuMemcpyBatchAsync", 13000, 0, driver_function("cuMemcpyBatchAsync")),
+            wrapper_of("cuMemcpyBatchAsync"));
 }
 
 // One line of emulator/entry/proc_addresses.txt: the symbol that a driver of that CUDA, or of a
@@ -153,11 +154,13 @@ TEST_P(StandInDriver, EveryTripleLeadsToTheWrapperOfItsAbi) {
       for (const unsigned flags : {0u, 2u}) {
         const Triple* const answer = handed_out(abis, version, flags);
         if (!answer) continue;
-        void* const theirs = host_.driver_export(answer->symbol.c_str());
-        void* const wrapper = ours(answer->symbol.c_str());
+        void* const driver_function = host_.driver_export(answer->symbol.c_str());
+        void* const wrapper = wrapper_of(answer->symbol.c_str());
         const std::string what =
             query + " at " + std::to_string(version) + ", flags " + std::to_string(flags);
-        ASSERT_EQ(ask(query.c_str(), version, flags, theirs), wrapper ? wrapper : theirs) << what;
+        ASSERT_EQ(ask(query.c_str(), version, flags, driver_function),
+                  wrapper ? wrapper : driver_function)
+            << what;
         // At an address that the driver does not export. If the version is newer than the driver,
         // the address may be passed on.
         void* const given = ask(query.c_str(), version, flags, &host_.internal);
@@ -214,7 +217,7 @@ TEST_F(ResolverTest, MulticastIsRefusedUnlessAllowed) {
     for (const char* name : {info.query, info.name}) {
       for (const int version : {info.version, 12010, 13050, 99000}) {
         for (const std::uint64_t flags : {0, 2}) {
-          EXPECT_EQ(ask(name, version, flags, theirs(info.name)), &host_.refused) << name;
+          EXPECT_EQ(ask(name, version, flags, driver_function(info.name)), &host_.refused) << name;
           EXPECT_EQ(ask(name, version, flags, &host_.internal), &host_.refused) << name;
         }
       }

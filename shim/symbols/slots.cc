@@ -43,10 +43,10 @@ void* target_of(std::string_view name) {
   void* const theirs = driver.find(name.data());
   if (!theirs) return missing_function(name, true);
   if (can_multicast(name) && !process.multicast_allowed()) return refused_multicast_function();
-  if (void* const ours = own_function(name)) return ours;
-  if (void* const ours = guarded_function(name.data(), theirs)) return ours;
-  if (void* const ours = fork_point_function(name.data(), theirs)) return ours;
-  if (void* const ours = object_function(name.data(), theirs)) return ours;
+  if (void* const wrapper = own_function(name)) return wrapper;
+  if (void* const wrapper = guarded_function(name.data(), theirs)) return wrapper;
+  if (void* const wrapper = fork_point_function(name.data(), theirs)) return wrapper;
+  if (void* const wrapper = object_function(name.data(), theirs)) return wrapper;
   try {
     if (auto why = unchecked_symbol(name)) {
       process.note_unchecked(std::move(*why));

@@ -124,7 +124,7 @@ class WorkWorld : public testing::Test {
   static CUevent event(std::uintptr_t number) { return reinterpret_cast<CUevent>(number); }
   static CUfunction function() { return reinterpret_cast<CUfunction>(std::uintptr_t{0xf1}); }
   using Rules = std::vector<std::string>;
-  Rules found() const { return sink.rules(); }
+  Rules findings() const { return sink.rules(); }
   std::size_t asked(const std::string& what) const {
     return static_cast<std::size_t>(std::count(answers.asked.begin(), answers.asked.end(), what));
   }

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "shim/output/kept_descriptor.h"
+#include "shim/output/private_descriptor.h"
 
 namespace cuvmm::shim {
 
@@ -21,7 +21,7 @@ class TraceFile {
   int place();
 
   std::string path_;
-  KeptDescriptor file_;
+  PrivateDescriptor file_;
   off_t whole_ = 0;    ///< bytes of whole lines
   bool full_ = false;  ///< a line could not be written: no further line is written
 };

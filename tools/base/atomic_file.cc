@@ -55,17 +55,17 @@ std::string target_of(const std::string& path) {
 // that it replaces, so that a private file stays private. If there is no such file, the new one
 // gets the mode of any file that the user makes.
 bool take_over_mode(int fd, const std::string& target) {
-  struct stat there, ours;
+  struct stat there, own;
   if (stat(target.c_str(), &there) != 0) {
     const mode_t mask = umask(0);
     umask(mask);
     return fchmod(fd, 0666 & ~mask) == 0;
   }
   mode_t mode = there.st_mode & 0777;
-  if (fstat(fd, &ours) != 0) return false;
-  const bool foreign = there.st_uid != ours.st_uid || there.st_gid != ours.st_gid;
+  if (fstat(fd, &own) != 0) return false;
+  const bool foreign = there.st_uid != own.st_uid || there.st_gid != own.st_gid;
   if (foreign && fchown(fd, there.st_uid, there.st_gid) != 0 &&
-      fchown(fd, static_cast<uid_t>(-1), there.st_gid) != 0 && there.st_gid != ours.st_gid) {
+      fchown(fd, static_cast<uid_t>(-1), there.st_gid) != 0 && there.st_gid != own.st_gid) {
     mode &= ~static_cast<mode_t>(S_IRWXG);  // these rights were for another group
   }
   return fchmod(fd, mode) == 0;

@@ -12,7 +12,7 @@
 #include "tools/crash/crash_json.h"
 #include "tools/crash/crash_symbols.h"
 #include "tools/crash/crash_text.h"
-#include "tools/crash/kept_last_calls.h"
+#include "tools/crash/last_calls_files.h"
 #include "tools/crash/xid.h"
 
 namespace cuvmm::tools {
@@ -115,17 +115,17 @@ TEST(CrashSymbols, AreModulesAndOffsetsWhereTheFilesAreGone) {
   EXPECT_THAT(crash_stack("no map\n\xff", {1, 2}), testing::SizeIs(2));
 }
 
-class KeptLastCallsFiles : public ::testing::Test {
+class LastCallsFiles : public ::testing::Test {
  protected:
-  KeptLastCallsFiles() { std::filesystem::create_directory(folder_); }
-  ~KeptLastCallsFiles() override { std::filesystem::remove_all(folder_); }
+  LastCallsFiles() { std::filesystem::create_directory(folder_); }
+  ~LastCallsFiles() override { std::filesystem::remove_all(folder_); }
   std::string path(const char* name) const { return folder_ + "/" + name; }
 
   // Each test has its own folder, because ctest runs tests as processes at the same time.
-  const std::string folder_ = ::testing::TempDir() + "kept-rings-" + std::to_string(getpid());
+  const std::string folder_ = ::testing::TempDir() + "last-calls-" + std::to_string(getpid());
 };
 
-TEST_F(KeptLastCallsFiles, AreThoseOfCrashes) {
+TEST_F(LastCallsFiles, AreThoseOfCrashes) {
   Left calm, stuck, faulty, died;
   stuck.hang();
   faulty.writer.begin_fault(700, 1);
@@ -137,18 +137,18 @@ TEST_F(KeptLastCallsFiles, AreThoseOfCrashes) {
   faulty.write(path("5.ring"), 5);  // it exited
   died.write(path("6.ring"), 6);
   std::ofstream(path("7.ring")) << "nonsense";
-  std::ofstream(path("other.txt")) << "not ours";
+  std::ofstream(path("other.txt")) << "of another program";
   TreeResult tree;
   tree.pid = 3;
   tree.signal = SIGKILL;
   tree.signals = {{2, SIGTERM}};
-  const auto kept = keep_last_calls(folder_, tree, false);
+  const auto files = keep_last_calls(folder_, tree, false);
   EXPECT_THAT(
-      kept,
-      ElementsAre(Field(&KeptLastCalls::sentence, "process 3 was ended by signal 9 (SIGKILL)"),
-                  Field(&KeptLastCalls::sentence, "process 4 was ended in cuStreamSynchronize"),
-                  Field(&KeptLastCalls::sentence, "process 5 saw CUDA_ERROR_ILLEGAL_ADDRESS"),
-                  Field(&KeptLastCalls::sentence, "process 6 was ended by signal 6 (SIGABRT)")));
+      files,
+      ElementsAre(Field(&LastCallsFile::sentence, "process 3 was ended by signal 9 (SIGKILL)"),
+                  Field(&LastCallsFile::sentence, "process 4 was ended in cuStreamSynchronize"),
+                  Field(&LastCallsFile::sentence, "process 5 saw CUDA_ERROR_ILLEGAL_ADDRESS"),
+                  Field(&LastCallsFile::sentence, "process 6 was ended by signal 6 (SIGABRT)")));
   for (const char* gone : {"1.ring", "2.ring", "7.ring"}) {
     EXPECT_FALSE(std::filesystem::exists(path(gone))) << gone;
   }
@@ -157,7 +157,7 @@ TEST_F(KeptLastCallsFiles, AreThoseOfCrashes) {
   }
 }
 
-TEST_F(KeptLastCallsFiles, AllStayWhereTheyAreAskedFor) {
+TEST_F(LastCallsFiles, AllStayWhereTheyAreAskedFor) {
   Left calm;
   calm.write(path("1.ring"), 1);
   EXPECT_THAT(keep_last_calls(folder_, {}, true), IsEmpty());

@@ -93,18 +93,18 @@ TEST(ChildrenTest, CrashAndHangHaveAPlace) {
   EXPECT_TRUE(ended["speaks"].whole());
   EXPECT_EQ(ended["leaves"].accident(), "ended the process with exit code 3: no more");
 
-  int said[2];
-  ASSERT_EQ(pipe(said), 0);
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
   children.start("hang", [&](const Reporter& say) {
     say.step("cuMemCreate");
-    if (write(said[1], "", 1) != 1) _exit(1);
+    if (write(ready[1], "", 1) != 1) _exit(1);
     for (;;) pause();
   });
   char byte;
-  ASSERT_EQ(read(said[0], &byte, 1), 1);  // the child runs: a busy machine may start it late
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);  // the child runs: a busy machine may start it late
   ended = children.wait(std::chrono::milliseconds(200));
-  close(said[0]);
-  close(said[1]);
+  close(ready[0]);
+  close(ready[1]);
   EXPECT_THAT(ended["hang"].accident(), HasSubstr("did not come back in cuMemCreate"));
 }
 

@@ -25,14 +25,14 @@ class Access(ctypes.Structure):
 
 class Process:
     def __init__(self, name):
-        self.said = [name]
+        self.lines = [name]
 
     def call(self, name, *arguments):
         for _ in range(2):  # the emulator never refuses twice in a row
             code = getattr(cuda, name)(*arguments)
             if code != 2:
                 break
-            self.said.append(f"{name} refused")
+            self.lines.append(f"{name} refused")
         assert code == 0, (name, code)
 
     def start(self):
@@ -43,12 +43,12 @@ class Process:
         for device in range(3):
             self.call("cuDeviceTotalMem_v2", ctypes.byref(total), device)
             self.call("cuDeviceCanAccessPeer", ctypes.byref(peer), 0, device)
-            self.said.append(f"device {device}: {total.value} {peer.value}")
+            self.lines.append(f"device {device}: {total.value} {peer.value}")
 
     def reserve(self):
         address = Address()
         self.call("cuMemAddressReserve", ctypes.byref(address), Size(GRANULE), Size(0), Address(0), Address(0))
-        self.said.append(f"reserved {address.value:#x}")
+        self.lines.append(f"reserved {address.value:#x}")
         return address.value
 
     def map(self, address, handle):
@@ -59,13 +59,13 @@ class Process:
         handle = Handle()
         properties = Properties(type=1, handle_types=1, location=Location(1, 0))
         self.call("cuMemCreate", ctypes.byref(handle), Size(GRANULE), ctypes.byref(properties), Address(0))
-        self.said.append(f"handle {handle.value:#x}")
+        self.lines.append(f"handle {handle.value:#x}")
         return handle
 
     def first_bytes(self, address):
         host = ctypes.create_string_buffer(8)
         self.call("cuMemcpyDtoH_v2", host, Address(address), Size(8))
-        self.said.append(f"holds {host.raw.hex()}")
+        self.lines.append(f"holds {host.raw.hex()}")
 
 
 def child(link):
@@ -76,21 +76,21 @@ def child(link):
     _, data, _, _ = socket.recv_fds(link, 1, 1)
     handle = Handle()
     me.call("cuMemImportFromShareableHandle", ctypes.byref(handle), Pointer(data[0]), 1)
-    me.said.append(f"import {handle.value:#x}")
+    me.lines.append(f"import {handle.value:#x}")
     address = me.reserve()
     me.map(address, handle)
     me.first_bytes(address)
-    link.sendall("\n".join(me.said).encode())
+    link.sendall("\n".join(me.lines).encode())
     link.close()
     os._exit(0)
 
 
 def main():
-    ours, theirs = socket.socketpair()
+    parent_end, child_end = socket.socketpair()
     if os.fork() == 0:
-        ours.close()
-        child(theirs)
-    theirs.close()
+        parent_end.close()
+        child(child_end)
+    child_end.close()
     me = Process("parent")
     me.start()
     for _ in range(6):
@@ -99,13 +99,13 @@ def main():
         me.first_bytes(address)
     descriptor = ctypes.c_int()
     me.call("cuMemExportToShareableHandle", ctypes.byref(descriptor), handle, 1, Address(0))
-    me.said.append(f"descriptor {descriptor.value}")
-    socket.send_fds(ours, [b"x"], array.array("i", [descriptor.value]))
-    told = b""
-    while part := ours.recv(65536):
-        told += part
+    me.lines.append(f"descriptor {descriptor.value}")
+    socket.send_fds(parent_end, [b"x"], array.array("i", [descriptor.value]))
+    received = b""
+    while part := parent_end.recv(65536):
+        received += part
     os.wait()
-    print("\n".join(me.said + [told.decode()]))
+    print("\n".join(me.lines + [received.decode()]))
 
 
 if __name__ == "__main__":

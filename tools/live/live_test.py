@@ -174,10 +174,10 @@ tell(os.getpid())
 create(4 * M)
 tell("grown")
 """)
-        ours, theirs = pty.openpty()
-        self.addCleanup(os.close, ours)
-        before = termios.tcgetattr(theirs)
-        top = subprocess.Popen([CUVMM, "top", "--folder", self.live, "--interval", "0.05"], stdin=theirs, stdout=theirs,
+        controller, terminal_end = pty.openpty()
+        self.addCleanup(os.close, controller)
+        before = termios.tcgetattr(terminal_end)
+        top = subprocess.Popen([CUVMM, "top", "--folder", self.live, "--interval", "0.05"], stdin=terminal_end, stdout=terminal_end,
                                start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         self.addCleanup(lambda: top.poll() is None and top.kill())
         seen = ""
@@ -188,7 +188,7 @@ tell("grown")
             deadline = time.monotonic() + 60
             while not re.search(pattern, seen):
                 self.assertLess(time.monotonic(), deadline, seen)
-                seen += os.read(ours, 65536).decode()
+                seen += os.read(controller, 65536).decode()
 
         row = rf"{client.pid} python\S*.* "
         until(row + r"0\r")
@@ -196,12 +196,12 @@ tell("grown")
         self.assertIn("m: mark", seen)
         client.say()
         until(row + r"\+4M\r")
-        os.write(ours, b"m")
+        os.write(controller, b"m")
         until(row + r"0\r")
-        os.write(ours, b"q")
+        os.write(controller, b"q")
         self.assertEqual(top.wait(timeout=60), 0)
-        self.assertEqual(termios.tcgetattr(theirs), before)  # the terminal is as it was
-        os.close(theirs)
+        self.assertEqual(termios.tcgetattr(terminal_end), before)  # the terminal is as it was
+        os.close(terminal_end)
 
     def test_only_a_tree(self):
         client = Client(self, HOLDS)
@@ -369,8 +369,8 @@ class Leaks(LiveTest):
         text = self.look("leaks", str(client.pid), status=1)
         found = self.json("leaks", str(client.pid), status=1)["leaks"][0]["objects"][0]["stack"]
         for lines in (text.splitlines(), found):
-            said = [line.split(" ", 1)[1] for line in map(str.strip, lines) if line.endswith("(Python)")]
-            self.assertEqual(said, [create, sleeps, main])
+            frames = [line.split(" ", 1)[1] for line in map(str.strip, lines) if line.endswith("(Python)")]
+            self.assertEqual(frames, [create, sleeps, main])
         # The interpreter's own frames are in the document only.
         self.assertNotRegex(text, r"\n +#\d+ .*\((python|libpython|_ctypes|libffi)")
         self.assertRegex("\n".join(found), r"\((python|libpython|_ctypes|libffi)")
@@ -496,9 +496,9 @@ tell(os.getpid())
         client = Client(self, GIVES_UP, "--leaks-signal", "USR1")
         os.kill(client.pid, signal.SIGUSR1)
         client.say()
-        said = client.end()
-        self.assertRegex(said, r"cuvmm: leaks now: [12]\n")
-        self.assertIn("cuvmm: cuMemCreate-released: ", said)
+        output = client.end()
+        self.assertRegex(output, r"cuvmm: leaks now: [12]\n")
+        self.assertIn("cuvmm: cuMemCreate-released: ", output)
 
     def test_a_call_of_the_program_asks_for_them(self):
         client = Client(self, GIVES_UP, env={**os.environ, "ASK": "1"})
@@ -550,7 +550,7 @@ while line:
         self.assertEqual(row["ipc"], {"count": 4, "bytes": 8 << 20})
 
     def exporter_and_importer(self, after=MAPS):
-        mine, theirs = socket.socketpair()
+        mine, program_side = socket.socketpair()
         self.addCleanup(mine.close)
         exporter = Client(self, f"""
 start()
@@ -565,14 +565,14 @@ tell("released")
 """, pass_fds=[mine.fileno()])
         importer = Client(self, f"""
 start()
-line = socket.socket(fileno={theirs.fileno()})
+line = socket.socket(fileno={program_side.fileno()})
 fd = socket.recv_fds(line, 1, 1)[1][0]
 handle = import_(fd)
 os.close(fd)
 {after}
 tell(os.getpid())
-""", pass_fds=[theirs.fileno()])
-        theirs.close()
+""", pass_fds=[program_side.fileno()])
+        program_side.close()
         return exporter, importer
 
     def test_imports_pin_the_exporters_memory(self):

@@ -21,8 +21,9 @@ std::string driver_text(const Json& report) {
   const Json& driver = report["driver"];
   if (driver.value("path", "").empty()) return "";
   const auto emulated = driver.find("emulated");
-  const bool ours = emulated != driver.end() && emulated->is_boolean() && emulated->get<bool>();
-  return ours ? " (emulator)" : "";
+  const bool is_emulator =
+      emulated != driver.end() && emulated->is_boolean() && emulated->get<bool>();
+  return is_emulator ? " (emulator)" : "";
 }
 
 // Replaces control characters by '?'. A text that a process wrote may hold commands for a terminal.

@@ -73,13 +73,13 @@ std::string preload(const std::string& existing, const Layout& layout,
         sanitizer_runtime(word) || between_program_and_driver(found_library(word, search));
     (before ? first : rest) += ":" + word;
   }
-  std::string ours = preload_word(layout, layout.shim);
-  for (const std::string& library : wanted) ours += ":" + preload_word(layout, library);
+  std::string own = preload_word(layout, layout.shim);
+  for (const std::string& library : wanted) own += ":" + preload_word(layout, library);
   // other_libc is named by its absolute path, because the loader of any C library understands that.
   // Without layout.preload, such a loader refuses to start the program behind the shim, so the
   // library could report nothing.
-  if (!layout.preload.empty() && !layout.other_libc.empty()) ours += ":" + layout.other_libc;
-  return (first.empty() ? "" : first.substr(1) + ":") + ours + rest;
+  if (!layout.preload.empty() && !layout.other_libc.empty()) own += ":" + layout.other_libc;
+  return (first.empty() ? "" : first.substr(1) + ":") + own + rest;
 }
 
 std::string search_path(const std::string& existing, const std::string& folder) {
@@ -91,8 +91,8 @@ std::string search_path(const std::string& existing, const std::string& folder) 
 
 // The user's settings come last, because the runtime uses the last value of a setting.
 std::string sanitizer_options(const std::string& existing) {
-  const std::string ours = "verify_asan_link_order=0:protect_shadow_gap=0";
-  return existing.empty() ? ours : ours + ":" + existing;
+  const std::string own = "verify_asan_link_order=0:protect_shadow_gap=0";
+  return existing.empty() ? own : own + ":" + existing;
 }
 
 std::string with_commas(const std::vector<std::string>& words) {

@@ -63,9 +63,9 @@ ElfFile our_kind() {
 }
 
 std::string obstacle_of(const std::string& path, const ElfFile& elf) {
-  const ElfFile ours = our_kind();
-  if (elf.bits != ours.bits || elf.machine != ours.machine) {
-    return "it is built for " + machine_name(elf) + ", and cuvmm for " + machine_name(ours);
+  const ElfFile own = our_kind();
+  if (elf.bits != own.bits || elf.machine != own.machine) {
+    return "it is built for " + machine_name(elf) + ", and cuvmm for " + machine_name(own);
   }
   // A user may start the loader itself, with the program as its argument. The loader has no
   // interpreter, and yet obeys LD_PRELOAD.

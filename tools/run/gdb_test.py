@@ -30,6 +30,6 @@ counted = subprocess.run([cuvmm, "run", "--emulate", "--quiet", "--", "gdb", "-q
                           'break cuMemUnmap if !$_caller_matches("cuvmm::") && $all++ < 0', "-ex", "continue",
                           "-ex", "print $stops", "-ex", "print $all", program],
                          capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300)
-both, ours = (int(line.split("= ")[1]) for line in counted.stdout.splitlines() if line.startswith("$"))
-assert ours > 0 and both == 2 * ours, counted.stdout + counted.stderr
-print("one stop for each call:", ours, "of", both)
+both, outside_cuvmm = (int(line.split("= ")[1]) for line in counted.stdout.splitlines() if line.startswith("$"))
+assert outside_cuvmm > 0 and both == 2 * outside_cuvmm, counted.stdout + counted.stderr
+print("one stop for each call:", outside_cuvmm, "of", both)

@@ -17,7 +17,7 @@
 #include "tools/base/standard_streams.h"
 #include "tools/base/temporary_folder.h"
 #include "tools/command_line/commands.h"
-#include "tools/crash/kept_last_calls.h"
+#include "tools/crash/last_calls_files.h"
 #include "tools/installation/driver_choice.h"
 #include "tools/installation/install_paths.h"
 #include "tools/installation/layout.h"
@@ -326,7 +326,7 @@ class LastCallsFolder {
   void conclude(const RunSettings& options, const TreeResult& tree) {
     constexpr std::size_t kMostNamed = 4;
     if (folder_.empty()) return;
-    const std::vector<KeptLastCalls> files = keep_last_calls(folder_, tree, all_);
+    const std::vector<LastCallsFile> files = keep_last_calls(folder_, tree, all_);
     if (own_ && !files.empty()) own_->keep();
     for (std::size_t i = 0; i < files.size() && i < kMostNamed; ++i) {
       say(options,

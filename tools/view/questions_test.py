@@ -39,11 +39,11 @@ class New(Questions):
                                  ("closed_after_import", ()), ("ipc_freed_while_open", ())):
             with self.subTest(example):
                 path = self.path("r.json")
-                told = self.run_("--emulate", *options, "--report", path, "--", str(examples / example)).stderr
+                printed = self.run_("--emulate", *options, "--report", path, "--", str(examples / example)).stderr
                 text = self.cuvmm("report", path).stdout
                 self.assertIn(" fix: ", text)
                 for finding in text.rstrip("\n").split("\n\n"):
-                    self.assertIn("cuvmm: " + finding + "\n", told)
+                    self.assertIn("cuvmm: " + finding + "\n", printed)
 
     def test_only_what_is_new_fails(self):
         old = self.report("old.json", WRONG + FREE)

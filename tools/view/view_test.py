@@ -57,9 +57,9 @@ int cuMemCreate(unsigned long long* handle, size_t size, const void* prop, unsig
 }
 int cuMemMapArrayAsync(const void* list, unsigned count, void* stream) { return !list + !count + (stream != 0); }
 // Tiles of 64 x 128, no mip tail.
-int cuArrayGetSparseProperties(unsigned* told, void* array) {
-  for (int i = 0; i < 12; ++i) told[i] = 0;
-  told[0] = 64, told[1] = 128, told[2] = 1;
+int cuArrayGetSparseProperties(unsigned* properties, void* array) {
+  for (int i = 0; i < 12; ++i) properties[i] = 0;
+  properties[0] = 64, properties[1] = 128, properties[2] = 1;
   return !array;
 }
 int cuArrayDestroy(void* array) { return !array; }

@@ -12,7 +12,7 @@ using TellFirst = CUresult(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v1*);
 using Change = CUresult(CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v2*);
 
 struct KernelNodeTest : GraphNodesTest {
-  static CUDA_KERNEL_NODE_PARAMS_v2 told(CUgraphNode node) {
+  static CUDA_KERNEL_NODE_PARAMS_v2 params_of(CUgraphNode node) {
     CUDA_KERNEL_NODE_PARAMS_v2 out{};
     EXPECT_EQ(symbol<Tell>("cuGraphKernelNodeGetParams_v2")(node, &out), CUDA_SUCCESS);
     return out;
@@ -28,7 +28,7 @@ TEST_F(KernelNodeTest, ANodeTellsArgumentsOfItsOwn) {
   CUgraphNode node = kernel(graph_, 7);
   // Changes the memory that the first parameters point to.
   CUDA_KERNEL_NODE_PARAMS_v2 params = store(8);
-  params = told(node);
+  params = params_of(node);
   EXPECT_EQ(params.func, store_);
   EXPECT_EQ(params.blockDimX, 1u);
   EXPECT_EQ(params.extra, nullptr);
@@ -66,7 +66,7 @@ TEST_F(KernelNodeTest, APackedBufferIsToldAsSuch) {
   CUgraphNode node = kernel(graph_, 1);
   ASSERT_EQ(symbol<Change>("cuGraphKernelNodeSetParams_v2")(node, &params), CUDA_SUCCESS);
   packed.value = 10;
-  params = told(node);
+  params = params_of(node);
   EXPECT_EQ(params.kernelParams, nullptr);
   ASSERT_NE(params.extra, nullptr);
   EXPECT_EQ(params.extra[0], CU_LAUNCH_PARAM_BUFFER_POINTER);
@@ -82,11 +82,11 @@ TEST_F(KernelNodeTest, GraphAndExecutableChangeApart) {
   CUgraphExec executable = instantiate(graph_);
   CUDA_KERNEL_NODE_PARAMS_v2 params = store(2);
   ASSERT_EQ(symbol<Change>("cuGraphKernelNodeSetParams_v2")(node, &params), CUDA_SUCCESS);
-  EXPECT_EQ(value_of(told(node)), 2u);
+  EXPECT_EQ(value_of(params_of(node)), 2u);
   EXPECT_EQ(after(executable), 1u);
   params = store(3);
   ASSERT_EQ(driver()(calls::GraphExecKernelNodeSetParams{executable, node, &params}), CUDA_SUCCESS);
-  EXPECT_EQ(value_of(told(node)), 2u);
+  EXPECT_EQ(value_of(params_of(node)), 2u);
   EXPECT_EQ(after(executable), 3u);
   // The structures of CUDA 11.
   CUDA_KERNEL_NODE_PARAMS_v1 first{};
@@ -98,7 +98,7 @@ TEST_F(KernelNodeTest, GraphAndExecutableChangeApart) {
   first.kernelParams = params.kernelParams;
   using SetOwn = CUresult(CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1*);
   ASSERT_EQ(symbol<SetOwn>("cuGraphKernelNodeSetParams")(node, &first), CUDA_SUCCESS);
-  EXPECT_EQ(value_of(told(node)), 5u);
+  EXPECT_EQ(value_of(params_of(node)), 5u);
 }
 
 TEST_F(KernelNodeTest, TheContextOfAFunctionNeverChanges) {
@@ -133,8 +133,8 @@ TEST_F(KernelNodeTest, ACapturedLaunchTellsWhatItWasGiven) {
   auto* all = symbol<CUresult(CUgraph, CUgraphNode*, std::size_t*)>("cuGraphGetNodes");
   ASSERT_EQ(all(captured, nodes, &count), CUDA_SUCCESS);
   ASSERT_EQ(count, 2u);
-  EXPECT_EQ(told(nodes[0]).blockDimX, 2u);
-  EXPECT_EQ(value_of(told(nodes[0])), 4u);
+  EXPECT_EQ(params_of(nodes[0]).blockDimX, 2u);
+  EXPECT_EQ(value_of(params_of(nodes[0])), 4u);
   CUkernelNodeAttrValue value{};
   using Get = CUresult(CUgraphNode, CUkernelNodeAttrID, CUkernelNodeAttrValue*);
   ASSERT_EQ(symbol<Get>("cuGraphKernelNodeGetAttribute")(nodes[0], CU_LAUNCH_ATTRIBUTE_COOPERATIVE,

@@ -46,10 +46,10 @@ bool NodePairs::pair(CUgraphNode from, const GraphNode& to) {
 UpdateResult NodePairs::match_dependencies(const GraphNode& from, const GraphNode& to) {
   if (from.dependencies.size() != to.dependencies.size()) return {kChanged, handle_of(&to)};
   for (std::size_t i = 0; i < to.dependencies.size(); ++i) {
-    const Dependency& ours = from.dependencies[i];
-    const Dependency& theirs = to.dependencies[i];
-    if (!same_edge(ours.data, theirs.data) || !pair(handle_of(ours.on), *theirs.on)) {
-      return {kChanged, handle_of(&to), handle_of(theirs.on)};
+    const Dependency& own = from.dependencies[i];
+    const Dependency& other = to.dependencies[i];
+    if (!same_edge(own.data, other.data) || !pair(handle_of(own.on), *other.on)) {
+      return {kChanged, handle_of(&to), handle_of(other.on)};
     }
   }
   return {};
@@ -58,11 +58,11 @@ UpdateResult NodePairs::match_dependencies(const GraphNode& from, const GraphNod
 UpdateResult NodePairs::match(const Steps& steps, const GraphNodes& nodes) {
   if (steps.size() != nodes.size()) return {kChanged};
   const auto on = [](const Dependency& d) { return handle_of(d.on); };
-  Named ours, theirs;
-  for (const Step& step : steps) ours.emplace_back(step.original, step.node.get());
-  for (const auto& node : nodes) theirs.emplace_back(node->handle(), node.get());
-  for (const auto& [handle, node] : ours) step_nodes_[handle] = node;
-  const std::vector<CUgraphNode> from = ends(ours, on), to = ends(theirs, on);
+  Named own, other;
+  for (const Step& step : steps) own.emplace_back(step.original, step.node.get());
+  for (const auto& node : nodes) other.emplace_back(node->handle(), node.get());
+  for (const auto& [handle, node] : own) step_nodes_[handle] = node;
+  const std::vector<CUgraphNode> from = ends(own, on), to = ends(other, on);
   for (std::size_t i = 0; i < to.size(); ++i) {
     if (i == from.size()) return {kChanged, to[i]};
     pair(from[i], *reinterpret_cast<const GraphNode*>(to[i]));

@@ -60,10 +60,10 @@ TEST_F(PlainAllocationsTest, TheEndGivesTheRegionBack) {
 
 TEST_F(PlainAllocationsTest, EndsThoseThatAreSoAndTellsOfEach) {
   const Address one = plain_.add(of(1))->base, two = plain_.add(of(2))->base;
-  std::vector<Size> told;
+  std::vector<Size> sizes;
   plain_.end_if([](const PlainAllocation& each) { return each.size == 2; },
-                [&](const PlainAllocation& each) { told.push_back(each.size); });
-  EXPECT_EQ(told, std::vector<Size>{2});
+                [&](const PlainAllocation& each) { sizes.push_back(each.size); });
+  EXPECT_EQ(sizes, std::vector<Size>{2});
   EXPECT_NE(plain_.find(one), nullptr);
   EXPECT_EQ(plain_.find(two), nullptr);
 }

@@ -44,12 +44,12 @@ class Spans(unittest.TestCase):
 
 class Counts(unittest.TestCase):
     def setUp(self):
-        self.said = []
-        self.fidelity = fidelity.Fidelity(self.said.append)
+        self.printed = []
+        self.fidelity = fidelity.Fidelity(self.printed.append)
 
     def test_a_process_without_operators_says_nothing(self):
         self.fidelity.print_line()
-        self.assertEqual(self.said, [])
+        self.assertEqual(self.printed, [])
 
     def test_the_line_counts_by_kind_and_names_exceptions(self):
         for _ in range(3):
@@ -57,8 +57,8 @@ class Counts(unittest.TestCase):
         self.fidelity.count(fidelity.APPROXIMATE, "aten::normal_")
         self.fidelity.skip("aten::_cslt_compress", "a reason")
         self.fidelity.skip("aten::_cslt_compress", "a reason")
-        self.assertEqual(len(self.said), 1, "a skipped operator is named once")
-        self.assertIn("aten::_cslt_compress is not computed: a reason", self.said[0])
+        self.assertEqual(len(self.printed), 1, "a skipped operator is named once")
+        self.assertIn("aten::_cslt_compress is not computed: a reason", self.printed[0])
         self.assertEqual(self.fidelity.line(), "1 operators (3 calls) computed by the CPU, 1 approximately (normal_), "
                                                "1 skipped: _cslt_compress")
 

@@ -43,8 +43,8 @@ const RuntimeTable* find_table(const Driver& driver) {
   CUuuid id{};
   std::copy(std::begin(kRuntimeTableId), std::end(kRuntimeTableId), id.bytes);
   const void* table = nullptr;
-  const bool ours = ask(driver.cuGetExportTable, &table, &id) == cudaSuccess && table;
-  return ours ? static_cast<const RuntimeTable*>(table) : nullptr;
+  const bool emulated = ask(driver.cuGetExportTable, &table, &id) == cudaSuccess && table;
+  return emulated ? static_cast<const RuntimeTable*>(table) : nullptr;
 }
 
 /// A launch, as the functions for it describe it.

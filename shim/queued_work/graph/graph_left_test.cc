@@ -91,7 +91,7 @@ TEST_F(GraphLeaves, WorkThatDoesNotWaitForTheLaunchIsFound) {
   launch_graph(instantiate(), s_);
   busy(s_);
   launch(t_, {kMemory.base + 8});
-  ASSERT_THAT(found(), ElementsAre("data-pool-ordered"));
+  ASSERT_THAT(findings(), ElementsAre("data-pool-ordered"));
   EXPECT_THAT(sink.all[0].violation.message,
               HasSubstr("memory that a graph's launch on stream 0x51 allocates"));
 }
@@ -102,7 +102,7 @@ TEST_F(GraphLeaves, WorkBehindTheLaunchIsFine) {
   launch(s_, {kMemory.base});
   order(s_, t_);
   launch(t_, {kMemory.base});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(GraphLeaves, AFreeThatDoesNotWaitForTheWorkIsFound) {
@@ -111,7 +111,7 @@ TEST_F(GraphLeaves, AFreeThatDoesNotWaitForTheWorkIsFound) {
   busy(t_);
   launch(t_, {kMemory.base});
   EXPECT_EQ(free_on(s_), CUDA_SUCCESS);
-  EXPECT_THAT(found(), ElementsAre("cuMemFreeAsync-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemFreeAsync-ordered"));
 }
 
 TEST_F(GraphLeaves, AFreeBehindTheWorkIsFine) {
@@ -121,7 +121,7 @@ TEST_F(GraphLeaves, AFreeBehindTheWorkIsFine) {
   launch(t_, {kMemory.base});
   order(t_, s_);
   EXPECT_EQ(free_on(s_), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 // No documentation says that cuMemFree does not wait for work that uses memory of a graph.
@@ -131,7 +131,7 @@ TEST_F(GraphLeaves, AFreeAtOnceMayWait) {
   busy(t_);
   launch(t_, {kMemory.base});
   EXPECT_EQ(run(calls::MemFree{kMemory.base}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(GraphLeaves, WorkOfAnEarlierLifeCountsForNothing) {
@@ -141,10 +141,10 @@ TEST_F(GraphLeaves, WorkOfAnEarlierLifeCountsForNothing) {
   busy(t_);
   launch(t_, {kMemory.base});
   free_on(s_);
-  ASSERT_THAT(found(), ElementsAre("cuMemFreeAsync-ordered"));
+  ASSERT_THAT(findings(), ElementsAre("cuMemFreeAsync-ordered"));
   launch_graph(exec, s_);
   free_on(s_);
-  EXPECT_THAT(found(), ElementsAre("cuMemFreeAsync-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemFreeAsync-ordered"));
 }
 
 TEST_F(GraphLeaves, ALaunchThatFreesUnderWorkIsFound) {
@@ -154,7 +154,7 @@ TEST_F(GraphLeaves, ALaunchThatFreesUnderWorkIsFound) {
   busy(t_);
   launch(t_, {kMemory.base});
   launch_graph(exec, s_);
-  ASSERT_THAT(found(), ElementsAre("cuGraphLaunch-auto-free-ordered"));
+  ASSERT_THAT(findings(), ElementsAre("cuGraphLaunch-auto-free-ordered"));
   EXPECT_THAT(sink.all[0].violation.message,
               HasSubstr("memory that an earlier launch of the graph has left is freed while"));
 }
@@ -167,7 +167,7 @@ TEST_F(GraphLeaves, ALaunchThatFreesBehindTheWorkIsFine) {
   launch(t_, {kMemory.base});
   order(t_, s_);
   launch_graph(exec, s_);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 // The driver runs launches of one executable graph one after the other.
@@ -176,7 +176,7 @@ TEST_F(GraphLeaves, ALaunchOnAnotherStreamComesBehindTheFirst) {
   launch_graph(exec, s_);
   busy(s_);
   launch_graph(exec, t_);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 // cuvmm cannot tell which graph's launch freed the memory, because it does not follow the launches
@@ -192,7 +192,7 @@ TEST_F(GraphLeaves, MemoryThatANodeOfAnotherGraphFreesIsNotJudged) {
   launch_graph(exec, s_);
   busy(s_);
   launch(t_, {kMemory.base});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(GraphLeaves, AfterAnUpdateNobodyKnowsWhatALaunchLeaves) {
@@ -203,7 +203,7 @@ TEST_F(GraphLeaves, AfterAnUpdateNobodyKnowsWhatALaunchLeaves) {
   busy(s_);
   launch(t_, {kMemory.base});
   launch_graph(exec, s_);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(GraphLeaves, TheEndOfOnesMemoryIsNoUseOfTheNext) {
@@ -216,7 +216,7 @@ TEST_F(GraphLeaves, TheEndOfOnesMemoryIsNoUseOfTheNext) {
   busy(t_);
   launch(t_, {kMemory.base, kNext});
   EXPECT_EQ(run(calls::MemFreeAsync{kNext, s_}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ class GraphOfMemory : public WorkWorld {
 TEST_F(GraphOfMemory, AFreeThatDoesNotWaitForTheUseIsFound) {
   set_edges({{kAllocation, kUse}, {kAllocation, kFree}});
   instantiate();
-  ASSERT_THAT(found(), ElementsAre("graph-memory-ordered"));
+  ASSERT_THAT(findings(), ElementsAre("graph-memory-ordered"));
   EXPECT_EQ(sink.all[0].kind(), RuleKind::kUndefined);
   EXPECT_EQ(sink.all[0].violation.message,
             "a fill of [0x300000000, 0x300000040) (64 B) uses memory that the graph frees, "
@@ -58,12 +58,12 @@ TEST_F(GraphOfMemory, AFreeThatDoesNotWaitForTheUseIsFound) {
 TEST_F(GraphOfMemory, AUseThatDoesNotWaitForTheAllocationIsFound) {
   set_edges({{kAllocation, kFree}, {kUse, kFree}});
   instantiate();
-  EXPECT_THAT(found(), ElementsAre("graph-memory-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("graph-memory-ordered"));
 }
 
 TEST_F(GraphOfMemory, AUseBetweenTheTwoIsFine) {
   instantiate();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_GT(asked("edges"), 0u);
 }
 
@@ -71,7 +71,7 @@ TEST_F(GraphOfMemory, TheKernelIsNamed) {
   use_by_kernel(kMemory.base + 8);
   set_edges({{kAllocation, kUse}, {kAllocation, kFree}});
   instantiate();
-  ASSERT_THAT(found(), ElementsAre("graph-memory-ordered"));
+  ASSERT_THAT(findings(), ElementsAre("graph-memory-ordered"));
   EXPECT_THAT(sink.all[0].violation.message,
               HasSubstr("the kernel fill(float*) (argument 0 is 0x300000008) uses memory"));
 }
@@ -83,7 +83,7 @@ TEST_F(GraphOfMemory, WhatLiesInAStructIsNotJudged) {
   answers.layout = {{0, sizeof both}};
   set_edges({{kAllocation, kUse}, {kAllocation, kFree}});
   instantiate();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(GraphOfMemory, AGraphThatAllocatesNothingIsNotAskedForItsEdges) {
@@ -96,14 +96,14 @@ TEST_F(GraphOfMemory, WithoutItsEdgesNothingIsKnownOfAGraph) {
   answers.edges = CUDA_ERROR_LOSSY_QUERY;
   set_edges({{kAllocation, kUse}, {kAllocation, kFree}});
   instantiate();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(GraphOfMemory, NothingIsAskedWhereWorkIsNotFollowed) {
   mode = AsyncMode::kOff;
   set_edges({});
   instantiate();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(asked("edges"), 0u);
 }
 
@@ -114,10 +114,10 @@ TEST_F(GraphOfMemory, WhatAChildGraphUsesIsUsedWhereItsNodeStands) {
   answers.graphs[graph_] = {{kAllocation, kChild, kFree}, {{kAllocation, kChild}, {kChild, kFree}}};
   answers.graphs[body_] = {{kUse}, {}};
   instantiate();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   set_edges({{kAllocation, kChild}, {kAllocation, kFree}});
   instantiate();
-  EXPECT_THAT(found(), ElementsAre("graph-memory-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("graph-memory-ordered"));
 }
 
 TEST_F(GraphOfMemory, APathMayLeadThroughAChildGraph) {
@@ -129,14 +129,14 @@ TEST_F(GraphOfMemory, APathMayLeadThroughAChildGraph) {
   instantiate();
   answers.graphs[body_] = {{}, {}};
   instantiate();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(GraphOfMemory, AChildGraphThatCannotBeSeenUsesNothing) {
   answers.nodes[kChild] = {CU_GRAPH_NODE_TYPE_GRAPH, {}};
   answers.graphs[graph_] = {{kAllocation, kChild, kFree}, {{kAllocation, kFree}}};
   instantiate();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 // --- Changes
@@ -181,9 +181,9 @@ class ChangedGraph : public GraphOfMemory {
 TEST_F(ChangedGraph, AFillThatUsesTheGraphsMemoryFromNowOnIsFound) {
   CUgraphExec exec = instantiate();
   EXPECT_EQ(fill(exec, kElsewhere.base), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
-  ASSERT_THAT(found(), ElementsAre("graph-memory-ordered"));
+  ASSERT_THAT(findings(), ElementsAre("graph-memory-ordered"));
   EXPECT_EQ(sink.all[0].entry, EntryPoint::kGraphExecMemsetNodeSetParams);
   EXPECT_THAT(sink.all[0].violation.message, HasSubstr("a fill of [0x300000000, 0x300000040)"));
 }
@@ -192,9 +192,9 @@ TEST_F(ChangedGraph, AKernelThatIsGivenTheGraphsMemoryFromNowOnIsFound) {
   use_by_kernel(kElsewhere.base);
   CUgraphExec exec = instantiate();
   EXPECT_EQ(launch_with(exec, kElsewhere.base), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(launch_with(exec, kMemory.base + 8), CUDA_SUCCESS);
-  ASSERT_THAT(found(), ElementsAre("graph-memory-ordered"));
+  ASSERT_THAT(findings(), ElementsAre("graph-memory-ordered"));
   EXPECT_THAT(sink.all[0].violation.message,
               HasSubstr("the kernel fill(float*) (argument 0 is 0x300000008) uses memory"));
 }
@@ -204,7 +204,7 @@ TEST_F(ChangedGraph, ANodeBetweenTheTwoMayUseIt) {
   CUgraphExec exec = instantiate();
   EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
   EXPECT_EQ(launch_with(exec, kMemory.base), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 // The finding was made when the graph was instantiated.
@@ -212,29 +212,29 @@ TEST_F(ChangedGraph, WhatOtherNodesUseIsNotSaidAgain) {
   answers.nodes[kInner] = {CU_GRAPH_NODE_TYPE_MEMSET, {kMemory.base, 64}};
   answers.graphs[graph_] = {{kAllocation, kInner, kUse, kFree}, {{kAllocation, kFree}}};
   CUgraphExec exec = instantiate();
-  ASSERT_THAT(found(), ElementsAre("graph-memory-ordered"));
+  ASSERT_THAT(findings(), ElementsAre("graph-memory-ordered"));
   EXPECT_EQ(fill(exec, kElsewhere.base), CUDA_SUCCESS);
-  EXPECT_EQ(found().size(), 1u);
+  EXPECT_EQ(findings().size(), 1u);
 }
 
 TEST_F(ChangedGraph, ANodeThatIsDisabledIsNotJudged) {
   CUgraphExec exec = instantiate();
   EXPECT_EQ(run(calls::GraphNodeSetEnabled{exec, node(kUse), 0}), CUDA_SUCCESS);
   EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(run(calls::GraphNodeSetEnabled{exec, node(kUse), 1}), CUDA_SUCCESS);
   EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
-  EXPECT_THAT(found(), ElementsAre("graph-memory-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("graph-memory-ordered"));
 }
 
 TEST_F(ChangedGraph, AGraphThatTakesItsPlaceIsJudged) {
   make_other();
   CUgraphExec exec = instantiate();
   EXPECT_EQ(update(exec), CUDA_SUCCESS);
-  ASSERT_THAT(found(), ElementsAre("graph-memory-ordered"));
+  ASSERT_THAT(findings(), ElementsAre("graph-memory-ordered"));
   EXPECT_EQ(sink.all[0].entry, EntryPoint::kGraphExecUpdate_v2);
   EXPECT_EQ(run(calls::GraphExecUpdate{exec, body_, nullptr, nullptr}), CUDA_SUCCESS);
-  ASSERT_EQ(found().size(), 2u);
+  ASSERT_EQ(findings().size(), 2u);
   EXPECT_EQ(sink.all[1].entry, EntryPoint::kGraphExecUpdate);
 }
 
@@ -243,7 +243,7 @@ TEST_F(ChangedGraph, AGraphInGoodOrderMayTakeItsPlace) {
   answers.graphs[body_].edges = {{kAllocation, kInner}, {kInner, kFree}};
   CUgraphExec exec = instantiate();
   EXPECT_EQ(update(exec), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(ChangedGraph, AnUpdateThatTheDriverRefusesIsNotJudged) {
@@ -251,9 +251,9 @@ TEST_F(ChangedGraph, AnUpdateThatTheDriverRefusesIsNotJudged) {
   CUgraphExec exec = instantiate();
   answers.change = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   EXPECT_EQ(update(exec), CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS) << "it is the graph that it was";
-  EXPECT_THAT(found(), ElementsAre("graph-memory-ordered"));
+  EXPECT_THAT(findings(), ElementsAre("graph-memory-ordered"));
 }
 
 TEST_F(ChangedGraph, NothingIsKnownOfNodesOnceAnotherGraphTookThePlace) {
@@ -262,14 +262,14 @@ TEST_F(ChangedGraph, NothingIsKnownOfNodesOnceAnotherGraphTookThePlace) {
   CUgraphExec exec = instantiate();
   EXPECT_EQ(update(exec), CUDA_SUCCESS);
   EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(ChangedGraph, NothingIsKnownOfAGraphThatIsGone) {
   CUgraphExec exec = instantiate();
   EXPECT_EQ(run(calls::GraphExecDestroy{exec}), CUDA_SUCCESS);
   EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(ChangedGraph, TheNextGraphOfTheNameIsAnother) {
@@ -277,7 +277,7 @@ TEST_F(ChangedGraph, TheNextGraphOfTheNameIsAnother) {
   answers.graphs[graph_] = {{kUse}, {}};
   CUgraphExec exec = instantiate();
   EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(ChangedGraph, NothingIsKnownOnceAChildWasReplaced) {
@@ -287,7 +287,7 @@ TEST_F(ChangedGraph, NothingIsKnownOnceAChildWasReplaced) {
   CUgraphExec exec = instantiate();
   EXPECT_EQ(run(calls::GraphExecChildGraphNodeSetParams{exec, node(kChild), body_}), CUDA_SUCCESS);
   EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(ChangedGraph, AGraphThatAllocatesNothingIsNotAskedForTheKindsOfAnothersNodes) {
@@ -309,7 +309,7 @@ TEST_F(GraphOfMemory, ALaunchIsNotGivenWhatItAllocatesItself) {
   use_by_kernel(kMemory.base);
   CUgraphExec exec = instantiate();
   EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 }  // namespace

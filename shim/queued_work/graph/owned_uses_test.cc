@@ -49,10 +49,10 @@ class GraphOwners : public WorkWorld {
 TEST_F(GraphOwners, ALaunchBehindTheFreeIsFound) {
   const CUgraphExec exec = instantiate();
   launch_graph(exec);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   free(memory_);
   launch_graph(exec);
-  ASSERT_THAT(found(), ElementsAre("launch-argument-alive"));
+  ASSERT_THAT(findings(), ElementsAre("launch-argument-alive"));
   EXPECT_THAT(sink.all[0].violation.message, HasSubstr("a fill of "));
 }
 
@@ -61,7 +61,7 @@ TEST_F(GraphOwners, ARefusedLaunchIsFoundToo) {
   free(memory_);
   answers.graph_launch = CUDA_ERROR_INVALID_VALUE;
   launch_graph(exec);
-  EXPECT_THAT(found(), ElementsAre("launch-argument-alive"));
+  EXPECT_THAT(findings(), ElementsAre("launch-argument-alive"));
 }
 
 TEST_F(GraphOwners, EachMistakeOfALaunchIsNamedAndEndedMemoryOnce) {
@@ -73,7 +73,7 @@ TEST_F(GraphOwners, EachMistakeOfALaunchIsNamedAndEndedMemoryOnce) {
   const CUgraphExec exec = instantiate();
   unmap();
   run(calls::GraphLaunch{exec, nullptr});  // the driver takes the device from the current context
-  EXPECT_THAT(found(), ElementsAre("launch-argument-alive", "launch-argument-access"));
+  EXPECT_THAT(findings(), ElementsAre("launch-argument-alive", "launch-argument-access"));
 }
 
 TEST_F(GraphOwners, AFreeBehindTheLastLaunchIsFine) {
@@ -81,7 +81,7 @@ TEST_F(GraphOwners, AFreeBehindTheLastLaunchIsFine) {
   launch_graph(exec);
   free(memory_);
   run(calls::GraphExecDestroy{exec});
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(GraphOwners, AKernelsPointerCounts) {
@@ -95,7 +95,7 @@ TEST_F(GraphOwners, AKernelsPointerCounts) {
   const CUgraphExec exec = instantiate();
   free(memory_);
   launch_graph(exec);
-  ASSERT_THAT(found(), ElementsAre("launch-argument-alive"));
+  ASSERT_THAT(findings(), ElementsAre("launch-argument-alive"));
   EXPECT_THAT(sink.all[0].violation.message, HasSubstr("the kernel fill"));
 }
 
@@ -105,10 +105,10 @@ TEST_F(GraphOwners, ANodeThatGotOtherMemoryIsFineUntilThatEnds) {
   set_fill(exec, other);
   free(memory_);
   launch_graph(exec);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   free(other);
   launch_graph(exec);
-  EXPECT_THAT(found(), ElementsAre("launch-argument-alive"));
+  EXPECT_THAT(findings(), ElementsAre("launch-argument-alive"));
 }
 
 TEST_F(GraphOwners, AnUpdatedGraphUsesTheOtherGraphsMemory) {
@@ -121,10 +121,10 @@ TEST_F(GraphOwners, AnUpdatedGraphUsesTheOtherGraphsMemory) {
   EXPECT_EQ(run(calls::GraphExecUpdate_v2{exec, other, &info}), CUDA_SUCCESS);
   free(memory_);
   launch_graph(exec);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   free(memory);
   launch_graph(exec);
-  EXPECT_THAT(found(), ElementsAre("launch-argument-alive"));
+  EXPECT_THAT(findings(), ElementsAre("launch-argument-alive"));
 }
 
 TEST_F(GraphOwners, AnUpdatedGraphIsForgottenWhenANodeChanges) {
@@ -134,7 +134,7 @@ TEST_F(GraphOwners, AnUpdatedGraphIsForgottenWhenANodeChanges) {
   set_fill(exec, allocate());
   free(memory_);
   launch_graph(exec);
-  EXPECT_THAT(found(), IsEmpty()) << "nobody can tell which node the program named";
+  EXPECT_THAT(findings(), IsEmpty()) << "nobody can tell which node the program named";
 }
 
 TEST_F(GraphOwners, ADisabledNodeUsesNothing) {
@@ -142,10 +142,10 @@ TEST_F(GraphOwners, ADisabledNodeUsesNothing) {
   EXPECT_EQ(run(calls::GraphNodeSetEnabled{exec, node(1), 0}), CUDA_SUCCESS);
   free(memory_);
   launch_graph(exec);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(run(calls::GraphNodeSetEnabled{exec, node(1), 1}), CUDA_SUCCESS);
   launch_graph(exec);
-  EXPECT_THAT(found(), ElementsAre("launch-argument-alive"));
+  EXPECT_THAT(findings(), ElementsAre("launch-argument-alive"));
 }
 
 TEST_F(GraphOwners, MemoryThatIsBornAgainAtTheAddressMayBeMeant) {
@@ -154,7 +154,7 @@ TEST_F(GraphOwners, MemoryThatIsBornAgainAtTheAddressMayBeMeant) {
   answers.plain_memory = memory_;
   EXPECT_EQ(allocate(), memory_);
   launch_graph(exec);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(GraphOwners, MemoryThatOnlyTheDriverKnowsIsMemory) {
@@ -162,7 +162,7 @@ TEST_F(GraphOwners, MemoryThatOnlyTheDriverKnowsIsMemory) {
   free(memory_);
   answers.places[memory_] = CU_MEMORYTYPE_DEVICE;
   launch_graph(exec);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(GraphOwners, AnotherGraphWithTheHandleHasItsOwnMemory) {
@@ -172,7 +172,7 @@ TEST_F(GraphOwners, AnotherGraphWithTheHandleHasItsOwnMemory) {
   EXPECT_EQ(instantiate(), exec);
   free(memory_);
   launch_graph(exec);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 }  // namespace

@@ -57,9 +57,9 @@ class WorkGraph : public WorkWorld {
   void expect_moved(CUgraphExec exec) {
     launch(exec);
     unmap();
-    EXPECT_THAT(found(), IsEmpty());
+    EXPECT_THAT(findings(), IsEmpty());
     unmap(kOther);
-    EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+    EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
   }
   std::uint64_t word_ = 0;
   void* parameters_[1] = {&word_};
@@ -72,7 +72,7 @@ TEST_F(WorkGraph, AGraphUsesWhatItsNodesUse) {
   busy(s_);
   EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
   unmap();
-  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
   EXPECT_STREQ(sink.all[0].violation.objects[0].work->what, "graph");
 }
 
@@ -80,13 +80,13 @@ TEST_F(WorkGraph, AGraphThatReplaysAnAddressThatIsGoneIsFound) {
   map();
   CUgraphExec exec = instantiate(kBase);
   EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   unmap();
   EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), ElementsAre("launch-argument-alive"));
+  EXPECT_THAT(findings(), ElementsAre("launch-argument-alive"));
   run(calls::GraphExecDestroy{exec});
   EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
-  EXPECT_EQ(found().size(), 1u) << "the handle may mean another graph";
+  EXPECT_EQ(findings().size(), 1u) << "the handle may mean another graph";
 }
 
 TEST_F(WorkGraph, ARefusedLaunchOfAnAddressThatIsGoneIsFoundToo) {
@@ -95,14 +95,14 @@ TEST_F(WorkGraph, ARefusedLaunchOfAnAddressThatIsGoneIsFoundToo) {
   unmap();
   answers.graph_launch = CUDA_ERROR_INVALID_VALUE;
   EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_ERROR_INVALID_VALUE);
-  ASSERT_THAT(found(), ElementsAre("launch-argument-alive"));
+  ASSERT_THAT(findings(), ElementsAre("launch-argument-alive"));
   ASSERT_TRUE(sink.all[0].answer);
   EXPECT_EQ(sink.all[0].answer->result, CUDA_ERROR_INVALID_VALUE);
   EXPECT_NE(sink.all[0].call_index, 0u);
   EXPECT_NE(sink.all[0].stack, 0u);
   answers.graph_launch = CUDA_ERROR_DEINITIALIZED;
   run(calls::GraphLaunch{exec, s_});
-  EXPECT_EQ(found().size(), 1u) << "nobody looked at it";
+  EXPECT_EQ(findings().size(), 1u) << "nobody looked at it";
 }
 
 TEST_F(WorkGraph, LaunchesOfOneGraphComeOneAfterTheOther) {
@@ -114,7 +114,7 @@ TEST_F(WorkGraph, LaunchesOfOneGraphComeOneAfterTheOther) {
   EXPECT_EQ(run(calls::GraphLaunch{exec, t_}), CUDA_SUCCESS);
   EXPECT_EQ(run(calls::StreamSynchronize{t_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), IsEmpty()) << "who waited for the second has waited for the first";
+  EXPECT_THAT(findings(), IsEmpty()) << "who waited for the second has waited for the first";
 }
 
 TEST_F(WorkGraph, AGraphThatTookAnEndedOnesNameComesAfterNothing) {
@@ -128,7 +128,7 @@ TEST_F(WorkGraph, AGraphThatTookAnEndedOnesNameComesAfterNothing) {
   EXPECT_EQ(run(calls::GraphLaunch{exec, t_}), CUDA_SUCCESS);
   EXPECT_EQ(run(calls::StreamSynchronize{t_}), CUDA_SUCCESS);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkGraph, AGraphUsesWhatItsFillsFill) {
@@ -138,7 +138,7 @@ TEST_F(WorkGraph, AGraphUsesWhatItsFillsFill) {
   busy(s_);
   launch(exec);
   unmap();
-  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
   EXPECT_EQ(sink.all[0].violation.objects[0].size, 64u);
 }
 
@@ -153,7 +153,7 @@ TEST_F(WorkGraph, MemoryThatTheGraphAllocatesAndFreesIsThereWhenItIsLaunched) {
   CUgraphExec exec = instantiate(memory);
   launch(exec);
   launch(exec);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   session().with_model([](const Model& model) { EXPECT_TRUE(model.pools().memory().empty()); });
 }
 
@@ -172,9 +172,9 @@ TEST_F(WorkGraph, AChangeOfAnotherNodeLeavesTheKernelAlone) {
   EXPECT_EQ(run(calls::GraphExecKernelNodeSetParams{exec, node(2), &other}), CUDA_SUCCESS);
   launch(exec);
   unmap(kOther);
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(WorkGraph, AFillNodeWithAnotherAddressUsesThat) {
@@ -238,7 +238,7 @@ TEST_F(WorkGraph, ANodeThatIsDisabledUsesNothing) {
   EXPECT_EQ(run(calls::GraphNodeSetEnabled{exec, node(1), 0}), CUDA_SUCCESS);
   launch(exec);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkGraph, AChangeThatTheDriverRefusesChangesNothing) {
@@ -247,7 +247,7 @@ TEST_F(WorkGraph, AChangeThatTheDriverRefusesChangesNothing) {
   EXPECT_EQ(run(calls::GraphNodeSetEnabled{exec, node(1), 0}), CUDA_ERROR_INVALID_VALUE);
   launch(exec);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 // --- Nodes that tell the host
@@ -259,7 +259,7 @@ TEST_F(WorkGraph, AGraphThatTellsTheHostHowFarItIsMayBeOverForIt) {
   busy(s_);
   launch(exec);
   unmap();
-  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkGraph, ANodeThatDoesNothingTellsNothing) {
@@ -269,7 +269,7 @@ TEST_F(WorkGraph, ANodeThatDoesNothingTellsNothing) {
   busy(s_);
   launch(exec);
   unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 }  // namespace

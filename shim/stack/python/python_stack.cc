@@ -150,16 +150,16 @@ bool PythonStack::take(const PythonInterpreter& python) noexcept {
 }
 
 std::span<const PythonWord> PythonStack::words(
-    const PythonInterpreter& python, std::array<PythonWord, kMaxPythonFrames>& room) noexcept {
+    const PythonInterpreter& python, std::array<PythonWord, kMaxPythonFrames>& buffer) noexcept {
   std::size_t count = 0;
   for (std::uint32_t i = 0; i < walk.count; ++i) {
     if (const PythonWord word = name_python_place(python, memory, walk.places[i])) {
-      room[count++] = word;
+      buffer[count++] = word;
     } else if (count != 0 && walk.places[i].entry) {
-      room[count - 1] |= kPythonEntry;
+      buffer[count - 1] |= kPythonEntry;
     }
   }
-  return std::span(room).first(count);
+  return std::span(buffer).first(count);
 }
 
 std::string python_trouble() {

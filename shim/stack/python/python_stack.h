@@ -41,7 +41,7 @@ struct PythonStack {
   bool take(const PythonInterpreter& python) noexcept;
   /// The places as words of a stored stack, without the places that cannot be named.
   std::span<const PythonWord> words(const PythonInterpreter& python,
-                                    std::array<PythonWord, kMaxPythonFrames>& room) noexcept;
+                                    std::array<PythonWord, kMaxPythonFrames>& buffer) noexcept;
 };
 
 /// The reason why Python parts of stacks are missing: a sentence for the report, or "".

@@ -62,10 +62,10 @@ class GuardTest(unittest.TestCase):
         plain = run("freed")
         self.assertEqual(plain.stdout, "freed 1 0 - -\n")
         self.assertNotIn("fault", plain.stderr)
-        kept = run("freed", "--quarantine", "4")
-        self.assertEqual(kept.stdout, "freed 0 700 1 1\n")
-        self.assertIn("--quarantine keeps it from being reserved again", kept.stderr)
-        self.assertIn("0 leaks", kept.stderr)
+        quarantined = run("freed", "--quarantine", "4")
+        self.assertEqual(quarantined.stdout, "freed 0 700 1 1\n")
+        self.assertIn("--quarantine keeps it from being reserved again", quarantined.stderr)
+        self.assertIn("0 leaks", quarantined.stderr)
 
     # --- The program's own view
 

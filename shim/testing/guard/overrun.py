@@ -163,19 +163,19 @@ def pointers():
     map_at(base, GRANULE)
     start, length = Address(), Size()
     call("cuMemGetAddressRange_v2", ctypes.byref(start), ctypes.byref(length), Address(base + 5))
-    told = [start.value - base, length.value]
+    printed = [start.value - base, length.value]
     for number in (11, 12):  # RANGE_START_ADDR, RANGE_SIZE
         value = Address()
         call("cuPointerGetAttribute", ctypes.byref(value), number, Address(base + 5))
-        told.append(value.value - (base if number == 11 else 0))
+        printed.append(value.value - (base if number == 11 else 0))
     # cuPointerGetAttributes also knows parts of reservations where nothing is mapped.
     for address in (base + GRANULE, base + size, base - 1):
         start, length = Address(1), Size(1)
         numbers = (ctypes.c_int * 2)(11, 12)
         data = (Pointer * 2)(ctypes.addressof(start), ctypes.addressof(length))
         call("cuPointerGetAttributes", 2, numbers, data, Address(address))
-        told += [start.value - base if start.value != 1 else "?", length.value]
-    print(base % (4 * GRANULE), told)
+        printed += [start.value - base if start.value != 1 else "?", length.value]
+    print(base % (4 * GRANULE), printed)
 
 
 def poison():

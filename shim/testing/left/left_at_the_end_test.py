@@ -114,17 +114,17 @@ class LeftAtTheEnd(unittest.TestCase):
                 self.assertEqual("made in" in line, kind in ("context", "unmapped"), line)
 
     def test_of_many_the_place_is_named(self):
-        for kind, said in {"malloc": "12 pieces of cuMemAlloc (12 MiB), all made in (anonymous namespace)::Program::make(",
+        for kind, expected in {"malloc": "12 pieces of cuMemAlloc (12 MiB), all made in (anonymous namespace)::Program::make(",
                            "device-end": "end of its context: 12 pieces of cuMemAlloc (12 MiB), all made in (anonymous namespace)::Program::make(",
                            "event": "12 events, all made in (anonymous namespace)::Program::make("}.items():
             with self.subTest(kind):
                 report, errors = self.run_it(KINDS, kind, "kept", pieces=12)
                 self.assertEqual(report["summary"]["leak"], 0, errors)
                 line = self.sentence(errors)
-                self.assertIn(said, line)
+                self.assertIn(expected, line)
                 self.assertRegex(line, r" at \S*kinds.cc:\d+ \(kinds\+0x\w+\) without a cu(MemFree|EventDestroy); --leak")
-                kept = report["ended_with_context" if kind == "device-end" else "in_use"][0]
-                self.assertEqual(kept["made_there"], 12)
+                row = report["ended_with_context" if kind == "device-end" else "in_use"][0]
+                self.assertEqual(row["made_there"], 12)
                 _, errors = self.run_it(KINDS, kind, pieces=12)
                 self.assertEqual(self.sentence(errors), "")
 
@@ -185,14 +185,14 @@ class LeftAtTheEnd(unittest.TestCase):
 
     def test_full_counts_the_places_that_never_gave_anything_back(self):
         full = ("--leak-check=full",)
-        for kind, said in {"malloc": r"12 of 12 pieces of cuMemAlloc \(12 MiB\) that one place made have never ended: no cuMemFree came",
+        for kind, expected in {"malloc": r"12 of 12 pieces of cuMemAlloc \(12 MiB\) that one place made have never ended: no cuMemFree came",
                            "async": r"12 of 12 pieces of pool memory \(12 MiB\) .*: no cuMemFreeAsync came",
                            "event": r"12 of 12 events that one place made have never ended: no cuEventDestroy came"}.items():
             with self.subTest(kind):
                 report, errors = self.run_it(KINDS, kind, "kept", options=full, status=9, pieces=12)
                 finding, = report["findings"]
                 self.assertEqual((finding["rule"], finding["kind"], finding["count"]), ("place-objects-freed", "leak", 12))
-                self.assertRegex(finding["message"], said)
+                self.assertRegex(finding["message"], expected)
                 self.assertIn("Program::make(", finding["stack"][0]["function"])
                 self.assertEqual(report["summary"]["leak"], 12)
                 self.assertEqual(self.sentence(errors), "")

@@ -134,11 +134,11 @@ def wrong_leaks(report: dict, planted: int, tally: Tally) -> str:
     invented = [finding for finding in report["findings"] if not is_planted(finding)]
     if invented:
         return f"findings in legal calls: {json.dumps(invented, indent=1)}\nnotes: {report['notes']}"
-    told = {finding["pid"] for finding in report["findings"]}
-    if len(told) != planted or sum(finding["count"] for finding in report["findings"]) != planted:
-        return f"{planted} leaks were planted, {sorted(told)} have one: {report['notes']}"
+    reporters = {finding["pid"] for finding in report["findings"]}
+    if len(reporters) != planted or sum(finding["count"] for finding in report["findings"]) != planted:
+        return f"{planted} leaks were planted, {sorted(reporters)} have one: {report['notes']}"
     tally.planted += planted
-    tally.reported += len(told)
+    tally.reported += len(reporters)
     tally.in_flight += sum("in flight, not leaked" in note for note in report["notes"])
     tally.perhaps += report.get("perhaps_leaked", 0)
     return ""

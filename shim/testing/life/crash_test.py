@@ -106,9 +106,9 @@ class Crash(unittest.TestCase):
         report = self.folder / "report.json"
         result = self.under_cuvmm("faults", "--report", str(report), "--error-exitcode", "9")
         self.assertNotEqual(result.returncode, 1, result.stderr)
-        said = "a kernel or a copy used an address that it may not (CUDA_ERROR_ILLEGAL_ADDRESS), seen at " \
+        sentence = "a kernel or a copy used an address that it may not (CUDA_ERROR_ILLEGAL_ADDRESS), seen at " \
                "cuStreamSynchronize(hStream=0xfa17)"
-        self.assertEqual(result.stderr.count(said), 1, result.stderr)
+        self.assertEqual(result.stderr.count(sentence), 1, result.stderr)
         self.assertIn("mapping 0x700000000000 (2 MiB), ended by cuMemUnmap(ptr=0x700000000000, size=2M), 1 call, ",
                       result.stderr)
         self.assertIn("take_away", result.stderr)

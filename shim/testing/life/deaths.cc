@@ -114,7 +114,7 @@ int child_ended_by_parent(const char* signal) {
   if (child == 0) {
     life::init();
     life::leak();
-    [[maybe_unused]] const ssize_t told = ::write(ready[1], "x", 1);
+    [[maybe_unused]] const ssize_t written = ::write(ready[1], "x", 1);
     for (;;) ::pause();
   }
   char byte;

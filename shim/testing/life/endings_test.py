@@ -82,8 +82,8 @@ def row(build: pathlib.Path, ending: str, scratch: pathlib.Path) -> str:
     codes = EITHER if "two threads" in ending else {shell(bare.returncode)}
     leak = any(finding["rule"] == LEAK for finding in found["findings"])
     if ending == "a program of musl":
-        said = any("not checked" in note for note in found["notes"])
-        leak, counted = ("not checked, and said so", "-") if said else ("no", "no")
+        noted = any("not checked" in note for note in found["notes"])
+        leak, counted = ("not checked, and said so", "-") if noted else ("no", "no")
     else:
         leak, counted = ("yes" if leak else "no"), ("yes" if sum(found["calls"].values()) else "no")
     kept = "yes" if shell(checked.returncode) in codes else f"no: {checked.returncode}"

@@ -152,12 +152,12 @@ cuda.cuMemUnmap(None, None)
             self.assertEqual((process.wait(timeout=60), output), (9, "said\n"))
 
     def test_suppressions_of_the_environment_are_read_before_the_program_runs(self):
-        for file, said in ((self.path("bad", "rul:x\n"), ":1:"), (self.folder, "Is a directory"),
+        for file, expected in ((self.path("bad", "rul:x\n"), ":1:"), (self.folder, "Is a directory"),
                            (self.path("none"), "No such file")):
             result = subprocess.run([CUVMM, "run", "--emulate", "--", "touch", self.path("ran")], text=True,
                                     env=self.clean | {"CUVMM_SUPPRESSIONS": file}, capture_output=True, timeout=100)
             self.assertNotEqual(result.returncode, 0)
-            self.assertIn(said, result.stderr)
+            self.assertIn(expected, result.stderr)
             self.assertFalse(os.path.exists(self.path("ran")))
 
 

@@ -27,20 +27,20 @@ def environment(settings: dict[str, str]) -> dict[str, str]:
 
 
 def on_terminal(**settings: str) -> str:
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
-    program = subprocess.Popen([sys.executable, str(PROGRAM), "reuse"], env=environment(settings), stderr=theirs)
-    os.close(theirs)
+    controller, terminal_end = pty.openpty()
+    fcntl.ioctl(terminal_end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
+    program = subprocess.Popen([sys.executable, str(PROGRAM), "reuse"], env=environment(settings), stderr=terminal_end)
+    os.close(terminal_end)
     text = b""
     while True:
         try:
-            part = os.read(ours, 65536)
+            part = os.read(controller, 65536)
         except OSError:  # the other side is closed
             part = b""
         if not part:
             break
         text += part
-    os.close(ours)
+    os.close(controller)
     assert program.wait(60) == 0
     return text.decode().replace("\r\n", "\n")
 

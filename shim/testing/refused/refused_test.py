@@ -92,9 +92,9 @@ class Refused(unittest.TestCase):
             with self.subTest(name):
                 result, report = self.run_case(name)
                 self.assertEqual(report["findings"], [], result.stderr)
-                said = result.stderr.partition("cuvmm: refused: ")[2]
+                refusal_text = result.stderr.partition("cuvmm: refused: ")[2]
                 for part in parts:
-                    self.assertIn(part, said, result.stderr)
+                    self.assertIn(part, refusal_text, result.stderr)
                 self.assertTrue(report["refusals"][0]["arguments"] or name == "no-context")
 
     def test_the_calls_that_were_captured(self):

@@ -58,14 +58,14 @@ def is_legal(case: list[str]) -> bool:
 def page(rows: dict) -> str:
     text = "| object | state | uses | finding | refusal explained | no report |\n|---|---|---|---|---|---|\n"
     for (what, state), row in rows.items():
-        told = collections.Counter(told for _, told, _ in row)
-        text += f"| {what} | {state} | {len(row)} | {told['finding']} | {told['refusal']} | {told['silent']} |\n"
+        verdicts = collections.Counter(verdict for _, verdict, _ in row)
+        text += f"| {what} | {state} | {len(row)} | {verdicts['finding']} | {verdicts['refusal']} | {verdicts['silent']} |\n"
     silent = ""
     for (what, state), row in rows.items():
         if state == "alive" or (what, state) in LEGAL:
             continue
-        for call, told, answer in row:
-            if told == "silent":
+        for call, verdict, answer in row:
+            if verdict == "silent":
                 silent += f"| {what} | {state} | `{call}` | {'accepted' if answer == '0' else answer} |\n"
     if not silent:
         return text + "\nEach use of an object that has ended, or past its end, has a report.\n"
@@ -82,10 +82,10 @@ def main() -> int:
         outcomes = list(pool.map(lambda case: outcome(build, case[0]), cases))
     rows: dict = {}
     faults = []
-    for case, (told, answer) in zip(cases, outcomes):
-        rows.setdefault((case[2], case[3]), []).append((case[4], told, answer))
-        if told == "broken" or (is_legal(case) and (answer == "died" or (answer == "0" and told != "silent"))):
-            faults.append(f"{' '.join(case[1:])}: {told}, answer {answer}")
+    for case, (verdict, answer) in zip(cases, outcomes):
+        rows.setdefault((case[2], case[3]), []).append((case[4], verdict, answer))
+        if verdict == "broken" or (is_legal(case) and (answer == "died" or (answer == "0" and verdict != "silent"))):
+            faults.append(f"{' '.join(case[1:])}: {verdict}, answer {answer}")
     now = page(rows)
     before = PAGE.read_text()
     head = before[:before.index(MARK) + len(MARK)]

@@ -55,10 +55,10 @@ class FakeMachine : public testing::Test {
 
 TEST_F(FakeMachine, AContainerIsNamedAsItNamesItself) {
   EXPECT_THAT(check("platform").detail, Not(HasSubstr("container")));
-  for (const auto& [name, said] :
+  for (const auto& [name, ending] :
        {std::pair("podman", ", in a container (podman)"), std::pair("oci", ", in a container")}) {
     setenv("container", name, 1);
-    EXPECT_THAT(check("platform").detail, EndsWith(said));
+    EXPECT_THAT(check("platform").detail, EndsWith(ending));
   }
   EXPECT_THAT(check("imex-daemon").detail, HasSubstr("outside of this container"));
   unsetenv("container");

@@ -44,16 +44,16 @@ class MachineCauses : public testing::Test {
     Json report = {{"refusals", Json::array()}, {"findings", Json::array()}};
     report[list].push_back(entry);
     sentences_ = explain_by_machine(report, machine_);
-    const Json& told = report[list][0];
-    if (!told.contains("machine")) {
+    const Json& reported = report[list][0];
+    if (!reported.contains("machine")) {
       EXPECT_THAT(sentences_, IsEmpty());
       return {};
     }
     EXPECT_THAT(sentences_, SizeIs(1));
-    because_ = told["machine"]["because"];
-    EXPECT_FALSE(told["machine"]["fix"].get<std::string>().empty());
+    because_ = reported["machine"]["because"];
+    EXPECT_FALSE(reported["machine"]["fix"].get<std::string>().empty());
     EXPECT_THAT(sentences_.at(0), HasSubstr(because_));
-    return told["machine"]["check"];
+    return reported["machine"]["check"];
   }
 
   std::string root_, because_;

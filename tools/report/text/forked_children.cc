@@ -66,9 +66,9 @@ bool is_refused_child(const Json& report) {
 }
 
 std::string forked_children_text(const Json& report, bool failed) {
-  std::set<std::uint64_t> told = with_finding(report);
+  std::set<std::uint64_t> with_text = with_finding(report);
   for (const Json& refusal : list_in(report, "refusals")) {
-    if (refusal.contains("printed")) told.insert(number_in(refusal, "pid"));
+    if (refusal.contains("printed")) with_text.insert(number_in(refusal, "pid"));
   }
   std::string text;
   std::size_t count = 0;
@@ -76,7 +76,7 @@ std::string forked_children_text(const Json& report, bool failed) {
     if (!work && !failed) continue;
     for (const Json& refusal : list_in(report, "refusals")) {
       if (number_in(refusal, "forked_from") == 0 || (work && !asks_for_work(refusal))) continue;
-      if (!told.insert(number_in(refusal, "pid")).second) continue;
+      if (!with_text.insert(number_in(refusal, "pid")).second) continue;
       if (++count > kMostPrinted) continue;
       text += one_text(refusal);
       if (!failed)

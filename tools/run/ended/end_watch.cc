@@ -59,9 +59,9 @@ void EndWatch::find_new() {
     const std::string image = name.substr(0, name.size() - kSuffix.size());
     if (images_.contains(image)) continue;
     Watched one;
-    const std::optional<bool> ours = is_of_this_run(folder_ + "/" + name, one);
-    if (ours == true) images_.emplace(image, std::move(one));
-    if (ours == false) others_.insert(name);
+    const std::optional<bool> of_this_run = is_of_this_run(folder_ + "/" + name, one);
+    if (of_this_run == true) images_.emplace(image, std::move(one));
+    if (of_this_run == false) others_.insert(name);
   }
   ::closedir(names);
 }

@@ -237,9 +237,9 @@ class Page(unittest.TestCase):
         self.assertIn("Bound to multicast objects, or mapped into sparse arrays", text)
         self.assertIn("4 MiB in the object", text)
         # The text about a mapping of the object names the memory behind it.
-        said = self.browser.evaluate("cuvmmView.describe(cuvmmView.memory.find(item => cuvmmView.process.handle[item.i] === "
+        description = self.browser.evaluate("cuvmmView.describe(cuvmmView.memory.find(item => cuvmmView.process.handle[item.i] === "
                                      f"{team}).i)")
-        self.assertIn(bound, said)
+        self.assertIn(bound, description)
         self.assertEqual(self.browser.complaints(), [])
 
     def test_the_picture_shows_the_memory(self):

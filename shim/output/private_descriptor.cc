@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/output/kept_descriptor.h"
+#include "shim/output/private_descriptor.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -28,21 +28,21 @@ void close_now(int fd) { ::syscall(SYS_close, fd); }
 
 }  // namespace
 
-void KeptDescriptor::keep(int fd) noexcept {
+void PrivateDescriptor::keep(int fd) noexcept {
   const int saved = errno;
   keep_copy(fd);
   if (fd >= 0 && fd_ != fd) close_now(fd);
   errno = saved;
 }
 
-void KeptDescriptor::keep_copy(int fd) noexcept {
+void PrivateDescriptor::keep_copy(int fd) noexcept {
   const int saved = errno;
   close();
   if (fd >= 0) remember(::fcntl(fd, F_DUPFD_CLOEXEC, first_number()));
   errno = saved;
 }
 
-void KeptDescriptor::remember(int fd) noexcept {
+void PrivateDescriptor::remember(int fd) noexcept {
   struct stat file;
   if (fd < 0 || ::fstat(fd, &file) != 0) return;
   fd_ = fd;
@@ -51,7 +51,7 @@ void KeptDescriptor::remember(int fd) noexcept {
   inode_ = file.st_ino;
 }
 
-bool KeptDescriptor::is_same_file(int fd) const noexcept {
+bool PrivateDescriptor::is_same_file(int fd) const noexcept {
   if (fd < 0 || !known_) return false;
   const int saved = errno;
   struct stat file;
@@ -60,15 +60,15 @@ bool KeptDescriptor::is_same_file(int fd) const noexcept {
   return same;
 }
 
-void KeptDescriptor::close() noexcept {
+void PrivateDescriptor::close() noexcept {
   close_but_remember();
   known_ = false;
 }
 
-void KeptDescriptor::close_but_remember() noexcept {
-  const int ours = get();
+void PrivateDescriptor::close_but_remember() noexcept {
+  const int own = get();
   const int saved = errno;
-  if (ours >= 0) close_now(ours);
+  if (own >= 0) close_now(own);
   errno = saved;
   fd_ = -1;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/crash/kept_last_calls.h"
+#include "tools/crash/last_calls_files.h"
 
 #include <fmt/core.h>
 #include <signal.h>
@@ -75,7 +75,7 @@ std::string reason(const last_calls::Reading& reading, const TreeResult& tree, b
 
 }  // namespace
 
-std::vector<KeptLastCalls> keep_last_calls(const std::string& folder, const TreeResult& tree,
+std::vector<LastCallsFile> keep_last_calls(const std::string& folder, const TreeResult& tree,
                                            bool all) {
   std::set<std::string> files;
   std::error_code error;
@@ -84,7 +84,7 @@ std::vector<KeptLastCalls> keep_last_calls(const std::string& folder, const Tree
     if (at->path().extension() == ".ring") files.insert(at->path().string());
   }
   const RunId mine{static_cast<std::uint64_t>(::getpid()), process_start("self")};
-  std::vector<KeptLastCalls> kept;
+  std::vector<LastCallsFile> selected;
   for (auto at = files.begin(); at != files.end(); ++at) {
     const std::string& file = *at;
     const auto next = std::next(at);
@@ -100,10 +100,10 @@ std::vector<KeptLastCalls> keep_last_calls(const std::string& folder, const Tree
       continue;
     }
     const std::string program = std::filesystem::path(reading.program).filename().string();
-    kept.push_back({file, fmt::format("process {}{} {}", reading.pid,
-                                      program.empty() ? "" : " (" + program + ")", why)});
+    selected.push_back({file, fmt::format("process {}{} {}", reading.pid,
+                                          program.empty() ? "" : " (" + program + ")", why)});
   }
-  return kept;
+  return selected;
 }
 
 }  // namespace cuvmm::tools

@@ -9,9 +9,9 @@ namespace cuvmm::shim {
 
 /// So the object knows the identity of its file. The destructor does not close the descriptor.
 /// Async-signal-safe.
-class KeptDescriptor {
+class PrivateDescriptor {
  public:
-  constexpr KeptDescriptor() = default;
+  constexpr PrivateDescriptor() = default;
 
   /// Moves `fd`, which must be open, to a number that programs do not get by themselves; exec
   /// closes it. If `fd` is -1, no descriptor is kept.

@@ -10,14 +10,14 @@
 
 namespace cuvmm::tools {
 
-struct KeptLastCalls {
+struct LastCallsFile {
   std::string file;
   std::string sentence;  ///< "process 71 (python3) was ended by signal 9 (SIGKILL) in ..."
 };
 
 /// Reads the files that the processes left in `folder`. Removes the files of processes that ended
 /// well or whose end is unknown, unless `all` is set. Returns the other files, by process.
-std::vector<KeptLastCalls> keep_last_calls(const std::string& folder, const TreeResult& tree,
+std::vector<LastCallsFile> keep_last_calls(const std::string& folder, const TreeResult& tree,
                                            bool all);
 
 }  // namespace cuvmm::tools
