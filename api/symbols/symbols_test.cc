@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ namespace {
 std::set<std::string> driver_symbols() {
   std::ifstream file(CUVMM_DRIVER_SYMBOLS);
   std::set<std::string> out;
-  for (std::string line; std::getline(file, line);) out.insert(line);
+  for (std::string line; std::getline(file, line);) out.insert(line.substr(0, line.find(' ')));
   return out;
 }
 
@@ -69,8 +70,7 @@ TEST(Multicast, CallTypeAndNameAgree) {
   }
 }
 
-// One line of emulator/entry/proc_addresses.txt: a symbol that a driver of some CUDA up to 13.5
-// hands out.
+// One line of driver_symbols.txt: a symbol that a driver of some CUDA up to 13.5 hands out.
 struct Triple {
   std::string symbol, query;
   int version = 0;
@@ -79,9 +79,12 @@ struct Triple {
 };
 
 std::vector<Triple> triples() {
-  std::ifstream file(CUVMM_TRIPLES);
+  std::ifstream file(CUVMM_DRIVER_SYMBOLS);
   std::vector<Triple> out;
-  for (Triple t; file >> t.symbol >> t.version >> t.flags >> t.parameters;) {
+  for (std::string line; std::getline(file, line);) {
+    Triple t;
+    std::istringstream words(line);
+    if (!(words >> t.symbol >> t.version >> t.flags >> t.parameters)) continue;
     t.query = t.symbol.substr(0, t.symbol.find('_'));
     out.push_back(t);
   }

@@ -72,8 +72,8 @@ class NewEntry:
         return [f"#if CUDA_VERSION >= {self.guard}", *lines, "#endif"] if self.guard else lines
 
     def symbol_rows(self):
-        """(symbol, query, version, flags) from the emulator's table, which update_tables.py writes."""
-        rows = [row.split() for row in self.tree.read("emulator/entry/proc_addresses.txt").splitlines()]
+        """(symbol, query, version, flags) from the table of symbols, which update_table.py writes."""
+        rows = [row.split() for row in self.tree.read("api/symbols/driver_symbols.txt").splitlines() if " " in row]
         return sorted(([row[0], self.function, int(row[1]), int(row[2])] for row in rows if row[0].split("_")[0] == self.function),
                       key=lambda row: (-row[2], row[3]))
 
@@ -257,14 +257,14 @@ PLACES = (
 
 
 def update_tables(entry):
-    """Adds the symbols of a function that is newer than the emulator's tables."""
+    """Adds the symbols of a function that is newer than the table of symbols."""
     if entry.symbol_rows():
         return
-    script = entry.tree.full("emulator/entry/update_tables.py")
-    print(f"{entry.function} is newer than the emulator's tables: emulator/entry/update_tables.py {entry.folder}")
+    script = entry.tree.full("api/symbols/update_table.py")
+    print(f"{entry.function} is newer than the table of symbols: api/symbols/update_table.py {entry.folder}")
     subprocess.run([sys.executable, script, entry.folder], check=True)
     if not entry.symbol_rows():
-        raise Mistake(f"emulator/entry/proc_addresses.txt still has no {entry.function} after update_tables.py")
+        raise Mistake(f"api/symbols/driver_symbols.txt still has no {entry.function} after update_table.py")
 
 
 def write(entry):

@@ -91,7 +91,7 @@ def of_entry(function):
              "no call of nothing but zeros, and none into an empty reservation, breaks a rule of it: is the check connected? "
              "If no call can be wrong, shim/intercept/every_entry_test.cc lists why"),
         Gate("the emulator exports it", *gtest("cuvmm_emulator_test", "ProcAddress*", "cuvmm_emulator"),
-             "emulator/entry/update_tables.py writes the emulator's tables"),
+             "api/symbols/update_table.py writes the table of symbols"),
         Gate("the emulator answers as documented", *conform(function), "the perform() of the emulator, or the family's legal call"),
     ]]
 

@@ -58,7 +58,7 @@ class Copy(unittest.TestCase):
         for name, text in (("cuda.h", HEADER), ("cudaTypedefs.h", TYPEDEFS)):
             with open(os.path.join(include, name), "w", encoding="utf-8") as file:
                 file.write(text)
-        with open(os.path.join(cls.pristine, "emulator/entry/proc_addresses.txt"), "a", encoding="utf-8") as file:
+        with open(os.path.join(cls.pristine, "api/symbols/driver_symbols.txt"), "a", encoding="utf-8") as file:
             file.write(SYMBOLS)
 
     def setUp(self):

@@ -7,6 +7,7 @@ execute_process(COMMAND ${NM} -D --defined-only "${LIBRARY}" OUTPUT_VARIABLE tex
 string(REGEX MATCHALL "[^ \n]+\n" exported "${text}")
 list(TRANSFORM exported STRIP)
 file(STRINGS "${SYMBOLS}" listed)
+list(TRANSFORM listed REPLACE " .*" "")
 list(APPEND listed cuvmmEmulatorFaultAddress cuvmmEmulatorUsedMemory cuvmmEmulatorVersion)
 set(extra ${exported})
 list(REMOVE_ITEM extra ${listed})

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -94,8 +95,8 @@ TEST_F(ResolverTest, AnOlderDriverGivesItsOlderAbi) {
             wrapper_of("cuMemcpyBatchAsync"));
 }
 
-// One line of emulator/entry/proc_addresses.txt: the symbol that a driver of that CUDA, or of a
-// newer one, returns.
+// One line of api/symbols/driver_symbols.txt: the symbol that a driver of that CUDA, or of a newer
+// one, returns.
 struct Triple {
   std::string symbol, query;
   int version = 0;
@@ -105,9 +106,12 @@ struct Triple {
 using Triples = std::map<std::string, std::vector<Triple>>;  // by query
 
 Triples triples_of(int driver_version) {
-  std::ifstream file(CUVMM_TRIPLES);
+  std::ifstream file(CUVMM_DRIVER_SYMBOLS);
   Triples out;
-  for (Triple t; file >> t.symbol >> t.version >> t.flags >> t.parameters;) {
+  for (std::string line; std::getline(file, line);) {
+    Triple t;
+    std::istringstream words(line);
+    if (!(words >> t.symbol >> t.version >> t.flags >> t.parameters)) continue;
     t.query = t.symbol.substr(0, t.symbol.find('_'));
     if (t.version <= driver_version && t.query != "cuGetProcAddress") out[t.query].push_back(t);
   }

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Regenerates api/symbols/driver_symbols.txt and emulator/entry/proc_addresses.txt; facts only, no declarations.
+"""Regenerates driver_symbols.txt; facts only, no declarations.
 
-usage: update_tables.py INCLUDE_DIR [EXPORTS_FILE]
+usage: update_table.py INCLUDE_DIR [EXPORTS_FILE]
 
 INCLUDE_DIR holds the newest cuda.h and cuda*Typedefs.h. EXPORTS_FILE lists, one a line, the symbols
 that a real libcuda.so.1 exports (`nm -D --defined-only`); without it the present list is extended.
 The typedefs name each function's versions (PFN_<query>_v<version>[_ptsz|_ptds]); the n-th version of
-a query is its n-th exported symbol (cuX, cuX_v2, ...). A line of proc_addresses.txt is a symbol, the
-version and flags under which cuGetProcAddress hands it out, and how many parameters it has. The query is
-the symbol up to its first underscore. Newer headers only add lines, so that the lines of the newest headers
+a query is its n-th exported symbol (cuX, cuX_v2, ...). A line is a symbol, the version and flags under
+which cuGetProcAddress hands it out, and how many parameters it has; or a symbol alone, if cuGetProcAddress
+never hands it out. The query is the symbol up to its first underscore. Newer headers only add lines, so that the lines of the newest headers
 hold for every version.
 """
 import glob
@@ -17,8 +17,7 @@ import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SYMBOLS = ROOT / "api/symbols/driver_symbols.txt"
+SYMBOLS = pathlib.Path(__file__).with_name("driver_symbols.txt")
 NOT_LINUX = {"cuWGLGetDevice"}
 HEADERS = ("cuda.h", "cudaGL.h", "cudaEGL.h", "cudaVDPAU.h", "cudaProfiler.h")
 
@@ -64,9 +63,8 @@ def main(include, exports=SYMBOLS):
             sys.exit(f"{query}{suffix}: versions {sorted(found)} but symbols {known}")
         symbols.update(known)
         rows += [(s, query, v, 2 if suffix else 0, found[v]) for s, v in zip(known, sorted(found))]
-    SYMBOLS.write_text("\n".join(sorted(symbols)) + "\n")
-    table = "".join("{} {} {} {}\n".format(row[0], *row[2:]) for row in sorted(rows, key=lambda r: r[1:]))
-    (ROOT / "emulator/entry/proc_addresses.txt").write_text(table)
+    known = {row[0]: "{} {} {} {}".format(row[0], *row[2:]) for row in rows}
+    SYMBOLS.write_text("".join(known.get(symbol, symbol) + "\n" for symbol in sorted(symbols)))
 
 
 if __name__ == "__main__":
