@@ -29,7 +29,7 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  cuvmm run -- ./app                  check a program on this machine's driver\n"
     "  cuvmm run --emulate -- ./app        the same without a GPU\n"
-    "  cuvmm explain cuMemMap-offset-zero  what a finding means, and how to fix it\n";
+    "  cuvmm explain cuMemMap-offset-zero  the meaning of a finding, and its fix\n";
 
 using cuvmm::tools::CommandLine;
 

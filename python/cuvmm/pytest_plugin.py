@@ -23,7 +23,7 @@ from cuvmm._watch import LEAK_CHOICES, Watch, text_of
 
 _OUTSIDE = "(outside of tests)"
 _MARKER = ("cuvmm(allow=[RULE, ...], devices=N, driver='emulate'|'real'|PROFILE, leaks='given-up'|'all'|'no'): "
-           "what cuvmm allows in this test, and what it runs on")
+           "the rules that this test may break, and the driver that it runs on")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,8 +35,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--cuvmm-report", action="append", default=[], metavar="FILE",
                     help="write the findings: FILE.json as `cuvmm run --report`, FILE.sarif for code hosts")
     group.addoption("--cuvmm-leaks", choices=LEAK_CHOICES, default="given-up",
-                    help="what is a leak at the end of a test: what was given up and is still pinned (the default), "
-                         "all that the test made and that is still there, or nothing")
+                    help="the leaks at the end of a test: memory that the test gave up and still pins (the default), "
+                         "all objects that it made and did not end, or none")
     group.addoption("--cuvmm-relay", default=None, metavar="FILE", help=argparse.SUPPRESS)
 
 

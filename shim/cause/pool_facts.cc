@@ -99,7 +99,7 @@ void note_idle(const Causes& causes, const PoolFacts& pool, std::vector<Refusal:
     if (set.call == 0) return;
     asides.push_back({"call " + std::to_string(set.call) +
                           " set the release threshold of the default pool: below it, the pool "
-                          "keeps what is freed",
+                          "keeps freed memory",
                       set.stack});
     return;
   }
@@ -113,7 +113,7 @@ void note_idle(const Causes& causes, const PoolFacts& pool, std::vector<Refusal:
   } else {
     text += ", because its release threshold is " + threshold_text(pool.threshold);
     if (set.call != 0) text += ", set by call " + std::to_string(set.call);
-    text += ": below it, a pool keeps what is freed. cuMemPoolTrimTo(pool, 0) gives it back";
+    text += ": below it, a pool keeps freed memory. cuMemPoolTrimTo(pool, 0) gives it back";
   }
   asides.push_back({std::move(text), set.call != 0 ? set.stack : pool.made.stack});
 }

@@ -98,8 +98,8 @@ int diagnose(const DoctorSettings& settings) {
 }  // namespace
 
 void add_doctor(CLI::App& app, CommandLine& line) {
-  CLI::App* command =
-      app.add_subcommand("doctor", "Say what works on this machine, and what would change it");
+  CLI::App* command = app.add_subcommand(
+      "doctor", "List the features that work on this machine, and how to make the others work");
   auto s = std::make_shared<DoctorSettings>();
   command->add_flag("--json", s->json, "Write JSON");
   command

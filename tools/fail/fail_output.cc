@@ -126,7 +126,7 @@ std::string campaign_text(const CampaignSettings& settings, const Results& resul
         not_reached, not_reached == 1 ? "" : "s");
   }
   if (!results.output_compared) {
-    text += "what the program prints differs from run to run, so it was not compared\n";
+    text += "the output of the program differs from run to run, so it was not compared\n";
   }
   return text;
 }

@@ -85,7 +85,7 @@ std::size_t rows_of_screen() {
 std::string screen(const std::vector<holdings::View>& views, const Marks& marks,
                    const TopSettings& settings, std::size_t rows) {
   if (views.empty()) {
-    return "No process shows what it holds in " + settings.folder +
+    return "No process lists its objects in " + settings.folder +
            ". Start one with: cuvmm run -- PROGRAM\n";
   }
   std::string text = top_text(top_rows(views, marks), rows);
@@ -201,7 +201,8 @@ int top_metrics(const TopSettings& settings) {
 void add_folder(CLI::App& command, std::string& folder) {
   command
       .add_option("--folder", folder,
-                  "Where the processes show what they hold; else CUVMM_LIVE, else the user's own")
+                  "Folder in which processes list their objects (default: CUVMM_LIVE, else a "
+                  "folder of the user)")
       ->type_name("DIR");
 }
 
@@ -297,23 +298,24 @@ void add_map(CLI::App& app, CommandLine& line) {
 }
 
 void add_leaks(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand(
-      "leaks",
-      "Show what grows in a running process, and memory that it unmapped and never released");
+  CLI::App* command = app.add_subcommand("leaks",
+                                         "Show the objects of a running process that grow in "
+                                         "number, and memory that it unmapped and never released");
   auto settings = std::make_shared<OneSettings>();
   add_pid(*command, settings->pid);
   add_folder(*command, settings->folder);
   command
       ->add_option("--since", settings->since,
-                   "Only what later calls made, and also what they made that is still there; "
-                   "the command prints the number to give next time")
+                   "Only objects that later calls made, also those that the process still uses; "
+                   "the command prints the number for the next time")
       ->type_name("CALL");
   command->add_flag("--json", settings->json, "Write JSON");
   command->footer(
       "Examples:\n"
-      "  cuvmm leaks 4711                what the process 4711 holds, what grows first\n"
-      "  cuvmm leaks --since 900 4711    what its calls after the 900th have made\n"
-      "Exits with 1 when something is given up and still pinned.\n");
+      "  cuvmm leaks 4711                the objects of process 4711; first those that grow in "
+      "number\n"
+      "  cuvmm leaks --since 900 4711    the objects that calls after the 900th made\n"
+      "Exits with 1 if memory is given up and still pinned.\n");
   command->callback([settings, &line] {
     if (settings->folder.empty()) settings->folder = live_folder();
     const holdings::View view = view_of(settings->pid, settings->folder);

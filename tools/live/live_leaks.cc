@@ -258,8 +258,8 @@ std::string leaks_text(const holdings::View& view, const LiveLeaks& leaks, std::
   text += marked ? grown_text(stacks, leaks.grown) : held_text(stacks, leaks.grown);
   if (leaks.unseen != 0) {
     text += fmt::format(
-        "{} objects found no room in the file that shows them: whether these are given up is not "
-        "known.\n",
+        "The file with the process's objects had no place for {} more: whether these are given up "
+        "is not known.\n",
         leaks.unseen);
   } else if (leaks.given_up.empty()) {
     text += "Nothing is given up and still pinned.\n";
@@ -272,7 +272,7 @@ std::string leaks_text(const holdings::View& view, const LiveLeaks& leaks, std::
       text += stacks.text(object.made.stack, "    ");
     }
   }
-  text += fmt::format("To see what comes from here on: cuvmm leaks {} --since {}\n", view.pid(),
+  text += fmt::format("To see only later objects: cuvmm leaks {} --since {}\n", view.pid(),
                       leaks.calls);
   return text;
 }

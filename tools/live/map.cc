@@ -238,7 +238,8 @@ std::string map_text(const holdings::View& view, const holdings::Snapshot& now, 
   }
   if (now.sums.missed != 0) {
     text +=
-        fmt::format("{} objects found no room in the file, and are not shown.\n", now.sums.missed);
+        fmt::format("The process's file had no place for {} more objects, which are not shown.\n",
+                    now.sums.missed);
   }
   return text;
 }

@@ -104,8 +104,8 @@ std::string top_text(const std::vector<TopRow>& rows, std::size_t lines) {
                       short_size(all.unused), short_size(all.plain_bytes), short_size(all.imported),
                       all.exports, signed_size(growth));
   if (missed != 0) {
-    text += fmt::format("{} objects found no room in their process's file, and are not counted.\n",
-                        missed);
+    text += fmt::format(
+        "The processes' files had no place for {} more objects, which are not counted.\n", missed);
   }
   return text;
 }

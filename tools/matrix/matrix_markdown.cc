@@ -122,7 +122,7 @@ std::string deviation_tables(const Matrix& matrix, const MatrixColumn& column,
 std::string matrix_markdown(const Matrix& matrix, const std::string& command) {
   std::string text = header(command) +
                      "# Rules and drivers\n\n"
-                     "A cell is what a driver answers to a call that breaks this rule and no "
+                     "A cell has the driver's answer to a call that breaks this rule and no "
                      "other. A cell in bold\n"
                      "is not as the documentation says. Several answers in a cell come from "
                      "different cases of the\n"

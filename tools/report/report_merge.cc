@@ -189,8 +189,9 @@ class Unknown {
 // A clause about a process that ended after its last report.
 std::string cut_short(const ProcessReport& report, const Endings& endings) {
   const bool judged = report.leaks == ProcessReport::Leaks::kJudged;
-  const std::string looked = judged ? "; `cuvmm run` looked for them in what it held then"
-                                    : "; what it had found until then counts";
+  const std::string looked =
+      judged ? "; `cuvmm run` looked for them among the objects that it held then"
+             : "; its findings until then count";
   if (report.became_another)
     return "became another program through exec before it could look for leaks" + looked;
   if (report.exited) {

@@ -222,9 +222,10 @@ void add_search_options(CLI::App& app, RunSettings& options) {
                  "an event behind all work (exact), or do not follow work")
       ->check(one_of({"off", "observed", "exact"}))
       ->type_name("off|observed|exact");
-  app.add_flag("--unordered", options.unordered,
-               "Also find work that happened to be over, but that nothing waited for (with "
-               "--async=exact always)");
+  app.add_flag(
+      "--unordered", options.unordered,
+      "Also find uses that no call orders, even if the work had ended in time (--async=exact "
+      "always does)");
   app.add_option(
          "--nvtx-include", options.nvtx_include,
          "Only findings in NVTX ranges of such a name, e.g. 'decode*'; may be given several times")
@@ -246,21 +247,23 @@ void add_search_options(CLI::App& app, RunSettings& options) {
       ->allow_extra_args(false);
   app.add_flag("--trace-errors", options.trace_errors,
                "Lines of JSON only of calls that did not succeed");
-  app.add_flag("--timeline", options.timeline,
-               "Keep what happens to memory, and when, in the report (.html, .perfetto-trace and "
-               ".snapshot.pickle always do)");
-  app.add_option("--ring", options.ring,
-                 "Keep each process's last calls in this folder, however it ends; without it, only "
-                 "of those that crash, in a temporary one (cuvmm explain-crash)")
+  app.add_flag(
+      "--timeline", options.timeline,
+      "Put each event of memory, with its time, into the report (.html, .perfetto-trace and "
+      ".snapshot.pickle always have the events)");
+  app.add_option(
+         "--ring", options.ring,
+         "Folder in which each process leaves its last calls (cuvmm explain-crash); without "
+         "it, only processes that crash leave them, in a temporary folder")
       ->type_name("DIR");
   app.add_option(
          "--leaks-signal", options.leaks_signal,
-         "At this signal a process says what it has given up and still pins, after its next "
-         "call about memory (cuvmm leaks asks from outside)")
+         "At this signal a process prints its leaks after its next call about memory (cuvmm leaks "
+         "shows them without a signal)")
       ->type_name("USR1|USR2|N");
   app.add_option("--live", options.live,
-                 "Where each process shows what it holds, for cuvmm top, map and leaks; without "
-                 "it, in the user's own folder. off: nowhere")
+                 "Folder in which each process lists its objects for cuvmm top, map and leaks "
+                 "(default: a folder of the user). off: no process lists them")
       ->type_name("DIR|off");
 }
 
@@ -286,8 +289,9 @@ void add_text_options(CLI::App& app, RunSettings& options) {
       ->type_name("N")
       ->check(whole_number(0, 1000000));
   app.add_flag("--quiet", options.quiet, "Print nothing but errors of cuvmm itself");
-  app.add_flag("--verbose", options.verbose,
-               "Also print what is quiet by default (docs/findings.md: answers, handled advice)");
+  app.add_flag(
+      "--verbose", options.verbose,
+      "Also print answers and handled advice, which are quiet by default (docs/findings.md)");
   app.add_flag(
       "--allow-multicast", options.allow_multicast,
       "Let multicast (cuMulticast*, cuLogicalEndpoint*, cuFabricCpy*) reach a real driver (it can "

@@ -110,7 +110,7 @@ class Left(unittest.TestCase):
         result = subprocess.run([*into, pid], capture_output=True, text=True, timeout=100)
         process.communicate("\n", timeout=100)
         self.assertEqual(result.returncode, 123, result.stdout + result.stderr)
-        self.assertRegex(result.stdout, r"\d+ objects found no room")
+        self.assertRegex(result.stdout, r"had no place for \d+ more")
         self.assertNotIn("Nothing is given up", result.stdout)
 
     def test_a_trace_that_finds_no_room_says_so_and_ends_with_a_whole_line(self):

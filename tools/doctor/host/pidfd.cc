@@ -129,7 +129,7 @@ Check judge_refusal(const PidfdFacts& facts) {
   if (!facts.security_module.empty()) {
     return does_not(
         kId,
-        fmt::format("{}, though {}: the security module's profile {} is what is left",
+        fmt::format("{}, though {}: the only cause left is the security module's profile {}",
                     std::strerror(facts.sibling), state_text(facts), facts.security_module),
         "a profile that allows ptrace (`docker run --security-opt apparmor=...`)", kSource);
   }

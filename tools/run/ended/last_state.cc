@@ -107,9 +107,9 @@ class Judge {
     if (held.cut || held.sums.missed != 0) {
       report_.leaks = ProcessReport::Leaks::kUnknown;
       report_.why_unknown =
-          held.cut ? "the file that shows what it held was cut"
-                   : fmt::format("{} objects found no room in the file that shows what it held",
-                                 held.sums.missed);
+          held.cut
+              ? "the file with its objects was cut"
+              : fmt::format("the file with its objects had no place for {} more", held.sums.missed);
     } else if (unknown != 0) {
       report_.leaks = ProcessReport::Leaks::kUnknown;
       report_.why_unknown =
@@ -286,7 +286,7 @@ bool made_something(const last_calls::Reading& calls) {
 
 // Says why a process shows no objects.
 std::string why_nothing(const ProcessReport& report, const LastStates& states) {
-  if (states.live_folder.empty()) return "it showed nothing of what it held (--live off)";
+  if (states.live_folder.empty()) return "it did not list its objects (--live off)";
   if (process_start(std::to_string(report.pid).c_str()) != 0) return "it still runs";
   return "what it held was not to be seen in " + states.live_folder;
 }
