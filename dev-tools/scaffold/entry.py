@@ -294,12 +294,30 @@ def missing(entry):
     return out
 
 
+def shared_code(entry):
+    """The steps without a skeleton, because the area's entry points share one function, and the file of that function."""
+    names = "|".join(other.name for other in entry.tree.entries().values() if other.area == entry.area and other.name != entry.name)
+    for step, path, globs in (("check", check_path(entry), ("rulebook/**/*.cc",)),
+                              ("perform()", perform_path(entry), ("emulator/*/*.cc",))):
+        if path or entry.area == "data":
+            continue
+        counts = {path: len(re.findall(r"\b(?:%s)\b" % names, entry.tree.read(path)))
+                  for path in entry.tree.find(*globs) if not path.endswith("_test.cc") and "/testing" not in path}
+        best = max(counts, key=counts.get)
+        if re.search(r"\brun_base\(const calls::(?:%s)&" % names, entry.tree.read(best)):
+            yield f"no skeleton has its {step}: the entry points of area {entry.area} have a run_base() instead, as in {best}"
+        elif counts[best]:
+            yield f"no skeleton has its {step}, because the entry points of area {entry.area} share one: add {entry.name} to {best}"
+        else:
+            yield f"no skeleton has its {step}, because no entry point of area {entry.area} has one"
+
+
 OBJECT_FUNCTIONS = "shim/intercept/object_functions.def"
 
 
 def notes(entry):
     """The further steps that only some functions need, and for which there is no skeleton."""
-    tree, out = entry.tree, []
+    tree, out = entry.tree, list(shared_code(entry))
     own = re.compile(r"CUVMM_DRIVER_FUNCTION\w*\(%s[,)]" % entry.function)
     for path in tree.find("emulator/**/*.cc"):
         found = own.search(tree.read(path))

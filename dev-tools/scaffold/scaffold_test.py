@@ -279,6 +279,15 @@ class Entry(Copy):
         self.assertIn(f"{path}:2 wraps the function as one without checks. Delete the line", printed)
         self.assertNotIn(f"{path}:1", printed)
 
+    def test_code_that_an_area_shares_is_named(self):
+        _, printed = self.run_("entry", "cuScaffoldEnd", "--area", "stream_memory")
+        self.assertNotIn("rulebook/", "".join(self.changed()))
+        self.assertIn("its check, because the entry points of area stream_memory share one: add ScaffoldEnd to "
+                      "rulebook/batch/check_stream_memory.cc\n", printed)
+        self.assertIn("add ScaffoldEnd to emulator/transfer/stream_memory.cc\n", printed)
+        _, printed = self.run_("entry", "cuScaffoldMap", "--area", "map")
+        self.assertNotIn("no skeleton has", printed)
+
     def test_a_first_rule_follows(self):
         self.run_("entry", "cuScaffoldEnd", "--area", "range_handle")
         code, printed = self.run_("entry", "cuScaffoldEnd")
