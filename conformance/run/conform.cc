@@ -45,11 +45,13 @@ std::vector<CUresult> allowed(const Statement& statement) {
   const bool only_advice = !broken.empty() && std::all_of(broken.begin(), broken.end(), is_advice);
   for (Rule rule : broken) {
     const RuleInfo& row = info(rule);
-    // Advice: the call is legal, but may fail with a code that the documentation lists for it.
+    // A call that breaks only advice is legal, but may fail with a code that the documentation
+    // lists.
     if (only_advice && row.basis != CodeBasis::kDocumented && row.basis != CodeBasis::kListed)
       continue;
     if (row.code == CUDA_SUCCESS) continue;
-    // A pair: the documentation does not say which of the two rules answers.
+    // A statement that breaks two rules may answer either code, because the documentation gives no
+    // order.
     if (only_advice || (!statement.expected && !is_advice(rule))) add(codes, row.code);
   }
   if (only_advice) add(codes, CUDA_SUCCESS);

@@ -268,7 +268,7 @@ TEST_F(KernelTest, OtherDevicesNeedAccessOfTheirOwn) {
   end(m);
 }
 
-// An H100: the stream gives the context of a launch, and the function has to be of that context.
+// On an H100, a launch runs in the context of its stream, and the function must be of that context.
 TEST_F(KernelTest, AFunctionRunsOnStreamsOfItsContext) {
   CUfunction trap_if = function("trap_if");
   const auto run = [&](CUstream stream) {

@@ -61,8 +61,8 @@ CUresult Emulator::before_init(EntryPoint entry) {
   if (!load_profile_once(read_options())) return CUDA_ERROR_NOT_INITIALIZED;
   const Verdict& verdict = profile.verdict(entry, Rule::kDriverInitialized);
   if (verdict.kind == Verdict::Kind::kCode) return verdict.code;
-  // No driver initialises itself, whatever a profile says: only a deliberate mistake lets calls
-  // pass here.
+  // The call is refused under every profile, because no driver initialises itself. Only a
+  // deliberate mistake (CUVMM_MUTATION) lets it pass.
   if (!mistake_ || verdict.kind != Verdict::Kind::kAccepts) return CUDA_ERROR_NOT_INITIALIZED;
   return initialize() == CUDA_SUCCESS ? CUDA_SUCCESS : kUnperformed;
 }

@@ -299,8 +299,9 @@ TEST_F(FurtherNodes, AnInvalidCaptureRefusesFurtherCalls) {
   for (CUevent each : {event, lost}) EXPECT_EQ(driver()(calls::EventDestroy{each}), CUDA_SUCCESS);
 }
 
-// An H100: such a wait needs no record in the capture, and such a record leaves the event's
-// captured record in force until a launch.
+// On an H100, a captured wait with CU_EVENT_WAIT_EXTERNAL needs no record of its event in the
+// capture. A record with CU_EVENT_RECORD_EXTERNAL leaves the event's captured record in force until
+// a launch.
 TEST_F(FurtherNodes, AnEventOutsideTheCaptureBecomesANode) {
   CUevent event = nullptr, outside = nullptr;
   ASSERT_EQ(driver()(calls::EventCreate{&event, 0}), CUDA_SUCCESS);

@@ -41,7 +41,7 @@ std::uint64_t map_inaccessible_at(std::uint64_t wish, std::uint64_t size) {
   return 0;
 }
 
-// The arena's address for a seed: a seed gives out equal addresses in each run.
+// The arena's address for a seed, so that runs with equal seeds have equal addresses.
 std::uint64_t place_of(std::uint64_t seed) {
   constexpr std::uint64_t kLowest = 16 * kTi, kPlaces = 12, kApart = 5 * kTi;
   return kLowest + seed % kPlaces * kApart;

@@ -73,8 +73,9 @@ TEST_F(Managed, RefusesSizesAndFlagsThatAreNone) {
   EXPECT_EQ(address, 5u);
 }
 
-// An H100: advice that names a NUMA node is taken for any range; other advice, and a prefetch on a
-// default stream, need a current context, and a prefetch first of all a device that exists.
+// An H100 accepts advice that names a NUMA node for any range. Other advice, and a prefetch on a
+// default stream, need a current context; before the context, a prefetch needs a device that
+// exists.
 TEST_F(Managed, AdviceOfANodeIsTakenForAnyRange) {
   const CUdeviceptr range = reserve(kGranule);
   const auto advise = [&](int advice, int type) {

@@ -132,7 +132,8 @@ CUresult perform(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts&,
     *call.pdptr = piece->base;
     return CUDA_SUCCESS;
   }
-  // The exporter may have changed since the check: the memory that is opened now counts.
+  // The exporter may have freed or reused the memory since the check, so the handle is followed
+  // anew.
   const Followed followed = follow_handle(handle, e.device_count());
   if (followed.fd < 0) return CUDA_ERROR_INVALID_VALUE;
   Physical memory = take(followed);

@@ -98,9 +98,8 @@ CUresult perform(Emulator& e, const calls::MemGetHandleForAddressRange& call, co
 
 void write_refused(const Emulator& e, const calls::MemGetHandleForAddressRange& call,
                    CUresult refused) {
-  // The driver does not write where the arguments themselves are invalid; it finds a range that is
-  // not wholly mapped, or that has the wrong memory, only after it has written "no descriptor"
-  // (observation dmabuf/hole).
+  // The driver writes nothing if the arguments themselves are invalid. It writes "no descriptor"
+  // before it finds that the range has a hole or the wrong memory (observation dmabuf/hole).
   const Size page = e.profile.platform.host_page;
   const bool looked_up =
       call.handle &&

@@ -46,8 +46,8 @@ void add_operand(Operation& out, const char* parameter, bool write, const CUmemc
   out.list[out.count++] = t;
 }
 
-// An element is one byte, unless a side is an array. Then the array decides, and the element is
-// unknown here: one byte at least.
+// Takes each element for one byte. An array may have larger elements, but their size is not known
+// here.
 Operation copy3d(const CUDA_MEMCPY3D_BATCH_OP& op) {
   Operation out;
   const CUextent3D& extent = op.extent;

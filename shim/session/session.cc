@@ -155,8 +155,8 @@ void Session::report_wrong(const Call& call, const Answer& answer, Violations wr
 
 Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* arguments,
                                     std::size_t count, bool& all_around) {
-  // Read before the model is: if an argument's memory changes meanwhile, the next launch looks at
-  // the argument again.
+  // The generation is read before the model, so that the next launch looks at an argument again if
+  // the argument's memory changes meanwhile.
   const ArgumentCache::Asked known(reinterpret_cast<std::uintptr_t>(stream),
                                    work_.arguments().generation());
   ArgumentCache& looked_at = work_.arguments().right();
