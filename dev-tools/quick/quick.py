@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """quick.py plan|run BUILD [AREA...]: the tests that a change in some areas breaks first.
 
-An area is a layer of the source: core, emulator, shim, conformance, fuzz, tools. Without one, the files that differ
+An area is a layer of the source: core, emulator, shim, conformance, fuzz, tools, docs, dev. Without one, the files that differ
 from origin/main (or main), committed or not, say which; if none does, all are meant. `plan` prints the targets to
 build, and `run` runs them: each test program whole, in one process, several at a time. `./dev test --quick` does both.
 """
@@ -26,9 +26,11 @@ TESTS = {
     "shim": (["cuvmm_shim_*", "cuvmm_frames_test", "cuvmm_process_recorder_test", "cuvmm_injected_failures_test"], ["shim.exports"]),
     "conformance": (["cuvmm_case_test", "cuvmm_conform_test", "cuvmm_conformance_late_test", "cuvmm_conformance_emulator_test"], []),
     "fuzz": (["cuvmm_fuzz_*"], []),
-    "tools": (["cuvmm_tools_*", "cuvmm_view_test", "cuvmm_doctor_test"], ["cuvmm_cli", "cuvmm_quick"]),
+    "tools": (["cuvmm_tools_*", "cuvmm_view_test", "cuvmm_doctor_test"], ["cuvmm_cli", "cuvmm_settings"]),
+    "docs": ([], ["cuvmm_settings", "cuvmm_tutorial"]),
+    "dev": ([], ["cuvmm_quick", "cuvmm_scaffold", "cuvmm_headers_watch"]),
 }
-ALWAYS = ["cuvmm_includes", "cuvmm_docs"]
+ALWAYS = ["cuvmm_includes", "cuvmm_docs", "cuvmm_checkout_size"]
 # Test programs that take a minute: one runs each conformance case under the shim, one all recordings of GPUs.
 LEFT_OUT = ["cuvmm_conformance_regression_test", "cuvmm_conformance_shim_test"]
 # Folder -> the areas that a change in it can break. A change in any other folder can break all areas.
@@ -37,8 +39,8 @@ FOLDERS = {
     "shim": ["shim", "tools"], "recorder": ["shim", "tools"], "frames": ["shim", "tools"], "injected_failures": ["shim"],
     "conformance": ["conformance"],
     "fuzz": ["fuzz"],
-    "tools": ["tools"], "dev-tools": ["tools"], "docs": ["tools"], "python": ["tools"], "bench": ["tools"], "examples": ["tools"], "recipes": ["tools"],
-    "real-driver-tests": ["tools"],
+    "tools": ["tools"], "python": ["tools"], "bench": ["tools"], "examples": ["tools"], "real-driver-tests": ["tools"],
+    "docs": ["docs"], "dev-tools": ["dev"], "recipes": ["dev"],
 }
 
 
@@ -48,8 +50,8 @@ def areas_of(files: list[str]) -> list[str]:
     for file in files:
         folder = file.split("/")[0]
         if "/" not in file and not file.startswith("CMake"):
-            folder = "docs"  # README.md, dev, ...
-        found.update(["tools"] if folder.startswith(".") else FOLDERS.get(folder, TESTS))
+            folder = "docs" if file.endswith(".md") else "dev-tools"  # README.md; dev, pyproject.toml
+        found.update(["dev"] if folder.startswith(".") else FOLDERS.get(folder, TESTS))
     return [area for area in TESTS if area in found]
 
 
@@ -93,7 +95,7 @@ def groups(names: list[str]) -> str:
 def run(build: pathlib.Path, areas: list[str]) -> int:
     listed = subprocess.run(["ctest", "--test-dir", str(build), "-N"], capture_output=True, text=True, check=True).stdout
     tests = re.findall(r"Test +#\d+: (\S+)", listed)
-    scripts = [name for name in ALWAYS + [s for area in areas for s in TESTS[area][1]] if name in tests]
+    scripts = list(dict.fromkeys(name for name in ALWAYS + [s for area in areas for s in TESTS[area][1]] if name in tests))
     failed, ran, start = [], 0, time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         todo = [pool.submit(run_program, build, name) for name in programs(known_programs(build), areas)]

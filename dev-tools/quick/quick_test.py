@@ -24,7 +24,7 @@ class Quick(unittest.TestCase):
         self.assertEqual(quick.areas_of(["rulebook/catalogue/rules.def"]), list(quick.TESTS))
         self.assertEqual(quick.areas_of(["CMakeLists.txt"]), list(quick.TESTS))
         self.assertEqual(quick.areas_of(["emulator/vmm/map.cc"]), ["emulator", "conformance"])
-        self.assertEqual(quick.areas_of(["README.md", ".ci/run"]), ["tools"])
+        self.assertEqual(quick.areas_of(["README.md", ".ci/run"]), ["docs", "dev"])
         self.assertEqual(quick.areas_of([]), [])
 
     def test_groups(self):
