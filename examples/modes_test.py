@@ -11,7 +11,7 @@ def finding(rule: str, kind: str, line: int = 1) -> dict:
 
 
 class Differences(unittest.TestCase):
-    def test_kinds_that_differ_are_told(self):
+    def test_kinds_that_differ_are_reported(self):
         faults = modes.differences({"late": modes.kinds([finding("cuMemUnmap-idle", "error")]),
                                   "eager": modes.kinds([finding("cuMemUnmap-ordered", "undefined")])})
         self.assertEqual(faults, ["cuMemUnmap at a.cc:1 main: late: error, eager: undefined"])

@@ -96,7 +96,7 @@ class Unchecked(cli_test.CliTest):
         self.assertEqual((refusal["call"], refusal["count"]), ("cuDeviceGetAttribute", 3))
         self.assertNotIn("refused", text)
 
-    def test_one_that_does_not_is_told(self):
+    def test_one_that_does_not_is_reported(self):
         for end in ("sys.exit(3)", "os._exit(3)"):
             refusals, text = self.asked(end, 3)
             self.assertEqual(len(refusals), 1)

@@ -92,7 +92,7 @@ class BankRun(unittest.TestCase):
         outputs = {case["program"]: case["outputs"]["exact"] for case in value["cases"]}
         self.assertEqual(outputs, {"changed": "DIFFERENT", "unstable": "differs between two bare runs"})
 
-    def test_what_does_not_end_well_is_said(self):
+    def test_what_does_not_end_well_is_reported(self):
         ran, value = self.run_bank("refused", "silent", "skips", options=["--modes", "bare,exact"])
         self.assertEqual(ran.returncode, 1, ran.stdout)
         reasons = {(case["program"], run["mode"]): run["reason"] for case in value["cases"] for run in case["runs"]}
@@ -102,7 +102,7 @@ class BankRun(unittest.TestCase):
         self.assertEqual(value["broken"], ["refused plain exact: failed (exit code 1), and passed bare"])
         self.assertEqual(value["missing"], [f"silent plain bare: failed ({silent})"])
 
-    def test_a_missing_package_and_missing_time_are_said(self):
+    def test_a_missing_package_and_missing_time_are_reported(self):
         ran, value = self.run_bank("good", more='needs = ["no_such_package"]')
         self.assertEqual((ran.returncode, set(self.states(value).values())), (0, {"skipped"}))
         self.assertIn("not installed: no_such_package", ran.stdout)

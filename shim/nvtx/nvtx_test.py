@@ -252,7 +252,7 @@ class Ranges(NvtxTest):
 
 
 class Memory(NvtxTest):
-    def test_heaps_name_memory_and_regions_are_told(self):
+    def test_heaps_name_memory_and_regions_are_reported(self):
         program = self.compiled("memory", MEMORY)
         result, findings = self.run_("--", program)
         mistake = next(one for one in findings if one["call"] == "cuMemAddressFree")

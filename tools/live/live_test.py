@@ -250,7 +250,7 @@ else:
         self.assertEqual(refused.returncode, 125)
         self.assertIn("others may write in it", refused.stderr)
 
-    def test_nobody_there_is_said(self):
+    def test_nobody_there_is_reported(self):
         self.assertIn("No process shows", self.look("top", "--once"))
         missing = subprocess.run([CUVMM, "map", "1", "--folder", self.live], capture_output=True, text=True, timeout=60)
         self.assertEqual(missing.returncode, 2)
@@ -351,7 +351,7 @@ class Leaks(LiveTest):
         return line
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
-    def test_what_the_kernel_hides_is_said(self):
+    def test_what_the_kernel_hides_is_reported(self):
         client = Client(self, GIVES_UP)
         # With fewer capabilities than the process has. One of another group in its container sees as little.
         hidden = subprocess.run(["setpriv", "--bounding-set=-all", CUVMM, "leaks", str(client.pid), "--folder", self.live],
@@ -583,7 +583,7 @@ tell(os.getpid())
         self.assertEqual(rows[exporter.pid]["allocations"]["count"], 0)
         self.assertEqual(rows[importer.pid]["imports"], {"count": 1, "bytes": 4 << 20})
 
-    def test_both_sides_of_shared_memory_are_told(self):
+    def test_both_sides_of_shared_memory_are_reported(self):
         exporter, importer = self.exporter_and_importer()
         shared = self.json("top", "--sharing")["shared"]
         self.assertEqual(len(shared), 1)

@@ -153,7 +153,7 @@ class Memory(Questions):
         self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in lines), 2 << 20)
         self.assertIn(";", lines[0])
 
-    def test_what_is_not_understood_is_said(self):
+    def test_what_is_not_understood_is_reported(self):
         path = self.report("r.json", LEAK)
         result = self.cuvmm("memory", path)
         self.assertEqual(result.returncode, 2)

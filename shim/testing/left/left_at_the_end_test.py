@@ -151,7 +151,7 @@ class LeftAtTheEnd(unittest.TestCase):
                 self.assertRegex(report["findings"][0]["stack"][0]["function"], "Program::make\\(|make_pool")
                 self.assertEqual(self.sentence(errors), "")
 
-    def test_what_only_a_context_ended_is_said(self):
+    def test_what_only_a_context_ended_is_reported(self):
         report, errors = self.run_it(KINDS, "device-end", "kept")
         self.assertIn("freed only by the end of its context: 3 pieces of cuMemAlloc (3 MiB)", self.sentence(errors))
         self.assertEqual(report["ended_with_context"], [{"what": "piece of cuMemAlloc", "count": 3, "bytes": 3 << 20}])

@@ -78,7 +78,7 @@ class Unseen(unittest.TestCase):
         self.assertEqual(result.returncode, code, result.stderr)
         return "\n".join(report["notes"]), result.stderr
 
-    def test_a_child_without_the_shim_is_told(self):
+    def test_a_child_without_the_shim_is_reported(self):
         notes, errors = self.child_without_shim(WORKS + STAYS, UNCHECKED)
         for text in (notes, errors):
             self.assertRegex(text, r"calls were not checked of processes .*LD_PRELOAD.*: \d+ \(python")

@@ -93,7 +93,7 @@ class Blame(cli_test.CliTest):
         self.assertFalse(finding["blamed"]["library"])
         self.assertNotIn("not counted", result.stderr)
 
-    def test_other_code_does_not_count_and_is_told(self):
+    def test_other_code_does_not_count_and_is_reported(self):
         os.mkdir(self.path("other"))
         finding, result = self.judged("--blame", "other", command=[self.app])
         self.assertEqual(result.returncode, 0, result.stderr)

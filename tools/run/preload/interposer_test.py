@@ -88,7 +88,7 @@ class Interposer(cli_test.CliTest):
         self.assertNotIn("of its own", leak["message"])
         self.assertNotIn("such as -1", leak["fix"])
 
-    def test_where_it_cannot_be_that_is_said(self):
+    def test_where_it_cannot_be_that_is_reported(self):
         script = f'LD_PRELOAD="$LD_PRELOAD:{self.quota}" exec {self.program}'
         report, result = self.report_of("--emulate", "--", "sh", "-c", script)
         self.assertEqual(result.returncode, 3, "the driver answers")
@@ -96,7 +96,7 @@ class Interposer(cli_test.CliTest):
         self.assertIn("(cuMemAddressReserve, cuMemAddressFree)", note)
         self.assertEqual(result.stderr.count(self.quota), 1, result.stderr)
 
-    def test_without_it_nothing_is_said(self):
+    def test_without_it_nothing_is_reported(self):
         innocent = self.compiled("libinnocent.so", "int answer(void) { return 42; }", "-shared", "-fPIC")
         for preload in ("", innocent):
             _, result = self.report_of("--emulate", "--", self.program, environment={"LD_PRELOAD": preload})

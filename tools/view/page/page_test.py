@@ -214,7 +214,7 @@ class Page(unittest.TestCase):
         # 20 of 40 mappings live at the end.
         self.assertIn("21 objects in the address space", text)
 
-    def test_memory_that_no_mapping_shows_is_told(self):
+    def test_memory_that_no_mapping_shows_is_reported(self):
         content = report(findings=1)
         process = content["timeline"]["processes"][0]
         team, memory, at = 0xe100000000, 0xe200000000, 5000
