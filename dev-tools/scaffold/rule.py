@@ -80,10 +80,13 @@ def write_line(text, rule):
     kind = {"error": "Error", "undefined": "Undefined", "advice": "Advice", "leak": "Leak"}.get(rule.kind, "TODO_KIND")
     code, basis = ("CUDA_SUCCESS", "None") if rule.kind == "leak" else ("TODO_CODE", "TODO_BASIS")
     reason = ',\n           "TODO_REASON why no program can check it."' if macro == "UNCHECKABLE" else ""
-    return at, (f"""// TODO({rule.id}): fill in each TODO_ word, then delete this comment. They are:
-// the parameter at fault, "" for the call as a whole; the kind, Error (the documentation forbids it), Undefined or Advice; the
-// CUDA_ERROR_ code; its basis, Documented (tied to this mistake), Listed (one of the function's), or Observed (seen on a
-// driver); what must hold, in one sentence; where that is said; what to change.
+    return at, (f"""// TODO({rule.id}): replace each TODO_ word by its value, then delete this comment.
+//   parameter: the parameter at fault, "" for the call as a whole
+//   kind: Error (the documentation forbids the call), Undefined, or Advice
+//   code, basis: the CUDA_ERROR_ code; Documented if the documentation ties it to this mistake, Listed if it is only one of the
+//     function's codes, Observed if a driver answered it
+//   {rule.since()}: the CUDA version from which the rule holds (10020 is CUDA 10.2)
+//   requirement, source, fix: the condition that must hold, the parameter or section of cuda.h that says so, and the repair
 CUVMM_{macro}({rule.name}, "{rule.id}", {rule.entry.name}, "{rule.parameter()}", {kind}, {code}, {basis}, {rule.since()},
            "TODO_REQUIREMENT.", "cuda.h, {rule.function}, TODO_SOURCE", "TODO_FIX."{reason})""").split("\n")
 
