@@ -23,7 +23,7 @@ struct Tool {
 
   // Only cuvmm-fuzz-record takes the other arguments.
   static bool fit(const RecorderArguments& arguments) {
-    return arguments.record.processes == 1 && arguments.record.profile.empty();
+    return arguments.record.processes == 1 && arguments.record.profile.empty() && !arguments.cut;
   }
   static RecordSummary record(const RecordOptions& options) { return plain::record(options); }
   static Recording parse(const std::string& bytes, std::size_t every) {

@@ -83,7 +83,7 @@ void add_digested(AnswerDigest& digest, const RecordedProgram& program, const Re
 }
 
 std::string abridged(const Recording& full) {
-  const Comparison all = compare(full, emulated().machine().driver(), "", "");
+  const Comparison all = compare(full, emulated().machine().driver(), "", {});
   EXPECT_EQ(all.error, "");
   return abridged_recording(full, all.abridged, all.digests, kDigestGroup);
 }
@@ -120,7 +120,7 @@ TEST(AbridgedRecording, ComparesAsTheFullOneDoes) {
       EXPECT_EQ(small.programs[i].ops, full.programs[i].ops);
     }
     const Driver& driver = emulated().machine().driver();
-    const Comparison one = compare(full, driver, "", ""), other = compare(small, driver, "", "");
+    const Comparison one = compare(full, driver, "", {}), other = compare(small, driver, "", {});
     EXPECT_EQ(other.error, "");
     EXPECT_EQ(one.calls, other.calls);
     EXPECT_EQ(one.beyond, other.beyond);
@@ -137,7 +137,7 @@ TEST(AbridgedRecording, ACallThatDiffersIsNamedWithTheDriversAnswer) {
   const Recording full = full_recording(Programs::kToday, 7, 40, &results);
   Recording refused = full;
   ASSERT_TRUE(refuse_first(refused, Code::kGetAccess, 10));
-  Comparison of_refused = compare(full, emulated().machine().driver(), "", "");
+  Comparison of_refused = compare(full, emulated().machine().driver(), "", {});
   const Recording small = parse_recording(
       abridged_recording(full, of_refused.abridged, of_refused.digests, kDigestGroup));
   for (std::size_t i = 0; i < full.programs.size(); ++i) {
@@ -156,7 +156,7 @@ TEST(AbridgedRecording, ACallThatDiffersIsNamedWithTheDriversAnswer) {
     }
     Recording changed = small;
     changed.digests[first / kDigestGroup] = digest.sum();
-    const Comparison out = compare(changed, emulated().machine().driver(), "", "");
+    const Comparison out = compare(changed, emulated().machine().driver(), "", {});
     ASSERT_EQ(out.unexplained, 1u);
     EXPECT_EQ(out.differences[0].kind.rfind("cuMemGetAccess: recorded CUDA_ERROR_NOT_READY, here "
                                             "CUDA_SUCCESS",
@@ -172,6 +172,30 @@ TEST(AbridgedRecording, ACallThatDiffersIsNamedWithTheDriversAnswer) {
   FAIL();
 }
 
+TEST(AbridgedRecording, AProgramWithAnUnexplainedDifferenceIsKeptUpToIt) {
+  Recording full = full_recording(Programs::kToday, 7, 40);
+  ASSERT_TRUE(refuse_first(full, Code::kGetAccess, 10));
+  full.programs[20].answers[3].how = RecordedAnswer::How::kDied;
+  const Driver& driver = emulated().machine().driver();
+  const Comparison whole = compare(full, driver, "", {});
+  const Comparison cut = compare(full, driver, "", {.permitted = {}, .cut = true});
+  EXPECT_EQ(whole.unexplained, 2u);
+  EXPECT_EQ(whole.cuts, 0u);
+  EXPECT_EQ(cut.unexplained, 0u);
+  EXPECT_EQ(cut.cuts, 2u);
+  EXPECT_LT(cut.calls, whole.calls);
+  const Recording small =
+      parse_recording(abridged_recording(full, cut.abridged, cut.digests, kDigestGroup));
+  const Comparison again = compare(small, driver, "", {});
+  EXPECT_EQ(again.error, "");
+  EXPECT_EQ(again.unexplained, 0u);
+  EXPECT_EQ(again.calls, cut.calls);
+  // The rest of both programs is beyond comparison, and no permitted difference cuts.
+  EXPECT_EQ(again.beyond, cut.beyond);
+  EXPECT_GT(cut.beyond, whole.beyond);
+  EXPECT_EQ(compare(full, driver, "", {"cuMemGetAccess: recorded # a test", true}).cuts, 1u);
+}
+
 TEST(AbridgedRecording, AnswersThatDependOnTheLayoutAreStoredInOrder) {
   const Recording full = full_recording(Programs::kToday, 7, 40);
   Recording small = parse_recording(abridged(full));
@@ -182,7 +206,7 @@ TEST(AbridgedRecording, AnswersThatDependOnTheLayoutAreStoredInOrder) {
   };
   EXPECT_GT(answers(), 0u);
   const Driver& driver = emulated().machine().driver();
-  EXPECT_EQ(compare(small, driver, "", "").unexplained, 0u);
+  EXPECT_EQ(compare(small, driver, "", {}).unexplained, 0u);
   // A comparison that finds other calls than the recorder did says so.
   std::size_t spoilt = 0;
   for (Abridged& program : small.abridged) {
@@ -190,7 +214,7 @@ TEST(AbridgedRecording, AnswersThatDependOnTheLayoutAreStoredInOrder) {
     program.by_layout.push_back({});
     ++spoilt;
   }
-  EXPECT_EQ(compare(small, driver, "", "").unexplained, spoilt);
+  EXPECT_EQ(compare(small, driver, "", {}).unexplained, spoilt);
 }
 
 TEST(AbridgedRecording, ProgramsThatTheGeneratorNoLongerMakesAreStored) {

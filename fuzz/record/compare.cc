@@ -86,9 +86,11 @@ bool leaves_before(const Ops& ops, const Result& here, std::size_t count, Layout
 /// differently.
 class Comparer {
  public:
-  Comparer(const Recording& recording, Differential& machine, Comparison& out)
+  Comparer(const Recording& recording, Differential& machine, const Judging& judging,
+           Comparison& out)
       : recording_(recording),
         machine_(machine),
+        judging_(judging),
         out_(out),
         is_abridged_(!recording.abridged.empty()),
         check_(recording.digests, is_abridged_ ? recording.group : kDigestGroup) {}
@@ -96,7 +98,7 @@ class Comparer {
   /// says why.
   bool take();
   /// Sorts the differences, the most frequent first.
-  void conclude(std::string_view permitted);
+  void conclude();
 
  private:
   struct Run {
@@ -106,6 +108,7 @@ class Comparer {
     const Abridged* stored;  ///< for an abridged recording
     Abridged& to_store;
     std::size_t by_layout = 0;  ///< calls so far whose answer depends on more than the program
+    bool cut = false;           ///< as a whole, by Judging::cut
   };
   /// A program and this driver's answers, until its group's digest is compared.
   struct Done {
@@ -113,6 +116,7 @@ class Comparer {
     Result here;
   };
   std::size_t end_of(Run& run);
+  bool forbidden(const Run& run, std::size_t i) const;
   bool comparable_after(Run& run, std::size_t i);
   void take_stored(Run& run, std::size_t i);
   void follow_digest(Run& run, std::size_t i, bool leaves, bool alike);
@@ -123,6 +127,7 @@ class Comparer {
 
   const Recording& recording_;
   Differential& machine_;
+  const Judging& judging_;
   Comparison& out_;
   const bool is_abridged_;
   DigestCheck check_;
@@ -150,7 +155,7 @@ bool Comparer::take() {
   const std::size_t end = end_of(run);
   out_.beyond += program.ops.size() - end;
   to_store.end = end;
-  if (died_at(program) < program.ops.size()) store_all(program, to_store);
+  if (died_at(program) < program.ops.size() && !run.cut) store_all(program, to_store);
   if (stored && end < stored->end) check_.cut();
   if (stored && end == stored->end && run.by_layout != stored->by_layout.size()) {
     Difference& difference = kinds_["other calls depend on more than the program"];
@@ -223,13 +228,32 @@ std::size_t Comparer::end_of(Run& run) {
     const bool foreseen = run.here.steps[i].skipped;
     out_.deaths += foreseen;
     if (foreseen || leaves_before(run.program.ops, run.here, i, run.layout)) return 0;
+    if (judging_.cut) {
+      ++out_.cuts;
+      run.cut = true;
+      return 0;
+    }
   } else {
     i = 0;
   }
   while (i < end) {
+    if (judging_.cut && forbidden(run, i)) {
+      ++out_.cuts;
+      return i;
+    }
     if (!comparable_after(run, i++)) break;
   }
   return i;
+}
+
+// Whether the two drivers answer this call differently, and nothing permits that.
+bool Comparer::forbidden(const Run& run, std::size_t i) const {
+  const Op& op = run.program.ops[i];
+  const RecordedAnswer& there = run.program.answers[i];
+  const Step& step = run.here.steps[i];
+  if (same(there, step) || run.layout.leaves(op)) return false;
+  const std::string kind = kind_of(op, there, step, nullptr, run.layout.unsettled(op));
+  return reason_of(kind, 1, judging_.permitted).empty();
 }
 
 // Compares a call; returns whether both machines are still alike after it.
@@ -297,10 +321,10 @@ void Comparer::add_difference(const Run& run, std::size_t i, const char* leaves,
   if (leaves) difference.reason = leaves;
 }
 
-void Comparer::conclude(std::string_view permitted) {
+void Comparer::conclude() {
   for (auto& [kind, difference] : kinds_) {
     if (difference.reason.empty()) {
-      difference.reason = reason_of(kind, difference.count, permitted);
+      difference.reason = reason_of(kind, difference.count, judging_.permitted);
     }
     if (difference.reason.empty()) out_.unexplained += difference.count;
     out_.differences.push_back(std::move(difference));
@@ -313,7 +337,7 @@ void Comparer::conclude(std::string_view permitted) {
 }  // namespace
 
 Comparison compare(const Recording& recording, const Driver& driver, const std::string& profile,
-                   std::string_view permitted, std::unique_ptr<Peer> peer) {
+                   const Judging& judging, std::unique_ptr<Peer> peer) {
   Comparison out;
   ProfileResult loaded = load_profile(profile.empty() ? builtin_profiles().front() : profile);
   if (recording.machine.processes > 1 && !peer) {
@@ -328,11 +352,11 @@ Comparison compare(const Recording& recording, const Driver& driver, const std::
     out.error = "the recording has another number of devices (CUVMM_DEVICES)";
     return out;
   }
-  Comparer comparer(recording, machine, out);
+  Comparer comparer(recording, machine, judging, out);
   for (std::size_t i = 0; i < recording.programs.size(); ++i) {
     if (!comparer.take()) return out;
   }
-  comparer.conclude(permitted);
+  comparer.conclude();
   return out;
 }
 

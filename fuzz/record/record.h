@@ -13,13 +13,22 @@ namespace cuvmm::fuzz {
 /// a second process is lost, record() notes that, and a new child goes on with the next program.
 RecordSummary record(const RecordOptions& options);
 
+/// The judgement of differences.
+struct Judging {
+  std::string permitted;  ///< described in fuzz/record/recorder.h
+  /// A program is compared only up to its first difference that is not permitted. An abridged
+  /// recording that is made with it has no such difference.
+  bool cut = false;
+};
+
 struct Comparison {
   std::vector<Difference> differences;
   std::uint64_t calls = 0, unexplained = 0;
   std::uint64_t beyond =
       0;  ///< calls not compared, because the two machines may have differed by then
   std::uint64_t deaths =
-      0;  ///< deaths of the recorded driver in calls of which the reference warns
+      0;                   ///< deaths of the recorded driver in calls of which the reference warns
+  std::uint64_t cuts = 0;  ///< programs that Judging::cut cut off
   std::string error;
   // For a full recording and the emulator: the answers that an abridged recording must store.
   std::vector<Abridged> abridged;
@@ -31,8 +40,8 @@ inline constexpr unsigned kDigestGroup = 32;
 /// Runs the recorded programs on another driver in this process, and in `peer` for programs of two
 /// processes. The process cannot use the driver afterwards. The rest of a program is not compared
 /// after a difference, nor after a call that changed an object outside of its names
-/// (fuzz/ops/layout.h). `permitted` is described in fuzz/record/recorder.h.
+/// (fuzz/ops/layout.h).
 Comparison compare(const Recording& recording, const Driver& driver, const std::string& profile,
-                   std::string_view permitted, std::unique_ptr<Peer> peer = nullptr);
+                   const Judging& judging, std::unique_ptr<Peer> peer = nullptr);
 
 }  // namespace cuvmm::fuzz

@@ -17,7 +17,7 @@ struct Tool {
       "S]\n"
       "                         [--processes N] [--further 1]\n"
       "       cuvmm-fuzz-record --driver LIBCUDA --compare FILE [--permitted LIST] [--every N]\n"
-      "                         [--abridge FILE]\n"
+      "                         [--abridge FILE [--cut 1]]\n"
       "       cuvmm-fuzz-record --print FILE\n"
       "Records what a libcuda answers to programs generated from a seed (100000 calls, 55 s at "
       "most),\n"
@@ -25,6 +25,7 @@ struct Tool {
       "or prints the programs and the answers that were recorded.\n"
       "--every N: one of N programs only. --abridge: what need not be stored of a full recording,\n"
       "since this driver, the emulator, answers the same, is left out of the new file.\n"
+      "--cut 1: a program that has a difference without a reason is kept up to that call.\n"
       "--processes 2: programs of two processes that share memory. --further 1: programs also of\n"
       "streams, captures, graphs, arrays, words in memory, prefetches and places.\n"
       "Multicast is never used. Exit code: 0 recorded, or no difference that is not "
@@ -51,13 +52,14 @@ struct Tool {
     out.error = loaded.error;
     if (!out.error.empty()) return out;
     return fuzz::compare(recording, loaded.driver, arguments.record.profile,
-                         file_bytes(arguments.permitted), std::move(peer));
+                         {file_bytes(arguments.permitted), arguments.cut}, std::move(peer));
   }
   static std::string machine_text(const Recording& recording) {
     return ", " + std::to_string(recording.machine.processes) + " process(es)";
   }
   static std::string counts_text(const Comparison& result) {
-    return std::to_string(result.deaths) + " deaths foreseen, ";
+    return std::to_string(result.deaths) + " deaths foreseen, " +
+           (result.cuts ? std::to_string(result.cuts) + " programs cut off, " : "");
   }
   static void print(const RecordedProgram& program) {
     std::vector<Note> notes;

@@ -39,6 +39,8 @@ bool take(RecorderArguments& out, std::string_view key, const char* value) {
     out.compare = value;
   } else if (key == "--abridge") {
     out.abridge = value;
+  } else if (key == "--cut") {
+    out.cut = number() != 0;
   } else if (key == "--every") {
     out.every = std::max<std::size_t>(1, number());
   } else if (key == "--permitted") {

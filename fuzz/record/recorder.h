@@ -53,6 +53,7 @@ struct RecorderArguments {
   RecordOptions record;
   std::string compare, permitted, print;
   std::string abridge;    ///< with `compare` of a full recording: the path of the abridged one
+  bool cut = false;       ///< with `compare`: Judging::cut
   std::size_t every = 1;  ///< with `compare`: one of this many programs, or groups, is compared
 };
 /// Nothing where the arguments ask for no job, or for more than one.

@@ -93,16 +93,16 @@ TEST(Recording, AnEmulatorAgreesWithItsOwnRecordingAndNotWithAnotherProfiles) {
     for (const Op& op : program.ops) EXPECT_FALSE(is_multicast(op.code));
   }
   const Driver& driver = emulated().machine().driver();
-  EXPECT_EQ(compare(recording, driver, "", "").unexplained, 0u);
+  EXPECT_EQ(compare(recording, driver, "", {}).unexplained, 0u);
   // A comparison notices a changed answer, and a reason permits it.
   for (RecordedProgram& program : recording.programs) {
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
       RecordedAnswer& answer = program.answers[i];
       if (program.ops[i].code != Code::kUnmap || answer.result != CUDA_SUCCESS) continue;
       answer.result = CUDA_ERROR_INVALID_VALUE;
-      const Comparison changed = compare(recording, driver, "", "");
+      const Comparison changed = compare(recording, driver, "", {});
       EXPECT_GT(changed.unexplained, 0u);
-      EXPECT_EQ(compare(recording, driver, "", "cuMemUnmap: recorded # a test").unexplained, 0u);
+      EXPECT_EQ(compare(recording, driver, "", {"cuMemUnmap: recorded # a test"}).unexplained, 0u);
       return;
     }
   }
@@ -125,7 +125,7 @@ TEST(Recording, ADeathIsJudgedByWhatItsCallNames) {
     Recording recording;
     recording.machine.devices = emulated().machine().devices();
     recording.programs.push_back(program);
-    const Comparison out = compare(recording, driver, "", "");
+    const Comparison out = compare(recording, driver, "", {});
     EXPECT_EQ(out.error, "");
     return out.unexplained;
   };
