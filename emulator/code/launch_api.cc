@@ -52,6 +52,7 @@ std::shared_ptr<GraphNode> node_of(CUfunction handle, const Function* function, 
   node->run = std::move(work);
   node->params = std::make_shared<const KernelParams>(
       node_params(handle, launch), function ? &function->code : nullptr, context);
+  if (function) node->check = [handle](Emulator& e) { return e.modules.loaded(handle); };
   for (const CUlaunchAttribute& each : attributes) node->attributes[each.id] = each.value;
   return node;
 }

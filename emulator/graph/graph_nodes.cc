@@ -137,6 +137,7 @@ CUresult make_kernel(Emulator& e, const CUDA_KERNEL_NODE_PARAMS_v3& asked, Graph
   const CUresult prepared = prepare(e, *context, *function, launch, out.run);
   if (prepared != CUDA_SUCCESS) return prepared;
   out.params = std::make_shared<const KernelParams>(asked, &function->code, *context);
+  out.check = [handle](Emulator& at) { return at.modules.loaded(handle); };
   return CUDA_SUCCESS;
 }
 

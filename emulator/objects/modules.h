@@ -82,6 +82,12 @@ class Modules {
   std::shared_ptr<Image> find(CUlibrary library) const;
   Function* find(CUfunction function);
   Kernel* find(CUkernel kernel);
+  /// Whether a graph may be instantiated that runs this function or kernel. A driver dies of one
+  /// whose code was unloaded.
+  CUresult loaded(CUfunction handle) {
+    return find(handle) || find(reinterpret_cast<CUkernel>(handle)) ? CUDA_SUCCESS
+                                                                    : CUDA_ERROR_INVALID_VALUE;
+  }
   /// Whether it is, or was, a handle of a function or a kernel of the emulator's.
   bool gave_out(CUfunction handle) const {
     const auto value = reinterpret_cast<std::uintptr_t>(handle);

@@ -72,4 +72,13 @@ Violations check_own_child(std::uint64_t graph) {
   return out.take();
 }
 
+Violations check_graph_code(std::uint64_t graph, const EndedObject& function) {
+  Collector out;
+  out.add(Rule::kGraphCodeLoaded, "hGraph: a kernel node of graph " + hex_text(graph) +
+                                      " runs function " + hex_text(function.object.value) +
+                                      ", which is of a module or a library that was unloaded")
+      .objects.push_back(function.object);
+  return out.take();
+}
+
 }  // namespace cuvmm

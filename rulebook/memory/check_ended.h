@@ -34,4 +34,7 @@ Violations check_event_context(const EventRecorded& one);
 /// The violation of a call that adds the graph to itself as a child.
 Violations check_own_child(std::uint64_t graph);
 
+/// The violation of a call that instantiates a graph with a kernel node whose function has ended.
+Violations check_graph_code(std::uint64_t graph, const EndedObject& function);
+
 }  // namespace cuvmm

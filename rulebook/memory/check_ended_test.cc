@@ -80,5 +80,15 @@ TEST(OwnChild, IsNamedByItsHandle) {
   EXPECT_NE(found[0].message.find("0x55"), std::string::npos);
 }
 
+TEST(GraphCode, NamesTheGraphAndTheFunction) {
+  const Violations found = check_graph_code(0x55, ended(Kind::kFunction));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].rule, Rule::kGraphCodeLoaded);
+  EXPECT_TRUE(found[0].certain);
+  ASSERT_EQ(found[0].objects.size(), 1u);
+  EXPECT_EQ(found[0].objects[0].kind, Kind::kFunction);
+  EXPECT_NE(found[0].message.find("graph 0x55 runs function 0x"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace cuvmm::testing::check_ended_test

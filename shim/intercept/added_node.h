@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that add a node to a graph: the memory that the node frees, and the graph that would become
-// its own child. Each function answers 0 for the arguments of all other calls.
+// Calls that add a node to a graph, or change it: the memory that the node frees, the function that
+// it runs, and the graph that would become its own child. Each function answers 0 for the arguments
+// of all other calls.
 #pragma once
 
 #include <cuda.h>
@@ -15,7 +16,8 @@ namespace cuvmm::shim {
 // Parameters that have types of their own here, because their calls are looked at in their own way.
 // They are passed as the number and the pointer that they hold.
 enum FreedByNode : CUdeviceptr {};
-using NodeParams = struct AnyNode*;  ///< cuGraphAddNode's CUgraphNodeParams
+using NodeParams = struct AnyNode*;                   ///< cuGraphAddNode's CUgraphNodeParams
+using FirstKernel = const struct FirstKernelParams*;  ///< CUDA_KERNEL_NODE_PARAMS_v1
 
 #if CUDA_VERSION >= 12020
 inline const CUgraphNodeParams* node_of(NodeParams params, CUgraphNodeType type) {
@@ -30,10 +32,61 @@ inline CUgraph child_of(NodeParams params) {
   const CUgraphNodeParams* node = node_of(params, CU_GRAPH_NODE_TYPE_GRAPH);
   return node ? node->graph.graph : nullptr;
 }
+inline std::uint64_t kernel_of(NodeParams params) {
+  const CUgraphNodeParams* node = node_of(params, CU_GRAPH_NODE_TYPE_KERNEL);
+  if (!node) return 0;
+  return node->kernel.func ? handle_of(node->kernel.func) : handle_of(node->kernel.kern);
+}
 #else
+inline std::uint64_t kernel_of(NodeParams) { return 0; }
 inline CUdeviceptr freed_of(NodeParams) { return 0; }
 inline CUgraph child_of(NodeParams) { return nullptr; }
 #endif
+
+inline std::uint64_t kernel_of(const CUDA_KERNEL_NODE_PARAMS* params) { return handle_of(params); }
+inline std::uint64_t kernel_of(FirstKernel params) {
+  return params ? handle_of(*reinterpret_cast<const CUfunction*>(params)) : 0;
+}
+inline CUgraph child_of(CUgraph child) { return child; }
+template <class Argument>
+std::uint64_t kernel_of(Argument) {
+  return 0;
+}
+template <class Argument>
+CUgraph child_of(Argument) {
+  return nullptr;
+}
+
+/// The program has added a node to the graph: notes the functions that it runs.
+template <class... Args>
+void note_code(CUgraph graph, CUgraphNode node, Args... arguments) {
+  const auto one = [&](auto argument) {
+    const std::uint64_t function = kernel_of(argument);
+    if (function != 0) object_table().run_function(handle_of(graph), handle_of(node), function);
+    if (CUgraph child = child_of(argument))
+      object_table().copy_nodes(handle_of(child), handle_of(graph), handle_of(node));
+  };
+  (one(arguments), ...);
+}
+
+/// The program has given a node other parameters.
+template <class Params>
+void note_new_function(CUgraphNode node, Params params) {
+  if (const std::uint64_t function = kernel_of(params))
+    object_table().run_function(0, handle_of(node), function);
+}
+inline void note_node(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* params) {
+  note_new_function(node, params);
+}
+inline void note_node(CUgraphNode node, FirstKernel params) { note_new_function(node, params); }
+inline void note_node(CUgraphNode node, NodeParams params) { note_new_function(node, params); }
+
+/// The driver has made a copy of a graph.
+inline void note_copy(CUgraph* out, CUgraph graph) {
+  object_table().copy_nodes(handle_of(graph), handle_of(*out), 0);
+}
+template <class... Args>
+void note_copy(Args...) {}
 
 /// The memory that the new node shall free.
 template <class... Args>

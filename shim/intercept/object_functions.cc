@@ -30,25 +30,24 @@ std::uint64_t handle_number(unsigned long long handle) { return handle; }
 
 #define CUVMM_STRIP(...) __VA_ARGS__
 
-// A parameter that has a type of its own here, because its calls are looked at in their own way. It
-// is passed as the pointer that it holds.
+// A parameter that has a type of its own here, and is passed as the pointer that it holds.
 using HostPlace = const struct HostByte*;
 
 // The driver has returned a node of the graph, which ends with it.
 template <class... Rest>
-void note_node(CUgraphNode* out, CUgraph graph, Rest...) {
+void note_node(CUgraphNode* out, CUgraph graph, Rest... rest) {
   if (!out) return;
   note_part(PlainObject::Kind::kNode, handle_of(*out), PlainObject::Kind::kGraph, handle_of(graph),
             0);
+  note_code(graph, *out, rest...);
 }
 template <class... Args>
 void note_node(Args...) {}
 
 using shim::note_node;
 
-// The nodes that a capture has made, and that the driver returns. Where the stream does not
-// capture, or the capture is invalid, a driver writes only the status: the rest holds what the
-// program left there.
+// The nodes that a capture has made, and that the driver returns. Where no capture is active, a
+// driver writes only the status.
 void note_dependencies(const CUstreamCaptureStatus* status, const CUgraphNode* const* from,
                        const std::size_t* count) {
   if (!status || *status != CU_STREAM_CAPTURE_STATUS_ACTIVE || !from || !*from || !count) return;
@@ -271,9 +270,11 @@ CUresult using_objects(const char* function, const char* names, const Caller& di
       const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; }; \
       const CUresult result =                                                             \
           using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);        \
-      if (result == CUDA_SUCCESS && out)                                                  \
+      if (result == CUDA_SUCCESS && out) {                                                \
         note_made(PlainObject::Kind::What, handle_number(*out), caller, #query,           \
                   flags_of_new arguments);                                                \
+        note_copy arguments;                                                              \
+      }                                                                                   \
       return result;                                                                      \
     }                                                                                     \
   }

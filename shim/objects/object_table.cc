@@ -114,8 +114,8 @@ void ObjectTable::add(const PlainObject& object) noexcept {
     if (new_handle) {
       drop_parts(key);
       objects_.insert_or_assign(key, object);
-    } else {
-      objects_.try_emplace(key, object);
+    } else if (objects_.try_emplace(key, object).second) {
+      kernel_nodes_.end_graph(object.value);
     }
   } catch (...) {
     // Out of memory: then the object is missing in the lists.
@@ -167,6 +167,8 @@ void ObjectTable::ended(PlainObject::Kind kind, std::uint64_t value, StackId mad
   const Key key(kind, value);
   if (ending_.erase(key) == 0) return;
   bury_parts(key, made, at, false);
+  if (kind == PlainObject::Kind::kGraph) kernel_nodes_.end_graph(value);
+  if (kind == PlainObject::Kind::kNode) kernel_nodes_.end_node(value);
   try {
     bury(key, made, at, false);
   } catch (...) {
@@ -290,13 +292,53 @@ std::optional<EndedObject> ObjectTable::find_ended(PlainObject::Kind kind,
   const Locked lock(mutex_);
   const auto found = ended_.find({kind, value});
   if (found == ended_.end()) return std::nullopt;
-  const Ended& ended = found->second;
-  EndedObject ended_object{.object = {.kind = object_kind(kind),
-                                      .value = value,
-                                      .made = {.stack = ended.made},
-                                      .ended = ended.at},
-                           .with_context = ended.with_context};
-  return ended_object;
+  return ended_object(kind, value, found->second);
+}
+
+EndedObject ObjectTable::ended_object(PlainObject::Kind kind, std::uint64_t value,
+                                      const Ended& ended) {
+  EndedObject out{.object = {.kind = object_kind(kind),
+                             .value = value,
+                             .made = {.stack = ended.made},
+                             .ended = ended.at},
+                  .with_context = ended.with_context};
+  return out;
+}
+
+void ObjectTable::run_function(std::uint64_t graph, std::uint64_t node,
+                               std::uint64_t function) noexcept {
+  if (mutex_.held_here()) return;
+  const Locked lock(mutex_);
+  try {
+    graph != 0 ? kernel_nodes_.add(graph, node, function) : kernel_nodes_.change(node, function);
+  } catch (...) {
+    kernel_nodes_.clear();  // out of memory: no finding will name the nodes
+  }
+}
+
+void ObjectTable::copy_nodes(std::uint64_t from, std::uint64_t to, std::uint64_t node) noexcept {
+  if (mutex_.held_here()) return;
+  const Locked lock(mutex_);
+  try {
+    kernel_nodes_.copy(from, to, node);
+  } catch (...) {
+    kernel_nodes_.clear();
+  }
+}
+
+std::optional<EndedObject> ObjectTable::find_unloaded(std::uint64_t graph) noexcept {
+  if (mutex_.held_here()) return std::nullopt;
+  const Locked lock(mutex_);
+  try {
+    for (const std::uint64_t function : kernel_nodes_.functions(graph)) {
+      const auto found = ended_.find({PlainObject::Kind::kFunction, function});
+      if (found == ended_.end() || found->second.with_context) continue;
+      return ended_object(PlainObject::Kind::kFunction, function, found->second);
+    }
+  } catch (...) {
+    // Out of memory: then no finding names the node.
+  }
+  return std::nullopt;
 }
 
 bool ObjectTable::is_alive(PlainObject::Kind kind, std::uint64_t value) noexcept {
@@ -416,6 +458,7 @@ void ObjectTable::clear(bool whole) {
     new (&ending_) decltype(ending_)();
     new (&ended_) decltype(ended_)();
     new (&order_) decltype(order_)();
+    new (&kernel_nodes_) decltype(kernel_nodes_)();
     new (&retained_) decltype(retained_)();
     new (&makers_) decltype(makers_)();
     new (&released_) decltype(released_)();
@@ -427,6 +470,7 @@ void ObjectTable::clear(bool whole) {
   ended_.clear();
   for (Order& order : order_) order.clear();
   g_ended.clear();
+  kernel_nodes_.clear();
   retained_.clear();
   makers_.clear();
   released_.clear();

@@ -17,6 +17,7 @@
 
 #include "rulebook/memory/check_ended.h"
 #include "shim/base/owned_mutex.h"
+#include "shim/objects/kernel_nodes.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
@@ -121,6 +122,12 @@ class ObjectTable {
   void add_part_beside(PlainObject::Kind kind, std::uint64_t value, std::uint64_t other) noexcept;
   /// The global that held this address, and ended with its module.
   std::optional<EndedObject> find_ended_global(std::uint64_t address) noexcept;
+  /// A node of a graph runs this function: `graph` 0 if the driver had added the node before.
+  void run_function(std::uint64_t graph, std::uint64_t node, std::uint64_t function) noexcept;
+  /// KernelNodes::copy().
+  void copy_nodes(std::uint64_t from, std::uint64_t to, std::uint64_t node) noexcept;
+  /// A function that a kernel node of the graph runs, and whose code was unloaded.
+  std::optional<EndedObject> find_unloaded(std::uint64_t graph) noexcept;
   /// The program took (`change` > 0) or gave up references to a user object.
   void refer(std::uint64_t value, std::int64_t change) noexcept;
   /// Whether an object ended that this stack made; true if nobody can tell.
@@ -182,6 +189,7 @@ class ObjectTable {
     std::uint64_t number = 0;  ///< counts all ended objects
     std::uint64_t size = 0;    ///< the bytes of a global
   };
+  static EndedObject ended_object(PlainObject::Kind kind, std::uint64_t value, const Ended& ended);
 
   OwnedMutex mutex_;
   /// The driver has been asked to end these objects and has not answered.
@@ -196,6 +204,7 @@ class ObjectTable {
   std::map<Key, PlainObject> objects_ CUVMM_GUARDED_BY(mutex_);
   std::map<Key, Whole> wholes_ CUVMM_GUARDED_BY(mutex_);          ///< the whole of each part
   std::set<std::pair<Key, Key>> parts_ CUVMM_GUARDED_BY(mutex_);  ///< whole and part
+  KernelNodes kernel_nodes_ CUVMM_GUARDED_BY(mutex_);
   Count retained_ CUVMM_GUARDED_BY(mutex_), released_ CUVMM_GUARDED_BY(mutex_);
 };
 

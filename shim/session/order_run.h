@@ -16,6 +16,7 @@
 #include "shim/policy/order_policy.h"
 #include "shim/policy/wait_policy.h"
 #include "shim/queued_work/arguments/pointers.h"
+#include "shim/session/call_with.h"
 #include "shim/session/order_aside.h"
 
 namespace cuvmm::shim {
@@ -37,6 +38,13 @@ template <class CallStruct>
 CUresult Session::order(Symbol symbol, const CallStruct& call,
                         typename CallStruct::Function function, const Caller& direct) {
   if constexpr (kBeginsCapture<CallStruct>) work_.begin_capture();
+  if constexpr (kMakesGraph<CallStruct>) {
+    // The driver may die of such a node.
+    if (const auto unloaded = object_table().find_unloaded(handle_of(call.hGraph))) [[unlikely]] {
+      return call_with(CallStruct::kName, check_graph_code(handle_of(call.hGraph), *unloaded),
+                       direct, [&] { return call.invoke(function); });
+    }
+  }
   Violations ended;
   if constexpr (kNamesObjects<CallStruct>) {
     if (may_name_ended(call)) [[unlikely]]

@@ -42,6 +42,25 @@ TEST_F(KernelNodeTest, ANodeTellsArgumentsOfItsOwn) {
   EXPECT_EQ(first.kernelParams, params.kernelParams);
 }
 
+// A driver dies of such a graph (an H100). One that was instantiated before is launched.
+TEST_F(KernelNodeTest, AGraphOfUnloadedCodeIsNotInstantiated) {
+  CUmodule module = load();
+  CUDA_KERNEL_NODE_PARAMS_v2 params = store(5);
+  params.func = function(module);
+  CUgraphNode node = nullptr;
+  auto* add = symbol<CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t,
+                              const CUDA_KERNEL_NODE_PARAMS_v2*)>("cuGraphAddKernelNode_v2");
+  ASSERT_EQ(add(&node, graph_, nullptr, 0, &params), CUDA_SUCCESS);
+  CUgraphExec before = instantiate(graph_);
+  ASSERT_EQ(symbol<CUresult(CUmodule)>("cuModuleUnload")(module), CUDA_SUCCESS);
+  CUgraphExec exec = nullptr;
+  EXPECT_EQ(driver()(calls::GraphInstantiateWithFlags{&exec, graph_, 0}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(after(before), 5u);
+  params.func = store_;
+  ASSERT_EQ(symbol<Change>("cuGraphKernelNodeSetParams_v2")(node, &params), CUDA_SUCCESS);
+  EXPECT_EQ(after(instantiate(graph_)), 5u);
+}
+
 TEST_F(KernelNodeTest, WhatIsNoKernelTellsNothing) {
   CUDA_KERNEL_NODE_PARAMS_v2 params{};
   CUgraphNode node = fill(graph_, memory_, 4, 1);
