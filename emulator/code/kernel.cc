@@ -103,19 +103,20 @@ bool fit_together(const Function& function, const kernels::Shape& shape) {
          static_cast<std::uint64_t>(each) * static_cast<std::uint64_t>(processors);
 }
 
-// Kernels run in clusters of one block.
+// Kernels run in clusters of one block, so a kernel that asks for its place in a cluster of several
+// cannot be run. Others do not notice.
 CUresult refuse_cluster() {
   static std::atomic<bool> was_printed{false};
   if (!was_printed.exchange(true)) {
     complain(
-        "a launch in clusters of several blocks cannot be run; it answers "
-        "CUDA_ERROR_NOT_SUPPORTED (said once)");
+        "a kernel that asks for its place in a cluster of several blocks cannot be run; its launch "
+        "answers CUDA_ERROR_NOT_SUPPORTED (said once)");
   }
   return CUDA_ERROR_NOT_SUPPORTED;
 }
 
 // The launch's own cluster counts, else the one that was set for the kernel.
-CUresult check_cluster(const Function& function, const Launch& launch) {
+CUresult check_cluster(const Function& function, const kernels::Code& code, const Launch& launch) {
   std::array<unsigned, 3> cluster{};
   bool given = launch.cluster.has_value();
   if (given) {
@@ -135,7 +136,7 @@ CUresult check_cluster(const Function& function, const Launch& launch) {
     blocks *= cluster[axis];
   }
   if (blocks > cluster_limit(function.settings)) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-  return blocks > 1 ? refuse_cluster() : CUDA_SUCCESS;
+  return blocks > 1 && code.asks_cluster ? refuse_cluster() : CUDA_SUCCESS;
 }
 
 std::atomic<std::uint64_t> g_kernel_fault{0};
@@ -191,7 +192,7 @@ CUresult prepare(Emulator& e, Context& context, Function& function, const Launch
   std::vector<char> parameters(code->parameter_bytes);
   const CUresult copied = copy_parameters(*code, launch, parameters);
   if (copied != CUDA_SUCCESS) return copied;
-  const CUresult cluster = check_cluster(function, launch);
+  const CUresult cluster = check_cluster(function, *code, launch);
   if (cluster != CUDA_SUCCESS) return cluster;
   work = [&context, code, shape = launch.shape, parameters = std::move(parameters)](Emulator& at) {
     return run(at, context, *code, shape, parameters);

@@ -193,8 +193,10 @@ TEST_F(KernelTest, AttributesOfALaunchAreChecked) {
     attribute.value.clusterDim.x = blocks;
     EXPECT_EQ(launched(), CUDA_ERROR_INVALID_CLUSTER_SIZE) << blocks;
   }
-  attribute.value.clusterDim.x = 1;
-  EXPECT_EQ(launched(), CUDA_SUCCESS);
+  for (const unsigned blocks : {1u, 2u, 4u}) {
+    attribute.value.clusterDim.x = blocks;
+    EXPECT_EQ(launched(), CUDA_SUCCESS) << blocks;
+  }
   config.numAttrs = 0;
   auto* set = symbol<CUresult(CUfunction, CUfunction_attribute, int)>("cuFuncSetAttribute");
   ASSERT_EQ(set(fill, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 1), CUDA_SUCCESS);
@@ -202,6 +204,41 @@ TEST_F(KernelTest, AttributesOfALaunchAreChecked) {
   ASSERT_EQ(set(fill, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 0), CUDA_SUCCESS);
   EXPECT_EQ(launched(), CUDA_SUCCESS);
   end(m);
+}
+
+// Clusters of several blocks do not exist here; only a kernel that asks for them would notice.
+TEST_F(KernelTest, AKernelThatAsksForItsClusterIsRefusedInOneOfSeveralBlocks) {
+  constexpr const char* kText =
+      ".version 8.0\n.target sm_90\n.address_size 64\n"
+      ".visible .entry asks() {\n.reg .b32 %r0;\nmov.u32 %r0, %cluster_ctarank;\nret;\n}\n"
+      ".visible .entry plain() {\nret;\n}\n";
+  CUmodule module = nullptr;
+  ASSERT_EQ(symbol<CUresult(CUmodule*, const void*)>("cuModuleLoadData")(&module, kText),
+            CUDA_SUCCESS);
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
+  CUlaunchConfig config{};
+  config.gridDimX = 4;
+  config.gridDimY = config.gridDimZ = config.blockDimX = config.blockDimY = config.blockDimZ = 1;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  const auto launched = [&](const char* name, unsigned blocks) {
+    CUfunction function = nullptr;
+    EXPECT_EQ(symbol<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction")(
+                  &function, module, name),
+              CUDA_SUCCESS);
+    attribute.value.clusterDim.x = blocks;
+    CUresult result = CUDA_ERROR_UNKNOWN;
+    said_on_stderr([&] {
+      result = driver()(calls::LaunchKernelEx{&config, function, nullptr, nullptr});
+    });
+    return result;
+  };
+  EXPECT_EQ(launched("asks", 1), CUDA_SUCCESS);
+  EXPECT_EQ(launched("asks", 2), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(launched("plain", 2), CUDA_SUCCESS);
+  EXPECT_EQ(symbol<CUresult(CUmodule)>("cuModuleUnload")(module), CUDA_SUCCESS);
 }
 
 TEST_F(KernelTest, AnAccessNeedsAMappingAndRights) {

@@ -149,7 +149,10 @@ std::uint32_t Site::source(const Operand& operand, Type type) {
       break;
   }
   refuse_offset(operand);
-  if (const auto which = special_named(operand.name)) return names_.special(*which);
+  if (const auto which = special_named(operand.name)) {
+    if (operand.name.find("cluster") != std::string_view::npos) names_.code().asks_cluster = true;
+    return names_.special(*which);
+  }
   if (const Run read = clock_named(operand.name)) {
     Instruction before;
     before.run = read;

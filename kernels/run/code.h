@@ -142,6 +142,7 @@ struct Code {
   std::uint64_t shared_bytes = 0;  ///< static, in bytes; the dynamic memory lies after it
   std::uint64_t local_bytes = 0;   ///< of each thread, in bytes
   unsigned most_threads[3] = {}, exact_threads[3] = {};
+  bool asks_cluster = false;  ///< reads a register about clusters, which have a single block here
 };
 
 /// The address of a variable of the module in the memory of a device; nothing for an unknown name.
