@@ -23,7 +23,7 @@ CUresult begin(CUstream stream, CUstreamCaptureMode mode,
       const CUresult refused = captures.refuse_legacy();
       return refused != CUDA_SUCCESS ? refused : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
-    if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!Streams::is_default(stream) && !e.streams.find(stream)) return e.streams.no_stream(stream);
     if (captures.of(stream)) return CUDA_ERROR_ILLEGAL_STATE;
     std::vector<GraphNode*> behind;
     if (into) {
@@ -112,7 +112,7 @@ struct CaptureInfo {
 CUresult tell(CUstream stream, const CaptureInfo& out) noexcept {
   return with_no_ended_context([&](Emulator& e) -> CUresult {
     if (!out.status) return CUDA_ERROR_INVALID_VALUE;
-    if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!Streams::is_default(stream) && !e.streams.find(stream)) return e.streams.no_stream(stream);
     const bool legacy = reinterpret_cast<std::uintptr_t>(stream) <= 1;
     const CUresult refused = legacy ? e.captures.refuse_legacy(false) : CUDA_SUCCESS;
     if (refused != CUDA_SUCCESS) return refused;

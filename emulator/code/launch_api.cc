@@ -87,7 +87,7 @@ CUresult in_context_of(CUstream stream, Body&& body) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     const bool named = !Streams::is_default(stream);
     const Stream* const found = named ? e.streams.find(stream) : nullptr;
-    if (named && !found) return CUDA_ERROR_INVALID_HANDLE;
+    if (named && !found) return e.streams.no_stream(stream);
     Context* const context = found ? found->context : e.current_context();
     if (!context) return e.no_context();
     return context->fault == CUDA_SUCCESS ? body(e, *context) : context->fault;

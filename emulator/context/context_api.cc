@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts: creation, destruction, the current one.
 #include "emulator/base/mutation.h"
-#include "emulator/base/refusal.h"
 #include "emulator/context/end_context.h"
 #include "emulator/core/base_entry.h"
 #include "emulator/core/export.h"
@@ -36,8 +35,9 @@ CUresult create(CUcontext* out, unsigned flags, CUdevice device) noexcept {
 
 // A primary context that has ended is revived by the next retain: until then calls that need a
 // context answer CONTEXT_IS_DESTROYED.
+// So do such calls while a green context is current that has ended (an H100).
 bool may_be_current(const Context* context) {
-  return context && (context->alive || context->primary);
+  return context && (context->alive || context->primary || context->shares);
 }
 
 }  // namespace
@@ -61,8 +61,9 @@ CUVMM_DRIVER_FUNCTION(cuCtxCreate_v4, CUcontext* context, const CreateParams* pa
 
 CUresult run_base(const calls::CtxDestroy& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
-    Context* context = e.contexts.find(call.ctx);
-    if (!context || context->primary || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
+    Context* context = e.contexts.find_itself(call.ctx);
+    if (!context || context->primary || context->shares || !context->alive)
+      return CUDA_ERROR_INVALID_CONTEXT;
     end_context(e, *context);
     if (stack().current() == context) stack().pop();
     return CUDA_SUCCESS;
@@ -74,33 +75,9 @@ CUresult run_base(const calls::CtxDetach& call) noexcept {
   return run_base(calls::CtxDestroy{.ctx = call.ctx});
 }
 
-// The emulator has no green contexts.
-CUresult run_base(const calls::GreenCtxDestroy&) noexcept {
-  static std::atomic<bool> printed{false};
-  return refuse_once(printed, "cuGreenCtxDestroy");
-}
-
-// The emulator has no events of whole contexts.
-CUresult run_base(const calls::CtxRecordEvent&) noexcept {
-  static std::atomic<bool> printed{false};
-  return refuse_once(printed, "cuCtxRecordEvent");
-}
-CUresult run_base(const calls::CtxWaitEvent&) noexcept {
-  static std::atomic<bool> printed{false};
-  return refuse_once(printed, "cuCtxWaitEvent");
-}
-CUresult run_base(const calls::GreenCtxRecordEvent&) noexcept {
-  static std::atomic<bool> printed{false};
-  return refuse_once(printed, "cuGreenCtxRecordEvent");
-}
-CUresult run_base(const calls::GreenCtxWaitEvent&) noexcept {
-  static std::atomic<bool> printed{false};
-  return refuse_once(printed, "cuGreenCtxWaitEvent");
-}
-
 CUresult run_base(const calls::CtxSetCurrent& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
-    Context* context = e.contexts.find(call.ctx);
+    Context* context = e.contexts.find_itself(call.ctx);
     if (call.ctx && !may_be_current(context)) return CUDA_ERROR_INVALID_CONTEXT;
     stack().set(context);
     return CUDA_SUCCESS;
@@ -118,7 +95,7 @@ CUresult run_base(const calls::CtxGetCurrent& call) noexcept {
 
 CUresult run_base(const calls::CtxPushCurrent& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
-    Context* context = e.contexts.find(call.ctx);
+    Context* context = e.contexts.find_itself(call.ctx);
     if (!may_be_current(context)) return CUDA_ERROR_INVALID_CONTEXT;
     stack().push(context, true);
     return CUDA_SUCCESS;
@@ -184,7 +161,7 @@ CUVMM_DRIVER_FUNCTION(cuCtxGetApiVersion, CUcontext handle, unsigned* version) {
 
 CUVMM_DRIVER_FUNCTION(cuCtxGetId, CUcontext handle, unsigned long long* id) {
   return locked([&](Emulator& e) -> CUresult {
-    const Context* context = handle ? e.contexts.find(handle) : e.current_context();
+    const Context* context = handle ? e.contexts.find_itself(handle) : stack().current();
     if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
     if (!id) return CUDA_ERROR_INVALID_VALUE;
     *id = context->id;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits, flags and preferences of the current context: stored, and without effect.
+#include "emulator/context/device_resource.h"
 #include "emulator/core/base_entry.h"
 #include "emulator/core/export.h"
 #include "emulator/core/locked.h"
@@ -97,6 +98,37 @@ CUVMM_DRIVER_FUNCTION(cuDeviceGetExecAffinitySupport, int* supported, CUexecAffi
     if (!e.valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
     *supported = 0;
     return CUDA_SUCCESS;
+  });
+}
+
+// A context without limits on its multiprocessors has them all.
+CUVMM_DRIVER_FUNCTION(cuCtxGetExecAffinity, CUexecAffinityParam* out, CUexecAffinityType type) {
+  return with_context([&](Emulator& e, Context& context) -> CUresult {
+    if (!out || type != CU_EXEC_AFFINITY_TYPE_SM_COUNT) return CUDA_ERROR_INVALID_VALUE;
+    out->type = type;
+    out->param.smCount.val = whole_device(e, context.device).count;
+    return CUDA_SUCCESS;
+  });
+}
+
+extern "C" __attribute__((visibility("default"))) CUresult
+emulated_cuCtxResetPersistingL2Cache() __asm__("cuCtxResetPersistingL2Cache");
+extern "C" CUresult emulated_cuCtxResetPersistingL2Cache() {
+  return with_context([](Emulator&, Context&) { return CUDA_SUCCESS; });
+}
+
+// Banks of shared memory have one size since compute capability 5.0.
+CUVMM_DRIVER_FUNCTION(cuCtxGetSharedMemConfig, CUsharedconfig* out) {
+  return with_context([&](Emulator&, Context&) -> CUresult {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    *out = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+    return CUDA_SUCCESS;
+  });
+}
+CUVMM_DRIVER_FUNCTION(cuCtxSetSharedMemConfig, CUsharedconfig config) {
+  return with_context([&](Emulator&, Context&) -> CUresult {
+    return config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_SUCCESS
+                                                               : CUDA_ERROR_INVALID_VALUE;
   });
 }
 

@@ -165,7 +165,7 @@ TEST_F(EndedContext, ADetachedOneIsDestroyed) {
   EXPECT_EQ(driver()(calls::CtxGetCurrent{&current}), CUDA_SUCCESS);
   EXPECT_EQ(current, context_) << "it was popped";
   EXPECT_EQ(driver()(calls::MemFree{memory}), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(driver()(calls::GreenCtxDestroy{nullptr}), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(driver()(calls::GreenCtxDestroy{nullptr}), CUDA_ERROR_INVALID_CONTEXT);
 }
 
 }  // namespace

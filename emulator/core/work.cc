@@ -32,7 +32,7 @@ CUresult run_now(Emulator& e, const Work& work) {
 
 CUresult queue(Emulator& e, CUstream stream, Work&& work, bool wait, WorkId* last = nullptr) {
   const auto lane = lane_of(e, stream);
-  if (!lane) return Streams::is_default(stream) ? e.no_context() : CUDA_ERROR_INVALID_HANDLE;
+  if (!lane) return Streams::is_default(stream) ? e.no_context() : e.streams.no_stream(stream);
   if (lane->context->fault != CUDA_SUCCESS) return lane->context->fault;
   const WorkId id = e.queues.add(*lane, std::move(work), last ? *last : 0);
   if (last) *last = id;

@@ -95,7 +95,7 @@ CUresult instantiate(CUgraphExec* out, CUgraph graph, unsigned long long flags,
 
 CUresult launch(CUgraphExec handle, CUstream stream) noexcept {
   return with_context([&](Emulator& e, Context&) -> CUresult {
-    if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!Streams::is_default(stream) && !e.streams.find(stream)) return e.streams.no_stream(stream);
     if (e.captures.of(stream)) return e.captures.refuse_stream(stream);
     Executable* executable = e.graphs.find(handle);
     if (!executable) return CUDA_ERROR_INVALID_VALUE;
@@ -178,7 +178,7 @@ CUresult run_base(const calls::GraphExecDestroy& call) noexcept {
 CUresult run_base(const calls::GraphUpload& call) noexcept {
   return with_context([&](Emulator& e, Context&) -> CUresult {
     CUstream stream = call.hStream;
-    if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!Streams::is_default(stream) && !e.streams.find(stream)) return e.streams.no_stream(stream);
     Executable* const executable = e.graphs.find(call.hGraphExec);
     if (!executable) return CUDA_ERROR_INVALID_VALUE;
     executable->take_memory(e.graph_memory);

@@ -52,7 +52,7 @@ inline ManagedPlace place(const CUmemLocation& location) {
 
 inline CUresult check_stream(const Emulator& e, CUstream stream) {
   return Streams::is_default(stream) || e.streams.find(stream) ? CUDA_SUCCESS
-                                                               : CUDA_ERROR_INVALID_HANDLE;
+                                                               : e.streams.no_stream(stream);
 }
 
 }  // namespace cuvmm::emulator

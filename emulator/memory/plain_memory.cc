@@ -86,7 +86,7 @@ CUresult free_in_order(Emulator& e, Address address) {
 
 CUresult perform(Emulator& e, const calls::MemFreeAsync& call, const Facts&, const Retired&) {
   if (!Streams::is_default(call.hStream) && !e.streams.find(call.hStream)) {
-    return CUDA_ERROR_INVALID_HANDLE;
+    return e.streams.no_stream(call.hStream);
   }
   if (Streams::is_default(call.hStream) && !e.current_context()) return CUDA_ERROR_INVALID_CONTEXT;
   PlainAllocation* const found = e.plain.find(call.dptr);

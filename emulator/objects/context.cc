@@ -33,9 +33,40 @@ Context& Contexts::create(int device, unsigned flags) {
   return context;
 }
 
+Context& Contexts::create_green(const DevicePart& part) {
+  Context& context = create(part.device, 0);
+  context.shares = &primary(part.device);
+  context.part = part;
+  return context;
+}
+
 Context* Contexts::find(CUcontext handle) const {
+  Context* const context = find_itself(handle);
+  return context ? context->owner() : nullptr;
+}
+
+Context* Contexts::find_itself(CUcontext handle) const {
   for (const auto& context : all_) {
     if (context->handle() == handle) return context.get();
+  }
+  return nullptr;
+}
+
+Context* Contexts::find(CUgreenCtx handle) const {
+  for (const auto& context : all_) {
+    if (handle && context->green() == handle) return context.get();
+  }
+  return nullptr;
+}
+
+CUdevResourceDesc Contexts::describe(const DevicePart& part) {
+  described_.push_back(std::make_unique<DevicePart>(part));
+  return reinterpret_cast<CUdevResourceDesc>(described_.back().get());
+}
+
+const DevicePart* Contexts::described(CUdevResourceDesc handle) const {
+  for (const auto& part : described_) {
+    if (reinterpret_cast<CUdevResourceDesc>(part.get()) == handle) return part.get();
   }
   return nullptr;
 }

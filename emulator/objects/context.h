@@ -12,6 +12,12 @@
 
 namespace cuvmm::emulator {
 
+/// Multiprocessors of a device, from `first` on.
+struct DevicePart {
+  int device = 0;
+  unsigned first = 0, count = 0;
+};
+
 /// The object behind a CUcontext. Never deleted: a stale handle must still lead to valid memory.
 struct Context {
   int device = 0;
@@ -25,6 +31,13 @@ struct Context {
   std::size_t limits[CU_LIMIT_MAX] = {};
   CUfunc_cache cache = CU_FUNC_CACHE_PREFER_NONE;
   std::set<const Context*> peers;  ///< the contexts that cuCtxEnablePeerAccess named
+  /// A green context: the primary context whose memory, code and events it uses, and a part of that
+  /// device. Only its streams are its own.
+  Context* shares = nullptr;
+  DevicePart part{};
+  /// The context that the objects belong to which are made while this one is current.
+  Context* owner() { return shares && alive ? shares : this; }
+  CUgreenCtx green() { return shares ? reinterpret_cast<CUgreenCtx>(this) : nullptr; }
   CUcontext handle() { return reinterpret_cast<CUcontext>(this); }
 };
 
@@ -35,12 +48,21 @@ class Contexts {
   void open(int devices);
   Context& primary(int device) { return *primaries_[static_cast<std::size_t>(device)]; }
   Context& create(int device, unsigned flags);
-  /// The context behind a handle, alive or not; null for a value that never was a handle.
+  Context& create_green(const DevicePart& part);
+  /// The context behind a handle, alive or not; null for a value that never was a handle. For a
+  /// live green context: its primary context.
   Context* find(CUcontext handle) const;
+  /// As find(), but the green context itself.
+  Context* find_itself(CUcontext handle) const;
+  Context* find(CUgreenCtx handle) const;
+  /// Keeps the description of a resource; null describes the whole device.
+  CUdevResourceDesc describe(const DevicePart& part);
+  const DevicePart* described(CUdevResourceDesc handle) const;
 
  private:
   std::vector<Context*> primaries_;
   std::vector<std::unique_ptr<Context>> all_;
+  std::vector<std::unique_ptr<DevicePart>> described_;
 };
 
 /// The calling thread's contexts, the current one last. The class has no destructor: destructors of
@@ -53,11 +75,13 @@ class ContextStack {
     if (depth_ == 0) return nullptr;
     return depth_ <= kFew ? few_[depth_ - 1] : more_->context;
   }
-  /// The current context, unless it has ended.
+  /// The current context, unless it has ended; for a green context its primary context.
   Context* live() const {
-    Context* context = current();
+    Context* const context = current() ? current()->owner() : nullptr;
     return context && context->alive ? context : nullptr;
   }
+  /// The current context if it is a green one.
+  Context* green() const { return current() && current()->shares ? current() : nullptr; }
   /// Replaces the current context; null pops it.
   void set(Context* context);
   /// `until_pop`: the call that pushes has a matching pop.

@@ -7,9 +7,9 @@ namespace {
 constexpr std::uintptr_t kStep = 0x10;
 }
 
-CUstream Streams::create_stream(Context* context, unsigned flags, int priority) {
+CUstream Streams::create_stream(Context* context, unsigned flags, int priority, Context* green) {
   const auto handle = reinterpret_cast<CUstream>(next_ += kStep);
-  streams_[handle] = {context, flags, priority, ++last_id_};
+  streams_[handle] = {context, flags, priority, ++last_id_, green};
   return handle;
 }
 
@@ -32,6 +32,25 @@ void Streams::end_those_of(const Context& context) {
   std::erase_if(events_, [&](const auto& entry) {
     return of_it(entry) && ended_events_.insert(entry.first).second;
   });
+}
+
+void Streams::end_green(const Context& green) {
+  std::erase_if(streams_, [&](const auto& entry) {
+    return entry.second.green == &green && ended_streams_.insert(entry.first).second;
+  });
+}
+
+std::vector<CUstream> Streams::of(const Context& context) const {
+  std::vector<CUstream> out;
+  for (const auto& [handle, stream] : streams_) {
+    if ((stream.green ? stream.green : stream.context) == &context) out.push_back(handle);
+  }
+  return out;
+}
+
+CUresult Streams::no_stream(CUstream handle) const {
+  return ended_streams_.contains(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                         : CUDA_ERROR_INVALID_HANDLE;
 }
 
 const Stream* Streams::find(CUstream stream) const {

@@ -80,7 +80,7 @@ CUresult allocate(Emulator& e, CUdeviceptr* out, std::size_t size, Pool& pool, C
   if (e.no_context() == CUDA_ERROR_CONTEXT_IS_DESTROYED) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (!Streams::is_default(stream)) {
     const Stream* found = e.streams.find(stream);
-    if (!found) return CUDA_ERROR_INVALID_HANDLE;
+    if (!found) return e.streams.no_stream(stream);
     context = found->context;
   }
   if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;

@@ -40,7 +40,7 @@ CUresult record_event(CUevent handle, CUstream stream, unsigned flags) noexcept 
   return on_event(handle, [&](Emulator& e, Event& event) -> CUresult {
     if (flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
     const Stream* const named = Streams::is_default(stream) ? nullptr : e.streams.find(stream);
-    if (!Streams::is_default(stream) && !named) return CUDA_ERROR_INVALID_HANDLE;
+    if (!Streams::is_default(stream) && !named) return e.streams.no_stream(stream);
     if (flags & CU_EVENT_RECORD_EXTERNAL) {
       Capture* const capture = e.captures.of(stream);
       return capture ? captured_external_event(*capture, handle, true, stream)

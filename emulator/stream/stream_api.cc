@@ -24,17 +24,19 @@ CUresult on_stream(CUstream handle, Body&& body) noexcept {
       Stream stream;
       stream.context = e.current_context();
       stream.id = e.streams.id_of_default(handle);
+      stream.green = ContextStack::of_this_thread().green();
       return stream.context ? body(e, stream) : CUDA_ERROR_INVALID_CONTEXT;
     }
     const Stream* stream = e.streams.find(handle);
-    return stream ? body(e, *stream) : CUDA_ERROR_INVALID_HANDLE;
+    return stream ? body(e, *stream) : e.streams.no_stream(handle);
   });
 }
 
 CUresult create(CUstream* out, unsigned flags, int priority) noexcept {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
     if (!out || (flags & ~unsigned{CU_STREAM_NON_BLOCKING})) return CUDA_ERROR_INVALID_VALUE;
-    *out = e.streams.create_stream(&context, flags, priority);
+    *out =
+        e.streams.create_stream(&context, flags, priority, ContextStack::of_this_thread().green());
     return CUDA_SUCCESS;
   });
 }
@@ -69,13 +71,12 @@ CUresult run_base(const calls::StreamCreate& call) noexcept {
 }
 
 CUVMM_DRIVER_FUNCTION(cuStreamCreateWithPriority, CUstream* stream, unsigned flags, int priority) {
-  // Clamps a priority that is out of range, as documented: 0 is the least urgent, -5 the most.
-  return create(stream, flags, priority > 0 ? 0 : priority < -5 ? -5 : priority);
+  return create(stream, flags, clamped_priority(priority));
 }
 
 CUresult perform(Emulator& e, const calls::StreamDestroy& call, const Facts&, const Retired&) {
   if (Captures::any()) e.captures.forget(call.hStream);
-  return e.streams.destroy(call.hStream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  return e.streams.destroy(call.hStream) ? CUDA_SUCCESS : e.streams.no_stream(call.hStream);
 }
 
 CUresult run_base(const calls::StreamQuery& call) noexcept {
@@ -153,16 +154,19 @@ CUVMM_DRIVER_ALIAS(cuStreamGetDevice_ptsz, cuStreamGetDevice);
 CUresult run_base(const calls::StreamGetCtx& call) noexcept {
   return on_stream(call.stream, [&](Emulator&, const Stream& stream) -> CUresult {
     if (!call.ctx) return CUDA_ERROR_INVALID_VALUE;
-    *call.ctx = stream.context->handle();
+    *call.ctx = (stream.green ? stream.green : stream.context)->handle();
     return CUDA_SUCCESS;
   });
 }
 
-// The emulator has no green contexts: the second out-parameter is always null.
-CUVMM_DRIVER_FUNCTION(cuStreamGetCtx_v2, CUstream stream, CUcontext* context, void** green) {
-  const CUresult result = run_base(calls::StreamGetCtx{.stream = stream, .ctx = context});
-  if (result == CUDA_SUCCESS && green) *green = nullptr;
-  return result;
+// Unlike the first ABI, this one tells the primary context of a green context's stream (an H100).
+CUVMM_DRIVER_FUNCTION(cuStreamGetCtx_v2, CUstream handle, CUcontext* context, CUgreenCtx* green) {
+  return on_stream(handle, [&](Emulator&, const Stream& stream) -> CUresult {
+    if (!context) return CUDA_ERROR_INVALID_VALUE;
+    *context = stream.context->handle();
+    if (green) *green = stream.green ? stream.green->green() : nullptr;
+    return CUDA_SUCCESS;
+  });
 }
 CUVMM_DRIVER_ALIAS(cuStreamGetCtx_v2_ptsz, cuStreamGetCtx_v2);
 

@@ -22,7 +22,7 @@ inline CUresult use_stream(const Emulator& e, CUstream stream, Facts::Place& pla
   if (Streams::is_default(stream)) return CUDA_SUCCESS;
   const Stream* found = e.streams.find(stream);
   if (e.no_context() == CUDA_ERROR_CONTEXT_IS_DESTROYED) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  if (!found) return CUDA_ERROR_INVALID_HANDLE;
+  if (!found) return e.streams.no_stream(stream);
   by = found->context;
   place.context = found->context->alive ? Facts::Answer::kYes : Facts::Answer::kNo;
   place.device = found->context->device;
