@@ -121,7 +121,11 @@ void draw(Emulator& e, CUgraph handle, unsigned flags, std::string& out) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     GraphNode& node = *graph.nodes[i];
     out += name(graph, i) +
-           format("[style=\"solid\" shape=\"%s\" label=\"%zu\n", shape_of(node.type), i);
+           format("[style=\"solid\" shape=\"%s\"%slabel=\"%zu\n", shape_of(node.type),
+                  node.type == CU_GRAPH_NODE_TYPE_MEMCPY || node.type == CU_GRAPH_NODE_TYPE_MEMSET
+                      ? ""  // an H100 leaves out the space
+                      : " ",
+                  i);
     out += node.type == CU_GRAPH_NODE_TYPE_GRAPH
                ? format("graph_%u\n", e.graphs.find(node.bodies.front())->number)
                : type_name(node.type) + std::string("\n");

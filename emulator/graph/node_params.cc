@@ -26,6 +26,18 @@ bool one_run(const GraphNode& node) {
   return copy ? one_run(*copy) : !fill || fill->height <= 1;
 }
 
+bool one_kind(CUmemorytype a, CUmemorytype b) {
+  if (a == CU_MEMORYTYPE_UNIFIED || b == CU_MEMORYTYPE_UNIFIED) return true;
+  return (a == CU_MEMORYTYPE_HOST) == (b == CU_MEMORYTYPE_HOST);
+}
+bool keeps_kinds(const CUgraphNodeParams& params, const GraphNode& node) {
+  const auto* from = std::get_if<CUDA_MEMCPY3D>(&node.params);
+  if (!from || params.type != CU_GRAPH_NODE_TYPE_MEMCPY) return true;
+  const CUDA_MEMCPY3D& to = params.memcpy.copyParams;
+  return one_kind(from->srcMemoryType, to.srcMemoryType) &&
+         one_kind(from->dstMemoryType, to.dstMemoryType);
+}
+
 // The operations of a batch stay as many as they are.
 bool keeps_count(const CUgraphNodeParams& params, const GraphNode& node) {
   const auto* batch = std::get_if<BatchParams>(&node.params);
@@ -78,7 +90,8 @@ CUresult set_params(CUgraphExec executable, CUgraphNode original,
     if (!step || !e.graphs.find(original, &home)) return CUDA_ERROR_INVALID_VALUE;
     auto changed = std::make_shared<GraphNode>(*step->node);  // a launch may still use the old node
     if (!one_run(*params) || !one_run(*step->node)) return CUDA_ERROR_INVALID_VALUE;
-    if (!keeps_count(*params, *step->node)) return CUDA_ERROR_INVALID_VALUE;
+    if (!keeps_count(*params, *step->node) || !keeps_kinds(*params, *step->node))
+      return CUDA_ERROR_INVALID_VALUE;
     const CUresult result = change_node(e, home, *params, *changed);
     if (result != CUDA_SUCCESS) return result;
     if (!same_context(*step->node, *changed)) return CUDA_ERROR_INVALID_VALUE;
