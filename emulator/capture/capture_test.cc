@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The behaviour of captures and graphs. testing_capture/ has the answers of calls while another
 // stream captures.
+#include <malloc.h>
+
 #include <set>
 #include <thread>
 #include <utility>
@@ -363,6 +365,26 @@ TEST_F(CaptureTest, TellsOfACaptureAndOfTheGraphThatItEndsIn) {
   EXPECT_NE(second, first);
   EXPECT_EQ(end(&ended), CUDA_SUCCESS);
   EXPECT_EQ(driver()(calls::MemUnmap{m.address, m.size}), CUDA_SUCCESS);
+}
+
+// An event that a capture recorded ends for good: a program that records such events again and
+// again needs no more memory. (Sanitizers count no bytes here.)
+TEST_F(CaptureTest, ADestroyedEventLeavesNothing) {
+  const auto record = [&] {
+    CUevent event = nullptr;
+    CUgraph graph = nullptr;
+    ASSERT_EQ(driver()(calls::EventCreate{&event, 0}), CUDA_SUCCESS);
+    ASSERT_EQ(begin(), CUDA_SUCCESS);
+    ASSERT_EQ(driver()(calls::EventRecord{event, stream_}), CUDA_SUCCESS);
+    ASSERT_EQ(end(&graph), CUDA_SUCCESS);
+    ASSERT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph), CUDA_SUCCESS);
+    ASSERT_EQ(driver()(calls::EventDestroy{event}), CUDA_SUCCESS);
+  };
+  constexpr int kTimes = 2000;
+  for (int i = 0; i < kTimes; ++i) record();
+  const std::size_t before = mallinfo2().uordblks;
+  for (int i = 0; i < kTimes; ++i) record();
+  EXPECT_LT(mallinfo2().uordblks, before + kTimes * sizeof(void*));
 }
 
 }  // namespace

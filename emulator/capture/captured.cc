@@ -101,7 +101,7 @@ std::function<CUresult(Emulator&)> event_work(CUevent event, bool records) {
   return [event, records](Emulator& at) -> CUresult {
     Event* const found = at.streams.find(event);
     if (!found || !records) return CUDA_SUCCESS;  // work here comes in the order of its launches
-    at.captures.launched(event);
+    at.captures.forget(event);
     found->recorded = true;
     found->work = 0;
     found->at = std::chrono::steady_clock::now();

@@ -105,8 +105,9 @@ class Captures {
   void end_those_of(const Context& context);
 
   void recorded(CUevent event, CUstream stream);
-  /// The launch of a graph records the event, which stands for no captured work from then on.
-  void launched(CUevent event) { events_.erase(event); }
+  /// The event stands for no captured work from now on: it is destroyed, or the launch of a graph
+  /// records it.
+  void forget(CUevent event) { events_.erase(event); }
 
   /// These functions answer SUCCESS where no capture forbids the call, and else the driver's error;
   /// the error makes the captures invalid. For calls that may depend on captured work without

@@ -105,7 +105,9 @@ CUresult run_base(const calls::EventCreate& call) noexcept {
 
 CUresult run_base(const calls::EventDestroy& call) noexcept {
   return with_no_ended_context([&](Emulator& e) -> CUresult {
-    return e.streams.destroy(call.hEvent) ? CUDA_SUCCESS : e.streams.no_event(call.hEvent);
+    if (!e.streams.destroy(call.hEvent)) return e.streams.no_event(call.hEvent);
+    e.captures.forget(call.hEvent);
+    return CUDA_SUCCESS;
   });
 }
 
