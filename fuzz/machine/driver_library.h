@@ -6,7 +6,15 @@
 
 #include <string>
 
+#include "api/driver/driver.h"
+
 namespace cuvmm::fuzz {
+
+/// A function of a loaded driver that is no entry point; null where the driver lacks it.
+template <class Function>
+Function* function_of(const LoadedDriver& loaded, const char* name) {
+  return loaded.library ? reinterpret_cast<Function*>(dlsym(loaded.library, name)) : nullptr;
+}
 
 /// A loaded libcuda, which stays loaded.
 class DriverLibrary {

@@ -5,6 +5,7 @@
 
 #include <new>
 
+#include "fuzz/machine/driver_library.h"
 #include "fuzz/record/programs.h"
 #include "fuzz/record/watched.h"
 
@@ -33,8 +34,12 @@ class Child {
         load_profile(options_.profile.empty() ? builtin_profiles().front() : options_.profile);
     if (!loaded.error.empty()) stop(progress_, loaded.error);
     if (!profile.error.empty()) stop(progress_, profile.error);
-    Differential machine(loaded.driver, std::move(profile.profile),
-                         {.spare = true, .wait = true, .charge = false}, std::move(peer));
+    const DifferentialOptions kind = {
+        .spare = true,
+        .wait = true,
+        .charge = false,
+        .destroy_graph = function_of<CUresult(CUgraph)>(loaded, "cuGraphDestroy")};
+    Differential machine(loaded.driver, std::move(profile.profile), kind, std::move(peer));
     if (!machine.error().empty()) stop(progress_, machine.error());
     progress_.devices = machine.machine().devices();
     if (progress_.program == 0) write_header(machine);

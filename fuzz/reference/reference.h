@@ -211,6 +211,7 @@ class Reference {
   std::vector<std::uint64_t> mipmaps() const;
   std::vector<std::uint64_t> streams() const;
   std::vector<std::uint64_t> events() const;
+  std::vector<std::uint64_t> graphs() const;
   std::vector<std::uint64_t> executables() const;
   std::vector<std::uint32_t> endpoints() const;
   std::vector<std::uint32_t> endpoint_ids() const;

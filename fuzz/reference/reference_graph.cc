@@ -303,6 +303,13 @@ std::vector<std::uint64_t> Reference::events() const {
   }
   return out;
 }
+std::vector<std::uint64_t> Reference::graphs() const {
+  std::vector<std::uint64_t> out;
+  for (const CaptureState::Graph& graph : captures_.graphs) {
+    if (graph.value != 0) out.push_back(graph.value);
+  }
+  return out;
+}
 std::vector<std::uint64_t> Reference::executables() const {
   std::vector<std::uint64_t> out;
   for (const CaptureState::Executable& executable : captures_.executables) {

@@ -90,6 +90,11 @@ void Differential::clean_up_streams(Result& result) {
     check_end(result, driver(calls::GraphExecDestroy{reinterpret_cast<CUgraphExec>(executable)}),
               "destroying an executable graph");
   }
+  for (const std::uint64_t graph : reference_.graphs()) {
+    if (!options_.destroy_graph) break;
+    check_end(result, options_.destroy_graph(reinterpret_cast<CUgraph>(graph)),
+              "destroying a graph");
+  }
 }
 
 void Differential::clean_up_areas(Result& result) {

@@ -50,6 +50,8 @@ struct DifferentialOptions {
   bool multicast =
       false;  ///< make calls of api/multicast.h: of the emulator only, never of a real driver
   bool charge = true;  ///< no other program uses the memory, so OUT_OF_MEMORY can be predicted
+  /// cuGraphDestroy of the driver, which is no entry point; null: the graphs of programs stay.
+  CUresult (*destroy_graph)(CUgraph) = nullptr;
 };
 
 /// The comment of each op in a reproducer: its answer, and the rules that it breaks.

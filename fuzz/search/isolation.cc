@@ -11,6 +11,7 @@
 #include "fuzz/finding/progress.h"
 #include "fuzz/finding/shrinker.h"
 #include "fuzz/generate/generator.h"
+#include "fuzz/machine/driver_library.h"
 #include "fuzz/search/in_child.h"
 #include "fuzz/search/stacked.h"
 
@@ -43,7 +44,9 @@ std::unique_ptr<Differential> open(const Target& target, Board& board, int proce
     error = "multicast is used on the emulator alone";
   }
   if (error.empty()) {
-    out = std::make_unique<Differential>(loaded.driver, std::move(profile.profile), target.options,
+    DifferentialOptions options = target.options;
+    options.destroy_graph = function_of<CUresult(CUgraph)>(loaded, "cuGraphDestroy");
+    out = std::make_unique<Differential>(loaded.driver, std::move(profile.profile), options,
                                          std::move(peer));
     error = out->error();
   }

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "fuzz/machine/driver_library.h"
 #include "fuzz/search/stacked.h"
 
 namespace cuvmm::fuzz {
@@ -17,8 +18,11 @@ inline Differential& emulated() {
     setenv("CUVMM_MULTICAST_TIMEOUT_MS", "0", 1);
     const LoadedDriver loaded = load_driver(CUVMM_EMULATOR);
     EXPECT_EQ(loaded.error, "");
+    const DifferentialOptions options = {
+        .multicast = loaded.emulated,
+        .destroy_graph = function_of<CUresult(CUgraph)>(loaded, "cuGraphDestroy")};
     return new Differential(loaded.driver, load_profile(builtin_profiles().front()).profile,
-                            {.multicast = loaded.emulated});
+                            options);
   }();
   return *only;
 }

@@ -15,6 +15,7 @@
 #include "fuzz/finding/fingerprint.h"
 #include "fuzz/finding/last_programs.h"
 #include "fuzz/generate/generator.h"
+#include "fuzz/machine/driver_library.h"
 #include "fuzz/search/sanitizer_options.h"
 
 namespace cuvmm::fuzz {
@@ -105,8 +106,10 @@ Differential& engine() {
       // The peer must be forked before this process uses the driver, by the process that runs the
       // programs.
       auto peer = processes() > 1 ? std::make_unique<Peer>(driver_path()) : nullptr;
-      out = new Differential(loaded().driver, profile.profile, {.multicast = loaded().emulated},
-                             std::move(peer));
+      const DifferentialOptions options = {
+          .multicast = loaded().emulated,
+          .destroy_graph = function_of<CUresult(CUgraph)>(loaded(), "cuGraphDestroy")};
+      out = new Differential(loaded().driver, profile.profile, options, std::move(peer));
       error = out->error();
     }
     if (!error.empty()) {
