@@ -56,17 +56,18 @@ std::string wrong_level(const ArrayObject& array, const Level& region) {
   // Levels of the tail have no tiles of their own.
   const bool in_tail =
       sparse.miptailSize != 0 && array.mipmapped && region.level >= sparse.miptailFirstLevel;
-  if (!wrong.empty() || !array.tiled() || in_tail) return wrong;
+  if (!wrong.empty() || !array.tiled()) return wrong;
   const auto level = [&](std::uint64_t base) { return level_extent(base, region.level); };
-  const auto& tile = sparse.tileExtent;
-  wrong = wrong_dimension('x', region.offsetX, region.extentWidth, tile.width,
+  const auto tile = [&](unsigned side) { return in_tail ? 1 : side; };
+  const auto& tiles = sparse.tileExtent;
+  wrong = wrong_dimension('x', region.offsetX, region.extentWidth, tile(tiles.width),
                           level(array.shape.Width));
   if (wrong.empty()) {
-    wrong = wrong_dimension('y', region.offsetY, region.extentHeight, tile.height,
+    wrong = wrong_dimension('y', region.offsetY, region.extentHeight, tile(tiles.height),
                             level(array.shape.Height));
   }
   if (wrong.empty() && array.three_dimensional()) {
-    wrong = wrong_dimension('z', region.offsetZ, region.extentDepth, tile.depth,
+    wrong = wrong_dimension('z', region.offsetZ, region.extentDepth, tile(tiles.depth),
                             level(array.shape.Depth));
   }
   return wrong;

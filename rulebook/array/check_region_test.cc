@@ -137,6 +137,8 @@ TEST(Region, OfLevels) {
               {{"the second level", true, {1, 0, 128, 128, 0, 128, 128, 1}},
                {"behind its edge", false, {1, 0, 256, 0, 0, 128, 128, 1}},
                {"a level of the tail, whose tiles nobody knows", true, {4, 0, 0, 0, 0, 32, 32, 1}},
+               {"more than a level of the tail", false, {4, 0, 0, 0, 0, 64, 32, 1}},
+               {"a layer of a level of the tail", false, {4, 1, 0, 0, 0, 32, 32, 1}},
                {"no level", false, {5, 0, 0, 0, 0, 128, 128, 1}}});
 }
 
