@@ -77,6 +77,8 @@ class Maker {
   bool any_memory(Op& op, const Sketch& now);
   bool array(Op& op, const Sketch& now);
   bool touch_array(Op& op, const Sketch& now);
+  bool tiled(Op& op, const Sketch& now);
+  bool map_tiles(Op& op, const Sketch& now);
   /// A stream of the actor's device; `capturing` 0 or 1: only one that does not capture, or does.
   bool stream(std::uint8_t& ref, const Op& op, const Sketch& now, int capturing);
   bool join(Op& op, const Sketch& now);

@@ -6,6 +6,7 @@ namespace cuvmm::fuzz {
 
 namespace {
 
+constexpr int kTwoDevices = 9;              // of a mask
 constexpr int kUsedNow = 7, kUsedMost = 8;  // attributes of a pool
 
 constexpr Recipe kFurtherRecipes[] = {
@@ -55,6 +56,24 @@ constexpr Recipe kFurtherRecipes[] = {
     {Rule::kPlaceSetLocationNode, Code::kPlaceSet, How::kChange, &Op::place, kNoNode},
     {Rule::kPlaceSetPoolValid, Code::kPlaceSet, How::kChange, &Op::ref, 0},
     {Rule::kPlaceSetMatches, Code::kPlaceSet, How::kChange, &Op::place, 2},
+    {Rule::kArrayListNonnull, Code::kTilesMap, How::kChange, &Op::faults, kNullIn},
+    {Rule::kArrayResourceNonnull, Code::kTilesMap, How::kChange, &Op::ref, 0},
+    {Rule::kArrayResourceAlive, Code::kArrayEnd, How::kMoveFirst},
+    {Rule::kArraySubresourceType, Code::kTilesMap, How::kChange, &Op::value, kMapTiles | 2 << 2},
+    {Rule::kArrayLevelZero, Code::kTilesMap, How::kChange, &Op::extra, 1},
+    {Rule::kArrayExtentNonzero, Code::kTilesMap, How::kChange, &Op::size, 0},
+    {Rule::kArrayOperation, Code::kTilesMap, How::kChange, &Op::value, 0},
+    {Rule::kArrayHandleType, Code::kTilesMap, How::kChange, &Op::odd2, 2},
+    {Rule::kArrayFlagsZero, Code::kTilesMap, How::kChange, &Op::flags, 1},
+    {Rule::kArrayReservedZero, Code::kTilesMap, How::kChange, &Op::flags, 2},
+    {Rule::kArrayOneDevice, Code::kTilesMap, How::kChange, &Op::place, kTwoDevices},
+    {Rule::kArrayStreamDevice, Code::kTilesMap, How::kChange, &Op::place, 1},
+    {Rule::kArrayMemoryDevice, Code::kTileCreate, How::kChange, &Op::place, 1},
+    {Rule::kArrayHandleNonzero, Code::kTilesMap, How::kChange, &Op::ref2, 0},
+    {Rule::kArrayOffsetInside, Code::kTilesMap, How::kChange, &Op::at2, 63},
+    {Rule::kArraySparse, Code::kTiledMake, How::kChange, &Op::flags, kTiledKinds - 1},
+    {Rule::kArrayTiles, Code::kTilesMap, How::kChange, &Op::size, 15},
+    {Rule::kArrayMemoryRoom, Code::kTilesMap, How::kChange, &Op::at2, 31},
 };
 
 }  // namespace

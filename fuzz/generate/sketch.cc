@@ -282,7 +282,7 @@ void Sketch::follow_array(const Op& op) {
       const auto mipmap = find(mipmaps, op.ref);
       if (mipmap == mipmaps.end() || op.extra >= mipmap->levels) break;
       replace(arrays, Array{op.name, std::max(mipmap->width >> op.extra, 1u),
-                            std::max(mipmap->rows >> op.extra, 1u), here, op.ref});
+                            std::max(mipmap->rows >> op.extra, 1u), here, op.ref, mipmap->kind});
       break;
     }
     case Code::kArrayEnd:
@@ -296,6 +296,31 @@ void Sketch::follow_array(const Op& op) {
       dead.push_back({NameKind::kMipmap, op.ref});
       std::erase_if(arrays, [&](const Array& a) { return a.mipmap == op.ref; });
       std::erase_if(mipmaps, [&](const Mipmap& m) { return m.name == op.ref; });
+      break;
+    default:
+      follow_tiles(op);
+  }
+}
+
+void Sketch::follow_tiles(const Op& op) {
+  constexpr unsigned kUnit = 64;  // of a side
+  const auto here = static_cast<std::uint8_t>(device[op.actor]);
+  const unsigned width = ((op.size & 7u) + 1) * kUnit, rows = ((op.value & 7u) + 1) * kUnit;
+  switch (op.code) {
+    case Code::kTileCreate:
+      if (op.size != 0 && op.place < kHostPlace) replace(tile_pools, TilePool{op.name, op.place});
+      break;
+    case Code::kTiledMake:
+      replace(arrays, Array{op.name, width, rows, here, 0, op.flags});
+      break;
+    case Code::kTiledMipmapMake:
+      replace(mipmaps, Mipmap{op.name, width, rows, op.extra + 1u, here, op.flags});
+      break;
+    case Code::kTilesMap:
+      for (Array& array : arrays) {
+        const bool all = op.size * kUnit == array.width && op.odd_size * kUnit == array.rows;
+        if (array.name == op.ref) array.shown = all && (op.value & 3) == kMapTiles;
+      }
       break;
     default:
       break;

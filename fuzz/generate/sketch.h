@@ -105,17 +105,26 @@ struct Sketch {
     std::uint8_t name;
     std::uint8_t ids, index;
   };
+  static constexpr std::uint8_t kNoTiles = 255;
   /// An array, or a level of a mipmapped one.
   struct Array {
     std::uint8_t name;
     unsigned width, rows;
     std::uint8_t device;
     std::uint8_t mipmap = 0;
+    std::uint8_t kind = kNoTiles;  ///< of tiled_kind()
+    bool shown = false;            ///< each tile of the array shows memory
+    bool copies() const { return kind == kNoTiles || shown; }
   };
   struct Mipmap {
     std::uint8_t name;
     unsigned width, rows, levels;
     std::uint8_t device;
+    std::uint8_t kind = kNoTiles;
+  };
+  /// Memory for the tiles of sparse arrays; a name of memory.
+  struct TilePool {
+    std::uint8_t name, device;
   };
   struct Stream {
     std::uint8_t name, device;
@@ -163,6 +172,7 @@ struct Sketch {
   std::vector<Ticket> tickets;
   std::vector<Array> arrays;
   std::vector<Mipmap> mipmaps;
+  std::vector<TilePool> tile_pools;
   std::vector<Stream> streams;
   std::vector<Event> events;
   std::vector<Graph> graphs, executables;
@@ -201,6 +211,7 @@ struct Sketch {
   void follow_multicast(const Op& op);
   void follow_pool(const Op& op);
   void follow_array(const Op& op);
+  void follow_tiles(const Op& op);
   void follow_capture(const Op& op);
   void end_capture(unsigned capture);
   void follow_endpoint(const Op& op);

@@ -22,7 +22,7 @@ constexpr Family kFamilies[] = {
     {Code::kPoolTrim, Code::kPoolTell, kPools}, {Code::kPlaceDefault, Code::kPlaceSet, kPools},
     {Code::kWriteWord, Code::kWordBatch, 0},    {Code::kPrefetch, Code::kAdvise, 0},
     {Code::kWhereIs, Code::kWhereIs, 0},        {Code::kArrayMake, Code::kArrayCopy, 0},
-    {Code::kStreamMake, Code::kGraphEnd, 0}};
+    {Code::kStreamMake, Code::kGraphEnd, 0},    {Code::kTileCreate, Code::kMipmapTilesMap, 0}};
 
 void add_further(Random& random, Style& style) {
   constexpr auto kFirst = static_cast<unsigned>(kFirstFurther);
@@ -38,8 +38,14 @@ void add_further(Random& random, Style& style) {
   const auto bit_of = [](Code code) {
     return std::uint64_t{1} << (static_cast<unsigned>(code) - kFirst);
   };
-  if (style.further & bit_of(Code::kArrayMake)) {
+  if (style.further & (bit_of(Code::kArrayMake) | bit_of(Code::kTiledMake))) {
     style.further |= bit_of(Code::kBlockFill) | bit_of(Code::kBlockCopy);
+  }
+  // So do the copies of a sparse array's first row, its end, and the levels of a sparse one.
+  if (style.further & bit_of(Code::kTiledMake)) {
+    style.further |= bit_of(Code::kArrayWrite) | bit_of(Code::kArrayRead) |
+                     bit_of(Code::kArrayEnd) | bit_of(Code::kMipmapLevel) |
+                     bit_of(Code::kMipmapEnd);
   }
 }
 }  // namespace

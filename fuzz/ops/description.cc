@@ -21,8 +21,8 @@ constexpr Part part(const char* parameter) {
 #define CUVMM_FUZZ_PART(parameter, ...) part<__VA_ARGS__>(#parameter),
 #define CUVMM_FUZZ_PARTS(name, ...) \
   constexpr Part name[] = {CUVMM_FOR_EACH(CUVMM_FUZZ_PART, __VA_ARGS__)};
-#define CUVMM_FUZZ_OP(code, who, makes, Call, ...) CUVMM_FUZZ_PARTS(cu##Call##_, __VA_ARGS__)
-#define CUVMM_FUZZ_OP_ALSO(code, extra, Call, ...) CUVMM_FUZZ_PARTS(cu##Call##_, __VA_ARGS__)
+#define CUVMM_FUZZ_OP(code, who, makes, Call, ...) CUVMM_FUZZ_PARTS(code##Call##_, __VA_ARGS__)
+#define CUVMM_FUZZ_OP_ALSO(code, extra, Call, ...) CUVMM_FUZZ_PARTS(code##Call##_, __VA_ARGS__)
 #define CUVMM_FUZZ_PSEUDO(code, who, makes, function, ...) \
   CUVMM_FUZZ_PARTS(function##_, __VA_ARGS__)
 #include "fuzz/ops/ops.def"
@@ -33,9 +33,9 @@ constexpr Part part(const char* parameter) {
 
 constexpr Description kDescriptions[] = {
 #define CUVMM_FUZZ_OP(code, who, makes, Call, ...) \
-  {Code::k##code, 0, "cu" #Call, parts::cu##Call##_},
+  {Code::k##code, 0, "cu" #Call, parts::code##Call##_},
 #define CUVMM_FUZZ_OP_ALSO(code, extra, Call, ...) \
-  {Code::k##code, extra, "cu" #Call, parts::cu##Call##_},
+  {Code::k##code, extra, "cu" #Call, parts::code##Call##_},
 #define CUVMM_FUZZ_PSEUDO(code, who, makes, function, ...) \
   {Code::k##code, 0, #function, parts::function##_},
 #include "fuzz/ops/ops.def"
@@ -87,11 +87,12 @@ const Description& describe(const Op& op) {
   return *found;
 }
 
-const Description* find_description(std::string_view function) {
+std::vector<const Description*> find_descriptions(std::string_view function) {
+  std::vector<const Description*> found;
   for (const Description& description : kDescriptions) {
-    if (function == description.function) return &description;
+    if (function == description.function) found.push_back(&description);
   }
-  return nullptr;
+  return found;
 }
 
 const Shape& shape(Code code) { return summary_of(code).shape; }

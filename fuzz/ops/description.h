@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fuzz/ops/argument.h"
 #include "fuzz/ops/op.h"
@@ -35,8 +36,8 @@ struct Description {
 const Description& describe(const Op& op);
 /// The op's only or first function.
 const Description& describe(Code code);
-/// The description of a function; null where no op calls it.
-const Description* find_description(std::string_view function);
+/// The descriptions of a function, in the order of ops.def; none where no op calls it.
+std::vector<const Description*> find_descriptions(std::string_view function);
 /// All descriptions, in the order of ops.def.
 std::span<const Description> descriptions();
 

@@ -31,6 +31,11 @@ const Value* part_of(const Value& record, std::string_view key) {
   return nullptr;
 }
 
+CUmemAllocationProp with_tiles(CUmemAllocationProp prop) {
+  prop.allocFlags.usage |= CU_MEM_CREATE_USAGE_TILE_POOL;
+  return prop;
+}
+
 }  // namespace
 
 void WordList::canonicalise(Op& op) {
@@ -136,6 +141,68 @@ void Summary::read(Op& op, const Argued& argued) {
     argued.refuse("no op holds this granularity");
   }
   op.extra |= bytes == size ? 0 : bytes == 0 ? 1 : 2;
+}
+
+CUmemAllocationProp TilePool::value(const Op& op, const Operands&) {
+  return with_tiles(value_of(op, 0));
+}
+std::string TilePool::text(const Op& op, const WrittenNames&) {
+  return text_of(op, 0) + ", usage=1";
+}
+void TilePool::read(Op& op, const Argued& argued) {
+  const CUmemAllocationProp prop = argued.resolver().properties(argued.properties());
+  op.place = Location::place_of(prop.location, argued);
+  const CUmemAllocationProp own = with_tiles(value_of(op, 0));
+  const bool same = prop.type == own.type && prop.requestedHandleTypes == 0 &&
+                    !prop.win32HandleMetaData &&
+                    std::memcmp(&prop.allocFlags, &own.allocFlags, sizeof own.allocFlags) == 0;
+  if (!same) argued.refuse("no op holds these properties");
+}
+
+void TiledDepth::read(Op& op, const Argued& argued) {
+  for (std::uint8_t kind = 0; kind < kTiledKinds; ++kind) {
+    if (tiled_kind(kind).depth != argued.number()) continue;
+    op.flags = kind;
+    return;
+  }
+  argued.refuse("no op holds this depth");
+}
+// The depth has been read.
+void TiledFlags::read(Op& op, const Argued& argued) {
+  const std::uint64_t depth = tiled_kind(op.flags).depth;
+  for (std::uint8_t kind = 0; kind < kTiledKinds; ++kind) {
+    if (tiled_kind(kind).depth != depth || tiled_kind(kind).flags != argued.number()) continue;
+    op.flags = kind;
+    return;
+  }
+  argued.refuse("no op holds these flags");
+}
+
+void DepthOfRegion::read(Op& op, const Argued& argued) {
+  if (names_tail(op.value)) return;
+  const auto found = std::find(std::begin(kDepths), std::end(kDepths), argued.number());
+  if (found == std::end(kDepths)) return argued.refuse("no op holds this depth");
+  op.extra |= static_cast<std::uint8_t>((found - std::begin(kDepths)) << 3);
+}
+
+void TileOffset::read(Op& op, const Argued& argued) {
+  const std::uint64_t rest = argued.number() % kTile;
+  if (argued.number() / kTile > 63 || (rest != 0 && rest != kPage)) {
+    return argued.refuse("no op holds this offset");
+  }
+  op.at2 = static_cast<std::uint8_t>(argued.number() / kTile);
+  op.odd2 |= rest != 0;
+}
+
+void DeviceMask::read(Op& op, const Argued& argued) {
+  for (std::uint8_t place = 0; place <= kTwoDevices; ++place) {
+    Op one;
+    one.place = place;
+    if (mask(one) != argued.number()) continue;
+    op.place = place;
+    return;
+  }
+  argued.refuse("no op holds these devices");
 }
 
 }  // namespace cuvmm::fuzz::source

@@ -21,6 +21,7 @@ int Layout::change(const Op& op) {
     case Code::kMemFree:
       return change_ranges(op);
     case Code::kCreate:
+    case Code::kTileCreate:
     case Code::kMcCreate:
     case Code::kRelease:
     case Code::kRetain:

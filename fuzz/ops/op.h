@@ -258,6 +258,22 @@ constexpr std::uint8_t word_extra(unsigned follower, bool is_long) {
   return static_cast<std::uint8_t>(follower << 1 | (is_long ? kLongWord : 0));
 }
 
+/// The arrays of some tiles that `flags` selects: sparse ones of two dimensions, with two layers
+/// and of three dimensions, and one that is not sparse.
+struct TiledKind {
+  unsigned depth, flags;
+};
+inline constexpr std::uint8_t kTiledKinds = 4;
+constexpr TiledKind tiled_kind(std::uint8_t flags) {
+  constexpr unsigned kSparse = 0x40, kLayered = 1;  // CUDA_ARRAY3D_SPARSE, CUDA_ARRAY3D_LAYERED
+  constexpr TiledKind kKinds[kTiledKinds] = {
+      {0, kSparse}, {2, kSparse | kLayered}, {32, kSparse}, {0, 0}};
+  return kKinds[flags % kTiledKinds];
+}
+/// Parts of `value` for the tiles of an array: the operation, and the type of the subresource.
+inline constexpr std::uint8_t kMapTiles = 1, kUnmapTiles = 2, kTail = 1 << 2;
+constexpr bool names_tail(std::uint8_t value) { return (value >> 2 & 3) == 1; }
+
 /// Puts every field into its range and clears those that the call does not use, so that equal calls
 /// are equal bytes. Any 16 bytes become a valid op.
 void canonicalise(Op& op);

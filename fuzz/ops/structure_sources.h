@@ -50,6 +50,20 @@ struct Given : Of {
   }
 };
 
+/// A structure that the call takes by pointer, never NULL: NULL is the text of an earlier op.
+template <class Of>
+struct Pointed : Of {
+  static void* value(const Op& op, const Operands& o) {
+    const auto structure = Of::value(op, o);
+    static_assert(sizeof structure <= sizeof o.memory.in);
+    return std::memcpy(o.memory.in, &structure, sizeof structure);
+  }
+  static void read(Op& op, const Argued& argued) {
+    if (argued.null()) return argued.refuse("no op holds NULL here");
+    Of::read(op, argued);
+  }
+};
+
 struct Location : Source {
   static constexpr Op kUses{.place = kAll};
   static void canonicalise(Op& op) { op.place = wrapped(op.place, std::size(kPlaces)); }
@@ -290,13 +304,12 @@ using ArraySide = Always<3>;
 
 #define CUVMM_FUZZ_KEY(key, ...) #key,
 #define CUVMM_FUZZ_SOURCE(key, ...) , __VA_ARGS__
-#define CUVMM_FUZZ_RECORD(Name, Type, ...)                                                \
+#define CUVMM_FUZZ_RECORD_OF(Name, Type, ...)                                             \
   struct Name##Keys {                                                                     \
     static constexpr const char* kKeys[] = {CUVMM_FOR_EACH(CUVMM_FUZZ_KEY, __VA_ARGS__)}; \
   };                                                                                      \
   using Name = Record<Type, Name##Keys CUVMM_FOR_EACH(CUVMM_FUZZ_SOURCE, __VA_ARGS__)>;
+#define CUVMM_FUZZ_RECORD CUVMM_FUZZ_RECORD_OF
 #include "fuzz/ops/ops.def"
-#undef CUVMM_FUZZ_KEY
-#undef CUVMM_FUZZ_SOURCE
 
 }  // namespace cuvmm::fuzz::source

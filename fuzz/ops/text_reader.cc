@@ -22,8 +22,8 @@ class Reader {
     const bool silent = statement.function == "init" || statement.function == "host" ||
                         statement.function == "bytes";
     if (silent && (statement.function != "init" || statement.thread == 0)) return {};
-    const Description* description = find_description(statement.function);
-    if (!description) return "no op stands for " + statement.function;
+    const auto descriptions = find_descriptions(statement.function);
+    if (descriptions.empty()) return "no op stands for " + statement.function;
     if (statement.process >= kProcesses) return "too many processes";
     if (statement.thread >= (statement.process ? 1 : kThreads)) return "too many threads";
     const FunctionSignature* signature = find_function(statement.function);
@@ -32,16 +32,12 @@ class Reader {
     state_.bound = bind_arguments(*signature, statement.arguments, mistakes);
     if (!mistakes.empty()) return mistakes.front().message;
     Op op;
-    op.code = description->code;
-    op.extra = description->extra;
-    op.actor = actor_of(statement.process, statement.thread);
-    state_.problem.clear();
-    for (std::size_t i = 0; i < description->parts.size(); ++i) {
-      const auto words = words_of(signature->parameters[i].kind);
-      description->parts[i].read(op, Argued(state_, state_.bound.values[i], words));
+    for (const Description* description : descriptions) {
+      op = read_as(*description, *signature, statement);
+      const auto& errors = state_.resolver.errors();
+      if (!errors.empty()) return errors.front().message;
+      if (state_.problem.empty()) break;
     }
-    const auto& errors = state_.resolver.errors();
-    if (!errors.empty()) return errors.front().message;
     const NameKind makes = shape(op.code).makes;
     if (makes != NameKind::kNone) op.name = state_.names.bind(makes, statement.result);
     canonicalise(op);
@@ -50,6 +46,21 @@ class Reader {
   }
 
  private:
+  // Reads the arguments as those of this op; state_.problem says why it cannot hold them.
+  Op read_as(const Description& description, const FunctionSignature& signature,
+             const Statement& statement) {
+    Op op;
+    op.code = description.code;
+    op.extra = description.extra;
+    op.actor = actor_of(statement.process, statement.thread);
+    state_.problem.clear();
+    for (std::size_t i = 0; i < description.parts.size(); ++i) {
+      const auto words = words_of(signature.parameters[i].kind);
+      description.parts[i].read(op, Argued(state_, state_.bound.values[i], words));
+    }
+    return op;
+  }
+
   Argued::State state_;
 };
 

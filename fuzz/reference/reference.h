@@ -66,6 +66,7 @@ class Reference {
   // A judge() for each call of ops.def.
 #define CUVMM_FUZZ_OP(code, who, makes, Call, ...) Judgement judge(const calls::Call&, Actor) const;
 #define CUVMM_FUZZ_OP_ALSO(code, extra, Call, ...) Judgement judge(const calls::Call&, Actor) const;
+#define CUVMM_FUZZ_OP_SAME(...)
 #include "fuzz/ops/ops.def"
 
   /// Adds to the judgement of a call that it is made while streams capture.
@@ -147,6 +148,10 @@ class Reference {
   const char* accept(const calls::MipmappedArrayCreate&, Actor);
   const char* accept(const calls::MipmappedArrayGetLevel&);
   const char* accept(const calls::MipmappedArrayDestroy&);
+  const char* accept(const calls::Array3DCreate&, Actor);
+  const char* accept(const calls::ArrayGetSparseProperties&);
+  const char* accept(const calls::MipmappedArrayGetSparseProperties&);
+  const char* accept(const calls::MemMapArrayAsync&);
   const char* accept(const calls::MemcpyHtoA&);
   const char* accept(const calls::MemcpyAtoH&);
   const char* accept(const calls::MemcpyDtoA&);
@@ -359,6 +364,11 @@ class Reference {
   void judge_array(Judgement& out, CUarray handle, std::uint64_t offset, std::uint64_t size,
                    Actor actor) const;
   Judgement judge_block(const CUDA_MEMCPY2D* copy, bool into_array, Actor actor) const;
+  const ArrayState::Tiled* tiled_of(const CUarrayMapInfo& info, bool& live) const;
+  void judge_region(Judgement& out, const CUarrayMapInfo& info) const;
+  void judge_tile_memory(Judgement& out, const CUarrayMapInfo& info, int device) const;
+  bool follows(const ArrayState::Array& array, std::uint64_t x, std::uint64_t y,
+               std::uint64_t width, std::uint64_t rows) const;
   void write_row(CUarray handle, std::uint64_t offset, const std::vector<int>& bytes);
   int row_byte(CUarray handle, std::uint64_t at) const;
   // Captures.

@@ -65,6 +65,11 @@ const char* Reference::accept(const calls::MipmappedArrayCreate& call, Actor act
   const unsigned levels = std::min(call.numMipmapLevels, most_levels(size.Width, size.Height));
   arrays_.mipmaps.push_back({number(*call.pHandle), size.Width,
                              std::max<std::uint64_t>(size.Height, 1), levels, actor.device});
+  // The others have at most three rows.
+  if (size.Height > 3) {
+    arrays_.mipmaps.back().tiled = {
+        size.Width, size.Height, static_cast<unsigned>(size.Depth), size.Flags, levels, true, true};
+  }
   return taken ? "the handle of a mipmapped array that lives" : nullptr;
 }
 
@@ -96,6 +101,12 @@ const char* Reference::accept(const calls::MipmappedArrayGetLevel& call) {
   for (unsigned level = 0; level < call.level; ++level) {
     width = std::max<std::uint64_t>(width / 2, 1);
     rows = std::max<std::uint64_t>(rows / 2, 1);
+  }
+  if (mipmap.tiled.followed) {
+    ArrayState::Array array{number(*call.pLevelArray), mipmap.device, index, call.level, width, {}};
+    array.tiled = mipmap.tiled;
+    arrays_.arrays.push_back(std::move(array));
+    return nullptr;
   }
   // An earlier handle of this level may have written it.
   std::vector<int> bytes(width * rows, -1);
@@ -155,6 +166,9 @@ void Reference::judge_array(Judgement& out, CUarray handle, std::uint64_t offset
   }
   if (actor.device != array->device) out.loose = true;
   if (size == 0) out.loose = true;  // no document says whether such a copy looks at the array
+  if (array->live && inside(offset, size, array->width) && !follows(*array, offset, 0, size, 1)) {
+    out.uncovered = true;
+  }
   if (!array->live) {
     out.add(Rule::kArrayAlive);
   } else if (size != 0 && !inside(offset, size, array->width)) {
@@ -193,6 +207,10 @@ void Reference::write_row(CUarray handle, std::uint64_t offset, const std::vecto
   if (!written) return;
   const int mipmap = written->mipmap;
   const unsigned level = written->level;
+  if (written->tiled.followed) {
+    array_of(handle)->writes.push_back({offset, bytes});
+    return;
+  }
   for (ArrayState::Array& array : arrays_.arrays) {
     // A level may have several handles.
     const bool same_level = mipmap >= 0 && array.mipmap == mipmap && array.level == level;
@@ -204,6 +222,12 @@ void Reference::write_row(CUarray handle, std::uint64_t offset, const std::vecto
 }
 int Reference::row_byte(CUarray handle, std::uint64_t at) const {
   const ArrayState::Array* array = array_of(handle);
+  int byte = -1;
+  for (std::size_t i = 0; array && i < array->writes.size(); ++i) {
+    const ArrayState::Write& write = array->writes[i];
+    if (at - write.at < write.bytes.size()) byte = write.bytes[at - write.at];
+  }
+  if (array && array->tiled.followed) return array->live ? byte : -1;
   return array && array->live && at < array->bytes.size() ? array->bytes[at] : -1;
 }
 
@@ -261,8 +285,11 @@ Judgement Reference::judge_block(const CUDA_MEMCPY2D* copy, bool into_array, Act
     if (actor.device >= 0) judge_touch(out, at, copy->WidthInBytes, !into_array, false, actor);
   }
   judge_array(out, handle, x, copy->WidthInBytes, actor);
-  if (array->live && !inside(y, copy->Height, array->bytes.size() / array->width)) {
+  if (array->live && !inside(y, copy->Height, array->rows())) {
     out.add(Rule::kArrayInside);
+  } else if (array->live && inside(x, copy->WidthInBytes, array->width) &&
+             !follows(*array, x, y, copy->WidthInBytes, copy->Height)) {
+    out.uncovered = true;
   }
   return out;
 }

@@ -135,5 +135,15 @@ cuMemPrefetchAsync_v2(r7, 4M, device0)
             "");
 }
 
+// The shim had no finding for a region that leaves a level of the mip tail.
+TEST(FuzzRegression, ARegionStaysInALevelOfTheTail) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+m2 = cuMipmappedArrayCreate({width=64, height=64, depth=2, format=1, channels=1, flags=65}, 1)
+cuMemMapArrayAsync([{resourceType=1, array=m2, layer=1, extentWidth=192, extentHeight=64, extentDepth=1, operation=2, deviceBitMask=1}])
+)"),
+            "");
+}
+
 }  // namespace
 }  // namespace cuvmm::fuzz

@@ -24,6 +24,7 @@ bool may_be_silent(Rule rule) {
     case Rule::kPropertiesHandleValid:
     case Rule::kMapHandleValid:
     case Rule::kExportHandleValid:
+    case Rule::kArrayHandleValid:
     case Rule::kMapPtrReserved:
     case Rule::kUnmapPtrReserved:
     case Rule::kAccessMapped:

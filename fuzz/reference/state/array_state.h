@@ -8,6 +8,27 @@
 namespace cuvmm::fuzz {
 
 struct ArrayState {
+  struct Box {
+    std::uint64_t x, y, z;
+  };
+  /// An array whose size is a number of tiles or parts of them; it may be sparse.
+  struct Tiled {
+    std::uint64_t width = 0, height = 0;
+    unsigned depth = 0, flags = 0;  ///< as in the descriptor
+    unsigned levels = 1;
+    bool followed = false;   ///< the array is one of these
+    bool of_levels = false;  ///< mipmapped
+  };
+  /// A tile of a sparse array of two dimensions that shows memory.
+  struct Tile {
+    std::uint64_t x, y;
+    int memory;     ///< index into the handles
+    unsigned call;  ///< the number of the call that mapped it
+  };
+  struct Write {
+    std::uint64_t at;
+    std::vector<int> bytes;
+  };
   /// A mipmapped array.
   struct Mipmap {
     std::uint64_t value;  ///< the CUmipmappedArray
@@ -15,6 +36,7 @@ struct ArrayState {
     unsigned levels;
     int device;  ///< of the context that made it
     bool live = true;
+    Tiled tiled = {};
   };
   /// An array, or a level of a mipmapped one. Elements have one byte.
   struct Array {
@@ -23,11 +45,16 @@ struct ArrayState {
     int mipmap;              ///< index; -1: an array of its own
     unsigned level;          ///< of the mipmapped array
     std::uint64_t width;     ///< bytes of a row
-    std::vector<int> bytes;  ///< of all rows; -1: never written
+    std::vector<int> bytes;  ///< of all rows; -1: never written; none for a tiled array
     bool live = true;
+    Tiled tiled = {};
+    std::vector<Tile> tiles = {};
+    std::vector<Write> writes = {};  ///< of a tiled array, the last one last
+    std::uint64_t rows() const { return tiled.followed ? tiled.height : bytes.size() / width; }
   };
   std::vector<Mipmap> mipmaps;
   std::vector<Array> arrays;
+  unsigned calls = 0;  ///< that mapped tiles
 
   void clear() {
     mipmaps.clear();
