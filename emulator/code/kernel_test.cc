@@ -230,7 +230,7 @@ TEST_F(KernelTest, AKernelThatAsksForItsClusterIsRefusedInOneOfSeveralBlocks) {
               CUDA_SUCCESS);
     attribute.value.clusterDim.x = blocks;
     CUresult result = CUDA_ERROR_UNKNOWN;
-    said_on_stderr([&] {
+    stderr_of([&] {
       result = driver()(calls::LaunchKernelEx{&config, function, nullptr, nullptr});
     });
     return result;

@@ -51,9 +51,9 @@ TEST(Judge, OutOfMemoryExplainsItselfUnlessTheRuleSaysSo) {
 // The nodes of graphs answer INVALID_VALUE for a destroyed event, streams INVALID_HANDLE.
 TEST(Judge, AnEndedEventExplainsTwoCodes) {
   const RuleInfo& rule = info(Rule::kEventAlive);
-  EXPECT_EQ(kept({violation(rule, false)}, CUDA_ERROR_INVALID_HANDLE), 1u);
-  EXPECT_EQ(kept({violation(rule, false)}, CUDA_ERROR_INVALID_VALUE), 1u);
-  EXPECT_EQ(kept({violation(info(Rule::kStreamAlive), false)}, CUDA_ERROR_INVALID_VALUE), 0u);
+  EXPECT_EQ(reported({violation(rule, false)}, CUDA_ERROR_INVALID_HANDLE), 1u);
+  EXPECT_EQ(reported({violation(rule, false)}, CUDA_ERROR_INVALID_VALUE), 1u);
+  EXPECT_EQ(reported({violation(info(Rule::kStreamAlive), false)}, CUDA_ERROR_INVALID_VALUE), 0u);
 }
 
 // The documentation allows buffers that overlap.
