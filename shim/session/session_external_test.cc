@@ -181,7 +181,7 @@ TEST_F(ExternalSession, ABufferIsNotUsedAfterTheDestroyAndStaysALeak) {
   EXPECT_THAT(findings_.rules(), testing::ElementsAre("data-external-memory-alive"));
   EXPECT_THAT(leaks(), testing::ElementsAre("cuExternalMemoryGetMappedBuffer-freed"));
   EXPECT_CALL(mock_, MemFree(kBuffer))
-      .WillOnce(Return(CUDA_ERROR_ILLEGAL_ADDRESS))
+      .WillOnce(Return(CUDA_ERROR_INVALID_CONTEXT))
       .WillOnce(Return(CUDA_SUCCESS))
       .WillOnce(Return(CUDA_ERROR_INVALID_VALUE))
       .WillOnce(Return(CUDA_SUCCESS));
