@@ -24,10 +24,10 @@ constexpr Family kFamilies[] = {
     {Code::kWhereIs, Code::kWhereIs, 0},        {Code::kArrayMake, Code::kArrayCopy, 0},
     {Code::kStreamMake, Code::kGraphEnd, 0},    {Code::kTileCreate, Code::kMipmapTilesMap, 0}};
 
-void add_further(Random& random, Style& style) {
+void add_further(Random& random, bool tiles, Style& style) {
   constexpr auto kFirst = static_cast<unsigned>(kFirstFurther);
   for (const Family& family : kFamilies) {
-    if (!random.chance(30)) continue;
+    if ((family.first == Code::kTileCreate && !tiles) || !random.chance(30)) continue;
     for (auto code = static_cast<unsigned>(family.first);
          code <= static_cast<unsigned>(family.last); ++code) {
       style.further |= std::uint64_t{1} << (code - kFirst);
@@ -79,7 +79,7 @@ Style swarm(Random& random, const Scope& scope) {
   // change.
   style.endpoints = scope.multicast && scope.endpoints && random.chance(50);
   if (style.endpoints) style.enabled |= from_to(Code::kEpReserve, Code::kFabricCopy);
-  if (scope.further) add_further(random, style);
+  if (scope.further) add_further(random, scope.tiles, style);
   return style;
 }
 

@@ -33,7 +33,8 @@ struct Scope {
   int processes = 1;
   bool multicast = false;
   bool endpoints = false;  ///< has an effect only with multicast
-  bool further = false;    ///< calls of is_further(); the recorded seeds do not have them
+  bool further = false;    ///< calls of is_further(); the first recorded seeds do not have them
+  bool tiles = further;    ///< those about sparse arrays, too; no recorded seed has them
 };
 
 /// All calls of is_further(), as Style::further.

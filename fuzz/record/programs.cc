@@ -54,8 +54,11 @@ Ops program(Random& random, std::span<const Rule> rules, const Scope& scope) {
 Ops program_of(Programs programs, std::uint64_t seed, std::uint64_t number, int devices,
                int processes) {
   Random random(seed * 1000003 + number);
-  const Scope scope{
-      .devices = devices, .processes = processes, .further = programs == Programs::kFurther};
+  const bool tiles = programs == Programs::kTiles;
+  const Scope scope{.devices = devices,
+                    .processes = processes,
+                    .further = tiles || programs == Programs::kFurther,
+                    .tiles = tiles};
   Ops ops = programs == Programs::kFirst   ? first_program(random, devices, processes)
             : programs == Programs::kAreas ? program(random, rules_of_areas(), scope)
                                            : program(random, plantable(), scope);

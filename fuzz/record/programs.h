@@ -12,7 +12,8 @@ enum class Programs : std::uint8_t {
   kFirst = 1,  ///< fuzz/record/first_generator/generator.h
   kAreas,      ///< fuzz/generate/ with the rules that could be planted on 22 November 2026
   kToday,      ///< fuzz/generate/ as it is, without the families of calls that came later
-  kFurther,    ///< fuzz/generate/ as it is, with those families: captures, arrays and others
+  kFurther,  ///< fuzz/generate/ with the families of 28 November 2026: captures, arrays and others
+  kTiles,    ///< fuzz/generate/ as it is, with sparse arrays, too
   kCount
 };
 

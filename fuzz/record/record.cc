@@ -18,7 +18,7 @@ struct DeviceProgress : Progress {
 };
 
 Ops program_of(const RecordOptions& options, std::uint64_t number, int devices) {
-  const Programs programs = options.further ? Programs::kFurther : Programs::kToday;
+  const Programs programs = options.further ? Programs::kTiles : Programs::kToday;
   return program_of(programs, options.seed, number, devices, options.processes);
 }
 
