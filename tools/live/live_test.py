@@ -251,7 +251,7 @@ else:
         self.assertIn("others may write in it", refused.stderr)
 
     def test_nobody_there_is_reported(self):
-        self.assertIn("No process shows", self.look("top", "--once"))
+        self.assertIn("No process lists its objects", self.look("top", "--once"))
         missing = subprocess.run([CUVMM, "map", "1", "--folder", self.live], capture_output=True, text=True, timeout=60)
         self.assertEqual(missing.returncode, 2)
         self.assertIn("process 1 shows nothing", missing.stderr)

@@ -421,10 +421,10 @@ TEST(MergeReports, AProcessThatWasKilledCountsAndIsNoted) {
     return merged.notes.at(0);
   };
   EXPECT_EQ(note({{{7, 9}}, false}),
-            "process 7 was ended by signal 9 (SIGKILL) before it could look for leaks; what it had "
-            "found until then counts");
-  EXPECT_THAT(note({{{8, 9}}, true}), HasSubstr("leaks (killed, or still running); what"));
-  EXPECT_THAT(note({}), HasSubstr("leaks (killed, or it became another program); what"));
+            "process 7 was ended by signal 9 (SIGKILL) before it could look for leaks; its "
+            "findings until then count");
+  EXPECT_THAT(note({{{8, 9}}, true}), HasSubstr("leaks (killed, or still running); its"));
+  EXPECT_THAT(note({}), HasSubstr("leaks (killed, or it became another program); its"));
 }
 
 TEST(MergeReports, ALostReportIsNotedWithWhatIsKnown) {
