@@ -52,6 +52,31 @@ TEST_F(LateOrder, AnEventOrdersThem) {
   EXPECT_EQ(*words_[1], 1u);
 }
 
+TEST_F(LateOrder, AnEventOfTheContextIsBehindAllItsStreams) {
+  CUevent done = event();
+  CUcontext context = nullptr;
+  ASSERT_EQ(driver()(calls::CtxGetCurrent{&context}), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[1], 2, b_), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::CtxRecordEvent{context, done}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(driver()(calls::EventSynchronize{done}), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[0], 1u);
+  EXPECT_EQ(*words_[1], 2u);
+}
+
+TEST_F(LateOrder, AllStreamsOfAContextWaitForAnEvent) {
+  CUevent done = event();
+  CUcontext context = nullptr;
+  ASSERT_EQ(driver()(calls::CtxGetCurrent{&context}), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
+  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::CtxWaitEvent{context, done}), CUDA_SUCCESS);
+  ASSERT_EQ(copy(words_[1], words_[0], b_), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(b_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[1], 1u);
+}
+
 TEST_F(LateOrder, AWaitIsForWhatWasRecordedByThen) {
   CUevent done = event();
   ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);

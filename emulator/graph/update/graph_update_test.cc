@@ -59,6 +59,34 @@ TEST_F(GraphUpdateTest, ParametersAreTakenOver) {
   EXPECT_EQ(after(executable), 2u);
 }
 
+// An H100 refuses another direction.
+TEST_F(GraphUpdateTest, ACopyKeepsItsDirection) {
+  unsigned char host[32] = {};
+  CUDA_MEMCPY3D in{};
+  in.srcMemoryType = CU_MEMORYTYPE_HOST;
+  in.srcHost = host;
+  in.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  in.dstDevice = memory_;
+  in.WidthInBytes = 16;
+  in.Height = in.Depth = 1;
+  CUDA_MEMCPY3D out = in;
+  std::swap(out.srcMemoryType, out.dstMemoryType);
+  out.srcDevice = memory_;
+  out.dstHost = host;
+  CUgraphNode node = nullptr;
+  using Add = CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t, const CUDA_MEMCPY3D*,
+                       CUcontext);
+  ASSERT_EQ(symbol<Add>("cuGraphAddMemcpyNode")(&node, graph_, nullptr, 0, &in, context_),
+            CUDA_SUCCESS);
+  CUgraphExec executable = instantiate(graph_);
+  const auto changed = [&](const CUDA_MEMCPY3D& copy) {
+    return driver()(calls::GraphExecMemcpyNodeSetParams{executable, node, &copy, context_});
+  };
+  EXPECT_EQ(changed(out), CUDA_ERROR_INVALID_VALUE);
+  in.WidthInBytes = 8;
+  EXPECT_EQ(changed(in), CUDA_SUCCESS);
+}
+
 TEST_F(GraphUpdateTest, TheFirstFormNamesOneNode) {
   kernel(graph_, 1);
   CUgraphNode wrong = fill(other_, memory_, 4, 1);
