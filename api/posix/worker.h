@@ -3,8 +3,9 @@
 // order.
 #pragma once
 
+#include <semaphore.h>
+
 #include <functional>
-#include <semaphore>
 #include <thread>
 
 namespace cuvmm {
@@ -27,8 +28,25 @@ class Worker {
   void run(const std::function<void()>& work);
 
  private:
-  // Semaphores, because the mutex of a condition variable would wake each of the two threads twice.
-  std::binary_semaphore asked_{0}, done_{0};
+  // Semaphores, because the mutex of a condition variable would wake each of the two threads twice;
+  // those of POSIX, because std::binary_semaphore yields before it sleeps, and each yield gives the
+  // core to some other process of a busy machine.
+  class Semaphore {
+   public:
+    Semaphore() { sem_init(&semaphore_, 0, 0); }
+    ~Semaphore() { sem_destroy(&semaphore_); }
+    Semaphore(const Semaphore&) = delete;
+    Semaphore& operator=(const Semaphore&) = delete;
+    void release() { sem_post(&semaphore_); }
+    void acquire() {
+      while (sem_wait(&semaphore_) != 0) {  // a signal interrupted the wait
+      }
+    }
+
+   private:
+    sem_t semaphore_;
+  };
+  Semaphore asked_, done_;
   const std::function<void()>* work_ = nullptr;  ///< null: the thread ends
   const Place place_;
   int core_ = -1;
