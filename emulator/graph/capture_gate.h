@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "emulator/capture/captured.h"
+#include "emulator/graph/page_locked.h"
 #include "emulator/transfer/captured_operations.h"
 #include "emulator/transfer/transfer_entry.h"
 
@@ -144,6 +145,7 @@ CUresult capture_transfer(Emulator& e, Capture& capture, const C& call) {
     }
   } else {
     if (const auto copy = described(call)) node->params = *copy;
+    note_page_locked(e, *node);
     if (!comes_later(plan(call).to.base) && !comes_later(plan(call).from.base)) {
       const CUresult result = run_transfer(e, call, false);
       if (result != CUDA_SUCCESS) return result;

@@ -11,7 +11,6 @@
 #include "emulator/core/locked.h"
 #include "emulator/core/work.h"
 #include "emulator/graph/graph_run.h"
-#include "emulator/graph/page_locked.h"
 #include "emulator/graph/user_objects.h"
 
 namespace cuvmm::emulator {
@@ -79,9 +78,8 @@ CUresult instantiate(CUgraphExec* out, CUgraph graph, unsigned long long flags,
       return checked;
     });
     if (result != CUDA_SUCCESS) return result;
-    for_each_step(steps, [&](const Step& step) {
+    for_each_step(steps, [](const Step& step) {
       if (step.node->memory) step.node->memory->instantiate();
-      note_page_locked(e, *step.node);
       return CUDA_SUCCESS;
     });
     auto objects = found->user_objects;

@@ -13,6 +13,7 @@
 #include "emulator/code/kernel.h"
 #include "emulator/code/kernel_params.h"
 #include "emulator/graph/capture_gate.h"
+#include "emulator/graph/page_locked.h"
 #include "rulebook/batch/operations.h"
 
 namespace cuvmm::emulator {
@@ -49,6 +50,7 @@ CUresult make_copy(Emulator& e, const CUDA_MEMCPY_NODE_PARAMS& asked, GraphNode&
     if (result != CUDA_SUCCESS) return result;
   }
   out.params = copy;
+  note_page_locked(e, out);
   set_work(out, asked.copyCtx, work);
   return CUDA_SUCCESS;
 }

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "emulator/graph/graph_nodes.h"
-#include "emulator/graph/page_locked.h"
 #include "emulator/graph/update/graph_update.h"
 
 namespace cuvmm::emulator {
@@ -96,10 +95,8 @@ CUresult set_params(CUgraphExec executable, CUgraphNode original,
     if (result != CUDA_SUCCESS) return result;
     if (!same_context(*step->node, *changed)) return CUDA_ERROR_INVALID_VALUE;
     const CUresult checked = changed->check ? changed->check(e) : CUDA_SUCCESS;
-    if (checked != CUDA_SUCCESS) return checked;
-    note_page_locked(e, *changed);
-    step->node = std::move(changed);
-    return CUDA_SUCCESS;
+    if (checked == CUDA_SUCCESS) step->node = std::move(changed);
+    return checked;
   });
 }
 

@@ -15,15 +15,17 @@ void note_page_locked(const Emulator& e, GraphNode& node) {
     if (type == CU_MEMORYTYPE_ARRAY) return;
     const auto of_host = reinterpret_cast<std::uintptr_t>(host);
     const Address at = type == CU_MEMORYTYPE_HOST ? of_host : device;
-    if (e.host.at(at)) node.page_locked.push_back(at);
+    if (const HostBlock* const block = e.host.at(at)) node.page_locked.emplace_back(at, block->id);
   };
   note(copy->srcMemoryType, copy->srcHost, copy->srcDevice);
   note(copy->dstMemoryType, copy->dstHost, copy->dstDevice);
 }
 
 bool still_page_locked(const Emulator& e, const GraphNode& node) {
-  return std::all_of(node.page_locked.begin(), node.page_locked.end(),
-                     [&](Address at) { return e.host.at(at) != nullptr; });
+  return std::all_of(node.page_locked.begin(), node.page_locked.end(), [&](const auto& noted) {
+    const HostBlock* const block = e.host.at(noted.first);
+    return block && block->id == noted.second;
+  });
 }
 
 }  // namespace cuvmm::emulator

@@ -25,7 +25,7 @@ class PageLockedCopy : public OneGraphTest {
     copy.Height = copy.Depth = 1;
     return copy;
   }
-  CUgraphExec instantiated() {
+  void add() {
     const CUDA_MEMCPY3D params = copy();
     CUcontext context = nullptr;
     EXPECT_EQ(driver()(calls::CtxGetCurrent{&context}), CUDA_SUCCESS);
@@ -33,9 +33,15 @@ class PageLockedCopy : public OneGraphTest {
                          CUcontext);
     EXPECT_EQ(symbol<Add>("cuGraphAddMemcpyNode")(&node_, graph_, nullptr, 0, &params, context),
               CUDA_SUCCESS);
+  }
+  CUgraphExec instantiate() {
     CUgraphExec executable = nullptr;
     EXPECT_EQ(driver()(calls::GraphInstantiateWithFlags{&executable, graph_, 0}), CUDA_SUCCESS);
     return executable;
+  }
+  CUgraphExec instantiated() {
+    add();
+    return instantiate();
   }
   static CUresult launch(CUgraphExec executable) {
     return driver()(calls::GraphLaunch{executable, nullptr});
@@ -51,8 +57,14 @@ TEST_F(PageLockedCopy, FailsBehindTheEndOfTheRegistration) {
   EXPECT_EQ(leave(), CUDA_SUCCESS);
   EXPECT_EQ(launch(executable), CUDA_ERROR_LAUNCH_FAILED);
   EXPECT_EQ(enter(), CUDA_SUCCESS);
-  EXPECT_EQ(launch(executable), CUDA_SUCCESS);
+  EXPECT_EQ(launch(executable), CUDA_ERROR_LAUNCH_FAILED) << "another registration";
   EXPECT_EQ(leave(), CUDA_SUCCESS);
+}
+
+TEST_F(PageLockedCopy, FailsAlsoWhereTheRegistrationEndsBeforeTheInstantiation) {
+  add();
+  EXPECT_EQ(leave(), CUDA_SUCCESS);
+  EXPECT_EQ(launch(instantiate()), CUDA_ERROR_LAUNCH_FAILED);
 }
 
 TEST_F(PageLockedCopy, OfMemoryThatWasNotPageLockedIsTheHosts) {

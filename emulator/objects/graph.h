@@ -49,8 +49,8 @@ struct GraphNode {
   std::map<int, CUlaunchAttributeValue> attributes{};
   std::shared_ptr<NodeMemory> memory{};                    ///< of an allocation node
   std::shared_ptr<std::vector<CUmemAccessDesc>> access{};  ///< of an allocation node
-  std::vector<Address>
-      page_locked{};  ///< memory of a copy in an executable graph; see page_locked.h
+  /// Page-locked memory of a copy: an address, and the number of its block. See page_locked.h.
+  std::vector<std::pair<Address, std::uint64_t>> page_locked{};
   /// The child graph, or the graphs of a condition; the node owns them.
   std::vector<CUgraph> bodies{};
   const GraphNode* original = nullptr;  ///< the node that this node is a copy of, in a cloned graph

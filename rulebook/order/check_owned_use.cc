@@ -80,12 +80,18 @@ std::optional<OwnedUse> owned_use(const Model& model, const GraphOrder::Use& use
   if (use.range.size == 0 && may_mean_others(model, address, *owner)) return std::nullopt;
   const bool registered = lives && of_kind(model, address, PlainMemory::Kind::kRegistered);
   const bool host = lives && of_kind(model, address, PlainMemory::Kind::kHost);
-  return OwnedUse{nullptr, use, *owner, captured, registered || host, registered};
+  // What a capture took as memory of the host, and a call had made, was page-locked.
+  const bool captured_so = !lives && use.of_host && captured.call != 0;
+  return OwnedUse{nullptr, use, *owner, captured, registered || host || captured_so, registered};
 }
 
 std::optional<OwnedUse> ended_use(const Model& model, const OwnedUse& one) {
   const Address address = one.use.range.base;
-  if (one.owner.made.call == 0 || any_memory(model, address)) return std::nullopt;
+  if (one.owner.made.call == 0) return std::nullopt;
+  // The GPU knows page-locked memory by its registration, so a new one at the address is another.
+  const PlainMemory* const now = one.page_locked ? model.memory().at(address) : nullptr;
+  const bool another = now && now->made.call != one.owner.made.call;
+  if (!another && any_memory(model, address)) return std::nullopt;
   const auto ended = model.tombstones().find_covering(one.owner.kind, address);
   if (!ended || ended->made.call != one.owner.made.call) return std::nullopt;
   OwnedUse found = one;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "emulator/code/kernel_params.h"
-#include "emulator/graph/page_locked.h"
 #include "emulator/graph/update/node_pairs.h"
 #include "emulator/objects/node_memory.h"
 
@@ -177,7 +176,6 @@ UpdateResult update(Emulator& e, Steps& steps, CUgraph graph, unsigned long long
     // These members identify the step at the next update.
     node->dependencies = change.step->node->dependencies;
     node->original = change.step->node->original;
-    note_page_locked(e, *node);
     change.step->node = std::move(node);
   }
   return result;

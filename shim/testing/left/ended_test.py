@@ -54,6 +54,7 @@ CASES = {
     "captured-copy-unmapped": ("launch-argument-alive", "in the graph uses memory that is not registered any more"),
     "captured-copy-freed": ("launch-argument-alive", "in the graph uses memory that has ended"),
     "added-copy-unregistered": ("launch-argument-alive", "in the graph uses memory that is not registered any more"),
+    "captured-copy-registered-again": ("launch-argument-alive", "in the graph uses memory that is not registered any more"),
     "copy-added-behind-unmap": ("launch-argument-alive", "in the graph uses memory that has ended"),
     "pageable-copy-unmapped": ("launch-argument-alive", "uses memory of the host that the host cannot read"),
     "record-node": ("event-alive", "was destroyed"),
@@ -61,8 +62,7 @@ CASES = {
     "array-of-context": ("array-alive", "was destroyed, or its context was"),
 }
 # The driver has returned the handle again, or the program has mapped the address again.
-LEGAL = ("new-function", "copy-from-new-host", "copy-from-own-after-unregister", "new-node",
-         "captured-copy-registered-again", "copy-added-behind-unregister")
+LEGAL = ("new-function", "copy-from-new-host", "copy-from-own-after-unregister", "new-node", "copy-added-behind-unregister")
 
 
 class Ended(unittest.TestCase):
