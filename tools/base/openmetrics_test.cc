@@ -19,8 +19,8 @@ TEST(OpenMetrics, AFamilyHasItsHelpItsTypeAndItsSamples) {
 TEST(OpenMetrics, LabelsAreEscaped) {
   Metrics out;
   out.gauge("a", "b");
-  out.sample({{"program", "a\"b\\c\nd\te"}}, 1);
-  EXPECT_NE(out.text().find(R"({program="a\"b\\c\nd?e"} 1)"), std::string::npos) << out.text();
+  out.sample({{"program", "a\"b\\c\nd\tf"}}, 1);
+  EXPECT_NE(out.text().find(R"({program="a\"b\\c\nd?f"} 1)"), std::string::npos) << out.text();
 }
 
 }  // namespace
