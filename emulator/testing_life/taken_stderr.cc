@@ -15,7 +15,7 @@ namespace {
 void make_it_talk() {
   use_device();
   if (cuGraphicsUnregisterResource(nullptr) != CUDA_ERROR_NOT_SUPPORTED) _exit(1);
-  if (cuCtxResetPersistingL2Cache() != CUDA_ERROR_NOT_SUPPORTED) _exit(1);
+  if (cuGraphicsMapResources(0, nullptr, nullptr) != CUDA_ERROR_NOT_SUPPORTED) _exit(1);
 }
 
 void with_users_file() {

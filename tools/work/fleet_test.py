@@ -106,9 +106,9 @@ class FleetTest(unittest.TestCase):
         self.assertGreater(json.loads(done.stdout)["killed"], 3)
 
     def test_a_wrong_node_among_twenty_is_named(self):
-        rule = "cuMemMap-offset-zero"
+        rule = "cuMemMap-flags-zero"
         found = subprocess.run([str(CUVMM), "conform", "--list"], capture_output=True, text=True, check=True)
-        shard = 1 + found.stdout.splitlines().index("cuMemMap/offset-zero") % 400
+        shard = 1 + found.stdout.splitlines().index("cuMemMap/flags-zero") % 400
         for node in range(1, 21):
             wrong = {"CUVMM_MUTATION": f"remove {rule}"} if node == 13 else {}
             done = self.run_shard("--node", f"n{node}", shard=f"{shard}/400", **wrong)

@@ -187,7 +187,9 @@ TEST_F(WorkGraph, AFillNodeWithAnotherAddressUsesThat) {
 TEST_F(WorkGraph, ACopyNodeWithAnotherAddressUsesThat) {
   CUgraphExec exec = with_two_mappings();
   CUDA_MEMCPY3D other{};
+  const char host[64] = {};
   other.srcMemoryType = CU_MEMORYTYPE_HOST;
+  other.srcHost = host;
   other.dstMemoryType = CU_MEMORYTYPE_DEVICE;
   other.dstDevice = kOther;
   other.WidthInBytes = 64;
