@@ -262,7 +262,7 @@ void Process::restart_in_child() {
                        // the child has one thread
   ending_stack().unlock_after_fork();
   t_state.on_own_stack = false;
-  if (!whole.symbols) symbolizer_was_interrupted();
+  if (!whole.symbols || symbolizer_loads()) symbolizer_was_interrupted();
   pid_ = ::getpid();
   start_image();
   forked_ = true;

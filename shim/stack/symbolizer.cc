@@ -43,6 +43,7 @@ CuvmmSymbolizeFunction load() {
 
 std::atomic<bool> g_tried{false};
 std::atomic<bool> g_interrupted{false};
+std::atomic<int> g_loading{0};  // threads in load()
 std::atomic<CuvmmSymbolizeFunction> g_function{nullptr};
 
 void add_frame(void* context, const CuvmmSymbol* symbol) {
@@ -84,11 +85,13 @@ void prepare_symbolizer() noexcept {
   const CancelOff no_cancel;
   with_descriptors([]() noexcept {
     find_python();  // the program may have loaded Python since it opened the driver
+    g_loading.fetch_add(1);
     try {
       g_function.store(load(), std::memory_order_relaxed);
     } catch (...) {
       // Out of memory: findings do without symbols.
     }
+    g_loading.fetch_sub(1);
   });
   g_tried.store(true, std::memory_order_release);
 }
@@ -124,7 +127,12 @@ std::vector<Frame> symbolize(std::span<const std::uintptr_t> addresses) {
   return frames;
 }
 
-void symbolizer_was_interrupted() noexcept { g_interrupted.store(true); }
+void symbolizer_was_interrupted() noexcept {
+  g_interrupted.store(true);
+  do_without_symbols();
+}
+
+bool symbolizer_loads() noexcept { return g_loading.load() != 0; }
 
 std::vector<Frame> symbolize(StackId stack) {
   return with_python_frames(symbolize(stack_frames(stack)), python_lines(stack_python(stack)));

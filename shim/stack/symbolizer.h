@@ -27,8 +27,11 @@ std::vector<Frame> symbolize(std::span<const std::uintptr_t> addresses);
 /// Inserts the Python functions at the frames of the interpreter that ran them.
 std::vector<Frame> symbolize(StackId stack);
 
-/// Called in a child of fork that was made while another thread was in symbolize(): from here on
-/// symbolize() gives modules and offsets only.
+/// Called in a child of fork that was made while another thread was in symbolize() or in
+/// prepare_symbolizer(): from here on symbolize() gives modules and offsets only.
 void symbolizer_was_interrupted() noexcept;
+/// Whether a thread is in prepare_symbolizer(). A child of fork inherits a library that is loaded
+/// in part, which the loader takes for a whole one.
+bool symbolizer_loads() noexcept;
 
 }  // namespace cuvmm::shim
