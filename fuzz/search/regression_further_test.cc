@@ -145,5 +145,27 @@ cuMemMapArrayAsync([{resourceType=1, array=m2, layer=1, extentWidth=192, extentH
             "");
 }
 
+// The shim took a multicast object, which lies on no device, for memory of another one.
+TEST(FuzzRegression, AMulticastObjectForTilesLiesOnNoDevice) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+h1 = cuMulticastCreate({numDevices=1, size=2M})
+cuMemMapArrayAsync([{resourceType=0, array=null, extentDepth=1, operation=1, memHandle=h1, deviceBitMask=1}])
+)"),
+            "");
+}
+
+// The shim explained a prefetch, which only managed memory has, by the access to the pool.
+TEST(FuzzRegression, APrefetchOfPoolMemoryIsNotAboutAccess) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+o2 = cuMemPoolCreate({allocType=pinned, location=device1})
+r4 = cuMemAllocFromPoolAsync(2M, o2)
+cuMemPoolDestroy(o2)
+cuMemPrefetchAsync_v2(r4, 2M, device0)
+)"),
+            "");
+}
+
 }  // namespace
 }  // namespace cuvmm::fuzz

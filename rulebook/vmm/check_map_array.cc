@@ -78,7 +78,8 @@ void check_memory(Collector& out, const Model& model, const CUarrayMapInfo& info
         .objects.push_back(ref(*a));
   }
   const bool there = is_device(location) && device_of(location) == device;
-  if (a->prop_known && device >= 0 && !there) {
+  // A multicast object lies on no device.
+  if (a->prop_known && !a->multicast && device >= 0 && !there) {
     out.add(Rule::kArrayMemoryDevice, "deviceBitMask names device " + std::to_string(device) +
                                           "; the memory is on " + detail::location(location))
         .objects.push_back(ref(*a));

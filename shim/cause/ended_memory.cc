@@ -75,7 +75,7 @@ bool Session::touches_well(const Touch& touch, const Violation& violation) const
   return memory.size > object.size || memory.size == 0;
 }
 
-Violations Session::explain_refusal(const Touch* touches, std::size_t count, CUstream on) {
+Violations Session::explain_refusal(const Touch* touches, std::size_t count, const CUstream* on) {
   Violations all;
   for (std::size_t i = 0; i < count; ++i) {
     Violations found;
@@ -91,9 +91,10 @@ Violations Session::explain_refusal(const Touch* touches, std::size_t count, CUs
     if (found.empty()) found = ended_global(touches[i]);
     if (!found.empty() && !touches_well(touches[i], found.front())) all.append(found);
   }
-  if (all.empty()) {
+  // Of a copy or fill, which a device makes.
+  if (all.empty() && on) {
     Facts::Place place;
-    facts_.find_device(on, true, place);
+    facts_.find_device(*on, true, place);
     for (std::size_t i = 0; i < count && all.empty(); ++i) {
       if (touches[i].peer_source) continue;
       const int owner = facts_.device_of_memory(touches[i].base);

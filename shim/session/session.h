@@ -398,7 +398,7 @@ class alignas(64) Session {
   template <class CallStruct>
   bool near_reservations(const CallStruct& batch) const;
   /// Looks for an explanation why the driver refused a copy that broke no rule. Takes the lock.
-  [[gnu::cold]] Violations explain_refusal(const Touch* list, std::size_t count, CUstream on = {});
+  [[gnu::cold]] Violations explain_refusal(const Touch*, std::size_t n, const CUstream* on = {});
   /// explain_refusal() for the copies and fills of a graph. Asks the driver for the graph's nodes.
   [[gnu::cold]] Violations explain_graph(CUgraph graph);
   [[gnu::cold]] bool touches_well(const Touch& touch, const Violation& violation) const;
