@@ -416,7 +416,7 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
 template <class CallStruct>
 void Session::explain_refusal(const CallStruct& call, Step<CallStruct>& step) {
   if constexpr (kTouches<CallStruct>) {
-    const CUstream on = stream_of(call);
+    CUstream on = stream_of(call);
     step.violations = explain_refusal(step.state.list, step.state.count, &on);
     for (std::size_t i = 0; i < step.state.count && step.violations.empty(); ++i) {
       step.violations = explain_graph_memory(step.state.list[i]);
