@@ -107,7 +107,7 @@ Violations Session::ended_uses(CUgraphExec exec) {
     return facts_.holds_memory(one.use.range.base) || host_can_read(one.use.range.base);
   });
   std::erase_if(unmapped,
-                [](const OwnedUse& one) { return !FactFinder::unreadable(one.use.range.base); });
+                [](const OwnedUse& one) { return !FactFinder::unmapped(one.use.range.base); });
   ended.insert(ended.end(), unmapped.begin(), unmapped.end());
   if (ended.empty()) {
     work_.graphs().looked_at_owned(exec, generation);

@@ -2,6 +2,7 @@
 #include "shim/facts/facts.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -91,6 +92,13 @@ bool host_can_read(std::uint64_t address) { return readable(address, 1) == Facts
 
 Facts::Answer FactFinder::handle_readable(CUmemGenericAllocationHandle handle) const {
   return emulated_ ? Facts::Answer::kUnknown : readable(handle, sizeof handle);
+}
+
+bool FactFinder::unmapped(std::uint64_t address) {
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  unsigned char resident = 0;
+  return ::mincore(reinterpret_cast<void*>(address / page * page), 1, &resident) != 0 &&
+         errno == ENOMEM;
 }
 
 bool FactFinder::unreadable(std::uint64_t address) {

@@ -56,6 +56,9 @@ class FactFinder {
 
   /// Whether the host certainly cannot read the address: no memory of the process lies there.
   static bool unreadable(std::uint64_t address);
+  /// Whether no page is mapped at an address of this process. Pages of a device, such as a driver's
+  /// page-locked memory, are mapped, although unreadable() is true of them.
+  static bool unmapped(std::uint64_t address);
 
   /// kNo for an import's descriptor that is not open, or of a kind that no driver exports.
   static Facts::Answer descriptor_valid(const void* os_handle, CUmemAllocationHandleType type);

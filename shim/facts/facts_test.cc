@@ -2,8 +2,11 @@
 #include "shim/facts/facts.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "api/driver/mock_driver.h"
+#include "shim/facts/host_memory.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -56,6 +59,19 @@ TEST_F(StreamsDevice, AFillIsTheStreams) { EXPECT_EQ(device(false), 0); }
 TEST_F(StreamsDevice, WithoutACurrentContextACopyIsTheStreams) {
   current_ = nullptr;
   EXPECT_EQ(device(true), 0);
+}
+
+// Pages of a device, as of memory that a driver has page-locked, cannot be read by another way than
+// the program's own; those of this test have no permissions.
+TEST(UnmappedMemory, IsNotTheSameAsUnreadableMemory) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* const at = ::mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(at, MAP_FAILED);
+  const auto address = reinterpret_cast<std::uintptr_t>(at) + 8;
+  EXPECT_FALSE(host_can_read(address));
+  EXPECT_FALSE(FactFinder::unmapped(address));
+  ASSERT_EQ(::munmap(at, page), 0);
+  EXPECT_TRUE(FactFinder::unmapped(address));
 }
 
 }  // namespace
