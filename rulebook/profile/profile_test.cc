@@ -37,12 +37,14 @@ TEST(Profile, TextReadsBackTheSame) {
   }
 }
 
-TEST(Profile, AnyNameReadsBackTheSame) {
+TEST(Profile, AnyNameReadsBackAsALine) {
   Profile profile = load_profile(builtin_profiles().front()).profile;
-  profile.name = "\"a\"\n\\b\t\x7f\x01";
+  profile.name = "\"a\" \\b";
+  profile.gpu = "\n\t\x7f\x01\xc3\xa9" + std::string(1000, 'x');
   const ProfileResult again = parse_profile(format_profile(profile), "round trip");
   EXPECT_EQ(again.error, "");
   EXPECT_EQ(again.profile.name, profile.name);
+  EXPECT_EQ(again.profile.gpu, "??????" + std::string(994, 'x'));
 }
 
 TEST(Profile, DocumentedRefusesWhatTheDocumentationForbids) {
@@ -131,7 +133,7 @@ TEST(Profile, OneEntryPointMayAnswerOtherwise) {
 }
 
 struct BadText {
-  const char* text;
+  std::string text;
   const char* error;
 };
 void PrintTo(const BadText& bad, std::ostream* out) { *out << bad.error; }
@@ -188,7 +190,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"[because]\n\"cuMemMap\" = \"x\"\n", "expected \"ENTRY_POINT:CODE\""},
         BadText{"[because]\n\"cuMemMapp:CUDA_ERROR_UNKNOWN\" = \"x\"\n", "f.toml:2:"},
         BadText{"[profile]\nname = 3\n", "f.toml:2:8: name: expected a string"},
-        BadText{"[profile]\nname = \"\\u0432\"\n", "f.toml:2:8: name: expected ASCII"},
+        BadText{"[profile]\nname = \"\\u0432\"\n", "f.toml:2:8: name: expected one line"},
+        BadText{"[profile]\nname = \"a\\nb\"\n", "f.toml:2:8: name: expected one line"},
+        BadText{"[profile]\nname = \"" + std::string(1001, 'a') + "\"\n",
+                "name: expected one line of at most 1000 printable ASCII characters"},
+        BadText{"[because]\n\"any:CUDA_ERROR_UNKNOWN\" = \"\\u0432\"\n",
+                "f.toml:2:28: expected one line"},
         BadText{"[profile]\ngpu = \"g\"\n", "expected [profile] with a name"},
         BadText{"[limits]\nhost_page = -1\n", "expected a number of bytes, not negative"},
         BadText{"[limits]\nfabric_channel = 1\n", "expected true or false"},

@@ -59,6 +59,14 @@ Verdict documented_verdict(const RuleInfo& rule) {
   return {Verdict::Kind::kCode, rule.code};
 }
 
+// A text of a profile is shown to people in a line, and written back into a file of ASCII.
+constexpr std::size_t kLongestLine = 1000;
+constexpr const char* kNoLine = "expected one line of at most 1000 printable ASCII characters";
+bool is_line(const std::string& text) {
+  return text.size() <= kLongestLine &&
+         std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+}
+
 class Reader {
  public:
   Reader(const toml::table& root, std::string origin) : root_(root), origin_(std::move(origin)) {}
@@ -133,8 +141,8 @@ class Reader {
         known = true;
         if (auto text = node.value_exact<std::string>(); !text)
           fail(node, std::string(k) + ": expected a string");
-        else if (std::ranges::any_of(*text, [](char c) { return (c & 0x80) != 0; }))
-          fail(node, std::string(k) + ": expected ASCII");  // the file itself must be ASCII, too
+        else if (!is_line(*text))
+          fail(node, std::string(k) + ": " + kNoLine);
         else
           profile_.*field.field = *text;
       }
@@ -255,6 +263,8 @@ class Reader {
       const auto text = node.value_exact<std::string>();
       if (!entry || !code || !text) {
         fail(node, "expected \"ENTRY_POINT:CODE\" or \"any:CODE\" = \"REASON\"");
+      } else if (!is_line(*text)) {
+        fail(node, kNoLine);
       } else {
         profile_.because[{*entry, *code}] = *text;
       }
@@ -296,17 +306,12 @@ ProfileResult parse_profile(std::string_view text, const std::string& origin) {
 }
 
 namespace {
+// `text` as is_line() wants it, because a driver may give a device any name.
 std::string quoted(const std::string& text) {
   std::string out = "\"";
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {  // TOML writes these as numbers only
-      char number[8];
-      std::snprintf(number, sizeof number, "\\u%04X", static_cast<unsigned>(c));
-      out += number;
-      continue;
-    }
+  for (const char c : text.substr(0, kLongestLine)) {
     if (c == '"' || c == '\\') out += '\\';
-    out += c;
+    out += c >= ' ' && c <= '~' ? c : '?';
   }
   return out + '"';
 }
