@@ -89,8 +89,9 @@ const char* Layout::unsettled(const Op& op) const {
 }
 
 const char* Layout::leaves(const Op& op) const {
-  const std::uint64_t at = distance(op.at, op.odd);
   const Shape& s = shape(op.code);
+  // Ops that name no range may use the bits of a distance for other numbers.
+  const std::uint64_t at = s.ref == NameKind::kRange ? distance(op.at, op.odd) : 0;
   const int process = process_of(op);
   if (op.code == Code::kReserve) {
     // Checks that the hint is a multiple of a large alignment, and still in the user's address
