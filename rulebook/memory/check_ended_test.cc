@@ -24,9 +24,10 @@ std::vector<RuleCase> cases() {
       {Rule::kEventAlive, [](World&, bool broken) { return look(Kind::kEvent, broken); }},
       {Rule::kEventContext,
        [](World&, bool broken) {
-         return check_event_context({.event = {.kind = Kind::kEvent, .value = 0x77, .ended = {}},
-                                     .event_context = 0xc0,
-                                     .stream_context = broken ? 0xc1u : 0xc0u});
+         return check_event_context(
+             {.event = {.kind = Kind::kEvent, .value = 0x77, .made = {}, .ended = {}},
+              .event_context = 0xc0,
+              .stream_context = broken ? 0xc1u : 0xc0u});
        }},
       {Rule::kContextAlive, [](World&, bool broken) { return look(Kind::kContext, broken); }},
       {Rule::kCodeAlive, [](World&, bool broken) { return look(Kind::kModule, broken); }},
