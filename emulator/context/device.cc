@@ -69,7 +69,7 @@ CUresult run_base(const calls::DeviceGetAttribute& call) noexcept {
         return CUDA_SUCCESS;
     }
     const int number = static_cast<int>(call.attrib);
-    auto value = e.profile.attribute(number, e.device_count());
+    auto value = e.profile.attribute(number, e.machine_devices());
     if (!value) value = default_attribute(number);
     if (!value) return CUDA_ERROR_INVALID_VALUE;
     *call.value = *value;

@@ -160,7 +160,10 @@ CUresult Emulator::load() {
   if (platform.numa_nodes == 0) platform.numa_nodes = 1;
   platform.reach = reach_among(visible, platform.reach);
   platform.multicast_known = true;
-  if (profile.attribute(CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, count).value_or(0) != 0) {
+  machine_devices_ = options.devices;
+  // The fabric of a device stays, however few devices the process sees.
+  const int multicast = CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED;
+  if (profile.attribute(multicast, machine_devices_).value_or(0) != 0) {
     platform.multicast = (std::uint64_t{1} << count) - 1;
   }
   describe_by(profile, count, platform);

@@ -94,6 +94,8 @@ class Emulator {
   const Mutation* mistake() const { return mistake_; }
 
   int device_count() const { return devices.count(); }
+  /// The devices of the machine, of which this process may see only some.
+  int machine_devices() const { return machine_devices_; }
   bool valid_device(int device) const { return devices.valid(device); }
   /// How long a call waits for the rest of a multicast team.
   std::chrono::milliseconds multicast_timeout() const { return multicast_timeout_; }
@@ -151,6 +153,7 @@ class Emulator {
   std::chrono::milliseconds multicast_timeout_{0};
   bool runs_kernels_ = true;
   std::uint64_t kernel_steps_ = 0;
+  int machine_devices_ = 0;
 };
 
 }  // namespace cuvmm::emulator

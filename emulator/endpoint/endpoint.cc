@@ -12,7 +12,11 @@ namespace cuvmm::emulator {
 namespace {
 
 void find_team(const Emulator& e, std::uint32_t id, Facts::Endpoint& endpoint) {
-  if (const EndpointObject* found = e.endpoints.find(id)) endpoint.team = found->team->added();
+  const EndpointObject* found = e.endpoints.find(id);
+  if (!found) return;
+  const Team::Members members = found->team->members();
+  endpoint.team = members.visible;
+  endpoint.hidden = members.hidden;
 }
 
 CUresult bind(Emulator& e, const EndpointBind& call) {

@@ -46,7 +46,7 @@ std::shared_ptr<Team> find_team(const Emulator& e, const void* handle) {
   }
   const int fd = sys_open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) return nullptr;
-  auto team = Team::open(fd, e.device_count());
+  auto team = Team::open(fd, e.machine_devices());
   sys_close(fd);
   return team && team->kind() != TeamKind::kMulticast ? team : nullptr;
 }

@@ -14,6 +14,7 @@
 #include <span>
 #include <utility>
 
+#include "emulator/base/device_identity.h"
 #include "emulator/base/system.h"
 #include "emulator/machine/shareable.h"
 #include "emulator/machine/ticket.h"
@@ -27,7 +28,7 @@ constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kEntries = 2048;
 // Neither the size nor the seals may change under the mapping of this process (SIGBUS).
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-constexpr int kMaxMachine = 62;
+constexpr int kMaxMachine = VisibleDevices::kMost;
 
 // An entry's state: 0 is free; else the process id, shifted by two bits, plus kClaimed while the
 // entry is being written, or kBound.
@@ -39,6 +40,12 @@ std::uint64_t mine(std::uint64_t kind) {
 
 bool overlap(std::uint64_t a, std::uint64_t a_size, std::uint64_t b, std::uint64_t b_size) {
   return a < b ? b - a < a_size : a - b < b_size;
+}
+
+// A device of the machine, as this process knows it.
+std::string device_text(int device) {
+  const int own = g_visible.own(device);
+  return own >= 0 ? "device " + std::to_string(own) : "a device that this process does not see";
 }
 
 }  // namespace
@@ -70,7 +77,7 @@ Team::Team(Descriptor file, Shared* shared, TeamKind kind, unsigned devices, std
       kind_(kind),
       devices_(devices),
       size_(size),
-      machine_mask_((std::uint64_t{1} << std::clamp(machine, 0, kMaxMachine)) - 1) {}
+      machine_mask_(~std::uint64_t{0} >> (kMaxMachine - std::clamp(machine, 1, kMaxMachine))) {}
 
 Team::~Team() { ::munmap(shared_, sizeof(Shared)); }
 
@@ -118,10 +125,23 @@ std::shared_ptr<Team> Team::open(int fd, int machine) {
 
 std::uint64_t Team::added() const { return shared_->added.load() & machine_mask_; }
 
+Team::Members Team::members() const {
+  Members out;
+  for (std::uint64_t left = added(); left != 0; left &= left - 1) {
+    const int own = g_visible.own(std::countr_zero(left));
+    if (own < 0) {
+      ++out.hidden;
+    } else {
+      out.visible |= std::uint64_t{1} << own;
+    }
+  }
+  return out;
+}
+
 bool Team::complete() const { return static_cast<unsigned>(std::popcount(added())) >= devices_; }
 
 bool Team::add(int device) {
-  const std::uint64_t bit = std::uint64_t{1} << device;
+  const std::uint64_t bit = std::uint64_t{1} << g_visible.of_machine(device);
   std::uint64_t before = shared_->added.load();
   do {
     if ((before & bit) != 0 ||
@@ -196,7 +216,8 @@ int Team::open_memory(const Binding& binding) {
   return -1;
 }
 
-CUresult Team::bind(int device, std::uint64_t offset, std::uint64_t size, const Memory& memory) {
+CUresult Team::bind(int own, std::uint64_t offset, std::uint64_t size, const Memory& memory) {
+  const int device = g_visible.of_machine(own);
   struct stat status;
   if (::fstat(memory.fd, &status) != 0) return CUDA_ERROR_INVALID_VALUE;
   // Whether an entry before `end` holds a byte of the range. Removes bindings in the way whose
@@ -248,7 +269,8 @@ std::size_t Team::unaligned() const {
   return count;
 }
 
-bool Team::unbind(int device, std::uint64_t offset) {
+bool Team::unbind(int own, std::uint64_t offset) {
+  const int device = g_visible.of_machine(own);
   for (Entry& entry : used()) {
     Binding b;
     if (!read(entry, b) || b.state != mine(kBound) || b.device != device || b.offset != offset) {
@@ -275,8 +297,7 @@ std::string Team::pieces(std::uint64_t offset, std::uint64_t size, std::vector<P
         return b.device == device && at >= b.offset && at - b.offset < b.size;
       });
       if (found == bindings.end()) {
-        return "device " + std::to_string(device) + " has nothing bound at offset " +
-               std::to_string(at);
+        return device_text(device) + " has nothing bound at offset " + std::to_string(at);
       }
       const std::uint64_t run = std::min(left, found->size - (at - found->offset));
       out.push_back({*found, at, run});
@@ -293,7 +314,7 @@ std::string Team::unwritable(std::uint64_t offset, std::uint64_t size) const {
   for (const Piece& piece : all) {
     const int fd = open_memory(piece.binding);
     if (fd < 0) {
-      return "the memory of device " + std::to_string(piece.binding.device) +
+      return "the memory of " + device_text(piece.binding.device) +
              " has ended, or this process may not reach its process";
     }
     sys_close(fd);

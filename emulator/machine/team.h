@@ -20,10 +20,11 @@ namespace cuvmm::emulator {
 /// another.
 enum class TeamKind : std::uint32_t { kMulticast, kUnicastEndpoint, kMulticastEndpoint };
 
-/// One process's view of a multicast object, or of a logical endpoint. The class trusts nothing
-/// that other processes write: it reads sizes and devices once and checks them, and checks the rest
-/// at each use. No locks are shared, so that a process that dies or lies stops no other. Not
-/// thread-safe, except wait() and complete().
+/// One process's view of a multicast object, or of a logical endpoint. Its functions take and give
+/// the numbers that devices have in this process; the file has the machine's. The class trusts
+/// nothing that other processes write: it reads sizes and devices once and checks them, and checks
+/// the rest at each use. No locks are shared, so that a process that dies or lies stops no other.
+/// Not thread-safe, except wait() and complete().
 class Team {
  public:
   /// A new object of `size` bytes for `devices` devices; null when the host has no memory left.
@@ -42,8 +43,12 @@ class Team {
   /// The memfd, -1 when the program closed it; not a copy.
   int descriptor() const { return file_.get(); }
 
-  /// Mask of the devices that any process added.
-  std::uint64_t added() const;
+  /// The devices that any process added.
+  struct Members {
+    std::uint64_t visible = 0;  ///< mask of those that this process sees
+    unsigned hidden = 0;        ///< how many it does not see
+  };
+  Members members() const;
   bool complete() const;
   /// False when the device is a member already, or when the team is complete.
   bool add(int device);
@@ -56,14 +61,14 @@ class Team {
     std::uint64_t offset = 0;
     std::uint64_t behind = 0;  ///< bytes after the binding that no other binding may take
   };
-  /// Binds [offset, offset + size) for `device`. INVALID_VALUE when a byte of it is bound for that
-  /// device already, OUT_OF_MEMORY when the object has no free entry for another binding.
-  CUresult bind(int device, std::uint64_t offset, std::uint64_t size, const Memory& memory);
+  /// Binds [offset, offset + size) for the device `own`. INVALID_VALUE when a byte of it is bound
+  /// for that device already, OUT_OF_MEMORY when the object has no free entry for another binding.
+  CUresult bind(int own, std::uint64_t offset, std::uint64_t size, const Memory& memory);
   /// How many bindings reserve bytes after them, because their memory begins in the middle of a
   /// granule.
   std::size_t unaligned() const;
-  /// Ends a binding of this process; false when the device has no binding at the offset.
-  bool unbind(int device, std::uint64_t offset);
+  /// Ends a binding of this process; false when the device `own` has no binding at the offset.
+  bool unbind(int own, std::uint64_t offset);
 
   /// Why [offset, offset + size) cannot be written: not every device has every byte bound. Empty
   /// when it can.
@@ -75,6 +80,8 @@ class Team {
   bool read(std::uint64_t offset, char* bytes, std::uint64_t size) const;
 
  private:
+  /// Mask of the devices that any process added, by their numbers in the machine.
+  std::uint64_t added() const;
   struct Shared;
   struct Entry;
   /// The contents of one entry, copied and checked.

@@ -57,7 +57,7 @@ TEST(Team, IsCompleteWithItsLastDevice) {
   EXPECT_FALSE(other->add(3));
   EXPECT_TRUE(other->add(1));
   EXPECT_TRUE(team->complete());
-  EXPECT_EQ(team->added(), 0b1010u);
+  EXPECT_EQ(team->members().visible, 0b1010u);
   EXPECT_FALSE(team->add(0)) << "there is no room";
 }
 
@@ -226,7 +226,7 @@ TEST(HostileTeam, DevicesThatDoNotExistAreNoMembers) {
   const auto team = Team::create(2, kGranule);
   const std::uint64_t all = ~std::uint64_t{0};
   ASSERT_EQ(pwrite(team->descriptor(), &all, sizeof all, 40), 8);
-  EXPECT_EQ(Team::open(team->descriptor(), kMachine)->added(), 0b1111u);
+  EXPECT_EQ(Team::open(team->descriptor(), kMachine)->members().visible, 0b1111u);
 }
 
 }  // namespace

@@ -74,7 +74,8 @@ class MulticastProcesses : public ::testing::Test {
   void SetUp() override { ASSERT_EQ(library().error, ""); }
 };
 
-TEST_F(MulticastProcesses, EightRanksShareABuffer) {
+// `alone`: each rank sees only its own device, whose number is then 0.
+void share_a_buffer(bool alone) {
   constexpr int kRanks = 8;
   Meeting* meeting = Meeting::of(kRanks);
   int sockets[kRanks][2];
@@ -82,9 +83,11 @@ TEST_F(MulticastProcesses, EightRanksShareABuffer) {
   std::vector<pid_t> children;
   for (int rank = 0; rank < kRanks; ++rank) {
     children.push_back(start(-1, -1, [&, rank](int) {
+      if (alone) setenv("CUDA_VISIBLE_DEVICES", std::to_string(rank).c_str(), 1);
       CHILD_EXPECT(driver()(calls::Init{0}) == CUDA_SUCCESS);
-      use_device(rank);
-      Rank self{rank, 0};
+      const int device = alone ? 0 : rank;
+      use_device(device);
+      Rank self{device, 0};
       if (rank == 0) {
         self.object = object(kRanks);
         const int fd = export_fd(self.object);
@@ -96,7 +99,8 @@ TEST_F(MulticastProcesses, EightRanksShareABuffer) {
         close(fd);
       }
       // No barrier is needed: each bind waits for the ranks that have not added their device yet.
-      CHILD_EXPECT(add(self.object, rank) == CUDA_SUCCESS);
+      CHILD_EXPECT(add(self.object, device) == CUDA_SUCCESS);
+      CHILD_EXPECT(add(self.object, device) == CUDA_ERROR_INVALID_VALUE);
       self.bind_and_map();
       meeting->wait();
       // Each rank writes another byte, and all ranks read it.
@@ -107,7 +111,7 @@ TEST_F(MulticastProcesses, EightRanksShareABuffer) {
         CHILD_EXPECT(byte_at(self.own + static_cast<unsigned>(peer)) == peer + 1);
       }
       meeting->wait();
-      CHILD_EXPECT(driver()(calls::MulticastUnbind{self.object, rank, 0, kGranule}) ==
+      CHILD_EXPECT(driver()(calls::MulticastUnbind{self.object, device, 0, kGranule}) ==
                    CUDA_SUCCESS);
       end({self.all, self.object, 2 * kGranule});
       end({self.own, self.memory, kGranule});
@@ -119,6 +123,9 @@ TEST_F(MulticastProcesses, EightRanksShareABuffer) {
     close(pair[1]);
   }
 }
+
+TEST_F(MulticastProcesses, EightRanksShareABuffer) { share_a_buffer(false); }
+TEST_F(MulticastProcesses, RanksShareABufferThatSeeOnlyTheirOwnDevice) { share_a_buffer(true); }
 
 TEST_F(MulticastProcesses, ABindWaitsForAProcessThatNeverComes) {
   setenv("CUVMM_MULTICAST_TIMEOUT_MS", "100", 1);

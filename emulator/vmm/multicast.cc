@@ -38,7 +38,11 @@ void wait_for_team(Handle handle, const CallStruct& call) {
 }
 
 void find_team(const Emulator& e, Handle handle, Facts::Multicast& multicast) {
-  if (const Team* team = e.teams.find(handle)) multicast.team = team->added();
+  const Team* team = e.teams.find(handle);
+  if (!team) return;
+  const Team::Members members = team->members();
+  multicast.team = members.visible;
+  multicast.hidden = members.hidden;
 }
 
 CUresult bind(Emulator& e, const MulticastBind& call) {
@@ -120,7 +124,8 @@ void add_facts(const Emulator& e, const calls::MemSetAccess& call, Facts& facts)
     next = at->first + at->second.size;
     const Team* team = e.teams.find(at->second.handle);
     if (team)
-      facts.multicast.team = facts.multicast.team.value_or(~std::uint64_t{0}) & team->added();
+      facts.multicast.team =
+          facts.multicast.team.value_or(~std::uint64_t{0}) & team->members().visible;
   }
 }
 

@@ -23,7 +23,7 @@ bool is_posix(CUmemAllocationHandleType type) {
 
 // A logical endpoint has a file of the same format, but is no multicast object.
 std::shared_ptr<Team> open_multicast(const Emulator& e, int fd) {
-  auto team = Team::open(fd, e.device_count());
+  auto team = Team::open(fd, e.machine_devices());
   return team && team->kind() == TeamKind::kMulticast ? team : nullptr;
 }
 

@@ -149,6 +149,7 @@ struct Facts {
     /// Mask of the devices that any process added to the call's multicast object; nothing: unknown,
     /// but for the devices that this process added.
     std::optional<std::uint64_t> team;
+    unsigned hidden = 0;  ///< devices of the team that this process does not see
   };
   /// Facts for a call about a logical endpoint.
   struct Endpoint {
@@ -156,6 +157,7 @@ struct Facts {
     std::uint64_t max_size = 0;   ///< bytes, 0 unknown
     /// Mask of the devices that any process added to the call's endpoint.
     std::optional<std::uint64_t> team;
+    unsigned hidden = 0;                     ///< devices of it that this process does not see
     Answer handle_valid = Answer::kUnknown;  ///< the bytes of an import name an endpoint
     /// CUlogicalEndpointType of the imported endpoint, 0 unknown.
     unsigned type = 0;

@@ -291,7 +291,9 @@ Violations check(const Model& model, const calls::LogicalEndpointAddDevice& call
   if (in(added, call.dev)) {
     out.add(Rule::kEpAddOnce, "device " + std::to_string(call.dev) + " was added already")
         .objects.push_back(ref(*endpoint));
-  } else if (endpoint->team != 0 && static_cast<unsigned>(std::popcount(added)) >= endpoint->team) {
+  } else if (endpoint->team != 0 &&
+             static_cast<unsigned>(std::popcount(added)) + facts.endpoint.hidden >=
+                 endpoint->team) {
     out.add(Rule::kEpAddLimit,
             "the team of " + std::to_string(endpoint->team) + " devices is complete")
         .objects.push_back(ref(*endpoint));

@@ -45,7 +45,7 @@ void check_all_added(Collector& out, const MulticastObject& object, const Facts&
         .objects.push_back(ref(object));
     return;
   }
-  const auto added = static_cast<unsigned>(std::popcount(added_devices(object, facts)));
+  const unsigned added = added_count(object, facts);
   if (added >= object.team) return;
   out.add(Rule::kMcAllAdded,
           std::to_string(added) + " of " + std::to_string(object.team) + " devices " +
@@ -218,7 +218,7 @@ Violations check(const Model& model, const calls::MulticastAddDevice& call, cons
   if (again) {
     out.add(Rule::kMcAddUnique, "device " + std::to_string(call.dev) + " was added already")
         .objects.push_back(ref(*object));
-  } else if (object->team != 0 && static_cast<unsigned>(std::popcount(added)) >= object->team) {
+  } else if (object->team != 0 && added_count(*object, facts) >= object->team) {
     out.add(Rule::kMcAddLimit,
             "the team of " + std::to_string(object->team) + " devices is complete")
         .objects.push_back(ref(*object));

@@ -3,6 +3,8 @@
 // multicast objects. Internal to rulebook/.
 #pragma once
 
+#include <bit>
+
 #include "rulebook/check/check_support.h"
 
 namespace cuvmm::detail {
@@ -15,6 +17,11 @@ const MulticastObject* check_multicast_handle(Collector& out, const Model& model
 /// Mask of the devices that were added, as far as is known.
 inline std::uint64_t added_devices(const MulticastObject& object, const Facts& facts) {
   return facts.multicast.team.value_or(object.added);
+}
+/// How many devices were added, as far as is known.
+inline unsigned added_count(const MulticastObject& object, const Facts& facts) {
+  return static_cast<unsigned>(std::popcount(added_devices(object, facts))) +
+         facts.multicast.hidden;
 }
 /// Whether the known team is complete: no other process can have added a device unseen.
 inline bool team_certain(const MulticastObject& object, const Facts& facts) {
