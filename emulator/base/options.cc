@@ -40,7 +40,7 @@ namespace {
 
 // The device that an entry names; -1: no device. Only the leading digits of a number count. The
 // beginning of a UUID is enough if no other device's UUID begins so.
-int device_named(std::string_view entry, int count) {
+int device_named(std::string_view entry, int count, int first_device) {
   const std::size_t first = entry.find_first_not_of(" \t");
   if (first == entry.npos) return -1;
   entry.remove_prefix(first);
@@ -53,11 +53,28 @@ int device_named(std::string_view entry, int count) {
   }
   int named = -1;
   for (int device = 0; device < count; ++device) {
-    if (!uuid_text(device).starts_with(entry)) continue;
+    if (!uuid_text(first_device + device).starts_with(entry)) continue;
     if (named >= 0) return -1;
     named = device;
   }
   return named;
+}
+
+void read_host(Options& options) {
+  const char* const text = secure_getenv("CUVMM_HOST");
+  if (!text || !*text) return;
+  const std::string_view view(text);
+  const char* const last = view.data() + view.size();
+  const auto [slash, wrong] = std::from_chars(view.data(), last, options.host);
+  const bool numbers = wrong == std::errc{} && slash != last && *slash == '/' &&
+                       std::from_chars(slash + 1, last, options.hosts).ptr == last;
+  if (numbers && options.host >= 0 && options.host < options.hosts &&
+      options.hosts <= VisibleDevices::kMost &&
+      options.hosts * options.devices <= VisibleDevices::kMost) {
+    return;
+  }
+  options.error = "CUVMM_HOST=" + std::string(view) + ": expected HOST/HOSTS, such as 0/2, with " +
+                  "at most " + std::to_string(VisibleDevices::kMost) + " devices in all";
 }
 
 void read_kernel_options(Options& options) {
@@ -83,17 +100,18 @@ void read_kernel_options(Options& options) {
 
 // The rules are those of the CUDA Programming Guide, CUDA_VISIBLE_DEVICES. Where it is silent, the
 // rules are PyTorch's (torch/cuda/__init__.py), which counts devices before CUDA starts.
-std::vector<int> visible_devices(const char* text, int count) {
+std::vector<int> visible_devices(const char* text, int count, int first) {
   std::vector<int> visible;
   if (!text) {
-    for (int device = 0; device < count; ++device) visible.push_back(device);
+    for (int device = 0; device < count; ++device) visible.push_back(first + device);
     return visible;
   }
   std::string_view rest(text);
   while (true) {
     const std::size_t end = rest.find(',');
-    const int device = device_named(rest.substr(0, end), count);
-    if (device < 0) return visible;
+    const int named = device_named(rest.substr(0, end), count, first);
+    if (named < 0) return visible;
+    const int device = first + named;
     if (std::ranges::find(visible, device) != visible.end()) return {};
     visible.push_back(device);
     if (end == rest.npos) return visible;
@@ -115,6 +133,7 @@ Options read_options() {
     }
     options.devices = count;
   }
+  read_host(options);
   if (const char* text = secure_getenv("CUVMM_DEVICE_MEMORY"); text && *text) {
     const auto bytes = parse_bytes(text);
     if (!bytes || *bytes == 0) {

@@ -18,11 +18,13 @@ struct StreamsOption {
   std::uint64_t seed = 0;  ///< 0: each piece of work runs as late as it can
 };
 
-/// CUVMM_PROFILE, CUVMM_DEVICES, CUVMM_DEVICE_MEMORY, CUVMM_MULTICAST_TIMEOUT_MS, CUVMM_STREAMS,
-/// CUVMM_KERNELS and CUVMM_KERNEL_STEPS, read once, by cuInit.
+/// CUVMM_PROFILE, CUVMM_DEVICES, CUVMM_HOST, CUVMM_DEVICE_MEMORY, CUVMM_MULTICAST_TIMEOUT_MS,
+/// CUVMM_STREAMS, CUVMM_KERNELS and CUVMM_KERNEL_STEPS, read once, by cuInit.
 struct Options {
   std::string profile;              ///< name or TOML path; empty: the newest recorded real driver
-  int devices = 8;                  ///< of the machine, 0 to kMaxDevices; 0: it has no GPU
+  int devices = 8;                  ///< of the host, 0 to kMaxDevices; 0: it has no GPU
+  int hosts = 1;                    ///< of the machine: more than one for a rack
+  int host = 0;                     ///< of this process, 0 to hosts - 1
   std::uint64_t device_memory = 0;  ///< bytes per device; 0: the profile's value
   /// How long a bind waits for devices that other processes add.
   unsigned multicast_timeout_ms = 3000;
@@ -38,10 +40,11 @@ struct Options {
 /// Reads the environment; a bad value leaves `error` set and must fail cuInit.
 Options read_options();
 
-/// The devices of a machine with `count` devices that CUDA_VISIBLE_DEVICES=`text` leaves, in its
-/// order; all devices where `text` is null. An entry that names no device ends the list, and an
-/// entry that comes twice makes the list empty.
-std::vector<int> visible_devices(const char* text, int count);
+/// The devices that CUDA_VISIBLE_DEVICES=`text` leaves of a host that has `count` devices, in the
+/// text's order, by the machine's numbers, which begin with `first`; all devices where `text` is
+/// null. An entry that names no device ends the list, and an entry that comes twice makes the list
+/// empty.
+std::vector<int> visible_devices(const char* text, int count, int first = 0);
 
 /// "80G", "512M", "4096": bytes with an optional K, M, G or T (powers of 1024). Nothing when the
 /// text has another form or the number does not fit in 64 bits.

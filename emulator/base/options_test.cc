@@ -31,7 +31,7 @@ class OptionsEnvironment : public ::testing::Test {
   void SetUp() override { clear(); }
   void TearDown() override { clear(); }
   static void clear() {
-    for (const char* name : {"CUVMM_PROFILE", "CUVMM_DEVICES", "CUVMM_DEVICE_MEMORY",
+    for (const char* name : {"CUVMM_PROFILE", "CUVMM_DEVICES", "CUVMM_HOST", "CUVMM_DEVICE_MEMORY",
                              "CUVMM_STREAMS", "CUVMM_KERNELS", "CUVMM_KERNEL_STEPS"}) {
       unsetenv(name);
     }
@@ -98,6 +98,26 @@ TEST_F(OptionsEnvironment, ReadsAllThree) {
   EXPECT_EQ(options.profile, "documented");
   EXPECT_EQ(options.devices, 2);
   EXPECT_EQ(options.device_memory, 1u << 30);
+}
+
+TEST_F(OptionsEnvironment, AHostOfARackSeesItsOwnDevices) {
+  setenv("CUVMM_DEVICES", "8", 1);
+  setenv("CUVMM_HOST", "7/8", 1);
+  const Options options = read_options();
+  EXPECT_EQ(options.error, "");
+  EXPECT_EQ(options.host, 7);
+  EXPECT_EQ(options.hosts, 8);
+  EXPECT_EQ(visible_devices(nullptr, 2, 14), (std::vector<int>{14, 15}));
+  EXPECT_EQ(visible_devices("1,0", 2, 14), (std::vector<int>{15, 14}));
+  EXPECT_EQ(visible_devices("2", 2, 14), std::vector<int>{});
+  EXPECT_EQ(visible_devices(uuid_text(15).c_str(), 2, 14), std::vector<int>{15});
+  EXPECT_EQ(visible_devices(uuid_text(1).c_str(), 2, 14), std::vector<int>{});
+  for (const char* text : {"8/8", "-1/8", "1", "1/", "1/8x", "0/9", "0/0"}) {
+    setenv("CUVMM_HOST", text, 1);
+    EXPECT_EQ(read_options().error, "CUVMM_HOST=" + std::string(text) +
+                                        ": expected HOST/HOSTS, such as 0/2, with at most 64 " +
+                                        "devices in all");
+  }
 }
 
 TEST_F(OptionsEnvironment, SaysWhatWasExpected) {

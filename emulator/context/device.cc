@@ -61,7 +61,7 @@ CUresult run_base(const calls::DeviceGetAttribute& call) noexcept {
     if (!call.value) return CUDA_ERROR_INVALID_VALUE;
     switch (static_cast<int>(call.attrib)) {
       case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
-        *call.value = static_cast<int>(pci_bus(g_visible.of_machine(call.dev)));
+        *call.value = static_cast<int>(pci_bus(g_visible.of_host(call.dev)));
         return CUDA_SUCCESS;
       case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
       case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
@@ -130,7 +130,7 @@ CUVMM_DRIVER_FUNCTION(cuDeviceGetPCIBusId, char* text, int length, CUdevice devi
   return on_device(device, [&](Emulator&) -> CUresult {
     if (!text || length <= 0) return CUDA_ERROR_INVALID_VALUE;
     char bus[16];
-    std::snprintf(bus, sizeof bus, "0000:%02X:00.0", pci_bus(g_visible.of_machine(device)));
+    std::snprintf(bus, sizeof bus, "0000:%02X:00.0", pci_bus(g_visible.of_host(device)));
     write_text(text, length, bus);
     return CUDA_SUCCESS;
   });
@@ -146,7 +146,7 @@ CUVMM_DRIVER_FUNCTION(cuDeviceGetByPCIBusId, CUdevice* device, const char* text)
       if (std::sscanf(text, "%x:%x", &bus, &slot) != 2) return CUDA_ERROR_INVALID_VALUE;
     }
     for (int candidate = 0; candidate < e.device_count(); ++candidate) {
-      if (domain == 0 && slot == 0 && pci_bus(g_visible.of_machine(candidate)) == bus) {
+      if (domain == 0 && slot == 0 && pci_bus(g_visible.of_host(candidate)) == bus) {
         *device = candidate;
         return CUDA_SUCCESS;
       }

@@ -111,19 +111,19 @@ static void describe_by(const Profile& profile, int devices, Platform& platform)
   describe_devices(devices, ask, platform);
 }
 
-// For each device that this process sees, a mask of the devices that it reaches. `machine` has
-// these masks by the machine's numbers; where it is empty, all devices are peers of each other, as
-// over NVLink.
-static std::vector<std::uint64_t> reach_among(const std::vector<int>& visible,
-                                              const std::vector<std::uint64_t>& machine) {
+// For each device that this process sees, a mask of the devices that it reaches. `host` has these
+// masks by the host's numbers, whose first device is `first`; where it is empty, all devices are
+// peers of each other, as over NVLink.
+static std::vector<std::uint64_t> reach_among(const std::vector<int>& visible, int first,
+                                              const std::vector<std::uint64_t>& host) {
   std::vector<std::uint64_t> reach(visible.size());
   for (std::size_t own = 0; own < visible.size(); ++own) {
-    const auto row = static_cast<std::size_t>(visible[own]);
-    const std::uint64_t peers = machine.empty()        ? ~std::uint64_t{0}
-                                : row < machine.size() ? machine[row]
-                                                       : 0;
+    const auto row = static_cast<std::size_t>(visible[own] - first);
+    const std::uint64_t peers = host.empty()        ? ~std::uint64_t{0}
+                                : row < host.size() ? host[row]
+                                                    : 0;
     for (std::size_t peer = 0; peer < visible.size(); ++peer) {
-      const bool near = (peers >> visible[peer] & 1) != 0;
+      const bool near = (peers >> (visible[peer] - first) & 1) != 0;
       if (near && hostile_driver().peers(visible[own], visible[peer]))
         reach[own] |= std::uint64_t{1} << peer;
     }
@@ -145,8 +145,9 @@ CUresult Emulator::load() {
     complain(mutation().error);
     return CUDA_ERROR_NO_DEVICE;
   }
+  const int first = options.host * options.devices;
   const std::vector<int> visible =
-      visible_devices(secure_getenv("CUDA_VISIBLE_DEVICES"), options.devices);
+      visible_devices(secure_getenv("CUDA_VISIBLE_DEVICES"), options.devices, first);
   const int count = static_cast<int>(visible.size());
   if (count == 0) return CUDA_ERROR_NO_DEVICE;
   if (!load_profile_once(options)) return CUDA_ERROR_NO_DEVICE;
@@ -158,9 +159,9 @@ CUresult Emulator::load() {
   platform.device_count = count;
   platform.complete = true;
   if (platform.numa_nodes == 0) platform.numa_nodes = 1;
-  platform.reach = reach_among(visible, platform.reach);
+  platform.reach = reach_among(visible, first, platform.reach);
   platform.multicast_known = true;
-  machine_devices_ = options.devices;
+  machine_devices_ = options.hosts * options.devices;
   // The fabric of a device stays, however few devices the process sees.
   const int multicast = CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED;
   if (profile.attribute(multicast, machine_devices_).value_or(0) != 0) {
@@ -179,7 +180,7 @@ CUresult Emulator::load() {
     devices.limit(device,
                   hostile_driver().memory_of(visible[static_cast<std::size_t>(device)], memory));
   }
-  g_visible.show(visible.data(), count);
+  g_visible.show(visible.data(), count, options.host, first);
   contexts.open(count);
   queues.open(options.streams);
   pools.open(devices, domains_of(model.platform(), 0), model.platform().numa_nodes);

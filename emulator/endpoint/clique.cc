@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "emulator/base/device_identity.h"
 #include "emulator/core/base_entry.h"
 #include "emulator/core/locked.h"
 #include "emulator/machine/device_attributes.h"
@@ -71,8 +72,8 @@ CUresult run_base(const calls::DeviceGetCliqueInfo& call) noexcept {
 CUresult run_base(const calls::DeviceGetFabricClusterUuid& call) noexcept {
   return with_cliques(call.dev, [&](const std::vector<Platform::Clique>&) -> CUresult {
     if (!call.uuid) return CUDA_ERROR_INVALID_VALUE;
-    constexpr char kCluster[sizeof call.uuid->bytes + 1] = "cuvmm's fabric 0";
-    std::memcpy(call.uuid->bytes, kCluster, sizeof call.uuid->bytes);
+    static_assert(sizeof call.uuid->bytes == kUuidBytes);
+    std::memcpy(call.uuid->bytes, kClusterUuid, sizeof call.uuid->bytes);
     return CUDA_SUCCESS;
   });
 }

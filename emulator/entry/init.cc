@@ -48,6 +48,6 @@ std::uint64_t cuvmmEmulatorUsedMemory(int device) {
   if (!ready()) return 0;
   Emulator& e = Emulator::get();
   const std::lock_guard lock(e.mutex);
-  const int own = g_visible.own(device);
+  const int own = g_visible.own_of_host(device);
   return e.valid_device(own) ? e.devices.used(own) : 0;
 }

@@ -169,6 +169,7 @@ Physical::Physical(Physical&& other) noexcept
       file_(std::move(other.file_)),
       bytes_(std::exchange(other.bytes_, nullptr)),
       exported_(other.exported_),
+      fabric_handle_(other.fabric_handle_),
       imported_(other.imported_),
       placed_(other.placed_),
       touched_(std::move(other.touched_)),
@@ -249,6 +250,21 @@ int Physical::export_descriptor() {
   if (high < 0) return exported;
   close(exported);
   return high;
+}
+
+std::optional<IpcBytes> Physical::fabric_handle() {
+  if (fabric_handle_) return fabric_handle_;
+  const int fd = descriptor();
+  IpcBytes bytes;
+  if (fd < 0 || !issue_ticket(fd, TicketKind::kFabricMemory, size_, 0, bytes)) return std::nullopt;
+  exported_ = true;
+  fabric_handle_ = bytes;
+  return bytes;
+}
+
+void Physical::withdraw() {
+  if (fabric_handle_ && file_.get() >= 0) withdraw_ticket(file_.get(), size_);
+  fabric_handle_.reset();
 }
 
 bool Physical::held_elsewhere() {

@@ -6,8 +6,10 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "emulator/base/descriptor.h"
+#include "emulator/machine/ticket.h"
 #include "emulator/machine/touched.h"
 
 namespace cuvmm::emulator {
@@ -39,8 +41,13 @@ class Physical {
   int descriptor();
   /// A new descriptor of the memfd, to be given to the program; -1 on failure.
   int export_descriptor();
+  /// The 64 bytes by which other processes find the memory while this object lives; nothing on
+  /// failure.
+  std::optional<IpcBytes> fabric_handle();
+  /// Ends those bytes, for an object that stays because held_elsewhere().
+  void withdraw();
   /// Whether any process still has a descriptor of export_descriptor(), a copy of it, or a mapping
-  /// made through it.
+  /// made through it, or imported the memory by its fabric handle.
   bool held_elsewhere();
   /// Whether another process may have the memory: it was exported or imported.
   bool may_be_elsewhere() const { return exported_ || imported_; }
@@ -73,6 +80,7 @@ class Physical {
   Descriptor file_;
   char* bytes_ = nullptr;
   bool exported_ = false;
+  std::optional<IpcBytes> fabric_handle_;
   bool imported_ = false;
   bool placed_ = false;  ///< bytes_ lies in an address range that another object owns
   /// Spans touched before the memory became a memfd; all other bytes are still zero.

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::uint64_t kTrailerPage = kPage;
 constexpr char kMagic[16] = "cuvmm-shareable";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 // Neither the size nor the seals may change under a mapping (SIGBUS); the data stays writable.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 constexpr int kSealFutureWrite = 0x10;  // F_SEAL_FUTURE_WRITE, which older headers lack
@@ -38,8 +38,9 @@ struct Trailer {
   std::uint8_t rdma;
   std::uint16_t usage;
   std::uint64_t size;
+  std::uint64_t host;
 };
-static_assert(sizeof(Trailer) == 40);
+static_assert(sizeof(Trailer) == 48);
 
 constexpr std::uint32_t version_of(ShareableKind kind) {
   return kVersion | static_cast<std::uint32_t>(kind) << 16;
@@ -90,6 +91,7 @@ int create_shareable(std::uint64_t size, const CUmemAllocationProp& prop, Sharea
   trailer.rdma = prop.allocFlags.gpuDirectRDMACapable;
   trailer.usage = prop.allocFlags.usage;
   trailer.size = size;
+  trailer.host = static_cast<std::uint64_t>(g_visible.host());
   const CancelOff no_cancel;
   // sys_resize() has checked RLIMIT_FSIZE for the whole file, so the write needs no check.
   if (!sys_resize(fd, size + kTrailerPage) ||
@@ -102,7 +104,7 @@ int create_shareable(std::uint64_t size, const CUmemAllocationProp& prop, Sharea
   return fd;
 }
 
-std::optional<Shareable> read_shareable(int fd, int device_count, ShareableKind kind) {
+std::optional<Shareable> read_shareable(int fd, int device_count, ShareableKind kind, Hosts hosts) {
   if (!is_fixed_memfd(fd)) return std::nullopt;
   struct stat status;
   if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
@@ -114,6 +116,9 @@ std::optional<Shareable> read_shareable(int fd, int device_count, ShareableKind 
   }
   if (std::memcmp(trailer.magic, kMagic, sizeof kMagic) != 0 ||
       trailer.version != version_of(kind) || trailer.size != size || size % kPage != 0) {
+    return std::nullopt;
+  }
+  if (hosts == Hosts::kOwn && trailer.host != static_cast<std::uint64_t>(g_visible.host())) {
     return std::nullopt;
   }
   CUmemLocation place = make_location(trailer.location_type, trailer.location_id);

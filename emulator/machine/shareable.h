@@ -11,8 +11,8 @@
 namespace cuvmm::emulator {
 
 /// The kind of object that the file holds. The trailer contains it, so that a pool is not taken for
-/// memory.
-enum class ShareableKind : std::uint8_t { kMemory, kPool, kEvent, kEndpoint };
+/// memory. A file of kind kTeam holds only the ticket of a team.
+enum class ShareableKind : std::uint8_t { kMemory, kPool, kEvent, kTeam };
 
 /// The contents of a descriptor from another process, after the check.
 struct Shareable {
@@ -29,9 +29,13 @@ bool is_fixed_memfd(int fd);
 int create_shareable(std::uint64_t size, const CUmemAllocationProp& prop,
                      ShareableKind kind = ShareableKind::kMemory);
 
+/// Which hosts of a rack may have made a file. Descriptors and IPC handles do not leave their host.
+enum class Hosts : std::uint8_t { kOwn, kAny };
+
 /// Checks every property of `fd`, because a hostile process may have chosen every byte: its kind,
 /// its seals, its size, the trailer. Nothing when create_shareable did not make it.
 std::optional<Shareable> read_shareable(int fd, int device_count,
-                                        ShareableKind kind = ShareableKind::kMemory);
+                                        ShareableKind kind = ShareableKind::kMemory,
+                                        Hosts hosts = Hosts::kOwn);
 
 }  // namespace cuvmm::emulator

@@ -16,7 +16,6 @@
 
 #include "emulator/base/device_identity.h"
 #include "emulator/base/system.h"
-#include "emulator/machine/shareable.h"
 #include "emulator/machine/ticket.h"
 
 namespace cuvmm::emulator {
@@ -24,7 +23,7 @@ namespace cuvmm::emulator {
 namespace {
 
 constexpr char kMagic[16] = "cuvmm-multicast";
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 constexpr std::size_t kEntries = 2048;
 // Neither the size nor the seals may change under the mapping of this process (SIGBUS).
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -59,7 +58,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 struct Team::Shared {
   char magic[16];
   std::uint32_t version;
-  std::atomic<std::uint32_t> devices, kind, unused;
+  std::atomic<std::uint32_t> devices, kind, host;
   std::atomic<std::uint64_t> size, added;
   Entry entries[kEntries];
 };
@@ -94,12 +93,13 @@ std::shared_ptr<Team> Team::create(unsigned devices, std::uint64_t size, TeamKin
   std::memcpy(shared->magic, kMagic, sizeof kMagic);
   shared->version = kVersion;
   shared->devices.store(devices);
+  shared->host.store(static_cast<std::uint32_t>(g_visible.host()));
   shared->kind.store(static_cast<std::uint32_t>(kind));
   shared->size.store(size);
   return std::shared_ptr<Team>(new Team(std::move(file), shared, kind, devices, size, kMaxMachine));
 }
 
-std::shared_ptr<Team> Team::open(int fd, int machine) {
+std::shared_ptr<Team> Team::open(int fd, int machine, Hosts hosts) {
   if (!is_fixed_memfd(fd)) return nullptr;
   // Reads the copy only, because the program's own descriptor may name another file by now.
   Descriptor file(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
@@ -117,7 +117,9 @@ std::shared_ptr<Team> Team::open(int fd, int machine) {
   const std::uint32_t kind = shared->kind.load();
   std::shared_ptr<Team> team(
       new Team(std::move(file), shared, static_cast<TeamKind>(kind), devices, size, machine));
-  const bool is_team = std::memcmp(shared->magic, kMagic, sizeof kMagic) == 0 &&
+  const bool near =
+      hosts == Hosts::kAny || shared->host.load() == static_cast<std::uint32_t>(g_visible.host());
+  const bool is_team = near && std::memcmp(shared->magic, kMagic, sizeof kMagic) == 0 &&
                        shared->version == kVersion && devices != 0 && size != 0 &&
                        kind <= static_cast<std::uint32_t>(TeamKind::kMulticastEndpoint);
   return is_team ? team : nullptr;
@@ -207,7 +209,7 @@ int Team::open_memory(const Binding& binding) {
   }
   const int fd = sys_open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) return -1;
-  const auto memory = read_shareable(fd, kMaxMachine);
+  const auto memory = read_shareable(fd, kMaxMachine, ShareableKind::kMemory, Hosts::kAny);
   const bool good = memory && ::fstat(fd, &status) == 0 && status.st_ino == binding.inode &&
                     binding.memory_offset < memory->size &&
                     binding.size <= memory->size - binding.memory_offset;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "emulator/base/descriptor.h"
+#include "emulator/machine/shareable.h"
 
 namespace cuvmm::emulator {
 
@@ -31,8 +32,9 @@ class Team {
   static std::shared_ptr<Team> create(unsigned devices, std::uint64_t size,
                                       TeamKind kind = TeamKind::kMulticast);
   /// The object behind a descriptor, of which the object holds a copy; null when the descriptor is
-  /// no team. `machine`: the number of devices of the machine.
-  static std::shared_ptr<Team> open(int fd, int machine);
+  /// no team, or one of a host that does not count. `machine`: the number of devices of the
+  /// machine.
+  static std::shared_ptr<Team> open(int fd, int machine, Hosts hosts = Hosts::kOwn);
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;

@@ -117,10 +117,14 @@ void follow_place(Followed& result, TicketKind kind, int device_count, const Sta
   if (!same_user(ticket.pid) || ticket.fd < 0) return;
   Opened file(open_file(ticket, result.token));
   if (file.get() < 0) return;
-  const ShareableKind of = kind == TicketKind::kIpcEvent   ? ShareableKind::kEvent
-                           : kind == TicketKind::kEndpoint ? ShareableKind::kEndpoint
-                                                           : ShareableKind::kMemory;
-  const auto found = read_shareable(file.get(), device_count, of);
+  const ShareableKind of = kind == TicketKind::kIpcEvent ? ShareableKind::kEvent
+                           : kind == TicketKind::kEndpoint || kind == TicketKind::kFabricMulticast
+                               ? ShareableKind::kTeam
+                               : ShareableKind::kMemory;
+  // Only the fabric's handles reach other hosts.
+  const bool fabric = kind >= TicketKind::kEndpoint;
+  const auto found =
+      read_shareable(file.get(), device_count, of, fabric ? Hosts::kAny : Hosts::kOwn);
   const auto inside = found ? read_ticket(file.get(), *found, kind) : std::nullopt;
   if (!inside || !same(*inside)) return;
   result.ticket = *inside;
@@ -162,6 +166,11 @@ bool issue_ticket(int fd, TicketKind kind, std::uint64_t size, std::uint64_t poo
   }
   out = bytes_of(ticket);
   return true;
+}
+
+void withdraw_ticket(int fd, std::uint64_t size) {
+  const Ticket none;
+  sys_pwrite(fd, &none, sizeof none, size + kTicketAt);
 }
 
 std::optional<Ticket> read_ticket(int fd, const Shareable& file, TicketKind kind) {

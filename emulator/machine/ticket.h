@@ -16,7 +16,15 @@ namespace cuvmm::emulator {
 
 /// The kind of object that a ticket names. The file contains it too, so that no kind passes for
 /// another.
-enum class TicketKind : std::uint8_t { kIpcMemory = 1, kIpcEvent, kPoolPointer, kPool, kEndpoint };
+enum class TicketKind : std::uint8_t {
+  kIpcMemory = 1,
+  kIpcEvent,
+  kPoolPointer,
+  kPool,
+  kEndpoint,
+  kFabricMemory,
+  kFabricMulticast,
+};
 
 /// The 64 bytes. The last page of the file that they name contains equal bytes: a ticket is valid
 /// only where every byte agrees, 128 random bits among them.
@@ -42,6 +50,9 @@ bool same_user(std::int32_t pid);
 /// Makes a ticket for the file of a create_shareable() and writes it there; false when the kernel
 /// refuses randomness or the write. `fd` stays open as long as the ticket is to be valid.
 bool issue_ticket(int fd, TicketKind kind, std::uint64_t size, std::uint64_t pool, IpcBytes& out);
+
+/// Ends the ticket in a file of `size` bytes, without its last page, that issue_ticket() wrote.
+void withdraw_ticket(int fd, std::uint64_t size);
 
 /// The ticket in the last page of a file, if it is of this kind.
 std::optional<Ticket> read_ticket(int fd, const Shareable& file, TicketKind kind);

@@ -68,7 +68,9 @@ CUVMM_EXPORT_ALIAS(nvmlDeviceGetHandleByIndex, nvmlDeviceGetHandleByIndex_v2);
 CUVMM_EXPORT(Error, nvmlDeviceGetHandleByUUID, const char* uuid, Handle* out) {
   return on_machine([&](const Machine& machine) -> Error {
     if (!uuid || !out) return kInvalidArgument;
-    return find(machine, out, [&](int device) { return emulator::uuid_text(device) == uuid; });
+    return find(machine, out, [&](int device) {
+      return emulator::uuid_text(machine.of_machine(device)) == uuid;
+    });
   });
 }
 
@@ -82,10 +84,10 @@ CUVMM_EXPORT(Error, nvmlDeviceGetHandleByUUIDV, const Uuid* uuid, Handle* out) {
       if (uuid->type == kText) {
         const std::string_view text(uuid->value.text,
                                     strnlen(uuid->value.text, sizeof uuid->value));
-        return text == emulator::uuid_text(device);
+        return text == emulator::uuid_text(machine.of_machine(device));
       }
       unsigned char own[emulator::kUuidBytes];
-      emulator::write_uuid(device, own);
+      emulator::write_uuid(machine.of_machine(device), own);
       return std::memcmp(own, uuid->value.bytes, sizeof own) == 0;
     });
   });
@@ -112,8 +114,8 @@ CUVMM_EXPORT(Error, nvmlDeviceGetIndex, Handle handle, unsigned* index) {
 CUVMM_EXPORT_ALIAS(nvmlDeviceGetMinorNumber, nvmlDeviceGetIndex);
 
 CUVMM_EXPORT(Error, nvmlDeviceGetUUID, Handle handle, char* text, unsigned size) {
-  return on_device(handle, [&](const Machine&, int device) {
-    return write_text(emulator::uuid_text(device).c_str(), text, size);
+  return on_device(handle, [&](const Machine& machine, int device) {
+    return write_text(emulator::uuid_text(machine.of_machine(device)).c_str(), text, size);
   });
 }
 

@@ -21,6 +21,8 @@ Machine::Machine() {
   }
   profile_ = std::move(loaded.profile);
   device_count_ = options.devices;
+  first_device_ = options.host * options.devices;
+  rack_ = options.hosts > 1;
   device_memory_ = options.device_memory ? options.device_memory : profile_.total_memory;
 }
 

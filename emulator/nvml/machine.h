@@ -19,6 +19,10 @@ using Handle = const void*;
 class Machine {
  public:
   int device_count() const { return device_count_; }
+  /// The number, by which a UUID is made, that libcuda's machine gives this host's device.
+  int of_machine(int device) const { return first_device_ + device; }
+  /// Whether the machine is a rack of several hosts, whose fabric has a number.
+  bool rack() const { return rack_; }
   const Profile& profile() const { return profile_; }
   std::uint64_t device_memory() const { return device_memory_; }  ///< bytes, of each device
   /// The value of cuDeviceGetAttribute; 0 where the device has no value.
@@ -38,6 +42,8 @@ class Machine {
   Machine();
   Profile profile_;
   int device_count_ = 0;
+  int first_device_ = 0;
+  bool rack_ = false;
   std::uint64_t device_memory_ = 0;
   std::string error_;
   char devices_[kMaxDevices] = {};  // their addresses are the handles

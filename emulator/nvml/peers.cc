@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "emulator/base/device_identity.h"
 #include "emulator/base/export.h"
 #include "emulator/nvml/abi.h"
 #include "emulator/nvml/on_machine.h"
@@ -16,10 +17,16 @@ namespace {
 constexpr std::uint8_t kFabricNotSupported = 0, kFabricCompleted = 3;
 
 // Completed where libcuda says that memory can be exported by fabric handle: the fabric is then one
-// cluster without a number and with one clique, as on a single machine.
+// cluster with one clique. The cluster of a single host has no number.
 std::uint8_t fabric_state(const Machine& machine) {
   const bool handles = machine.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED) != 0;
   return handles ? kFabricCompleted : kFabricNotSupported;
+}
+
+template <class Bytes>
+void name_cluster(const Machine& machine, Bytes& cluster) {
+  static_assert(sizeof cluster == emulator::kUuidBytes);
+  if (machine.rack()) std::memcpy(&cluster, emulator::kClusterUuid, sizeof cluster);
 }
 
 }  // namespace
@@ -41,6 +48,7 @@ CUVMM_EXPORT(Error, nvmlDeviceGetGpuFabricInfo, Handle handle, FabricInfo* out) 
   return on_device(handle, [&](const Machine& machine, int) -> Error {
     if (!out) return kInvalidArgument;
     *out = {.cluster = {}, .status = kSuccess, .clique = 0, .state = fabric_state(machine)};
+    name_cluster(machine, out->cluster);
     return kSuccess;
   });
 }
@@ -54,6 +62,7 @@ CUVMM_EXPORT(Error, nvmlDeviceGetGpuFabricInfoV, Handle handle, void* out) {
     info.v2.version = version;
     info.v2.status = kSuccess;
     info.v2.state = fabric_state(machine);
+    name_cluster(machine, info.v2.cluster);
     if (version == version_word<FabricInfoV2>(2)) {
       std::memcpy(out, &info.v2, sizeof info.v2);
     } else if (version == version_word<FabricInfoV3>(3)) {

@@ -170,7 +170,8 @@ struct Facts {
     Answer descriptor_valid = Answer::kUnknown;
     /// kNo: the descriptor is open, but stands for another kind of object than the call imports.
     Answer descriptor_kind = Answer::kUnknown;
-    ImportedMemory imported;  ///< of cuMemImportFromShareableHandle, after its success
+    Token fabric = Token::kUnknown;  ///< the bytes of a fabric handle
+    ImportedMemory imported;         ///< of cuMemImportFromShareableHandle, after its success
   };
   struct Ipc {
     /// The call's address lies in memory that legacy IPC can name, which is memory of cuMemAlloc.

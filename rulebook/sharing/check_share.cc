@@ -28,6 +28,26 @@ std::string type_name(unsigned type) {
       return std::to_string(type);
   }
 }
+
+void check_fabric_handle(Collector& out, const void* handle, Facts::Token token) {
+  using Token = Facts::Token;
+  if (!handle) {
+    out.add(Rule::kImportFabricNonnull, "osHandle is NULL");
+    return;
+  }
+  if (token == Token::kValid || token == Token::kOwn) return;
+  const auto* data = static_cast<const unsigned char*>(handle);
+  constexpr std::size_t kFabricBytes = 64;
+  const bool zeros =
+      std::all_of(data, data + kFabricBytes, [](unsigned char byte) { return byte == 0; });
+  const char* what = "the fabric handle is not one that the driver knows";
+  if (zeros) what = "the fabric handle is all zeros";
+  if (token == Token::kEnded) what = "the memory that the fabric handle names was released";
+  if (token == Token::kExporterEnded) {
+    what = "the process that exported the fabric handle has ended";
+  }
+  out.add(Rule::kImportFabricValid, what, zeros || token != Token::kUnknown);
+}
 }  // namespace
 
 Violations check(const Model& model, const calls::MemExportToShareableHandle& call,
@@ -85,18 +105,7 @@ Violations check(const Model& model, const calls::MemImportFromShareableHandle& 
     return out.take();
   }
   if (type == kFabric) {
-    const auto* data = static_cast<const unsigned char*>(call.osHandle);
-    constexpr std::size_t kFabricBytes = 64;
-    if (!data) {
-      out.add(Rule::kImportFabricNonnull, "osHandle is NULL");
-    } else {
-      const bool zeros =
-          std::all_of(data, data + kFabricBytes, [](unsigned char byte) { return byte == 0; });
-      out.add(Rule::kImportFabricValid,
-              zeros ? "the fabric handle is all zeros"
-                    : "the fabric handle is not one that the driver knows",
-              zeros);
-    }
+    check_fabric_handle(out, call.osHandle, facts.sharing.fabric);
     return out.take();
   }
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return out.take();

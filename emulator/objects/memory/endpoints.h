@@ -9,6 +9,7 @@
 
 #include "emulator/base/descriptor.h"
 #include "emulator/machine/team.h"
+#include "emulator/machine/team_ticket.h"
 #include "rulebook/profile/profile.h"
 #include "rulebook/states/ipc_state.h"
 
@@ -19,8 +20,7 @@ struct EndpointObject {
   std::shared_ptr<Team> team;
   int owner = -1;  ///< device of a unicast endpoint that was created here; else -1
   bool imported = false;
-  Descriptor ticket_file;  ///< the file that the bytes of its handle lead to, once it was exported
-  IpcBytes handle{};
+  TeamTicket ticket;  ///< its handle
 };
 
 class Endpoints {

@@ -25,6 +25,7 @@ bool PhysicalMemory::drop(Handle handle) {
   stale_[next_stale_++ % kStale] = {handle, found->second.prop()};
   drop_unheld();
   if (found->second.held_elsewhere()) {
+    found->second.withdraw();
     if (held_.size() < kMostHeld) held_.push_back(std::move(found->second));
   }
   live_.erase(found);

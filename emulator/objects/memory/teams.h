@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "emulator/machine/team.h"
+#include "emulator/machine/team_ticket.h"
 #include "rulebook/model/model.h"
 
 namespace cuvmm::emulator {
@@ -35,10 +36,16 @@ class Teams {
     teams_[handle] = std::move(team);
     ever_.store(true, std::memory_order_release);
   }
-  void drop(Handle handle) { teams_.erase(handle); }
+  void drop(Handle handle) {
+    teams_.erase(handle);
+    tickets_.erase(handle);
+  }
+  /// The ticket by which other processes find an object, valid while this process has its handle.
+  TeamTicket& ticket(Handle handle) { return tickets_[handle]; }
 
  private:
   std::unordered_map<Handle, std::shared_ptr<Team>> teams_;
+  std::unordered_map<Handle, TeamTicket> tickets_;
   std::atomic<bool> ever_{false};
 };
 
