@@ -43,7 +43,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
   using namespace cuvmm::tools;
   const Group groups[] = {
       {"To begin with", {add_run, add_explain, add_view, add_fail, add_doctor}},
-      {"More about a program", {add_hostile, add_replay, add_predict, add_to_c}},
+      {"More about a program", {add_hostile, add_rack, add_replay, add_predict, add_to_c}},
       {"Reports", {add_report, add_suppress, add_memory}},
       {"Processes, alive or crashed", {add_top, add_map, add_leaks, add_explain_crash}},
       {"Rules and drivers", {add_rules, add_matrix, add_conform, add_work}},
@@ -73,9 +73,11 @@ void add_installed_folder(CLI::App& app, const char* option, const char* from_bi
 }
 
 // These commands take another program with its arguments behind `--`.
-constexpr std::string_view kRunPrograms[] = {"run", "fail", "hostile"};
+constexpr std::string_view kRunPrograms[] = {"run", "fail", "hostile", "rack"};
 
-int usage_error(const CLI::App& app, const std::string& message) {
+int usage_error(const CLI::App& app, std::string message) {
+  // CLI11 gives an option that the help does not show no name.
+  if (message.starts_with(": ")) message.erase(0, 2);
   std::string command = "cuvmm";
   for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
   cuvmm::tools::print_error("{}: {}\nTry '{} --help'.\n", command, message, command);

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <string>
 
+#include "rulebook/base/limits.h"
+
 namespace cuvmm::emulator {
 
 /// PCI buses as a board with eight GPUs numbers them: domain 0, device 0, each GPU on its own bus.
@@ -50,7 +52,7 @@ inline std::string uuid_text(int device) {
 /// host only.
 class VisibleDevices {
  public:
-  static constexpr int kMost = 64;
+  static constexpr int kMost = kMaxMachineDevices;
   constexpr VisibleDevices() { show(nullptr, 0); }
   /// Shows the `count` devices of the machine in `devices`; all devices of the machine where
   /// `count` is 0. `first` is the machine's number of the host's first device.

@@ -72,6 +72,17 @@ struct FabricInfoV3 {
   std::uint8_t health_summary;
 };
 
+/// nvmlFieldValue_t; the value is an unsigned number here.
+struct FieldValue {
+  unsigned field;
+  unsigned scope;        ///< for a field of links: the link
+  std::int64_t time;     ///< microseconds since 1970
+  std::int64_t latency;  ///< microseconds
+  int type;              ///< nvmlValueType_t: 1 for unsigned
+  int error;             ///< an Error
+  std::uint64_t value;
+};
+
 /// nvmlUUID_t: 41 bytes of text, or the 16 bytes of the UUID itself.
 struct Uuid {
   unsigned version;

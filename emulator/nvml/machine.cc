@@ -22,7 +22,7 @@ Machine::Machine() {
   profile_ = std::move(loaded.profile);
   device_count_ = options.devices;
   first_device_ = options.host * options.devices;
-  rack_ = options.hosts > 1;
+  hosts_ = options.hosts;
   device_memory_ = options.device_memory ? options.device_memory : profile_.total_memory;
 }
 
@@ -32,7 +32,7 @@ const Machine& Machine::get() {
 }
 
 int Machine::attribute(int number) const {
-  const auto known = profile_.attribute(number, device_count_);
+  const auto known = profile_.attribute(number, device_count_ * hosts_);
   return known ? *known : emulator::default_attribute(number).value_or(0);
 }
 

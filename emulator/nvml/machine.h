@@ -22,7 +22,7 @@ class Machine {
   /// The number, by which a UUID is made, that libcuda's machine gives this host's device.
   int of_machine(int device) const { return first_device_ + device; }
   /// Whether the machine is a rack of several hosts, whose fabric has a number.
-  bool rack() const { return rack_; }
+  bool rack() const { return hosts_ > 1; }
   const Profile& profile() const { return profile_; }
   std::uint64_t device_memory() const { return device_memory_; }  ///< bytes, of each device
   /// The value of cuDeviceGetAttribute; 0 where the device has no value.
@@ -43,7 +43,7 @@ class Machine {
   Profile profile_;
   int device_count_ = 0;
   int first_device_ = 0;
-  bool rack_ = false;
+  int hosts_ = 1;
   std::uint64_t device_memory_ = 0;
   std::string error_;
   char devices_[kMaxDevices] = {};  // their addresses are the handles

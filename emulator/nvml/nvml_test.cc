@@ -165,7 +165,30 @@ TEST_F(Nvml, PeersAndFabricAreAsLibcudaHasThem) {
     EXPECT_EQ(status, 0);
   }
   EXPECT_EQ(nvml("nvmlDeviceGetP2PStatus", device(0), device(1), 9, &status), kInvalidArgument);
-  EXPECT_EQ(nvml("nvmlDeviceGetP2PStatus", device(0), device(0), 0, &status), kInvalidArgument);
+  // NCCL 2.28 asks about each device and itself, and gives up if the answer is an error.
+  EXPECT_EQ(nvml("nvmlDeviceGetP2PStatus", device(0), device(0), 0, &status), kSuccess);
+  EXPECT_EQ(status, 0);
+
+  int active = 0;
+  unsigned yes = 0;
+  EXPECT_EQ(nvml("nvmlDeviceGetNvLinkState", device(0), 17u, &active), kSuccess);
+  EXPECT_EQ(active, 1);
+  EXPECT_EQ(nvml("nvmlDeviceGetNvLinkState", device(0), 18u, &active), kInvalidArgument);
+  EXPECT_EQ(nvml("nvmlDeviceGetNvLinkCapability", device(0), 0u, 0, &yes), kSuccess);
+  EXPECT_EQ(yes, 1u);
+  EXPECT_EQ(nvml("nvmlDeviceGetNvLinkCapability", device(0), 0u, 6, &yes), kInvalidArgument);
+  PciInfo remote{};
+  EXPECT_EQ(nvml("nvmlDeviceGetNvLinkRemotePciInfo_v2", device(0), 0u, &remote), kSuccess);
+  EXPECT_STREQ(remote.bus_id, "0000FFFF:FF:00.0");
+  FieldValue fields[3] = {{.field = 91}, {.field = 165, .scope = 17}, {.field = 165, .scope = 18}};
+  EXPECT_EQ(nvml("nvmlDeviceGetFieldValues", device(0), 3, &fields[0]), kSuccess);
+  EXPECT_EQ(fields[0].value, 18u);
+  EXPECT_EQ(fields[1].error, kSuccess);
+  EXPECT_EQ(fields[1].value, 1u);
+  EXPECT_EQ(fields[2].error, kNotSupported);
+  PciInfoLegacy first_form{};
+  EXPECT_EQ(nvml("nvmlDeviceGetNvLinkRemotePciInfo", device(0), 0u, &first_form), kSuccess);
+  EXPECT_STREQ(first_form.bus_id, "FFFF:FF:00.0");
 
   ASSERT_EQ(cuda("cuInit", 0u), CUDA_SUCCESS);
   int handles = -1;

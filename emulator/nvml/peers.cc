@@ -36,7 +36,7 @@ CUVMM_EXPORT(Error, nvmlDeviceGetP2PStatus, Handle from, Handle to, int what, in
   constexpr int kLastQuestion = 4;  // the last of: read, write, NVLink, atomics, PCI
   return on_device(from, [&](const Machine& machine, int device) -> Error {
     const int peer = machine.index(to);
-    if (peer < 0 || peer == device || !status || what < 0 || what > kLastQuestion) {
+    if (peer < 0 || !status || what < 0 || what > kLastQuestion) {
       return kInvalidArgument;
     }
     *status = machine.reaches(device, peer) ? kOk : kTopologyNotSupported;

@@ -18,6 +18,9 @@ constexpr char kInternal[] = "libcudart_static_";
 constexpr char kSince12[] = "cudaGetDeviceProperties_v2";
 
 bool public_name(const char* name) {
+  // nvcc writes these into the program itself. They call the runtime.
+  if (starts_with(name, "__cudaRegisterLinkedBinary_")) return false;
+  if (equal(name, "__cudaUnregisterBinaryUtil")) return false;
   if (starts_with(name, "__")) name += 2;
   constexpr std::size_t kPrefix = 4;
   return starts_with(name, "cuda") && name[kPrefix] >= 'A' && name[kPrefix] <= 'Z';

@@ -8,4 +8,7 @@ namespace cuvmm {
 /// rulebook/objects/objects.h); the last two bits have another meaning.
 inline constexpr int kMaxDevices = 62;
 
+/// Devices of a machine that the emulator plays, on all its hosts: a process sees those of its own.
+inline constexpr int kMaxMachineDevices = 64;
+
 }  // namespace cuvmm

@@ -28,6 +28,7 @@ struct CommandLine {
 void add_run(CLI::App& app, CommandLine& line);
 void add_fail(CLI::App& app, CommandLine& line);
 void add_hostile(CLI::App& app, CommandLine& line);
+void add_rack(CLI::App& app, CommandLine& line);
 void add_explain(CLI::App& app, CommandLine& line);
 void add_explain_crash(CLI::App& app, CommandLine& line);
 void add_rules(CLI::App& app, CommandLine& line);

@@ -19,6 +19,7 @@ const char* cudaGetErrorName(int error);
 // NOLINTBEGIN(bugprone-reserved-identifier): the runtime's names
 void** __cudaRegisterFatBinary(void* wrapper);
 void __cudaUnregisterFatBinary(void** handle);
+int __cudaRegisterLinkedBinary_12ab_6_own_cu(void);
 // NOLINTEND(bugprone-reserved-identifier)
 
 // A program's own function may have a name that begins so.
@@ -56,6 +57,7 @@ int make_calls(void) {
   REQUIRE(cudaPeekAtLastError() == kNotSupported);
   REQUIRE(cudaGetLastError() == kNotSupported);
   REQUIRE(cudaGetLastError() == 0);
+  REQUIRE(__cudaRegisterLinkedBinary_12ab_6_own_cu() == 78);
   REQUIRE(strcmp(cudaGetErrorName(kNotSupported), "cudaErrorNotSupported") == 0);
   return 0;
 }

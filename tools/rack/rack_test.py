@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests `cuvmm rack`: hosts, devices and ranks, their output and their ends.
+
+Usage: rack_test.py CUVMM EXAMPLE [unittest arguments]; EXAMPLE is the program of examples/multicast/rack.cc.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CUVMM = EXAMPLE = None
+FRESH = {key: value for key, value in os.environ.items() if not key.startswith("CUVMM_")}
+FRESH["CUVMM_EXAMPLE_MULTICAST"] = "1"
+
+
+def rack(*arguments):
+    return subprocess.run([CUVMM, "rack", *arguments], capture_output=True, text=True, check=False, env=FRESH)
+
+
+def shell(text):
+    return ["--", "sh", "-c", text]
+
+
+class RackTest(unittest.TestCase):
+    def test_ranks_know_their_places(self):
+        done = rack("--hosts", "2", "--devices", "3", "--allow-unchecked",
+                    *shell("echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK $CUVMM_HOST $CUVMM_DEVICES"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(done.stdout.splitlines()),
+                         [f"[host{r // 3} rank {r}] {r}/6 {r % 3}/3 {r // 3} {r // 3}/2 3" for r in range(6)])
+
+    def test_ranks_need_not_be_as_many_as_devices(self):
+        done = rack("--hosts", "3", "--devices", "4", "--ranks", "1", *shell("echo $RANK/$WORLD_SIZE"))
+        self.assertEqual(sorted(done.stdout.splitlines()), [f"[host{r} rank {r}] {r}/3" for r in range(3)])
+
+    def test_devices_of_two_hosts_share_a_multicast_object(self):
+        done = rack("--hosts", "2", "--devices", "4", "--error-exitcode", "99", "--", EXAMPLE)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout.count("8 of 8 bytes arrived"), 8)
+        self.assertIn("0 errors, 0 undefined, 0 leaks", done.stderr)
+        self.assertIn("of 8 processes (emulator)", done.stderr)
+
+    def test_as_many_devices_as_there_may_be(self):
+        done = rack("--hosts", "8", "--devices", "8", "--error-exitcode", "99", "--", EXAMPLE)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout.count("64 of 64 bytes arrived"), 64)
+
+    def test_findings_name_the_rank(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report = os.path.join(folder, "r.json")
+            rack("--hosts", "2", "--devices", "1", "--report", report, "--grace", "0", "--", EXAMPLE, "--fail", "1")
+            with open(report, encoding="utf-8") as file:
+                scopes = {finding.get("scope") for finding in json.load(file)["findings"]}
+        self.assertIn("host1 rank 1", scopes)
+
+    def test_a_rank_that_fails_ends_the_others(self):
+        done = rack("--hosts", "2", "--devices", "1", "--grace", "0.1", "--allow-unchecked",
+                    *shell("if [ $RANK = 1 ]; then exit 7; else exec sleep 1000; fi"))
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertIn("cuvmm rack: ends the ranks that still run, 0.1 s after host1 rank 1 failed", done.stderr)
+        self.assertIn("cuvmm rack: 1 of 2 ranks failed; first host1 rank 1: exit code 7", done.stderr)
+
+    def test_a_signal_is_an_exit_code(self):
+        done = rack("--hosts", "1", "--devices", "1", "--allow-unchecked", *shell("kill -9 $$"))
+        self.assertEqual(done.returncode, 128 + 9, done.stderr)
+        self.assertIn("first host0 rank 0: ended by signal 9", done.stderr)
+
+    def test_lines_stay_whole(self):
+        done = rack("--hosts", "1", "--devices", "4", "--allow-unchecked",
+                    *shell("for i in 1 2 3 4 5 6 7 8 9; do printf 'a b'; printf ' c\\n'; done; printf end"))
+        for line in done.stdout.splitlines():
+            self.assertRegex(line, r"^\[host0 rank [0-3]\] (a b c|end)$")
+        self.assertEqual(len(done.stdout.splitlines()), 40)
+
+    def test_wrong_words(self):
+        for words, said in ((["--hosts", "9"], "9 hosts of 8 devices are 72 devices; a rack has at most 64"),
+                            (["--hosts", "0"], "--hosts"),
+                            (["--driver", "nowhere.so"], "cuvmm rack: nowhere.so: no such file"),
+                            (["--allow-multicast"], "--allow-multicast has no meaning here")):
+            done = rack(*words, "--", "true")
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertRegex(done.stderr, re.escape(said))
+
+
+if __name__ == "__main__":
+    CUVMM, EXAMPLE = sys.argv[1:3]
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
