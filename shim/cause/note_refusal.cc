@@ -57,6 +57,11 @@ bool makes_descriptor(EntryPoint entry) {
          entry == EntryPoint::kMemPoolExportToShareableHandle;
 }
 
+bool binds_multicast(EntryPoint entry) {
+  return entry == EntryPoint::kMulticastBindMem || entry == EntryPoint::kMulticastBindAddr ||
+         entry == EntryPoint::kMulticastBindMem_v2 || entry == EntryPoint::kMulticastBindAddr_v2;
+}
+
 std::uint64_t wanted_by(const Call& call) {
   return visit_call<std::uint64_t>(call, [](const auto& made) { return wanted_size(made); });
 }
@@ -154,6 +159,11 @@ void Session::note_refusal(const Call& call, CUresult result, std::uint64_t inde
     }
   }
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    // A bind of multicast memory takes resources of the fabric, and none of the device's memory.
+    if (binds_multicast(refusal.entry)) {
+      sink_.take_refusal(refusal);
+      return;
+    }
     if (refusal.entry == EntryPoint::kMemAddressReserve) {
       const Locked lock(mutex_);
       refusal.addresses = address_facts(history_.model);

@@ -19,11 +19,23 @@ bool forbids(const Violation& violation) {
 /// answers any call with a code of its own.
 bool needs_its_code(Rule rule) {
   constexpr Rule kThese[] = {
-      Rule::kFreeKnown,       Rule::kFreeOnce,           Rule::kFreeBase,
-      Rule::kFreeFunction,    Rule::kRegisterOnce,       Rule::kRegisterPageable,
-      Rule::kUnregisterKnown, Rule::kUnregisterBase,     Rule::kUnregisterFunction,
-      Rule::kPointerSetKnown, Rule::kAddressRangeAccess, Rule::kExtBufferMapped};
+      Rule::kFreeKnown,        Rule::kFreeOnce,           Rule::kFreeBase,
+      Rule::kFreeFunction,     Rule::kRegisterOnce,       Rule::kRegisterPageable,
+      Rule::kUnregisterKnown,  Rule::kUnregisterBase,     Rule::kUnregisterFunction,
+      Rule::kPointerSetKnown,  Rule::kAddressRangeAccess, Rule::kExtBufferMapped,
+      Rule::kImportFabricValid};
   return std::ranges::find(kThese, rule) != std::end(kThese);
+}
+
+/// Codes that tell of the machine, its daemons or the user's rights, and of no argument unless a
+/// rule names them.
+bool about_machine(CUresult result) {
+  constexpr CUresult kThese[] = {CUDA_ERROR_NOT_INITIALIZED,      CUDA_ERROR_DEINITIALIZED,
+                                 CUDA_ERROR_DEVICE_UNAVAILABLE,   CUDA_ERROR_OPERATING_SYSTEM,
+                                 CUDA_ERROR_ILLEGAL_STATE,        CUDA_ERROR_NOT_PERMITTED,
+                                 CUDA_ERROR_SYSTEM_NOT_READY,     CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
+                                 CUDA_ERROR_MPS_CONNECTION_FAILED};
+  return std::ranges::find(kThese, result) != std::end(kThese);
 }
 
 /// Rules about the handle of an object that has ended: a driver's code depends on the part of the
@@ -59,11 +71,7 @@ bool may_explain(const Violation& violation, const Answer& answer) {
            answer.result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
   }
   if (needs_its_code(violation.rule)) return false;
-  if (answer.result == CUDA_ERROR_OUT_OF_MEMORY) return false;
-  // NOT_INITIALIZED and DEINITIALIZED are no evidence about the arguments.
-  if (answer.result == CUDA_ERROR_NOT_INITIALIZED || answer.result == CUDA_ERROR_DEINITIALIZED) {
-    return false;
-  }
+  if (answer.result == CUDA_ERROR_OUT_OF_MEMORY || about_machine(answer.result)) return false;
   return rule.basis != CodeBasis::kDocumented;
 }
 

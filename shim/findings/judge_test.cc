@@ -40,6 +40,30 @@ TEST(Judge, UncertainOnesNeedARefusal) {
   EXPECT_EQ(reported({violation(listed(), false)}, CUDA_ERROR_NOT_SUPPORTED), 1u);
 }
 
+// A fabric that was lost refused cuMulticastAddDevice, and the program was told that another
+// process had added its device.
+TEST(Judge, TheMachinesCodesAreNoEvidenceUnlessTheRuleNamesThem) {
+  const Violation once = violation(info(Rule::kMcAddUnique), false);
+  for (const CUresult result :
+       {CUDA_ERROR_ILLEGAL_STATE, CUDA_ERROR_SYSTEM_NOT_READY, CUDA_ERROR_NOT_PERMITTED,
+        CUDA_ERROR_OPERATING_SYSTEM, CUDA_ERROR_DEVICE_UNAVAILABLE}) {
+    EXPECT_EQ(reported({once}, result), 0u);
+    EXPECT_EQ(reported({violation(info(Rule::kMcAddUnique), true)}, result), 1u);
+  }
+  EXPECT_EQ(reported({once}, CUDA_ERROR_INVALID_VALUE), 1u);
+  for (const RuleInfo& rule : rules()) {
+    if (rule.code != CUDA_ERROR_NOT_PERMITTED) continue;
+    EXPECT_EQ(reported({violation(rule, false)}, CUDA_ERROR_NOT_PERMITTED), 1u) << rule.id;
+  }
+}
+
+// Two hosts in different IMEX domains get INVALID_HANDLE for bytes that are right.
+TEST(Judge, AFabricHandleIsWrongByItsOwnCodeAlone) {
+  const Violation bytes = violation(info(Rule::kImportFabricValid), false);
+  EXPECT_EQ(reported({bytes}, CUDA_ERROR_INVALID_HANDLE), 0u);
+  EXPECT_EQ(reported({bytes}, CUDA_ERROR_NOT_SUPPORTED), 1u);
+}
+
 TEST(Judge, OutOfMemoryExplainsItselfUnlessTheRuleSaysSo) {
   EXPECT_EQ(reported({violation(listed(), false)}, CUDA_ERROR_OUT_OF_MEMORY), 0u);
   for (const RuleInfo& rule : rules()) {
