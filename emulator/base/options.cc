@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include "emulator/base/device_identity.h"
 
@@ -34,6 +35,19 @@ std::optional<StreamsOption> parse_streams(std::string_view text) {
   const char* const last = text.data() + text.size();
   const auto [end, error] = std::from_chars(text.data(), last, option.seed);
   return error == std::errc{} && end == last ? std::optional(option) : std::nullopt;
+}
+
+std::optional<Outage> outage_named(std::string_view name) {
+  constexpr std::pair<std::string_view, Outage> kAll[] = {
+      {"domains", Outage::kDomains},
+      {"imex-daemon", Outage::kImexDaemon},
+      {"fabric-manager", Outage::kFabricManager},
+      {"fabric-lost", Outage::kFabricLost},
+      {"multicast-groups", Outage::kGroups}};
+  for (const auto& [known, outage] : kAll) {
+    if (name == known) return outage;
+  }
+  return std::nullopt;
 }
 
 namespace {
@@ -134,6 +148,12 @@ Options read_options() {
     options.devices = count;
   }
   read_host(options);
+  if (const char* text = secure_getenv("CUVMM_OUTAGE"); text && *text) {
+    const auto outage = outage_named(text);
+    if (!outage)
+      options.error = "CUVMM_OUTAGE=" + std::string(text) + ": expected one of " + kOutageNames;
+    options.outage = outage.value_or(Outage::kNone);
+  }
   if (const char* text = secure_getenv("CUVMM_DEVICE_MEMORY"); text && *text) {
     const auto bytes = parse_bytes(text);
     if (!bytes || *bytes == 0) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/base/outage.h"
 #include "rulebook/base/limits.h"
 
 namespace cuvmm::emulator {
@@ -18,8 +19,9 @@ struct StreamsOption {
   std::uint64_t seed = 0;  ///< 0: each piece of work runs as late as it can
 };
 
-/// CUVMM_PROFILE, CUVMM_DEVICES, CUVMM_HOST, CUVMM_DEVICE_MEMORY, CUVMM_MULTICAST_TIMEOUT_MS,
-/// CUVMM_STREAMS, CUVMM_KERNELS and CUVMM_KERNEL_STEPS, read once, by cuInit.
+/// CUVMM_PROFILE, CUVMM_DEVICES, CUVMM_HOST, CUVMM_OUTAGE, CUVMM_DEVICE_MEMORY,
+/// CUVMM_MULTICAST_TIMEOUT_MS, CUVMM_STREAMS, CUVMM_KERNELS and CUVMM_KERNEL_STEPS, read once, by
+/// cuInit.
 struct Options {
   std::string profile;              ///< name or TOML path; empty: the newest recorded real driver
   int devices = 8;                  ///< of the host, 0 to kMaxDevices; 0: it has no GPU
@@ -29,6 +31,7 @@ struct Options {
   /// How long a bind waits for devices that other processes add.
   unsigned multicast_timeout_ms = 3000;
   StreamsOption streams;
+  Outage outage = Outage::kNone;
   bool run_kernels = true;  ///< runs kernels that have PTX; false: skips all kernels
   /// Instructions of all threads of a launch; the emulator ends a launch that executes more,
   /// because it takes the launch for endless.

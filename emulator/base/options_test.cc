@@ -31,8 +31,9 @@ class OptionsEnvironment : public ::testing::Test {
   void SetUp() override { clear(); }
   void TearDown() override { clear(); }
   static void clear() {
-    for (const char* name : {"CUVMM_PROFILE", "CUVMM_DEVICES", "CUVMM_HOST", "CUVMM_DEVICE_MEMORY",
-                             "CUVMM_STREAMS", "CUVMM_KERNELS", "CUVMM_KERNEL_STEPS"}) {
+    for (const char* name :
+         {"CUVMM_PROFILE", "CUVMM_DEVICES", "CUVMM_HOST", "CUVMM_OUTAGE", "CUVMM_DEVICE_MEMORY",
+          "CUVMM_STREAMS", "CUVMM_KERNELS", "CUVMM_KERNEL_STEPS"}) {
       unsetenv(name);
     }
   }
@@ -118,6 +119,16 @@ TEST_F(OptionsEnvironment, AHostOfARackSeesItsOwnDevices) {
                                         ": expected HOST/HOSTS, such as 0/2, with at most 64 " +
                                         "devices in all");
   }
+}
+
+TEST_F(OptionsEnvironment, AnOutageHasAName) {
+  EXPECT_EQ(read_options().outage, Outage::kNone);
+  setenv("CUVMM_OUTAGE", "fabric-lost", 1);
+  EXPECT_EQ(read_options().outage, Outage::kFabricLost);
+  EXPECT_EQ(read_options().error, "");
+  setenv("CUVMM_OUTAGE", "flood", 1);
+  EXPECT_EQ(read_options().error,
+            "CUVMM_OUTAGE=flood: expected one of " + std::string(kOutageNames));
 }
 
 TEST_F(OptionsEnvironment, SaysWhatWasExpected) {

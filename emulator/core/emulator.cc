@@ -145,6 +145,8 @@ CUresult Emulator::load() {
     complain(mutation().error);
     return CUDA_ERROR_NO_DEVICE;
   }
+  if (options.outage == Outage::kFabricManager) return CUDA_ERROR_SYSTEM_NOT_READY;
+  outage_ = options.outage;
   const int first = options.host * options.devices;
   const std::vector<int> visible =
       visible_devices(secure_getenv("CUDA_VISIBLE_DEVICES"), options.devices, first);

@@ -96,6 +96,7 @@ class Emulator {
   int device_count() const { return devices.count(); }
   /// The devices of the machine, of which this process may see only some.
   int machine_devices() const { return machine_devices_; }
+  Outage outage() const { return outage_; }
   bool valid_device(int device) const { return devices.valid(device); }
   /// How long a call waits for the rest of a multicast team.
   std::chrono::milliseconds multicast_timeout() const { return multicast_timeout_; }
@@ -154,6 +155,7 @@ class Emulator {
   bool runs_kernels_ = true;
   std::uint64_t kernel_steps_ = 0;
   int machine_devices_ = 0;
+  Outage outage_ = Outage::kNone;
 };
 
 }  // namespace cuvmm::emulator

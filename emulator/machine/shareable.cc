@@ -118,9 +118,8 @@ std::optional<Shareable> read_shareable(int fd, int device_count, ShareableKind 
       trailer.version != version_of(kind) || trailer.size != size || size % kPage != 0) {
     return std::nullopt;
   }
-  if (hosts == Hosts::kOwn && trailer.host != static_cast<std::uint64_t>(g_visible.host())) {
-    return std::nullopt;
-  }
+  const bool own_host = trailer.host == static_cast<std::uint64_t>(g_visible.host());
+  if (hosts == Hosts::kOwn && !own_host) return std::nullopt;
   CUmemLocation place = make_location(trailer.location_type, trailer.location_id);
   const bool device = is_device(place);
   place = renumbered(place, own_device(device_of(place)));
@@ -131,6 +130,7 @@ std::optional<Shareable> read_shareable(int fd, int device_count, ShareableKind 
   }
   Shareable shareable;
   shareable.size = size;
+  shareable.own_host = own_host;
   shareable.prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   shareable.prop.location = place;
   shareable.prop.allocFlags.compressionType = trailer.compression;

@@ -18,6 +18,7 @@ enum class ShareableKind : std::uint8_t { kMemory, kPool, kEvent, kTeam };
 struct Shareable {
   std::uint64_t size = 0;      ///< bytes of the allocation, without the trailer
   CUmemAllocationProp prop{};  ///< where it lives; requestedHandleTypes is 0, as drivers report it
+  bool own_host = true;        ///< a process of this host made it
 };
 
 /// Whether `fd` is a memfd on which a mapping or a write cannot fail later: it is in ordinary

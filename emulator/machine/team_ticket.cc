@@ -40,7 +40,7 @@ std::optional<IpcBytes> TeamTicket::bytes(const Team& team, TicketKind kind) {
 
 FollowedTeam follow_team(const IpcBytes& bytes, TicketKind kind, int devices, int machine) {
   const Followed followed = follow_ticket(bytes, kind, devices);
-  FollowedTeam out{followed.token, nullptr};
+  FollowedTeam out{followed.token, nullptr, followed.file.own_host};
   if (followed.fd < 0) return out;
   sys_close(followed.fd);
   out.token = Facts::Token::kEnded;

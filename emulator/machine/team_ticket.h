@@ -27,6 +27,7 @@ class TeamTicket {
 struct FollowedTeam {
   Facts::Token token = Facts::Token::kForged;
   std::shared_ptr<Team> team;  ///< null unless the ticket is valid (kValid, kOwn)
+  bool own_host = true;        ///< a process of this host made the ticket
 };
 /// `devices`: the number of devices that this process sees. `machine`: those of the machine.
 FollowedTeam follow_team(const IpcBytes& bytes, TicketKind kind, int devices, int machine);

@@ -58,6 +58,8 @@ CUresult bind(Emulator& e, const MulticastBind& call) {
       call.offset > team->size() || call.size > team->size() - call.offset) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  if (e.outage() == Outage::kFabricLost) return CUDA_ERROR_ILLEGAL_STATE;
+  if (e.outage() == Outage::kGroups) return CUDA_ERROR_OUT_OF_MEMORY;
   const int fd = memory->descriptor();
   if (fd < 0) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size granularity = e.profile.multicast_granularity_minimum;
@@ -171,6 +173,7 @@ CUresult perform(Emulator& e, const calls::MulticastAddDevice& call, const Facts
   Team* team = e.teams.find(call.mcHandle);
   if (!team) return CUDA_ERROR_INVALID_VALUE;
   if (!e.valid_device(call.dev)) return CUDA_ERROR_INVALID_DEVICE;
+  if (e.outage() == Outage::kFabricLost) return CUDA_ERROR_ILLEGAL_STATE;
   return team->add(call.dev) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

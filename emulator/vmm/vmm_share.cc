@@ -34,6 +34,7 @@ struct FabricObject {
   int fd = -1;  // of memory; the caller closes it
   Shareable file;
   std::shared_ptr<Team> team;
+  bool own_host = true;
 };
 
 FabricObject follow_fabric(const Emulator& e, const void* handle) {
@@ -44,16 +45,24 @@ FabricObject follow_fabric(const Emulator& e, const void* handle) {
   out.token = memory.token;
   out.fd = memory.fd;
   out.file = memory.file;
+  out.own_host = memory.file.own_host;
   if (memory.token != Facts::Token::kForged) return out;
   FollowedTeam team =
       follow_team(bytes, TicketKind::kFabricMulticast, e.device_count(), e.machine_devices());
   out.token = team.token;
+  out.own_host = team.own_host;
   out.team = std::move(team.team);
   return out;
 }
 
 CUresult import_fabric(Emulator& e, const calls::MemImportFromShareableHandle& call) {
   FabricObject found = follow_fabric(e, call.osHandle);
+  const bool known = found.team || found.fd >= 0;
+  if (known &&
+      (e.outage() == Outage::kImexDaemon || (e.outage() == Outage::kDomains && !found.own_host))) {
+    if (found.fd >= 0) sys_close(found.fd);
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
   if (found.team) {
     *call.handle = adopt(e, std::move(found.team));
     return CUDA_SUCCESS;

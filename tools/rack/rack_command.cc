@@ -29,6 +29,8 @@ constexpr const char* kRackExamples =
     "Hosts share memory and multicast objects by fabric handles only. The exit code is that of\n"
     "the rank that failed first, else that of `cuvmm run`.\n";
 
+constexpr const char* kNoChannel = "no-channel";  // a profile, and no outage of the emulator
+
 struct RackSettings {
   RunSettings run;
   Rack rack;
@@ -49,8 +51,11 @@ std::vector<std::string> launcher(const RackSettings& settings) {
                                     "--ranks",
                                     std::to_string(settings.rack.ranks),
                                     "--grace",
-                                    fmt::format("{}", settings.rack.grace_s),
-                                    "--"};
+                                    fmt::format("{}", settings.rack.grace_s)};
+  if (!settings.run.outage.empty() && settings.run.outage != kNoChannel) {
+    words.insert(words.end(), {"--outage", settings.run.outage});
+  }
+  words.emplace_back("--");
   words.insert(words.end(), settings.run.command.begin(), settings.run.command.end());
   return words;
 }
@@ -76,6 +81,12 @@ void add_rack(CLI::App& app, CommandLine& line) {
       ->type_name("SECONDS")
       ->check(seconds(0));
   command->add_flag("--start", settings->start, "Start the ranks")->group("");
+  command
+      ->add_option("--outage", settings->run.outage,
+                   "A trouble of the fabric that the emulator plays (docs/testing/rack.md)")
+      ->type_name("NAME")
+      ->check(one_of({kNoChannel, "domains", "imex-daemon", "fabric-manager", "fabric-lost",
+                      "multicast-groups"}));
   add_run_options(*command, settings->run, *emulate);
   for (const char* option : kNoMeaning) command->get_option(option)->group("");
   command->footer(kRackExamples);
@@ -89,6 +100,7 @@ void add_rack(CLI::App& app, CommandLine& line) {
     RunSettings& run_settings = settings->run;
     if (settings->start) {
       settings->rack.ranks = settings->ranks;
+      settings->rack.outage = run_settings.outage;
       settings->rack.command = run_settings.command;
       line.exit_code = run_ranks(settings->rack);
       return;
@@ -103,7 +115,12 @@ void add_rack(CLI::App& app, CommandLine& line) {
     }
     settings->rack.ranks = settings->ranks > 0 ? settings->ranks : run_settings.devices;
     run_settings.emulate = true;
-    if (run_settings.profile.empty()) run_settings.profile = "fabric-imex";
+    const bool channel = run_settings.outage != kNoChannel;
+    if (run_settings.profile.empty()) {
+      run_settings.profile = channel ? "fabric-imex" : "fabric-no-channel";
+    } else if (!channel) {
+      throw UsageError{"--outage no-channel and --emulate=PROFILE exclude each other"};
+    }
     run_settings.command = launcher(*settings);
     line.exit_code = run(std::move(run_settings), &line.signal);
   });

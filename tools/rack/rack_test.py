@@ -57,6 +57,31 @@ class RackTest(unittest.TestCase):
                 scopes = {finding.get("scope") for finding in json.load(file)["findings"]}
         self.assertIn("host1 rank 1", scopes)
 
+    def test_outages_are_named_by_their_causes(self):
+        causes = {
+            "no-channel": ("cuMemCreate answered CUDA_ERROR_NOT_PERMITTED", "this process has no IMEX channel"),
+            "domains": ("cuMemImportFromShareableHandle answered CUDA_ERROR_INVALID_HANDLE",
+                        "the two processes are in different IMEX domains"),
+            "imex-daemon": ("cuMemImportFromShareableHandle answered CUDA_ERROR_INVALID_HANDLE",
+                            "the IMEX daemon is down"),
+            "fabric-manager": ("cuInit answered CUDA_ERROR_SYSTEM_NOT_READY", "Fabric Manager does not run"),
+            "fabric-lost": ("cuMulticastAddDevice answered CUDA_ERROR_ILLEGAL_STATE",
+                            "the fabric's configuration is wrong or stale"),
+            "multicast-groups": ("cuMulticastBindMem answered CUDA_ERROR_OUT_OF_MEMORY",
+                                 "the fabric has no multicast group left")}
+        for outage, (answer, cause) in causes.items():
+            with self.subTest(outage):
+                done = rack("--hosts", "2", "--devices", "1", "--grace", "0", "--outage", outage, "--", EXAMPLE)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(f"cuvmm: {answer} because of --outage {outage}.", done.stderr)
+                self.assertIn(cause, done.stderr)
+
+    def test_an_outage_is_silent_where_it_is_not_met(self):
+        # One host is one domain.
+        done = rack("--hosts", "1", "--devices", "2", "--outage", "domains", "--", EXAMPLE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("--outage", done.stderr)
+
     def test_a_rank_that_fails_ends_the_others(self):
         done = rack("--hosts", "2", "--devices", "1", "--grace", "0.1", "--allow-unchecked",
                     *shell("if [ $RANK = 1 ]; then exit 7; else exec sleep 1000; fi"))

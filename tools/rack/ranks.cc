@@ -247,17 +247,20 @@ class Ranks {
 std::map<std::string, std::string> rank_environment(const Rack& rack, int rank, int port) {
   const int host = rank / rack.ranks;
   const auto text = [](int number) { return std::to_string(number); };
-  return {{"RANK", text(rank)},
-          {"WORLD_SIZE", text(rack.hosts * rack.ranks)},
-          {"LOCAL_RANK", text(rank % rack.ranks)},
-          {"LOCAL_WORLD_SIZE", text(rack.ranks)},
-          {"GROUP_RANK", text(host)},
-          {"NODE_RANK", text(host)},
-          {"MASTER_ADDR", "127.0.0.1"},
-          {"MASTER_PORT", text(port)},
-          {"NCCL_HOSTID", host_name(host)},
-          {"CUVMM_HOST", fmt::format("{}/{}", host, rack.hosts)},
-          {"CUVMM_SCOPE", fmt::format("{} rank {}", host_name(host), rank)}};
+  std::map<std::string, std::string> all = {
+      {"RANK", text(rank)},
+      {"WORLD_SIZE", text(rack.hosts * rack.ranks)},
+      {"LOCAL_RANK", text(rank % rack.ranks)},
+      {"LOCAL_WORLD_SIZE", text(rack.ranks)},
+      {"GROUP_RANK", text(host)},
+      {"NODE_RANK", text(host)},
+      {"MASTER_ADDR", "127.0.0.1"},
+      {"MASTER_PORT", text(port)},
+      {"NCCL_HOSTID", host_name(host)},
+      {"CUVMM_HOST", fmt::format("{}/{}", host, rack.hosts)},
+      {"CUVMM_SCOPE", fmt::format("{} rank {}", host_name(host), rank)}};
+  if (!rack.outage.empty()) all["CUVMM_OUTAGE"] = rack.outage;
+  return all;
 }
 
 int run_ranks(const Rack& rack) {

@@ -11,6 +11,7 @@ namespace cuvmm::tools {
 struct Rack {
   int hosts = 2;        ///< at least 1
   int ranks = 8;        ///< processes on each host, at least 1
+  std::string outage;   ///< for CUVMM_OUTAGE; "" for none
   double grace_s = 10;  ///< how long other ranks may go on once one of them has failed
   std::vector<std::string> command;
 };

@@ -262,6 +262,7 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
     merged.value["skipped_launches"] = missing.skipped_launches;
     if (!missing.need_driver.empty()) merged.value["need_driver"] = missing.need_driver;
     if (!missing.functions.empty()) merged.value["not_emulated"] = missing.functions;
+    if (!options.outage.empty()) causes = explain_by_outage(merged.value, options.outage);
   } else if (!options.quiet || !options.reports.empty()) {
     causes = explain_by_machine(merged.value, options.driver);
   }

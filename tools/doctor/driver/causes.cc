@@ -154,6 +154,14 @@ constexpr Cause kCauses[] = {
      "field: NVIDIA/nccl#1647, kubernetes-sigs/dra-driver-nvidia-gpu#294, pytorch/pytorch#174030",
      {"devices"},
      {"that NVML sees", "CUDA_VISIBLE_DEVICES is"}},
+    {"cuMulticastBindMem",
+     kAnyType,
+     CUDA_ERROR_OUT_OF_MEMORY,
+     Action::kDrain,
+     "the fabric has no multicast group left; other jobs of the rack may have them",
+     "look for jobs that hold multicast objects; go on without multicast (NCCL_NVLS_ENABLE=0)",
+     "CUDA driver API: cuMulticastBindMem",
+     {"nvlink-fabric"}},
     {"cuMemSetAccess",
      kFabric,
      CUDA_ERROR_NOT_SUPPORTED,
@@ -296,6 +304,12 @@ std::optional<KnownCause> known_cause(std::string_view call, CUresult code, int 
     }
   }
   return std::nullopt;
+}
+
+std::optional<KnownCause> likely_cause(std::string_view call, CUresult code, int handle_type) {
+  const Cause* cause = find_cause(call, code, handle_type);
+  if (!cause) return std::nullopt;
+  return KnownCause{cause->because, "", cause->fix, cause->source, cause->action};
 }
 
 Check refused(std::string_view id, std::string_view call, CUresult code, int handle_type,

@@ -36,6 +36,9 @@ struct KnownCause {
 std::optional<KnownCause> known_cause(std::string_view call, CUresult code, int handle_type,
                                       std::span<const Check> seen);
 
+/// The known cause of an answer of a machine that cannot be asked; `check` is empty.
+std::optional<KnownCause> likely_cause(std::string_view call, CUresult code, int handle_type);
+
 /// "cuInit answered CUDA_ERROR_NO_DEVICE (100)".
 std::string answer_text(std::string_view call, CUresult code);
 

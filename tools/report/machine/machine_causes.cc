@@ -92,4 +92,48 @@ std::vector<std::string> explain_by_machine(Json& report, const doctor::DoctorOp
   return sentences;
 }
 
+namespace {
+// The answers that each outage of the emulator gives (emulator/base/outage.h), and the row of
+// likely_cause() for it.
+struct Outage {
+  const char* name;
+  const char* call;  ///< or its beginning
+  CUresult code;
+  const char* row;
+  int handle_type;
+};
+constexpr Outage kOutages[] = {
+    {"no-channel", "cuMemCreate", CUDA_ERROR_NOT_PERMITTED, "cuMemCreate", doctor::kFabric},
+    {"domains", "cuMemImportFromShareableHandle", CUDA_ERROR_INVALID_HANDLE,
+     "cuMemImportFromShareableHandle", doctor::kFabric},
+    {"imex-daemon", "cuMemImportFromShareableHandle", CUDA_ERROR_INVALID_HANDLE,
+     "cuMemImportFromShareableHandle", doctor::kFabric},
+    {"fabric-manager", "cuInit", CUDA_ERROR_SYSTEM_NOT_READY, "cuInit", 0},
+    {"fabric-lost", "cuMulticast", CUDA_ERROR_ILLEGAL_STATE, "cuMulticastAddDevice", 0},
+    {"multicast-groups", "cuMulticastBind", CUDA_ERROR_OUT_OF_MEMORY, "cuMulticastBindMem", 0}};
+}  // namespace
+
+std::vector<std::string> explain_by_outage(Json& report, const std::string& outage) {
+  const auto found =
+      std::ranges::find_if(kOutages, [&](const Outage& each) { return outage == each.name; });
+  if (found == std::end(kOutages)) return {};
+  const auto cause = doctor::likely_cause(found->row, found->code, found->handle_type);
+  if (!cause) return {};
+  std::vector<std::string> calls;
+  // The report has no refusal of cuInit, which the shim does not check.
+  if (found->row == std::string_view("cuInit")) calls.emplace_back("cuInit");
+  for (const Suspect& one : suspects(report)) {
+    const bool fits = one.code == found->code && one.call.starts_with(found->call);
+    if (fits && std::ranges::find(calls, one.call) == calls.end()) calls.push_back(one.call);
+  }
+  std::vector<std::string> sentences;
+  for (const std::string& call : calls) {
+    sentences.push_back(fmt::format(
+        "{} answered {} because of --outage {}. On a machine: {}. "
+        "Fix: {} ({})",
+        call, result_name(found->code), outage, cause->because, cause->fix, cause->source));
+  }
+  return sentences;
+}
+
 }  // namespace cuvmm::tools
