@@ -3,6 +3,7 @@
 // host sees, as in a virtual machine: NCCL then takes it for a switch.
 #include <cuda.h>
 
+#include <chrono>
 #include <cstdio>
 #include <span>
 
@@ -24,10 +25,12 @@ void write_switch(Info& out, char (&bus_id)[16]) {
   std::snprintf(bus_id, sizeof bus_id, "%04X:%02X:00.0", kNoDomain, kNoBus);
 }
 
-// Runs body() for a link that exists: only devices that are on a fabric have links.
+// Runs body() for a link that exists, if there is a place for the answer: only devices that are on
+// a fabric have links. An H200 without links answered in this order (580.159.04, 28 November 2026).
 template <class Body>
-Error on_link(Handle handle, unsigned link, const Body& body) {
+Error on_link(Handle handle, unsigned link, const void* out, const Body& body) {
   return on_device(handle, [&](const Machine& machine, int) -> Error {
+    if (!out) return kInvalidArgument;
     if (machine.attribute(CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED) == 0) return kNotSupported;
     return link < kLinks ? body() : kInvalidArgument;
   });
@@ -36,8 +39,7 @@ Error on_link(Handle handle, unsigned link, const Body& body) {
 }  // namespace
 
 CUVMM_EXPORT(Error, nvmlDeviceGetNvLinkState, Handle handle, unsigned link, int* active) {
-  return on_link(handle, link, [&]() -> Error {
-    if (!active) return kInvalidArgument;
+  return on_link(handle, link, active, [&]() -> Error {
     *active = 1;
     return kSuccess;
   });
@@ -47,8 +49,8 @@ CUVMM_EXPORT(Error, nvmlDeviceGetNvLinkCapability, Handle handle, unsigned link,
              unsigned* yes) {
   constexpr int kLast = 5;  // P2P, system memory, atomics of both, SLI, and whether it is valid
   constexpr int kSli = 4;
-  return on_link(handle, link, [&]() -> Error {
-    if (!yes || what < 0 || what > kLast) return kInvalidArgument;
+  return on_link(handle, link, yes, [&]() -> Error {
+    if (what < 0 || what > kLast) return kInvalidArgument;
     *yes = what != kSli;
     return kSuccess;
   });
@@ -56,8 +58,7 @@ CUVMM_EXPORT(Error, nvmlDeviceGetNvLinkCapability, Handle handle, unsigned link,
 
 CUVMM_EXPORT(Error, nvmlDeviceGetNvLinkRemotePciInfo, Handle handle, unsigned link,
              PciInfoLegacy* out) {
-  return on_link(handle, link, [&]() -> Error {
-    if (!out) return kInvalidArgument;
+  return on_link(handle, link, out, [&]() -> Error {
     *out = {};
     write_switch(*out, out->bus_id);
     return kSuccess;
@@ -66,8 +67,7 @@ CUVMM_EXPORT(Error, nvmlDeviceGetNvLinkRemotePciInfo, Handle handle, unsigned li
 
 CUVMM_EXPORT(Error, nvmlDeviceGetNvLinkRemotePciInfo_v2, Handle handle, unsigned link,
              PciInfo* out) {
-  return on_link(handle, link, [&]() -> Error {
-    if (!out) return kInvalidArgument;
+  return on_link(handle, link, out, [&]() -> Error {
     *out = {};
     write_switch(*out, out->bus_id_legacy);
     std::snprintf(out->bus_id, sizeof out->bus_id, "%08X:%02X:00.0", kNoDomain, kNoBus);
@@ -84,10 +84,13 @@ CUVMM_EXPORT(Error, nvmlDeviceGetFieldValues, Handle handle, int count, FieldVal
       constexpr int kUnsigned = 1;
       const bool known =
           each.field == kLinkCount || (each.field == kLinkState && each.scope < kLinks);
-      each.time = each.latency = 0;
+      each.time = std::chrono::duration_cast<std::chrono::microseconds>(
+                      std::chrono::system_clock::now().time_since_epoch())
+                      .count();
+      each.latency = 0;
       each.type = kUnsigned;
       each.error = linked && known ? kSuccess : kNotSupported;
-      each.value = each.field == kLinkCount ? kLinks : 1;
+      each.value = each.error != kSuccess ? 0 : each.field == kLinkCount ? kLinks : 1;
     }
     return kSuccess;
   });

@@ -32,14 +32,16 @@ void name_cluster(const Machine& machine, Bytes& cluster) {
 }  // namespace
 
 CUVMM_EXPORT(Error, nvmlDeviceGetP2PStatus, Handle from, Handle to, int what, int* status) {
-  constexpr int kOk = 0, kTopologyNotSupported = 3;
+  constexpr int kOk = 0, kTopologyNotSupported = 3, kNotSupported = 5;
   constexpr int kLastQuestion = 4;  // the last of: read, write, NVLink, atomics, PCI
   return on_device(from, [&](const Machine& machine, int device) -> Error {
     const int peer = machine.index(to);
     if (peer < 0 || !status || what < 0 || what > kLastQuestion) {
       return kInvalidArgument;
     }
-    *status = machine.reaches(device, peer) ? kOk : kTopologyNotSupported;
+    *status = device == peer                  ? kNotSupported  // an H200's answer about itself
+              : machine.reaches(device, peer) ? kOk
+                                              : kTopologyNotSupported;
     return kSuccess;
   });
 }
