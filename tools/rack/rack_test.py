@@ -7,6 +7,7 @@ Usage: rack_test.py CUVMM EXAMPLE [unittest arguments]; EXAMPLE is the program o
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -93,6 +94,17 @@ class RackTest(unittest.TestCase):
         done = rack("--hosts", "1", "--devices", "1", "--allow-unchecked", *shell("kill -9 $$"))
         self.assertEqual(done.returncode, 128 + 9, done.stderr)
         self.assertIn("first host0 rank 0: ended by signal 9", done.stderr)
+
+    def test_a_signal_ends_all_ranks(self):
+        with subprocess.Popen([CUVMM, "rack", "--hosts", "2", "--devices", "1", "--allow-unchecked",
+                               *shell("echo $$; exec sleep 1000")], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, env=FRESH) as process:
+            pids = [int(process.stdout.readline().split()[-1]) for _ in range(2)]
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=60)
+        self.assertEqual(process.returncode, -signal.SIGTERM)
+        for pid in pids:
+            self.assertFalse(os.path.exists(f"/proc/{pid}"))
 
     def test_lines_stay_whole(self):
         done = rack("--hosts", "1", "--devices", "4", "--allow-unchecked",

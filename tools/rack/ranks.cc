@@ -7,7 +7,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +16,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -88,10 +89,23 @@ struct Rank {
   std::array<Stream, 2> streams;  // stdout, stderr
 };
 
+// The signal that asked this process to end; 0: none did.
+volatile std::sig_atomic_t g_signal = 0;
+void note_signal(int signal) { g_signal = signal; }
+constexpr int kEndings[] = {SIGINT, SIGTERM, SIGHUP};
+
+void set_endings(void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  for (const int signal : kEndings) ::sigaction(signal, &action, nullptr);
+}
+
 [[noreturn]] void be_rank(const Rack& rack, int rank, int port, int out, int err) {
   for (const auto& [name, value] : rank_environment(rack, rank, port)) {
     ::setenv(name.c_str(), value.c_str(), 1);
   }
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  set_endings(SIG_DFL);
   // Needs rights that many users lack; NCCL_HOSTID tells the hosts apart as well.
   const std::string host = host_name(rank / rack.ranks);
   if (::unshare(CLONE_NEWUTS) == 0 && ::sethostname(host.c_str(), host.size()) != 0) {
@@ -139,6 +153,12 @@ class Ranks {
   int wait() {
     while (alive() || open_streams()) {
       pass_output();
+      if (const int signal = g_signal; signal != 0 && !ended_by_rack_) {
+        ended_by_rack_ = true;
+        first_name_ = "the rack";
+        failed_at_ = Clock::now() - std::chrono::seconds(static_cast<int>(rack_.grace_s));
+        kill_all(signal);
+      }
       collect();
       if (failed_at_ && alive()) end_late_ranks();
       // A process that a rank left behind may hold its pipes for ever.
@@ -264,12 +284,19 @@ std::map<std::string, std::string> rank_environment(const Rack& rack, int rank, 
 }
 
 int run_ranks(const Rack& rack) {
+  set_endings(note_signal);
   Ranks ranks(rack);
   if (!ranks.start()) {
     ranks.kill_all(SIGKILL);
     return kExitFailure;
   }
-  return ranks.wait();
+  const int code = ranks.wait();
+  if (const int signal = g_signal; signal != 0) {
+    finish_output();
+    set_endings(SIG_DFL);
+    ::raise(signal);
+  }
+  return code;
 }
 
 }  // namespace cuvmm::tools
