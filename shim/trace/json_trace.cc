@@ -34,6 +34,7 @@ class JsonTrace : public CallObserver {
   void after(const Call& call, CUresult result, const CallMoment& moment) override {
     const std::lock_guard lock(mutex_);
     // (All objects get names, so that a filter does not change the names.)
+    if (result == CUDA_SUCCESS) visit_call<bool>(call, ArgumentNamer{names_});
     std::string statement = call_text(call, &names_), made;
     if (result == CUDA_SUCCESS) made = visit_call<std::string>(call, ResultNamer{names_});
     const char* const function = visit_call<const char*>(

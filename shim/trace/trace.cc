@@ -27,6 +27,7 @@ class Trace : public CallObserver {
 
   void after(const Call& call, CUresult result, const CallMoment&) override {
     const std::lock_guard lock(mutex_);
+    if (result == CUDA_SUCCESS) visit_call<bool>(call, ArgumentNamer{names_});
     std::string line = call_text(call, &names_);
     if (result == CUDA_SUCCESS) {
       const std::string name = visit_call<std::string>(call, ResultNamer{names_});

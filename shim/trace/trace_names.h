@@ -67,6 +67,21 @@ class TraceNames : public ValueNames {
     return objects_[reinterpret_cast<std::uintptr_t>(object)] =
                letter + std::to_string(next_object_++);
   }
+  /// The 64 bytes of a fabric handle, which programs copy: their content is what has the name.
+  std::string name_fabric(const void* bytes) {
+    last_ = reinterpret_cast<std::uintptr_t>(bytes);
+    return fabrics_[content(bytes)] = "b" + std::to_string(next_host_++);
+  }
+  /// Gives the address that a call passes the name of the bytes there, which can be read.
+  void find_fabric(const void* bytes) {
+    const auto known = fabrics_.find(content(bytes));
+    const auto address = reinterpret_cast<std::uintptr_t>(bytes);
+    if (known == fabrics_.end()) {
+      descriptors_.erase(address);
+    } else {
+      descriptors_[address] = known->second;
+    }
+  }
   std::string name_descriptor(std::uint64_t fd) {
     last_ = fd;
     return descriptors_[fd] = "fd" + std::to_string(next_descriptor_++);
@@ -77,6 +92,10 @@ class TraceNames : public ValueNames {
     std::string name;
     std::uint64_t size;
   };
+  static std::string content(const void* bytes) {
+    constexpr std::size_t kFabricBytes = 64;
+    return {static_cast<const char*>(bytes), kFabricBytes};
+  }
   using Ranges = std::map<std::uint64_t, Range>;
   using Names = std::unordered_map<std::uint64_t, std::string>;
   static std::string find(const Ranges& ranges, std::uint64_t value) {
@@ -95,6 +114,7 @@ class TraceNames : public ValueNames {
   Ranges ranges_, host_;
   std::uint64_t last_ = 0;
   Names handles_, descriptors_, objects_;
+  std::unordered_map<std::string, std::string> fabrics_;
   unsigned next_range_ = 0, next_host_ = 0, next_handle_ = 0, next_descriptor_ = 0,
            next_object_ = 0;
 };
@@ -118,9 +138,7 @@ struct ResultNamer {
     return names.name_handle(*call.handle);
   }
   std::string operator()(const calls::MemExportToShareableHandle& call) const {
-    if (call.handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return {};
-    return names.name_descriptor(
-        static_cast<std::uint64_t>(*static_cast<const int*>(call.shareableHandle)));
+    return exported(call.handleType, call.shareableHandle);
   }
   std::string operator()(const calls::ImportExternalMemory& call) const {
     return names.name_object('m', *call.extMem_out);
@@ -166,13 +184,42 @@ struct ResultNamer {
     return names.name_object('q', *call.pool_out);
   }
   std::string operator()(const calls::MemPoolExportToShareableHandle& call) const {
-    if (call.handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return {};
-    return names.name_descriptor(
-        static_cast<std::uint64_t>(*static_cast<const int*>(call.handle_out)));
+    return exported(call.handleType, call.handle_out);
   }
   template <class CallStruct>
   std::string operator()(const CallStruct&) const {
     return {};
+  }
+
+ private:
+  std::string exported(CUmemAllocationHandleType type, const void* out) const {
+    constexpr int kFabric = 8;  // CU_MEM_HANDLE_TYPE_FABRIC, which old headers lack
+    if (static_cast<int>(type) == kFabric) return names.name_fabric(out);
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return {};
+    return names.name_descriptor(static_cast<std::uint64_t>(*static_cast<const int*>(out)));
+  }
+};
+
+/// Looks at the bytes that a successful call read, before the call is written; whether it read any.
+struct ArgumentNamer {
+  TraceNames& names;
+  bool operator()(const calls::MemImportFromShareableHandle& call) const {
+    return imported(call.shHandleType, call.osHandle);
+  }
+  bool operator()(const calls::MemPoolImportFromShareableHandle& call) const {
+    return imported(call.handleType, call.handle);
+  }
+  template <class CallStruct>
+  bool operator()(const CallStruct&) const {
+    return false;
+  }
+
+ private:
+  bool imported(CUmemAllocationHandleType type, const void* handle) const {
+    constexpr int kFabric = 8;
+    const bool fabric = static_cast<int>(type) == kFabric && handle;
+    if (fabric) names.find_fabric(handle);
+    return fabric;
   }
 };
 
