@@ -8,7 +8,6 @@ namespace cuvmm::testing::check_copy_test {
 namespace {
 
 constexpr std::uint64_t kG = kGranule;
-constexpr std::uint64_t kPoolMemory = 0x500000000000;
 
 Facts on_device() {
   Facts facts;
@@ -110,45 +109,11 @@ Violations decompress(World& w, Address at, Change change) {
 }
 constexpr auto kAsIs = [](auto&) {};
 
-// Memory of a pool with these usage bits, where the structure has them.
-void pool_memory(World& w, unsigned usage) {
-  CUmemPoolProps props{};
-  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-  props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  [&](auto& p) {
-    if constexpr (requires { p.usage; }) {
-      p.usage = static_cast<unsigned short>(usage);
-    } else {
-      p.reserved[0] = static_cast<unsigned char>(usage);
-    }
-  }(props);
-  auto pool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x9000});
-  CUdeviceptr memory = kPoolMemory;
-  w.accept(calls::MemPoolCreate{.pool = &pool, .poolProps = &props});
-  w.accept(calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = pool});
-}
-
 std::vector<RuleCase> cases() {
   return {
       {Rule::kDataMapped,  // the second copy of a batch
        [](World& w, bool broken) {
          return batch(w, [&](Batch& b) { b.to[1] = kBase + (broken ? 2 * kG - 4 : 64); });
-       }},
-      {Rule::kDataMapped,
-       [](World& w, bool broken) {
-         return older_batch(w, [&](Batch& b) { b.from[1] = kBase + (broken ? 2 * kG : 64); });
-       }},
-      {Rule::kDataReadable,
-       [](World& w, bool broken) {
-         return batch(w, [&](Batch&) {
-           if (broken) w.access(kBase + kG, 1, 0);
-         });
-       }},
-      {Rule::kDataWritable,
-       [](World& w, bool broken) {
-         return older_batch(w, [&](Batch&) {
-           if (broken) w.access(kBase, 1, 1);
-         });
        }},
       {Rule::kDriverInitialized,
        [](World& w, bool broken) {
@@ -157,36 +122,11 @@ std::vector<RuleCase> cases() {
          mapped(w, 2);
          return check(w.model, Batch().call, facts);
        }},
-      {Rule::kCopyArrays,
-       [](World& w, bool broken) {
-         return batch(w, [&](Batch& b) {
-           if (broken) b.call.sizes = nullptr;
-         });
-       }},
-      {Rule::kCopyArrays,
-       [](World& w, bool broken) {
-         return older_batch(w, [&](Batch& b) {
-           b.call.numAttrs = 1;
-           if (broken) b.call.count = 0;
-         });
-       }},
       {Rule::kCopyArrays,  // the attributes are an array, too
        [](World& w, bool broken) {
          return batch(w, [&](Batch& b) {
            if (broken) b.call.attrs = nullptr;
          });
-       }},
-      {Rule::kCopyArrays,
-       [](World& w, bool broken) {
-         mapped(w, 2);
-         CUDA_MEMCPY3D_BATCH_OP op = deep_copy();
-         std::size_t failed = 0;
-         return check(w.model,
-                      calls::Memcpy3DBatchAsync{.numOps = 1,
-                                                .opList = broken ? nullptr : &op,
-                                                .failIdx = &failed,
-                                                .hStream = CU_STREAM_PER_THREAD},
-                      on_device());
        }},
       {Rule::kCopyIndices,  // the first is not 0
        [](World& w, bool broken) {
@@ -207,37 +147,6 @@ std::vector<RuleCase> cases() {
        [](World& w, bool broken) {
          return batch(w, [&](Batch& b) { b.call.numAttrs = broken ? 3 : 2; });
        }},
-      {Rule::kCopyOrder,
-       [](World& w, bool broken) {
-         return batch(w, [&](Batch& b) {
-           b.attributes[1].srcAccessOrder =
-               broken ? CU_MEMCPY_SRC_ACCESS_ORDER_INVALID : CU_MEMCPY_SRC_ACCESS_ORDER_ANY;
-         });
-       }},
-      {Rule::kCopyOrder,
-       [](World& w, bool broken) {
-         return deep(w, [&](CUDA_MEMCPY3D_BATCH_OP& op) {
-           op.srcAccessOrder = static_cast<CUmemcpySrcAccessOrder>(broken ? 4 : 2);
-         });
-       }},
-      {Rule::kCopyFlags,
-       [](World& w, bool broken) {
-         return batch(w, [&](Batch& b) { b.attributes[0].flags = broken ? 2 : 1; });
-       }},
-      {Rule::kCopySize,
-       [](World& w, bool broken) {
-         return older_batch(w, [&](Batch& b) { b.sizes[1] = broken ? 0 : 1; });
-       }},
-      {Rule::kCopySize,
-       [](World& w, bool broken) {
-         return deep(w, [&](CUDA_MEMCPY3D_BATCH_OP& op) { op.extent.depth = broken ? 0 : 1; });
-       }},
-      {Rule::kCopyOperand,
-       [](World& w, bool broken) {
-         return deep(w, [&](CUDA_MEMCPY3D_BATCH_OP& op) {
-           op.src.type = static_cast<CUmemcpy3DOperandType>(broken ? 0 : 1);
-         });
-       }},
       {Rule::kCopyRows,
        [](World& w, bool broken) {
          return deep(
@@ -247,17 +156,6 @@ std::vector<RuleCase> cases() {
        [](World& w, bool broken) {
          return deep(
              w, [&](CUDA_MEMCPY3D_BATCH_OP& op) { op.dst.op.ptr.layerHeight = broken ? 3 : 4; });
-       }},
-      {Rule::kCopyBatchFlags, [](World& w, bool broken) { return deep(w, kAsIs, broken ? 1 : 0); }},
-      {Rule::kCopyBatchStream,
-       [](World& w, bool broken) {
-         return deep(w, kAsIs, 0, broken ? nullptr : CU_STREAM_PER_THREAD);
-       }},
-      {Rule::kCopyBatchStream,
-       [](World& w, bool broken) {
-         return older_batch(w, [&](Batch& b) {
-           if (broken) b.call.hStream = CU_STREAM_LEGACY;
-         });
        }},
       {Rule::kCopyBatchStream,  // under a per-thread name, NULL is another stream
        [](World& w, bool broken) {
@@ -294,46 +192,12 @@ std::vector<RuleCase> cases() {
                                                        .attr = broken ? nullptr : one.attributes},
                       on_device());
        }},
-      {Rule::kDataMapped,
-       [](World& w, bool broken) {
-         mapped(w, 1);
-         Batch one;
-         return check(w.model,
-                      calls::MemcpyWithAttributesAsync{.dst = kBase + (broken ? kG : 0),
-                                                       .src = kBase + 64,
-                                                       .size = 8,
-                                                       .attr = one.attributes},
-                      on_device());
-       }},
       {Rule::kCopyAttributesNonnull,
        [](World& w, bool broken) {
          mapped(w, 2);
          CUDA_MEMCPY3D_BATCH_OP op = deep_copy();
          return check(w.model, calls::Memcpy3DWithAttributesAsync{.op = broken ? nullptr : &op},
                       on_device());
-       }},
-      {Rule::kDecompressCapable,
-       [](World& w, bool broken) {
-         map_usage(w, broken ? 0 : 2);
-         return decompress(w, kBase, kAsIs);
-       }},
-      {Rule::kDecompressCapable,
-       [](World& w, bool broken) {
-         pool_memory(w, broken ? 0 : 2);
-         return decompress(w, kPoolMemory, kAsIs);
-       }},
-      {Rule::kDecompressPadding,
-       [](World& w, bool broken) {
-         map_usage(w, 2);
-         return decompress(w, kBase, [&](calls::MemBatchDecompressAsync& call) {
-           call.paramsArray[0].padding[19] = broken ? 1 : 0;
-         });
-       }},
-      {Rule::kCopyBatchFlags,
-       [](World& w, bool broken) {
-         map_usage(w, 2);
-         return decompress(
-             w, kBase, [&](calls::MemBatchDecompressAsync& call) { call.flags = broken ? 1 : 0; });
        }},
       {Rule::kDataMapped,  // the place for the written size
        [](World& w, bool broken) {
@@ -342,12 +206,6 @@ std::vector<RuleCase> cases() {
            call.paramsArray[0].dstActBytes =
                reinterpret_cast<cuuint32_t*>(kBase + kG - (broken ? 0 : 4));
          });
-       }},
-      {Rule::kDataReadable,
-       [](World& w, bool broken) {
-         map_usage(w, 2);
-         if (broken) w.access(kBase, 1, 0);
-         return decompress(w, kBase, kAsIs);
        }},
   };
 }

@@ -6,7 +6,6 @@
 namespace cuvmm::testing::check_managed_test {
 namespace {
 
-constexpr std::uint64_t kG = kGranule;
 constexpr Address kElsewhere = 0x123000;  ///< memory of an unknown kind: managed, or of the system
 constexpr std::uint64_t kPoolMemory = 0x500000000000;
 
@@ -15,16 +14,6 @@ CUmemLocation at(int type, int id = 0) {
   location.type = static_cast<CUmemLocationType>(type);
   location.id = id;
   return location;
-}
-
-void pool_memory(World& w, int type) {
-  CUmemPoolProps props{};
-  props.allocType = static_cast<CUmemAllocationType>(type);
-  props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  auto pool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x9000});
-  CUdeviceptr memory = kPoolMemory;
-  w.accept(calls::MemPoolCreate{.pool = &pool, .poolProps = &props});
-  w.accept(calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = pool});
 }
 
 // Two ranges that go to one place each, without a mistake.
@@ -41,75 +30,15 @@ struct Batch {
                                     .numPrefetchLocs = 2,
                                     .hStream = CU_STREAM_PER_THREAD};
 };
-template <class Change>
-Violations batch(World& w, Change change) {
-  Batch one;
-  change(one);
-  return check(w.model, one.call);
-}
 
 std::vector<RuleCase> cases() {
   return {
-      {Rule::kManagedOnly,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         return check(w.model,
-                      calls::MemPrefetchAsync_v2{
-                          .devPtr = broken ? kBase : kElsewhere, .count = 4096, .location = at(1)});
-       }},
       {Rule::kManagedOnly,  // address space without a mapping
        [](World& w, bool broken) {
          w.reserve(kBase, 1);
          return check(w.model, calls::MemPrefetchAsync{.devPtr = broken ? kBase : kElsewhere,
                                                        .count = 4096,
                                                        .dstDevice = CU_DEVICE_CPU});
-       }},
-      {Rule::kManagedOnly,
-       [](World& w, bool broken) {
-         pool_memory(w, broken ? 1 : 2);
-         return check(w.model, calls::MemAdvise_v2{.devPtr = kPoolMemory,
-                                                   .count = 4096,
-                                                   .advice = CU_MEM_ADVISE_SET_READ_MOSTLY});
-       }},
-      {Rule::kManagedOnly,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         return check(w.model, calls::MemAdvise{.devPtr = broken ? kBase : kElsewhere,
-                                                .count = 4096,
-                                                .advice = CU_MEM_ADVISE_SET_READ_MOSTLY});
-       }},
-      {Rule::kManagedOnly,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         return batch(w, [&](Batch& b) { b.addresses[1] = broken ? kBase + kG / 2 : kElsewhere; });
-       }},
-      {Rule::kManagedOnly,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         Batch one;
-         if (broken) one.addresses[0] = kBase;
-         return check(w.model, calls::MemDiscardBatchAsync{.dptrs = one.addresses,
-                                                           .sizes = one.sizes,
-                                                           .count = 2,
-                                                           .hStream = CU_STREAM_PER_THREAD});
-       }},
-      {Rule::kManagedOnly,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         return check(w.model, calls::StreamAttachMemAsync{.dptr = broken ? kBase : kElsewhere,
-                                                           .flags = CU_MEM_ATTACH_GLOBAL});
-       }},
-      {Rule::kManagedOnly,
-       [](World& w, bool broken) {
-         CUdeviceptr memory = kElsewhere;
-         if (broken) {
-           w.accept(calls::MemAlloc{.dptr = &memory, .bytesize = 4096});
-         } else {
-           w.accept(calls::MemAllocManaged{.dptr = &memory, .bytesize = 4096, .flags = 1});
-         }
-         return check(w.model, calls::MemAdvise_v2{.devPtr = kElsewhere + 64,
-                                                   .count = 64,
-                                                   .advice = CU_MEM_ADVISE_SET_READ_MOSTLY});
        }},
       // Registered memory stays memory of the system; memory of cuMemAllocHost is not.
       {Rule::kManagedOnly,
@@ -124,29 +53,11 @@ std::vector<RuleCase> cases() {
          return check(w.model, calls::MemPrefetchAsync_v2{
                                    .devPtr = kElsewhere, .count = 64, .location = at(1)});
        }},
-      {Rule::kManagedSize,
-       [](World& w, bool broken) {
-         return batch(w, [&](Batch& b) { b.sizes[0] = broken ? 0 : 1; });
-       }},
-      {Rule::kManagedFlags,
-       [](World& w, bool broken) {
-         return check(w.model, calls::MemPrefetchAsync_v2{.devPtr = kElsewhere,
-                                                          .count = 4096,
-                                                          .location = at(1),
-                                                          .flags = broken ? 1u : 0u});
-       }},
       {Rule::kManagedLocation,  // a locality domain of device 0
        [](World& w, bool broken) {
          return check(w.model,
                       calls::MemPrefetchAsync_v2{
                           .devPtr = kElsewhere, .count = 4096, .location = at(broken ? 6 : 4)});
-       }},
-      {Rule::kManagedLocation,
-       [](World& w, bool broken) {
-         return check(w.model, calls::MemAdvise_v2{.devPtr = kElsewhere,
-                                                   .count = 4096,
-                                                   .advice = CU_MEM_ADVISE_SET_PREFERRED_LOCATION,
-                                                   .location = at(broken ? 6 : 3)});
        }},
       {Rule::kManagedLocation,  // SET_ACCESSED_BY takes no NUMA node
        [](World& w, bool broken) {
@@ -154,42 +65,6 @@ std::vector<RuleCase> cases() {
                                                    .count = 4096,
                                                    .advice = CU_MEM_ADVISE_SET_ACCESSED_BY,
                                                    .location = at(broken ? 3 : 2)});
-       }},
-      {Rule::kManagedLocation,
-       [](World& w, bool broken) {
-         return batch(w, [&](Batch& b) { b.locations[1] = at(broken ? 0 : 3); });
-       }},
-      {Rule::kManagedDevice,
-       [](World& w, bool broken) {
-         return check(w.model,
-                      calls::MemPrefetchAsync{
-                          .devPtr = kElsewhere, .count = 4096, .dstDevice = broken ? 2 : 1});
-       }},
-      {Rule::kCopyIndices,
-       [](World& w, bool broken) {
-         return batch(w, [&](Batch& b) { b.first[1] = broken ? 0 : 1; });
-       }},
-      {Rule::kCopyArrays,
-       [](World& w, bool broken) {
-         return batch(w, [&](Batch& b) {
-           if (broken) b.call.dptrs = nullptr;
-         });
-       }},
-      {Rule::kCopyBatchFlags,
-       [](World& w, bool broken) {
-         return batch(w, [&](Batch& b) { b.call.flags = broken ? 1 : 0; });
-       }},
-      {Rule::kCopyBatchStream,
-       [](World& w, bool broken) {
-         Batch one;
-         return check(w.model, calls::MemDiscardAndPrefetchBatchAsync{
-                                   .dptrs = one.addresses,
-                                   .sizes = one.sizes,
-                                   .count = 2,
-                                   .prefetchLocs = one.locations,
-                                   .prefetchLocIdxs = one.first,
-                                   .numPrefetchLocs = 2,
-                                   .hStream = broken ? nullptr : CU_STREAM_PER_THREAD});
        }},
       {Rule::kAttachFlags,
        [](World& w, bool broken) {

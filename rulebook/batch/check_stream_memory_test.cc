@@ -8,7 +8,6 @@ namespace cuvmm::testing::check_stream_memory_test {
 namespace {
 
 constexpr std::uint64_t kG = kGranule;
-constexpr std::uint64_t kPoolMemory = 0x500000000000;
 
 Facts on_device() {
   Facts facts;
@@ -49,42 +48,8 @@ Violations batch(World& w, Change change) {
   return check(w.model, call, on_device());
 }
 
-void pool_memory(World& w, int type) {
-  CUmemPoolProps props{};
-  props.allocType = static_cast<CUmemAllocationType>(type);
-  props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  auto pool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x9000});
-  CUdeviceptr memory = kPoolMemory;
-  w.accept(calls::MemPoolCreate{.pool = &pool, .poolProps = &props});
-  w.accept(calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = pool});
-}
-
 std::vector<RuleCase> cases() {
   return {
-      {Rule::kDataMapped,
-       [](World& w, bool broken) {
-         mapped(w);
-         return check(w.model, calls::StreamWriteValue32{.addr = kBase + kG - (broken ? 0 : 4)},
-                      on_device());
-       }},
-      {Rule::kDataMapped,
-       [](World& w, bool broken) {
-         mapped(w);
-         if (broken) w.unmap(kBase, 1);
-         return check(w.model, calls::StreamWaitValue64{.addr = kBase}, on_device());
-       }},
-      {Rule::kDataReadable,
-       [](World& w, bool broken) {
-         mapped(w);
-         if (broken) w.access(kBase, 1, 0);
-         return check(w.model, calls::StreamWaitValue32{.addr = kBase}, on_device());
-       }},
-      {Rule::kDataWritable,
-       [](World& w, bool broken) {
-         mapped(w);
-         if (broken) w.access(kBase, 1, 1);
-         return check(w.model, calls::StreamWriteValue64{.addr = kBase}, on_device());
-       }},
       {Rule::kDataWritable,  // the host has access, but the device is to write
        [](World& w, bool broken) {
          CUmemAllocationProp prop = device_prop();
@@ -102,86 +67,12 @@ std::vector<RuleCase> cases() {
            reduction_of(call.paramArray[1]).address = kBase + (broken ? kG : 0);
          });
        }},
-      {Rule::kStreamMemAligned,
-       [](World& w, bool broken) {
-         mapped(w);
-         return check(w.model, calls::StreamWriteValue64{.addr = kBase + (broken ? 4 : 8)},
-                      on_device());
-       }},
-      {Rule::kStreamMemAligned,
-       [](World& w, bool broken) {
-         mapped(w);
-         return check(w.model, calls::StreamWaitValue32{.addr = kBase + (broken ? 2 : 4)},
-                      on_device());
-       }},
-      {Rule::kStreamMemManaged,
-       [](World& w, bool broken) {
-         mapped(w);
-         pool_memory(w, 2);
-         return check(w.model, calls::StreamWriteValue32{.addr = broken ? kPoolMemory : kBase},
-                      on_device());
-       }},
-      {Rule::kStreamMemPool,
-       [](World& w, bool broken) {
-         pool_memory(w, 1);
-         CUdeviceptr memory = kPoolMemory + kG;
-         w.accept(calls::MemAlloc{.dptr = &memory, .bytesize = 4096});
-         return check(w.model, calls::StreamWriteValue32{.addr = broken ? kPoolMemory + 4 : memory},
-                      on_device());
-       }},
-      {Rule::kStreamMemManaged,
-       [](World& w, bool broken) {
-         CUdeviceptr memory = 0x123000;
-         if (broken) {
-           w.accept(calls::MemAllocManaged{.dptr = &memory, .bytesize = 4096, .flags = 1});
-         } else {
-           w.accept(calls::MemAlloc{.dptr = &memory, .bytesize = 4096});
-         }
-         return check(w.model, calls::StreamWaitValue32{.addr = memory}, on_device());
-       }},
-      {Rule::kStreamMemArray,
-       [](World& w, bool broken) {
-         return batch(w, [&](calls::StreamBatchMemOp& call) {
-           call.paramArray = nullptr;
-           if (!broken) call.count = 0;
-         });
-       }},
       {Rule::kStreamMemCount,
        [](World& w, bool broken) {
          std::vector<CUstreamBatchMemOpParams> many(256, write_of(kBase));
          return batch(w, [&](calls::StreamBatchMemOp& call) {
            call.paramArray = many.data();
            call.count = broken ? 256 : 255;
-         });
-       }},
-      {Rule::kStreamMemFlags,
-       [](World& w, bool broken) {
-         return batch(w, [&](calls::StreamBatchMemOp& call) { call.flags = broken ? 1 : 0; });
-       }},
-      {Rule::kStreamMemFlags,
-       [](World& w, bool broken) {
-         return batch(w, [&](calls::StreamBatchMemOp& call) {
-           call.paramArray[0] = {};
-           call.paramArray[0].operation = CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES;
-           call.paramArray[0].flushRemoteWrites.flags = broken ? 1 : 0;
-         });
-       }},
-      {Rule::kStreamMemFlags,
-       [](World& w, bool broken) {
-         return batch(w, [&](calls::StreamBatchMemOp& call) {
-           reduction_of(call.paramArray[1]).flags = broken ? 1 : 0;
-         });
-       }},
-      {Rule::kStreamMemReduction,
-       [](World& w, bool broken) {
-         return batch(w, [&](calls::StreamBatchMemOp& call) {
-           reduction_of(call.paramArray[1]).reduction = broken ? 7 : kReductionOr;
-         });
-       }},
-      {Rule::kStreamMemReduction,
-       [](World& w, bool broken) {
-         return batch(w, [&](calls::StreamBatchMemOp& call) {
-           reduction_of(call.paramArray[1]).data_type = broken ? 0 : kReduction32;
          });
        }},
   };

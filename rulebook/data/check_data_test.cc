@@ -79,29 +79,11 @@ std::vector<RuleCase> cases() {
          return check_data(w, calls::MemcpyAtoH{.dstHost = reinterpret_cast<void*>(kBase + kG - 8),
                                                 .ByteCount = broken ? 9u : 8u});
        }},
-      {Rule::kDataReadable,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         if (broken) w.access(kBase, 1, 0);
-         return check_data(w, calls::MemcpyHtoAAsync{
-                                  .srcHost = reinterpret_cast<const void*>(kBase), .ByteCount = 8});
-       }},
       {Rule::kDataFillAligned,
        [](World& w, bool broken) {
          w.mapped(kBase, 1);
          return check_data(
              w, calls::MemsetD32{.dstDevice = kBase + (broken ? 2u : 4u), .ui = 1, .N = 3});
-       }},
-      {Rule::kDataPoolOnHost,
-       [](World& w, bool broken) {
-         data_pool(w, broken ? CU_MEM_LOCATION_TYPE_HOST_NUMA : CU_MEM_LOCATION_TYPE_DEVICE);
-         return check_data(
-             w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kPoolMemory + 64, .ByteCount = 8});
-       }},
-      {Rule::kDataPoolOnHost,
-       [](World& w, bool broken) {
-         data_pool(w, broken ? CU_MEM_LOCATION_TYPE_HOST_NUMA : CU_MEM_LOCATION_TYPE_DEVICE);
-         return check_data(w, calls::MemcpyAtoD{.dstDevice = kPoolMemory, .ByteCount = 8});
        }},
       {Rule::kDataPoolOnHost,  // cuMemcpy takes any unified address, so memory on the host is legal
        [](World& w, bool broken) {
@@ -112,14 +94,6 @@ std::vector<RuleCase> cases() {
          return check_data(w, calls::Memcpy{.dst = kPoolMemory,
                                             .src = reinterpret_cast<CUdeviceptr>(host),
                                             .ByteCount = 8});
-       }},
-      {Rule::kDataPoolAccess,
-       [](World& w, bool broken) {
-         data_pool(w, CU_MEM_LOCATION_TYPE_HOST_NUMA);
-         const Facts facts = on_device(0);
-         const CUmemAccessDesc desc = access_desc(broken ? 0 : 3);
-         w.accept(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1}, facts);
-         return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, facts);
        }},
       {Rule::kDataPoolAccess,  // a copy by another device; the pool's own device needs no access
        [](World& w, bool broken) {
@@ -177,13 +151,6 @@ std::vector<RuleCase> cases() {
              w, calls::MemcpyHtoD{.dstDevice = kPoolMemory, .srcHost = host, .ByteCount = 4},
              on_device(1));
        }},
-      {Rule::kDataReadable,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         if (broken) w.access(kBase, 1, 0);
-         return check_data(w,
-                           calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
-       }},
       {Rule::kDataReadable,  // a copy by a peer device without access
        [](World& w, bool broken) {
          w.mapped(kBase, 1);
@@ -191,12 +158,6 @@ std::vector<RuleCase> cases() {
          facts.place.device = broken ? 1 : 0;
          return check_data(
              w, calls::MemcpyDtoHAsync{.dstHost = host, .srcDevice = kBase, .ByteCount = 1}, facts);
-       }},
-      {Rule::kDataWritable,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         w.access(kBase, 1, broken ? 1 : 3);
-         return check_data(w, calls::MemsetD32{.dstDevice = kBase, .N = 4});
        }},
       {Rule::kDataWritable,  // the host's access does not replace the device's
        [](World& w, bool broken) {
@@ -230,24 +191,6 @@ std::vector<RuleCase> cases() {
          host_mapped(w, broken ? 0 : 1, 0);
          return check_data(w,
                            calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
-       }},
-      {Rule::kDataContext,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         Facts facts;
-         facts.place.context = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
-         return check_data(w, calls::MemsetD8{.dstDevice = kBase, .N = 4}, facts);
-       }},
-      {Rule::kMemFreeNotVmm,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         return check(w.model, calls::MemFree{.dptr = broken ? kBase : w.plain(kBase + 16 * kG)});
-       }},
-      {Rule::kMemFreeAsyncNotVmm,
-       [](World& w, bool broken) {
-         w.reserve(kBase, 1);
-         const Address other = w.plain(kBase + 16 * kG);
-         return check(w.model, calls::MemFreeAsync{.dptr = broken ? kBase : other});
        }},
   };
 }

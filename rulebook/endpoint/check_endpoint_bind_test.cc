@@ -6,14 +6,6 @@
 namespace cuvmm::testing::check_endpoint_bind_test {
 namespace {
 
-template <class Change>
-Violations bind_to(World& w, bool broken, Change change) {
-  endpoints(w);
-  calls::LogicalEndpointBindMem call = endpoint_bind();
-  if (broken) change(call);
-  return check(w.model, call);
-}
-
 Violations bind_address_to(World& w, Address address, CUlogicalEndpointId id = kUnicast,
                            std::uint64_t granules = 1) {
   return check(w.model, calls::LogicalEndpointBindAddr{.leId = id,
@@ -56,14 +48,6 @@ Violations unbind_from(World& w, bool broken, Change change) {
 
 std::vector<RuleCase> cases() {
   return {
-      {Rule::kEpBindReady,
-       [](World& w, bool broken) {
-         reserve_ids(w);
-         create_endpoint(w, kUnicast, unicast_prop());
-         w.create(kEndpointMemory, 2);
-         if (!broken) query(w, kUnicast);
-         return check(w.model, endpoint_bind());
-       }},
       {Rule::kEpBindReady,  // a query answered that the endpoint is not ready
        [](World& w, bool broken) {
          reserve_ids(w);
@@ -72,70 +56,12 @@ std::vector<RuleCase> cases() {
          query(w, kUnicast, broken ? 0 : 1);
          return check(w.model, endpoint_bind());
        }},
-      {Rule::kEpBindImported,
-       [](World& w, bool broken) {
-         reserve_ids(w);
-         import_endpoint(
-             w, kUnicast,
-             broken ? CU_LOGICAL_ENDPOINT_TYPE_UNICAST : CU_LOGICAL_ENDPOINT_TYPE_MULTICAST);
-         if (!broken) add_to_endpoint(w, kUnicast, 0);
-         query(w, kUnicast);
-         w.create(kEndpointMemory, 2, device_prop(0, 1));
-         return check(w.model, endpoint_bind());
-       }},
-      {Rule::kEpBindFlagsZero,
-       [](World& w, bool broken) { return bind_to(w, broken, [](auto& c) { c.flags = 1; }); }},
-      {Rule::kEpBindSizeNonzero,
-       [](World& w, bool broken) { return bind_to(w, broken, [](auto& c) { c.size = 0; }); }},
-      {Rule::kEpBindSizeAligned,
-       [](World& w, bool broken) { return bind_to(w, broken, [](auto& c) { c.size = 4096; }); }},
-      {Rule::kEpBindOffsetAligned,
-       [](World& w, bool broken) { return bind_to(w, broken, [](auto& c) { c.offset = 4096; }); }},
-      {Rule::kEpBindMemoryAligned,
-       [](World& w, bool broken) {
-         return bind_to(w, broken, [](auto& c) { c.memOffset = 4096; });
-       }},
       {Rule::kEpBindMemoryAligned,  // by address
        [](World& w, bool broken) {
          endpoints(w);
          w.reserve(kBase, 2);
          w.map(kBase, 2, kEndpointMemory);
          return bind_address_to(w, kBase + (broken ? 4096 : 0));
-       }},
-      {Rule::kEpBindInside,
-       [](World& w, bool broken) {
-         return bind_to(w, broken, [](auto& c) { c.offset = 4 * kGranule; });
-       }},
-      {Rule::kEpBindInsideMemory,
-       [](World& w, bool broken) {
-         return bind_to(w, broken, [](auto& c) { c.size = 3 * kGranule; });
-       }},
-      {Rule::kEpBindMemoryNonzero,
-       [](World& w, bool broken) { return bind_to(w, broken, [](auto& c) { c.memHandle = 0; }); }},
-      {Rule::kEpBindMemoryValid,
-       [](World& w, bool broken) {
-         return bind_to(w, broken, [](auto& c) { c.memHandle = 0x1234; });
-       }},
-      {Rule::kEpBindMemoryAlive,
-       [](World& w, bool broken) {
-         endpoints(w);
-         if (broken) w.release(kEndpointMemory);
-         return check(w.model, endpoint_bind());
-       }},
-      {Rule::kEpBindMemoryReferenced,
-       [](World& w, bool broken) {
-         endpoints(w);
-         w.reserve(kBase, 2);
-         w.map(kBase, 2, kEndpointMemory);
-         if (broken) w.release(kEndpointMemory);
-         return check(w.model, endpoint_bind());
-       }},
-      {Rule::kEpBindMemoryKind,
-       [](World& w, bool broken) {
-         endpoints(w);
-         calls::LogicalEndpointBindMem call = endpoint_bind();
-         if (broken) call.memHandle = w.multicast(0xa00);
-         return check(w.model, call);
        }},
       {Rule::kEpBindMemoryKind,  // an address that is only reserved
        [](World& w, bool broken) {
@@ -150,27 +76,6 @@ std::vector<RuleCase> cases() {
          pool_memory(w);
          return bind_address_to(w, kPooled + (broken ? 2 : 1) * kGranule);
        }},
-      {Rule::kEpBindInsideMemory,
-       [](World& w, bool broken) {
-         endpoints(w);
-         pool_memory(w);
-         return bind_address_to(w, kPooled + kGranule, kUnicast, broken ? 2 : 1);
-       }},
-      {Rule::kEpBindMemoryDevice,
-       [](World& w, bool broken) {
-         endpoints(w);
-         pool_memory(w, broken ? 1 : 0);
-         return bind_address_to(w, kPooled);
-       }},
-      {Rule::kEpBindDevice,
-       [](World& w, bool broken) {
-         endpoints(w);
-         w.create(0x200, 1, device_prop(1));
-         calls::LogicalEndpointBindMem call = endpoint_bind(broken ? kUnicast : kTeam);
-         call.dev = 1;
-         call.memHandle = 0x200;
-         return check(w.model, call);
-       }},
       {Rule::kEpBindDevice,  // a device that was not added
        [](World& w, bool broken) {
          reserve_ids(w);
@@ -183,47 +88,13 @@ std::vector<RuleCase> cases() {
          call.memHandle = 0x200;
          return check(w.model, call);
        }},
-      {Rule::kEpBindMemoryDevice,
-       [](World& w, bool broken) {
-         endpoints(w);
-         w.create(0x200, 1, device_prop(broken ? 1 : 0));
-         calls::LogicalEndpointBindMem call = endpoint_bind(kTeam);
-         call.memHandle = 0x200;
-         return check(w.model, call);
-       }},
-      {Rule::kEpBindShareable,
-       [](World& w, bool broken) {
-         endpoints(w, 1, broken ? 0 : 1);
-         return check(w.model, endpoint_bind(kTeam));
-       }},
       {Rule::kEpBindShareable,  // memory of a pool
        [](World& w, bool broken) {
          endpoints(w, 1, 1);
          pool_memory(w, 0, broken ? 0 : 1);
          return bind_address_to(w, kPooled, kTeam);
        }},
-      {Rule::kEpBindVacant,
-       [](World& w, bool broken) {
-         endpoints(w);
-         calls::LogicalEndpointBindMem first = endpoint_bind();
-         first.offset = (broken ? 1 : 2) * kGranule;
-         w.accept(first);
-         return check(w.model, endpoint_bind(kUnicast, 2));
-       }},
 
-      {Rule::kEpUnbindDevice,
-       [](World& w, bool broken) { return unbind_from(w, broken, [](auto& c) { c.dev = 1; }); }},
-      {Rule::kEpUnbindAligned,
-       [](World& w, bool broken) {
-         return unbind_from(w, broken, [](auto& c) { c.offset = 4096; });
-       }},
-      {Rule::kEpUnbindBound,
-       [](World& w, bool broken) {
-         return unbind_from(w, broken, [](auto& c) {
-           c.offset = 2 * kGranule;
-           c.size = kGranule;
-         });
-       }},
       {Rule::kEpUnbindBound,  // a second unbind
        [](World& w, bool broken) {
          endpoints(w);

@@ -37,16 +37,6 @@ void cliques(World& w, bool apart) {
 }
 
 template <class Change>
-Violations limits(World& w, bool broken, Change change) {
-  CUlogicalEndpointProp prop = unicast_prop();
-  cuuint64_t alignment = 0, most = 0;
-  calls::LogicalEndpointGetLimits call{
-      .bindAlignment = &alignment, .maxSize = &most, .prop = &prop};
-  if (broken) change(call, prop);
-  return check(w.model, call);
-}
-
-template <class Change>
 Violations add(World& w, bool broken, Change change) {
   reserve_ids(w);
   create_endpoint(w, kUnicast, unicast_prop());
@@ -65,31 +55,8 @@ Violations export_of(World& w, CUlogicalEndpointId id, void* to = handle_bytes,
                             .handleType = static_cast<CUlogicalEndpointIpcHandleType>(type)});
 }
 
-Violations import_to(World& w, const void* from,
-                     unsigned type = CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_FABRIC,
-                     Facts::Answer valid = Facts::Answer::kYes) {
-  reserve_ids(w);
-  Facts facts;
-  facts.endpoint.handle_valid = valid;
-  return check(
-      w.model,
-      calls::LogicalEndpointImport{.leId = kNew,
-                                   .handle = from,
-                                   .handleType = static_cast<CUlogicalEndpointIpcHandleType>(type)},
-      facts);
-}
-
 std::vector<RuleCase> cases() {
   return {
-      {Rule::kEpIdReserved,
-       [](World& w, bool broken) {
-         reserve_ids(w);
-         const CUlogicalEndpointProp prop = unicast_prop();
-         return check(w.model,
-                      calls::LogicalEndpointCreate{.leId = kIds + kIdCount - (broken ? 0 : 1),
-                                                   .prop = &prop},
-                      endpoint_limits());
-       }},
       {Rule::kEpIdReserved,  // an id that was released
        [](World& w, bool broken) {
          reserve_ids(w);
@@ -97,19 +64,6 @@ std::vector<RuleCase> cases() {
          const CUlogicalEndpointProp prop = unicast_prop();
          return check(w.model, calls::LogicalEndpointCreate{.leId = kNew, .prop = &prop},
                       endpoint_limits());
-       }},
-      {Rule::kEpIdFree,
-       [](World& w, bool broken) {
-         endpoints(w);
-         const CUlogicalEndpointProp prop = unicast_prop();
-         return check(w.model,
-                      calls::LogicalEndpointCreate{.leId = broken ? kTeam : kNew, .prop = &prop},
-                      endpoint_limits());
-       }},
-      {Rule::kEpExists,
-       [](World& w, bool broken) {
-         endpoints(w);
-         return check(w.model, calls::LogicalEndpointDestroy{.leId = broken ? kNew : kTeam});
        }},
       {Rule::kEpExists,  // an endpoint that was destroyed
        [](World& w, bool broken) {
@@ -124,16 +78,6 @@ std::vector<RuleCase> cases() {
                       calls::LogicalEndpointQuery{
                           .leId = kUnicast, .count = broken ? 3u : 2u, .queryStatus = &status_out});
        }},
-      {Rule::kEpReserveOutNonnull,
-       [](World& w, bool broken) {
-         return check(w.model, calls::LogicalEndpointIdReserve{
-                                   .baseLeId = broken ? nullptr : &id_out, .count = 1});
-       }},
-      {Rule::kEpReserveCount,
-       [](World& w, bool broken) {
-         return check(w.model, calls::LogicalEndpointIdReserve{.baseLeId = &id_out,
-                                                               .count = broken ? 0u : 1u});
-       }},
       {Rule::kEpReserveSupported,
        [](World& w, bool broken) {
          support(w, 0, broken ? 0 : 1);
@@ -146,43 +90,12 @@ std::vector<RuleCase> cases() {
            w.accept(calls::LogicalEndpointIdRelease{.baseLeId = kIds, .count = kIdCount});
          return check_exit(w.model, [](const Export&) { return true; });
        }},
-      {Rule::kEpReleaseReserved,
-       [](World& w, bool broken) {
-         reserve_ids(w);
-         return check(w.model, calls::LogicalEndpointIdRelease{
-                                   .baseLeId = kIds, .count = kIdCount + (broken ? 1 : 0)});
-       }},
       {Rule::kEpReleaseReserved,  // a second release
        [](World& w, bool broken) {
          reserve_ids(w);
          const calls::LogicalEndpointIdRelease half{.baseLeId = kIds, .count = kIdCount / 2};
          if (broken) w.accept(half);
          return check(w.model, half);
-       }},
-      {Rule::kEpReleaseUnused,
-       [](World& w, bool broken) {
-         reserve_ids(w);
-         create_endpoint(w, kUnicast, unicast_prop());
-         if (!broken) w.accept(calls::LogicalEndpointDestroy{.leId = kUnicast});
-         return check(w.model,
-                      calls::LogicalEndpointIdRelease{.baseLeId = kIds, .count = kIdCount});
-       }},
-      {Rule::kEpCreatePropNonnull,
-       [](World& w, bool broken) {
-         reserve_ids(w);
-         const CUlogicalEndpointProp prop = unicast_prop();
-         return check(w.model,
-                      calls::LogicalEndpointCreate{.leId = kNew, .prop = broken ? nullptr : &prop},
-                      endpoint_limits());
-       }},
-      {Rule::kEpCreateType,
-       [](World& w, bool broken) {
-         return create(w, broken, [](auto& p) { p.type = CU_LOGICAL_ENDPOINT_TYPE_INVALID; });
-       }},
-      {Rule::kEpCreateDevice,
-       [](World& w, bool broken) {
-         return create(
-             w, broken, [](auto& p) { p.unicast.device = 2; }, unicast_prop(1));
        }},
       {Rule::kEpCreateUnicast,
        [](World& w, bool broken) {
@@ -205,37 +118,12 @@ std::vector<RuleCase> cases() {
                return counted;
              }());
        }},
-      {Rule::kEpCreateDevices,
-       [](World& w, bool broken) {
-         return create(
-             w, broken, [](auto& p) { p.multicast.numDevices = 0; }, team_prop(1));
-       }},
-      {Rule::kEpCreateSizeNonzero,
-       [](World& w, bool broken) { return create(w, broken, [](auto& p) { p.size = 0; }); }},
-      {Rule::kEpCreateSizeAligned,
-       [](World& w, bool broken) {
-         return create(w, broken, [](auto& p) { p.size = kGranule + 4096; });
-       }},
-      {Rule::kEpCreateSizeMax,
-       [](World& w, bool broken) {
-         CUlogicalEndpointProp largest = unicast_prop();
-         largest.size = 8 * kGranule;
-         return create(
-             w, broken, [](auto& p) { p.size = 9 * kGranule; }, largest);
-       }},
-      {Rule::kEpCreateHandleTypes,
-       [](World& w, bool broken) {
-         return create(
-             w, broken, [](auto& p) { p.ipcHandleTypes = 3; }, unicast_prop(0, 1));
-       }},
       {Rule::kEpCreateHandleTypesSupported,
        [](World& w, bool broken) {
          support(w, 0b11, 0b11);
          w.model.platform().endpoints.handle_types = 0;
          return create(w, broken, [](auto& p) { p.ipcHandleTypes = 1; });
        }},
-      {Rule::kEpCreateFlags,
-       [](World& w, bool broken) { return create(w, broken, [](auto& p) { p.flags = 2; }); }},
       {Rule::kEpLeak,
        [](World& w, bool broken) {
          reserve_ids(w);
@@ -246,75 +134,15 @@ std::vector<RuleCase> cases() {
          }
          return check_exit(w.model, [](const Export&) { return true; });
        }},
-      {Rule::kEpAddMulticast,
-       [](World& w, bool broken) { return add(w, broken, [](auto& c) { c.leId = kUnicast; }); }},
-      {Rule::kEpAddDeviceExists,
-       [](World& w, bool broken) { return add(w, broken, [](auto& c) { c.dev = 2; }); }},
       {Rule::kEpAddSupported,
        [](World& w, bool broken) {
          support(w, 0b11, broken ? 0b01 : 0b10);
          return add(w, broken, [](auto&) {});
        }},
-      {Rule::kEpAddOnce,
-       [](World& w, bool broken) { return add(w, broken, [](auto& c) { c.dev = 0; }); }},
-      {Rule::kEpAddLimit,
-       [](World& w, bool broken) {
-         reserve_ids(w);
-         create_endpoint(w, kTeam, team_prop(broken ? 1 : 2));
-         add_to_endpoint(w, kTeam, 0);
-         return check(w.model, calls::LogicalEndpointAddDevice{.leId = kTeam, .dev = 1});
-       }},
       {Rule::kEpAddClique,
        [](World& w, bool broken) {
          cliques(w, broken);
          return add(w, broken, [](auto&) {});
-       }},
-      {Rule::kEpExportOutNonnull,
-       [](World& w, bool broken) {
-         endpoints(w, 1);
-         return export_of(w, kUnicast, broken ? nullptr : handle_bytes);
-       }},
-      {Rule::kEpExportType,
-       [](World& w, bool broken) {
-         endpoints(w, 1);
-         return export_of(w, kUnicast, handle_bytes, broken ? 0 : 1);
-       }},
-      {Rule::kEpExportAllowed,
-       [](World& w, bool broken) {
-         endpoints(w, broken ? 0 : 1);
-         return export_of(w, kUnicast);
-       }},
-      {Rule::kEpImportNonnull,
-       [](World& w, bool broken) { return import_to(w, broken ? nullptr : handle_bytes); }},
-      {Rule::kEpImportType,
-       [](World& w, bool broken) { return import_to(w, handle_bytes, broken ? 2 : 1); }},
-      {Rule::kEpImportValid,
-       [](World& w, bool broken) {
-         return import_to(w, handle_bytes, 1, broken ? Facts::Answer::kNo : Facts::Answer::kYes);
-       }},
-      {Rule::kEpLimitsAlignmentNonnull,
-       [](World& w, bool broken) {
-         return limits(w, broken, [](auto& c, auto&) { c.bindAlignment = nullptr; });
-       }},
-      {Rule::kEpLimitsMaxNonnull,
-       [](World& w, bool broken) {
-         return limits(w, broken, [](auto& c, auto&) { c.maxSize = nullptr; });
-       }},
-      {Rule::kEpLimitsPropNonnull,
-       [](World& w, bool broken) {
-         return limits(w, broken, [](auto& c, auto&) { c.prop = nullptr; });
-       }},
-      {Rule::kEpLimitsPropValid,
-       [](World& w, bool broken) {
-         return limits(w, broken, [](auto&, auto& p) { p.flags = 8; });
-       }},
-      {Rule::kEpQueryOutNonnull,
-       [](World& w, bool broken) {
-         endpoints(w);
-         return check(
-             w.model,
-             calls::LogicalEndpointQuery{
-                 .leId = kUnicast, .count = 1, .queryStatus = broken ? nullptr : &status_out});
        }},
   };
 }

@@ -74,24 +74,6 @@ std::vector<RuleCase> cases() {
          w.model.platform().endpoints = {.known = true, .unicast = broken ? 0u : 3u};
          return made(w, {legal()});
        }},
-      {Rule::kFcListNonnull,
-       [](World& w, bool broken) {
-         machine(w);
-         return check(
-             w.model,
-             calls::FabricCpyBatchAsync{
-                 .numOps = broken ? 1u : 0u, .opList = nullptr, .flags = 0, .hStream = kStream});
-       }},
-      {Rule::kFcFlagsZero,
-       [](World& w, bool broken) {
-         machine(w);
-         return made(w, {legal()}, broken ? 1 : 0);
-       }},
-      {Rule::kFcStream,
-       [](World& w, bool broken) {
-         machine(w);
-         return made(w, {legal()}, 0, broken ? nullptr : kStream);
-       }},
       {Rule::kFcStream,  // the legacy stream by its other name
        [](World& w, bool broken) {
          machine(w);
@@ -102,51 +84,6 @@ std::vector<RuleCase> cases() {
          machine(w);
          return made(w, {legal()}, 0, broken ? CU_STREAM_LEGACY : nullptr, true);
        }},
-      {Rule::kFcOperandType,
-       [](World& w, bool broken) {
-         machine(w);
-         auto op = legal();
-         if (broken) op.src.type = static_cast<CUfabricCpyOperandType>(3);
-         return made(w, {op});
-       }},
-      {Rule::kFcOneEndpoint,
-       [](World& w, bool broken) {
-         machine(w);
-         auto op = legal();
-         if (broken) op.src = endpoint(kTeam);
-         return made(w, {op});
-       }},
-      {Rule::kFcOpFlagsZero,
-       [](World& w, bool broken) {
-         machine(w);
-         auto op = legal();
-         op.flags = broken ? 1 : 0;
-         return made(w, {op});
-       }},
-      {Rule::kFcSourceUnicast,
-       [](World& w, bool broken) {
-         machine(w);
-         return made(w, {copy(endpoint(broken ? kTeam : kFar), pointer(kBase))});
-       }},
-      {Rule::kFcEndpointReady,
-       [](World& w, bool broken) {
-         machine(w);
-         create_endpoint(w, kNew, unicast_prop(1));
-         if (!broken) query(w, kNew);
-         return made(w, {copy(pointer(kBase), endpoint(kNew), 0)});
-       }},
-      {Rule::kFcEndpointInside,
-       [](World& w, bool broken) {
-         machine(w);
-         const std::uint64_t end = 4 * kGranule + (broken ? 1 : 0);
-         return made(w, {copy(pointer(kBase), endpoint(kFar, end), 0)});
-       }},
-      {Rule::kFcEndpointBound,
-       [](World& w, bool broken) {
-         machine(w);
-         const std::uint64_t last = 2 * kGranule - 4096 + (broken ? 1 : 0);
-         return made(w, {copy(pointer(kBase), endpoint(kFar, last))});
-       }},
       {Rule::kFcEndpointBound,  // one device of the team has no binding
        [](World& w, bool broken) {
          machine(w);
@@ -155,19 +92,6 @@ std::vector<RuleCase> cases() {
                .leId = kTeam, .dev = 1, .offset = 0, .size = 2 * kGranule});
          }
          return made(w, {copy(pointer(kBase), endpoint(kTeam))});
-       }},
-      {Rule::kFcOwnerAccess,
-       [](World& w, bool broken) {
-         machine(w);
-         w.accept(endpoint_bind(kUnicast));
-         w.model.platform().endpoints = {
-             .known = true, .unicast = 3, .multicast = 3, .on_owner = broken ? 0u : 1u};
-         return made(w, {copy(pointer(kBase), endpoint(kUnicast))});
-       }},
-      {Rule::kFcLocal,
-       [](World& w, bool broken) {
-         machine(w);
-         return made(w, {copy(pointer(kBase + (broken ? 2 * kGranule : 0)), endpoint(kTeam))});
        }},
       {Rule::kFcLocal,  // with two pointers, one must be local
        [](World& w, bool broken) {

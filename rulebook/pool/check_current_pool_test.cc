@@ -24,19 +24,6 @@ void have(World& w, CUmemLocation place = device(0), CUmemAllocationType type = 
   CUmemoryPool out = kPool;
   w.accept(calls::MemPoolCreate{.pool = &out, .poolProps = &props});
 }
-void have_imported(World& w) {
-  CUmemoryPool out = kOther;
-  calls::MemPoolImportFromShareableHandle call{};
-  call.pool_out = &out;
-  w.accept(call);
-}
-
-Violations of_device(World& w, int ordinal, CUmemoryPool* out = &pool_out) {
-  return check(w.model, calls::DeviceGetDefaultMemPool{.pool_out = out, .dev = ordinal});
-}
-Violations current(World& w, int ordinal, CUmemoryPool* out = &pool_out) {
-  return check(w.model, calls::DeviceGetMemPool{.pool = out, .dev = ordinal});
-}
 
 enum class Which { kDefault, kCurrent, kSet };
 
@@ -96,46 +83,9 @@ Violations set(World& w, CUmemLocation place, CUmemoryPool pool = kPool,
 
 std::vector<RuleCase> cases() {
   return {
-      {Rule::kPoolDefaultOut,
-       [](World& w, bool broken) { return of_device(w, 0, broken ? nullptr : &pool_out); }},
-      {Rule::kPoolDefaultDevice,
-       [](World& w, bool broken) { return of_device(w, broken ? 2 : 1); }},
-      {Rule::kPoolCurrentOut,
-       [](World& w, bool broken) { return current(w, 0, broken ? nullptr : &pool_out); }},
-      {Rule::kPoolCurrentDevice, [](World& w, bool broken) { return current(w, broken ? -1 : 0); }},
-      {Rule::kPlaceDefaultOut,
-       [](World& w, bool broken) {
-         return at<Which::kDefault>(w, device(0), kPinned, false, broken ? nullptr : &pool_out);
-       }},
       CUVMM_PLACE_CASES(PlaceDefault, Which::kDefault),
-      {Rule::kPlaceCurrentOut,
-       [](World& w, bool broken) {
-         return at<Which::kCurrent>(w, device(0), kPinned, false, broken ? nullptr : &pool_out);
-       }},
       CUVMM_PLACE_CASES(PlaceCurrent, Which::kCurrent),
       CUVMM_PLACE_CASES(PlaceSet, Which::kSet),
-      {Rule::kPlaceSetPoolValid,
-       [](World& w, bool broken) {
-         have(w);
-         return set(w, device(0), broken ? kOther : kPool);
-       }},
-      {Rule::kPlaceSetPoolAlive,
-       [](World& w, bool broken) {
-         have(w);
-         if (broken) w.accept(calls::MemPoolDestroy{.pool = kPool});
-         return set(w, device(0));
-       }},
-      {Rule::kPlaceSetImported,
-       [](World& w, bool broken) {
-         have(w);
-         have_imported(w);
-         return set(w, device(0), broken ? kOther : kPool);
-       }},
-      {Rule::kPlaceSetMatches,
-       [](World& w, bool broken) {
-         have(w);
-         return set(w, device(broken ? 1 : 0));
-       }},
       {Rule::kPlaceSetMatches,  // another domain of the same device
        [](World& w, bool broken) {
          have(w, domain_location(0, 1));
@@ -146,11 +96,6 @@ std::vector<RuleCase> cases() {
          w.model.platform().locality_domains = {broken ? 2 : 1, 2};
          have(w, domain_location(0, 0));
          return set(w, device(0));
-       }},
-      {Rule::kPlaceSetMatches,
-       [](World& w, bool broken) {
-         have(w, device(0), kManagedMemory);
-         return set(w, device(0), kPool, broken ? kPinned : kManagedMemory);
        }},
       {Rule::kPlaceSetMatches,  // a default pool that was handed out
        [](World& w, bool broken) {

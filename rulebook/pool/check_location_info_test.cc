@@ -19,41 +19,8 @@ Violations where(World& w, Address at = kManaged, Size summary = kGranule, Size 
                                                   .location_out = out});
 }
 
-/// Memory of a pool at kManaged.
-void have_pool_memory(World& w, CUmemAllocationType type) {
-  CUmemPoolProps props{};
-  props.allocType = type;
-  props.location = make_location(kLocationDevice, 0);
-  CUmemoryPool pool = nullptr;
-  CUdeviceptr out = kManaged;
-  w.accept(calls::MemPoolCreate{.pool = &pool, .poolProps = &props});
-  w.accept(calls::MemAllocFromPoolAsync{.dptr = &out, .bytesize = 4 * kGranule, .pool = pool});
-}
-
 std::vector<RuleCase> cases() {
   return {
-      {Rule::kWhereOut,
-       [](World& w, bool broken) {
-         return where(w, kManaged, kGranule, 0, broken ? nullptr : places);
-       }},
-      {Rule::kWhereSummary,
-       [](World& w, bool broken) { return where(w, kManaged, broken ? 0 : 1); }},
-      {Rule::kWhereSummary,
-       [](World& w, bool broken) { return where(w, kManaged, 4 * kGranule + (broken ? 1 : 0)); }},
-      {Rule::kWhereSampling,
-       [](World& w, bool broken) {
-         return where(w, kManaged, kGranule, kGranule + (broken ? 1 : 0));
-       }},
-      {Rule::kWhereManaged,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 4);
-         return where(w, broken ? kBase : kManaged);
-       }},
-      {Rule::kWhereManaged,
-       [](World& w, bool broken) {
-         have_pool_memory(w, broken ? CU_MEM_ALLOCATION_TYPE_PINNED : kManagedMemory);
-         return where(w);
-       }},
       {Rule::kWhereSupported,
        [](World& w, bool broken) {
          w.model.platform().managed_known = true;

@@ -9,7 +9,6 @@ namespace {
 
 const auto kPool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x500});
 const auto kOther = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x999});
-const auto kImported = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x600});
 alignas(8) unsigned char value_out[16];
 
 void have(World& w) {
@@ -18,15 +17,6 @@ void have(World& w) {
   props.location = make_location(kLocationDevice, 0);
   CUmemoryPool out = kPool;
   w.accept(calls::MemPoolCreate{.pool = &out, .poolProps = &props});
-}
-
-void have_imported(World& w) {
-  have(w);
-  CUmemoryPool out = kImported;
-  w.accept(calls::MemPoolImportFromShareableHandle{
-      .pool_out = &out,
-      .handle = reinterpret_cast<void*>(std::uintptr_t{9}),
-      .handleType = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR});
 }
 
 Violations get(World& w, CUmemPool_attribute attribute = CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
@@ -73,42 +63,11 @@ std::vector<RuleCase> cases() {
                             [](World& w, CUmemoryPool pool) {
                               return get(w, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value_out, pool);
                             }),
-      {Rule::kPoolGetImported,
-       [](World& w, bool broken) {
-         have_imported(w);
-         return get(w, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value_out, broken ? kImported : kPool);
-       }},
-      {Rule::kPoolPutImported,
-       [](World& w, bool broken) {
-         have_imported(w);
-         return put(w, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value_out, broken ? kImported : kPool);
-       }},
-      {Rule::kPoolTrimImported,
-       [](World& w, bool broken) {
-         have_imported(w);
-         return trim(w, broken ? kImported : kPool);
-       }},
-      {Rule::kPoolGetAttribute,
-       [](World& w, bool broken) {
-         have(w);
-         return get(w, static_cast<CUmemPool_attribute>(broken ? 0 : 1));
-       }},
       {Rule::kPoolGetAttribute,  // newer than the driver
        [](World& w, bool broken) {
          have(w);
          w.model.platform().driver_version = broken ? 13010 : 13020;
          return get(w, kPoolAttributeLocationType);
-       }},
-      {Rule::kPoolGetAttribute,
-       [](World& w, bool broken) {
-         have(w);
-         w.model.platform().driver_version = broken ? 13030 : 13040;
-         return get(w, kPoolAttributeDomain);
-       }},
-      {Rule::kPoolGetValue,
-       [](World& w, bool broken) {
-         have(w);
-         return get(w, CU_MEMPOOL_ATTR_USED_MEM_HIGH, broken ? nullptr : value_out);
        }},
       {Rule::kPoolGetAligned,
        [](World& w, bool broken) {
@@ -120,26 +79,6 @@ std::vector<RuleCase> cases() {
                             [](World& w, CUmemoryPool pool) {
                               return put(w, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value_out, pool);
                             }),
-      {Rule::kPoolPutAttribute,
-       [](World& w, bool broken) {
-         have(w);
-         return put(w, static_cast<CUmemPool_attribute>(broken ? 0 : 1));
-       }},
-      {Rule::kPoolPutWritable,
-       [](World& w, bool broken) {
-         have(w);
-         return put(w, broken ? CU_MEMPOOL_ATTR_USED_MEM_CURRENT : CU_MEMPOOL_ATTR_USED_MEM_HIGH);
-       }},
-      {Rule::kPoolPutWritable,
-       [](World& w, bool broken) {
-         have(w);
-         return put(w, broken ? kPoolAttributeMaxSize : CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
-       }},
-      {Rule::kPoolPutValue,
-       [](World& w, bool broken) {
-         have(w);
-         return put(w, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, broken ? nullptr : value_out);
-       }},
       {Rule::kPoolPutAligned,
        [](World& w, bool broken) {
          have(w);
@@ -148,38 +87,11 @@ std::vector<RuleCase> cases() {
              broken ? CU_MEMPOOL_ATTR_RELEASE_THRESHOLD : CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
              value_out + 4);
        }},
-      {Rule::kPoolPutHigh,
-       [](World& w, bool broken) {
-         have(w);
-         cuuint64_t value = broken ? 1 : 0;
-         return put(w, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &value);
-       }},
       CUVMM_ATTRIBUTE_CASES(PoolTrim, [](World& w, CUmemoryPool pool) { return trim(w, pool); }),
       CUVMM_ATTRIBUTE_CASES(PoolSeen,
                             [](World& w, CUmemoryPool pool) {
                               return seen(w, make_location(kLocationDevice, 0), pool);
                             }),
-      {Rule::kPoolSeenOut,
-       [](World& w, bool broken) {
-         have(w);
-         return seen(w, make_location(kLocationHost, 0), kPool, false,
-                     broken ? nullptr : &flags_out);
-       }},
-      {Rule::kPoolSeenLocation,
-       [](World& w, bool broken) {
-         have(w);
-         return seen(w, make_location(kLocationDevice, 1), kPool, broken);
-       }},
-      {Rule::kPoolSeenLocationType,
-       [](World& w, bool broken) {
-         have(w);
-         return seen(w, make_location(broken ? kLocationInvisible : kLocationHostNuma, 0));
-       }},
-      {Rule::kPoolSeenLocationDevice,
-       [](World& w, bool broken) {
-         have(w);
-         return seen(w, make_location(kLocationDevice, broken ? 2 : 1));
-       }},
       {Rule::kPoolSeenLocationDevice,  // the device of a domain
        [](World& w, bool broken) {
          have(w);

@@ -22,20 +22,6 @@ Violations export_(World& w, CUmemoryPool pool, unsigned type = 1, unsigned long
                             .handleType = static_cast<CUmemAllocationHandleType>(type),
                             .flags = flags});
 }
-Violations import(World& w, unsigned type = 1, Answer valid = Answer::kYes,
-                  unsigned long long flags = 0, CUmemoryPool* out = &pool_out,
-                  Answer kind = Answer::kUnknown) {
-  Facts facts;
-  facts.sharing.descriptor_valid = valid;
-  facts.sharing.descriptor_kind = kind;
-  return check(w.model,
-               calls::MemPoolImportFromShareableHandle{
-                   .pool_out = out,
-                   .handle = reinterpret_cast<void*>(std::uintptr_t{5}),
-                   .handleType = static_cast<CUmemAllocationHandleType>(type),
-                   .flags = flags},
-               facts);
-}
 Violations export_pointer(World& w, Address ptr = kMemory,
                           CUmemPoolPtrExportData* out = &data_out) {
   return check(w.model, calls::MemPoolExportPointer{.shareData_out = out, .ptr = ptr});
@@ -52,75 +38,7 @@ Violations import_pointer(World& w, CUmemoryPool pool, Token token = Token::kVal
 
 std::vector<RuleCase> cases() {
   return {
-      {Rule::kPoolExportOutNonnull,
-       [](World& w, bool broken) {
-         have(w);
-         return export_(w, kPool, 1, 0, broken ? nullptr : &fd_out);
-       }},
-      {Rule::kPoolExportFlags,
-       [](World& w, bool broken) {
-         have(w);
-         return export_(w, kPool, 1, broken ? 1 : 0);
-       }},
       CUVMM_POOL_CASES(PoolExport, [](World& w, CUmemoryPool pool) { return export_(w, pool); }),
-      {Rule::kPoolExportNotImported,
-       [](World& w, bool broken) {
-         have(w);
-         have_imported(w);
-         return export_(w, broken ? kImported : kPool);
-       }},
-      {Rule::kPoolExportType,
-       [](World& w, bool broken) {
-         have(w, broken ? 0 : 1);
-         return export_(w, kPool);
-       }},
-      {Rule::kPoolImportOutNonnull,
-       [](World& w, bool broken) {
-         return import(w, 1, Answer::kYes, 0, broken ? nullptr : &pool_out);
-       }},
-      {Rule::kPoolImportFlags,
-       [](World& w, bool broken) { return import(w, 1, Answer::kYes, broken ? 1 : 0); }},
-      {Rule::kPoolImportType, [](World& w, bool broken) { return import(w, broken ? 3 : 1); }},
-      {Rule::kPoolImportNonzero,
-       [](World& w, bool broken) {
-         Facts facts;
-         facts.sharing.descriptor_valid = Answer::kYes;
-         return check(w.model,
-                      calls::MemPoolImportFromShareableHandle{
-                          .pool_out = &pool_out,
-                          .handle = reinterpret_cast<void*>(std::uintptr_t{broken ? 0u : 3u}),
-                          .handleType = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                          .flags = 0},
-                      facts);
-       }},
-      {Rule::kPoolImportTypeSupported,
-       [](World& w, bool broken) { return import(w, broken ? 2 : 1); }},
-      {Rule::kPoolImportDescriptor,
-       [](World& w, bool broken) { return import(w, 1, broken ? Answer::kNo : Answer::kYes); }},
-      {Rule::kPoolImportKind,
-       [](World& w, bool broken) {
-         return import(w, 1, broken ? Answer::kNo : Answer::kYes, 0, &pool_out,
-                       broken ? Answer::kNo : Answer::kUnknown);
-       }},
-      {Rule::kPoolPointerOutNonnull,
-       [](World& w, bool broken) {
-         have(w);
-         allocate(w);
-         return export_pointer(w, kMemory, broken ? nullptr : &data_out);
-       }},
-      {Rule::kPoolPointerValid,
-       [](World& w, bool broken) {
-         have(w);
-         allocate(w);
-         if (broken) w.accept(calls::MemFreeAsync{.dptr = kMemory});
-         return export_pointer(w);
-       }},
-      {Rule::kPoolPointerBase,
-       [](World& w, bool broken) {
-         have(w);
-         allocate(w);
-         return export_pointer(w, broken ? kMemory + 64 : kMemory);
-       }},
       {Rule::kPoolDestroyImported,
        [](World& w, bool broken) {
          have_imported(w);
@@ -134,52 +52,13 @@ std::vector<RuleCase> cases() {
          have_imported(w);
          return destroy_check(w, kImported, Answer::kNo, broken ? Answer::kYes : Answer::kNo);
        }},
-      {Rule::kPoolPointerShareable,
-       [](World& w, bool broken) {
-         have(w, broken ? 0 : 1);
-         allocate(w);
-         return export_pointer(w);
-       }},
-      {Rule::kPoolPointerExported,
-       [](World& w, bool broken) {
-         have(w, 1, !broken);
-         allocate(w);
-         return export_pointer(w);
-       }},
-      {Rule::kPoolTakeOutNonnull,
-       [](World& w, bool broken) {
-         have_imported(w);
-         return import_pointer(w, kImported, Token::kValid, &data_out,
-                               broken ? nullptr : &pointer_out);
-       }},
-      {Rule::kPoolTakeDataNonnull,
-       [](World& w, bool broken) {
-         have_imported(w);
-         return import_pointer(w, kImported, Token::kValid, broken ? nullptr : &data_out);
-       }},
       CUVMM_POOL_CASES(PoolTake,
                        [](World& w, CUmemoryPool pool) { return import_pointer(w, pool); }),
-      {Rule::kPoolTakeImported,
-       [](World& w, bool broken) {
-         have(w);
-         have_imported(w);
-         return import_pointer(w, broken ? kPool : kImported);
-       }},
-      {Rule::kPoolTakeData,
-       [](World& w, bool broken) {
-         have_imported(w);
-         return import_pointer(w, kImported, broken ? Token::kForged : Token::kValid);
-       }},
       {Rule::kPoolTakeOnce,
        [](World& w, bool broken) {
          have_imported(w);
          return import_pointer(w, kImported, Token::kValid, &data_out, &pointer_out,
                                broken ? Answer::kYes : Answer::kNo);
-       }},
-      {Rule::kPoolTakeAlive,
-       [](World& w, bool broken) {
-         have_imported(w);
-         return import_pointer(w, kImported, broken ? Token::kEnded : Token::kValid);
        }},
   };
 }

@@ -53,43 +53,6 @@ Violations at_exit(World& w) {
 
 std::vector<RuleCase> cases() {
   return {
-      {Rule::kPoolCreateOutNonnull,
-       [](World& w, bool broken) {
-         const CUmemPoolProps p = props();
-         return check(w.model,
-                      calls::MemPoolCreate{.pool = broken ? nullptr : &pool_out, .poolProps = &p});
-       }},
-      {Rule::kPoolCreatePropsNonnull,
-       [](World& w, bool broken) {
-         const CUmemPoolProps p = props();
-         return check(w.model,
-                      calls::MemPoolCreate{.pool = &pool_out, .poolProps = broken ? nullptr : &p});
-       }},
-      {Rule::kPoolCreateType,
-       [](World& w, bool broken) {
-         return create(w, broken,
-                       [](auto& p) { p.allocType = static_cast<CUmemAllocationType>(0); });
-       }},
-      {Rule::kPoolCreateLocationType,
-       [](World& w, bool broken) {
-         return create(w, broken,
-                       [](auto& p) { p.location.type = static_cast<CUmemLocationType>(4); });
-       }},
-      {Rule::kPoolCreateLocationDevice,
-       [](World& w, bool broken) { return create(w, broken, [](auto& p) { p.location.id = 2; }); }},
-      {Rule::kPoolCreateLocationNode,
-       [](World& w, bool broken) {
-         CUmemPoolProps p = props(0);
-         p.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
-         p.location.id = broken ? 1 : 0;
-         return create(w, p);
-       }},
-      {Rule::kPoolCreateHostHandleTypes,
-       [](World& w, bool broken) {
-         CUmemPoolProps p = props(broken ? 1 : 0);
-         p.location.type = static_cast<CUmemLocationType>(2);
-         return create(w, p);
-       }},
       {Rule::kPoolCreateLocationType,  // only managed memory may have the location type NONE
        [](World& w, bool broken) {
          CUmemPoolProps p = props(0);
@@ -117,29 +80,15 @@ std::vector<RuleCase> cases() {
          made(w, p);
          return set_access(w, kPool, access_desc(0, 0));
        }},
-      {Rule::kPoolCreateHandleTypes,
-       [](World& w, bool broken) { return create(w, props(broken ? 2 : 1)); }},
       {Rule::kPoolCreateFabric,
        [](World& w, bool broken) {
          w.model.platform().handle_types = 9;
          return create(w, props(broken ? 8 : 1));
        }},
-      {Rule::kPoolCreateWin32,
-       [](World& w, bool broken) {
-         return create(w, broken, [](auto& p) { p.win32SecurityAttributes = &p; });
-       }},
-      {Rule::kPoolCreateReserved,
-       [](World& w, bool broken) {
-         return create(w, broken, [](auto& p) { *(std::end(p.reserved) - 1) = 1; });
-       }},
       {Rule::kPoolCreateReserved,  // the byte that became gpuDirectRDMACapable in CUDA 13.4
        [](World& w, bool broken) {
          w.model.platform().driver_version = broken ? 13030 : 13040;
          return create(w, true, [](auto& p) { set_byte(p, 34, 1); });
-       }},
-      {Rule::kPoolCreateUsage,
-       [](World& w, bool broken) {
-         return create(w, true, [=](auto& p) { set_byte(p, 32, broken ? 4 : 2); });
        }},
       {Rule::kPoolCreateLocationType,  // a location that only pools of other processes have
        [](World& w, bool broken) {
@@ -151,27 +100,6 @@ std::vector<RuleCase> cases() {
        [](World& w, bool broken) {
          w.model.platform().driver_version = broken ? 13030 : 13040;
          return create(w, true, [](auto& p) { p.location = domain_location(1, 1); });
-       }},
-      {Rule::kPoolCreateLocationDevice,
-       [](World& w, bool broken) {
-         return create(w, true, [=](auto& p) { p.location = domain_location(broken ? 2 : 1, 0); });
-       }},
-      {Rule::kPoolCreateLocationDomain,
-       [](World& w, bool broken) {
-         w.model.platform().locality_domains = {1, 2};
-         return create(w, true, [=](auto& p) { p.location = domain_location(1, broken ? 2 : 1); });
-       }},
-      {Rule::kPoolCreateManagedMax,
-       [](World& w, bool broken) {
-         CUmemPoolProps p = managed_props();
-         p.maxSize = broken ? 4096 : 0;
-         return create(w, p);
-       }},
-      {Rule::kPoolCreateManagedUsage,
-       [](World& w, bool broken) {
-         CUmemPoolProps p = managed_props();
-         set_byte(p, 32, broken ? 2 : 0);
-         return create(w, p);
        }},
       {Rule::kPoolCreateManagedSupported,
        [](World& w, bool broken) {
@@ -220,68 +148,8 @@ std::vector<RuleCase> cases() {
        }},
       CUVMM_POOL_CASES(PoolDestroy,
                        [](World& w, CUmemoryPool pool) { return destroy_check(w, pool); }),
-      {Rule::kPoolDestroyDefault,
-       [](World& w, bool broken) {
-         have(w);
-         return broken ? destroy_check(w, pool_of(0x700), Answer::kYes) : destroy_check(w, kPool);
-       }},
-      {Rule::kPoolAllocOutNonnull,
-       [](World& w, bool broken) {
-         have(w);
-         return alloc(w, kPool, {}, 64, broken ? nullptr : &pointer_out);
-       }},
-      {Rule::kPoolAllocSize,
-       [](World& w, bool broken) {
-         have(w);
-         return alloc(w, kPool, {}, broken ? 0 : 1);
-       }},
       CUVMM_POOL_CASES(PoolAlloc, [](World& w, CUmemoryPool pool) { return alloc(w, pool); }),
-      {Rule::kPoolAllocImported,
-       [](World& w, bool broken) {
-         have(w);
-         have_imported(w);
-         return alloc(w, broken ? kImported : kPool);
-       }},
-      {Rule::kPoolAllocContext,
-       [](World& w, bool broken) {
-         have(w);
-         Facts facts;
-         facts.place.context = broken ? Answer::kNo : Answer::kYes;
-         return alloc(w, kPool, facts);
-       }},
       CUVMM_POOL_CASES(PoolAccess, [](World& w, CUmemoryPool pool) { return set_access(w, pool); }),
-      {Rule::kPoolAccessMap,
-       [](World& w, bool broken) {
-         have(w);
-         return set_access(w, kPool, access_desc(), broken);
-       }},
-      {Rule::kPoolAccessLocationType,
-       [](World& w, bool broken) {
-         have(w);
-         return set_access(w, kPool, access_desc(3, 0, broken ? 2 : 1));
-       }},
-      {Rule::kPoolAccessLocationDevice,
-       [](World& w, bool broken) {
-         have(w);
-         CUmemAccessDesc desc = access_desc();
-         if (broken) desc.location.id = 9;
-         return set_access(w, kPool, desc);
-       }},
-      {Rule::kPoolAccessFlags,
-       [](World& w, bool broken) {
-         have(w);
-         return set_access(w, kPool, access_desc(broken ? 2 : 3));
-       }},
-      {Rule::kPoolAccessReadOnly,
-       [](World& w, bool broken) {
-         have(w);
-         return set_access(w, kPool, access_desc(broken ? 1 : 3));
-       }},
-      {Rule::kPoolAccessOwn,
-       [](World& w, bool broken) {
-         have(w);
-         return set_access(w, kPool, access_desc(0, broken ? 0 : 1));
-       }},
       {Rule::kPoolAccessOwn,  // a default pool's device
        [](World& w, bool broken) {
          Facts facts;
@@ -298,23 +166,7 @@ std::vector<RuleCase> cases() {
          made(w, p);
          return set_access(w, kPool, access_desc(broken ? 0 : 3, 0, 2));
        }},
-      {Rule::kPoolSetDevice,
-       [](World& w, bool broken) {
-         have(w);
-         return set_pool(w, kPool, broken ? 9 : 0);
-       }},
       CUVMM_POOL_CASES(PoolSet, [](World& w, CUmemoryPool pool) { return set_pool(w, pool); }),
-      {Rule::kPoolSetImported,
-       [](World& w, bool broken) {
-         have(w);
-         have_imported(w);
-         return set_pool(w, broken ? kImported : kPool);
-       }},
-      {Rule::kPoolSetLocal,
-       [](World& w, bool broken) {
-         have(w);
-         return set_pool(w, kPool, broken ? 1 : 0);
-       }},
   };
 }
 const ListedCases kListed(cases);

@@ -90,38 +90,6 @@ Violations at_exit(World& w) {
 
 std::vector<RuleCase> cases() {
   return {
-      {Rule::kExtImportOutNonnull,
-       [](World& w, bool broken) {
-         return import(w, import_desc(), good_fd(), broken ? nullptr : &memory_out);
-       }},
-      {Rule::kExtImportDescNonnull,
-       [](World& w, bool broken) {
-         const auto desc = import_desc();
-         return check(w.model, calls::ImportExternalMemory{&memory_out, broken ? nullptr : &desc},
-                      good_fd());
-       }},
-      {Rule::kExtImportTypeKnown,
-       [](World& w, bool broken) {
-         auto desc = import_desc();
-         if (broken) desc.type = static_cast<CUexternalMemoryHandleType>(99);
-         return import(w, desc);
-       }},
-      {Rule::kExtImportTypeKnown,
-       [](World& w, bool broken) {
-         auto desc = import_desc();
-         if (broken) desc.type = static_cast<CUexternalMemoryHandleType>(0);
-         return import(w, desc);
-       }},
-      {Rule::kExtImportTypeSupported,
-       [](World& w, bool broken) {
-         auto desc = import_desc();
-         if (broken) desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32;
-         return import(w, desc);
-       }},
-      {Rule::kExtImportFdValid,
-       [](World& w, bool broken) {
-         return import(w, import_desc(broken ? -1 : 7), broken ? Facts{} : good_fd());
-       }},
       // The driver has closed the descriptor, and the program passes it again.
       {Rule::kExtImportFdOwned,
        [](World& w, bool broken) {
@@ -130,37 +98,6 @@ std::vector<RuleCase> cases() {
          if (broken) facts.sharing.descriptor_valid = Facts::Answer::kNo;
          return import(w, import_desc(7), facts);
        }},
-      {Rule::kImportDescriptorOwned,
-       [](World& w, bool broken) {
-         imported(w, broken ? 7 : 8);
-         Facts facts;
-         facts.sharing.descriptor_valid = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
-         Handle out;
-         return check(
-             w.model,
-             calls::MemImportFromShareableHandle{&out, reinterpret_cast<void*>(std::uintptr_t{7}),
-                                                 CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR},
-             facts);
-       }},
-      {Rule::kExtImportSizeNonzero,
-       [](World& w, bool broken) { return import(w, import_desc(7, broken ? 0 : kGranule)); }},
-      {Rule::kExtImportSizeExact,
-       [](World& w, bool broken) {
-         return import(w, import_desc(7, broken ? 4096 : kGranule), good_fd(kGranule));
-       }},
-      {Rule::kExtImportFlagsKnown,
-       [](World& w, bool broken) {
-         auto desc = import_desc();
-         desc.flags = broken ? 2 : CUDA_EXTERNAL_MEMORY_DEDICATED;
-         return import(w, desc);
-       }},
-      {Rule::kExtImportDedicated,
-       [](World& w, bool broken) {
-         auto desc = import_desc();
-         desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE;
-         desc.flags = broken ? 0 : CUDA_EXTERNAL_MEMORY_DEDICATED;
-         return but_type(import(w, desc));
-       }},
       {Rule::kExtImportDedicated,  // the flag, with a type that forbids it
        [](World& w, bool broken) {
          auto desc = import_desc();
@@ -168,75 +105,11 @@ std::vector<RuleCase> cases() {
          desc.flags = broken ? CUDA_EXTERNAL_MEMORY_DEDICATED : 0;
          return but_type(import(w, desc));
        }},
-      {Rule::kExtImportReservedZero,
-       [](World& w, bool broken) {
-         auto desc = import_desc();
-         desc.reserved[15] = broken ? 1 : 0;
-         return import(w, desc);
-       }},
-      {Rule::kExtImportContext,
-       [](World& w, bool broken) {
-         Facts facts = good_fd();
-         facts.place.context = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
-         return import(w, import_desc(), facts);
-       }},
       {Rule::kExtImportLeak,
        [](World& w, bool broken) {
          const auto memory = imported(w);
          if (!broken) destroyed(w, memory);
          return at_exit(w);
-       }},
-      {Rule::kExtBufferOutNonnull,
-       [](World& w, bool broken) {
-         return buffer(w, imported(w), buffer_desc(), broken ? nullptr : &address_out);
-       }},
-      {Rule::kExtBufferDescNonnull,
-       [](World& w, bool broken) {
-         const auto desc = buffer_desc();
-         return check(w.model, calls::ExternalMemoryGetMappedBuffer{&address_out, imported(w),
-                                                                    broken ? nullptr : &desc});
-       }},
-      {Rule::kExtBufferMemoryNonnull,
-       [](World& w, bool broken) {
-         return buffer(w, broken ? nullptr : imported(w), buffer_desc());
-       }},
-      {Rule::kExtBufferMemoryValid,
-       [](World& w, bool broken) {
-         return buffer(w, broken ? object(0x1234) : imported(w), buffer_desc());
-       }},
-      {Rule::kExtBufferMemoryAlive,
-       [](World& w, bool broken) {
-         const auto memory = imported(w);
-         if (broken) destroyed(w, memory);
-         return buffer(w, memory, buffer_desc());
-       }},
-      {Rule::kExtBufferFlagsZero,
-       [](World& w, bool broken) {
-         auto desc = buffer_desc();
-         desc.flags = broken ? 1 : 0;
-         return buffer(w, imported(w), desc);
-       }},
-      {Rule::kExtBufferReservedZero,
-       [](World& w, bool broken) {
-         auto desc = buffer_desc();
-         desc.reserved[0] = broken ? 1 : 0;
-         return buffer(w, imported(w), desc);
-       }},
-      {Rule::kExtBufferSizeNonzero,
-       [](World& w, bool broken) {
-         return buffer(w, imported(w), buffer_desc(0, broken ? 0 : 1));
-       }},
-      {Rule::kExtBufferMapped,
-       [](World& w, bool broken) {
-         const auto memory = imported(w);
-         const auto first = buffer_desc(0, kGranule);
-         CUdeviceptr at = kBase;
-         w.accept(calls::ExternalMemoryGetMappedBuffer{&at, memory, &first});
-         return buffer(w, memory, buffer_desc(kGranule - (broken ? 4096 : 0), 4096));
-       }},
-      {Rule::kExtBufferBounds,
-       [](World& w, bool broken) {
-         return buffer(w, imported(w), buffer_desc(kGranule, kGranule + (broken ? 1 : 0)));
        }},
       {Rule::kExtBufferBounds,  // where offset + size would wrap
        [](World& w, bool broken) {
@@ -246,11 +119,6 @@ std::vector<RuleCase> cases() {
        [](World& w, bool broken) {
          return buffer(w, imported(w, 7, 4 * kGranule, kGranule),
                        buffer_desc(0, kGranule + (broken ? 1 : 0)));
-       }},
-      {Rule::kExtBufferDedicatedOffset,
-       [](World& w, bool broken) {
-         return buffer(w, imported(w, 7, 2 * kGranule, 0, 1, CUDA_EXTERNAL_MEMORY_DEDICATED),
-                       buffer_desc(broken ? kGranule : 0));
        }},
       {Rule::kExtBufferLeak,
        [](World& w, bool broken) {
@@ -278,12 +146,6 @@ std::vector<RuleCase> cases() {
          map_buffer(w, memory, kBase);
          if (broken) destroyed(w, memory);
          return check_data(w, calls::MemsetD8{.dstDevice = kBase + 16, .uc = 1, .N = 16});
-       }},
-      {Rule::kExtBufferFreedOnce,
-       [](World& w, bool broken) {
-         map_buffer(w, imported(w), kBase);
-         if (broken) w.accept(calls::MemFree{.dptr = kBase});
-         return check(w.model, calls::MemFree{.dptr = kBase});
        }},
       {Rule::kExtMipmapOutNonnull,
        [](World& w, bool broken) {
@@ -330,16 +192,6 @@ std::vector<RuleCase> cases() {
       {Rule::kExtMipmapNotDmaBuf,
        [](World& w, bool broken) {
          return mipmap(w, imported(w, 7, kGranule, 0, broken ? 9 : 1), mipmap_desc());
-       }},
-      {Rule::kExtDestroyNonnull,
-       [](World& w, bool broken) { return destroy(w, broken ? nullptr : imported(w)); }},
-      {Rule::kExtDestroyValid,
-       [](World& w, bool broken) { return destroy(w, broken ? object(0x1234) : imported(w)); }},
-      {Rule::kExtDestroyOnce,
-       [](World& w, bool broken) {
-         const auto memory = imported(w);
-         if (broken) destroyed(w, memory);
-         return destroy(w, memory);
        }},
   };
 }

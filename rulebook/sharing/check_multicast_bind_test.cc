@@ -6,16 +6,6 @@ namespace {
 
 std::vector<RuleCase> cases() {
   return {
-      {Rule::kMcBindFlagsZero,
-       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.flags = 1; }); }},
-      {Rule::kMcBindSizeNonzero,
-       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.size = 0; }); }},
-      {Rule::kMcBindSizeAligned,
-       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.size = 4096; }); }},
-      {Rule::kMcBindOffsetAligned,
-       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.mcOffset = 4096; }); }},
-      {Rule::kMcBindMemoryAligned,
-       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.memOffset = 4096; }); }},
       {Rule::kMcBindRecommended,
        [](World& w, bool broken) {
          MulticastObject known;
@@ -29,47 +19,12 @@ std::vector<RuleCase> cases() {
          w.create(kMemory, 2, device_prop(0, 1));
          return check(w.model, bind_call());
        }},
-      {Rule::kMcBindInsideObject,
-       [](World& w, bool broken) {
-         return bind(w, broken, [](auto& c) { c.mcOffset = 4 * kGranule; });
-       }},
-      {Rule::kMcBindInsideMemory,
-       [](World& w, bool broken) {
-         return bind(w, broken, [](auto& c) { c.size = 3 * kGranule; });
-       }},
-      {Rule::kMcBindMemoryNonzero,
-       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.memHandle = 0; }); }},
       {Rule::kMcBindMemoryNonzero,  // by address
        [](World& w, bool broken) {
          ready(w);
          w.reserve(kBase, 2);
          w.map(kBase, 2, kMemory);
          return bind_address(w, broken ? 0 : kBase);
-       }},
-      {Rule::kMcBindMemoryValid,
-       [](World& w, bool broken) {
-         return bind(w, broken, [](auto& c) { c.memHandle = 0x1234; });
-       }},
-      {Rule::kMcBindMemoryAlive,
-       [](World& w, bool broken) {
-         ready(w);
-         if (broken) w.release(kMemory);
-         return check(w.model, bind_call());
-       }},
-      {Rule::kMcBindMemoryReferenced,
-       [](World& w, bool broken) {
-         ready(w);
-         w.reserve(kBase, 2);
-         w.map(kBase, 2, kMemory);
-         if (broken) w.release(kMemory);
-         return check(w.model, bind_call());
-       }},
-      {Rule::kMcBindMemoryKind,
-       [](World& w, bool broken) {
-         ready(w);
-         calls::MulticastBindMem call = bind_call();
-         if (broken) call.memHandle = w.multicast(0xa00);
-         return check(w.model, call);
        }},
       {Rule::kMcBindMemoryKind,  // an address that is only reserved
        [](World& w, bool broken) {
@@ -146,21 +101,6 @@ std::vector<RuleCase> cases() {
          return check(w.model,
                       calls::MemMap{.ptr = kBase, .size = 4 * kGranule, .handle = kObject});
        }},
-      {Rule::kMcBindMember,
-       [](World& w, bool broken) {
-         w.multicast(kObject, 1);
-         w.add(kObject, 0);
-         w.create(kMemory, 1, device_prop(broken ? 1 : 0));
-         return check(w.model, bind_call());
-       }},
-      {Rule::kMcBindDevice,
-       [](World& w, bool broken) {
-         ready(w);
-         return check(w.model, calls::MulticastBindMem_v2{.mcHandle = kObject,
-                                                          .dev = broken ? 1 : 0,
-                                                          .memHandle = kMemory,
-                                                          .size = kGranule});
-       }},
       {Rule::kMcBindDevice,  // a bind by address, with a device that does not exist
        [](World& w, bool broken) {
          ready(w);
@@ -170,24 +110,6 @@ std::vector<RuleCase> cases() {
              w.model,
              calls::MulticastBindAddr_v2{
                  .mcHandle = kObject, .dev = broken ? 7 : 0, .memptr = kBase, .size = kGranule});
-       }},
-      {Rule::kMcBindShareable,
-       [](World& w, bool broken) {
-         ready(w, 1, broken ? 0 : 1);
-         return check(w.model, bind_call());
-       }},
-      {Rule::kMcBindVacant,
-       [](World& w, bool broken) {
-         ready(w);
-         w.bind(kObject, broken ? 1 : 2, kMemory);
-         return check(w.model, bind_call(2 * kGranule));
-       }},
-      {Rule::kMcBoundMemoryEnds,
-       [](World& w, bool broken) {
-         ready(w);
-         w.bind(kObject, 0, kMemory, 2);
-         if (!broken) w.accept(unbind_call());
-         return check(w.model, calls::MemRelease{.handle = kMemory});
        }},
       {Rule::kMcBoundMemoryEnds,  // the memory ends with its last mapping
        [](World& w, bool broken) {
@@ -199,8 +121,6 @@ std::vector<RuleCase> cases() {
          return check(w.model, calls::MemUnmap{.ptr = kBase, .size = 2 * kGranule});
        }},
 
-      {Rule::kMcUnbindDevice,
-       [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.dev = 2; }); }},
       {Rule::kMcUnbindDevice,  // a device that exists, but is in no team
        [](World& w, bool broken) {
          w.multicast(kObject, 1);
@@ -211,16 +131,6 @@ std::vector<RuleCase> cases() {
          if (broken) call.dev = 1;
          return check(w.model, call);
        }},
-      {Rule::kMcUnbindSizeNonzero,
-       [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.size = 0; }); }},
-      {Rule::kMcUnbindAligned,
-       [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.mcOffset = 1; }); }},
-      {Rule::kMcUnbindInsideObject,
-       [](World& w, bool broken) {
-         return unbind(w, broken, [](auto& c) { c.mcOffset = 3 * kGranule; });
-       }},
-      {Rule::kMcUnbindBound,
-       [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.dev = 1; }); }},
       {Rule::kMcUnbindBound,  // a second unbind
        [](World& w, bool broken) {
          ready(w);
@@ -228,8 +138,6 @@ std::vector<RuleCase> cases() {
          if (broken) w.accept(unbind_call());
          return check(w.model, unbind_call());
        }},
-      {Rule::kMcUnbindExact,
-       [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.size = kGranule; }); }},
   };
 }
 const ListedCases kListed(cases);

@@ -69,42 +69,16 @@ void created_object(World& w) {
 
 std::vector<RuleCase> cases() {
   return {
-      {Rule::kMcCreateHandleNonnull,
-       [](World& w, bool broken) { return create(w, kAsIs, broken ? nullptr : &handle_out); }},
-      {Rule::kMcCreatePropNonnull,
-       [](World& w, bool broken) {
-         const CUmulticastObjectProp prop = object_prop();
-         return check(w.model, calls::MulticastCreate{.mcHandle = &handle_out,
-                                                      .prop = broken ? nullptr : &prop});
-       }},
       {Rule::kMcCreateSupported,
        [](World& w, bool broken) {
          w.model.platform().multicast = broken ? 0 : 0b10;
          return create(w, kAsIs);
        }},
-      {Rule::kMcCreateDevices,
-       [](World& w, bool broken) {
-         return create(w, [&](auto& p) { p.numDevices = broken ? 0 : 1; });
-       }},
-      {Rule::kMcCreateDevices,
-       [](World& w, bool broken) {
-         return create(w, [&](auto& p) { p.numDevices = broken ? ~0u : 100; });
-       }},
-      {Rule::kMcCreateSizeNonzero,
-       [](World& w, bool broken) { return create(w, [&](auto& p) { p.size *= !broken; }); }},
-      {Rule::kMcCreateSizeGranularity,
-       [](World& w, bool broken) { return create(w, [&](auto& p) { p.size += broken; }); }},
       {Rule::kMcCreateSizeRecommended,
        [](World& w, bool broken) {
          return create(
              w, [&](auto& p) { p.size -= broken ? kGranule : 0; }, &handle_out, 4 * kGranule);
        }},
-      {Rule::kMcCreateHandleTypes,
-       [](World& w, bool broken) {
-         return create(w, [&](auto& p) { p.handleTypes = broken ? 16 : 1; });
-       }},
-      {Rule::kMcCreateFlagsZero,
-       [](World& w, bool broken) { return create(w, [&](auto& p) { p.flags = broken; }); }},
       {Rule::kMcCreateLeak,
        [](World& w, bool broken) {
          w.multicast(kObject);
@@ -112,24 +86,10 @@ std::vector<RuleCase> cases() {
          return check_exit(w.model, [](const Export&) { return false; });
        }},
 
-      {Rule::kMcAddDeviceExists,
-       [](World& w, bool broken) { return add(w, w.multicast(kObject), broken ? 2 : 1); }},
       {Rule::kMcAddSupported,
        [](World& w, bool broken) {
          w.model.platform().multicast = 0b01;
          return add(w, w.multicast(kObject), broken ? 1 : 0);
-       }},
-      {Rule::kMcAddUnique,
-       [](World& w, bool broken) {
-         w.multicast(kObject, 3);
-         w.add(kObject, 0);
-         return add(w, kObject, broken ? 0 : 1);
-       }},
-      {Rule::kMcAddLimit,
-       [](World& w, bool broken) {
-         w.multicast(kObject, broken ? 1 : 2);
-         w.add(kObject, 0);
-         return add(w, kObject, 1);
        }},
       {Rule::kMcAddClique,
        [](World& w, bool broken) {
@@ -140,35 +100,6 @@ std::vector<RuleCase> cases() {
          return add(w, kObject, 1);
        }},
 
-      {Rule::kMcHandleNonzero,
-       [](World& w, bool broken) { return add(w, broken ? 0 : w.multicast(kObject), 0); }},
-      {Rule::kMcHandleValid,
-       [](World& w, bool broken) { return add(w, broken ? 0x1234 : w.multicast(kObject), 0); }},
-      {Rule::kMcHandleAlive,
-       [](World& w, bool broken) {
-         w.multicast(kObject);
-         if (broken) w.release(kObject);
-         return add(w, kObject, 0);
-       }},
-      {Rule::kMcHandleReferenced,
-       [](World& w, bool broken) {
-         mapped_object(w);
-         if (broken) w.release(kObject);
-         return check(w.model, bind_call());
-       }},
-      {Rule::kMcHandleKind,
-       [](World& w, bool broken) {
-         w.multicast(kObject);
-         return add(w, broken ? w.create(kMemory, 1) : kObject, 0);
-       }},
-      {Rule::kMcAllAdded,
-       [](World& w, bool broken) {
-         w.multicast(kObject);
-         w.add(kObject, 0);
-         if (!broken) w.add(kObject, 1);
-         w.create(kMemory, 1);
-         return check(w.model, bind_call());
-       }},
       {Rule::kMcAllAdded,  // the check of a mapping
        [](World& w, bool broken) {
          w.multicast(kObject, broken ? 2 : 1);
@@ -176,14 +107,6 @@ std::vector<RuleCase> cases() {
          return map(w, 0, 4);
        }},
 
-      {Rule::kMcGranularityOutNonnull,
-       [](World& w, bool broken) { return granularity(w, kAsIs, broken ? nullptr : &size_out); }},
-      {Rule::kMcGranularityPropNonnull,
-       [](World& w, bool broken) {
-         const CUmulticastObjectProp prop = object_prop();
-         return check(w.model, calls::MulticastGetGranularity{.granularity = &size_out,
-                                                              .prop = broken ? nullptr : &prop});
-       }},
       {Rule::kMcGranularityPropValid,
        [](World& w, bool broken) {
          return granularity(w, [&](auto& p) {
@@ -191,24 +114,7 @@ std::vector<RuleCase> cases() {
            p.flags = broken;
          });
        }},
-      {Rule::kMcGranularityOption,
-       [](World& w, bool broken) { return granularity(w, kAsIs, &size_out, broken ? 2 : 1); }},
 
-      {Rule::kMcMapOffsetAligned,
-       [](World& w, bool broken) {
-         ready(w);
-         return map(w, broken ? 4096 : 0, 3);
-       }},
-      {Rule::kMcMapOffsetZero,
-       [](World& w, bool broken) {
-         ready(w);
-         return map(w, broken ? kGranule : 0, 3);
-       }},
-      {Rule::kMapBounds,
-       [](World& w, bool broken) {
-         ready(w);
-         return map(w, 0, broken ? 5 : 4);
-       }},
       {Rule::kMapPtrAligned,  // the object's granularity counts if that of reservations is unknown
        [](World& w, bool broken) {
          w.model.platform().reserve_granularity = 0;
@@ -218,65 +124,12 @@ std::vector<RuleCase> cases() {
                                              .size = 4 * kGranule,
                                              .handle = kObject});
        }},
-      {Rule::kMapSizeGranularity,
-       [](World& w, bool broken) {
-         w.model.platform().reserve_granularity = 0;
-         created_object(w);
-         w.reserve(kBase, 8);
-         return check(w.model, calls::MemMap{.ptr = kBase,
-                                             .size = 3 * kGranule + (broken ? 4096 : 0),
-                                             .handle = kObject});
-       }},
-      {Rule::kAccessPtrAligned,
-       [](World& w, bool broken) {
-         w.model.platform().reserve_granularity = 0;
-         created_object(w);
-         w.reserve(kBase, 4);
-         w.map(kBase, 4, kObject);
-         const CUmemAccessDesc desc = access_desc();
-         const Size off = broken ? 4096 : 0;
-         return check(w.model, calls::MemSetAccess{.ptr = kBase + off,
-                                                   .size = (broken ? 1 : 4) * kGranule,
-                                                   .desc = &desc,
-                                                   .count = 1});
-       }},
-      {Rule::kMcAccessMember,
-       [](World& w, bool broken) {
-         w.multicast(kObject, 1);
-         w.add(kObject, 0);
-         w.reserve(kBase, 4);
-         w.map(kBase, 4, kObject);
-         const CUmemAccessDesc desc = access_desc(3, broken ? 1 : 0);
-         return check(w.model, calls::MemSetAccess{
-                                   .ptr = kBase, .size = 4 * kGranule, .desc = &desc, .count = 1});
-       }},
       {Rule::kAccessHostLocation,  // taking away access that the host does not have is legal
        [](World& w, bool broken) {
          mapped_object(w);
          const CUmemAccessDesc desc = access_desc(broken ? 3 : 0, 0, 2);
          return check(w.model, calls::MemSetAccess{
                                    .ptr = kBase, .size = 4 * kGranule, .desc = &desc, .count = 1});
-       }},
-      {Rule::kAccessHostLocation,
-       [](World& w, bool broken) {
-         mapped_object(w);
-         const CUmemAccessDesc desc = access_desc(3, 0, broken ? 2 : 1);
-         return check(w.model, calls::MemSetAccess{
-                                   .ptr = kBase, .size = 4 * kGranule, .desc = &desc, .count = 1});
-       }},
-      {Rule::kMcNoRead,
-       [](World& w, bool broken) {
-         mapped_object(w);
-         w.mapped(kBase + 8 * kGranule, 1, 0x300);
-         return check_data(w, calls::MemcpyDtoH{.srcDevice = kBase + (broken ? 0 : 8 * kGranule),
-                                                .ByteCount = 4});
-       }},
-      {Rule::kMcAllBound,
-       [](World& w, bool broken) {
-         mapped_object(w);
-         w.bind(kObject, 0, kMemory, 2);
-         w.bind(kObject, 0, w.create(0x200, 2, device_prop(1)), broken ? 1 : 2);
-         return check_data(w, calls::MemsetD8{.dstDevice = kBase, .uc = 1, .N = kGranule + 1});
        }},
   };
 }

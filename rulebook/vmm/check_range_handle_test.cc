@@ -45,42 +45,6 @@ void have_localized_pool(World& w, bool rdma) {
 
 std::vector<RuleCase> cases() {
   return {
-      {Rule::kRangeOutNonnull,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         return range(w, kBase, kG, 1, 0, broken ? nullptr : &out);
-       }},
-      {Rule::kRangeType,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         return range(w, kBase, kG, broken ? 2 : 1);
-       }},
-      {Rule::kRangeFlags,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         return range(w, kBase, kG, 1, broken ? 2 : 1);
-       }},
-      {Rule::kRangeAligned,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         return range(w, kBase + (broken ? 1 : 4096), 4096);
-       }},
-      {Rule::kRangeMapped,
-       [](World& w, bool broken) {
-         w.reserve(kBase, 2);
-         w.create(0x100, 1);
-         w.map(kBase, 1, 0x100);
-         return range(w, kBase, (broken ? 2 : 1) * kG);
-       }},
-      {Rule::kRangeOneDevice,
-       [](World& w, bool broken) {
-         w.reserve(kBase, 2);
-         w.create(0x100, 1);
-         w.create(0x200, 1, device_prop(broken ? 1 : 0));
-         w.map(kBase, 1, 0x100);
-         w.map(kBase + kG, 1, 0x200);
-         return range(w, kBase, 2 * kG);
-       }},
       {Rule::kRangeHost,
        [](World& w, bool broken) {
          CUmemAllocationProp prop = device_prop();
@@ -92,23 +56,6 @@ std::vector<RuleCase> cases() {
          CUmemAllocationProp prop = device_prop();
          prop.allocFlags.compressionType = 1;
          return mapped(w, prop, broken ? 0 : 1);  // another rule is about the PCIe mapping
-       }},
-      {Rule::kRangeLocalized,
-       [](World& w, bool broken) {
-         have_localized_pool(w, true);
-         return range(w, kBase, kG, 1, broken ? 0 : 1);
-       }},
-      {Rule::kRangeLocalized,
-       [](World& w, bool broken) {
-         have_localized_pool(w, true);
-         w.model.platform().localized_rdma = broken ? 0 : 1;
-         return range(w, kBase, kG);
-       }},
-      {Rule::kRangeLocalized,
-       [](World& w, bool broken) {
-         have_localized_pool(w, true);
-         w.model.platform().locality_domains = {broken ? 2 : 1, 2};
-         return range(w, kBase, kG);
        }},
       {Rule::kRangeFdLeak,
        [](World& w, bool broken) {
