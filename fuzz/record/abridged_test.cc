@@ -105,8 +105,8 @@ bool refuse_first(Recording& recording, Code code, std::size_t from) {
 }
 
 TEST(AbridgedRecording, ComparesAsTheFullOneDoes) {
-  for (const Programs programs : {Programs::kFirst, Programs::kAreas, Programs::kToday,
-                                  Programs::kFurther, Programs::kTiles}) {
+  for (const Programs programs :
+       {Programs::kAreas, Programs::kToday, Programs::kFurther, Programs::kTiles}) {
     Recording full = full_recording(programs, 5, 2 * kDigestGroup + 1);
     // A program in which the driver died is stored whole.
     full.programs[3].answers.back().how = RecordedAnswer::How::kDied;

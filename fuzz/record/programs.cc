@@ -5,24 +5,12 @@
 #include <cstring>
 
 #include "fuzz/generate/generator.h"
-#include "fuzz/record/first_generator/generator.h"
 
 namespace cuvmm::fuzz {
 
 namespace {
 
 constexpr std::size_t kMostRecordedOps = 64;
-
-Ops first_program(Random& random, int devices, int processes) {
-  first::Style style = first::swarm(random, devices, processes);
-  style.ops = (style.processes > 1 ? 20 : 10) + random.below(50);
-  if (random.chance(50)) style.faults += 10;
-  Ops ops = first::generate(random, style);
-  for (unsigned faults = random.chance(30) ? 1 + random.below(3) : 0; faults > 0; --faults) {
-    first::plant(ops, random);
-  }
-  return ops;
-}
 
 // Leaves out the rules that came to plantable() later.
 const std::vector<Rule>& rules_of_areas() {
@@ -59,9 +47,8 @@ Ops program_of(Programs programs, std::uint64_t seed, std::uint64_t number, int 
                     .processes = processes,
                     .further = tiles || programs == Programs::kFurther,
                     .tiles = tiles};
-  Ops ops = programs == Programs::kFirst   ? first_program(random, devices, processes)
-            : programs == Programs::kAreas ? program(random, rules_of_areas(), scope)
-                                           : program(random, plantable(), scope);
+  const bool areas = programs == Programs::kAreas;
+  Ops ops = program(random, areas ? rules_of_areas() : plantable(), scope);
   if (ops.size() > kMostRecordedOps) ops.resize(kMostRecordedOps);
   // A real driver may run the programs, so multicast calls are removed, although style and machine
   // exclude them already.

@@ -7,10 +7,10 @@
 
 namespace cuvmm::fuzz {
 
-/// Which generator made a recording's programs; the values are part of the file format.
+/// Which generator made a recording's programs; the values are part of the file format. 1 was a
+/// generator without external memory, pools and IPC, which no recording needs any more.
 enum class Programs : std::uint8_t {
-  kFirst = 1,  ///< fuzz/record/first_generator/generator.h
-  kAreas,      ///< fuzz/generate/ with the rules that could be planted on 22 November 2026
+  kAreas = 2,  ///< fuzz/generate/ with the rules that could be planted on 22 November 2026
   kToday,      ///< fuzz/generate/ as it is, without the families of calls that came later
   kFurther,  ///< fuzz/generate/ with the families of 28 November 2026: captures, arrays and others
   kTiles,    ///< fuzz/generate/ as it is, with sparse arrays, too

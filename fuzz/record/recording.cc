@@ -80,8 +80,8 @@ Recording parse_abridged(std::string_view bytes, std::size_t every) {
     out.machine = machine_of(cursor, true);
     const bool plausible = out.machine.devices > 0 && out.machine.devices <= 64 &&
                            out.machine.processes > 0 && out.machine.processes <= kProcesses;
-    const bool known =
-        so_far.generator > 0 && so_far.generator < static_cast<std::uint8_t>(Programs::kCount);
+    const bool known = so_far.generator >= static_cast<std::uint8_t>(Programs::kAreas) &&
+                       so_far.generator < static_cast<std::uint8_t>(Programs::kCount);
     if (!plausible || !known) return {};
     return generator_of(out.machine, static_cast<Programs>(so_far.generator));
   };
@@ -126,7 +126,7 @@ std::string abridged_recording(const Recording& full, std::vector<Abridged> abri
   }
   // The generator that makes most of the programs.
   std::size_t most = 0;
-  for (auto i = static_cast<std::uint8_t>(Programs::kFirst);
+  for (auto i = static_cast<std::uint8_t>(Programs::kAreas);
        i < static_cast<std::uint8_t>(Programs::kCount); ++i) {
     const Generator generator = generator_of(full.machine, static_cast<Programs>(i));
     std::size_t equal = 0;
