@@ -86,3 +86,16 @@ function(cuvmm_test name)
   # run (`./dev tsan` turns address randomisation off), and listing takes time.
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
 endfunction()
+
+# cuvmm_python_test(NAME SCRIPT arguments... [VENV]): a test in Python. SCRIPT lies in this folder. VENV: ./dev has
+# installed the packages that the script reads with into .deps/venv.
+function(cuvmm_python_test name script)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "VENV" "" "")
+  set(python "${Python3_EXECUTABLE}")
+  if(arg_VENV AND EXISTS "${CMAKE_SOURCE_DIR}/.deps/venv/bin/python3")
+    set(python "${CMAKE_SOURCE_DIR}/.deps/venv/bin/python3")
+  endif()
+  cmake_path(ABSOLUTE_PATH script BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+  add_test(NAME ${name} COMMAND "${python}" -B "${script}" ${arg_UNPARSED_ARGUMENTS})
+endfunction()
