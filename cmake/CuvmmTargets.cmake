@@ -90,7 +90,6 @@ endfunction()
 # cuvmm_python_test(NAME SCRIPT arguments... [VENV]): a test in Python. SCRIPT lies in this folder. VENV: ./dev has
 # installed the packages that the script reads with into .deps/venv.
 function(cuvmm_python_test name script)
-  find_package(Python3 REQUIRED COMPONENTS Interpreter)
   cmake_parse_arguments(PARSE_ARGV 2 arg "VENV" "" "")
   set(python "${Python3_EXECUTABLE}")
   if(arg_VENV AND EXISTS "${CMAKE_SOURCE_DIR}/.deps/venv/bin/python3")
