@@ -49,19 +49,6 @@ Violations batch(World& w, Change change) {
   change(one);
   return check(w.model, one.call, on_device());
 }
-// The same by the ABI from before CUDA 13.
-template <class Change>
-Violations older_batch(World& w, Change change) {
-  mapped(w, 2);
-  Batch one;
-  change(one);
-  const auto& c = one.call;
-  std::size_t failed = 0;
-  return check(w.model,
-               calls::MemcpyBatchAsync{c.dsts, c.srcs, c.sizes, c.count, c.attrs, c.attrsIdxs,
-                                       c.numAttrs, &failed, c.hStream},
-               on_device());
-}
 
 // Four rows of 16 bytes from one mapping to another.
 CUDA_MEMCPY3D_BATCH_OP deep_copy() {
@@ -127,25 +114,6 @@ std::vector<RuleCase> cases() {
          return batch(w, [&](Batch& b) {
            if (broken) b.call.attrs = nullptr;
          });
-       }},
-      {Rule::kCopyIndices,  // the first is not 0
-       [](World& w, bool broken) {
-         return batch(w, [&](Batch& b) {
-           b.call.numAttrs = 1;
-           b.first[0] = broken ? 1 : 0;
-         });
-       }},
-      {Rule::kCopyIndices,  // they do not ascend
-       [](World& w, bool broken) {
-         return older_batch(w, [&](Batch& b) { b.first[1] = broken ? 0 : 1; });
-       }},
-      {Rule::kCopyIndices,  // the last index is behind the last copy
-       [](World& w, bool broken) {
-         return batch(w, [&](Batch& b) { b.first[1] = broken ? 2 : 1; });
-       }},
-      {Rule::kCopyIndices,  // more indices than copies
-       [](World& w, bool broken) {
-         return batch(w, [&](Batch& b) { b.call.numAttrs = broken ? 3 : 2; });
        }},
       {Rule::kCopyRows,
        [](World& w, bool broken) {

@@ -63,13 +63,6 @@ std::vector<RuleCase> cases() {
          w.map(kBase, 2, kEndpointMemory);
          return bind_address_to(w, kBase + (broken ? 4096 : 0));
        }},
-      {Rule::kEpBindMemoryKind,  // an address that is only reserved
-       [](World& w, bool broken) {
-         endpoints(w);
-         w.reserve(kBase, 2);
-         if (!broken) w.map(kBase, 2, kEndpointMemory);
-         return bind_address_to(w, kBase);
-       }},
       {Rule::kEpBindMemoryKind,  // memory of a pool may be bound, by its address
        [](World& w, bool broken) {
          endpoints(w);
@@ -95,17 +88,6 @@ std::vector<RuleCase> cases() {
          return bind_address_to(w, kPooled, kTeam);
        }},
 
-      {Rule::kEpUnbindBound,  // a second unbind
-       [](World& w, bool broken) {
-         endpoints(w);
-         w.accept(endpoint_bind(kUnicast, 2));
-         if (broken) w.accept(unbind_call());
-         return check(w.model, unbind_call());
-       }},
-      {Rule::kEpUnbindExact,  // a range that ends behind the last binding
-       [](World& w, bool broken) {
-         return unbind_from(w, broken, [](auto& c) { c.size = 3 * kGranule; });
-       }},
       {Rule::kEpUnbindExact,  // a range that ends in the middle of a binding
        [](World& w, bool broken) {
          endpoints(w);

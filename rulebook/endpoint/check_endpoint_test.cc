@@ -8,7 +8,6 @@ namespace {
 
 CUlogicalEndpointId id_out = 0;
 int status_out = 0;
-char handle_bytes[64];
 
 template <class Change>
 Violations create(World& w, bool broken, Change change,
@@ -47,30 +46,8 @@ Violations add(World& w, bool broken, Change change) {
   return check(w.model, call);
 }
 
-Violations export_of(World& w, CUlogicalEndpointId id, void* to = handle_bytes,
-                     unsigned type = CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_FABRIC) {
-  return check(w.model, calls::LogicalEndpointExport{
-                            .handle = to,
-                            .leId = id,
-                            .handleType = static_cast<CUlogicalEndpointIpcHandleType>(type)});
-}
-
 std::vector<RuleCase> cases() {
   return {
-      {Rule::kEpIdReserved,  // an id that was released
-       [](World& w, bool broken) {
-         reserve_ids(w);
-         if (broken) w.accept(calls::LogicalEndpointIdRelease{.baseLeId = kNew, .count = 1});
-         const CUlogicalEndpointProp prop = unicast_prop();
-         return check(w.model, calls::LogicalEndpointCreate{.leId = kNew, .prop = &prop},
-                      endpoint_limits());
-       }},
-      {Rule::kEpExists,  // an endpoint that was destroyed
-       [](World& w, bool broken) {
-         endpoints(w, CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_FABRIC);
-         if (broken) w.accept(calls::LogicalEndpointDestroy{.leId = kTeam});
-         return export_of(w, kTeam);
-       }},
       {Rule::kEpExists,  // the last id of a queried range
        [](World& w, bool broken) {
          endpoints(w);
@@ -89,13 +66,6 @@ std::vector<RuleCase> cases() {
          if (!broken)
            w.accept(calls::LogicalEndpointIdRelease{.baseLeId = kIds, .count = kIdCount});
          return check_exit(w.model, [](const Export&) { return true; });
-       }},
-      {Rule::kEpReleaseReserved,  // a second release
-       [](World& w, bool broken) {
-         reserve_ids(w);
-         const calls::LogicalEndpointIdRelease half{.baseLeId = kIds, .count = kIdCount / 2};
-         if (broken) w.accept(half);
-         return check(w.model, half);
        }},
       {Rule::kEpCreateUnicast,
        [](World& w, bool broken) {

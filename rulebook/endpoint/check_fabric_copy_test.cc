@@ -74,11 +74,6 @@ std::vector<RuleCase> cases() {
          w.model.platform().endpoints = {.known = true, .unicast = broken ? 0u : 3u};
          return made(w, {legal()});
        }},
-      {Rule::kFcStream,  // the legacy stream by its other name
-       [](World& w, bool broken) {
-         machine(w);
-         return made(w, {legal()}, 0, broken ? CU_STREAM_LEGACY : CU_STREAM_PER_THREAD);
-       }},
       {Rule::kFcStream,  // under a per-thread name, where NULL is the thread's stream
        [](World& w, bool broken) {
          machine(w);

@@ -105,16 +105,7 @@ std::vector<RuleCase> freeing_cases() {
   };
 }
 
-std::vector<RuleCase> host_cases() {
-  return {
-      {Rule::kRegisterOnce,  // a range that begins in front of registered memory
-       [](World& w, bool broken) {
-         enroll(w, kHost);
-         return look(w,
-                     calls::MemHostRegister{.p = host(kHost - 64), .bytesize = broken ? 65u : 64u});
-       }},
-  };
-}
+std::vector<RuleCase> host_cases() { return {}; }
 
 std::vector<RuleCase> left_cases() {
   return {

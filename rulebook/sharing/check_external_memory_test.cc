@@ -111,10 +111,6 @@ std::vector<RuleCase> cases() {
          if (!broken) destroyed(w, memory);
          return at_exit(w);
        }},
-      {Rule::kExtBufferBounds,  // where offset + size would wrap
-       [](World& w, bool broken) {
-         return buffer(w, imported(w), buffer_desc(broken ? ~kGranule : kGranule, kGranule));
-       }},
       {Rule::kExtBufferInsideObject,
        [](World& w, bool broken) {
          return buffer(w, imported(w, 7, 4 * kGranule, kGranule),

@@ -19,20 +19,6 @@ std::vector<RuleCase> cases() {
          w.create(kMemory, 2, device_prop(0, 1));
          return check(w.model, bind_call());
        }},
-      {Rule::kMcBindMemoryNonzero,  // by address
-       [](World& w, bool broken) {
-         ready(w);
-         w.reserve(kBase, 2);
-         w.map(kBase, 2, kMemory);
-         return bind_address(w, broken ? 0 : kBase);
-       }},
-      {Rule::kMcBindMemoryKind,  // an address that is only reserved
-       [](World& w, bool broken) {
-         ready(w);
-         w.reserve(kBase, 2);
-         if (!broken) w.map(kBase, 2, kMemory);
-         return bind_address(w, kBase);
-       }},
       {Rule::kMcBindMemoryAligned,  // a device that needs only 256 bytes of alignment
        [](World& w, bool broken) {
          w.model.platform().unaligned_binds = 0b01;
@@ -121,23 +107,6 @@ std::vector<RuleCase> cases() {
          return check(w.model, calls::MemUnmap{.ptr = kBase, .size = 2 * kGranule});
        }},
 
-      {Rule::kMcUnbindDevice,  // a device that exists, but is in no team
-       [](World& w, bool broken) {
-         w.multicast(kObject, 1);
-         w.add(kObject, 0);
-         w.create(kMemory, 2);
-         w.bind(kObject, 0, kMemory, 2);
-         calls::MulticastUnbind call = unbind_call();
-         if (broken) call.dev = 1;
-         return check(w.model, call);
-       }},
-      {Rule::kMcUnbindBound,  // a second unbind
-       [](World& w, bool broken) {
-         ready(w);
-         w.bind(kObject, 0, kMemory, 2);
-         if (broken) w.accept(unbind_call());
-         return check(w.model, unbind_call());
-       }},
   };
 }
 const ListedCases kListed(cases);

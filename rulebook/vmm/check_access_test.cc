@@ -30,13 +30,6 @@ std::vector<RuleCase> cases() {
          w.map(kBase, 1, 0x100);
          return access(w, kBase, kG, access_desc(3, broken ? 1 : 0));
        }},
-      {Rule::kAccessMapped,  // the end of the range is not mapped
-       [](World& w, bool broken) {
-         w.reserve(kBase, 2);
-         w.create(0x100, 1);
-         w.map(kBase, 1, 0x100);
-         return access(w, kBase, (broken ? 2 : 1) * kG);
-       }},
   };
 }
 const ListedCases kListed(cases);

@@ -51,18 +51,6 @@ std::vector<RuleCase> cases() {
          if (!broken) w.free(kBase, 2);
          return check_exit(w.model, [](const Export&) { return false; });
        }},
-      {Rule::kFreeExact,  // a second free
-       [](World& w, bool broken) {
-         w.reserve(kBase, 2);
-         if (broken) w.free(kBase, 2);
-         return check(w.model, calls::MemAddressFree{.ptr = kBase, .size = 2 * kGranule});
-       }},
-      {Rule::kFreeExact,  // an address in the middle
-       [](World& w, bool broken) {
-         w.reserve(kBase, 2);
-         return check(w.model, calls::MemAddressFree{.ptr = broken ? kBase + kGranule : kBase,
-                                                     .size = 2 * kGranule});
-       }},
   };
 }
 const ListedCases kListed(cases);

@@ -53,21 +53,6 @@ std::vector<RuleCase> cases() {
          w.mapped(kBase + kG, 1, 0x200);
          return unmap(w, kBase, (broken ? 3 : 2) * kG);
        }},
-      {Rule::kUnmapWhole,  // one whole mapping, and a half
-       [](World& w, bool broken) {
-         w.reserve(kBase, 3);
-         w.create(0x100, 1);
-         w.create(0x200, 2);
-         w.map(kBase, 1, 0x100);
-         w.map(kBase + kG, 2, 0x200);
-         return unmap(w, kBase, (broken ? 2 : 3) * kG);
-       }},
-      {Rule::kUnmapMapped,  // nothing is mapped in the range
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         if (broken) w.unmap(kBase, 1);
-         return unmap(w, kBase, kG);
-       }},
       {Rule::kUnmapMapped,  // a hole in the middle
        [](World& w, bool broken) {
          w.reserve(kBase, 3);
