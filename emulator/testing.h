@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "api/driver/driver.h"
+#include "api/driver/expect_ok.h"
 #include "api/sizes.h"
 #include "emulator/core/export.h"
 
@@ -49,13 +49,13 @@ inline CUmemAccessDesc access(int device = 0, int flags = CU_MEM_ACCESS_FLAGS_PR
 
 inline CUmemGenericAllocationHandle create(std::size_t size, const CUmemAllocationProp& prop) {
   CUmemGenericAllocationHandle handle = 0;
-  EXPECT_EQ(driver()(calls::MemCreate{&handle, size, &prop, 0}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemCreate{&handle, size, &prop, 0}));
   return handle;
 }
 
 inline CUdeviceptr reserve(std::size_t size) {
   CUdeviceptr address = 0;
-  EXPECT_EQ(driver()(calls::MemAddressReserve{&address, size, 0, 0, 0}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemAddressReserve{&address, size, 0, 0, 0}));
   return address;
 }
 
@@ -75,21 +75,21 @@ struct Mapped {
 };
 inline Mapped mapped(std::size_t size = kGranule, const CUmemAllocationProp& prop = properties()) {
   Mapped m{reserve(size), create(size, prop), size};
-  EXPECT_EQ(map(m.address, size, m.handle), CUDA_SUCCESS);
-  EXPECT_EQ(set_access(m.address, size, access()), CUDA_SUCCESS);
+  EXPECT_OK(map(m.address, size, m.handle));
+  EXPECT_OK(set_access(m.address, size, access()));
   return m;
 }
 inline void end(const Mapped& m) {
-  EXPECT_EQ(driver()(calls::MemUnmap{m.address, m.size}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemRelease{m.handle}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemAddressFree{m.address, m.size}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemUnmap{m.address, m.size}));
+  EXPECT_OK(driver()(calls::MemRelease{m.handle}));
+  EXPECT_OK(driver()(calls::MemAddressFree{m.address, m.size}));
 }
 
 /// Makes the primary context of a device current to this thread.
 inline CUcontext use_device(int device) {
   CUcontext context = nullptr;
-  EXPECT_EQ(driver()(calls::DevicePrimaryCtxRetain{&context, device}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::CtxSetCurrent{context}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::DevicePrimaryCtxRetain{&context, device}));
+  EXPECT_OK(driver()(calls::CtxSetCurrent{context}));
   return context;
 }
 
@@ -120,7 +120,7 @@ class EmulatorTest : public ::testing::Test {
   void SetUp() override {
     ASSERT_EQ(library().error, "");
     ASSERT_TRUE(library().emulated);
-    ASSERT_EQ(driver()(calls::Init{0}), CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::Init{0}));
     context_ = use_device(0);
   }
   CUcontext context_ = nullptr;

@@ -16,7 +16,7 @@ class CaptureTest : public EmulatorTest {
  protected:
   void SetUp() override {
     EmulatorTest::SetUp();
-    ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream_, 1), CUDA_SUCCESS);
+    ASSERT_OK(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream_, 1));
   }
   void TearDown() override {
     destroy(stream_);
@@ -35,11 +35,11 @@ class CaptureTest : public EmulatorTest {
   CUgraphExec made() {
     CUgraph graph = nullptr;
     CUgraphExec executable = nullptr;
-    EXPECT_EQ(end(&graph), CUDA_SUCCESS);
+    EXPECT_OK(end(&graph));
     auto* instantiate =
         symbol<CUresult(CUgraphExec*, CUgraph, unsigned long long)>("cuGraphInstantiateWithFlags");
-    EXPECT_EQ(instantiate(&executable, graph, 0), CUDA_SUCCESS);
-    EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph), CUDA_SUCCESS);
+    EXPECT_OK(instantiate(&executable, graph, 0));
+    EXPECT_OK(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph));
     return executable;
   }
   static CUresult launch(CUgraphExec executable) {
@@ -53,7 +53,7 @@ class CaptureTest : public EmulatorTest {
   }
   static int byte_at(CUdeviceptr address) {
     unsigned char byte = 0;
-    EXPECT_EQ(driver()(calls::MemcpyDtoH{&byte, address, 1}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemcpyDtoH{&byte, address, 1}));
     return byte;
   }
 
@@ -63,22 +63,22 @@ class CaptureTest : public EmulatorTest {
 
 TEST_F(CaptureTest, CapturedWorkIsDoneAtEachLaunch) {
   const Mapped m = mapped();
-  ASSERT_EQ(driver()(calls::MemsetD8{m.address, 1, 16}), CUDA_SUCCESS);
-  ASSERT_EQ(begin(), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemsetD8Async{m.address, 7, 1, stream_}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemcpyDtoDAsync{m.address + 8, m.address, 1, stream_}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemsetD8{m.address, 1, 16}));
+  ASSERT_OK(begin());
+  ASSERT_OK(driver()(calls::MemsetD8Async{m.address, 7, 1, stream_}));
+  ASSERT_OK(driver()(calls::MemcpyDtoDAsync{m.address + 8, m.address, 1, stream_}));
   CUgraphExec executable = made();
   EXPECT_EQ(byte_at(m.address), 1);
   for (int i = 0; i < 2; ++i) {
-    ASSERT_EQ(driver()(calls::MemsetD8{m.address, 1, 16}), CUDA_SUCCESS);
-    ASSERT_EQ(launch(executable), CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::MemsetD8{m.address, 1, 16}));
+    ASSERT_OK(launch(executable));
     EXPECT_EQ(byte_at(m.address), 7);
     EXPECT_EQ(byte_at(m.address + 8), 7);
   }
-  EXPECT_EQ(driver()(calls::MemUnmap{m.address, m.size}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemUnmap{m.address, m.size}));
   EXPECT_EQ(launch(executable), CUDA_ERROR_LAUNCH_FAILED);
   auto* destroy_it = symbol<CUresult(CUgraphExec)>("cuGraphExecDestroy");
-  EXPECT_EQ(destroy_it(executable), CUDA_SUCCESS);
+  EXPECT_OK(destroy_it(executable));
   EXPECT_EQ(destroy_it(executable), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(launch(executable), CUDA_ERROR_INVALID_VALUE);
 }
@@ -86,51 +86,51 @@ TEST_F(CaptureTest, CapturedWorkIsDoneAtEachLaunch) {
 TEST_F(CaptureTest, MemoryOfNodesIsThereFromTheLaunchOn) {
   const Mapped m = mapped();
   CUdeviceptr memory = 0;
-  ASSERT_EQ(begin(), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemAllocAsync{&memory, 4096, stream_}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemsetD8Async{memory, 9, 4096, stream_}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemcpyDtoDAsync{m.address, memory + 4095, 1, stream_}), CUDA_SUCCESS);
+  ASSERT_OK(begin());
+  ASSERT_OK(driver()(calls::MemAllocAsync{&memory, 4096, stream_}));
+  ASSERT_OK(driver()(calls::MemsetD8Async{memory, 9, 4096, stream_}));
+  ASSERT_OK(driver()(calls::MemcpyDtoDAsync{m.address, memory + 4095, 1, stream_}));
   EXPECT_EQ(driver()(calls::MemcpyDtoDAsync{m.address, memory + 4096, 1, stream_}),
             CUDA_ERROR_INVALID_VALUE);
   CUgraphExec executable = made();
   EXPECT_EQ(driver()(calls::MemsetD8{memory, 1, 1}), CUDA_ERROR_INVALID_VALUE);
-  ASSERT_EQ(launch(executable), CUDA_SUCCESS);
+  ASSERT_OK(launch(executable));
   EXPECT_EQ(byte_at(m.address), 9);
   EXPECT_EQ(byte_at(memory), 9);
   // The memory of the first launch is not freed yet.
   EXPECT_EQ(launch(executable), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(driver()(calls::MemFreeAsync{memory, nullptr}), CUDA_SUCCESS);
-  EXPECT_EQ(launch(executable), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemFreeAsync{memory, nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemFreeAsync{memory, nullptr}));
+  EXPECT_OK(launch(executable));
+  EXPECT_OK(driver()(calls::MemFreeAsync{memory, nullptr}));
 }
 
 // As an H100 does, also before the first graph is launched.
 TEST_F(CaptureTest, AnotherGraphFreesTheMemory) {
   CUdeviceptr memory = 0;
-  ASSERT_EQ(begin(), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemAllocAsync{&memory, 4096, stream_}), CUDA_SUCCESS);
+  ASSERT_OK(begin());
+  ASSERT_OK(driver()(calls::MemAllocAsync{&memory, 4096, stream_}));
   CUgraphExec allocates = made();
-  ASSERT_EQ(begin(), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemsetD8Async{memory, 9, 4096, stream_}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemFreeAsync{memory, stream_}), CUDA_SUCCESS);
+  ASSERT_OK(begin());
+  EXPECT_OK(driver()(calls::MemsetD8Async{memory, 9, 4096, stream_}));
+  EXPECT_OK(driver()(calls::MemFreeAsync{memory, stream_}));
   EXPECT_EQ(driver()(calls::MemFreeAsync{memory, stream_}), CUDA_ERROR_INVALID_VALUE);
   CUgraphExec frees = made();
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(launch(allocates), CUDA_SUCCESS);
-    EXPECT_EQ(launch(frees), CUDA_SUCCESS);
+    EXPECT_OK(launch(allocates));
+    EXPECT_OK(launch(frees));
   }
   EXPECT_EQ(driver()(calls::MemFreeAsync{memory, nullptr}), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(CaptureTest, HostFunctionsRunAtTheLaunch) {
   const auto count = [](void* data) { ++*static_cast<int*>(data); };
-  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  ASSERT_OK(begin());
   auto* call = symbol<CUresult(CUstream, CUhostFn, void*)>("cuLaunchHostFunc");
-  ASSERT_EQ(call(stream_, count, &calls_made_), CUDA_SUCCESS);
+  ASSERT_OK(call(stream_, count, &calls_made_));
   CUgraphExec executable = made();
   EXPECT_EQ(calls_made_, 0);
-  EXPECT_EQ(launch(executable), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::CtxSynchronize{}), CUDA_SUCCESS);
+  EXPECT_OK(launch(executable));
+  EXPECT_OK(driver()(calls::CtxSynchronize{}));
   EXPECT_EQ(calls_made_, 1);
 }
 
@@ -138,38 +138,37 @@ TEST_F(CaptureTest, AKernelIsANodeAndSkippedAtTheLaunch) {
   auto* kernel = symbol<CUresult(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
                                  unsigned, unsigned, CUstream, void**, void**)>("cuLaunchKernel");
   const auto function = reinterpret_cast<CUfunction>(&calls_made_);
-  ASSERT_EQ(begin(), CUDA_SUCCESS);
-  const std::string early = stderr_of([&] {
-    EXPECT_EQ(kernel(function, 1, 1, 1, 1, 1, 1, 0, stream_, nullptr, nullptr), CUDA_SUCCESS);
-  });
+  ASSERT_OK(begin());
+  const std::string early = stderr_of(
+      [&] { EXPECT_OK(kernel(function, 1, 1, 1, 1, 1, 1, 0, stream_, nullptr, nullptr)); });
   EXPECT_EQ(early, "");
   CUgraphExec executable = made();
   // Only the first skipped launch is reported on stderr.
-  stderr_of([&] { EXPECT_EQ(launch(executable), CUDA_SUCCESS); });
+  stderr_of([&] { EXPECT_OK(launch(executable)); });
 }
 
 TEST_F(CaptureTest, WorkOfAnotherStreamHasToBeJoined) {
   CUstream other = nullptr;
   CUevent event = nullptr;
   auto* wait = symbol<CUresult(CUstream, CUevent, unsigned)>("cuStreamWaitEvent");
-  ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&other, 1), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::EventCreate{&event, 0}), CUDA_SUCCESS);
+  ASSERT_OK(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&other, 1));
+  ASSERT_OK(driver()(calls::EventCreate{&event, 0}));
   for (const bool join : {false, true}) {
     CUdeviceptr memory = 0;
     CUgraph graph = nullptr;
-    ASSERT_EQ(begin(), CUDA_SUCCESS);
-    ASSERT_EQ(driver()(calls::EventRecord{event, stream_}), CUDA_SUCCESS);
-    ASSERT_EQ(wait(other, event, 0), CUDA_SUCCESS);
-    ASSERT_EQ(driver()(calls::MemAllocAsync{&memory, 4096, other}), CUDA_SUCCESS);
+    ASSERT_OK(begin());
+    ASSERT_OK(driver()(calls::EventRecord{event, stream_}));
+    ASSERT_OK(wait(other, event, 0));
+    ASSERT_OK(driver()(calls::MemAllocAsync{&memory, 4096, other}));
     if (join) {
-      ASSERT_EQ(driver()(calls::EventRecord{event, other}), CUDA_SUCCESS);
-      ASSERT_EQ(wait(stream_, event, 0), CUDA_SUCCESS);
+      ASSERT_OK(driver()(calls::EventRecord{event, other}));
+      ASSERT_OK(wait(stream_, event, 0));
     }
     EXPECT_EQ(end(&graph), join ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
-    EXPECT_EQ(driver()(calls::MemAllocAsync{&memory, 4096, other}), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::MemFreeAsync{memory, other}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemAllocAsync{&memory, 4096, other}));
+    EXPECT_OK(driver()(calls::MemFreeAsync{memory, other}));
   }
-  EXPECT_EQ(destroy(other), CUDA_SUCCESS);
+  EXPECT_OK(destroy(other));
 }
 
 // Only work before the record of an event is joined by a wait for the event.
@@ -178,36 +177,36 @@ TEST_F(CaptureTest, WorkBehindTheEventIsNotJoined) {
   CUevent event = nullptr;
   auto* create = symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate");
   auto* wait = symbol<CUresult(CUstream, CUevent, unsigned)>("cuStreamWaitEvent");
-  ASSERT_EQ(create(&other, 1), CUDA_SUCCESS);
-  ASSERT_EQ(create(&third, 1), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::EventCreate{&event, 0}), CUDA_SUCCESS);
+  ASSERT_OK(create(&other, 1));
+  ASSERT_OK(create(&third, 1));
+  ASSERT_OK(driver()(calls::EventCreate{&event, 0}));
   const Mapped m = mapped();
   const auto fill = [&](CUstream stream) {
-    EXPECT_EQ(driver()(calls::MemsetD8Async{m.address, 1, 1, stream}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemsetD8Async{m.address, 1, 1, stream}));
   };
   const auto join = [&](CUstream from, CUstream to) {
-    EXPECT_EQ(driver()(calls::EventRecord{event, from}), CUDA_SUCCESS);
-    EXPECT_EQ(wait(to, event, 0), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::EventRecord{event, from}));
+    EXPECT_OK(wait(to, event, 0));
   };
   CUgraph graph = nullptr;
-  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  ASSERT_OK(begin());
   join(stream_, other);
-  EXPECT_EQ(driver()(calls::EventRecord{event, other}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::EventRecord{event, other}));
   fill(other);
-  EXPECT_EQ(wait(stream_, event, 0), CUDA_SUCCESS);
+  EXPECT_OK(wait(stream_, event, 0));
   EXPECT_EQ(end(&graph), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
 
   // A stream that waits for another one has to be joined itself.
   for (const bool joined : {false, true}) {
-    ASSERT_EQ(begin(), CUDA_SUCCESS);
+    ASSERT_OK(begin());
     join(stream_, other);
     fill(other);
     join(other, third);
     if (joined) join(third, stream_);
     EXPECT_EQ(end(&graph), joined ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
   }
-  EXPECT_EQ(destroy(other), CUDA_SUCCESS);
-  EXPECT_EQ(destroy(third), CUDA_SUCCESS);
+  EXPECT_OK(destroy(other));
+  EXPECT_OK(destroy(third));
   testing::end(m);
 }
 
@@ -216,27 +215,27 @@ TEST_F(CaptureTest, GoesOnWhenAStreamThatJoinedIsDestroyed) {
   enum class Work { kNone, kLeft, kJoinedBefore, kJoinedBehind };
   CUevent event = nullptr;
   auto* wait = symbol<CUresult(CUstream, CUevent, unsigned)>("cuStreamWaitEvent");
-  ASSERT_EQ(driver()(calls::EventCreate{&event, 0}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::EventCreate{&event, 0}));
   const Mapped m = mapped();
   for (const Work work : {Work::kNone, Work::kLeft, Work::kJoinedBefore, Work::kJoinedBehind}) {
     CUstream other = nullptr;
     CUgraph graph = nullptr;
-    ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&other, 1), CUDA_SUCCESS);
-    ASSERT_EQ(begin(), CUDA_SUCCESS);
-    ASSERT_EQ(driver()(calls::EventRecord{event, stream_}), CUDA_SUCCESS);
-    ASSERT_EQ(wait(other, event, 0), CUDA_SUCCESS);
+    ASSERT_OK(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&other, 1));
+    ASSERT_OK(begin());
+    ASSERT_OK(driver()(calls::EventRecord{event, stream_}));
+    ASSERT_OK(wait(other, event, 0));
     if (work != Work::kNone) {
-      ASSERT_EQ(driver()(calls::MemsetD8Async{m.address, 1, 1, other}), CUDA_SUCCESS);
-      ASSERT_EQ(driver()(calls::EventRecord{event, other}), CUDA_SUCCESS);
+      ASSERT_OK(driver()(calls::MemsetD8Async{m.address, 1, 1, other}));
+      ASSERT_OK(driver()(calls::EventRecord{event, other}));
     }
     if (work == Work::kJoinedBefore) {
-      ASSERT_EQ(wait(stream_, event, 0), CUDA_SUCCESS);
+      ASSERT_OK(wait(stream_, event, 0));
     }
-    EXPECT_EQ(destroy(other), CUDA_SUCCESS);
+    EXPECT_OK(destroy(other));
     if (work == Work::kJoinedBehind) {
-      EXPECT_EQ(wait(stream_, event, 0), CUDA_SUCCESS);
+      EXPECT_OK(wait(stream_, event, 0));
     }
-    EXPECT_EQ(driver()(calls::MemsetD8Async{m.address, 2, 1, stream_}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemsetD8Async{m.address, 2, 1, stream_}));
     EXPECT_EQ(end(&graph), work == Work::kLeft ? CUDA_ERROR_STREAM_CAPTURE_UNJOINED : CUDA_SUCCESS);
   }
   testing::end(m);
@@ -247,16 +246,16 @@ TEST_F(CaptureTest, EdgesSayWhatTheStreamsWaitFor) {
   CUstream other = nullptr;
   CUevent event = nullptr;
   auto* wait = symbol<CUresult(CUstream, CUevent, unsigned)>("cuStreamWaitEvent");
-  ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&other, 1), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::EventCreate{&event, 0}), CUDA_SUCCESS);
+  ASSERT_OK(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&other, 1));
+  ASSERT_OK(driver()(calls::EventCreate{&event, 0}));
   const auto fill = [&](CUstream stream) {
-    EXPECT_EQ(driver()(calls::MemsetD8Async{m.address, 1, 1, stream}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemsetD8Async{m.address, 1, 1, stream}));
   };
   const auto join = [&](CUstream from, CUstream to) {
-    EXPECT_EQ(driver()(calls::EventRecord{event, from}), CUDA_SUCCESS);
-    EXPECT_EQ(wait(to, event, 0), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::EventRecord{event, from}));
+    EXPECT_OK(wait(to, event, 0));
   };
-  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  ASSERT_OK(begin());
   fill(stream_);  // node 0
   join(stream_, other);
   fill(other);    // node 1, after 0
@@ -264,63 +263,62 @@ TEST_F(CaptureTest, EdgesSayWhatTheStreamsWaitFor) {
   join(other, stream_);
   fill(stream_);  // node 3, after 1 and 2
   CUgraph graph = nullptr;
-  ASSERT_EQ(end(&graph), CUDA_SUCCESS);
+  ASSERT_OK(end(&graph));
   CUgraphNode nodes[4] = {}, from[5] = {}, to[5] = {};
   size_t count = 4;
   auto* get_nodes = symbol<CUresult(CUgraph, CUgraphNode*, size_t*)>("cuGraphGetNodes");
-  ASSERT_EQ(get_nodes(graph, nodes, &count), CUDA_SUCCESS);
+  ASSERT_OK(get_nodes(graph, nodes, &count));
   ASSERT_EQ(count, 4u);
   count = 5;
   auto* get_edges =
       symbol<CUresult(CUgraph, CUgraphNode*, CUgraphNode*, size_t*)>("cuGraphGetEdges");
-  ASSERT_EQ(get_edges(graph, from, to, &count), CUDA_SUCCESS);
+  ASSERT_OK(get_edges(graph, from, to, &count));
   std::set<std::pair<CUgraphNode, CUgraphNode>> edges;
   for (size_t i = 0; i < count; ++i) edges.insert({from[i], to[i]});
   const decltype(edges) expected = {
       {nodes[0], nodes[1]}, {nodes[0], nodes[2]}, {nodes[1], nodes[3]}, {nodes[2], nodes[3]}};
   EXPECT_EQ(edges, expected);
-  EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph), CUDA_SUCCESS);
-  EXPECT_EQ(destroy(other), CUDA_SUCCESS);
+  EXPECT_OK(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph));
+  EXPECT_OK(destroy(other));
   testing::end(m);
 }
 
 TEST_F(CaptureTest, ACaptureEndsWithItsStream) {
-  ASSERT_EQ(begin(), CUDA_SUCCESS);
-  EXPECT_EQ(destroy(stream_), CUDA_SUCCESS);
-  EXPECT_EQ(allocate(), CUDA_SUCCESS);
+  ASSERT_OK(begin());
+  EXPECT_OK(destroy(stream_));
+  EXPECT_OK(allocate());
   CUgraph graph = nullptr;
   // The documented answer about a handle that is not valid. An H100 (580.159.04) dies of this call.
   EXPECT_EQ(end(&graph), CUDA_ERROR_INVALID_HANDLE);
 }
 
 TEST_F(CaptureTest, ACaptureEndsWithItsContext) {
-  ASSERT_EQ(destroy(stream_), CUDA_SUCCESS);
+  ASSERT_OK(destroy(stream_));
   CUcontext context = nullptr;
-  ASSERT_EQ(symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2")(&context, 0, 0),
-            CUDA_SUCCESS);
-  ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream_, 1), CUDA_SUCCESS);
-  ASSERT_EQ(begin(), CUDA_SUCCESS);
-  EXPECT_EQ(symbol<CUresult(CUcontext)>("cuCtxDestroy_v2")(context), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
-  EXPECT_EQ(allocate(), CUDA_SUCCESS);
+  ASSERT_OK(symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2")(&context, 0, 0));
+  ASSERT_OK(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream_, 1));
+  ASSERT_OK(begin());
+  EXPECT_OK(symbol<CUresult(CUcontext)>("cuCtxDestroy_v2")(context));
+  ASSERT_OK(driver()(calls::CtxSetCurrent{context_}));
+  EXPECT_OK(allocate());
 }
 
 TEST_F(CaptureTest, EachThreadHasItsOwnPerThreadStream) {
-  ASSERT_EQ(destroy(stream_), CUDA_SUCCESS);
+  ASSERT_OK(destroy(stream_));
   stream_ = CU_STREAM_PER_THREAD;
-  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  ASSERT_OK(begin());
   CUstreamCaptureStatus own{}, other = CU_STREAM_CAPTURE_STATUS_ACTIVE;
   auto* ask = symbol<CUresult(CUstream, CUstreamCaptureStatus*)>("cuStreamIsCapturing");
-  EXPECT_EQ(ask(CU_STREAM_PER_THREAD, &own), CUDA_SUCCESS);
+  EXPECT_OK(ask(CU_STREAM_PER_THREAD, &own));
   std::thread([&] {
-    EXPECT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
-    EXPECT_EQ(ask(CU_STREAM_PER_THREAD, &other), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::CtxSetCurrent{context_}));
+    EXPECT_OK(ask(CU_STREAM_PER_THREAD, &other));
   }).join();
   EXPECT_EQ(own, CU_STREAM_CAPTURE_STATUS_ACTIVE);
   EXPECT_EQ(other, CU_STREAM_CAPTURE_STATUS_NONE);
   CUgraph graph = nullptr;
-  EXPECT_EQ(end(&graph), CUDA_SUCCESS);
-  EXPECT_EQ(allocate(), CUDA_SUCCESS);
+  EXPECT_OK(end(&graph));
+  EXPECT_OK(allocate());
 }
 
 TEST_F(CaptureTest, TellsOfACaptureAndOfTheGraphThatItEndsIn) {
@@ -332,39 +330,38 @@ TEST_F(CaptureTest, TellsOfACaptureAndOfTheGraphThatItEndsIn) {
   const auto id_of = [&](cuuint64_t* id) {
     return ask(stream_, &status, id, nullptr, nullptr, nullptr, nullptr);
   };
-  EXPECT_EQ(id_of(&first), CUDA_SUCCESS);
+  EXPECT_OK(id_of(&first));
   EXPECT_EQ(status, CU_STREAM_CAPTURE_STATUS_NONE);
   EXPECT_EQ(first, 0u) << "without a capture, nothing but the status is written";
   EXPECT_EQ(ask(stream_, nullptr, &first, nullptr, nullptr, nullptr, nullptr),
             CUDA_ERROR_INVALID_VALUE);
 
   const Mapped m = mapped();
-  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  ASSERT_OK(begin());
   CUgraph graph = nullptr, ended = nullptr;
   const CUgraphNode* dependencies = nullptr;
   const CUgraphEdgeData* edges = nullptr;
   std::size_t count = 9;
-  ASSERT_EQ(ask(stream_, &status, &first, &graph, &dependencies, &edges, &count), CUDA_SUCCESS);
+  ASSERT_OK(ask(stream_, &status, &first, &graph, &dependencies, &edges, &count));
   EXPECT_EQ(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
   EXPECT_EQ(count, 0u);
-  ASSERT_EQ(driver()(calls::MemsetD8Async{m.address, 7, 1, stream_}), CUDA_SUCCESS);
-  ASSERT_EQ(ask(stream_, &status, &first, &graph, &dependencies, &edges, &count), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemsetD8Async{m.address, 7, 1, stream_}));
+  ASSERT_OK(ask(stream_, &status, &first, &graph, &dependencies, &edges, &count));
   ASSERT_EQ(count, 1u);
   CUgraphNode node = dependencies[0];
-  ASSERT_EQ(end(&ended), CUDA_SUCCESS);
+  ASSERT_OK(end(&ended));
   EXPECT_EQ(ended, graph);
   CUgraphNode found = nullptr;
   count = 1;
-  EXPECT_EQ(symbol<CUresult(CUgraph, CUgraphNode*, std::size_t*)>("cuGraphGetNodes")(graph, &found,
-                                                                                     &count),
-            CUDA_SUCCESS);
+  EXPECT_OK(symbol<CUresult(CUgraph, CUgraphNode*, std::size_t*)>("cuGraphGetNodes")(graph, &found,
+                                                                                     &count));
   EXPECT_EQ(found, node);
 
-  ASSERT_EQ(begin(), CUDA_SUCCESS);
-  EXPECT_EQ(id_of(&second), CUDA_SUCCESS);
+  ASSERT_OK(begin());
+  EXPECT_OK(id_of(&second));
   EXPECT_NE(second, first);
-  EXPECT_EQ(end(&ended), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemUnmap{m.address, m.size}), CUDA_SUCCESS);
+  EXPECT_OK(end(&ended));
+  EXPECT_OK(driver()(calls::MemUnmap{m.address, m.size}));
 }
 
 // An event that a capture recorded ends for good: a program that records such events again and
@@ -373,12 +370,12 @@ TEST_F(CaptureTest, ADestroyedEventLeavesNothing) {
   const auto record = [&] {
     CUevent event = nullptr;
     CUgraph graph = nullptr;
-    ASSERT_EQ(driver()(calls::EventCreate{&event, 0}), CUDA_SUCCESS);
-    ASSERT_EQ(begin(), CUDA_SUCCESS);
-    ASSERT_EQ(driver()(calls::EventRecord{event, stream_}), CUDA_SUCCESS);
-    ASSERT_EQ(end(&graph), CUDA_SUCCESS);
-    ASSERT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph), CUDA_SUCCESS);
-    ASSERT_EQ(driver()(calls::EventDestroy{event}), CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::EventCreate{&event, 0}));
+    ASSERT_OK(begin());
+    ASSERT_OK(driver()(calls::EventRecord{event, stream_}));
+    ASSERT_OK(end(&graph));
+    ASSERT_OK(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph));
+    ASSERT_OK(driver()(calls::EventDestroy{event}));
   };
   constexpr int kTimes = 2000;
   for (int i = 0; i < kTimes; ++i) record();

@@ -19,13 +19,13 @@ class KernelTest : public EmulatorTest {
     EmulatorTest::SetUp();
     std::ifstream file(CUVMM_PTX_KERNELS);
     const std::string text{std::istreambuf_iterator<char>(file), {}};
-    ASSERT_EQ(symbol<Load>("cuModuleLoadData")(&module_, text.c_str()), CUDA_SUCCESS);
+    ASSERT_OK(symbol<Load>("cuModuleLoadData")(&module_, text.c_str()));
   }
   void TearDown() override { symbol<CUresult(CUmodule)>("cuModuleUnload")(module_); }
 
   CUfunction function(const char* name) {
     CUfunction found = nullptr;
-    EXPECT_EQ(symbol<GetFunction>("cuModuleGetFunction")(&found, module_, name), CUDA_SUCCESS);
+    EXPECT_OK(symbol<GetFunction>("cuModuleGetFunction")(&found, module_, name));
     return found;
   }
   struct Grid {
@@ -40,13 +40,12 @@ class KernelTest : public EmulatorTest {
   }
   template <class T>
   static void put(CUdeviceptr to, const std::vector<T>& values) {
-    ASSERT_EQ(driver()(calls::MemcpyHtoD{to, values.data(), values.size() * sizeof(T)}),
-              CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::MemcpyHtoD{to, values.data(), values.size() * sizeof(T)}));
   }
   template <class T>
   static std::vector<T> take(CUdeviceptr from, std::size_t count) {
     std::vector<T> values(count);
-    EXPECT_EQ(driver()(calls::MemcpyDtoH{values.data(), from, count * sizeof(T)}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemcpyDtoH{values.data(), from, count * sizeof(T)}));
     return values;
   }
   CUmodule module_ = nullptr;
@@ -62,7 +61,7 @@ std::vector<T> counting(std::size_t count, T first = 0) {
 TEST_F(KernelTest, TheDeviceSaysThatItLaunchesCooperativeKernels) {
   int value = 0;
   constexpr CUdevice_attribute kWhich = CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH;
-  ASSERT_EQ(driver()(calls::DeviceGetAttribute{&value, kWhich, 0}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::DeviceGetAttribute{&value, kWhich, 0}));
   EXPECT_EQ(value, 1);
 }
 
@@ -72,7 +71,7 @@ TEST_F(KernelTest, VectorsAreAdded) {
   const CUdeviceptr a = m.address, b = a + 4 * kCount, c = b + 4 * kCount;
   put(a, counting<float>(kCount));
   put(b, counting<float>(kCount, 1));
-  ASSERT_EQ(launch("vector_add", {.blocks = 20, .threads = 256}, a, b, c, kCount), CUDA_SUCCESS);
+  ASSERT_OK(launch("vector_add", {.blocks = 20, .threads = 256}, a, b, c, kCount));
   const auto sums = take<float>(c, kCount + 1);
   for (int i = 0; i < kCount; ++i) {
     ASSERT_EQ(sums[static_cast<std::size_t>(i)], 2.0f * static_cast<float>(i) + 1) << i;
@@ -86,10 +85,9 @@ TEST_F(KernelTest, GridStridesSumsAndSharedMemory) {
   const Mapped m = mapped();
   const CUdeviceptr out = m.address + (1 << 20);
   put(m.address, counting<int>(kCount));
-  ASSERT_EQ(launch("reduce", {.blocks = 7, .threads = 256}, m.address, out, kCount), CUDA_SUCCESS);
+  ASSERT_OK(launch("reduce", {.blocks = 7, .threads = 256}, m.address, out, kCount));
   EXPECT_EQ(take<int>(out, 1)[0], kCount * (kCount - 1) / 2);
-  ASSERT_EQ(launch("reverse", {.blocks = 2, .threads = 100, .shared = 400}, m.address),
-            CUDA_SUCCESS);
+  ASSERT_OK(launch("reverse", {.blocks = 2, .threads = 100, .shared = 400}, m.address));
   const auto turned = take<int>(m.address, 200);
   EXPECT_EQ(turned[0], 99);
   EXPECT_EQ(turned[99], 0);
@@ -97,7 +95,7 @@ TEST_F(KernelTest, GridStridesSumsAndSharedMemory) {
   EXPECT_EQ(launch("reverse", {.threads = 100, .shared = 300}, m.address),
             CUDA_ERROR_ILLEGAL_ADDRESS)
       << "shared memory ends where the launch says";
-  ASSERT_EQ(launch("fill", {.blocks = 3, .threads = 64}, m.address, char{7}, 1001ul), CUDA_SUCCESS);
+  ASSERT_OK(launch("fill", {.blocks = 3, .threads = 64}, m.address, char{7}, 1001ul));
   EXPECT_EQ(take<char>(m.address, 1002)[1000], 7);
   end(m);
 }
@@ -110,24 +108,24 @@ TEST_F(KernelTest, StructuresCallsTablesAndSwitches) {
   const Mapped m = mapped();
   const CUdeviceptr to = m.address + (1 << 20);
   put(m.address, std::vector<Pair>{{1.5, {1, 2, 3, 4}}, {2.5, {5, 6, 7, 8}}});
-  ASSERT_EQ(launch("copy_pairs", {}, m.address, to, Pair{0.25, {10, 20, 30, 40}}, 2), CUDA_SUCCESS);
+  ASSERT_OK(launch("copy_pairs", {}, m.address, to, Pair{0.25, {10, 20, 30, 40}}, 2));
   const auto pairs = take<Pair>(to, 3);
   EXPECT_EQ(pairs[1].wide, 2.75);
   EXPECT_EQ(pairs[1].few[3], 48);
   EXPECT_EQ(pairs[2].few[0], 0);
-  ASSERT_EQ(launch("collatz_all", {.threads = 40}, m.address, to), CUDA_SUCCESS);
+  ASSERT_OK(launch("collatz_all", {.threads = 40}, m.address, to));
   EXPECT_EQ(take<long>(m.address, 27)[26], 111);
   EXPECT_EQ(take<long>(to, 27)[26], 9232);
-  ASSERT_EQ(launch("look_up", {.threads = 8}, m.address), CUDA_SUCCESS);
+  ASSERT_OK(launch("look_up", {.threads = 8}, m.address));
   EXPECT_EQ(take<int>(m.address, 8), (std::vector<int>{4, 5, 60, -1, 48, 9, 2, 6}));
   end(m);
 }
 
 TEST_F(KernelTest, ThreadsThatWaitForOthersLetThemRun) {
   const Mapped m = mapped();
-  ASSERT_EQ(launch("locked_increment", {.threads = 64}, m.address, m.address + 4), CUDA_SUCCESS);
+  ASSERT_OK(launch("locked_increment", {.threads = 64}, m.address, m.address + 4));
   EXPECT_EQ(take<int>(m.address, 2), (std::vector<int>{0, 64}));
-  ASSERT_EQ(launch("meet", {.blocks = 9, .threads = 33}, m.address, m.address + 4), CUDA_SUCCESS);
+  ASSERT_OK(launch("meet", {.blocks = 9, .threads = 33}, m.address, m.address + 4));
   EXPECT_EQ(take<int>(m.address, 2), (std::vector<int>{9, 64 + 9}));
   end(m);
 }
@@ -146,17 +144,17 @@ TEST_F(KernelTest, ParametersComePackedToo) {
     return driver()(
         calls::LaunchKernel{function("fill"), 1, 1, 1, 32, 1, 1, 0, nullptr, parameters, words});
   };
-  ASSERT_EQ(with(nullptr, extra), CUDA_SUCCESS);
+  ASSERT_OK(with(nullptr, extra));
   EXPECT_EQ(take<char>(m.address, 6), (std::vector<char>{9, 9, 9, 9, 9, 0}));
   size = 12;
   packed.value = 8;
-  EXPECT_EQ(with(nullptr, extra), CUDA_SUCCESS);
+  EXPECT_OK(with(nullptr, extra));
   EXPECT_EQ(take<char>(m.address, 1)[0], 9) << "the count that is missing is 0 (an H100)";
   EXPECT_EQ(with(nullptr, nullptr), CUDA_ERROR_INVALID_VALUE) << "no parameters at all";
   std::size_t offset = 0, bytes = 0;
   auto* parameter =
       symbol<CUresult(CUfunction, std::size_t, std::size_t*, std::size_t*)>("cuFuncGetParamInfo");
-  ASSERT_EQ(parameter(function("fill"), 1, &offset, &bytes), CUDA_SUCCESS);
+  ASSERT_OK(parameter(function("fill"), 1, &offset, &bytes));
   EXPECT_EQ(offset, 8u);
   EXPECT_EQ(bytes, 1u);
   end(m);
@@ -184,7 +182,7 @@ TEST_F(KernelTest, AttributesOfALaunchAreChecked) {
   };
   EXPECT_EQ(launched(), CUDA_ERROR_INVALID_VALUE) << "an attribute is counted, and none is given";
   config.attrs = &attribute;
-  EXPECT_EQ(launched(), CUDA_SUCCESS);
+  EXPECT_OK(launched());
   attribute.id = static_cast<CUlaunchAttributeID>(99);
   EXPECT_EQ(launched(), CUDA_ERROR_INVALID_VALUE);
   attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
@@ -195,14 +193,14 @@ TEST_F(KernelTest, AttributesOfALaunchAreChecked) {
   }
   for (const unsigned blocks : {1u, 2u, 4u}) {
     attribute.value.clusterDim.x = blocks;
-    EXPECT_EQ(launched(), CUDA_SUCCESS) << blocks;
+    EXPECT_OK(launched()) << blocks;
   }
   config.numAttrs = 0;
   auto* set = symbol<CUresult(CUfunction, CUfunction_attribute, int)>("cuFuncSetAttribute");
-  ASSERT_EQ(set(fill, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 1), CUDA_SUCCESS);
+  ASSERT_OK(set(fill, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 1));
   EXPECT_EQ(launched(), CUDA_ERROR_INVALID_CLUSTER_SIZE) << "a height of 0 is set beside it";
-  ASSERT_EQ(set(fill, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 0), CUDA_SUCCESS);
-  EXPECT_EQ(launched(), CUDA_SUCCESS);
+  ASSERT_OK(set(fill, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 0));
+  EXPECT_OK(launched());
   end(m);
 }
 
@@ -213,8 +211,7 @@ TEST_F(KernelTest, AKernelThatAsksForItsClusterIsRefusedInOneOfSeveralBlocks) {
       ".visible .entry asks() {\n.reg .b32 %r0;\nmov.u32 %r0, %cluster_ctarank;\nret;\n}\n"
       ".visible .entry plain() {\nret;\n}\n";
   CUmodule module = nullptr;
-  ASSERT_EQ(symbol<CUresult(CUmodule*, const void*)>("cuModuleLoadData")(&module, kText),
-            CUDA_SUCCESS);
+  ASSERT_OK(symbol<CUresult(CUmodule*, const void*)>("cuModuleLoadData")(&module, kText));
   CUlaunchAttribute attribute{};
   attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
   attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
@@ -225,9 +222,8 @@ TEST_F(KernelTest, AKernelThatAsksForItsClusterIsRefusedInOneOfSeveralBlocks) {
   config.numAttrs = 1;
   const auto launched = [&](const char* name, unsigned blocks) {
     CUfunction function = nullptr;
-    EXPECT_EQ(symbol<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction")(
-                  &function, module, name),
-              CUDA_SUCCESS);
+    EXPECT_OK(symbol<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction")(
+        &function, module, name));
     attribute.value.clusterDim.x = blocks;
     CUresult result = CUDA_ERROR_UNKNOWN;
     stderr_of([&] {
@@ -235,10 +231,10 @@ TEST_F(KernelTest, AKernelThatAsksForItsClusterIsRefusedInOneOfSeveralBlocks) {
     });
     return result;
   };
-  EXPECT_EQ(launched("asks", 1), CUDA_SUCCESS);
+  EXPECT_OK(launched("asks", 1));
   EXPECT_EQ(launched("asks", 2), CUDA_ERROR_NOT_SUPPORTED);
-  EXPECT_EQ(launched("plain", 2), CUDA_SUCCESS);
-  EXPECT_EQ(symbol<CUresult(CUmodule)>("cuModuleUnload")(module), CUDA_SUCCESS);
+  EXPECT_OK(launched("plain", 2));
+  EXPECT_OK(symbol<CUresult(CUmodule)>("cuModuleUnload")(module));
 }
 
 TEST_F(KernelTest, AnAccessNeedsAMappingAndRights) {
@@ -258,9 +254,8 @@ TEST_F(KernelTest, AnAccessNeedsAMappingAndRights) {
       << printed;
   EXPECT_NE(printed.find("nothing is mapped there"), printed.npos) << printed;
   EXPECT_EQ(printed.find("illegal write"), printed.rfind("illegal write")) << "it is said once";
-  ASSERT_EQ(set_access(sealed.address, kGranule, access(0, CU_MEM_ACCESS_FLAGS_PROT_READ)),
-            CUDA_SUCCESS);
-  EXPECT_EQ(launch("vector_add", {.blocks = 2}, a, sealed.address, b, kCount), CUDA_SUCCESS);
+  ASSERT_OK(set_access(sealed.address, kGranule, access(0, CU_MEM_ACCESS_FLAGS_PROT_READ)));
+  EXPECT_OK(launch("vector_add", {.blocks = 2}, a, sealed.address, b, kCount));
   EXPECT_EQ(launch("vector_add", {.blocks = 2}, a, b, sealed.address, kCount),
             CUDA_ERROR_ILLEGAL_ADDRESS)
       << "it may be read only";
@@ -269,7 +264,7 @@ TEST_F(KernelTest, AnAccessNeedsAMappingAndRights) {
   EXPECT_EQ(launch("vector_add", {.blocks = 2}, a, b, pageable.data(), kCount),
             CUDA_ERROR_ILLEGAL_ADDRESS)
       << "memory of the host that nobody locked";
-  EXPECT_EQ(driver()(calls::MemAddressFree{hole, kGranule}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemAddressFree{hole, kGranule}));
   end(sealed);
   end(m);
 }
@@ -278,30 +273,30 @@ TEST_F(KernelTest, OtherDevicesNeedAccessOfTheirOwn) {
   constexpr int kCount = 64;
   const Mapped m = mapped();
   CUdeviceptr plain = 0;
-  ASSERT_EQ(driver()(calls::MemAlloc{&plain, 4096}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAlloc{&plain, 4096}));
   CUcontext first = context_, second = use_device(1);
   CUmodule module = module_;
   std::ifstream file(CUVMM_PTX_KERNELS);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  ASSERT_EQ(symbol<Load>("cuModuleLoadData")(&module_, text.c_str()), CUDA_SUCCESS);
+  ASSERT_OK(symbol<Load>("cuModuleLoadData")(&module_, text.c_str()));
   const auto fill = [&](CUdeviceptr at) {
     CUresult result = CUDA_ERROR_UNKNOWN;
     stderr_of([&] { result = launch("fill", {}, at, char{1}, std::uint64_t{kCount}); });
     return result;
   };
   EXPECT_EQ(fill(m.address), CUDA_ERROR_ILLEGAL_ADDRESS);
-  ASSERT_EQ(set_access(m.address, kGranule, access(1)), CUDA_SUCCESS);
-  EXPECT_EQ(fill(m.address), CUDA_SUCCESS);
+  ASSERT_OK(set_access(m.address, kGranule, access(1)));
+  EXPECT_OK(fill(m.address));
   EXPECT_EQ(fill(plain), CUDA_ERROR_ILLEGAL_ADDRESS) << "the contexts are no peers yet";
-  ASSERT_EQ(symbol<CUresult(CUcontext, unsigned)>("cuCtxEnablePeerAccess")(first, 0), CUDA_SUCCESS);
-  EXPECT_EQ(fill(plain), CUDA_SUCCESS);
-  EXPECT_EQ(symbol<CUresult(CUcontext)>("cuCtxDisablePeerAccess")(first), CUDA_SUCCESS);
-  EXPECT_EQ(symbol<CUresult(CUmodule)>("cuModuleUnload")(module_), CUDA_SUCCESS);
+  ASSERT_OK(symbol<CUresult(CUcontext, unsigned)>("cuCtxEnablePeerAccess")(first, 0));
+  EXPECT_OK(fill(plain));
+  EXPECT_OK(symbol<CUresult(CUcontext)>("cuCtxDisablePeerAccess")(first));
+  EXPECT_OK(symbol<CUresult(CUmodule)>("cuModuleUnload")(module_));
   module_ = module;
-  EXPECT_EQ(driver()(calls::DevicePrimaryCtxRelease{1}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::DevicePrimaryCtxRelease{1}));
+  ASSERT_OK(driver()(calls::CtxSetCurrent{context_}));
   EXPECT_NE(second, first);
-  EXPECT_EQ(driver()(calls::MemFree{plain}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemFree{plain}));
   end(m);
 }
 
@@ -315,26 +310,25 @@ TEST_F(KernelTest, AFunctionRunsOnStreamsOfItsContext) {
   };
   CUcontext other = nullptr;
   CUstream own = nullptr, elsewhere = nullptr;
-  ASSERT_EQ(driver()(calls::StreamCreate{&own, 0}), CUDA_SUCCESS);
-  ASSERT_EQ(symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2")(&other, 0, 0),
-            CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::StreamCreate{&elsewhere, 0}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::StreamCreate{&own, 0}));
+  ASSERT_OK(symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2")(&other, 0, 0));
+  ASSERT_OK(driver()(calls::StreamCreate{&elsewhere, 0}));
   EXPECT_EQ(run(elsewhere), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(run(nullptr), CUDA_ERROR_INVALID_HANDLE) << "the other context is current";
-  EXPECT_EQ(run(own), CUDA_SUCCESS);
+  EXPECT_OK(run(own));
   CUcontext popped = nullptr;
   while (driver()(calls::CtxPopCurrent{&popped}) == CUDA_SUCCESS) {
   }
-  EXPECT_EQ(run(own), CUDA_SUCCESS);
+  EXPECT_OK(run(own));
   EXPECT_EQ(run(nullptr), CUDA_ERROR_INVALID_CONTEXT);
-  ASSERT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::CtxSetCurrent{context_}));
   EXPECT_EQ(run(elsewhere), CUDA_ERROR_INVALID_HANDLE);
-  EXPECT_EQ(driver()(calls::CtxDestroy{other}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::StreamDestroy{own}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::CtxDestroy{other}));
+  EXPECT_OK(driver()(calls::StreamDestroy{own}));
 }
 
 TEST_F(KernelTest, ATrapIsALaunchFailure) {
-  EXPECT_EQ(launch("trap_if", {}, 0), CUDA_SUCCESS);
+  EXPECT_OK(launch("trap_if", {}, 0));
   EXPECT_EQ(launch("trap_if", {}, 1), CUDA_ERROR_LAUNCH_FAILED);
 }
 
@@ -355,7 +349,7 @@ TEST_F(KernelTest, WhatIsNotKnownIsNamedAndNothingRuns) {
 }
 )";
   CUmodule module = nullptr;
-  ASSERT_EQ(symbol<Load>("cuModuleLoadData")(&module, text), CUDA_SUCCESS);
+  ASSERT_OK(symbol<Load>("cuModuleLoadData")(&module, text));
   std::swap(module, module_);
   const Mapped m = mapped();
   const std::string printed = stderr_of([&] {
@@ -366,7 +360,7 @@ TEST_F(KernelTest, WhatIsNotKnownIsNamedAndNothingRuns) {
   EXPECT_EQ(printed.find("bogus"), printed.rfind("bogus")) << "it is said once";
   EXPECT_EQ(take<int>(m.address, 1)[0], 0);
   std::swap(module, module_);
-  EXPECT_EQ(symbol<CUresult(CUmodule)>("cuModuleUnload")(module), CUDA_SUCCESS);
+  EXPECT_OK(symbol<CUresult(CUmodule)>("cuModuleUnload")(module));
   end(m);
 }
 
@@ -404,39 +398,38 @@ TEST_F(KernelTest, AVariableMayBeginWithAddresses) {
 }
 )";
   CUmodule module = nullptr;
-  ASSERT_EQ(symbol<Load>("cuModuleLoadData")(&module, text), CUDA_SUCCESS);
+  ASSERT_OK(symbol<Load>("cuModuleLoadData")(&module, text));
   std::swap(module, module_);
   const Mapped m = mapped();
-  ASSERT_EQ(launch("follow", {.threads = 1}, m.address), CUDA_SUCCESS);
+  ASSERT_OK(launch("follow", {.threads = 1}, m.address));
   EXPECT_EQ(take<int>(m.address, 2), (std::vector<int>{7, 6}));
   std::swap(module, module_);
-  EXPECT_EQ(symbol<CUresult(CUmodule)>("cuModuleUnload")(module), CUDA_SUCCESS);
+  EXPECT_OK(symbol<CUresult(CUmodule)>("cuModuleUnload")(module));
   end(m);
 }
 
 TEST_F(KernelTest, ACapturedLaunchRunsWhenItsGraphDoes) {
   const Mapped m = mapped();
   CUstream stream = nullptr;
-  ASSERT_EQ(driver()(calls::StreamCreate{&stream, CU_STREAM_NON_BLOCKING}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::StreamBeginCapture{stream, CU_STREAM_CAPTURE_MODE_RELAXED}),
-            CUDA_SUCCESS);
-  ASSERT_EQ(launch("fill", {.stream = stream}, m.address, char{3}, 4ul), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::StreamCreate{&stream, CU_STREAM_NON_BLOCKING}));
+  ASSERT_OK(driver()(calls::StreamBeginCapture{stream, CU_STREAM_CAPTURE_MODE_RELAXED}));
+  ASSERT_OK(launch("fill", {.stream = stream}, m.address, char{3}, 4ul));
   CUgraph graph = nullptr;
-  ASSERT_EQ(driver()(calls::StreamEndCapture{stream, &graph}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::StreamEndCapture{stream, &graph}));
   EXPECT_EQ(take<int>(m.address, 1)[0], 0) << "not yet";
   CUgraphExec executable = nullptr;
-  ASSERT_EQ(driver()(calls::GraphInstantiateWithFlags{&executable, graph, 0}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::GraphLaunch{executable, stream}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::GraphInstantiateWithFlags{&executable, graph, 0}));
+  ASSERT_OK(driver()(calls::GraphLaunch{executable, stream}));
   EXPECT_EQ(take<int>(m.address, 1)[0], 0x03030303);
-  EXPECT_EQ(driver()(calls::GraphExecDestroy{executable}), CUDA_SUCCESS);
-  EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::StreamDestroy{stream}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::GraphExecDestroy{executable}));
+  EXPECT_OK(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph));
+  EXPECT_OK(driver()(calls::StreamDestroy{stream}));
   end(m);
 }
 
 TEST_F(KernelTest, PrintsWhatItSays) {
   ::testing::internal::CaptureStdout();
-  EXPECT_EQ(launch("say", {.threads = 2}, 41, 1.5), CUDA_SUCCESS);
+  EXPECT_OK(launch("say", {.threads = 2}, 41, 1.5));
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), "41 1.50 kernel\n42 1.50 kernel\n");
 }
 

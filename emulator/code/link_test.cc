@@ -18,7 +18,7 @@ class LinkTest : public EmulatorTest {
  protected:
   void SetUp() override {
     EmulatorTest::SetUp();
-    ASSERT_EQ(create(&link_), CUDA_SUCCESS);
+    ASSERT_OK(create(&link_));
   }
   static CUresult create(CUlinkState* out) {
     return symbol<CUresult(unsigned, CUjit_option*, void**, CUlinkState*)>("cuLinkCreate_v2")(
@@ -40,30 +40,27 @@ class LinkTest : public EmulatorTest {
 
 TEST_F(LinkTest, OneInputComesOutAgainAndIsLoaded) {
   // Without the terminating zero, as Python passes it.
-  ASSERT_EQ(add(CU_JIT_INPUT_PTX, kPtx, std::strlen(kPtx)), CUDA_SUCCESS);
+  ASSERT_OK(add(CU_JIT_INPUT_PTX, kPtx, std::strlen(kPtx)));
   void* image = nullptr;
   std::size_t size = 0;
-  ASSERT_EQ(complete(&image, &size), CUDA_SUCCESS);
+  ASSERT_OK(complete(&image, &size));
   ASSERT_EQ(std::string(static_cast<char*>(image), size - 1), kPtx);
   CUmodule module = nullptr;
-  ASSERT_EQ(symbol<CUresult(CUmodule*, const void*)>("cuModuleLoadData")(&module, image),
-            CUDA_SUCCESS);
-  EXPECT_EQ(destroy(), CUDA_SUCCESS);
+  ASSERT_OK(symbol<CUresult(CUmodule*, const void*)>("cuModuleLoadData")(&module, image));
+  EXPECT_OK(destroy());
   EXPECT_EQ(destroy(), CUDA_ERROR_INVALID_HANDLE);
   CUfunction function = nullptr;
-  EXPECT_EQ(symbol<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction")(
-                &function, module, "nothing"),
-            CUDA_SUCCESS);
+  EXPECT_OK(symbol<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction")(
+      &function, module, "nothing"));
 }
 
 TEST_F(LinkTest, ALinkWithoutInputsGivesCodeWithNothingInIt) {
   void* image = nullptr;
   std::size_t size = 0;
-  ASSERT_EQ(complete(&image, &size), CUDA_SUCCESS);
+  ASSERT_OK(complete(&image, &size));
   EXPECT_NE(size, 0u);
   CUmodule module = nullptr;
-  EXPECT_EQ(symbol<CUresult(CUmodule*, const void*)>("cuModuleLoadData")(&module, image),
-            CUDA_SUCCESS);
+  EXPECT_OK(symbol<CUresult(CUmodule*, const void*)>("cuModuleLoadData")(&module, image));
   EXPECT_EQ(complete(&image, &size), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(add(CU_JIT_INPUT_PTX, kPtx, std::strlen(kPtx)), CUDA_ERROR_INVALID_VALUE);
 }
@@ -71,7 +68,7 @@ TEST_F(LinkTest, ALinkWithoutInputsGivesCodeWithNothingInIt) {
 TEST_F(LinkTest, AFunctionThatNoInputDefinesEndsTheLink) {
   const std::string calls = std::string(".version 8.0\n.target sm_80\n.address_size 64\n") +
                             ".extern .func nosuch;\n.visible .entry e() { call nosuch; ret; }\n";
-  ASSERT_EQ(add(CU_JIT_INPUT_PTX, calls.c_str(), calls.size()), CUDA_SUCCESS) << calls;
+  ASSERT_OK(add(CU_JIT_INPUT_PTX, calls.c_str(), calls.size())) << calls;
   void* image = nullptr;
   stderr_of([&] { EXPECT_EQ(complete(&image, nullptr), CUDA_ERROR_INVALID_SOURCE); });
 }
@@ -81,12 +78,12 @@ TEST_F(LinkTest, WhatItCannotDoIsRefused) {
   const std::string printed = stderr_of([&] {
     EXPECT_EQ(add(CU_JIT_INPUT_OBJECT, kPtx, std::strlen(kPtx)), CUDA_ERROR_NOT_SUPPORTED);
     EXPECT_EQ(add(CU_JIT_INPUT_PTX, kBad, std::strlen(kBad)), CUDA_ERROR_INVALID_PTX);
-    EXPECT_EQ(add(CU_JIT_INPUT_PTX, kPtx, std::strlen(kPtx)), CUDA_SUCCESS);
-    EXPECT_EQ(add(CU_JIT_INPUT_PTX, kPtx, std::strlen(kPtx)), CUDA_SUCCESS);
+    EXPECT_OK(add(CU_JIT_INPUT_PTX, kPtx, std::strlen(kPtx)));
+    EXPECT_OK(add(CU_JIT_INPUT_PTX, kPtx, std::strlen(kPtx)));
     EXPECT_EQ(complete(&image, nullptr), CUDA_ERROR_NOT_SUPPORTED);
   });
   EXPECT_NE(printed.find("cuLinkComplete joins no inputs"), std::string::npos) << printed;
-  EXPECT_EQ(destroy(), CUDA_SUCCESS);
+  EXPECT_OK(destroy());
 }
 
 }  // namespace

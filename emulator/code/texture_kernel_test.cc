@@ -39,7 +39,7 @@ class TextureKernel : public EmulatorTest {
   // An array whose element (x, y, z) is 100 z + 10 y + x.
   CUDA_RESOURCE_DESC array(unsigned depth = 0, unsigned flags = 0) {
     const CUDA_ARRAY3D_DESCRIPTOR shape{kWidth, kHeight, depth, CU_AD_FORMAT_FLOAT, 1, flags};
-    EXPECT_EQ(driver()(calls::Array3DCreate{&array_, &shape}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::Array3DCreate{&array_, &shape}));
     std::vector<float> elements;
     for (unsigned z = 0; z < std::max(depth, 1u); ++z)
       for (unsigned y = 0; y < kHeight; ++y)
@@ -55,7 +55,7 @@ class TextureKernel : public EmulatorTest {
     copy.WidthInBytes = kWidth * sizeof(float);
     copy.Height = kHeight;
     copy.Depth = std::max(depth, 1u);
-    EXPECT_EQ(driver()(calls::Memcpy3D{&copy}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::Memcpy3D{&copy}));
     CUDA_RESOURCE_DESC resource{};
     resource.resType = CU_RESOURCE_TYPE_ARRAY;
     resource.res.array.hArray = array_;
@@ -72,8 +72,7 @@ class TextureKernel : public EmulatorTest {
     CUtexObject object = 0;
     using Create = CUresult(CUtexObject*, const CUDA_RESOURCE_DESC*, const CUDA_TEXTURE_DESC*,
                             const CUDA_RESOURCE_VIEW_DESC*);
-    EXPECT_EQ(symbol<Create>("cuTexObjectCreate")(&object, &resource, &sampling, nullptr),
-              CUDA_SUCCESS);
+    EXPECT_OK(symbol<Create>("cuTexObjectCreate")(&object, &resource, &sampling, nullptr));
     return object;
   }
 
@@ -82,20 +81,17 @@ class TextureKernel : public EmulatorTest {
                          const std::vector<std::pair<float, float>>& at) {
     CUfunction function = nullptr;
     const std::string text = reads(instruction);
-    EXPECT_EQ(symbol<CUresult(CUmodule*, const void*)>("cuModuleLoadData")(&module_, text.c_str()),
-              CUDA_SUCCESS);
-    EXPECT_EQ(symbol<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction")(
-                  &function, module_, "k"),
-              CUDA_SUCCESS);
+    EXPECT_OK(symbol<CUresult(CUmodule*, const void*)>("cuModuleLoadData")(&module_, text.c_str()));
+    EXPECT_OK(symbol<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction")(
+        &function, module_, "k"));
     CUdeviceptr in = memory_ + kIn, out = memory_ + kOut;
-    EXPECT_EQ(driver()(calls::MemcpyHtoD{in, at.data(), at.size() * sizeof at[0]}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemcpyHtoD{in, at.data(), at.size() * sizeof at[0]}));
     void* parameters[] = {&object, &in, &out, nullptr};
     result_ = driver()(calls::LaunchKernel{function, 1, 1, 1, static_cast<unsigned>(at.size()), 1,
                                            1, 0, nullptr, parameters, nullptr});
     std::vector<float> texels(at.size() * 4), first;
     if (result_ != CUDA_SUCCESS) return first;
-    EXPECT_EQ(driver()(calls::MemcpyDtoH{texels.data(), out, texels.size() * sizeof(float)}),
-              CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemcpyDtoH{texels.data(), out, texels.size() * sizeof(float)}));
     for (std::size_t i = 0; i < texels.size(); i += 4) first.push_back(texels[i]);
     return first;
   }
@@ -153,7 +149,7 @@ TEST_F(TextureKernel, ReadsLinearMemoryByIndex) {
   resource.resType = CU_RESOURCE_TYPE_LINEAR;
   resource.res.linear = {memory_ + kRows, CU_AD_FORMAT_UNSIGNED_INT8, 1, 3};
   const unsigned char bytes[] = {255, 51, 0, 77};
-  ASSERT_EQ(driver()(calls::MemcpyHtoD{memory_ + kRows, bytes, sizeof bytes}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemcpyHtoD{memory_ + kRows, bytes, sizeof bytes}));
   const std::string index = "tex.1d.v4.f32.s32 {%f2, %f3, %f4, %f5}, [%rd0, {%r1}];";
   EXPECT_EQ(
       run(index, texture(resource, CU_TR_ADDRESS_MODE_CLAMP), {{0, 0}, {1, 0}, {3, 0}, {-1, 0}}),
@@ -177,7 +173,7 @@ class SurfaceKernel : public TextureKernel {
     const CUDA_RESOURCE_DESC resource = array();
     CUsurfObject object = 0;
     using Create = CUresult(CUsurfObject*, const CUDA_RESOURCE_DESC*);
-    EXPECT_EQ(symbol<Create>("cuSurfObjectCreate")(&object, &resource), CUDA_SUCCESS);
+    EXPECT_OK(symbol<Create>("cuSurfObjectCreate")(&object, &resource));
     return object;
   }
 };

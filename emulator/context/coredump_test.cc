@@ -14,12 +14,12 @@ class Coredump : public EmulatorTest {
   }
   static bool flag(const char* name, CUcoredumpSettings which) {
     bool value = false;
-    EXPECT_EQ(call(name, which, &value, sizeof value), CUDA_SUCCESS);
+    EXPECT_OK(call(name, which, &value, sizeof value));
     return value;
   }
   static std::string text(CUcoredumpSettings which) {
     char value[1024] = "";
-    EXPECT_EQ(call("cuCoredumpGetAttributeGlobal", which, value, sizeof value), CUDA_SUCCESS);
+    EXPECT_OK(call("cuCoredumpGetAttributeGlobal", which, value, sizeof value));
     return value;
   }
 };
@@ -27,7 +27,7 @@ class Coredump : public EmulatorTest {
 TEST_F(Coredump, TextsAreKeptByTheirSize) {
   EXPECT_EQ(text(CU_COREDUMP_FILE).find("core.cuda."), 0u);
   char name[] = "corefile, and more";
-  ASSERT_EQ(call("cuCoredumpSetAttributeGlobal", CU_COREDUMP_FILE, name, 8), CUDA_SUCCESS);
+  ASSERT_OK(call("cuCoredumpSetAttributeGlobal", CU_COREDUMP_FILE, name, 8));
   EXPECT_EQ(text(CU_COREDUMP_FILE), "corefile");
   char small[8];
   EXPECT_EQ(call("cuCoredumpGetAttributeGlobal", CU_COREDUMP_FILE, small, sizeof small),
@@ -35,8 +35,7 @@ TEST_F(Coredump, TextsAreKeptByTheirSize) {
   std::string longest(1024, 'x');
   EXPECT_EQ(call("cuCoredumpSetAttributeGlobal", CU_COREDUMP_FILE, longest.data(), 1024),
             CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(call("cuCoredumpSetAttributeGlobal", CU_COREDUMP_FILE, longest.data(), 1023),
-            CUDA_SUCCESS);
+  EXPECT_OK(call("cuCoredumpSetAttributeGlobal", CU_COREDUMP_FILE, longest.data(), 1023));
 }
 
 TEST_F(Coredump, AContextHasItsOwnValueOnceItIsSet) {
@@ -44,9 +43,9 @@ TEST_F(Coredump, AContextHasItsOwnValueOnceItIsSet) {
   bool no = false;
   constexpr auto kWhich = CU_COREDUMP_LIGHTWEIGHT;
   EXPECT_FALSE(flag("cuCoredumpGetAttribute", kWhich));
-  ASSERT_EQ(call("cuCoredumpSetAttributeGlobal", kWhich, &yes, 1), CUDA_SUCCESS);
+  ASSERT_OK(call("cuCoredumpSetAttributeGlobal", kWhich, &yes, 1));
   EXPECT_TRUE(flag("cuCoredumpGetAttribute", kWhich));
-  ASSERT_EQ(call("cuCoredumpSetAttribute", kWhich, &no, 1), CUDA_SUCCESS);
+  ASSERT_OK(call("cuCoredumpSetAttribute", kWhich, &no, 1));
   EXPECT_FALSE(flag("cuCoredumpGetAttribute", kWhich));
   EXPECT_TRUE(flag("cuCoredumpGetAttributeGlobal", kWhich));
   EXPECT_TRUE(flag("cuCoredumpGetAttributeGlobal", CU_COREDUMP_TRIGGER_HOST)) << "the default";
@@ -56,9 +55,9 @@ TEST_F(Coredump, AContextHasItsOwnValueOnceItIsSet) {
 TEST_F(Coredump, WithoutAValueTheSizeIsTold) {
   size_t size = 0;
   auto* get = symbol<Access>("cuCoredumpGetAttributeGlobal");
-  EXPECT_EQ(get(CU_COREDUMP_PIPE, nullptr, &size), CUDA_SUCCESS);
+  EXPECT_OK(get(CU_COREDUMP_PIPE, nullptr, &size));
   EXPECT_EQ(size, 1024u);
-  EXPECT_EQ(get(CU_COREDUMP_LIGHTWEIGHT, nullptr, &size), CUDA_SUCCESS);
+  EXPECT_OK(get(CU_COREDUMP_LIGHTWEIGHT, nullptr, &size));
   EXPECT_EQ(size, sizeof(bool));
   EXPECT_EQ(get(static_cast<CUcoredumpSettings>(0), nullptr, &size), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(get(CU_COREDUMP_PIPE, nullptr, nullptr), CUDA_ERROR_INVALID_VALUE);

@@ -20,22 +20,21 @@ class DeviceResource : public EmulatorTest {
   }
   void SetUp() override {
     EmulatorTest::SetUp();
-    ASSERT_EQ(get(&whole_), CUDA_SUCCESS);
+    ASSERT_OK(get(&whole_));
   }
   CUdevResource whole_{};
 };
 
 TEST_F(DeviceResource, IsAllOfTheDevice) {
   int count = 0;
-  ASSERT_EQ(
-      driver()(calls::DeviceGetAttribute{&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0}),
-      CUDA_SUCCESS);
+  ASSERT_OK(
+      driver()(calls::DeviceGetAttribute{&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0}));
   EXPECT_EQ(whole_.sm.smCount, static_cast<unsigned>(count));
   EXPECT_EQ(get(nullptr), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(get(&whole_, CU_DEV_RESOURCE_TYPE_INVALID), CUDA_ERROR_INVALID_RESOURCE_TYPE);
   CUdevResource of_context{};
   auto* of = symbol<CUresult(CUcontext, CUdevResource*, CUdevResourceType)>("cuCtxGetDevResource");
-  EXPECT_EQ(of(context_, &of_context, CU_DEV_RESOURCE_TYPE_SM), CUDA_SUCCESS);
+  EXPECT_OK(of(context_, &of_context, CU_DEV_RESOURCE_TYPE_SM));
   EXPECT_EQ(of_context.sm.smCount, whole_.sm.smCount);
   EXPECT_EQ(of(reinterpret_cast<CUcontext>(0x77), &of_context, CU_DEV_RESOURCE_TYPE_SM),
             CUDA_ERROR_INVALID_CONTEXT);
@@ -43,18 +42,18 @@ TEST_F(DeviceResource, IsAllOfTheDevice) {
 
 TEST_F(DeviceResource, IsSplitIntoGroupsAndWhatIsLeft) {
   unsigned count = 0;
-  ASSERT_EQ(split(nullptr, &count, whole_, nullptr, 0, 2), CUDA_SUCCESS);
+  ASSERT_OK(split(nullptr, &count, whole_, nullptr, 0, 2));
   EXPECT_EQ(count, whole_.sm.smCount / 8);
   CUdevResource groups[3] = {};
   CUdevResource rest{};
   count = 3;
-  ASSERT_EQ(split(groups, &count, whole_, &rest, 0, 9), CUDA_SUCCESS);
+  ASSERT_OK(split(groups, &count, whole_, &rest, 0, 9));
   EXPECT_EQ(count, 3u);
   EXPECT_EQ(groups[2].sm.smCount, 16u);
   EXPECT_EQ(rest.sm.smCount, whole_.sm.smCount - 48);
   EXPECT_EQ(split(nullptr, &count, groups[0], nullptr, 0, 2),
             CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
-  ASSERT_EQ(split(nullptr, &count, whole_, nullptr, 1, 2), CUDA_SUCCESS);
+  ASSERT_OK(split(nullptr, &count, whole_, nullptr, 1, 2));
   EXPECT_EQ(count, whole_.sm.smCount / 2);
 }
 

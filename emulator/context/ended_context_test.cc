@@ -12,9 +12,9 @@ class EndedContext : public EmulatorTest {
   void SetUp() override {
     EmulatorTest::SetUp();
     context_ = use_device(kDevice);
-    ASSERT_EQ(driver()(calls::MemAlloc{&plain_, 1024}), CUDA_SUCCESS);
-    ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream_, 0), CUDA_SUCCESS);
-    ASSERT_EQ(driver()(calls::EventCreate{&event_, 0}), CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::MemAlloc{&plain_, 1024}));
+    ASSERT_OK(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream_, 0));
+    ASSERT_OK(driver()(calls::EventCreate{&event_, 0}));
   }
   void TearDown() override {
     while (driver()(calls::DevicePrimaryCtxRelease{kDevice}) == CUDA_SUCCESS) {
@@ -29,7 +29,7 @@ class EndedContext : public EmulatorTest {
   static int active() {
     unsigned flags = 9;
     int value = 9;
-    EXPECT_EQ(driver()(calls::DevicePrimaryCtxGetState{kDevice, &flags, &value}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::DevicePrimaryCtxGetState{kDevice, &flags, &value}));
     return value;
   }
   static CUresult query(CUstream stream) {
@@ -40,10 +40,10 @@ class EndedContext : public EmulatorTest {
     EXPECT_EQ(active(), 0);
     constexpr CUresult kEnded = CUDA_ERROR_CONTEXT_IS_DESTROYED;
     CUcontext current = nullptr;
-    EXPECT_EQ(driver()(calls::CtxGetCurrent{&current}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::CtxGetCurrent{&current}));
     EXPECT_EQ(current, context_);
     CUdevice device = -1;
-    EXPECT_EQ(driver()(calls::CtxGetDevice{&device}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::CtxGetDevice{&device}));
     EXPECT_EQ(device, kDevice);
     EXPECT_EQ(driver()(calls::CtxSynchronize{}), kEnded);
     EXPECT_EQ(allocate(), kEnded);
@@ -67,9 +67,9 @@ class EndedContext : public EmulatorTest {
     const Mapped m = mapped();  // needs no context
     EXPECT_EQ(driver()(calls::MemsetD8{m.address, 1, 1}), kEnded);
     end(m);
-    EXPECT_EQ(driver()(calls::CtxPushCurrent{context_}), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::CtxPopCurrent{&current}), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::CtxPushCurrent{context_}));
+    EXPECT_OK(driver()(calls::CtxPopCurrent{&current}));
+    EXPECT_OK(driver()(calls::CtxSetCurrent{context_}));
   }
 
   CUdeviceptr plain_ = 0;
@@ -78,14 +78,14 @@ class EndedContext : public EmulatorTest {
 };
 
 TEST_F(EndedContext, AReleasedOneIsDestroyedUntilItIsRetained) {
-  ASSERT_EQ(driver()(calls::DevicePrimaryCtxRelease{kDevice}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::DevicePrimaryCtxRelease{kDevice}));
   expect_ended();
   EXPECT_EQ(driver()(calls::DevicePrimaryCtxRelease{kDevice}), CUDA_ERROR_INVALID_CONTEXT);
   CUcontext again = nullptr;
-  ASSERT_EQ(driver()(calls::DevicePrimaryCtxRetain{&again, kDevice}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::DevicePrimaryCtxRetain{&again, kDevice}));
   EXPECT_EQ(again, context_);
   EXPECT_EQ(active(), 1);
-  EXPECT_EQ(allocate(), CUDA_SUCCESS);
+  EXPECT_OK(allocate());
   EXPECT_EQ(query(stream_), CUDA_ERROR_INVALID_HANDLE) << "it went with the context";
 }
 
@@ -93,9 +93,9 @@ TEST_F(EndedContext, AReleasedOneIsDestroyedUntilItIsRetained) {
 TEST_F(EndedContext, ItsEventsSayThatItIsDestroyed) {
   use_device(0);
   CUevent own = nullptr;
-  ASSERT_EQ(driver()(calls::EventCreate{&own, 0}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::EventRecord{own, nullptr}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::DevicePrimaryCtxRelease{kDevice}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::EventCreate{&own, 0}));
+  ASSERT_OK(driver()(calls::EventRecord{own, nullptr}));
+  ASSERT_OK(driver()(calls::DevicePrimaryCtxRelease{kDevice}));
   constexpr CUresult kEnded = CUDA_ERROR_CONTEXT_IS_DESTROYED;
   float ms = 0;
   EXPECT_EQ(driver()(calls::EventQuery{event_}), kEnded);
@@ -105,33 +105,33 @@ TEST_F(EndedContext, ItsEventsSayThatItIsDestroyed) {
   EXPECT_EQ(driver()(calls::EventElapsedTime{&ms, event_, own}), kEnded);
   EXPECT_EQ(driver()(calls::StreamWaitEvent{nullptr, event_, 0}), kEnded);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(driver()(calls::EventDestroy{event_}), kEnded);
-  EXPECT_EQ(driver()(calls::EventDestroy{own}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::EventDestroy{own}));
   EXPECT_EQ(driver()(calls::EventDestroy{own}), CUDA_ERROR_INVALID_HANDLE);
 }
 
 TEST_F(EndedContext, AResetKeepsTheReferences) {
-  ASSERT_EQ(driver()(calls::DevicePrimaryCtxReset{kDevice}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::DevicePrimaryCtxReset{kDevice}));
   expect_ended();
   CUcontext again = nullptr;
-  ASSERT_EQ(driver()(calls::DevicePrimaryCtxRetain{&again, kDevice}), CUDA_SUCCESS);
-  EXPECT_EQ(allocate(), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::DevicePrimaryCtxRelease{kDevice}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::DevicePrimaryCtxRetain{&again, kDevice}));
+  EXPECT_OK(allocate());
+  EXPECT_OK(driver()(calls::DevicePrimaryCtxRelease{kDevice}));
   EXPECT_EQ(active(), 1) << "one is left from before the reset";
-  EXPECT_EQ(driver()(calls::DevicePrimaryCtxRelease{kDevice}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::DevicePrimaryCtxRelease{kDevice}));
   EXPECT_EQ(active(), 0);
   EXPECT_EQ(driver()(calls::DevicePrimaryCtxRelease{kDevice}), CUDA_ERROR_INVALID_CONTEXT);
 }
 
 TEST_F(EndedContext, ItsMemoryEndedWithIt) {
-  ASSERT_EQ(driver()(calls::DevicePrimaryCtxRelease{kDevice}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::DevicePrimaryCtxRelease{kDevice}));
   CUcontext again = nullptr;
-  ASSERT_EQ(driver()(calls::DevicePrimaryCtxRetain{&again, kDevice}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::DevicePrimaryCtxRetain{&again, kDevice}));
   EXPECT_EQ(driver()(calls::MemFree{plain_}), CUDA_ERROR_INVALID_VALUE);
   // The address may be allocated again: then it is ordinary memory.
   for (int i = 0; i < 3; ++i) {
     CUdeviceptr other = 0;
-    EXPECT_EQ(driver()(calls::MemAlloc{&other, 1024}), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::MemFree{other}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemAlloc{&other, 1024}));
+    EXPECT_OK(driver()(calls::MemFree{other}));
     EXPECT_EQ(driver()(calls::MemFree{other}), CUDA_ERROR_INVALID_VALUE);
   }
 }
@@ -140,15 +140,15 @@ TEST_F(EndedContext, ItsMemoryEndedWithIt) {
 TEST_F(EndedContext, ItsPageLockedMemoryEndedWithIt) {
   alignas(4096) static char own[4096];
   void* allocated = nullptr;
-  ASSERT_EQ(driver()(calls::MemHostRegister{own, sizeof own, 0}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemHostAlloc{&allocated, 4096, 0}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemHostRegister{own, sizeof own, 0}));
+  ASSERT_OK(driver()(calls::MemHostAlloc{&allocated, 4096, 0}));
   EXPECT_EQ(driver()(calls::MemHostRegister{own, sizeof own, 0}),
             CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
-  ASSERT_EQ(driver()(calls::DevicePrimaryCtxReset{kDevice}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::DevicePrimaryCtxReset{kDevice}));
   use_device(kDevice);
   EXPECT_EQ(driver()(calls::MemFreeHost{allocated}), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(driver()(calls::MemHostRegister{own, sizeof own, 0}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemHostUnregister{own}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemHostRegister{own, sizeof own, 0}));
+  EXPECT_OK(driver()(calls::MemHostUnregister{own}));
   EXPECT_EQ(driver()(calls::MemHostUnregister{own}), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
   own[0] = 1;
 }
@@ -156,13 +156,13 @@ TEST_F(EndedContext, ItsPageLockedMemoryEndedWithIt) {
 TEST_F(EndedContext, ADetachedOneIsDestroyed) {
   CUcontext made = nullptr;
   const auto create = symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2");
-  ASSERT_EQ(create(&made, 0, kDevice), CUDA_SUCCESS);
+  ASSERT_OK(create(&made, 0, kDevice));
   CUdeviceptr memory = 0;
-  EXPECT_EQ(driver()(calls::MemAlloc{&memory, 1024}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::CtxDetach{made}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemAlloc{&memory, 1024}));
+  EXPECT_OK(driver()(calls::CtxDetach{made}));
   EXPECT_EQ(driver()(calls::CtxDetach{made}), CUDA_ERROR_INVALID_CONTEXT);
   CUcontext current = nullptr;
-  EXPECT_EQ(driver()(calls::CtxGetCurrent{&current}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::CtxGetCurrent{&current}));
   EXPECT_EQ(current, context_) << "it was popped";
   EXPECT_EQ(driver()(calls::MemFree{memory}), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(driver()(calls::GreenCtxDestroy{nullptr}), CUDA_ERROR_INVALID_CONTEXT);

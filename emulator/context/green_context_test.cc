@@ -11,21 +11,19 @@ class GreenContext : public EmulatorTest {
 
   void SetUp() override {
     EmulatorTest::SetUp();
-    ASSERT_EQ(driver()(calls::DevicePrimaryCtxRetain{&primary_, kDevice}), CUDA_SUCCESS);
-    ASSERT_EQ(driver()(calls::CtxPushCurrent{primary_}), CUDA_SUCCESS);
-    ASSERT_EQ(symbol<CUresult(CUdevice, CUdevResource*, CUdevResourceType)>(
-                  "cuDeviceGetDevResource")(kDevice, &whole_, CU_DEV_RESOURCE_TYPE_SM),
-              CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::DevicePrimaryCtxRetain{&primary_, kDevice}));
+    ASSERT_OK(driver()(calls::CtxPushCurrent{primary_}));
+    ASSERT_OK(symbol<CUresult(CUdevice, CUdevResource*, CUdevResourceType)>(
+        "cuDeviceGetDevResource")(kDevice, &whole_, CU_DEV_RESOURCE_TYPE_SM));
     unsigned count = 2;
-    ASSERT_EQ(symbol<CUresult(CUdevResource*, unsigned*, const CUdevResource*, CUdevResource*,
+    ASSERT_OK(symbol<CUresult(CUdevResource*, unsigned*, const CUdevResource*, CUdevResource*,
                               unsigned, unsigned)>("cuDevSmResourceSplitByCount")(
-                  parts_, &count, &whole_, nullptr, 0, 16),
-              CUDA_SUCCESS);
-    ASSERT_EQ(describe(&description_, parts_, 1), CUDA_SUCCESS);
-    ASSERT_EQ(create(&green_, description_), CUDA_SUCCESS);
-    ASSERT_EQ(from_green(&view_, green_), CUDA_SUCCESS);
-    ASSERT_EQ(create_stream(&stream_, green_), CUDA_SUCCESS);
-    ASSERT_EQ(driver()(calls::MemAlloc{&memory_, 4096}), CUDA_SUCCESS);
+        parts_, &count, &whole_, nullptr, 0, 16));
+    ASSERT_OK(describe(&description_, parts_, 1));
+    ASSERT_OK(create(&green_, description_));
+    ASSERT_OK(from_green(&view_, green_));
+    ASSERT_OK(create_stream(&stream_, green_));
+    ASSERT_OK(driver()(calls::MemAlloc{&memory_, 4096}));
   }
   void TearDown() override {
     driver()(calls::GreenCtxDestroy{green_});
@@ -59,15 +57,14 @@ class GreenContext : public EmulatorTest {
   template <class Of>
   static unsigned multiprocessors(const char* function, Of of) {
     CUdevResource resource{};
-    EXPECT_EQ(symbol<CUresult(Of, CUdevResource*, CUdevResourceType)>(function)(
-                  of, &resource, CU_DEV_RESOURCE_TYPE_SM),
-              CUDA_SUCCESS);
+    EXPECT_OK(symbol<CUresult(Of, CUdevResource*, CUdevResourceType)>(function)(
+        of, &resource, CU_DEV_RESOURCE_TYPE_SM));
     return resource.sm.smCount;
   }
   template <class Of>
   static unsigned long long id(const char* function, Of of) {
     unsigned long long out = 0;
-    EXPECT_EQ(symbol<CUresult(Of, unsigned long long*)>(function)(of, &out), CUDA_SUCCESS);
+    EXPECT_OK(symbol<CUresult(Of, unsigned long long*)>(function)(of, &out));
     return out;
   }
   CUresult fill(CUstream stream) const {
@@ -85,9 +82,9 @@ class GreenContext : public EmulatorTest {
 TEST_F(GreenContext, IsMadeFromADescription) {
   CUdevResourceDesc description = nullptr;
   CUdevResource none{}, twice[] = {parts_[0], parts_[0]};
-  EXPECT_EQ(describe(&description, twice, 2), CUDA_SUCCESS);
-  EXPECT_EQ(describe(&description, &whole_, 1), CUDA_SUCCESS);
-  EXPECT_EQ(describe(&description, parts_, 2), CUDA_SUCCESS);
+  EXPECT_OK(describe(&description, twice, 2));
+  EXPECT_OK(describe(&description, &whole_, 1));
+  EXPECT_OK(describe(&description, parts_, 2));
   EXPECT_EQ(describe(&description, &none, 1), CUDA_ERROR_INVALID_RESOURCE_TYPE);
   EXPECT_EQ(describe(nullptr, parts_, 1), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(describe(&description, nullptr, 1), CUDA_ERROR_INVALID_VALUE);
@@ -96,11 +93,11 @@ TEST_F(GreenContext, IsMadeFromADescription) {
   EXPECT_EQ(create(&other, description_, kDevice, 0), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(create(nullptr, description_), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(create(&other, description_, 99), CUDA_ERROR_INVALID_DEVICE);
-  ASSERT_EQ(create(&other, description), CUDA_SUCCESS);
+  ASSERT_OK(create(&other, description));
   EXPECT_EQ(multiprocessors("cuGreenCtxGetDevResource", other), 32u);
-  EXPECT_EQ(driver()(calls::GreenCtxDestroy{other}), CUDA_SUCCESS);
-  ASSERT_EQ(create(&other, nullptr), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::GreenCtxDestroy{other}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::GreenCtxDestroy{other}));
+  ASSERT_OK(create(&other, nullptr));
+  EXPECT_OK(driver()(calls::GreenCtxDestroy{other}));
   EXPECT_EQ(driver()(calls::GreenCtxDestroy{nullptr}), CUDA_ERROR_INVALID_CONTEXT);
 }
 
@@ -120,15 +117,14 @@ TEST_F(GreenContext, IsAContextOfItsOwnWithAPartOfTheDevice) {
 TEST_F(GreenContext, APlainContextHasAllMultiprocessors) {
   CUexecAffinityParam affinity{};
   auto* get = symbol<CUresult(CUexecAffinityParam*, CUexecAffinityType)>("cuCtxGetExecAffinity");
-  EXPECT_EQ(get(&affinity, CU_EXEC_AFFINITY_TYPE_SM_COUNT), CUDA_SUCCESS);
+  EXPECT_OK(get(&affinity, CU_EXEC_AFFINITY_TYPE_SM_COUNT));
   EXPECT_EQ(affinity.param.smCount.val, whole_.sm.smCount);
   EXPECT_EQ(get(nullptr, CU_EXEC_AFFINITY_TYPE_SM_COUNT), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(symbol<CUresult()>("cuCtxResetPersistingL2Cache")(), CUDA_SUCCESS);
+  EXPECT_OK(symbol<CUresult()>("cuCtxResetPersistingL2Cache")());
   CUsharedconfig banks{};
-  EXPECT_EQ(symbol<CUresult(CUsharedconfig*)>("cuCtxGetSharedMemConfig")(&banks), CUDA_SUCCESS);
-  EXPECT_EQ(symbol<CUresult(CUsharedconfig)>("cuCtxSetSharedMemConfig")(
-                CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE),
-            CUDA_SUCCESS);
+  EXPECT_OK(symbol<CUresult(CUsharedconfig*)>("cuCtxGetSharedMemConfig")(&banks));
+  EXPECT_OK(symbol<CUresult(CUsharedconfig)>("cuCtxSetSharedMemConfig")(
+      CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE));
 }
 
 TEST_F(GreenContext, ItsStreamsTellIt) {
@@ -138,77 +134,77 @@ TEST_F(GreenContext, ItsStreamsTellIt) {
   EXPECT_EQ(create_stream(nullptr, green_), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(create_stream(&other, nullptr), CUDA_ERROR_INVALID_CONTEXT);
   CUgreenCtx told = nullptr;
-  EXPECT_EQ(green_of(stream_, &told), CUDA_SUCCESS);
+  EXPECT_OK(green_of(stream_, &told));
   EXPECT_EQ(told, green_);
   EXPECT_EQ(green_of(stream_, nullptr), CUDA_ERROR_INVALID_VALUE);
-  ASSERT_EQ(driver()(calls::StreamCreate{&other, CU_STREAM_NON_BLOCKING}), CUDA_SUCCESS);
-  EXPECT_EQ(green_of(other, &told), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::StreamCreate{&other, CU_STREAM_NON_BLOCKING}));
+  EXPECT_OK(green_of(other, &told));
   EXPECT_EQ(told, nullptr);
-  EXPECT_EQ(driver()(calls::StreamDestroy{other}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::StreamDestroy{other}));
   CUcontext context = nullptr;
-  EXPECT_EQ(driver()(calls::StreamGetCtx{stream_, &context}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::StreamGetCtx{stream_, &context}));
   EXPECT_EQ(context, view_);
   auto* both = symbol<CUresult(CUstream, CUcontext*, CUgreenCtx*)>("cuStreamGetCtx_v2");
-  EXPECT_EQ(both(stream_, &context, &told), CUDA_SUCCESS);
+  EXPECT_OK(both(stream_, &context, &told));
   EXPECT_EQ(context, primary_);
   EXPECT_EQ(told, green_);
 }
 
 TEST_F(GreenContext, ItsEventsAreThoseOfThePrimaryContext) {
   CUevent event = nullptr;
-  ASSERT_EQ(driver()(calls::EventCreate{&event, 0}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::EventRecord{event, stream_}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::GreenCtxRecordEvent{green_, event}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::EventSynchronize{event}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::GreenCtxWaitEvent{green_, event}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::CtxRecordEvent{view_, event}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::CtxWaitEvent{primary_, event}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::EventCreate{&event, 0}));
+  EXPECT_OK(driver()(calls::EventRecord{event, stream_}));
+  EXPECT_OK(driver()(calls::GreenCtxRecordEvent{green_, event}));
+  EXPECT_OK(driver()(calls::EventSynchronize{event}));
+  EXPECT_OK(driver()(calls::GreenCtxWaitEvent{green_, event}));
+  EXPECT_OK(driver()(calls::CtxRecordEvent{view_, event}));
+  EXPECT_OK(driver()(calls::CtxWaitEvent{primary_, event}));
   EXPECT_EQ(driver()(calls::GreenCtxRecordEvent{nullptr, event}), CUDA_ERROR_INVALID_CONTEXT);
-  EXPECT_EQ(driver()(calls::EventDestroy{event}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::EventDestroy{event}));
 }
 
 TEST_F(GreenContext, WhileItIsCurrentMemoryIsThePrimaryContexts) {
-  ASSERT_EQ(driver()(calls::CtxSetCurrent{view_}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::CtxSetCurrent{view_}));
   CUcontext current = nullptr;
-  EXPECT_EQ(driver()(calls::CtxGetCurrent{&current}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::CtxGetCurrent{&current}));
   EXPECT_EQ(current, view_);
   CUdevice device = -1;
-  EXPECT_EQ(driver()(calls::CtxGetDevice{&device}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::CtxGetDevice{&device}));
   EXPECT_EQ(device, kDevice);
   CUdeviceptr own = 0;
-  ASSERT_EQ(driver()(calls::MemAlloc{&own, 4096}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemsetD8{own, 1, 4096}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemsetD8{memory_, 1, 64}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAlloc{&own, 4096}));
+  EXPECT_OK(driver()(calls::MemsetD8{own, 1, 4096}));
+  EXPECT_OK(driver()(calls::MemsetD8{memory_, 1, 64}));
   CUstream stream = nullptr;
-  ASSERT_EQ(driver()(calls::StreamCreate{&stream, CU_STREAM_NON_BLOCKING}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::StreamCreate{&stream, CU_STREAM_NON_BLOCKING}));
   CUgreenCtx told = nullptr;
-  EXPECT_EQ(green_of(stream, &told), CUDA_SUCCESS);
+  EXPECT_OK(green_of(stream, &told));
   EXPECT_EQ(told, green_);
-  ASSERT_EQ(driver()(calls::CtxSetCurrent{primary_}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::GreenCtxDestroy{green_}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemsetD8{own, 2, 4096}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemFree{own}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::CtxSetCurrent{primary_}));
+  EXPECT_OK(driver()(calls::GreenCtxDestroy{green_}));
+  EXPECT_OK(driver()(calls::MemsetD8{own, 2, 4096}));
+  EXPECT_OK(driver()(calls::MemFree{own}));
 }
 
 TEST_F(GreenContext, ItsEndEndsItsStreams) {
-  EXPECT_EQ(fill(stream_), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::GreenCtxDestroy{green_}), CUDA_SUCCESS);
+  EXPECT_OK(fill(stream_));
+  ASSERT_OK(driver()(calls::GreenCtxDestroy{green_}));
   EXPECT_EQ(driver()(calls::StreamQuery{stream_}), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   EXPECT_EQ(fill(stream_), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   EXPECT_EQ(driver()(calls::StreamDestroy{stream_}), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   EXPECT_EQ(driver()(calls::GreenCtxDestroy{green_}), CUDA_ERROR_CONTEXT_IS_DESTROYED);
-  EXPECT_EQ(driver()(calls::CtxSetCurrent{view_}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::CtxSetCurrent{view_}));
   CUdeviceptr memory = 0;
   EXPECT_EQ(driver()(calls::MemAlloc{&memory, 16}), CUDA_ERROR_CONTEXT_IS_DESTROYED);
 }
 
 TEST_F(GreenContext, KeepsThePrimaryContext) {
-  EXPECT_EQ(driver()(calls::DevicePrimaryCtxRelease{kDevice}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::StreamQuery{stream_}), CUDA_SUCCESS);
-  EXPECT_EQ(fill(stream_), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::GreenCtxDestroy{green_}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::DevicePrimaryCtxRelease{kDevice}));
+  EXPECT_OK(driver()(calls::StreamQuery{stream_}));
+  EXPECT_OK(fill(stream_));
+  EXPECT_OK(driver()(calls::GreenCtxDestroy{green_}));
   EXPECT_EQ(fill(nullptr), CUDA_ERROR_CONTEXT_IS_DESTROYED);
-  ASSERT_EQ(driver()(calls::DevicePrimaryCtxRetain{&primary_, kDevice}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::DevicePrimaryCtxRetain{&primary_, kDevice}));
 }
 
 }  // namespace

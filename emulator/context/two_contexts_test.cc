@@ -9,19 +9,18 @@ class TwoContexts : public EmulatorTest {
  protected:
   void SetUp() override {
     EmulatorTest::SetUp();
-    ASSERT_EQ(symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2")(&other_, 0, 0),
-              CUDA_SUCCESS);
-    ASSERT_EQ(driver()(calls::StreamCreate{&there_, 0}), CUDA_SUCCESS);
-    ASSERT_EQ(driver()(calls::EventCreate{&event_there_, 0}), CUDA_SUCCESS);
+    ASSERT_OK(symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2")(&other_, 0, 0));
+    ASSERT_OK(driver()(calls::StreamCreate{&there_, 0}));
+    ASSERT_OK(driver()(calls::EventCreate{&event_there_, 0}));
     CUcontext popped = nullptr;
-    ASSERT_EQ(driver()(calls::CtxPopCurrent{&popped}), CUDA_SUCCESS);
-    ASSERT_EQ(driver()(calls::StreamCreate{&here_, 0}), CUDA_SUCCESS);
-    ASSERT_EQ(driver()(calls::EventCreate{&event_here_, 0}), CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::CtxPopCurrent{&popped}));
+    ASSERT_OK(driver()(calls::StreamCreate{&here_, 0}));
+    ASSERT_OK(driver()(calls::EventCreate{&event_here_, 0}));
   }
   void TearDown() override {
-    EXPECT_EQ(driver()(calls::EventDestroy{event_here_}), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::StreamDestroy{here_}), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::CtxDestroy{other_}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::EventDestroy{event_here_}));
+    EXPECT_OK(driver()(calls::StreamDestroy{here_}));
+    EXPECT_OK(driver()(calls::CtxDestroy{other_}));
     EmulatorTest::TearDown();
   }
 
@@ -33,23 +32,21 @@ class TwoContexts : public EmulatorTest {
 TEST_F(TwoContexts, AnEventIsRecordedAndTimedInItsOwn) {
   EXPECT_EQ(driver()(calls::EventRecord{event_here_, there_}), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(driver()(calls::EventRecord{event_there_, here_}), CUDA_ERROR_INVALID_HANDLE);
-  EXPECT_EQ(driver()(calls::EventRecord{event_here_, here_}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::EventRecord{event_there_, there_}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::EventRecord{event_here_, here_}));
+  EXPECT_OK(driver()(calls::EventRecord{event_there_, there_}));
   float ms = 0;
   EXPECT_EQ(driver()(calls::EventElapsedTime{&ms, event_here_, event_there_}),
             CUDA_ERROR_INVALID_HANDLE);
-  EXPECT_EQ(driver()(calls::EventElapsedTime{&ms, event_here_, event_here_}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::StreamWaitEvent{there_, event_here_, 0}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::EventElapsedTime{&ms, event_here_, event_here_}));
+  EXPECT_OK(driver()(calls::StreamWaitEvent{there_, event_here_, 0}));
 }
 
 TEST_F(TwoContexts, ACaptureRecordsAnEventOutsideOfItInEither) {
-  ASSERT_EQ(driver()(calls::StreamBeginCapture{here_, CU_STREAM_CAPTURE_MODE_RELAXED}),
-            CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::EventRecordWithFlags{event_there_, here_, CU_EVENT_RECORD_EXTERNAL}),
-            CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::StreamBeginCapture{here_, CU_STREAM_CAPTURE_MODE_RELAXED}));
+  EXPECT_OK(driver()(calls::EventRecordWithFlags{event_there_, here_, CU_EVENT_RECORD_EXTERNAL}));
   CUgraph graph = nullptr;
-  EXPECT_EQ(driver()(calls::StreamEndCapture{here_, &graph}), CUDA_SUCCESS);
-  EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::StreamEndCapture{here_, &graph}));
+  EXPECT_OK(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph));
 }
 
 TEST_F(TwoContexts, ADeviceIsNoPeerOfItself) {

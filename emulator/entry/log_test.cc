@@ -45,10 +45,10 @@ TEST_F(Log, ListenersHearOfEachRefusedCallUntilTheyLeave) {
     EXPECT_EQ(level, 0) << "an error";
     static_cast<std::vector<std::string>*>(data)->emplace_back(message, length);
   };
-  ASSERT_EQ(add_(hear, &heard, &callback), CUDA_SUCCESS);
+  ASSERT_OK(add_(hear, &heard, &callback));
   EXPECT_EQ(refused(), CUDA_ERROR_INVALID_VALUE);
   int count = 0;
-  EXPECT_EQ(driver()(calls::DeviceGetCount{&count}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::DeviceGetCount{&count}));
   ASSERT_EQ(heard.size(), 1u);
   EXPECT_EQ(heard[0], kSentence);
   // Functions that are not in api/entry_points.def, and functions that are not emulated.
@@ -57,7 +57,7 @@ TEST_F(Log, ListenersHearOfEachRefusedCallUntilTheyLeave) {
   EXPECT_EQ(uuid(&id, 99), CUDA_ERROR_INVALID_DEVICE);
   ASSERT_EQ(heard.size(), 2u);
   EXPECT_TRUE(heard[1].ends_with(" from cuDeviceGetUuid_v2")) << heard[1];
-  ASSERT_EQ(remove_(callback), CUDA_SUCCESS);
+  ASSERT_OK(remove_(callback));
   EXPECT_EQ(remove_(callback), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(refused(), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(heard.size(), 2u);
@@ -66,7 +66,7 @@ TEST_F(Log, ListenersHearOfEachRefusedCallUntilTheyLeave) {
 
 TEST_F(Log, ADumpBeginsWhereTheIteratorStands) {
   unsigned here = 0;
-  ASSERT_EQ(current_(&here, 0), CUDA_SUCCESS);
+  ASSERT_OK(current_(&here, 0));
   EXPECT_EQ(dump(&here), "");
   refused();
   refused();
@@ -94,9 +94,9 @@ TEST_F(Log, AFileGetsWhatIsNew) {
       std::filesystem::temp_directory_path() / ("cuvmm-log-" + std::to_string(::getpid()));
   auto* to_file = symbol<CUresult(unsigned*, const char*, unsigned)>("cuLogsDumpToFile");
   unsigned here = 0;
-  ASSERT_EQ(current_(&here, 0), CUDA_SUCCESS);
+  ASSERT_OK(current_(&here, 0));
   refused();
-  ASSERT_EQ(to_file(&here, path.c_str(), 0), CUDA_SUCCESS);
+  ASSERT_OK(to_file(&here, path.c_str(), 0));
   std::ifstream file(path);
   std::string line;
   ASSERT_TRUE(std::getline(file, line));

@@ -33,7 +33,7 @@ TEST_F(ProcAddress, EveryTripleOfOurEntryPointsLeadsToItsSymbol) {
   for (const SymbolInfo& info : symbols()) {
     const Answer answer = ask(info.query, info.version, info.flags);
     if (info.version > 13000) continue;  // newer than the emulated driver
-    EXPECT_EQ(answer.result, CUDA_SUCCESS) << info.name;
+    EXPECT_OK(answer.result) << info.name;
     EXPECT_EQ(answer.status, kFound) << info.name;
     EXPECT_EQ(answer.function, exported(info.name)) << info.name;
   }
@@ -67,23 +67,23 @@ TEST_F(ProcAddress, SaysWhyThereIsNothing) {
 
 TEST_F(ProcAddress, TheEmptyNameSucceedsWithNothing) {
   const Answer answer = ask("", 0);
-  EXPECT_EQ(answer.result, CUDA_SUCCESS);
+  EXPECT_OK(answer.result);
   EXPECT_EQ(answer.function, nullptr);
   void* function = this;
-  EXPECT_EQ(v2_("cuInit", &function, 2000, 0, nullptr), CUDA_SUCCESS) << "no status wanted";
+  EXPECT_OK(v2_("cuInit", &function, 2000, 0, nullptr)) << "no status wanted";
   EXPECT_EQ(function, exported("cuInit"));
 }
 
 TEST_F(ProcAddress, TheFirstAbiTakesFourArguments) {
   void* function = nullptr;
-  EXPECT_EQ(v1_("cuMemCreate", &function, 11030, 0), CUDA_SUCCESS);
+  EXPECT_OK(v1_("cuMemCreate", &function, 11030, 0));
   EXPECT_EQ(function, exported("cuMemCreate"));
   EXPECT_EQ(v1_("cuMemCreate", nullptr, 11030, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(ProcAddress, WhatIsNotEmulatedSaysSoOnce) {
   const Answer answer = ask("cuTexRefCreate", 11030);
-  ASSERT_EQ(answer.result, CUDA_SUCCESS);
+  ASSERT_OK(answer.result);
   auto* function = reinterpret_cast<CUresult (*)()>(answer.function);
   EXPECT_EQ(stderr_of([&] {
               EXPECT_EQ(function(), CUDA_ERROR_NOT_SUPPORTED);

@@ -23,13 +23,13 @@ class ArrayCopies : public EmulatorTest {
   }
   void TearDown() override {
     for (CUarray array : {deep_, flat_}) {
-      EXPECT_EQ(driver()(calls::ArrayDestroy{array}), CUDA_SUCCESS);
+      EXPECT_OK(driver()(calls::ArrayDestroy{array}));
     }
   }
   static CUarray made(size_t width, size_t height, size_t depth) {
     const CUDA_ARRAY3D_DESCRIPTOR shape{width, height, depth, CU_AD_FORMAT_UNSIGNED_INT16, 1, 0};
     CUarray array = nullptr;
-    EXPECT_EQ(driver()(calls::Array3DCreate{&array, &shape}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::Array3DCreate{&array, &shape}));
     return array;
   }
   /// From rows without gaps in the host's memory to an array.
@@ -65,7 +65,7 @@ class ArrayCopies : public EmulatorTest {
     copy.WidthInBytes = width;
     copy.Height = height;
     copy.Depth = depth;
-    EXPECT_EQ(run(copy), CUDA_SUCCESS);
+    EXPECT_OK(run(copy));
     return out;
   }
 
@@ -74,7 +74,7 @@ class ArrayCopies : public EmulatorTest {
 };
 
 TEST_F(ArrayCopies, BoxesComeBackFromWhereTheyWere) {
-  ASSERT_EQ(run(to_array(deep_, bytes_, kRow, kHeight, kDepth)), CUDA_SUCCESS);
+  ASSERT_OK(run(to_array(deep_, bytes_, kRow, kHeight, kDepth)));
   EXPECT_EQ(read(deep_, 0, 0, 0, kRow, kHeight, kDepth), bytes_);
   // An odd byte offset and width are legal, although an element has two bytes.
   const Bytes box = read(deep_, 3, 1, 2, 5, 2, 1);
@@ -90,7 +90,7 @@ TEST_F(ArrayCopies, BoxesComeBackFromWhereTheyWere) {
   across.dstY = 1;
   across.WidthInBytes = 6;
   across.Height = 3;
-  ASSERT_EQ(driver()(calls::Memcpy2D{&across}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::Memcpy2D{&across}));
   EXPECT_EQ(read(flat_, 4, 2, 0, 6, 1, 1), Bytes(bytes_.begin() + kRow, bytes_.begin() + kRow + 6));
 }
 
@@ -102,31 +102,30 @@ TEST_F(ArrayCopies, BoxesEndInsideTheArray) {
     copy.dstZ = z;
     EXPECT_EQ(run(copy), CUDA_ERROR_INVALID_VALUE) << x << y << z;
     copy.Height = 0;
-    EXPECT_EQ(run(copy), CUDA_SUCCESS) << "a copy of nothing";
+    EXPECT_OK(run(copy)) << "a copy of nothing";
   }
   CUDA_MEMCPY3D level = to_array(deep_, bytes_, kRow, 1, 1);
   level.srcLOD = 1;  // of host memory, where nothing reads it
-  EXPECT_EQ(run(level), CUDA_SUCCESS);
+  EXPECT_OK(run(level));
   level.dstLOD = 1;
   EXPECT_EQ(run(level), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(ArrayCopies, LinearCopiesStayInTheFirstRow) {
   CUdeviceptr memory = 0;
-  ASSERT_EQ(driver()(calls::MemAlloc{&memory, 4096}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemcpyHtoA{flat_, 3, bytes_.data(), kRow - 3}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAlloc{&memory, 4096}));
+  ASSERT_OK(driver()(calls::MemcpyHtoA{flat_, 3, bytes_.data(), kRow - 3}));
   EXPECT_EQ(read(flat_, 3, 0, 0, kRow - 3, 1, 1), Bytes(bytes_.begin(), bytes_.begin() + kRow - 3));
   EXPECT_EQ(driver()(calls::MemcpyHtoA{flat_, 3, bytes_.data(), kRow - 2}),
             CUDA_ERROR_INVALID_VALUE);
-  ASSERT_EQ(driver()(calls::MemcpyAtoD{memory, flat_, 3, 8}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemcpyDtoA{deep_, 1, memory, 8}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemcpyAtoD{memory, flat_, 3, 8}));
+  ASSERT_OK(driver()(calls::MemcpyDtoA{deep_, 1, memory, 8}));
   EXPECT_EQ(read(deep_, 1, 0, 0, 8, 1, 1), Bytes(bytes_.begin(), bytes_.begin() + 8));
-  ASSERT_EQ(symbol<CUresult(CUarray, size_t, CUarray, size_t, size_t)>("cuMemcpyAtoA_v2")(
-                flat_, 0, deep_, 1, 8),
-            CUDA_SUCCESS);
+  ASSERT_OK(symbol<CUresult(CUarray, size_t, CUarray, size_t, size_t)>("cuMemcpyAtoA_v2")(
+      flat_, 0, deep_, 1, 8));
   EXPECT_EQ(read(flat_, 0, 0, 0, 8, 1, 1), Bytes(bytes_.begin(), bytes_.begin() + 8));
   EXPECT_EQ(driver()(calls::MemcpyAtoD{memory, flat_, kRow, 1}), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(driver()(calls::MemFree{memory}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemFree{memory}));
 }
 
 TEST_F(ArrayCopies, ANodeOfAGraphCopiesAtTheLaunch) {
@@ -135,31 +134,30 @@ TEST_F(ArrayCopies, ANodeOfAGraphCopiesAtTheLaunch) {
   CUgraph graph = nullptr;
   CUgraphNode node = nullptr;
   CUgraphExec executable = nullptr;
-  ASSERT_EQ(symbol<CUresult(CUgraph*, unsigned)>("cuGraphCreate")(&graph, 0), CUDA_SUCCESS);
+  ASSERT_OK(symbol<CUresult(CUgraph*, unsigned)>("cuGraphCreate")(&graph, 0));
   const CUDA_MEMCPY3D copy = to_array(deep_, bytes_, kRow, kHeight, kDepth);
-  ASSERT_EQ(symbol<Add>("cuGraphAddMemcpyNode")(&node, graph, nullptr, 0, &copy, context_),
-            CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::GraphInstantiateWithFlags{&executable, graph, 0}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::GraphLaunch{executable, nullptr}), CUDA_SUCCESS);
+  ASSERT_OK(symbol<Add>("cuGraphAddMemcpyNode")(&node, graph, nullptr, 0, &copy, context_));
+  ASSERT_OK(driver()(calls::GraphInstantiateWithFlags{&executable, graph, 0}));
+  ASSERT_OK(driver()(calls::GraphLaunch{executable, nullptr}));
   EXPECT_EQ(read(deep_, 0, 0, 0, kRow, kHeight, kDepth), bytes_);
-  EXPECT_EQ(driver()(calls::GraphExecDestroy{executable}), CUDA_SUCCESS);
-  EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::GraphExecDestroy{executable}));
+  EXPECT_OK(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph));
 }
 
 TEST_F(ArrayCopies, ALevelHasBytesOfItsOwn) {
   const CUDA_ARRAY3D_DESCRIPTOR shape{16, 8, 0, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0};
   CUmipmappedArray whole = nullptr;
   CUarray first = nullptr, second = nullptr;
-  ASSERT_EQ(driver()(calls::MipmappedArrayCreate{&whole, &shape, 2}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MipmappedArrayGetLevel{&first, whole, 0}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MipmappedArrayGetLevel{&second, whole, 1}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MipmappedArrayCreate{&whole, &shape, 2}));
+  ASSERT_OK(driver()(calls::MipmappedArrayGetLevel{&first, whole, 0}));
+  ASSERT_OK(driver()(calls::MipmappedArrayGetLevel{&second, whole, 1}));
   const Bytes ones(16, 1), twos(8, 2);
-  ASSERT_EQ(driver()(calls::MemcpyHtoA{first, 0, ones.data(), 16}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemcpyHtoA{second, 0, twos.data(), 8}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemcpyHtoA{first, 0, ones.data(), 16}));
+  ASSERT_OK(driver()(calls::MemcpyHtoA{second, 0, twos.data(), 8}));
   EXPECT_EQ(driver()(calls::MemcpyHtoA{second, 0, ones.data(), 9}), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(read(first, 0, 0, 0, 16, 1, 1), ones);
   EXPECT_EQ(read(second, 0, 0, 0, 8, 1, 1), twos);
-  EXPECT_EQ(driver()(calls::MipmappedArrayDestroy{whole}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MipmappedArrayDestroy{whole}));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ class Arrays : public EmulatorTest {
   }
   static size_t free_bytes() {
     size_t free = 0, total = 0;
-    EXPECT_EQ(driver()(calls::MemGetInfo{&free, &total}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemGetInfo{&free, &total}));
     return free;
   }
 };
@@ -34,21 +34,21 @@ class Arrays : public EmulatorTest {
 TEST_F(Arrays, KeepTheirShapeAndTakeMemory) {
   const size_t before = free_bytes();
   CUarray array = nullptr;
-  ASSERT_EQ(create(&array, shape(256, 128, 2)), CUDA_SUCCESS);
+  ASSERT_OK(create(&array, shape(256, 128, 2)));
   EXPECT_EQ(before - free_bytes(), 256u * 128 * 2 * 4);
   CUDA_ARRAY3D_DESCRIPTOR answer{};
   auto* get = symbol<CUresult(CUDA_ARRAY3D_DESCRIPTOR*, CUarray)>("cuArray3DGetDescriptor_v2");
-  ASSERT_EQ(get(&answer, array), CUDA_SUCCESS);
+  ASSERT_OK(get(&answer, array));
   EXPECT_EQ(answer.Height, 128u);
   EXPECT_EQ(answer.Depth, 2u);
   CUDA_ARRAY_DESCRIPTOR flat{};
   auto* get_2d = symbol<CUresult(CUDA_ARRAY_DESCRIPTOR*, CUarray)>("cuArrayGetDescriptor_v2");
-  ASSERT_EQ(get_2d(&flat, array), CUDA_SUCCESS);
+  ASSERT_OK(get_2d(&flat, array));
   EXPECT_EQ(flat.Width, 256u);
   EXPECT_EQ(flat.Format, CU_AD_FORMAT_FLOAT);
   CUDA_ARRAY_SPARSE_PROPERTIES sparse{};
   EXPECT_EQ(driver()(calls::ArrayGetSparseProperties{&sparse, array}), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(destroy(array), CUDA_SUCCESS);
+  EXPECT_OK(destroy(array));
   EXPECT_EQ(driver()(calls::ArrayGetSparseProperties{&sparse, array}), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(free_bytes(), before);
   EXPECT_EQ(destroy(array), CUDA_ERROR_INVALID_HANDLE);
@@ -56,24 +56,24 @@ TEST_F(Arrays, KeepTheirShapeAndTakeMemory) {
 }
 
 TEST_F(Arrays, ShapesAreChecked) {
-  EXPECT_EQ(tried(shape(1, 0, 0)), CUDA_SUCCESS);
+  EXPECT_OK(tried(shape(1, 0, 0)));
   EXPECT_EQ(tried(shape(0, 0, 0)), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(tried(shape(size_t{1} << 40, 0, 0)), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(tried(shape(4, 0, 4)), CUDA_ERROR_INVALID_VALUE) << "neither layers nor 3D";
-  EXPECT_EQ(tried(shape(4, 0, 4, CUDA_ARRAY3D_LAYERED)), CUDA_SUCCESS);
-  EXPECT_EQ(tried(shape(4, 4, 6, CUDA_ARRAY3D_CUBEMAP)), CUDA_SUCCESS);
+  EXPECT_OK(tried(shape(4, 0, 4, CUDA_ARRAY3D_LAYERED)));
+  EXPECT_OK(tried(shape(4, 4, 6, CUDA_ARRAY3D_CUBEMAP)));
   EXPECT_EQ(tried(shape(4, 4, 12, CUDA_ARRAY3D_CUBEMAP)), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(tried(shape(4, 8, 6, CUDA_ARRAY3D_CUBEMAP)), CUDA_ERROR_INVALID_VALUE);
   auto wrong = shape(4, 4, 0);
   wrong.NumChannels = 3;
   EXPECT_EQ(tried(wrong), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(tried(shape(4, 4, 0, CUDA_ARRAY3D_TEXTURE_GATHER)), CUDA_SUCCESS);
+  EXPECT_OK(tried(shape(4, 4, 0, CUDA_ARRAY3D_TEXTURE_GATHER)));
   EXPECT_EQ(tried(shape(4, 4, 4, CUDA_ARRAY3D_TEXTURE_GATHER)), CUDA_ERROR_INVALID_VALUE);
   for (const unsigned graphics : {CUDA_ARRAY3D_COLOR_ATTACHMENT, CUDA_ARRAY3D_DEPTH_TEXTURE,
                                   CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_SURFACE_LDST}) {
     EXPECT_EQ(tried(shape(4, 4, 0, graphics)), CUDA_ERROR_INVALID_VALUE) << graphics;
   }
-  EXPECT_EQ(tried(shape(4, 4, 0, CUDA_ARRAY3D_SPARSE)), CUDA_SUCCESS);
+  EXPECT_OK(tried(shape(4, 4, 0, CUDA_ARRAY3D_SPARSE)));
   EXPECT_EQ(tried(shape(4, 0, 0, CUDA_ARRAY3D_SPARSE)), CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -81,10 +81,10 @@ TEST_F(Arrays, FormatsHaveTheirChannels) {
   const auto of = [](int format, unsigned channels, size_t height) {
     return tried({16, height, 0, static_cast<CUarray_format>(format), channels, 0});
   };
-  EXPECT_EQ(of(0xc4, 2, 0), CUDA_SUCCESS) << "UNORM_INT16X2";
+  EXPECT_OK(of(0xc4, 2, 0)) << "UNORM_INT16X2";
   EXPECT_EQ(of(0xc4, 4, 0), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(of(0x50, 4, 0), CUDA_SUCCESS) << "UNORM_INT_101010_2";
-  EXPECT_EQ(of(0x91, 4, 8), CUDA_SUCCESS) << "BC1_UNORM";
+  EXPECT_OK(of(0x50, 4, 0)) << "UNORM_INT_101010_2";
+  EXPECT_OK(of(0x91, 4, 8)) << "BC1_UNORM";
   EXPECT_EQ(of(0x91, 4, 0), CUDA_ERROR_INVALID_VALUE) << "a block has rows";
   EXPECT_EQ(of(0x91, 1, 8), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(of(0xb0, 3, 8), CUDA_ERROR_INVALID_VALUE) << "NV12, which is planar";
@@ -95,59 +95,59 @@ TEST_F(Arrays, OnesForDeferredMappingTellWhatTheyNeed) {
   using Ask = CUresult(CUDA_ARRAY_MEMORY_REQUIREMENTS*, CUarray, CUdevice);
   auto* ask = symbol<Ask>("cuArrayGetMemoryRequirements");
   CUarray array = nullptr, plain = nullptr, plane = nullptr;
-  ASSERT_EQ(create(&array, shape(100, 8, 0, CUDA_ARRAY3D_DEFERRED_MAPPING)), CUDA_SUCCESS);
-  ASSERT_EQ(create(&plain, shape(100, 8, 0)), CUDA_SUCCESS);
+  ASSERT_OK(create(&array, shape(100, 8, 0, CUDA_ARRAY3D_DEFERRED_MAPPING)));
+  ASSERT_OK(create(&plain, shape(100, 8, 0)));
   CUDA_ARRAY_MEMORY_REQUIREMENTS answer{};
-  ASSERT_EQ(ask(&answer, array, 77), CUDA_SUCCESS) << "the device is not checked";
+  ASSERT_OK(ask(&answer, array, 77)) << "the device is not checked";
   EXPECT_EQ(answer.size, 65536u);
   EXPECT_EQ(answer.alignment, 65536u);
   EXPECT_EQ(ask(&answer, plain, 0), CUDA_ERROR_INVALID_VALUE);
   auto* get = symbol<CUresult(CUarray*, CUarray, unsigned)>("cuArrayGetPlane");
   EXPECT_EQ(get(&plane, plain, 0), CUDA_ERROR_INVALID_VALUE) << "it has no planes";
-  EXPECT_EQ(destroy(array), CUDA_SUCCESS);
-  EXPECT_EQ(destroy(plain), CUDA_SUCCESS);
+  EXPECT_OK(destroy(array));
+  EXPECT_OK(destroy(plain));
 }
 
 TEST_F(Arrays, SparseOnesHaveTilesAndTakeNoMemory) {
   const size_t before = free_bytes();
   CUarray array = nullptr;
-  ASSERT_EQ(create(&array, shape(512, 512, 0, CUDA_ARRAY3D_SPARSE)), CUDA_SUCCESS);
+  ASSERT_OK(create(&array, shape(512, 512, 0, CUDA_ARRAY3D_SPARSE)));
   EXPECT_EQ(free_bytes(), before);
   CUDA_ARRAY_SPARSE_PROPERTIES answer{};
-  ASSERT_EQ(driver()(calls::ArrayGetSparseProperties{&answer, array}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::ArrayGetSparseProperties{&answer, array}));
   EXPECT_EQ(answer.tileExtent.width * answer.tileExtent.height * answer.tileExtent.depth * 4,
             65536u);
   EXPECT_EQ(answer.miptailSize, 0u);
-  EXPECT_EQ(destroy(array), CUDA_SUCCESS);
-  ASSERT_EQ(create(&array, shape(64, 64, 64, CUDA_ARRAY3D_SPARSE)), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::ArrayGetSparseProperties{&answer, array}), CUDA_SUCCESS);
+  EXPECT_OK(destroy(array));
+  ASSERT_OK(create(&array, shape(64, 64, 64, CUDA_ARRAY3D_SPARSE)));
+  ASSERT_OK(driver()(calls::ArrayGetSparseProperties{&answer, array}));
   EXPECT_EQ(answer.tileExtent.depth, 16u);
   EXPECT_EQ(answer.tileExtent.width * answer.tileExtent.height * 16 * 4, 65536u);
-  EXPECT_EQ(destroy(array), CUDA_SUCCESS);
+  EXPECT_OK(destroy(array));
 }
 
 TEST_F(Arrays, HaveLevels) {
   const size_t before = free_bytes();
   const auto asked = shape(256, 128, 0);
   CUmipmappedArray whole = nullptr;
-  ASSERT_EQ(driver()(calls::MipmappedArrayCreate{&whole, &asked, 99}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MipmappedArrayCreate{&whole, &asked, 99}));
   EXPECT_GT(before - free_bytes(), 256u * 128 * 4);
   CUarray first = nullptr, last = nullptr, again = nullptr;
-  ASSERT_EQ(driver()(calls::MipmappedArrayGetLevel{&first, whole, 1}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MipmappedArrayGetLevel{&last, whole, 8}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MipmappedArrayGetLevel{&first, whole, 1}));
+  ASSERT_OK(driver()(calls::MipmappedArrayGetLevel{&last, whole, 8}));
   EXPECT_EQ(driver()(calls::MipmappedArrayGetLevel{&again, whole, 9}), CUDA_ERROR_INVALID_VALUE);
-  ASSERT_EQ(driver()(calls::MipmappedArrayGetLevel{&again, whole, 1}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MipmappedArrayGetLevel{&again, whole, 1}));
   EXPECT_EQ(again, first);
   CUDA_ARRAY_DESCRIPTOR answer{};
   auto* get = symbol<CUresult(CUDA_ARRAY_DESCRIPTOR*, CUarray)>("cuArrayGetDescriptor_v2");
-  ASSERT_EQ(get(&answer, first), CUDA_SUCCESS);
+  ASSERT_OK(get(&answer, first));
   EXPECT_EQ(answer.Width, 128u);
   EXPECT_EQ(answer.Height, 64u);
-  ASSERT_EQ(get(&answer, last), CUDA_SUCCESS);
+  ASSERT_OK(get(&answer, last));
   EXPECT_EQ(answer.Width, 1u);
   EXPECT_EQ(answer.Height, 1u);
   EXPECT_EQ(destroy(reinterpret_cast<CUarray>(whole)), CUDA_ERROR_INVALID_HANDLE);
-  EXPECT_EQ(driver()(calls::MipmappedArrayDestroy{whole}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MipmappedArrayDestroy{whole}));
   EXPECT_EQ(free_bytes(), before);
   EXPECT_EQ(get(&answer, first), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(driver()(calls::MipmappedArrayDestroy{whole}), CUDA_ERROR_INVALID_HANDLE);
@@ -158,15 +158,15 @@ TEST_F(Arrays, TheTailOfASparseOneIsWhatIsSmallerThanATile) {
   const auto asked = shape(512, 256, 0, CUDA_ARRAY3D_SPARSE);
   CUmipmappedArray whole = nullptr;
   CUDA_ARRAY_SPARSE_PROPERTIES answer{};
-  ASSERT_EQ(driver()(calls::MipmappedArrayCreate{&whole, &asked, 2}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MipmappedArrayGetSparseProperties{&answer, whole}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MipmappedArrayCreate{&whole, &asked, 2}));
+  ASSERT_OK(driver()(calls::MipmappedArrayGetSparseProperties{&answer, whole}));
   EXPECT_EQ(answer.miptailSize, 0u);
-  EXPECT_EQ(driver()(calls::MipmappedArrayDestroy{whole}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MipmappedArrayCreate{&whole, &asked, 4}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MipmappedArrayGetSparseProperties{&answer, whole}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MipmappedArrayDestroy{whole}));
+  ASSERT_OK(driver()(calls::MipmappedArrayCreate{&whole, &asked, 4}));
+  ASSERT_OK(driver()(calls::MipmappedArrayGetSparseProperties{&answer, whole}));
   EXPECT_EQ(answer.miptailFirstLevel, 2u);
   EXPECT_EQ(answer.miptailSize, 65536u);
-  EXPECT_EQ(driver()(calls::MipmappedArrayDestroy{whole}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MipmappedArrayDestroy{whole}));
 }
 
 // Shapes, and the tails that an H100 answer of.
@@ -197,13 +197,13 @@ TEST_F(Arrays, ATailHasTheBytesOfItsLevels) {
     const CUDA_ARRAY3D_DESCRIPTOR asked{seen.width,    seen.height,
                                         seen.depth,    seen.format,
                                         seen.channels, seen.flags | CUDA_ARRAY3D_SPARSE};
-    ASSERT_EQ(driver()(calls::MipmappedArrayCreate{&whole, &asked, seen.levels}), CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::MipmappedArrayCreate{&whole, &asked, seen.levels}));
     CUDA_ARRAY_SPARSE_PROPERTIES answer{};
-    ASSERT_EQ(driver()(calls::MipmappedArrayGetSparseProperties{&answer, whole}), CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::MipmappedArrayGetSparseProperties{&answer, whole}));
     EXPECT_EQ(answer.miptailFirstLevel, seen.first) << seen.width << 'x' << seen.height;
     EXPECT_EQ(answer.miptailSize, seen.size) << seen.width << 'x' << seen.height;
     EXPECT_EQ(answer.flags, seen.single ? 1u : 0u) << seen.width << 'x' << seen.height;
-    EXPECT_EQ(driver()(calls::MipmappedArrayDestroy{whole}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MipmappedArrayDestroy{whole}));
   }
 }
 
@@ -211,11 +211,11 @@ TEST_F(Arrays, EndWithTheirContext) {
   CUcontext own = nullptr;
   auto* create_context = symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2");
   const size_t before = free_bytes();
-  ASSERT_EQ(create_context(&own, 0, 0), CUDA_SUCCESS);
+  ASSERT_OK(create_context(&own, 0, 0));
   CUarray array = nullptr;
-  ASSERT_EQ(create(&array, shape(256, 128, 0)), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::CtxDestroy{own}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
+  ASSERT_OK(create(&array, shape(256, 128, 0)));
+  ASSERT_OK(driver()(calls::CtxDestroy{own}));
+  ASSERT_OK(driver()(calls::CtxSetCurrent{context_}));
   EXPECT_EQ(free_bytes(), before);
   EXPECT_EQ(destroy(array), CUDA_ERROR_INVALID_HANDLE);
 }

@@ -10,17 +10,17 @@ class Elsewhere : public EmulatorTest {
  protected:
   void SetUp() override {
     EmulatorTest::SetUp();
-    ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream_, 0), CUDA_SUCCESS);
-    ASSERT_EQ(driver()(calls::DevicePrimaryCtxRetain{&other_, 1}), CUDA_SUCCESS);
-    ASSERT_EQ(driver()(calls::MemAlloc{&plain_, 4096}), CUDA_SUCCESS);
-    ASSERT_EQ(driver()(calls::MemAllocAsync{&pooled_, 4096, nullptr}), CUDA_SUCCESS);
-    ASSERT_EQ(driver()(calls::CtxSetCurrent{other_}), CUDA_SUCCESS);
+    ASSERT_OK(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream_, 0));
+    ASSERT_OK(driver()(calls::DevicePrimaryCtxRetain{&other_, 1}));
+    ASSERT_OK(driver()(calls::MemAlloc{&plain_, 4096}));
+    ASSERT_OK(driver()(calls::MemAllocAsync{&pooled_, 4096, nullptr}));
+    ASSERT_OK(driver()(calls::CtxSetCurrent{other_}));
   }
   void TearDown() override {
-    EXPECT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::MemFree{plain_}), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::MemFreeAsync{pooled_, nullptr}), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::DevicePrimaryCtxRelease{1}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::CtxSetCurrent{context_}));
+    EXPECT_OK(driver()(calls::MemFree{plain_}));
+    EXPECT_OK(driver()(calls::MemFreeAsync{pooled_, nullptr}));
+    EXPECT_OK(driver()(calls::DevicePrimaryCtxRelease{1}));
     EmulatorTest::TearDown();
   }
   static CUresult range(CUdeviceptr address) {
@@ -49,19 +49,19 @@ TEST_F(Elsewhere, MemoryWithoutPeerAccessIsNotFound) {
     EXPECT_EQ(range(address), CUDA_ERROR_NOT_FOUND);
     EXPECT_EQ(device_pointer(address), CUDA_ERROR_INVALID_VALUE);
   }
-  ASSERT_EQ(driver()(calls::CtxEnablePeerAccess{context_, 0}), CUDA_SUCCESS);
-  EXPECT_EQ(range(plain_), CUDA_SUCCESS);
-  EXPECT_EQ(device_pointer(plain_), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::CtxEnablePeerAccess{context_, 0}));
+  EXPECT_OK(range(plain_));
+  EXPECT_OK(device_pointer(plain_));
   EXPECT_EQ(range(pooled_), CUDA_ERROR_NOT_FOUND) << "peer access does not open a pool";
-  ASSERT_EQ(symbol<CUresult(CUcontext)>("cuCtxDisablePeerAccess")(context_), CUDA_SUCCESS);
+  ASSERT_OK(symbol<CUresult(CUcontext)>("cuCtxDisablePeerAccess")(context_));
 }
 
 TEST_F(Elsewhere, ACopyAsksTheCurrentDeviceWhateverItsStream) {
   char bytes[16] = {};
   EXPECT_EQ(driver()(calls::MemcpyDtoHAsync{bytes, pooled_, sizeof bytes, stream_}),
             CUDA_ERROR_INVALID_VALUE);
-  ASSERT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemcpyDtoHAsync{bytes, pooled_, sizeof bytes, stream_}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::CtxSetCurrent{context_}));
+  EXPECT_OK(driver()(calls::MemcpyDtoHAsync{bytes, pooled_, sizeof bytes, stream_}));
 }
 
 TEST_F(Elsewhere, ABatchAsksTheDeviceOfItsStream) {
@@ -78,7 +78,7 @@ TEST_F(Elsewhere, ABatchAsksTheDeviceOfItsStream) {
   batch.attrsIdxs = firsts;
   batch.numAttrs = 1;
   batch.hStream = stream_;
-  EXPECT_EQ(driver()(batch), CUDA_SUCCESS);
+  EXPECT_OK(driver()(batch));
 }
 
 }  // namespace

@@ -21,17 +21,17 @@ class Managed : public EmulatorTest {
  protected:
   CUdeviceptr allocate(std::size_t size) {
     CUdeviceptr address = 0;
-    EXPECT_EQ(allocate_(&address, size, CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
+    EXPECT_OK(allocate_(&address, size, CU_MEM_ATTACH_GLOBAL));
     return address;
   }
   int range(CUmem_range_attribute attribute, CUdeviceptr address, std::size_t size) {
     int value = 99;
-    EXPECT_EQ(range_(&value, sizeof value, attribute, address, size), CUDA_SUCCESS) << attribute;
+    EXPECT_OK(range_(&value, sizeof value, attribute, address, size)) << attribute;
     return value;
   }
   int attribute(CUpointer_attribute number, CUdeviceptr address) {
     int value = 99;
-    EXPECT_EQ(driver()(calls::PointerGetAttribute{&value, number, address}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::PointerGetAttribute{&value, number, address}));
     return value;
   }
   CUresult (*allocate_)(CUdeviceptr*, std::size_t, unsigned) =
@@ -45,21 +45,21 @@ TEST_F(Managed, TheCpuAndTheDeviceSeeOneMemory) {
   const CUdeviceptr address = allocate(5000);
   auto* bytes = reinterpret_cast<volatile unsigned char*>(address);
   EXPECT_EQ(bytes[4999], 0);
-  ASSERT_EQ(driver()(calls::MemsetD8{address, 7, 5000}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemsetD8{address, 7, 5000}));
   EXPECT_EQ(bytes[4999], 7);
   bytes[1] = 9;
   unsigned char read[2] = {};
-  ASSERT_EQ(driver()(calls::MemcpyDtoH{read, address, 2}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemcpyDtoH{read, address, 2}));
   EXPECT_EQ(read[0], 7);
   EXPECT_EQ(read[1], 9);
   EXPECT_EQ(attribute(CU_POINTER_ATTRIBUTE_IS_MANAGED, address), 1);
   EXPECT_EQ(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address), CU_MEMORYTYPE_DEVICE);
   EXPECT_EQ(attribute(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, address), 0);
   void* host = nullptr;
-  EXPECT_EQ(driver()(calls::PointerGetAttribute{&host, CU_POINTER_ATTRIBUTE_HOST_POINTER, address}),
-            CUDA_SUCCESS);
+  EXPECT_OK(
+      driver()(calls::PointerGetAttribute{&host, CU_POINTER_ATTRIBUTE_HOST_POINTER, address}));
   EXPECT_EQ(host, reinterpret_cast<void*>(address));
-  EXPECT_EQ(driver()(calls::MemFree{address}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemFree{address}));
   EXPECT_EQ(driver()(calls::MemFree{address}), CUDA_ERROR_INVALID_VALUE);
   EXPECT_DEATH(bytes[0] = 1, "") << "it is gone";
 }
@@ -87,9 +87,9 @@ TEST_F(Managed, AdviceOfANodeIsTakenForAnyRange) {
         calls::MemPrefetchAsync_v2{range, kGranule, location(kDevice, device), 0, stream});
   };
   CUstream stream = nullptr;
-  ASSERT_EQ(driver()(calls::StreamCreate{&stream, 0}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::StreamCreate{&stream, 0}));
   for (const bool context : {true, false}) {
-    ASSERT_EQ(driver()(calls::CtxSetCurrent{context ? context_ : nullptr}), CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::CtxSetCurrent{context ? context_ : nullptr}));
     const CUresult refused = context ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
     for (int advice = 1; advice <= 6; ++advice) {
       const bool about_place = advice <= 4;
@@ -102,9 +102,9 @@ TEST_F(Managed, AdviceOfANodeIsTakenForAnyRange) {
     EXPECT_EQ(prefetch(0, stream), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(prefetch(99, nullptr), CUDA_ERROR_INVALID_DEVICE);
   }
-  ASSERT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::StreamDestroy{stream}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemAddressFree{range, kGranule}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::CtxSetCurrent{context_}));
+  EXPECT_OK(driver()(calls::StreamDestroy{stream}));
+  EXPECT_OK(driver()(calls::MemAddressFree{range, kGranule}));
 }
 
 TEST_F(Managed, AdviceAndPrefetchesCanBeAskedFor) {
@@ -119,33 +119,32 @@ TEST_F(Managed, AdviceAndPrefetchesCanBeAskedFor) {
   const CUdeviceptr p = allocate(4096);
   EXPECT_EQ(range(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p, 4096), 0);
   EXPECT_EQ(range(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, p, 4096), CU_DEVICE_INVALID);
-  EXPECT_EQ(advise(p, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY, location(0)), CUDA_SUCCESS);
-  EXPECT_EQ(advise(p, 4096, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, location(kDevice, 2)),
-            CUDA_SUCCESS);
-  EXPECT_EQ(advise_old(p, 4096, CU_MEM_ADVISE_SET_ACCESSED_BY, 1), CUDA_SUCCESS);
+  EXPECT_OK(advise(p, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY, location(0)));
+  EXPECT_OK(advise(p, 4096, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, location(kDevice, 2)));
+  EXPECT_OK(advise_old(p, 4096, CU_MEM_ADVISE_SET_ACCESSED_BY, 1));
   EXPECT_EQ(advise(p, 4096, CU_MEM_ADVISE_SET_ACCESSED_BY, location(kDevice, 99)),
             CUDA_ERROR_INVALID_DEVICE);
   EXPECT_EQ(advise(p, 4097, CU_MEM_ADVISE_SET_READ_MOSTLY, location(0)), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(range(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p, 4096), 1);
   EXPECT_EQ(range(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, p, 4096), 2);
   int by[2] = {7, 7};
-  EXPECT_EQ(range_(by, sizeof by, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, p, 4096), CUDA_SUCCESS);
+  EXPECT_OK(range_(by, sizeof by, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, p, 4096));
   EXPECT_EQ(by[0], 1);
   EXPECT_EQ(by[1], CU_DEVICE_INVALID);
-  EXPECT_EQ(advise_old(p, 4096, CU_MEM_ADVISE_SET_ACCESSED_BY, CU_DEVICE_CPU), CUDA_SUCCESS);
-  EXPECT_EQ(range_(by, sizeof by, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, p, 4096), CUDA_SUCCESS);
+  EXPECT_OK(advise_old(p, 4096, CU_MEM_ADVISE_SET_ACCESSED_BY, CU_DEVICE_CPU));
+  EXPECT_OK(range_(by, sizeof by, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, p, 4096));
   EXPECT_EQ(by[0], 1) << "the CPU comes last";
   EXPECT_EQ(by[1], CU_DEVICE_CPU);
-  EXPECT_EQ(prefetch_old(p, 4096, CU_DEVICE_CPU, nullptr), CUDA_SUCCESS);
+  EXPECT_OK(prefetch_old(p, 4096, CU_DEVICE_CPU, nullptr));
   EXPECT_EQ(range(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p, 4096), CU_DEVICE_CPU);
-  EXPECT_EQ(prefetch(p, 4096, location(kDevice, 1), 0, nullptr), CUDA_SUCCESS);
+  EXPECT_OK(prefetch(p, 4096, location(kDevice, 1), 0, nullptr));
   EXPECT_EQ(range(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p, 4096), 1);
   EXPECT_EQ(prefetch(p, 4096, location(kDevice, 1), 1, nullptr), CUDA_ERROR_INVALID_VALUE);
   CUdeviceptr plain = 0;
-  ASSERT_EQ(driver()(calls::MemAlloc{&plain, 64}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAlloc{&plain, 64}));
   EXPECT_EQ(prefetch(plain, 64, location(kDevice), 0, nullptr), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(driver()(calls::MemFree{plain}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemFree{p}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemFree{plain}));
+  EXPECT_OK(driver()(calls::MemFree{p}));
 }
 
 // As an H200 answered, except for kernels.
@@ -175,9 +174,9 @@ class HostPool : public EmulatorTest {
 TEST_F(HostPool, IsTheCpusAtOnceAndADevicesOnceItMay) {
   for (const int type : {kHost, kNuma}) {
     CUmemoryPool pool = nullptr;
-    ASSERT_EQ(create(type, 0, 0, &pool), CUDA_SUCCESS);
+    ASSERT_OK(create(type, 0, 0, &pool));
     CUdeviceptr p = 0;
-    ASSERT_EQ(driver()(calls::MemAllocFromPoolAsync{&p, 4096, pool, nullptr}), CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::MemAllocFromPoolAsync{&p, 4096, pool, nullptr}));
     auto* bytes = reinterpret_cast<volatile unsigned char*>(p);
     bytes[4095] = 3;
     EXPECT_EQ(bytes[4095], 3);
@@ -188,41 +187,39 @@ TEST_F(HostPool, IsTheCpusAtOnceAndADevicesOnceItMay) {
     EXPECT_EQ(driver()(calls::MemsetD8{p, 7, 4096}), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(give_access(pool, kDevice, CU_MEM_ACCESS_FLAGS_PROT_READ), CUDA_ERROR_NOT_SUPPORTED);
     EXPECT_EQ(give_access(pool, kHost, CU_MEM_ACCESS_FLAGS_PROT_NONE), CUDA_ERROR_NOT_SUPPORTED);
-    EXPECT_EQ(give_access(pool, kHost, CU_MEM_ACCESS_FLAGS_PROT_READWRITE), CUDA_SUCCESS);
-    EXPECT_EQ(give_access(pool, kDevice, CU_MEM_ACCESS_FLAGS_PROT_READWRITE), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::MemsetD8{p, 7, 4096}), CUDA_SUCCESS);
+    EXPECT_OK(give_access(pool, kHost, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+    EXPECT_OK(give_access(pool, kDevice, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+    EXPECT_OK(driver()(calls::MemsetD8{p, 7, 4096}));
     EXPECT_EQ(bytes[4095], 7);
     unsigned kind = 0;
-    EXPECT_EQ(driver()(calls::PointerGetAttribute{&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p}),
-              CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::PointerGetAttribute{&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p}));
     EXPECT_EQ(kind, static_cast<unsigned>(CU_MEMORYTYPE_HOST));
     CUdeviceptr base = 0;
     std::size_t size = 0;
     EXPECT_EQ(driver()(calls::MemGetAddressRange{&base, &size, p}), CUDA_ERROR_NOT_FOUND);
-    EXPECT_EQ(driver()(calls::MemFreeAsync{p, nullptr}), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::MemPoolDestroy{pool}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemFreeAsync{p, nullptr}));
+    EXPECT_OK(driver()(calls::MemPoolDestroy{pool}));
   }
 }
 
 TEST_F(HostPool, AnExportKeepsWhatTheCpuWrote) {
   CUmemoryPool pool = nullptr;
-  ASSERT_EQ(create(kNuma, 0, 1, &pool), CUDA_SUCCESS);
+  ASSERT_OK(create(kNuma, 0, 1, &pool));
   CUdeviceptr p = 0;
-  ASSERT_EQ(driver()(calls::MemAllocFromPoolAsync{&p, 9000, pool, nullptr}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAllocFromPoolAsync{&p, 9000, pool, nullptr}));
   auto* bytes = reinterpret_cast<volatile unsigned char*>(p);
   bytes[8999] = 42;
   int fd = -1;
-  ASSERT_EQ(driver()(calls::MemPoolExportToShareableHandle{
-                &fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}),
-            CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemPoolExportToShareableHandle{
+      &fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}));
   close(fd);
   CUmemPoolPtrExportData data{};
-  ASSERT_EQ(driver()(calls::MemPoolExportPointer{&data, p}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemPoolExportPointer{&data, p}));
   EXPECT_EQ(bytes[8999], 42);
   bytes[0] = 1;
   EXPECT_EQ(bytes[0], 1);
-  EXPECT_EQ(driver()(calls::MemFreeAsync{p, nullptr}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemPoolDestroy{pool}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemFreeAsync{p, nullptr}));
+  EXPECT_OK(driver()(calls::MemPoolDestroy{pool}));
 }
 
 TEST_F(HostPool, EachPlaceHasADefaultPoolAndACurrentOne) {
@@ -234,21 +231,21 @@ TEST_F(HostPool, EachPlaceHasADefaultPoolAndACurrentOne) {
   constexpr auto kPinned = CU_MEM_ALLOCATION_TYPE_PINNED;
   CUmemoryPool device = nullptr, host = nullptr, pool = nullptr, mine = nullptr;
   CUmemLocation at_device = location(kDevice), at_host = location(kHost);
-  ASSERT_EQ(get_default(&device, &at_device, kPinned), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::DeviceGetDefaultMemPool{&pool, 0}), CUDA_SUCCESS);
+  ASSERT_OK(get_default(&device, &at_device, kPinned));
+  EXPECT_OK(driver()(calls::DeviceGetDefaultMemPool{&pool, 0}));
   EXPECT_EQ(pool, device);
-  ASSERT_EQ(get_default(&host, &at_host, kPinned), CUDA_SUCCESS);
+  ASSERT_OK(get_default(&host, &at_host, kPinned));
   EXPECT_NE(host, device);
-  EXPECT_EQ(get(&pool, &at_host, kPinned), CUDA_SUCCESS);
+  EXPECT_OK(get(&pool, &at_host, kPinned));
   EXPECT_EQ(pool, host);
   EXPECT_EQ(driver()(calls::MemPoolDestroy{host}), CUDA_ERROR_INVALID_VALUE);
-  ASSERT_EQ(create(kHost, 0, 0, &mine), CUDA_SUCCESS);
+  ASSERT_OK(create(kHost, 0, 0, &mine));
   EXPECT_EQ(set(&at_device, kPinned, mine), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(set(&at_host, kPinned, mine), CUDA_SUCCESS);
-  EXPECT_EQ(get(&pool, &at_host, kPinned), CUDA_SUCCESS);
+  EXPECT_OK(set(&at_host, kPinned, mine));
+  EXPECT_OK(get(&pool, &at_host, kPinned));
   EXPECT_EQ(pool, mine);
-  EXPECT_EQ(driver()(calls::MemPoolDestroy{mine}), CUDA_SUCCESS);
-  EXPECT_EQ(get(&pool, &at_host, kPinned), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemPoolDestroy{mine}));
+  EXPECT_OK(get(&pool, &at_host, kPinned));
   EXPECT_EQ(pool, host) << "the default again";
   CUmemLocation nowhere = location(kDevice, 99), current = location(kNumaCurrent);
   EXPECT_EQ(get(&pool, &nowhere, kPinned), CUDA_ERROR_INVALID_VALUE);

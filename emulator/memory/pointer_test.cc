@@ -11,8 +11,7 @@ class Pointer : public EmulatorTest {
   template <class Value>
   Value attribute(CUpointer_attribute number, CUdeviceptr address) {
     Value value{};
-    EXPECT_EQ(driver()(calls::PointerGetAttribute{&value, number, address}), CUDA_SUCCESS)
-        << number;
+    EXPECT_OK(driver()(calls::PointerGetAttribute{&value, number, address})) << number;
     return value;
   }
 };
@@ -21,7 +20,7 @@ TEST_F(Pointer, TellsReservationAndMappingApart) {
   const CUdeviceptr base = reserve(3 * kGranule);
   const CUmemGenericAllocationHandle handle = create(kGranule, properties(1, 1));
   const CUdeviceptr address = base + kGranule;
-  ASSERT_EQ(map(address, kGranule, handle), CUDA_SUCCESS);
+  ASSERT_OK(map(address, kGranule, handle));
   const CUdeviceptr inside = address + 100;
   EXPECT_EQ(attribute<CUdeviceptr>(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, inside), base);
   EXPECT_EQ(attribute<std::size_t>(CU_POINTER_ATTRIBUTE_RANGE_SIZE, inside), 3 * kGranule);
@@ -31,35 +30,35 @@ TEST_F(Pointer, TellsReservationAndMappingApart) {
   EXPECT_EQ(attribute<unsigned long long>(CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, inside), 1u);
   EXPECT_EQ(attribute<unsigned long long>(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, inside), 0u);
   EXPECT_EQ(attribute<CUcontext>(CU_POINTER_ATTRIBUTE_CONTEXT, inside), nullptr);
-  ASSERT_EQ(set_access(address, kGranule, access(0, 1)), CUDA_SUCCESS);
+  ASSERT_OK(set_access(address, kGranule, access(0, 1)));
   EXPECT_EQ(attribute<unsigned long long>(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, inside), 1u);
-  EXPECT_EQ(driver()(calls::MemUnmap{address, kGranule}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemRelease{handle}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemAddressFree{base, 3 * kGranule}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemUnmap{address, kGranule}));
+  EXPECT_OK(driver()(calls::MemRelease{handle}));
+  EXPECT_OK(driver()(calls::MemAddressFree{base, 3 * kGranule}));
 }
 
 TEST_F(Pointer, TwoMappingsOfOneAllocationShareABlockId) {
   const Mapped one = mapped();
   const Mapped two = mapped();
   const CUdeviceptr alias = reserve(kGranule);
-  ASSERT_EQ(map(alias, kGranule, one.handle), CUDA_SUCCESS);
+  ASSERT_OK(map(alias, kGranule, one.handle));
   const auto id = [&](CUdeviceptr p) {
     return attribute<unsigned long long>(CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID, p);
   };
   EXPECT_EQ(id(one.address), id(alias));
   EXPECT_NE(id(one.address), id(two.address));
-  EXPECT_EQ(driver()(calls::MemUnmap{alias, kGranule}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemAddressFree{alias, kGranule}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemUnmap{alias, kGranule}));
+  EXPECT_OK(driver()(calls::MemAddressFree{alias, kGranule}));
   end(one);
   end(two);
 }
 
 TEST_F(Pointer, PlainMemoryHasAContext) {
   CUdeviceptr memory = 0;
-  ASSERT_EQ(driver()(calls::MemAlloc{&memory, 64}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAlloc{&memory, 64}));
   EXPECT_EQ(attribute<CUcontext>(CU_POINTER_ATTRIBUTE_CONTEXT, memory), context_);
   EXPECT_EQ(attribute<int>(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, memory), 1);
-  EXPECT_EQ(driver()(calls::MemFree{memory}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemFree{memory}));
   int device = 7;
   EXPECT_EQ(
       driver()(calls::PointerGetAttribute{&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, memory}),
@@ -77,12 +76,12 @@ TEST_F(Pointer, ThePluralAnswersForUnknownPointersWithZeroes) {
   CUcontext context = context_;
   void* host = nullptr;
   void* data[] = {&type, &context, &host};
-  EXPECT_EQ(plural(3, numbers, data, reinterpret_cast<CUdeviceptr>(&here)), CUDA_SUCCESS);
+  EXPECT_OK(plural(3, numbers, data, reinterpret_cast<CUdeviceptr>(&here)));
   EXPECT_EQ(type, 0u);
   EXPECT_EQ(context, nullptr);
   EXPECT_EQ(host, &here);
   const Mapped m = mapped();
-  EXPECT_EQ(plural(2, numbers, data, m.address), CUDA_SUCCESS);
+  EXPECT_OK(plural(2, numbers, data, m.address));
   EXPECT_EQ(type, static_cast<unsigned>(CU_MEMORYTYPE_DEVICE));
   end(m);
 }
@@ -126,7 +125,7 @@ TEST_F(Pointer, AttributesHaveTheirWidthsInBothCalls) {
       EXPECT_EQ(written([&](void* out) { plural(1, &attribute, &out, address); }), bytes) << number;
     }
   }
-  EXPECT_EQ(driver()(calls::MemAddressFree{reserved, kGranule}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemAddressFree{reserved, kGranule}));
   end(m);
 }
 
@@ -141,14 +140,14 @@ TEST_F(Pointer, ThePluralKnowsReservations) {
   int ordinal = 7;
   void* data[] = {&start, &size, &ordinal};
   const CUdeviceptr base = reserve(3 * kGranule);
-  EXPECT_EQ(plural(3, numbers, data, base + kGranule + 1), CUDA_SUCCESS);
+  EXPECT_OK(plural(3, numbers, data, base + kGranule + 1));
   EXPECT_EQ(start, base);
   EXPECT_EQ(size, 3 * kGranule);
   EXPECT_EQ(ordinal, CU_DEVICE_INVALID);
-  EXPECT_EQ(driver()(calls::MemAddressFree{base, 3 * kGranule}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemAddressFree{base, 3 * kGranule}));
   start = 5;
   size = 6;
-  EXPECT_EQ(plural(3, numbers, data, base + 1), CUDA_SUCCESS);
+  EXPECT_OK(plural(3, numbers, data, base + 1));
   EXPECT_EQ(start, 5u) << "nothing is known, nothing is written";
   EXPECT_EQ(size, 6u);
 }

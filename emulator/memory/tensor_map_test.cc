@@ -35,22 +35,22 @@ TEST_F(TensorMapTest, TheSameArgumentsMakeTheSameMap) {
   CUtensorMap first, second, other;
   std::memset(&first, 1, sizeof first);
   std::memset(&second, 2, sizeof second);
-  ASSERT_EQ(encode(&first), CUDA_SUCCESS);
-  ASSERT_EQ(encode(&second), CUDA_SUCCESS);
+  ASSERT_OK(encode(&first));
+  ASSERT_OK(encode(&second));
   EXPECT_TRUE(same(first, second));
   ++dims_[1];
-  ASSERT_EQ(encode(&other), CUDA_SUCCESS);
+  ASSERT_OK(encode(&other));
   EXPECT_FALSE(same(first, other));
 }
 
 TEST_F(TensorMapTest, AnotherAddressMakesTheMapThatItWouldHaveMade) {
   CUtensorMap moved, made;
-  ASSERT_EQ(encode(&moved), CUDA_SUCCESS);
+  ASSERT_OK(encode(&moved));
   address_ += 4096;
-  ASSERT_EQ(encode(&made), CUDA_SUCCESS);
+  ASSERT_OK(encode(&made));
   EXPECT_FALSE(same(moved, made));
   void* const there = reinterpret_cast<void*>(address_);
-  ASSERT_EQ(driver()(calls::TensorMapReplaceAddress{&moved, there}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::TensorMapReplaceAddress{&moved, there}));
   EXPECT_TRUE(same(moved, made));
   void* const odd = reinterpret_cast<void*>(address_ + 8);
   EXPECT_EQ(driver()(calls::TensorMapReplaceAddress{&moved, odd}), CUDA_ERROR_INVALID_VALUE);
@@ -77,7 +77,7 @@ TEST_F(TensorMapTest, WhatIsOutOfPlaceIsRefused) {
   steps_[0] = 0;
   EXPECT_TRUE(refused());
   steps_[0] = 1;
-  EXPECT_EQ(encode(maps), CUDA_SUCCESS);
+  EXPECT_OK(encode(maps));
 }
 
 }  // namespace

@@ -10,12 +10,12 @@ class Textures : public EmulatorTest {
   void SetUp() override {
     EmulatorTest::SetUp();
     const CUDA_ARRAY3D_DESCRIPTOR shape{16, 16, 0, CU_AD_FORMAT_FLOAT, 1, 0};
-    ASSERT_EQ(driver()(calls::Array3DCreate{&array_, &shape}), CUDA_SUCCESS);
-    ASSERT_EQ(driver()(calls::MemAlloc{&memory_, 8192}), CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::Array3DCreate{&array_, &shape}));
+    ASSERT_OK(driver()(calls::MemAlloc{&memory_, 8192}));
   }
   void TearDown() override {
-    EXPECT_EQ(driver()(calls::ArrayDestroy{array_}), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::MemFree{memory_}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::ArrayDestroy{array_}));
+    EXPECT_OK(driver()(calls::MemFree{memory_}));
   }
   CUDA_RESOURCE_DESC of_array() const {
     CUDA_RESOURCE_DESC resource{};
@@ -51,7 +51,7 @@ class Textures : public EmulatorTest {
     const CUresult result =
         symbol<Create>("cuTexObjectCreate")(&object, &resource, &sampling, nullptr);
     if (result == CUDA_SUCCESS) {
-      EXPECT_EQ(symbol<CUresult(CUtexObject)>("cuTexObjectDestroy")(object), CUDA_SUCCESS);
+      EXPECT_OK(symbol<CUresult(CUtexObject)>("cuTexObjectDestroy")(object));
     }
     return result;
   }
@@ -75,40 +75,36 @@ TEST_F(Textures, TellWhatTheyWereMadeOf) {
   const CUDA_RESOURCE_DESC resource = of_array();
   CUDA_TEXTURE_DESC sampling = modes(1, 2, 3, 1);
   sampling.flags = CU_TRSF_NORMALIZED_COORDINATES;
-  ASSERT_EQ(symbol<Create>("cuTexObjectCreate")(&object, &resource, &sampling, nullptr),
-            CUDA_SUCCESS);
+  ASSERT_OK(symbol<Create>("cuTexObjectCreate")(&object, &resource, &sampling, nullptr));
   CUDA_RESOURCE_DESC what{};
   CUDA_TEXTURE_DESC how{};
   CUDA_RESOURCE_VIEW_DESC view{};
   view.width = 7;
-  EXPECT_EQ(symbol<CUresult(CUDA_RESOURCE_DESC*, CUtexObject)>("cuTexObjectGetResourceDesc")(
-                &what, object),
-            CUDA_SUCCESS);
+  EXPECT_OK(symbol<CUresult(CUDA_RESOURCE_DESC*, CUtexObject)>("cuTexObjectGetResourceDesc")(
+      &what, object));
   EXPECT_EQ(what.res.array.hArray, array_);
-  EXPECT_EQ(
-      symbol<CUresult(CUDA_TEXTURE_DESC*, CUtexObject)>("cuTexObjectGetTextureDesc")(&how, object),
-      CUDA_SUCCESS);
+  EXPECT_OK(
+      symbol<CUresult(CUDA_TEXTURE_DESC*, CUtexObject)>("cuTexObjectGetTextureDesc")(&how, object));
   EXPECT_EQ(how.addressMode[2], 3);
   EXPECT_EQ(how.flags, unsigned{CU_TRSF_NORMALIZED_COORDINATES});
-  EXPECT_EQ(symbol<CUresult(CUDA_RESOURCE_VIEW_DESC*, CUtexObject)>(
-                "cuTexObjectGetResourceViewDesc")(&view, object),
-            CUDA_SUCCESS);
+  EXPECT_OK(symbol<CUresult(CUDA_RESOURCE_VIEW_DESC*, CUtexObject)>(
+      "cuTexObjectGetResourceViewDesc")(&view, object));
   EXPECT_EQ(view.width, 0u) << "there is no view";
   auto* destroy = symbol<CUresult(CUtexObject)>("cuTexObjectDestroy");
-  EXPECT_EQ(destroy(object), CUDA_SUCCESS);
+  EXPECT_OK(destroy(object));
   EXPECT_EQ(destroy(object), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(Textures, AreCheckedAsFarAsTheirKindUsesThem) {
-  EXPECT_EQ(tried(of_array(), modes(3, 3, 9)), CUDA_SUCCESS) << "the array has two dimensions";
+  EXPECT_OK(tried(of_array(), modes(3, 3, 9))) << "the array has two dimensions";
   EXPECT_EQ(tried(of_array(), modes(3, 4, 0)), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(tried(of_array(), modes(0, 0, 0, 2)), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(tried(linear(memory_)), CUDA_SUCCESS);
+  EXPECT_OK(tried(linear(memory_)));
   EXPECT_EQ(tried(linear(memory_ + 16)), CUDA_ERROR_INVALID_VALUE);
   CUDA_RESOURCE_DESC normalized = linear(memory_);
   normalized.res.linear.format = static_cast<CUarray_format>(0xc0);  // UNORM_INT8X1
   EXPECT_EQ(tried(normalized), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(tried(rows(512)), CUDA_SUCCESS);
+  EXPECT_OK(tried(rows(512)));
   EXPECT_EQ(tried(rows(100)), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(tried(rows(512), modes(0, 4, 0)), CUDA_ERROR_INVALID_VALUE);
 }
@@ -119,22 +115,21 @@ TEST_F(Textures, SurfacesAreOfArraysOnly) {
   CUDA_RESOURCE_DESC resource = linear(memory_);
   EXPECT_EQ(symbol<Create>("cuSurfObjectCreate")(&object, &resource), CUDA_ERROR_INVALID_VALUE);
   resource = of_array();
-  ASSERT_EQ(symbol<Create>("cuSurfObjectCreate")(&object, &resource), CUDA_SUCCESS);
+  ASSERT_OK(symbol<Create>("cuSurfObjectCreate")(&object, &resource));
   CUDA_RESOURCE_DESC answer{};
-  EXPECT_EQ(symbol<CUresult(CUDA_RESOURCE_DESC*, CUsurfObject)>("cuSurfObjectGetResourceDesc")(
-                &answer, object),
-            CUDA_SUCCESS);
+  EXPECT_OK(symbol<CUresult(CUDA_RESOURCE_DESC*, CUsurfObject)>("cuSurfObjectGetResourceDesc")(
+      &answer, object));
   EXPECT_EQ(answer.res.array.hArray, array_);
-  EXPECT_EQ(symbol<CUresult(CUsurfObject)>("cuSurfObjectDestroy")(object), CUDA_SUCCESS);
+  EXPECT_OK(symbol<CUresult(CUsurfObject)>("cuSurfObjectDestroy")(object));
 }
 
 TEST_F(Textures, TheWidthOfALinearOneHasTwoLimits) {
   using Ask = CUresult(size_t*, CUarray_format, unsigned, CUdevice);
   size_t width = 0;
   auto* ask = symbol<Ask>("cuDeviceGetTexture1DLinearMaxWidth");
-  ASSERT_EQ(ask(&width, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0), CUDA_SUCCESS);
+  ASSERT_OK(ask(&width, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0));
   EXPECT_EQ(width, size_t{1} << 30);
-  ASSERT_EQ(ask(&width, CU_AD_FORMAT_FLOAT, 4, 0), CUDA_SUCCESS);
+  ASSERT_OK(ask(&width, CU_AD_FORMAT_FLOAT, 4, 0));
   EXPECT_EQ(width, size_t{1} << 28);
 }
 

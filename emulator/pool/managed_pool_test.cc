@@ -32,13 +32,13 @@ class ManagedPool : public EmulatorTest {
   }
   static CUdeviceptr take(CUmemoryPool pool, std::size_t size) {
     CUdeviceptr address = 0;
-    EXPECT_EQ(driver()(calls::MemAllocFromPoolAsync{&address, size, pool, nullptr}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemAllocFromPoolAsync{&address, size, pool, nullptr}));
     return address;
   }
   template <class Value>
   static Value attribute(CUpointer_attribute number, CUdeviceptr address) {
     Value value{};
-    EXPECT_EQ(driver()(calls::PointerGetAttribute{&value, number, address}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::PointerGetAttribute{&value, number, address}));
     return value;
   }
   static int range(int attribute, CUdeviceptr address, std::size_t size) {
@@ -46,15 +46,14 @@ class ManagedPool : public EmulatorTest {
         symbol<CUresult(void*, std::size_t, CUmem_range_attribute, CUdeviceptr, std::size_t)>(
             "cuMemRangeGetAttribute");
     int value = 99;
-    EXPECT_EQ(
-        get(&value, sizeof value, static_cast<CUmem_range_attribute>(attribute), address, size),
-        CUDA_SUCCESS);
+    EXPECT_OK(
+        get(&value, sizeof value, static_cast<CUmem_range_attribute>(attribute), address, size));
     return value;
   }
   static std::uint64_t used(CUmemoryPool pool) {
     auto* get = symbol<CUresult(CUmemoryPool, CUmemPool_attribute, void*)>("cuMemPoolGetAttribute");
     std::uint64_t bytes = 1;
-    EXPECT_EQ(get(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &bytes), CUDA_SUCCESS);
+    EXPECT_OK(get(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &bytes));
     return bytes;
   }
 };
@@ -63,17 +62,16 @@ TEST_F(ManagedPool, GivesMemoryThatIsEveryonesWhereverItPrefersToBe) {
   for (const CUmemLocation& place :
        {location(kNone), location(kDevice, 1), location(kHost), location(kNuma)}) {
     CUmemoryPool pool = nullptr;
-    ASSERT_EQ(create(props(static_cast<int>(place.type), place.id), &pool), CUDA_SUCCESS);
+    ASSERT_OK(create(props(static_cast<int>(place.type), place.id), &pool));
     const CUdeviceptr p = take(pool, 5000);
     auto* bytes = reinterpret_cast<volatile unsigned char*>(p);
     bytes[4999] = 3;
     for (const int device : {0, 1}) {
       use_device(device);
       unsigned char read = 0;
-      EXPECT_EQ(driver()(calls::MemcpyDtoH{&read, p + 4999, 1}), CUDA_SUCCESS);
+      EXPECT_OK(driver()(calls::MemcpyDtoH{&read, p + 4999, 1}));
       EXPECT_EQ(read, 3 + device);
-      EXPECT_EQ(driver()(calls::MemsetD8{p, static_cast<unsigned char>(4 + device), 5000}),
-                CUDA_SUCCESS);
+      EXPECT_OK(driver()(calls::MemsetD8{p, static_cast<unsigned char>(4 + device), 5000}));
     }
     EXPECT_EQ(bytes[4999], 5);
     use_device(0);
@@ -84,11 +82,10 @@ TEST_F(ManagedPool, GivesMemoryThatIsEveryonesWhereverItPrefersToBe) {
     constexpr int kPreferredType = 5;
     EXPECT_EQ(range(kPreferredType, p, 5000), static_cast<int>(place.type));
     EXPECT_EQ(used(pool), 5000u);
-    EXPECT_EQ(driver()(calls::MemFreeAsync{p, nullptr}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemFreeAsync{p, nullptr}));
     EXPECT_EQ(used(pool), 0u);
-    EXPECT_EQ(symbol<CUresult(CUmemoryPool, std::size_t)>("cuMemPoolTrimTo")(pool, 0),
-              CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::MemPoolDestroy{pool}), CUDA_SUCCESS);
+    EXPECT_OK(symbol<CUresult(CUmemoryPool, std::size_t)>("cuMemPoolTrimTo")(pool, 0));
+    EXPECT_OK(driver()(calls::MemPoolDestroy{pool}));
     EXPECT_EQ(driver()(calls::MemcpyDtoH{&pool, p, 1}), CUDA_ERROR_INVALID_VALUE) << "it is gone";
   }
 }
@@ -105,32 +102,32 @@ TEST_F(ManagedPool, RefusesWhatItCannotBe) {
   EXPECT_EQ(create(props(kDevice, 99), &pool), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(create(props(kNuma, 63), &pool), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(create(props(kNumaCurrent), &pool), CUDA_ERROR_INVALID_VALUE);
-  ASSERT_EQ(create(props(kDevice), &pool), CUDA_SUCCESS);
+  ASSERT_OK(create(props(kDevice), &pool));
   int fd = -1;
   EXPECT_EQ(driver()(calls::MemPoolExportToShareableHandle{
                 &fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}),
             CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(driver()(calls::DeviceSetMemPool{0, pool}), CUDA_ERROR_INVALID_VALUE) << "not pinned";
-  EXPECT_EQ(driver()(calls::MemPoolDestroy{pool}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemPoolDestroy{pool}));
 }
 
 TEST_F(ManagedPool, AccessIsEveryonesAndCannotBeTakenAway) {
   auto* get =
       symbol<CUresult(CUmemAccess_flags*, CUmemoryPool, CUmemLocation*)>("cuMemPoolGetAccess");
   CUmemoryPool pool = nullptr;
-  ASSERT_EQ(create(props(kHost), &pool), CUDA_SUCCESS);
+  ASSERT_OK(create(props(kHost), &pool));
   const CUmemAccessDesc none[] = {access(0, CU_MEM_ACCESS_FLAGS_PROT_NONE),
                                   access(1, CU_MEM_ACCESS_FLAGS_PROT_NONE)};
-  EXPECT_EQ(driver()(calls::MemPoolSetAccess{pool, none, 2}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemPoolSetAccess{pool, none, 2}));
   for (CUmemLocation place : {location(kDevice), location(kDevice, 1), location(kHost)}) {
     CUmemAccess_flags flags{};
-    EXPECT_EQ(get(&flags, pool, &place), CUDA_SUCCESS);
+    EXPECT_OK(get(&flags, pool, &place));
     EXPECT_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
   }
   const CUdeviceptr p = take(pool, 64);
-  EXPECT_EQ(driver()(calls::MemsetD8{p, 1, 64}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemFree{p}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemPoolDestroy{pool}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemsetD8{p, 1, 64}));
+  EXPECT_OK(driver()(calls::MemFree{p}));
+  EXPECT_OK(driver()(calls::MemPoolDestroy{pool}));
 }
 
 TEST_F(ManagedPool, EachPlaceHasOneOfItsOwn) {
@@ -142,24 +139,24 @@ TEST_F(ManagedPool, EachPlaceHasOneOfItsOwn) {
   CUmemLocation at_device = location(kDevice), nowhere = location(kNone, 7),
                 at_host = location(kHost);
   CUmemoryPool of_device = nullptr, of_none = nullptr, pool = nullptr, mine = nullptr;
-  ASSERT_EQ(get_default(&of_device, &at_device, kManaged), CUDA_SUCCESS);
-  ASSERT_EQ(get(&of_none, &nowhere, kManaged), CUDA_SUCCESS);
+  ASSERT_OK(get_default(&of_device, &at_device, kManaged));
+  ASSERT_OK(get(&of_none, &nowhere, kManaged));
   EXPECT_NE(of_none, of_device);
-  EXPECT_EQ(driver()(calls::DeviceGetDefaultMemPool{&pool, 0}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::DeviceGetDefaultMemPool{&pool, 0}));
   EXPECT_NE(pool, of_device) << "that is pinned";
   EXPECT_EQ(get(&pool, &nowhere, CU_MEM_ALLOCATION_TYPE_PINNED), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(driver()(calls::MemPoolDestroy{of_none}), CUDA_ERROR_INVALID_VALUE);
   const CUdeviceptr p = take(of_none, 64);
-  EXPECT_EQ(driver()(calls::MemsetD8{p, 1, 64}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemFreeAsync{p, nullptr}), CUDA_SUCCESS);
-  ASSERT_EQ(create(props(kDevice), &mine), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemsetD8{p, 1, 64}));
+  EXPECT_OK(driver()(calls::MemFreeAsync{p, nullptr}));
+  ASSERT_OK(create(props(kDevice), &mine));
   EXPECT_EQ(set(&at_device, CU_MEM_ALLOCATION_TYPE_PINNED, mine), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(set(&at_host, kManaged, mine), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(set(&at_device, kManaged, mine), CUDA_SUCCESS);
-  EXPECT_EQ(get(&pool, &at_device, kManaged), CUDA_SUCCESS);
+  EXPECT_OK(set(&at_device, kManaged, mine));
+  EXPECT_OK(get(&pool, &at_device, kManaged));
   EXPECT_EQ(pool, mine);
-  EXPECT_EQ(driver()(calls::MemPoolDestroy{mine}), CUDA_SUCCESS);
-  EXPECT_EQ(get(&pool, &at_device, kManaged), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemPoolDestroy{mine}));
+  EXPECT_OK(get(&pool, &at_device, kManaged));
   EXPECT_EQ(pool, of_device) << "the default again";
 }
 
@@ -170,13 +167,13 @@ TEST_F(ManagedPool, MemoryOfTheHostsDefaultPoolIsCopied) {
       "cuMemGetDefaultMemPool");
   CUmemLocation host = location(kHost);
   CUmemoryPool pool = nullptr;
-  ASSERT_EQ(get_default(&pool, &host, CU_MEM_ALLOCATION_TYPE_PINNED), CUDA_SUCCESS);
+  ASSERT_OK(get_default(&pool, &host, CU_MEM_ALLOCATION_TYPE_PINNED));
   const CUdeviceptr p = take(pool, 64);
   CUdeviceptr plain = 0;
-  ASSERT_EQ(driver()(calls::MemAlloc{&plain, 64}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemcpyAsync{plain, p, 64, nullptr}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemFree{plain}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemFreeAsync{p, nullptr}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAlloc{&plain, 64}));
+  EXPECT_OK(driver()(calls::MemcpyAsync{plain, p, 64, nullptr}));
+  EXPECT_OK(driver()(calls::MemFree{plain}));
+  EXPECT_OK(driver()(calls::MemFreeAsync{p, nullptr}));
 }
 
 class ManagedBatch : public ManagedPool {
@@ -186,9 +183,9 @@ class ManagedBatch : public ManagedPool {
   using Discard = CUresult(CUdeviceptr*, std::size_t*, std::size_t, unsigned long long, CUstream);
   void SetUp() override {
     ManagedPool::SetUp();
-    ASSERT_EQ(create(props(kNone), &pool_), CUDA_SUCCESS);
+    ASSERT_OK(create(props(kNone), &pool_));
     for (std::size_t i = 0; i < 3; ++i) addresses_[i] = take(pool_, sizes_[i]);
-    ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream_, 0), CUDA_SUCCESS);
+    ASSERT_OK(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream_, 0));
   }
   void TearDown() override {
     for (const CUdeviceptr p : addresses_) driver()(calls::MemFreeAsync{p, nullptr});
@@ -209,19 +206,19 @@ class ManagedBatch : public ManagedPool {
 TEST_F(ManagedBatch, EachRangeGoesToTheLocationBeforeIt) {
   for (const char* name : {"cuMemPrefetchBatchAsync", "cuMemDiscardAndPrefetchBatchAsync"}) {
     auto* prefetch = symbol<Prefetch>(name);
-    EXPECT_EQ(prefetch(addresses_, sizes_, 3, locations_, first_, 2, 0, stream_), CUDA_SUCCESS);
+    EXPECT_OK(prefetch(addresses_, sizes_, 3, locations_, first_, 2, 0, stream_));
     EXPECT_EQ(last(0), 1);
     EXPECT_EQ(last(1), 1);
     EXPECT_EQ(last(2), CU_DEVICE_CPU);
-    EXPECT_EQ(prefetch(addresses_, sizes_, 3, locations_ + 1, first_, 1, 0, stream_), CUDA_SUCCESS);
+    EXPECT_OK(prefetch(addresses_, sizes_, 3, locations_ + 1, first_, 1, 0, stream_));
     EXPECT_EQ(last(0), CU_DEVICE_CPU);
   }
   auto* discard = symbol<Discard>("cuMemDiscardBatchAsync");
-  EXPECT_EQ(discard(addresses_, sizes_, 3, 0, stream_), CUDA_SUCCESS);
+  EXPECT_OK(discard(addresses_, sizes_, 3, 0, stream_));
   EXPECT_EQ(discard(addresses_, sizes_, 3, 1, stream_), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(discard(addresses_, sizes_, 3, 0, nullptr), CUDA_ERROR_INVALID_VALUE);
   auto* of_thread = symbol<Discard>("cuMemDiscardBatchAsync_ptsz");
-  EXPECT_EQ(of_thread(addresses_, sizes_, 3, 0, nullptr), CUDA_SUCCESS) << "not the legacy stream";
+  EXPECT_OK(of_thread(addresses_, sizes_, 3, 0, nullptr)) << "not the legacy stream";
 }
 
 TEST_F(ManagedBatch, ABadOneDoesNothing) {
@@ -245,17 +242,17 @@ TEST_F(ManagedBatch, ABadOneDoesNothing) {
   sizes_[2] = 100;
   EXPECT_EQ(last(0), CU_DEVICE_INVALID);
   CUdeviceptr plain = 0;
-  ASSERT_EQ(driver()(calls::MemAlloc{&plain, 64}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAlloc{&plain, 64}));
   std::swap(plain, addresses_[1]);
   EXPECT_EQ(tried(3, 1, stream_), CUDA_ERROR_INVALID_VALUE) << "not managed";
   std::swap(plain, addresses_[1]);
-  EXPECT_EQ(driver()(calls::MemFree{plain}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemFree{plain}));
 }
 
 TEST_F(ManagedPool, TellsWhereThePiecesOfItsMemoryLie) {
   constexpr std::size_t kPiece = 1 << 20;
   CUmemoryPool pool = nullptr;
-  ASSERT_EQ(create(props(kNone), &pool), CUDA_SUCCESS);
+  ASSERT_OK(create(props(kNone), &pool));
   const CUdeviceptr p = take(pool, 2 * kPiece + 1);
   CUmemLocation places[4];
   const auto ask = [&](CUdeviceptr at, std::size_t size) {
@@ -263,21 +260,21 @@ TEST_F(ManagedPool, TellsWhereThePiecesOfItsMemoryLie) {
     return driver()(calls::MemGetLocationInfo{at, size, kPiece, 0, places});
   };
   *reinterpret_cast<volatile char*>(p + kPiece) = 1;
-  ASSERT_EQ(ask(p, 2 * kPiece + 1), CUDA_SUCCESS);
+  ASSERT_OK(ask(p, 2 * kPiece + 1));
   EXPECT_EQ(static_cast<int>(places[0].type), kNone) << "nobody touched it";
   EXPECT_EQ(static_cast<int>(places[1].type), kHost);
   EXPECT_EQ(static_cast<int>(places[2].type), kNone) << "the last piece is shorter";
   EXPECT_EQ(static_cast<int>(places[3].type), 99) << "there are three";
   auto* prefetch = symbol<CUresult(CUdeviceptr, std::size_t, CUmemLocation, unsigned, CUstream)>(
       "cuMemPrefetchAsync_v2");
-  ASSERT_EQ(prefetch(p, kPiece, location(kDevice, 1), 0, nullptr), CUDA_SUCCESS);
-  ASSERT_EQ(ask(p, kPiece), CUDA_SUCCESS);
+  ASSERT_OK(prefetch(p, kPiece, location(kDevice, 1), 0, nullptr));
+  ASSERT_OK(ask(p, kPiece));
   EXPECT_EQ(static_cast<int>(places[0].type), kDevice);
   EXPECT_EQ(places[0].id, 1);
   EXPECT_EQ(ask(p, 3 * kPiece), CUDA_ERROR_INVALID_VALUE) << "beyond its end";
-  EXPECT_EQ(driver()(calls::MemFreeAsync{p, nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemFreeAsync{p, nullptr}));
   EXPECT_EQ(ask(p, kPiece), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(driver()(calls::MemPoolDestroy{pool}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemPoolDestroy{pool}));
 }
 
 TEST_F(ManagedPool, TellsOfSystemMemoryToo) {
@@ -286,16 +283,16 @@ TEST_F(ManagedPool, TellsOfSystemMemoryToo) {
   const auto ask = [&](CUdeviceptr at) {
     return driver()(calls::MemGetLocationInfo{at, own.size(), own.size(), 0, &place});
   };
-  EXPECT_EQ(ask(reinterpret_cast<CUdeviceptr>(own.data())), CUDA_SUCCESS);
+  EXPECT_OK(ask(reinterpret_cast<CUdeviceptr>(own.data())));
   EXPECT_EQ(static_cast<int>(place.type), kHost);
   CUdeviceptr plain = 0;
-  ASSERT_EQ(driver()(calls::MemAlloc{&plain, own.size()}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAlloc{&plain, own.size()}));
   EXPECT_EQ(ask(plain), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(driver()(calls::MemFree{plain}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemFree{plain}));
   void* locked = nullptr;
-  ASSERT_EQ(driver()(calls::MemAllocHost{&locked, own.size()}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAllocHost{&locked, own.size()}));
   EXPECT_EQ(ask(reinterpret_cast<CUdeviceptr>(locked)), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(driver()(calls::MemFreeHost{locked}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemFreeHost{locked}));
   EXPECT_EQ(ask(0x1000), CUDA_ERROR_INVALID_VALUE) << "nothing is there";
 }
 

@@ -23,17 +23,16 @@ class PoolTest : public EmulatorTest {
 
   static std::size_t free_memory() {
     std::size_t free = 0, total = 0;
-    EXPECT_EQ(driver()(calls::MemGetInfo{&free, &total}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemGetInfo{&free, &total}));
     return free;
   }
   static void keep(CUmemoryPool pool, cuuint64_t threshold) {
-    EXPECT_EQ(
-        driver()(calls::MemPoolSetAttribute{pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold}),
-        CUDA_SUCCESS);
+    EXPECT_OK(
+        driver()(calls::MemPoolSetAttribute{pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold}));
   }
   static CUmemoryPool create(const CUmemPoolProps& props = pool_props()) {
     CUmemoryPool pool = nullptr;
-    EXPECT_EQ(driver()(calls::MemPoolCreate{&pool, &props}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemPoolCreate{&pool, &props}));
     return pool;
   }
   static CUresult take(CUmemoryPool pool, CUdeviceptr* out, std::size_t size = 4096) {
@@ -46,17 +45,17 @@ class PoolTest : public EmulatorTest {
   static std::uint64_t used(CUmemoryPool pool) {
     auto* get = symbol<CUresult(CUmemoryPool, CUmemPool_attribute, void*)>("cuMemPoolGetAttribute");
     cuuint64_t bytes = ~0u;
-    EXPECT_EQ(get(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &bytes), CUDA_SUCCESS);
+    EXPECT_OK(get(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &bytes));
     return bytes;
   }
   static CUmemoryPool current(int device = 0) {
     CUmemoryPool pool = nullptr;
-    EXPECT_EQ(driver()(calls::DeviceGetMemPool{&pool, device}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::DeviceGetMemPool{&pool, device}));
     return pool;
   }
   static CUmemoryPool default_of(int device = 0) {
     CUmemoryPool pool = nullptr;
-    EXPECT_EQ(driver()(calls::DeviceGetDefaultMemPool{&pool, device}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::DeviceGetDefaultMemPool{&pool, device}));
     return pool;
   }
 };
@@ -64,29 +63,29 @@ class PoolTest : public EmulatorTest {
 TEST_F(PoolTest, MemoryComesAndGoesInProgramOrder) {
   const CUmemoryPool pool = create();
   CUdeviceptr one = 0, two = 0;
-  ASSERT_EQ(take(pool, &one), CUDA_SUCCESS);
-  ASSERT_EQ(take(pool, &two, 100), CUDA_SUCCESS);
+  ASSERT_OK(take(pool, &one));
+  ASSERT_OK(take(pool, &two, 100));
   EXPECT_EQ(used(pool), 4196u);
-  EXPECT_EQ(driver()(calls::MemsetD8{one, 1, 4096}), CUDA_SUCCESS);
-  EXPECT_EQ(free_async(one), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemsetD8{one, 1, 4096}));
+  EXPECT_OK(free_async(one));
   EXPECT_EQ(free_async(one), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(used(pool), 100u);
   EXPECT_EQ(driver()(calls::MemsetD8{one, 1, 1}), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(driver()(calls::MemFree{two}), CUDA_SUCCESS) << "cuMemFree ends it as well";
-  EXPECT_EQ(destroy(pool), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemFree{two})) << "cuMemFree ends it as well";
+  EXPECT_OK(destroy(pool));
 }
 
 TEST_F(PoolTest, ADestroyedPoolLastsUntilItsMemoryIsFreed) {
   const CUmemoryPool pool = create();
   CUdeviceptr address = 0;
-  ASSERT_EQ(take(pool, &address), CUDA_SUCCESS);
-  ASSERT_EQ(destroy(pool), CUDA_SUCCESS);
+  ASSERT_OK(take(pool, &address));
+  ASSERT_OK(destroy(pool));
   EXPECT_EQ(destroy(pool), CUDA_ERROR_INVALID_VALUE);
   CUdeviceptr other = 7;
   EXPECT_EQ(take(pool, &other), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(other, 0u) << "a driver writes that, too";
-  EXPECT_EQ(driver()(calls::MemsetD8{address, 1, 4096}), CUDA_SUCCESS);
-  EXPECT_EQ(free_async(address), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemsetD8{address, 1, 4096}));
+  EXPECT_OK(free_async(address));
 }
 
 TEST_F(PoolTest, ADeviceHasADefaultPoolThatStays) {
@@ -98,26 +97,26 @@ TEST_F(PoolTest, ADeviceHasADefaultPoolThatStays) {
   // still counts as used.
   const std::uint64_t before = used(pool);
   CUdeviceptr address = 0;
-  ASSERT_EQ(driver()(calls::MemAllocAsync{&address, 64, nullptr}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAllocAsync{&address, 64, nullptr}));
   EXPECT_EQ(used(pool), before + 64);
   CUmemoryPool of = nullptr;
-  EXPECT_EQ(driver()(calls::PointerGetAttribute{&of, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, address}),
-            CUDA_SUCCESS);
+  EXPECT_OK(
+      driver()(calls::PointerGetAttribute{&of, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, address}));
   EXPECT_EQ(of, pool);
-  EXPECT_EQ(free_async(address), CUDA_SUCCESS);
+  EXPECT_OK(free_async(address));
   EXPECT_EQ(used(pool), before);
 }
 
 TEST_F(PoolTest, TheCurrentPoolServesPlainAllocations) {
   const CUmemoryPool pool = create();
   EXPECT_EQ(driver()(calls::DeviceSetMemPool{1, pool}), CUDA_ERROR_INVALID_VALUE) << "not local";
-  ASSERT_EQ(driver()(calls::DeviceSetMemPool{0, pool}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::DeviceSetMemPool{0, pool}));
   EXPECT_EQ(current(), pool);
   CUdeviceptr address = 0;
-  ASSERT_EQ(driver()(calls::MemAllocAsync{&address, 64, nullptr}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAllocAsync{&address, 64, nullptr}));
   EXPECT_EQ(used(pool), 64u);
-  EXPECT_EQ(free_async(address), CUDA_SUCCESS);
-  ASSERT_EQ(destroy(pool), CUDA_SUCCESS);
+  EXPECT_OK(free_async(address));
+  ASSERT_OK(destroy(pool));
   EXPECT_EQ(current(), default_of());
 }
 
@@ -125,15 +124,15 @@ TEST_F(PoolTest, ItsMemoryIsTheDevices) {
   std::size_t before = 0, during = 0, after = 0, total = 0;
   const CUmemoryPool pool = create();
   CUdeviceptr address = 0;
-  ASSERT_EQ(driver()(calls::MemGetInfo{&before, &total}), CUDA_SUCCESS);
-  ASSERT_EQ(take(pool, &address, kGranule), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemGetInfo{&during, &total}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemGetInfo{&before, &total}));
+  ASSERT_OK(take(pool, &address, kGranule));
+  ASSERT_OK(driver()(calls::MemGetInfo{&during, &total}));
   EXPECT_EQ(before - during, kGranule);
   EXPECT_EQ(take(pool, &address, total), CUDA_ERROR_OUT_OF_MEMORY);
-  EXPECT_EQ(free_async(address), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemGetInfo{&after, &total}), CUDA_SUCCESS);
+  EXPECT_OK(free_async(address));
+  ASSERT_OK(driver()(calls::MemGetInfo{&after, &total}));
   EXPECT_EQ(before, after);
-  EXPECT_EQ(destroy(pool), CUDA_SUCCESS);
+  EXPECT_OK(destroy(pool));
 }
 
 TEST_F(PoolTest, WhatItKeepsIsNobodyElses) {
@@ -141,9 +140,9 @@ TEST_F(PoolTest, WhatItKeepsIsNobodyElses) {
   keep(pool, ~cuuint64_t{0});
   const std::size_t before = free_memory(), size = before / 2 / kChunk * kChunk;
   CUdeviceptr address = 0, other = 0;
-  ASSERT_EQ(take(pool, &address, size), CUDA_SUCCESS);
+  ASSERT_OK(take(pool, &address, size));
   EXPECT_EQ(before - free_memory(), size);
-  ASSERT_EQ(free_async(address), CUDA_SUCCESS);
+  ASSERT_OK(free_async(address));
   EXPECT_EQ(before - free_memory(), size) << "it is idle, and the pool's";
   EXPECT_EQ(driver()(calls::MemAlloc{&other, size + 4 * kChunk}), CUDA_ERROR_OUT_OF_MEMORY);
   const CUmemAllocationProp prop = properties();
@@ -152,17 +151,17 @@ TEST_F(PoolTest, WhatItKeepsIsNobodyElses) {
             CUDA_ERROR_OUT_OF_MEMORY);
   const CUmemoryPool second = create();
   EXPECT_EQ(take(second, &other, size + 4 * kChunk), CUDA_ERROR_OUT_OF_MEMORY);
-  ASSERT_EQ(take(pool, &address, size), CUDA_SUCCESS) << "it serves the pool";
+  ASSERT_OK(take(pool, &address, size)) << "it serves the pool";
   EXPECT_EQ(before - free_memory(), size);
-  ASSERT_EQ(free_async(address), CUDA_SUCCESS);
+  ASSERT_OK(free_async(address));
   keep(pool, 0);
   EXPECT_EQ(before - free_memory(), size) << "it goes back by a free or a trim";
-  ASSERT_EQ(driver()(calls::MemPoolTrimTo{pool, kChunk}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemPoolTrimTo{pool, kChunk}));
   EXPECT_EQ(before - free_memory(), kChunk);
-  ASSERT_EQ(take(second, &other, size + 4 * kChunk), CUDA_SUCCESS);
-  EXPECT_EQ(free_async(other), CUDA_SUCCESS);
-  EXPECT_EQ(destroy(pool), CUDA_SUCCESS);
-  EXPECT_EQ(destroy(second), CUDA_SUCCESS);
+  ASSERT_OK(take(second, &other, size + 4 * kChunk));
+  EXPECT_OK(free_async(other));
+  EXPECT_OK(destroy(pool));
+  EXPECT_OK(destroy(second));
   EXPECT_EQ(free_memory(), before);
 }
 
@@ -171,13 +170,13 @@ TEST_F(PoolTest, WhatIsAboveTheThresholdGoesBack) {
   keep(pool, 2 * kChunk);
   const std::size_t before = free_memory();
   CUdeviceptr one = 0, two = 0;
-  ASSERT_EQ(take(pool, &one, kChunk), CUDA_SUCCESS);
-  ASSERT_EQ(take(pool, &two, 4 * kChunk), CUDA_SUCCESS);
-  ASSERT_EQ(free_async(two), CUDA_SUCCESS);
+  ASSERT_OK(take(pool, &one, kChunk));
+  ASSERT_OK(take(pool, &two, 4 * kChunk));
+  ASSERT_OK(free_async(two));
   EXPECT_EQ(before - free_memory(), 2 * kChunk);
-  ASSERT_EQ(destroy(pool), CUDA_SUCCESS);
+  ASSERT_OK(destroy(pool));
   EXPECT_EQ(before - free_memory(), kChunk) << "what it kept went with it";
-  ASSERT_EQ(free_async(one), CUDA_SUCCESS);
+  ASSERT_OK(free_async(one));
   EXPECT_EQ(free_memory(), before);
 }
 
@@ -188,12 +187,12 @@ TEST_F(PoolTest, ALimitHolds) {
   const CUmemoryPool pool = create(props);
   CUdeviceptr one = 0, two = 0;
   // An H200 counts in chunks (recorded: 2 MiB fit into a pool of 4096 bytes).
-  ASSERT_EQ(take(pool, &one, kChunk - 8192), CUDA_SUCCESS);
+  ASSERT_OK(take(pool, &one, kChunk - 8192));
   EXPECT_EQ(take(pool, &two, 8193), CUDA_ERROR_OUT_OF_MEMORY);
-  EXPECT_EQ(take(pool, &two, 8192), CUDA_SUCCESS);
-  EXPECT_EQ(free_async(one), CUDA_SUCCESS);
-  EXPECT_EQ(free_async(two), CUDA_SUCCESS);
-  EXPECT_EQ(destroy(pool), CUDA_SUCCESS);
+  EXPECT_OK(take(pool, &two, 8192));
+  EXPECT_OK(free_async(one));
+  EXPECT_OK(free_async(two));
+  EXPECT_OK(destroy(pool));
 }
 #endif
 
@@ -204,15 +203,15 @@ TEST_F(PoolTest, AccessIsKeptPerDevice) {
   CUmemLocation own = make_location(CU_MEM_LOCATION_TYPE_DEVICE, 0),
                 peer = make_location(CU_MEM_LOCATION_TYPE_DEVICE, 1);
   CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
-  EXPECT_EQ(get(&flags, pool, &own), CUDA_SUCCESS);
+  EXPECT_OK(get(&flags, pool, &own));
   EXPECT_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-  EXPECT_EQ(get(&flags, pool, &peer), CUDA_SUCCESS);
+  EXPECT_OK(get(&flags, pool, &peer));
   EXPECT_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_NONE);
   const CUmemAccessDesc desc = access(1);
-  EXPECT_EQ(driver()(calls::MemPoolSetAccess{pool, &desc, 1}), CUDA_SUCCESS);
-  EXPECT_EQ(get(&flags, pool, &peer), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemPoolSetAccess{pool, &desc, 1}));
+  EXPECT_OK(get(&flags, pool, &peer));
   EXPECT_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-  EXPECT_EQ(destroy(pool), CUDA_SUCCESS);
+  EXPECT_OK(destroy(pool));
 }
 
 // The function for the current pool and the function for the default pool return an equal pool.
@@ -220,34 +219,33 @@ TEST_F(PoolTest, ThePoolThatAPlaceHasAtFirstIsItsDefaultOne) {
   for (const int type : {kLocationHost, kLocationHostNuma}) {
     CUmemLocation place = make_location(type, 0);
     CUmemoryPool pool = nullptr;
-    ASSERT_EQ(driver()(calls::MemGetMemPool{&pool, &place, CU_MEM_ALLOCATION_TYPE_PINNED}),
-              CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::MemGetMemPool{&pool, &place, CU_MEM_ALLOCATION_TYPE_PINNED}));
     EXPECT_EQ(destroy(pool), CUDA_ERROR_INVALID_VALUE);
     CUdeviceptr memory = 0;
-    ASSERT_EQ(take(pool, &memory), CUDA_SUCCESS);
+    ASSERT_OK(take(pool, &memory));
     const CUmemAccessDesc desc = access(0);
-    EXPECT_EQ(driver()(calls::MemPoolSetAccess{pool, &desc, 1}), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::MemsetD8{memory, 1, 16}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemPoolSetAccess{pool, &desc, 1}));
+    EXPECT_OK(driver()(calls::MemsetD8{memory, 1, 16}));
     char bytes[16];
     EXPECT_EQ(driver()(calls::MemcpyDtoH{bytes, memory, 16}), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(driver()(calls::MemcpyDtoD{memory, memory, 16}), CUDA_ERROR_INVALID_VALUE);
-    EXPECT_EQ(free_async(memory), CUDA_SUCCESS);
+    EXPECT_OK(free_async(memory));
   }
 }
 
 // As on an H200, which still knows the properties of the pool.
 TEST_F(PoolTest, ADestroyedPoolIsStillLookedAt) {
   const CUmemoryPool gone = create();
-  ASSERT_EQ(destroy(gone), CUDA_SUCCESS);
+  ASSERT_OK(destroy(gone));
   CUmemLocation own = make_location(CU_MEM_LOCATION_TYPE_DEVICE, 0),
                 peer = make_location(CU_MEM_LOCATION_TYPE_DEVICE, 1);
   CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
-  EXPECT_EQ(driver()(calls::MemPoolGetAccess{&flags, gone, &own}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemPoolGetAccess{&flags, gone, &own}));
   EXPECT_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
   const auto set = [&](CUmemLocation& place) {
     return driver()(calls::MemSetMemPool{&place, CU_MEM_ALLOCATION_TYPE_PINNED, gone});
   };
-  EXPECT_EQ(set(own), CUDA_SUCCESS);
+  EXPECT_OK(set(own));
   EXPECT_EQ(current(), default_of()) << "accepted, and without effect";
   EXPECT_EQ(set(peer), CUDA_ERROR_INVALID_VALUE);
 }
@@ -278,7 +276,7 @@ TEST_F(PoolTest, OnlyAPoolMadeForItIsExported) {
   EXPECT_EQ(export_(plain), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(fd, -1);
   const CUmemoryPool pool = create(pool_props(1));
-  ASSERT_EQ(export_(pool), CUDA_SUCCESS);
+  ASSERT_OK(export_(pool));
   // A pool's descriptor cannot be imported as memory, nor memory's as a pool.
   const auto handle = reinterpret_cast<void*>(static_cast<std::intptr_t>(fd));
   CUmemGenericAllocationHandle memory = 0;
@@ -286,15 +284,14 @@ TEST_F(PoolTest, OnlyAPoolMadeForItIsExported) {
                                                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR}),
             CUDA_SUCCESS);
   CUmemoryPool imported = nullptr;
-  ASSERT_EQ(driver()(calls::MemPoolImportFromShareableHandle{
-                &imported, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}),
-            CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemPoolImportFromShareableHandle{
+      &imported, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}));
   EXPECT_EQ(export_(imported), CUDA_ERROR_INVALID_VALUE);
   CUdeviceptr address = 0;
   EXPECT_EQ(take(imported, &address), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(driver()(calls::DeviceSetMemPool{0, imported}), CUDA_ERROR_INVALID_VALUE);
   close(fd);
-  for (const CUmemoryPool each : {plain, pool, imported}) EXPECT_EQ(destroy(each), CUDA_SUCCESS);
+  for (const CUmemoryPool each : {plain, pool, imported}) EXPECT_OK(destroy(each));
 }
 
 }  // namespace

@@ -16,14 +16,13 @@ class ExternalMemory : public EmulatorTest {
   static int exported(std::size_t size, int device = 0) {
     const CUmemGenericAllocationHandle handle = create(size, properties(device, 1));
     const int fd = export_fd(handle);
-    EXPECT_EQ(driver()(calls::MemRelease{handle}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemRelease{handle}));
     return fd;
   }
   static int export_fd(CUmemGenericAllocationHandle handle) {
     int fd = -1;
-    EXPECT_EQ(driver()(calls::MemExportToShareableHandle{
-                  &fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}),
-              CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemExportToShareableHandle{
+        &fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}));
     return fd;
   }
   static CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc_of(int fd, std::size_t size) {
@@ -38,7 +37,7 @@ class ExternalMemory : public EmulatorTest {
   }
   static CUexternalMemory import(std::size_t size) {
     CUexternalMemory memory = nullptr;
-    EXPECT_EQ(import_as(desc_of(exported(size), size), &memory), CUDA_SUCCESS);
+    EXPECT_OK(import_as(desc_of(exported(size), size), &memory));
     return memory;
   }
   static CUresult map_buffer(CUexternalMemory memory, std::size_t offset, std::size_t size,
@@ -50,31 +49,29 @@ class ExternalMemory : public EmulatorTest {
   }
   static CUdeviceptr buffer(CUexternalMemory memory, std::size_t offset, std::size_t size) {
     CUdeviceptr address = 0;
-    EXPECT_EQ(map_buffer(memory, offset, size, &address), CUDA_SUCCESS);
+    EXPECT_OK(map_buffer(memory, offset, size, &address));
     return address;
   }
-  static void free(CUdeviceptr address) {
-    EXPECT_EQ(driver()(calls::MemFree{address}), CUDA_SUCCESS);
-  }
+  static void free(CUdeviceptr address) { EXPECT_OK(driver()(calls::MemFree{address})); }
   static void destroy(CUexternalMemory memory) {
-    EXPECT_EQ(driver()(calls::DestroyExternalMemory{memory}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::DestroyExternalMemory{memory}));
   }
   static int byte_at(CUdeviceptr address) {
     unsigned char byte = 0;
-    EXPECT_EQ(driver()(calls::MemcpyDtoH{&byte, address, 1}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemcpyDtoH{&byte, address, 1}));
     return byte;
   }
 };
 
 TEST_F(ExternalMemory, ShowsTheExportedAllocation) {
   const Mapped m = mapped(2 * kGranule, properties(0, 1));
-  ASSERT_EQ(driver()(calls::MemsetD8{m.address, 5, 2 * kGranule}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemsetD8{m.address, 5, 2 * kGranule}));
   const int fd = export_fd(m.handle);
   CUexternalMemory memory = nullptr;
-  ASSERT_EQ(import_as(desc_of(fd, 2 * kGranule), &memory), CUDA_SUCCESS);
+  ASSERT_OK(import_as(desc_of(fd, 2 * kGranule), &memory));
   const CUdeviceptr address = buffer(memory, kGranule, kGranule);
   EXPECT_EQ(byte_at(address), 5);
-  ASSERT_EQ(driver()(calls::MemsetD8{address, 6, 16}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemsetD8{address, 6, 16}));
   EXPECT_EQ(byte_at(m.address + kGranule), 6);
   EXPECT_EQ(byte_at(m.address + kGranule - 1), 5);
   free(address);
@@ -90,7 +87,7 @@ TEST_F(ExternalMemory, TheDescriptorIsTheDriversAfterASuccessAlone) {
   EXPECT_EQ(import_as(wrong, &memory), CUDA_ERROR_INVALID_VALUE);
   EXPECT_GE(fcntl(fd, F_GETFD), 0) << "a refused import leaves it alone";
   EXPECT_EQ(memory, nullptr);
-  ASSERT_EQ(import_as(desc_of(fd, kGranule), &memory), CUDA_SUCCESS);
+  ASSERT_OK(import_as(desc_of(fd, kGranule), &memory));
   EXPECT_EQ(fcntl(fd, F_GETFD), -1) << "it is closed";
   CUexternalMemory again = nullptr;
   EXPECT_EQ(import_as(desc_of(fd, kGranule), &again), CUDA_ERROR_UNKNOWN);
@@ -104,8 +101,8 @@ TEST_F(ExternalMemory, OverlappingBuffersAlias) {
   const CUdeviceptr part = buffer(memory, kGranule + 1, 4096);
   EXPECT_NE(whole, again);
   EXPECT_EQ(part % kGranule, 1u);
-  ASSERT_EQ(driver()(calls::MemsetD8{whole, 3, 2 * kGranule}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemsetD8{part, 7, 1}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemsetD8{whole, 3, 2 * kGranule}));
+  ASSERT_OK(driver()(calls::MemsetD8{part, 7, 1}));
   EXPECT_EQ(byte_at(again + kGranule), 3);
   EXPECT_EQ(byte_at(again + kGranule + 1), 7);
   EXPECT_EQ(byte_at(again + kGranule + 2), 3);
@@ -124,11 +121,11 @@ TEST_F(ExternalMemory, NoByteOutsideIsShown) {
   free(part);
   destroy(memory);
   CUexternalMemory large = nullptr;
-  ASSERT_EQ(import_as(desc_of(exported(kGranule), 4 * kGranule), &large), CUDA_SUCCESS);
+  ASSERT_OK(import_as(desc_of(exported(kGranule), 4 * kGranule), &large));
   EXPECT_EQ(map_buffer(large, 0, 4 * kGranule, &address), CUDA_ERROR_INVALID_VALUE);
   destroy(large);
   CUexternalMemory small = nullptr;
-  ASSERT_EQ(import_as(desc_of(exported(2 * kGranule), 4096), &small), CUDA_SUCCESS);
+  ASSERT_OK(import_as(desc_of(exported(2 * kGranule), 4096), &small));
   EXPECT_EQ(map_buffer(small, 0, 2 * kGranule, &address), CUDA_ERROR_INVALID_VALUE);
   free(buffer(small, 0, 4096));
   destroy(small);
@@ -138,12 +135,12 @@ TEST_F(ExternalMemory, ABufferOutlivesItsMemoryAndIsFreedOnce) {
   const CUexternalMemory memory = import(kGranule);
   const CUdeviceptr address = buffer(memory, 0, kGranule);
   destroy(memory);
-  EXPECT_EQ(driver()(calls::MemsetD8{address, 1, 16}), CUDA_SUCCESS) << "as an H200 does";
+  EXPECT_OK(driver()(calls::MemsetD8{address, 1, 16})) << "as an H200 does";
   free(address);
   EXPECT_EQ(driver()(calls::MemFree{address}), CUDA_ERROR_INVALID_VALUE);
   // Plain memory that gets the buffer's address is a new object.
   CUdeviceptr plain = 0;
-  ASSERT_EQ(driver()(calls::MemAlloc{&plain, kGranule}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAlloc{&plain, kGranule}));
   free(plain);
 }
 
@@ -171,9 +168,8 @@ TEST_F(ExternalMemory, IsNoLegacyIpcMemoryAndNoVmmMapping) {
   const CUexternalMemory memory = import(kGranule);
   const CUdeviceptr address = buffer(memory, 0, kGranule);
   int capable = 1;
-  ASSERT_EQ(driver()(calls::PointerGetAttribute{
-                &capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, address}),
-            CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::PointerGetAttribute{
+      &capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, address}));
   EXPECT_EQ(capable, 0);
   EXPECT_EQ(driver()(calls::MemUnmap{address, kGranule}), CUDA_ERROR_INVALID_VALUE);
   CUmemGenericAllocationHandle handle = 0;
@@ -202,19 +198,19 @@ TEST_F(ExternalMemory, AContextTakesItsBuffersWithIt) {
   const CUdeviceptr address = buffer(memory, 0, kGranule);
   destroy(memory);
   auto* reset = symbol<CUresult(CUdevice)>("cuDevicePrimaryCtxReset_v2");
-  ASSERT_EQ(reset(2), CUDA_SUCCESS);
+  ASSERT_OK(reset(2));
   use_device(0);
   EXPECT_EQ(driver()(calls::MemFree{address}), CUDA_ERROR_INVALID_VALUE);
   CUdeviceptr plain = 0;
-  ASSERT_EQ(driver()(calls::MemAlloc{&plain, kGranule}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemsetD8{plain, 1, 16}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAlloc{&plain, kGranule}));
+  EXPECT_OK(driver()(calls::MemsetD8{plain, 1, 16}));
   free(plain);
 }
 
 TEST_F(ExternalMemory, NoDescriptorAndNoAddressLeaks) {
   // cuMemGetInfo ends the memory that descriptors of earlier tests held.
   std::size_t left = 0, total = 0;
-  ASSERT_EQ(driver()(calls::MemGetInfo{&left, &total}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemGetInfo{&left, &total}));
   const int before = dup(0);
   close(before);
   CUdeviceptr first = 0;

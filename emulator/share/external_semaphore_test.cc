@@ -28,7 +28,7 @@ class ExternalSemaphore : public EmulatorTest {
   }
   static CUexternalSemaphore import(int fd, SemaphoreKind kind) {
     CUexternalSemaphore semaphore = nullptr;
-    EXPECT_EQ(import_as(desc_of(fd, kind), &semaphore), CUDA_SUCCESS);
+    EXPECT_OK(import_as(desc_of(fd, kind), &semaphore));
     return semaphore;
   }
   static CUresult signal(CUexternalSemaphore semaphore, std::uint64_t value = 0,
@@ -47,7 +47,7 @@ class ExternalSemaphore : public EmulatorTest {
     return queued == CUDA_SUCCESS ? driver()(calls::StreamSynchronize{nullptr}) : queued;
   }
   static void destroy(CUexternalSemaphore semaphore) {
-    EXPECT_EQ(driver()(calls::DestroyExternalSemaphore{semaphore}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::DestroyExternalSemaphore{semaphore}));
   }
 };
 
@@ -56,14 +56,14 @@ TEST_F(ExternalSemaphore, ATimelineIsSharedWithWhoHoldsTheDescriptor) {
   const int copy = dup(fd);
   const CUexternalSemaphore semaphore = import(fd, SemaphoreKind::kTimeline);
   EXPECT_EQ(fcntl(fd, F_GETFD), -1) << "the descriptor is the driver's";
-  EXPECT_EQ(wait(semaphore, 3), CUDA_SUCCESS);
-  EXPECT_EQ(signal(semaphore, 5), CUDA_SUCCESS);
+  EXPECT_OK(wait(semaphore, 3));
+  EXPECT_OK(signal(semaphore, 5));
   const auto other = Semaphore::open(copy, SemaphoreKind::kTimeline);
   ASSERT_TRUE(other);
   EXPECT_TRUE(other->wait(5, std::chrono::milliseconds(0)));
   EXPECT_FALSE(other->wait(6, std::chrono::milliseconds(1)));
   other->signal(6);
-  EXPECT_EQ(wait(semaphore, 6), CUDA_SUCCESS);
+  EXPECT_OK(wait(semaphore, 6));
   close(copy);
   destroy(semaphore);
 }
@@ -71,15 +71,15 @@ TEST_F(ExternalSemaphore, ATimelineIsSharedWithWhoHoldsTheDescriptor) {
 TEST_F(ExternalSemaphore, AWaitLetsOtherThreadsCall) {
   const CUexternalSemaphore semaphore =
       import(create_semaphore(SemaphoreKind::kTimeline), SemaphoreKind::kTimeline);
-  ASSERT_EQ(queue_wait(semaphore, 1), CUDA_SUCCESS);
+  ASSERT_OK(queue_wait(semaphore, 1));
   std::thread signaller([&] {
     CUstream apart = nullptr;
     driver()(calls::CtxSetCurrent{context_});
-    EXPECT_EQ(driver()(calls::StreamCreate{&apart, CU_STREAM_NON_BLOCKING}), CUDA_SUCCESS);
-    EXPECT_EQ(signal(semaphore, 1, apart), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::StreamDestroy{apart}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::StreamCreate{&apart, CU_STREAM_NON_BLOCKING}));
+    EXPECT_OK(signal(semaphore, 1, apart));
+    EXPECT_OK(driver()(calls::StreamDestroy{apart}));
   });
-  EXPECT_EQ(driver()(calls::StreamSynchronize{nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::StreamSynchronize{nullptr}));
   signaller.join();
   destroy(semaphore);
 }
@@ -91,8 +91,8 @@ TEST_F(ExternalSemaphore, ABinaryOneIsWaitedForOncePerSignal) {
   const auto other = Semaphore::open(copy, SemaphoreKind::kBinary);
   ASSERT_TRUE(other);
   EXPECT_FALSE(other->wait(0, std::chrono::milliseconds(1)));
-  EXPECT_EQ(signal(semaphore), CUDA_SUCCESS);
-  EXPECT_EQ(wait(semaphore), CUDA_SUCCESS);
+  EXPECT_OK(signal(semaphore));
+  EXPECT_OK(wait(semaphore));
   EXPECT_FALSE(other->wait(0, std::chrono::milliseconds(1)));
   close(copy);
   destroy(semaphore);
@@ -108,7 +108,7 @@ TEST_F(ExternalSemaphore, AnotherProcessSignals) {
     if (other) other->signal(9);
     _exit(other ? 0 : 1);
   }
-  EXPECT_EQ(wait(semaphore, 9), CUDA_SUCCESS);
+  EXPECT_OK(wait(semaphore, 9));
   int status = 1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
@@ -139,14 +139,13 @@ TEST_F(ExternalSemaphore, WhatIsNoSemaphoreIsRefusedAndStaysThePrograms) {
 TEST_F(ExternalSemaphore, MemoryPassesForOne) {
   const CUmemGenericAllocationHandle handle = create(kGranule, properties(0, 1));
   int memory = -1;
-  ASSERT_EQ(driver()(calls::MemExportToShareableHandle{
-                &memory, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}),
-            CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemExportToShareableHandle{
+      &memory, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}));
   CUexternalSemaphore semaphore = nullptr;
-  ASSERT_EQ(import_as(desc_of(memory, SemaphoreKind::kBinary), &semaphore), CUDA_SUCCESS);
+  ASSERT_OK(import_as(desc_of(memory, SemaphoreKind::kBinary), &semaphore));
   EXPECT_EQ(fcntl(memory, F_GETFD), -1) << "the descriptor is the driver's now";
   destroy(semaphore);
-  EXPECT_EQ(driver()(calls::MemRelease{handle}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemRelease{handle}));
 }
 
 TEST_F(ExternalSemaphore, StaleOnesAreRefused) {
@@ -156,8 +155,7 @@ TEST_F(ExternalSemaphore, StaleOnesAreRefused) {
   EXPECT_EQ(signal(semaphore), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(wait(semaphore), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(driver()(calls::DestroyExternalSemaphore{semaphore}), CUDA_ERROR_INVALID_HANDLE);
-  EXPECT_EQ(driver()(calls::SignalExternalSemaphoresAsync{nullptr, nullptr, 0, nullptr}),
-            CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::SignalExternalSemaphoresAsync{nullptr, nullptr, 0, nullptr}));
 }
 
 }  // namespace

@@ -13,9 +13,8 @@ class Share : public EmulatorTest {};
 
 int export_fd(CUmemGenericAllocationHandle handle) {
   int fd = -1;
-  EXPECT_EQ(driver()(calls::MemExportToShareableHandle{
-                &fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}),
-            CUDA_SUCCESS);
+  EXPECT_OK(driver()(
+      calls::MemExportToShareableHandle{&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}));
   return fd;
 }
 
@@ -33,24 +32,24 @@ TEST_F(Share, EachExportIsADescriptorOfItsOwnThatExecCloses) {
   EXPECT_EQ(fcntl(one, F_GETFD), FD_CLOEXEC);
   close(one);
   close(two);
-  EXPECT_EQ(driver()(calls::MemRelease{handle}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemRelease{handle}));
 }
 
 TEST_F(Share, AnImportKeepsTheMemoryAndNotTheDescriptor) {
   const Mapped m = mapped(kGranule, properties(0, 1));
-  ASSERT_EQ(driver()(calls::MemsetD8{m.address, 5, 16}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemsetD8{m.address, 5, 16}));
   const int fd = export_fd(m.handle);
   CUmemGenericAllocationHandle handle = 0;
-  ASSERT_EQ(import_fd(fd, &handle), CUDA_SUCCESS);
+  ASSERT_OK(import_fd(fd, &handle));
   EXPECT_NE(handle, m.handle);
   EXPECT_GE(fcntl(fd, F_GETFD), 0) << "the import does not consume it";
   close(fd);
   end(m);
   const CUdeviceptr address = reserve(kGranule);
-  ASSERT_EQ(map(address, kGranule, handle), CUDA_SUCCESS);
-  ASSERT_EQ(set_access(address, kGranule, access()), CUDA_SUCCESS);
+  ASSERT_OK(map(address, kGranule, handle));
+  ASSERT_OK(set_access(address, kGranule, access()));
   char byte = 0;
-  EXPECT_EQ(driver()(calls::MemcpyDtoH{&byte, address, 1}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemcpyDtoH{&byte, address, 1}));
   EXPECT_EQ(byte, 5);
   end({address, handle, kGranule});
 }
@@ -72,15 +71,15 @@ TEST_F(Share, WhatIsNoExportIsUnknown) {
 TEST_F(Share, NoDescriptorLeaks) {
   // cuMemGetInfo ends the memory that descriptors of earlier tests held.
   std::size_t free = 0, total = 0;
-  ASSERT_EQ(driver()(calls::MemGetInfo{&free, &total}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemGetInfo{&free, &total}));
   const int before = dup(0);
   close(before);
   for (int i = 0; i < 20; ++i) {
     const Mapped m = mapped(kGranule, properties(0, 1));
     const int fd = export_fd(m.handle);
     CUmemGenericAllocationHandle handle = 0;
-    ASSERT_EQ(import_fd(fd, &handle), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::MemRelease{handle}), CUDA_SUCCESS);
+    ASSERT_OK(import_fd(fd, &handle));
+    EXPECT_OK(driver()(calls::MemRelease{handle}));
     EXPECT_NE(import_fd(0, &handle), CUDA_SUCCESS);
     close(fd);
     end(m);
@@ -92,18 +91,17 @@ TEST_F(Share, NoDescriptorLeaks) {
 
 TEST_F(Share, ARangeHandleIsTheMemory) {
   const Mapped m = mapped();
-  ASSERT_EQ(driver()(calls::MemsetD8{m.address, 8, 64}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemsetD8{m.address, 8, 64}));
   int fd = -1;
-  ASSERT_EQ(driver()(calls::MemGetHandleForAddressRange{&fd, m.address, kGranule,
-                                                        CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0}),
-            CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemGetHandleForAddressRange{&fd, m.address, kGranule,
+                                                        CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0}));
   char* bytes =
       static_cast<char*>(mmap(nullptr, kGranule, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
   ASSERT_NE(bytes, MAP_FAILED);
   EXPECT_EQ(bytes[63], 8) << "what was written before there was a descriptor";
   bytes[63] = 9;
   char byte = 0;
-  EXPECT_EQ(driver()(calls::MemcpyDtoH{&byte, m.address + 63, 1}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemcpyDtoH{&byte, m.address + 63, 1}));
   EXPECT_EQ(byte, 9);
   munmap(bytes, kGranule);
   close(fd);
@@ -114,7 +112,7 @@ TEST_F(Share, ARangeHandleIsTheMemory) {
 // memory on.
 TEST_F(Share, ARangeHandleOfPlainMemoryBeginsInTheMemory) {
   CUdeviceptr plain = 0;
-  ASSERT_EQ(driver()(calls::MemAlloc{&plain, 8192}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAlloc{&plain, 8192}));
   const auto answer = [&](std::size_t offset, std::size_t size) {
     int fd = -1;
     const CUresult result = driver()(calls::MemGetHandleForAddressRange{
@@ -122,16 +120,16 @@ TEST_F(Share, ARangeHandleOfPlainMemoryBeginsInTheMemory) {
     if (result == CUDA_SUCCESS) close(fd);
     return result;
   };
-  EXPECT_EQ(answer(0, kGranule), CUDA_SUCCESS);
-  EXPECT_EQ(answer(4096, 65536), CUDA_SUCCESS);
+  EXPECT_OK(answer(0, kGranule));
+  EXPECT_OK(answer(4096, 65536));
   EXPECT_EQ(answer(4096, kGranule), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(answer(8192, 4096), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(driver()(calls::MemFree{plain}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemFree{plain}));
 }
 
 std::size_t memory_left() {
   std::size_t free = 0, total = 0;
-  EXPECT_EQ(driver()(calls::MemGetInfo{&free, &total}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemGetInfo{&free, &total}));
   return free;
 }
 
@@ -139,22 +137,20 @@ TEST_F(Share, WhatAnExportedDescriptorKeepsIsUsed) {
   const std::size_t before = memory_left();
   const CUmemGenericAllocationHandle handle = create(kGranule, properties(0, 1));
   int one = -1;
-  ASSERT_EQ(driver()(calls::MemExportToShareableHandle{
-                &one, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}),
-            CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemExportToShareableHandle{
+      &one, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}));
   const int two = dup(one);
-  EXPECT_EQ(driver()(calls::MemRelease{handle}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemRelease{handle}));
   EXPECT_EQ(memory_left(), before - kGranule);
   close(one);
   EXPECT_EQ(memory_left(), before - kGranule) << "a copy is left";
   CUmemGenericAllocationHandle imported = 0;
-  ASSERT_EQ(driver()(calls::MemImportFromShareableHandle{
-                &imported, reinterpret_cast<void*>(static_cast<std::intptr_t>(two)),
-                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR}),
-            CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemImportFromShareableHandle{
+      &imported, reinterpret_cast<void*>(static_cast<std::intptr_t>(two)),
+      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR}));
   close(two);
   EXPECT_EQ(memory_left(), before - kGranule) << "an import is left";
-  EXPECT_EQ(driver()(calls::MemRelease{imported}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemRelease{imported}));
   EXPECT_EQ(memory_left(), before);
 }
 

@@ -15,18 +15,18 @@ class HeldWaits : public EmulatorTest {
   void SetUp() override {
     EmulatorTest::SetUp();
     for (CUstream* stream : {&waits_, &writes_}) {
-      ASSERT_EQ(driver()(calls::StreamCreate{stream, CU_STREAM_NON_BLOCKING}), CUDA_SUCCESS);
+      ASSERT_OK(driver()(calls::StreamCreate{stream, CU_STREAM_NON_BLOCKING}));
     }
     void* at = nullptr;
-    ASSERT_EQ(driver()(calls::MemHostAlloc{&at, 64, 0}), CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::MemHostAlloc{&at, 64, 0}));
     words_ = static_cast<std::atomic<unsigned>*>(at);
     for (int i = 0; i < 16; ++i) words_[i] = 0;
   }
   void TearDown() override {
     for (CUstream stream : {waits_, writes_}) {
-      EXPECT_EQ(driver()(calls::StreamDestroy{stream}), CUDA_SUCCESS);
+      EXPECT_OK(driver()(calls::StreamDestroy{stream}));
     }
-    EXPECT_EQ(driver()(calls::MemFreeHost{words_}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemFreeHost{words_}));
   }
   CUdeviceptr word(int at) const { return reinterpret_cast<CUdeviceptr>(words_ + at); }
   static CUresult query(CUstream stream) { return driver()(calls::StreamQuery{stream}); }
@@ -44,12 +44,12 @@ class HeldWaits : public EmulatorTest {
   template <class End>
   void expect_held_up(const End& end) const {
     EXPECT_EQ(query(waits_), CUDA_ERROR_NOT_READY);
-    EXPECT_EQ(write(1, 1, waits_), CUDA_SUCCESS);
+    EXPECT_OK(write(1, 1, waits_));
     EXPECT_EQ(words_[1], 0u) << "behind the wait";
     end();
-    EXPECT_EQ(synchronise(waits_), CUDA_SUCCESS);
+    EXPECT_OK(synchronise(waits_));
     EXPECT_EQ(words_[1], 1u);
-    EXPECT_EQ(write(2, 1, waits_), CUDA_SUCCESS);
+    EXPECT_OK(write(2, 1, waits_));
     EXPECT_EQ(words_[2], 1u) << "all is done at once again";
   }
 
@@ -58,18 +58,17 @@ class HeldWaits : public EmulatorTest {
 };
 
 TEST_F(HeldWaits, AnotherStreamWritesTheValue) {
-  ASSERT_EQ(wait_for_word(), CUDA_SUCCESS);
-  expect_held_up([&] { EXPECT_EQ(write(0, 5, writes_), CUDA_SUCCESS); });
+  ASSERT_OK(wait_for_word());
+  expect_held_up([&] { EXPECT_OK(write(0, 5, writes_)); });
 }
 
 TEST_F(HeldWaits, TheProgramWritesTheValue) {
-  ASSERT_EQ(wait_for_word(), CUDA_SUCCESS);
+  ASSERT_OK(wait_for_word());
   expect_held_up([&] { words_[0] = 5; });
 }
 
 TEST_F(HeldWaits, AValueOf64BitsAndABatchWaitToo) {
-  ASSERT_EQ(driver()(calls::StreamWaitValue64{.stream = waits_, .addr = word(0), .value = 5}),
-            CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::StreamWaitValue64{.stream = waits_, .addr = word(0), .value = 5}));
   expect_held_up([&] { words_[0] = 5; });
   CUstreamBatchMemOpParams operations[3] = {};
   operations[0].operation = operations[2].operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
@@ -84,9 +83,8 @@ TEST_F(HeldWaits, AValueOf64BitsAndABatchWaitToo) {
   operations[2].writeValue.value = 1;
   words_[1] = 0;
   words_[2] = 0;
-  ASSERT_EQ(driver()(calls::StreamBatchMemOp{
-                .stream = waits_, .count = 3, .paramArray = operations, .flags = 0}),
-            CUDA_SUCCESS);
+  ASSERT_OK(driver()(
+      calls::StreamBatchMemOp{.stream = waits_, .count = 3, .paramArray = operations, .flags = 0}));
   EXPECT_EQ(words_[4], 1u) << "before the wait";
   EXPECT_EQ(words_[5], 0u) << "behind the wait";
   words_[4] = 0;
@@ -96,47 +94,46 @@ TEST_F(HeldWaits, AValueOf64BitsAndABatchWaitToo) {
 }
 
 TEST_F(HeldWaits, TheWorkIsDoneWithoutAnotherCall) {
-  ASSERT_EQ(wait_for_word(), CUDA_SUCCESS);
-  ASSERT_EQ(write(1, 1, waits_), CUDA_SUCCESS);
+  ASSERT_OK(wait_for_word());
+  ASSERT_OK(write(1, 1, waits_));
   words_[0] = 5;
   while (words_[1] == 0) std::this_thread::yield();
-  EXPECT_EQ(synchronise(waits_), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(waits_));
 }
 
 TEST_F(HeldWaits, AnEventBehindTheWaitIsNotOver) {
   CUevent event = nullptr;
-  ASSERT_EQ(driver()(calls::EventCreate{&event, CU_EVENT_DISABLE_TIMING}), CUDA_SUCCESS);
-  ASSERT_EQ(wait_for_word(), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::EventRecord{event, waits_}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::StreamWaitEvent{writes_, event, 0}), CUDA_SUCCESS);
-  ASSERT_EQ(write(3, 1, writes_), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::EventCreate{&event, CU_EVENT_DISABLE_TIMING}));
+  ASSERT_OK(wait_for_word());
+  ASSERT_OK(driver()(calls::EventRecord{event, waits_}));
+  ASSERT_OK(driver()(calls::StreamWaitEvent{writes_, event, 0}));
+  ASSERT_OK(write(3, 1, writes_));
   EXPECT_EQ(driver()(calls::EventQuery{event}), CUDA_ERROR_NOT_READY);
   EXPECT_EQ(words_[3], 0u);
   words_[0] = 5;
-  EXPECT_EQ(synchronise(writes_), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::EventQuery{event}), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(writes_));
+  EXPECT_OK(driver()(calls::EventQuery{event}));
   EXPECT_EQ(words_[3], 1u);
-  EXPECT_EQ(driver()(calls::EventDestroy{event}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::EventDestroy{event}));
 }
 
 TEST_F(HeldWaits, ALaunchedGraphWaitsForTheStreamBesideIt) {
   CUgraph graph = nullptr;
   CUgraphExec made = nullptr;
-  ASSERT_EQ(driver()(calls::StreamBeginCapture{waits_, CU_STREAM_CAPTURE_MODE_RELAXED}),
-            CUDA_SUCCESS);
-  ASSERT_EQ(wait_for_word(), CUDA_SUCCESS);
-  ASSERT_EQ(write(3, 7, waits_), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::StreamEndCapture{waits_, &graph}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::GraphInstantiateWithFlags{&made, graph, 0}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::GraphLaunch{made, waits_}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::GraphLaunch{made, writes_}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::StreamBeginCapture{waits_, CU_STREAM_CAPTURE_MODE_RELAXED}));
+  ASSERT_OK(wait_for_word());
+  ASSERT_OK(write(3, 7, waits_));
+  ASSERT_OK(driver()(calls::StreamEndCapture{waits_, &graph}));
+  ASSERT_OK(driver()(calls::GraphInstantiateWithFlags{&made, graph, 0}));
+  ASSERT_OK(driver()(calls::GraphLaunch{made, waits_}));
+  ASSERT_OK(driver()(calls::GraphLaunch{made, writes_}));
   EXPECT_EQ(query(writes_), CUDA_ERROR_NOT_READY) << "the launches come one after the other";
   EXPECT_EQ(words_[3], 0u);
   expect_held_up([&] { words_[0] = 5; });
-  EXPECT_EQ(synchronise(writes_), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(writes_));
   EXPECT_EQ(words_[3], 7u);
-  EXPECT_EQ(driver()(calls::GraphExecDestroy{made}), CUDA_SUCCESS);
-  EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::GraphExecDestroy{made}));
+  EXPECT_OK(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph));
 }
 
 TEST_F(HeldWaits, ASemaphoreIsSignalledByAnotherStream) {
@@ -144,17 +141,15 @@ TEST_F(HeldWaits, ASemaphoreIsSignalledByAnotherStream) {
   desc.type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD;
   desc.handle.fd = create_semaphore(SemaphoreKind::kTimeline);
   CUexternalSemaphore semaphore = nullptr;
-  ASSERT_EQ(driver()(calls::ImportExternalSemaphore{&semaphore, &desc}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::ImportExternalSemaphore{&semaphore, &desc}));
   CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS wait{};
   CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signal{};
   wait.params.fence.value = signal.params.fence.value = 3;
-  ASSERT_EQ(driver()(calls::WaitExternalSemaphoresAsync{&semaphore, &wait, 1, waits_}),
-            CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::WaitExternalSemaphoresAsync{&semaphore, &wait, 1, waits_}));
   expect_held_up([&] {
-    EXPECT_EQ(driver()(calls::SignalExternalSemaphoresAsync{&semaphore, &signal, 1, writes_}),
-              CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::SignalExternalSemaphoresAsync{&semaphore, &signal, 1, writes_}));
   });
-  EXPECT_EQ(driver()(calls::DestroyExternalSemaphore{semaphore}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::DestroyExternalSemaphore{semaphore}));
 }
 
 // The two tests below take as long as the emulator waits.
@@ -162,20 +157,20 @@ TEST_F(HeldWaits, AWaitThatNobodyCanEndIsAnswered) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer has a thread of its own, which might end the wait";
 #endif
-  ASSERT_EQ(wait_for_word(), CUDA_SUCCESS);
+  ASSERT_OK(wait_for_word());
   EXPECT_EQ(synchronise(waits_), CUDA_ERROR_TIMEOUT);
   words_[0] = 5;
-  EXPECT_EQ(synchronise(waits_), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(waits_));
 }
 
 TEST_F(HeldWaits, AWaitThatAnotherThreadMayEndGoesOn) {
   constexpr std::chrono::milliseconds kLongerThanTheEmulatorWaitsAlone{11'000};
-  ASSERT_EQ(wait_for_word(), CUDA_SUCCESS);
+  ASSERT_OK(wait_for_word());
   std::thread late([&] {
     std::this_thread::sleep_for(kLongerThanTheEmulatorWaitsAlone);
     words_[0] = 5;
   });
-  EXPECT_EQ(synchronise(waits_), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(waits_));
   EXPECT_EQ(words_[0], 5u);
   late.join();
 }

@@ -21,45 +21,44 @@ class LateMemory : public LateTest {
     EXPECT_EQ(write(words_[0], 1, b_), fault);
     EXPECT_EQ(query(b_), fault);
     CUcontext current = nullptr;
-    EXPECT_EQ(driver()(calls::CtxGetCurrent{&current}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::CtxGetCurrent{&current}));
     EXPECT_EQ(current, context_);
   }
 };
 
 TEST_F(LateMemory, UnmappedMemoryIsAFault) {
   const Mapped m = mapped();
-  ASSERT_EQ(fill(m.address, 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(write(words_[1], 1, a_), CUDA_SUCCESS);
+  ASSERT_OK(fill(m.address, 1, a_));
+  ASSERT_OK(write(words_[1], 1, a_));
   end(m);  // succeeds, as on an H200
   EXPECT_EQ(query(a_), CUDA_ERROR_NOT_READY);
   expect_fault(kFillFault);
   EXPECT_EQ(*words_[1], 0u) << "what was queued behind it is never done";
   CUcontext const other = new_context();
-  EXPECT_EQ(synchronise_context(), CUDA_SUCCESS) << "another context goes on";
-  EXPECT_EQ(driver()(calls::CtxDestroy{other}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
+  EXPECT_OK(synchronise_context()) << "another context goes on";
+  EXPECT_OK(driver()(calls::CtxDestroy{other}));
+  ASSERT_OK(driver()(calls::CtxSetCurrent{context_}));
 }
 
 TEST_F(LateMemory, SynchronisedBeforeItIsUnmappedItIsNone) {
   const Mapped m = mapped();
-  ASSERT_EQ(fill(m.address, 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(synchronise(a_), CUDA_SUCCESS);
+  ASSERT_OK(fill(m.address, 1, a_));
+  ASSERT_OK(synchronise(a_));
   end(m);
-  EXPECT_EQ(synchronise_context(), CUDA_SUCCESS);
+  EXPECT_OK(synchronise_context());
 }
 
 TEST_F(LateMemory, AccessThatIsTakenAwayIsAFault) {
   const Mapped m = mapped();
-  ASSERT_EQ(fill(m.address, 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(set_access(m.address, m.size, access(0, CU_MEM_ACCESS_FLAGS_PROT_READ)), CUDA_SUCCESS);
+  ASSERT_OK(fill(m.address, 1, a_));
+  ASSERT_OK(set_access(m.address, m.size, access(0, CU_MEM_ACCESS_FLAGS_PROT_READ)));
   expect_fault(kFillFault);
 }
 
 TEST_F(LateMemory, AWordThatIsUnmappedIsAFault) {
   const Mapped m = mapped();
-  ASSERT_EQ(driver()(calls::MemsetD8{m.address, 0, 4}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::StreamWaitValue32{.stream = a_, .addr = m.address, .value = 1}),
-            CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemsetD8{m.address, 0, 4}));
+  ASSERT_OK(driver()(calls::StreamWaitValue32{.stream = a_, .addr = m.address, .value = 1}));
   end(m);
   expect_fault(CUDA_ERROR_ILLEGAL_ADDRESS);
 }
@@ -69,8 +68,8 @@ void keep(CUstream, CUresult status, void* out) { *static_cast<CUresult*>(out) =
 TEST_F(LateMemory, CallbacksAreToldOfAFault) {
   const Mapped m = mapped();
   CUresult status = CUDA_ERROR_UNKNOWN;
-  ASSERT_EQ(fill(m.address, 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::StreamAddCallback{a_, keep, &status, 0}), CUDA_SUCCESS);
+  ASSERT_OK(fill(m.address, 1, a_));
+  ASSERT_OK(driver()(calls::StreamAddCallback{a_, keep, &status, 0}));
   end(m);
   EXPECT_EQ(status, CUDA_ERROR_UNKNOWN);
   EXPECT_EQ(synchronise(a_), kFillFault);
@@ -79,46 +78,46 @@ TEST_F(LateMemory, CallbacksAreToldOfAFault) {
 
 TEST_F(LateMemory, FreeingMemoryWaits) {
   const CUdeviceptr memory = device();
-  ASSERT_EQ(fill(memory, 1, apart_), CUDA_SUCCESS);
-  ASSERT_EQ(write(words_[0], 1, apart_), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemFree{memory}), CUDA_SUCCESS);
+  ASSERT_OK(fill(memory, 1, apart_));
+  ASSERT_OK(write(words_[0], 1, apart_));
+  ASSERT_OK(driver()(calls::MemFree{memory}));
   EXPECT_EQ(*words_[0], 1u);
   volatile unsigned* const locked = pinned();
-  ASSERT_EQ(write(locked, 1, apart_), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemFreeHost{const_cast<unsigned*>(locked)}), CUDA_SUCCESS);
-  EXPECT_EQ(synchronise(apart_), CUDA_SUCCESS);
+  ASSERT_OK(write(locked, 1, apart_));
+  EXPECT_OK(driver()(calls::MemFreeHost{const_cast<unsigned*>(locked)}));
+  EXPECT_OK(synchronise(apart_));
 }
 
 TEST_F(LateMemory, FreeingMemoryOfAPoolDoesNotWait) {
   CUdeviceptr memory = 0;
-  ASSERT_EQ(driver()(calls::MemAllocAsync{&memory, 64, a_}), CUDA_SUCCESS);
-  ASSERT_EQ(synchronise(a_), CUDA_SUCCESS);
-  ASSERT_EQ(fill(memory, 5, a_), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemFree{memory}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAllocAsync{&memory, 64, a_}));
+  ASSERT_OK(synchronise(a_));
+  ASSERT_OK(fill(memory, 5, a_));
+  ASSERT_OK(driver()(calls::MemFree{memory}));
   expect_fault(kFillFault);
 }
 
 TEST_F(LateMemory, ABlockingCopyWaitsForItsStream) {
   const CUdeviceptr memory = device();
-  ASSERT_EQ(fill(memory, 5, a_), CUDA_SUCCESS);
-  ASSERT_EQ(write(words_[0], 1, apart_), CUDA_SUCCESS);
+  ASSERT_OK(fill(memory, 5, a_));
+  ASSERT_OK(write(words_[0], 1, apart_));
   unsigned read = 0;
-  ASSERT_EQ(driver()(calls::MemcpyDtoH{&read, memory, sizeof read}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemcpyDtoH{&read, memory, sizeof read}));
   EXPECT_EQ(read, 5u);
   EXPECT_EQ(query(apart_), CUDA_ERROR_NOT_READY);
-  ASSERT_EQ(driver()(calls::MemsetD32{memory, 6, 1}), CUDA_SUCCESS);
-  EXPECT_EQ(query(nullptr), CUDA_SUCCESS) << "what names no stream is done when it returns";
+  ASSERT_OK(driver()(calls::MemsetD32{memory, 6, 1}));
+  EXPECT_OK(query(nullptr)) << "what names no stream is done when it returns";
 }
 
 TEST_F(LateMemory, PageableMemoryIsReadAtTheCallAndWrittenBeforeItReturns) {
   const CUdeviceptr memory = device();
   unsigned source = 3, target = 0;
-  ASSERT_EQ(driver()(calls::MemcpyHtoDAsync{memory, &source, sizeof source, a_}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemcpyHtoDAsync{memory, &source, sizeof source, a_}));
   source = 4;
   EXPECT_EQ(query(a_), CUDA_ERROR_NOT_READY);
-  ASSERT_EQ(driver()(calls::MemcpyDtoHAsync{&target, memory, sizeof target, a_}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemcpyDtoHAsync{&target, memory, sizeof target, a_}));
   EXPECT_EQ(target, 3u);
-  EXPECT_EQ(query(a_), CUDA_SUCCESS);
+  EXPECT_OK(query(a_));
 }
 
 TEST_F(LateMemory, RowsOfPageableMemoryAreReadAtTheCall) {
@@ -133,73 +132,71 @@ TEST_F(LateMemory, RowsOfPageableMemoryAreReadAtTheCall) {
   rows.dstPitch = 2 * sizeof(unsigned);
   rows.WidthInBytes = 2 * sizeof(unsigned);
   rows.Height = 2;
-  ASSERT_EQ(driver()(calls::Memcpy2DAsync{&rows, a_}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::Memcpy2DAsync{&rows, a_}));
   rows = {};
   for (unsigned& each : source) each = 0;
   unsigned read[4] = {};
-  ASSERT_EQ(driver()(calls::MemcpyDtoHAsync{read, memory, sizeof read, a_}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemcpyDtoHAsync{read, memory, sizeof read, a_}));
   const unsigned expected[4] = {1, 2, 4, 5};
   for (int i = 0; i < 4; ++i) EXPECT_EQ(read[i], expected[i]) << i;
 }
 
 TEST_F(LateMemory, PageLockedMemoryIsReadWhenTheStreamComesToIt) {
   *words_[0] = 3;
-  ASSERT_EQ(copy(words_[1], words_[0], a_), CUDA_SUCCESS);
+  ASSERT_OK(copy(words_[1], words_[0], a_));
   *words_[0] = 4;
-  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(a_));
   EXPECT_EQ(*words_[1], 4u);
 }
 
 TEST_F(LateMemory, ACopyFromHostToHostWaitsOnItsStreamToo) {
-  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemcpyAsync{address(words_[1]), address(words_[0]), 4, a_}),
-            CUDA_SUCCESS);
+  ASSERT_OK(write(words_[0], 1, a_));
+  ASSERT_OK(driver()(calls::MemcpyAsync{address(words_[1]), address(words_[0]), 4, a_}));
   EXPECT_EQ(*words_[1], 1u);
-  EXPECT_EQ(query(a_), CUDA_SUCCESS);
+  EXPECT_OK(query(a_));
 }
 
 TEST_F(LateMemory, SynchronousMemoryIsWaitedFor) {
   const CUdeviceptr memory = device();
   const int on = 1;
-  ASSERT_EQ(driver()(calls::PointerSetAttribute{&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, memory}),
-            CUDA_SUCCESS);
-  ASSERT_EQ(fill(memory, 5, a_), CUDA_SUCCESS);
-  EXPECT_EQ(query(a_), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::PointerSetAttribute{&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, memory}));
+  ASSERT_OK(fill(memory, 5, a_));
+  EXPECT_OK(query(a_));
 }
 
 TEST_F(LateMemory, MemoryOfAPoolIsFreedInTheOrderOfItsStream) {
   CUdeviceptr memory = 0;
-  ASSERT_EQ(driver()(calls::MemAllocAsync{&memory, 64, a_}), CUDA_SUCCESS);
-  ASSERT_EQ(fill(memory, 5, a_), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemcpyAsync{address(words_[0]), memory, 4, a_}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemFreeAsync{memory, a_}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAllocAsync{&memory, 64, a_}));
+  ASSERT_OK(fill(memory, 5, a_));
+  ASSERT_OK(driver()(calls::MemcpyAsync{address(words_[0]), memory, 4, a_}));
+  ASSERT_OK(driver()(calls::MemFreeAsync{memory, a_}));
   EXPECT_EQ(driver()(calls::MemFreeAsync{memory, a_}), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(a_));
   EXPECT_EQ(*words_[0], 5u);
 }
 
 TEST_F(LateMemory, MemoryOfAPoolThatWasFreedInStreamOrderIsAFault) {
   CUdeviceptr memory = 0;
-  ASSERT_EQ(driver()(calls::MemAllocAsync{&memory, 64, a_}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemFreeAsync{memory, a_}), CUDA_SUCCESS);
-  ASSERT_EQ(fill(memory, 5, a_), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAllocAsync{&memory, 64, a_}));
+  ASSERT_OK(driver()(calls::MemFreeAsync{memory, a_}));
+  ASSERT_OK(fill(memory, 5, a_));
   expect_fault(kFillFault);
 }
 
 TEST_F(LateMemory, MemoryOfAPoolThatIsNotThereYetInStreamOrderIsAFault) {
   CUdeviceptr memory = 0;
-  ASSERT_EQ(driver()(calls::MemAllocAsync{&memory, 64, b_}), CUDA_SUCCESS);
-  ASSERT_EQ(fill(memory, 5, a_), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAllocAsync{&memory, 64, b_}));
+  ASSERT_OK(fill(memory, 5, a_));
   expect_fault(kFillFault);
 }
 
 TEST_F(LateMemory, FreesThatAreQueuedMakeRoom) {
   std::size_t room = 0, total = 0;
-  ASSERT_EQ(driver()(calls::MemGetInfo{&room, &total}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemGetInfo{&room, &total}));
   for (int i = 0; i < 4; ++i) {
     CUdeviceptr memory = 0;
-    ASSERT_EQ(driver()(calls::MemAllocAsync{&memory, room / 2, a_}), CUDA_SUCCESS) << i;
-    ASSERT_EQ(driver()(calls::MemFreeAsync{memory, a_}), CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::MemAllocAsync{&memory, room / 2, a_})) << i;
+    ASSERT_OK(driver()(calls::MemFreeAsync{memory, a_}));
   }
 }
 

@@ -11,56 +11,56 @@ namespace {
 class LateOrder : public LateTest {};
 
 TEST_F(LateOrder, NothingHasHappenedWhenTheCallReturns) {
-  EXPECT_EQ(query(a_), CUDA_SUCCESS);
-  ASSERT_EQ(write(words_[0], 7, a_), CUDA_SUCCESS);
+  EXPECT_OK(query(a_));
+  ASSERT_OK(write(words_[0], 7, a_));
   EXPECT_EQ(*words_[0], 0u);
   EXPECT_EQ(query(a_), CUDA_ERROR_NOT_READY);
   EXPECT_EQ(*words_[0], 0u);
-  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(a_));
   EXPECT_EQ(*words_[0], 7u);
-  EXPECT_EQ(query(a_), CUDA_SUCCESS);
+  EXPECT_OK(query(a_));
 }
 
 TEST_F(LateOrder, AStreamWorksInItsOrder) {
-  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(copy(words_[1], words_[0], a_), CUDA_SUCCESS);
-  ASSERT_EQ(write(words_[0], 2, a_), CUDA_SUCCESS);
-  ASSERT_EQ(copy(words_[2], words_[0], a_), CUDA_SUCCESS);
-  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  ASSERT_OK(write(words_[0], 1, a_));
+  ASSERT_OK(copy(words_[1], words_[0], a_));
+  ASSERT_OK(write(words_[0], 2, a_));
+  ASSERT_OK(copy(words_[2], words_[0], a_));
+  EXPECT_OK(synchronise(a_));
   EXPECT_EQ(*words_[1], 1u);
   EXPECT_EQ(*words_[2], 2u);
 }
 
 TEST_F(LateOrder, StreamsAreNotOrderedByThemselves) {
-  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(copy(words_[1], words_[0], b_), CUDA_SUCCESS);
-  EXPECT_EQ(synchronise(b_), CUDA_SUCCESS);
+  ASSERT_OK(write(words_[0], 1, a_));
+  ASSERT_OK(copy(words_[1], words_[0], b_));
+  EXPECT_OK(synchronise(b_));
   EXPECT_EQ(*words_[1], 0u) << "it was copied before it was written";
   EXPECT_EQ(query(a_), CUDA_ERROR_NOT_READY);
 }
 
 TEST_F(LateOrder, AnEventOrdersThem) {
   CUevent done = event();
-  EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_SUCCESS) << "never recorded";
-  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
-  ASSERT_EQ(wait(b_, done), CUDA_SUCCESS);
-  ASSERT_EQ(copy(words_[1], words_[0], b_), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::EventQuery{done})) << "never recorded";
+  ASSERT_OK(write(words_[0], 1, a_));
+  ASSERT_OK(record(done, a_));
+  ASSERT_OK(wait(b_, done));
+  ASSERT_OK(copy(words_[1], words_[0], b_));
   EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_ERROR_NOT_READY);
-  EXPECT_EQ(driver()(calls::EventDestroy{done}), CUDA_SUCCESS) << "what waits for it goes on to";
-  EXPECT_EQ(synchronise(b_), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::EventDestroy{done})) << "what waits for it goes on to";
+  EXPECT_OK(synchronise(b_));
   EXPECT_EQ(*words_[1], 1u);
 }
 
 TEST_F(LateOrder, AnEventOfTheContextIsBehindAllItsStreams) {
   CUevent done = event();
   CUcontext context = nullptr;
-  ASSERT_EQ(driver()(calls::CtxGetCurrent{&context}), CUDA_SUCCESS);
-  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(write(words_[1], 2, b_), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::CtxRecordEvent{context, done}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::CtxGetCurrent{&context}));
+  ASSERT_OK(write(words_[0], 1, a_));
+  ASSERT_OK(write(words_[1], 2, b_));
+  ASSERT_OK(driver()(calls::CtxRecordEvent{context, done}));
   EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_ERROR_NOT_READY);
-  EXPECT_EQ(driver()(calls::EventSynchronize{done}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::EventSynchronize{done}));
   EXPECT_EQ(*words_[0], 1u);
   EXPECT_EQ(*words_[1], 2u);
 }
@@ -68,85 +68,85 @@ TEST_F(LateOrder, AnEventOfTheContextIsBehindAllItsStreams) {
 TEST_F(LateOrder, AllStreamsOfAContextWaitForAnEvent) {
   CUevent done = event();
   CUcontext context = nullptr;
-  ASSERT_EQ(driver()(calls::CtxGetCurrent{&context}), CUDA_SUCCESS);
-  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::CtxWaitEvent{context, done}), CUDA_SUCCESS);
-  ASSERT_EQ(copy(words_[1], words_[0], b_), CUDA_SUCCESS);
-  EXPECT_EQ(synchronise(b_), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::CtxGetCurrent{&context}));
+  ASSERT_OK(write(words_[0], 1, a_));
+  ASSERT_OK(record(done, a_));
+  ASSERT_OK(driver()(calls::CtxWaitEvent{context, done}));
+  ASSERT_OK(copy(words_[1], words_[0], b_));
+  EXPECT_OK(synchronise(b_));
   EXPECT_EQ(*words_[1], 1u);
 }
 
 TEST_F(LateOrder, AWaitIsForWhatWasRecordedByThen) {
   CUevent done = event();
-  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
-  ASSERT_EQ(wait(b_, done), CUDA_SUCCESS);
-  ASSERT_EQ(copy(words_[1], words_[0], b_), CUDA_SUCCESS);
-  ASSERT_EQ(hold(a_, words_[3]), CUDA_SUCCESS);
-  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
-  EXPECT_EQ(synchronise(b_), CUDA_SUCCESS);
+  ASSERT_OK(write(words_[0], 1, a_));
+  ASSERT_OK(record(done, a_));
+  ASSERT_OK(wait(b_, done));
+  ASSERT_OK(copy(words_[1], words_[0], b_));
+  ASSERT_OK(hold(a_, words_[3]));
+  ASSERT_OK(record(done, a_));
+  EXPECT_OK(synchronise(b_));
   EXPECT_EQ(*words_[1], 1u);
   EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_ERROR_NOT_READY);
   *words_[3] = 1;
-  EXPECT_EQ(driver()(calls::EventSynchronize{done}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::EventSynchronize{done}));
 }
 
 TEST_F(LateOrder, AWaitForADoneEventIsAnActionOfTheLegacyStream) {
   CUevent done = event();
-  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(wait(nullptr, done), CUDA_SUCCESS);
-  ASSERT_EQ(copy(words_[1], words_[0], b_), CUDA_SUCCESS);
-  EXPECT_EQ(synchronise(b_), CUDA_SUCCESS);
+  ASSERT_OK(write(words_[0], 1, a_));
+  ASSERT_OK(wait(nullptr, done));
+  ASSERT_OK(copy(words_[1], words_[0], b_));
+  EXPECT_OK(synchronise(b_));
   EXPECT_EQ(*words_[1], 0u) << "the event was never recorded";
-  ASSERT_EQ(record(done, apart_), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::EventSynchronize{done}), CUDA_SUCCESS);
-  ASSERT_EQ(wait(apart_, done), CUDA_SUCCESS);
-  EXPECT_EQ(query(apart_), CUDA_SUCCESS) << "another stream has nothing to do for it";
-  ASSERT_EQ(wait(nullptr, done), CUDA_SUCCESS);
-  ASSERT_EQ(copy(words_[2], words_[0], b_), CUDA_SUCCESS);
-  EXPECT_EQ(synchronise(b_), CUDA_SUCCESS);
+  ASSERT_OK(record(done, apart_));
+  ASSERT_OK(driver()(calls::EventSynchronize{done}));
+  ASSERT_OK(wait(apart_, done));
+  EXPECT_OK(query(apart_)) << "another stream has nothing to do for it";
+  ASSERT_OK(wait(nullptr, done));
+  ASSERT_OK(copy(words_[2], words_[0], b_));
+  EXPECT_OK(synchronise(b_));
   EXPECT_EQ(*words_[2], 1u) << "it waited for one blocking stream, and the other for it";
 }
 
 TEST_F(LateOrder, TheTimeBetweenEventsIsKnownOnceBothAreDone) {
   CUevent first = event(), second = event();
-  ASSERT_EQ(record(first, a_), CUDA_SUCCESS);
-  ASSERT_EQ(record(second, a_), CUDA_SUCCESS);
+  ASSERT_OK(record(first, a_));
+  ASSERT_OK(record(second, a_));
   auto* const elapsed = symbol<CUresult(float*, CUevent, CUevent)>("cuEventElapsedTime");
   float milliseconds = -1;
   EXPECT_EQ(elapsed(&milliseconds, first, second), CUDA_ERROR_NOT_READY);
-  ASSERT_EQ(driver()(calls::EventSynchronize{second}), CUDA_SUCCESS);
-  EXPECT_EQ(elapsed(&milliseconds, first, second), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::EventSynchronize{second}));
+  EXPECT_OK(elapsed(&milliseconds, first, second));
   EXPECT_GE(milliseconds, 0);
 }
 
 TEST_F(LateOrder, WhoAsksForTheTimeAgainAndAgainGetsIt) {
   CUevent first = event(), second = event();
-  ASSERT_EQ(record(first, a_), CUDA_SUCCESS);
-  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(record(second, a_), CUDA_SUCCESS);
+  ASSERT_OK(record(first, a_));
+  ASSERT_OK(write(words_[0], 1, a_));
+  ASSERT_OK(record(second, a_));
   float milliseconds = -1;
   CUresult answer = CUDA_ERROR_NOT_READY;
   for (int i = 0; i < 10'000 && answer == CUDA_ERROR_NOT_READY; ++i) {
     answer = driver()(calls::EventElapsedTime{&milliseconds, first, second});
   }
-  EXPECT_EQ(answer, CUDA_SUCCESS);
+  EXPECT_OK(answer);
   EXPECT_EQ(*words_[0], 1u);
 }
 
 TEST_F(LateOrder, TheLegacyStreamWaitsForBlockingOnesAndTheyForIt) {
-  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(write(words_[3], 1, apart_), CUDA_SUCCESS);
-  ASSERT_EQ(copy(words_[1], words_[0], nullptr), CUDA_SUCCESS);
-  ASSERT_EQ(copy(words_[2], words_[1], b_), CUDA_SUCCESS);
+  ASSERT_OK(write(words_[0], 1, a_));
+  ASSERT_OK(write(words_[3], 1, apart_));
+  ASSERT_OK(copy(words_[1], words_[0], nullptr));
+  ASSERT_OK(copy(words_[2], words_[1], b_));
   EXPECT_EQ(query(nullptr), CUDA_ERROR_NOT_READY);
-  EXPECT_EQ(synchronise(b_), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(b_));
   EXPECT_EQ(*words_[2], 1u);
-  EXPECT_EQ(query(a_), CUDA_SUCCESS);
+  EXPECT_OK(query(a_));
   EXPECT_EQ(query(apart_), CUDA_ERROR_NOT_READY) << "it waits for nobody, and nobody for it";
-  ASSERT_EQ(write(words_[0], 2, a_), CUDA_SUCCESS);
-  EXPECT_EQ(synchronise(CU_STREAM_LEGACY), CUDA_SUCCESS);
+  ASSERT_OK(write(words_[0], 2, a_));
+  EXPECT_OK(synchronise(CU_STREAM_LEGACY));
   EXPECT_EQ(*words_[0], 2u);
   EXPECT_EQ(query(apart_), CUDA_ERROR_NOT_READY);
 }
@@ -154,93 +154,93 @@ TEST_F(LateOrder, TheLegacyStreamWaitsForBlockingOnesAndTheyForIt) {
 // As observed on an H100 (driver 580.159.04).
 TEST_F(LateOrder, AnEventAloneKeepsNoBlockingStreamBusyBehindTheLegacyOne) {
   CUevent first = event(), second = event();
-  ASSERT_EQ(hold(CU_STREAM_LEGACY, words_[3]), CUDA_SUCCESS);
-  ASSERT_EQ(record(first, a_), CUDA_SUCCESS);
-  EXPECT_EQ(query(a_), CUDA_SUCCESS);
-  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  ASSERT_OK(hold(CU_STREAM_LEGACY, words_[3]));
+  ASSERT_OK(record(first, a_));
+  EXPECT_OK(query(a_));
+  EXPECT_OK(synchronise(a_));
   EXPECT_EQ(driver()(calls::EventQuery{first}), CUDA_ERROR_NOT_READY);
-  ASSERT_EQ(record(second, CU_STREAM_PER_THREAD), CUDA_SUCCESS);
-  EXPECT_EQ(synchronise(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+  ASSERT_OK(record(second, CU_STREAM_PER_THREAD));
+  EXPECT_OK(synchronise(CU_STREAM_PER_THREAD));
   EXPECT_EQ(driver()(calls::EventQuery{second}), CUDA_ERROR_NOT_READY);
   EXPECT_EQ(query(nullptr), CUDA_ERROR_NOT_READY);
   *words_[3] = 1;
-  EXPECT_EQ(driver()(calls::EventSynchronize{first}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::EventSynchronize{first}));
   EXPECT_EQ(query(nullptr), CUDA_ERROR_NOT_READY) << "the other record is left";
-  EXPECT_EQ(synchronise(nullptr), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::EventQuery{second}), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(nullptr));
+  EXPECT_OK(driver()(calls::EventQuery{second}));
 }
 
 TEST_F(LateOrder, ABlockingStreamWaitsForTheLegacyOneBehindAnEventOnceItHasWork) {
   CUevent done = event();
-  ASSERT_EQ(write(words_[0], 1, nullptr), CUDA_SUCCESS);
-  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
-  ASSERT_EQ(copy(words_[1], words_[0], a_), CUDA_SUCCESS);
+  ASSERT_OK(write(words_[0], 1, nullptr));
+  ASSERT_OK(record(done, a_));
+  ASSERT_OK(copy(words_[1], words_[0], a_));
   EXPECT_EQ(query(a_), CUDA_ERROR_NOT_READY);
-  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(a_));
   EXPECT_EQ(*words_[1], 1u);
-  EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::EventQuery{done}));
 }
 
 TEST_F(LateOrder, AStreamIsBusyUntilTheEventBehindItsOwnWork) {
   CUevent done = event();
-  ASSERT_EQ(write(words_[0], 1, nullptr), CUDA_SUCCESS);
-  ASSERT_EQ(write(words_[1], 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
-  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_SUCCESS);
+  ASSERT_OK(write(words_[0], 1, nullptr));
+  ASSERT_OK(write(words_[1], 1, a_));
+  ASSERT_OK(record(done, a_));
+  EXPECT_OK(synchronise(a_));
+  EXPECT_OK(driver()(calls::EventQuery{done}));
 }
 
 TEST_F(LateOrder, AnEventBehindMoreOfTheLegacyStreamIsDoneWithAStreamThatWaitsForThat) {
   CUevent done = event(), legacy = event();
-  ASSERT_EQ(write(words_[0], 1, nullptr), CUDA_SUCCESS);
-  ASSERT_EQ(record(legacy, nullptr), CUDA_SUCCESS);
-  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
-  ASSERT_EQ(wait(a_, legacy), CUDA_SUCCESS);
+  ASSERT_OK(write(words_[0], 1, nullptr));
+  ASSERT_OK(record(legacy, nullptr));
+  ASSERT_OK(record(done, a_));
+  ASSERT_OK(wait(a_, legacy));
   EXPECT_EQ(query(a_), CUDA_ERROR_NOT_READY);
-  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(a_));
   EXPECT_EQ(*words_[0], 1u);
-  EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::EventQuery{done}));
 }
 
 TEST_F(LateOrder, ABlockingStreamThatWaitsForAnEventWaitsForItAlone) {
   CUevent done = event();
-  ASSERT_EQ(hold(CU_STREAM_LEGACY, words_[3]), CUDA_SUCCESS);
-  ASSERT_EQ(write(words_[0], 1, apart_), CUDA_SUCCESS);
-  ASSERT_EQ(record(done, apart_), CUDA_SUCCESS);
-  ASSERT_EQ(wait(a_, done), CUDA_SUCCESS);
+  ASSERT_OK(hold(CU_STREAM_LEGACY, words_[3]));
+  ASSERT_OK(write(words_[0], 1, apart_));
+  ASSERT_OK(record(done, apart_));
+  ASSERT_OK(wait(a_, done));
   EXPECT_EQ(query(a_), CUDA_ERROR_NOT_READY);
-  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(a_));
   EXPECT_EQ(*words_[0], 1u);
   EXPECT_EQ(query(nullptr), CUDA_ERROR_NOT_READY);
-  ASSERT_EQ(write(words_[1], 1, a_), CUDA_SUCCESS);
+  ASSERT_OK(write(words_[1], 1, a_));
   for (int i = 0; i < 100; ++i) ASSERT_EQ(query(a_), CUDA_ERROR_NOT_READY);
   EXPECT_EQ(*words_[1], 0u) << "work waits for the legacy stream";
   *words_[3] = 1;
-  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(a_));
   EXPECT_EQ(*words_[1], 1u);
 }
 
 TEST_F(LateOrder, AContextWaitsForARecordBehindTheLegacyStream) {
   CUevent done = event();
-  ASSERT_EQ(write(words_[0], 1, nullptr), CUDA_SUCCESS);
-  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
-  EXPECT_EQ(synchronise_context(), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_SUCCESS);
+  ASSERT_OK(write(words_[0], 1, nullptr));
+  ASSERT_OK(record(done, a_));
+  EXPECT_OK(synchronise_context());
+  EXPECT_OK(driver()(calls::EventQuery{done}));
 }
 
 TEST_F(LateOrder, NullIsTheThreadsOwnStreamUnderNamesForThat) {
   auto* const own =
       symbol<std::remove_pointer_t<calls::MemsetD32Async::Function>>("cuMemsetD32Async_ptsz");
-  ASSERT_EQ(write(words_[0], 1, nullptr), CUDA_SUCCESS);
-  EXPECT_EQ(query(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
-  ASSERT_EQ(own(address(words_[1]), 1, 1, nullptr), CUDA_SUCCESS);
+  ASSERT_OK(write(words_[0], 1, nullptr));
+  EXPECT_OK(query(CU_STREAM_PER_THREAD));
+  ASSERT_OK(own(address(words_[1]), 1, 1, nullptr));
   EXPECT_EQ(query(CU_STREAM_PER_THREAD), CUDA_ERROR_NOT_READY);
   std::thread([this] {
-    EXPECT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
-    EXPECT_EQ(query(CU_STREAM_PER_THREAD), CUDA_SUCCESS) << "another thread's is another stream";
+    EXPECT_OK(driver()(calls::CtxSetCurrent{context_}));
+    EXPECT_OK(query(CU_STREAM_PER_THREAD)) << "another thread's is another stream";
     EXPECT_EQ(query(CU_STREAM_LEGACY), CUDA_ERROR_NOT_READY);
   }).join();
-  EXPECT_EQ(synchronise(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(CU_STREAM_PER_THREAD));
   EXPECT_EQ(*words_[0], 1u) << "it is a blocking stream";
   EXPECT_EQ(*words_[1], 1u);
 }
@@ -248,68 +248,67 @@ TEST_F(LateOrder, NullIsTheThreadsOwnStreamUnderNamesForThat) {
 TEST_F(LateOrder, ACopyUnderSuchANameWaitsForTheThreadsOwnStreamAlone) {
   auto* const fill_own =
       symbol<std::remove_pointer_t<calls::MemsetD32::Function>>("cuMemsetD32_v2_ptds");
-  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
-  EXPECT_EQ(fill_own(address(words_[1]), 1, 1), CUDA_SUCCESS);
+  ASSERT_OK(write(words_[0], 1, a_));
+  EXPECT_OK(fill_own(address(words_[1]), 1, 1));
   EXPECT_EQ(*words_[1], 1u);
   EXPECT_EQ(query(a_), CUDA_ERROR_NOT_READY);
 }
 
 TEST_F(LateOrder, AContextWaitsForAllOfItsStreams) {
-  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(write(words_[1], 1, apart_), CUDA_SUCCESS);
-  ASSERT_EQ(write(words_[2], 1, nullptr), CUDA_SUCCESS);
+  ASSERT_OK(write(words_[0], 1, a_));
+  ASSERT_OK(write(words_[1], 1, apart_));
+  ASSERT_OK(write(words_[2], 1, nullptr));
   CUcontext other = new_context();
-  EXPECT_EQ(synchronise_context(), CUDA_SUCCESS);
+  EXPECT_OK(synchronise_context());
   EXPECT_EQ(*words_[0] + *words_[1] + *words_[2], 0u) << "another context's";
-  EXPECT_EQ(driver()(calls::CtxSynchronize_v2{context_}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::CtxSynchronize_v2{context_}));
   EXPECT_EQ(*words_[0] + *words_[1] + *words_[2], 3u);
-  EXPECT_EQ(driver()(calls::CtxDestroy{other}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::CtxDestroy{other}));
 }
 
 TEST_F(LateOrder, ADestroyedStreamFinishesItsWork) {
-  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::StreamDestroy{a_}), CUDA_SUCCESS);
+  ASSERT_OK(write(words_[0], 1, a_));
+  ASSERT_OK(driver()(calls::StreamDestroy{a_}));
   EXPECT_EQ(*words_[0], 0u);
   EXPECT_EQ(query(a_), CUDA_ERROR_INVALID_HANDLE);
-  EXPECT_EQ(synchronise(nullptr), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(nullptr));
   EXPECT_EQ(*words_[0], 1u);
 }
 
 TEST_F(LateOrder, AContextThatEndsFinishesItsWork) {
   CUcontext other = new_context();
   CUstream its = stream();
-  ASSERT_EQ(write(words_[0], 1, its), CUDA_SUCCESS);
-  ASSERT_EQ(hold(its, words_[3]), CUDA_SUCCESS);
-  ASSERT_EQ(write(words_[1], 1, its), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::CtxDestroy{other}), CUDA_SUCCESS);
+  ASSERT_OK(write(words_[0], 1, its));
+  ASSERT_OK(hold(its, words_[3]));
+  ASSERT_OK(write(words_[1], 1, its));
+  EXPECT_OK(driver()(calls::CtxDestroy{other}));
   EXPECT_EQ(*words_[0], 1u);
   EXPECT_EQ(*words_[1], 0u) << "what nobody lets go on is dropped";
 }
 
 TEST_F(LateOrder, AValueHoldsAStreamUp) {
-  ASSERT_EQ(hold(a_, words_[3]), CUDA_SUCCESS);
-  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
+  ASSERT_OK(hold(a_, words_[3]));
+  ASSERT_OK(write(words_[0], 1, a_));
   for (int i = 0; i < 100; ++i) ASSERT_EQ(query(a_), CUDA_ERROR_NOT_READY);
   EXPECT_EQ(*words_[0], 0u);
   *words_[3] = 1;
-  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(a_));
   EXPECT_EQ(*words_[0], 1u);
 }
 
 TEST_F(LateOrder, AnotherStreamWritesTheValue) {
-  ASSERT_EQ(hold(a_, words_[3]), CUDA_SUCCESS);
-  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(
-      driver()(calls::StreamWriteValue32{.stream = apart_, .addr = address(words_[3]), .value = 1}),
-      CUDA_SUCCESS);
-  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  ASSERT_OK(hold(a_, words_[3]));
+  ASSERT_OK(write(words_[0], 1, a_));
+  ASSERT_OK(driver()(
+      calls::StreamWriteValue32{.stream = apart_, .addr = address(words_[3]), .value = 1}));
+  EXPECT_OK(synchronise(a_));
   EXPECT_EQ(*words_[0], 1u);
 }
 
 TEST_F(LateOrder, AnotherThreadWritesTheValue) {
-  ASSERT_EQ(hold(a_, words_[3]), CUDA_SUCCESS);
+  ASSERT_OK(hold(a_, words_[3]));
   std::thread writer([this] { *words_[3] = 1; });
-  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(a_));
   writer.join();
 }
 
@@ -327,15 +326,14 @@ TEST_F(LateOrder, ABatchGoesOnWhereItWaited) {
   operations[2].operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
   operations[2].writeValue.address = address(words_[1]);
   operations[2].writeValue.value = 5;
-  ASSERT_EQ(driver()(calls::StreamBatchMemOp{
-                .stream = a_, .count = 3, .paramArray = operations, .flags = 0}),
-            CUDA_SUCCESS);
+  ASSERT_OK(driver()(
+      calls::StreamBatchMemOp{.stream = a_, .count = 3, .paramArray = operations, .flags = 0}));
   operations[0] = operations[1] = operations[2] = {};
   for (int i = 0; i < 100; ++i) ASSERT_EQ(query(a_), CUDA_ERROR_NOT_READY);
   EXPECT_EQ(*words_[0], 1u);
   EXPECT_EQ(*words_[1], 0u);
   *words_[3] = 1;
-  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(a_));
   EXPECT_EQ(*words_[0], 1u);
   EXPECT_EQ(*words_[1], 5u);
 }
@@ -344,8 +342,8 @@ void increase(void* word) { ++*static_cast<unsigned*>(word); }
 
 TEST_F(LateOrder, HostFunctionsAreWorkOfTheirStream) {
   unsigned called = 0;
-  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::LaunchHostFunc{a_, increase, &called}), CUDA_SUCCESS);
+  ASSERT_OK(write(words_[0], 1, a_));
+  ASSERT_OK(driver()(calls::LaunchHostFunc{a_, increase, &called}));
   EXPECT_EQ(called, 0u);
   int polls = 0;
   while (query(a_) == CUDA_ERROR_NOT_READY && polls < 1000) ++polls;
@@ -360,23 +358,23 @@ TEST_F(LateOrder, AHostFunctionMayWaitForTheProgram) {
   const auto wait_for_it = [](void* gate) {
     while (!static_cast<std::atomic<bool>*>(gate)->load()) std::this_thread::yield();
   };
-  ASSERT_EQ(driver()(calls::LaunchHostFunc{a_, wait_for_it, &open}), CUDA_SUCCESS);
-  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
-  ASSERT_EQ(write(words_[1], 1, apart_), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::LaunchHostFunc{a_, wait_for_it, &open}));
+  ASSERT_OK(write(words_[0], 1, a_));
+  ASSERT_OK(write(words_[1], 1, apart_));
   for (int polls = 0; polls < 100; ++polls) EXPECT_EQ(query(a_), CUDA_ERROR_NOT_READY);
-  EXPECT_EQ(synchronise(apart_), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(apart_));
   EXPECT_EQ(*words_[1], 1u);
   EXPECT_EQ(*words_[0], 0u);
   open = true;
-  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_OK(synchronise(a_));
   EXPECT_EQ(*words_[0], 1u);
 }
 
 TEST_F(LateOrder, AHostFunctionLetsAnotherStreamGoOn) {
-  ASSERT_EQ(hold(b_, words_[3]), CUDA_SUCCESS);
+  ASSERT_OK(hold(b_, words_[3]));
   void* const word = const_cast<unsigned*>(words_[3]);
-  ASSERT_EQ(driver()(calls::LaunchHostFunc{a_, increase, word}), CUDA_SUCCESS);
-  EXPECT_EQ(synchronise(b_), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::LaunchHostFunc{a_, increase, word}));
+  EXPECT_OK(synchronise(b_));
   EXPECT_EQ(*words_[3], 1u);
 }
 

@@ -14,7 +14,7 @@ class LateTest : public ::testing::Test {
   void SetUp() override {
     ASSERT_EQ(setenv("CUVMM_STREAMS", "late", 1), 0);
     ASSERT_EQ(library().error, "");
-    ASSERT_EQ(driver()(calls::Init{0}), CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::Init{0}));
     context_ = new_context();
     for (auto& word : words_) word = pinned();
     a_ = stream();
@@ -22,35 +22,34 @@ class LateTest : public ::testing::Test {
     apart_ = stream(CU_STREAM_NON_BLOCKING);
     between_ = device();
   }
-  void TearDown() override { EXPECT_EQ(driver()(calls::CtxDestroy{context_}), CUDA_SUCCESS); }
+  void TearDown() override { EXPECT_OK(driver()(calls::CtxDestroy{context_})); }
 
   static CUcontext new_context() {
     CUcontext context = nullptr;
-    EXPECT_EQ(symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2")(&context, 0, 0),
-              CUDA_SUCCESS);
+    EXPECT_OK(symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2")(&context, 0, 0));
     return context;
   }
   static CUstream stream(unsigned flags = 0) {
     CUstream made = nullptr;
-    EXPECT_EQ(driver()(calls::StreamCreate{&made, flags}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::StreamCreate{&made, flags}));
     return made;
   }
   static CUevent event(unsigned flags = 0) {
     CUevent made = nullptr;
-    EXPECT_EQ(driver()(calls::EventCreate{&made, flags}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::EventCreate{&made, flags}));
     return made;
   }
   /// A word of page-locked memory: the host sees a stream's write as soon as it is done.
   static volatile unsigned* pinned() {
     void* at = nullptr;
-    EXPECT_EQ(driver()(calls::MemHostAlloc{&at, sizeof(unsigned), 0}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemHostAlloc{&at, sizeof(unsigned), 0}));
     auto* word = static_cast<volatile unsigned*>(at);
     *word = 0;
     return word;
   }
   static CUdeviceptr device(std::size_t size = 64) {
     CUdeviceptr at = 0;
-    EXPECT_EQ(driver()(calls::MemAlloc{&at, size}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemAlloc{&at, size}));
     return at;
   }
   static CUdeviceptr address(volatile unsigned* word) {

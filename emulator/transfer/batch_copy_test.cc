@@ -17,14 +17,14 @@ class BatchCopy : public EmulatorTest {
     m_ = mapped();
     std::vector<unsigned char> bytes(256);
     std::iota(bytes.begin(), bytes.end(), 0);
-    ASSERT_EQ(driver()(calls::MemcpyHtoD{m_.address, bytes.data(), bytes.size()}), CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::MemcpyHtoD{m_.address, bytes.data(), bytes.size()}));
     attributes_.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
   }
   void TearDown() override { end(m_); }
 
   int byte_at(CUdeviceptr address) {
     unsigned char byte = 0;
-    EXPECT_EQ(driver()(calls::MemcpyDtoH{&byte, address, 1}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemcpyDtoH{&byte, address, 1}));
     return byte;
   }
   CUDA_MEMCPY3D_BATCH_OP block(CUdeviceptr to, CUdeviceptr from) {
@@ -55,7 +55,7 @@ TEST_F(BatchCopy, TheOlderAbiSaysWhichCopyFailed) {
                                 .numAttrs = 1,
                                 .failIdx = &failed,
                                 .hStream = CU_STREAM_PER_THREAD};
-  EXPECT_EQ(driver()(batch), CUDA_SUCCESS);
+  EXPECT_OK(driver()(batch));
   EXPECT_EQ(failed, SIZE_MAX) << "none";
   EXPECT_EQ(byte_at(m_.address + 1024 + 3), 3);
   EXPECT_EQ(byte_at(m_.address + 2048), 8);
@@ -90,7 +90,7 @@ TEST_F(BatchCopy, TheLegacyStreamIsRefusedByEitherName) {
   EXPECT_EQ(driver()(batch), CUDA_ERROR_INVALID_VALUE);
   auto* per_thread = symbol<std::remove_pointer_t<calls::MemcpyBatchAsync_v2::Function>>(
       "cuMemcpyBatchAsync_v2_ptsz");
-  EXPECT_EQ(batch.invoke(per_thread), CUDA_SUCCESS);
+  EXPECT_OK(batch.invoke(per_thread));
   calls::MemcpyBatchAsync_v2 named = batch;
   named.hStream = CU_STREAM_LEGACY;
   EXPECT_EQ(named.invoke(per_thread), CUDA_ERROR_INVALID_VALUE);
@@ -99,14 +99,14 @@ TEST_F(BatchCopy, TheLegacyStreamIsRefusedByEitherName) {
 TEST_F(BatchCopy, BlocksHaveRowsAndLayers) {
   CUDA_MEMCPY3D_BATCH_OP op = block(m_.address + 1024, m_.address + 16);
   calls::Memcpy3DBatchAsync_v2 batch{.numOps = 1, .opList = &op, .hStream = CU_STREAM_PER_THREAD};
-  ASSERT_EQ(driver()(batch), CUDA_SUCCESS);
+  ASSERT_OK(driver()(batch));
   // Packed without gaps, from rows of 8 and layers of 2 rows.
   const int expected[] = {16, 17, 24, 25, 32, 33, 40, 41};
   for (int i = 0; i < 8; ++i) EXPECT_EQ(byte_at(m_.address + 1024 + i), expected[i]) << i;
   op.dst.op.ptr.ptr = m_.address + m_.size - 7;
   EXPECT_EQ(driver()(batch), CUDA_ERROR_INVALID_VALUE) << "one byte past the end";
   op.dst.op.ptr.ptr = m_.address + m_.size - 8;
-  EXPECT_EQ(driver()(batch), CUDA_SUCCESS);
+  EXPECT_OK(driver()(batch));
   op.src.type = CU_MEMCPY_OPERAND_TYPE_ARRAY;
   op.src.op.array.array = nullptr;
   EXPECT_EQ(driver()(batch), CUDA_ERROR_NOT_SUPPORTED) << "the emulator copies no arrays";
@@ -133,21 +133,21 @@ TEST_F(BatchCopy, TheOlderBlocksSayWhichFailed) {
   EXPECT_EQ(failed, SIZE_MAX) << "the call's own flags";
   batch.flags = 0;
   batch.numOps = 1;
-  EXPECT_EQ(driver()(batch), CUDA_SUCCESS);
+  EXPECT_OK(driver()(batch));
   EXPECT_EQ(failed, SIZE_MAX) << "none";
 }
 
 TEST_F(BatchCopy, OneCopyMayHaveAttributes) {
   calls::MemcpyWithAttributesAsync copy{
       .dst = m_.address + 1024, .src = m_.address + 3, .size = 2, .attr = &attributes_};
-  ASSERT_EQ(driver()(copy), CUDA_SUCCESS) << "on the legacy stream too";
+  ASSERT_OK(driver()(copy)) << "on the legacy stream too";
   EXPECT_EQ(byte_at(m_.address + 1024), 3);
   attributes_.dstLocHint.type = CU_MEM_LOCATION_TYPE_DEVICE;
   attributes_.dstLocHint.id = 99;
   EXPECT_EQ(driver()(copy), CUDA_ERROR_INVALID_VALUE) << "a hint at no device";
   CUDA_MEMCPY3D_BATCH_OP op = block(m_.address + 2048, m_.address);
   calls::Memcpy3DWithAttributesAsync deep{.op = &op};
-  ASSERT_EQ(driver()(deep), CUDA_SUCCESS);
+  ASSERT_OK(driver()(deep));
   EXPECT_EQ(byte_at(m_.address + 2048 + 2), 8);
   deep.flags = 1;
   EXPECT_EQ(driver()(deep), CUDA_ERROR_INVALID_VALUE);
@@ -176,7 +176,7 @@ TEST_F(BatchCopy, ADestinationMayBeUnmapped) {
                                       .attrsIdxs = &first_,
                                       .numAttrs = 1,
                                       .hStream = CU_STREAM_PER_THREAD};
-  EXPECT_EQ(driver()(older), CUDA_SUCCESS);
+  EXPECT_OK(driver()(older));
   const calls::MemcpyBatchAsync_v2 newer{.dsts = &to,
                                          .srcs = &from,
                                          .sizes = &size,
@@ -188,14 +188,14 @@ TEST_F(BatchCopy, ADestinationMayBeUnmapped) {
   EXPECT_EQ(driver()(newer), CUDA_ERROR_INVALID_VALUE);
   from = nowhere;
   EXPECT_EQ(driver()(older), CUDA_ERROR_INVALID_VALUE) << "there is nothing to copy";
-  EXPECT_EQ(driver()(calls::MemAddressFree{nowhere, kGranule}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemAddressFree{nowhere, kGranule}));
 }
 
 // In a capture, a batch is a node, which copies the bytes that its arrays hold at the launch.
 TEST_F(BatchCopy, ACapturedBatchIsMadeAtEachLaunch) {
   CUstream stream = nullptr;
-  ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream, 1), CUDA_SUCCESS);
-  ASSERT_EQ(symbol<CUresult(CUstream, int)>("cuStreamBeginCapture_v2")(stream, 0), CUDA_SUCCESS);
+  ASSERT_OK(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream, 1));
+  ASSERT_OK(symbol<CUresult(CUstream, int)>("cuStreamBeginCapture_v2")(stream, 0));
   CUgraph graph = nullptr;
   {
     CUdeviceptr to = m_.address + 1024, from = m_.address + 5;
@@ -208,38 +208,33 @@ TEST_F(BatchCopy, ACapturedBatchIsMadeAtEachLaunch) {
                                            .attrsIdxs = &first_,
                                            .numAttrs = 1,
                                            .hStream = stream};
-    ASSERT_EQ(driver()(batch), CUDA_SUCCESS);
+    ASSERT_OK(driver()(batch));
     to = from = 0;
   }
-  ASSERT_EQ(symbol<CUresult(CUstream, CUgraph*)>("cuStreamEndCapture")(stream, &graph),
-            CUDA_SUCCESS);
+  ASSERT_OK(symbol<CUresult(CUstream, CUgraph*)>("cuStreamEndCapture")(stream, &graph));
   EXPECT_EQ(byte_at(m_.address + 1024), 0) << "not yet";
   std::size_t count = 1;
   CUgraphNode node = nullptr;
   CUgraphNodeType type{};
-  ASSERT_EQ(symbol<CUresult(CUgraph, CUgraphNode*, std::size_t*)>("cuGraphGetNodes")(graph, &node,
-                                                                                     &count),
-            CUDA_SUCCESS);
-  ASSERT_EQ(symbol<CUresult(CUgraphNode, CUgraphNodeType*)>("cuGraphNodeGetType")(node, &type),
-            CUDA_SUCCESS);
+  ASSERT_OK(symbol<CUresult(CUgraph, CUgraphNode*, std::size_t*)>("cuGraphGetNodes")(graph, &node,
+                                                                                     &count));
+  ASSERT_OK(symbol<CUresult(CUgraphNode, CUgraphNodeType*)>("cuGraphNodeGetType")(node, &type));
   EXPECT_EQ(static_cast<int>(type), 14);
   CUgraphExec executable = nullptr;
-  ASSERT_EQ((symbol<CUresult(CUgraphExec*, CUgraph, unsigned long long)>(
-                "cuGraphInstantiateWithFlags")(&executable, graph, 0)),
-            CUDA_SUCCESS);
-  ASSERT_EQ((symbol<CUresult(CUgraphExec, CUstream)>("cuGraphLaunch")(executable, nullptr)),
-            CUDA_SUCCESS);
+  ASSERT_OK((symbol<CUresult(CUgraphExec*, CUgraph, unsigned long long)>(
+      "cuGraphInstantiateWithFlags")(&executable, graph, 0)));
+  ASSERT_OK((symbol<CUresult(CUgraphExec, CUstream)>("cuGraphLaunch")(executable, nullptr)));
   EXPECT_EQ(byte_at(m_.address + 1024), 5);
-  EXPECT_EQ(symbol<CUresult(CUgraphExec)>("cuGraphExecDestroy")(executable), CUDA_SUCCESS);
-  EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph), CUDA_SUCCESS);
-  EXPECT_EQ(symbol<CUresult(CUstream)>("cuStreamDestroy_v2")(stream), CUDA_SUCCESS);
+  EXPECT_OK(symbol<CUresult(CUgraphExec)>("cuGraphExecDestroy")(executable));
+  EXPECT_OK(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph));
+  EXPECT_OK(symbol<CUresult(CUstream)>("cuStreamDestroy_v2")(stream));
 }
 
 // No document says that a graph can hold a prefetch.
 TEST_F(BatchCopy, APrefetchIsNotCaptured) {
   CUstream stream = nullptr;
-  ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream, 1), CUDA_SUCCESS);
-  ASSERT_EQ(symbol<CUresult(CUstream, int)>("cuStreamBeginCapture_v2")(stream, 0), CUDA_SUCCESS);
+  ASSERT_OK(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream, 1));
+  ASSERT_OK(symbol<CUresult(CUstream, int)>("cuStreamBeginCapture_v2")(stream, 0));
   CUmemLocation host{};
   host.type = static_cast<CUmemLocationType>(2);
   EXPECT_EQ(driver()(calls::MemPrefetchAsync_v2{
@@ -248,7 +243,7 @@ TEST_F(BatchCopy, APrefetchIsNotCaptured) {
   CUgraph graph = nullptr;
   EXPECT_EQ(symbol<CUresult(CUstream, CUgraph*)>("cuStreamEndCapture")(stream, &graph),
             CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-  EXPECT_EQ(symbol<CUresult(CUstream)>("cuStreamDestroy_v2")(stream), CUDA_SUCCESS);
+  EXPECT_OK(symbol<CUresult(CUstream)>("cuStreamDestroy_v2")(stream));
 }
 
 }  // namespace

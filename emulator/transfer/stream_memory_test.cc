@@ -13,12 +13,12 @@ class StreamMemory : public EmulatorTest {
   void SetUp() override {
     EmulatorTest::SetUp();
     m_ = mapped();
-    ASSERT_EQ(driver()(calls::MemsetD8{m_.address, 0, 4096}), CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::MemsetD8{m_.address, 0, 4096}));
   }
   void TearDown() override { end(m_); }
   std::uint64_t word(std::size_t offset = 0) {
     std::uint64_t value = 0;
-    EXPECT_EQ(driver()(calls::MemcpyDtoH{&value, m_.address + offset, sizeof value}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemcpyDtoH{&value, m_.address + offset, sizeof value}));
     return value;
   }
   CUstreamBatchMemOpParams reduction(unsigned op, unsigned type, std::uint64_t value) {
@@ -36,46 +36,45 @@ class StreamMemory : public EmulatorTest {
 };
 
 TEST_F(StreamMemory, WritesAreOfTheirWidth) {
-  ASSERT_EQ(driver()(calls::StreamWriteValue64{.addr = m_.address, .value = ~0ull}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::StreamWriteValue32{.addr = m_.address, .value = 5}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::StreamWriteValue64{.addr = m_.address, .value = ~0ull}));
+  ASSERT_OK(driver()(calls::StreamWriteValue32{.addr = m_.address, .value = 5}));
   EXPECT_EQ(word(), 0xffffffff00000005);
   // The names from before CUDA 11.7 behave equally.
   auto* older =
       symbol<std::remove_pointer_t<calls::StreamWriteValue32::Function>>("cuStreamWriteValue32");
-  EXPECT_EQ(older(nullptr, m_.address + 4, 6, 0), CUDA_SUCCESS);
+  EXPECT_OK(older(nullptr, m_.address + 4, 6, 0));
   EXPECT_EQ(word(), 0x0000000600000005);
 }
 
 TEST_F(StreamMemory, ConditionsThatHoldAreNotWaitedFor) {
-  ASSERT_EQ(driver()(calls::StreamWriteValue32{.addr = m_.address, .value = 6}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::StreamWriteValue32{.addr = m_.address, .value = 6}));
   const auto wait = [&](std::uint32_t value, unsigned flags) {
     return driver()(calls::StreamWaitValue32{.addr = m_.address, .value = value, .flags = flags});
   };
-  EXPECT_EQ(wait(5, CU_STREAM_WAIT_VALUE_GEQ), CUDA_SUCCESS);
-  EXPECT_EQ(wait(0xfffffff0, CU_STREAM_WAIT_VALUE_GEQ), CUDA_SUCCESS) << "values wrap around";
-  EXPECT_EQ(wait(6, CU_STREAM_WAIT_VALUE_EQ), CUDA_SUCCESS);
-  EXPECT_EQ(wait(2, CU_STREAM_WAIT_VALUE_AND), CUDA_SUCCESS);
-  EXPECT_EQ(wait(1, CU_STREAM_WAIT_VALUE_NOR), CUDA_SUCCESS);
+  EXPECT_OK(wait(5, CU_STREAM_WAIT_VALUE_GEQ));
+  EXPECT_OK(wait(0xfffffff0, CU_STREAM_WAIT_VALUE_GEQ)) << "values wrap around";
+  EXPECT_OK(wait(6, CU_STREAM_WAIT_VALUE_EQ));
+  EXPECT_OK(wait(2, CU_STREAM_WAIT_VALUE_AND));
+  EXPECT_OK(wait(1, CU_STREAM_WAIT_VALUE_NOR));
 }
 
 // As with external semaphores: a thread that waits for the stream does not hold the lock.
 TEST_F(StreamMemory, AWaitEndsWhenAnotherThreadWrites) {
   CUcontext context = nullptr;
   CUstream apart = nullptr;
-  ASSERT_EQ(driver()(calls::CtxGetCurrent{&context}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::StreamCreate{&apart, CU_STREAM_NON_BLOCKING}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::CtxGetCurrent{&context}));
+  ASSERT_OK(driver()(calls::StreamCreate{&apart, CU_STREAM_NON_BLOCKING}));
   std::atomic<bool> waiting{false};
   std::thread waiter([&] {
-    EXPECT_EQ(driver()(calls::CtxSetCurrent{context}), CUDA_SUCCESS);
-    EXPECT_EQ(driver()(calls::StreamWaitValue64{.addr = m_.address, .value = 3}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::CtxSetCurrent{context}));
+    EXPECT_OK(driver()(calls::StreamWaitValue64{.addr = m_.address, .value = 3}));
     waiting = true;
-    EXPECT_EQ(driver()(calls::StreamSynchronize{nullptr}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::StreamSynchronize{nullptr}));
   });
   while (!waiting) std::this_thread::yield();
-  EXPECT_EQ(driver()(calls::StreamWriteValue64{.stream = apart, .addr = m_.address, .value = 3}),
-            CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::StreamWriteValue64{.stream = apart, .addr = m_.address, .value = 3}));
   waiter.join();
-  EXPECT_EQ(driver()(calls::StreamDestroy{apart}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::StreamDestroy{apart}));
 }
 
 TEST_F(StreamMemory, ABatchIsDoneInItsOrder) {
@@ -93,7 +92,7 @@ TEST_F(StreamMemory, ABatchIsDoneInItsOrder) {
   operations[5].waitValue.address = m_.address;
   operations[5].waitValue.value = 0x13;
   operations[5].waitValue.flags = CU_STREAM_WAIT_VALUE_EQ;
-  ASSERT_EQ(driver()(calls::StreamBatchMemOp{.count = 6, .paramArray = operations}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::StreamBatchMemOp{.count = 6, .paramArray = operations}));
   EXPECT_EQ(word(), (1ull << 33) + 0x13);
 }
 
@@ -112,11 +111,9 @@ TEST_F(StreamMemory, NoFlushIsSupported) {
 // As on an H200: a single write checks only whether the device may read the word.
 TEST_F(StreamMemory, AWriteNeedsNoMoreThanReadAccess) {
   const calls::StreamWriteValue32 call{.addr = m_.address, .value = 7};
-  ASSERT_EQ(set_access(m_.address, m_.size, access(0, CU_MEM_ACCESS_FLAGS_PROT_READ)),
-            CUDA_SUCCESS);
-  EXPECT_EQ(driver()(call), CUDA_SUCCESS);
-  ASSERT_EQ(set_access(m_.address, m_.size, access(0, CU_MEM_ACCESS_FLAGS_PROT_NONE)),
-            CUDA_SUCCESS);
+  ASSERT_OK(set_access(m_.address, m_.size, access(0, CU_MEM_ACCESS_FLAGS_PROT_READ)));
+  EXPECT_OK(driver()(call));
+  ASSERT_OK(set_access(m_.address, m_.size, access(0, CU_MEM_ACCESS_FLAGS_PROT_NONE)));
   EXPECT_EQ(driver()(call), CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -138,29 +135,26 @@ TEST_F(StreamMemory, NothingIsDoneOfABatchThatIsRefused) {
 
 TEST_F(StreamMemory, TakesDeviceAndPageLockedMemory) {
   CUdeviceptr plain = 0;
-  ASSERT_EQ(driver()(calls::MemAlloc{&plain, 64}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::StreamWriteValue32{.addr = plain + 60, .value = 1}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAlloc{&plain, 64}));
+  EXPECT_OK(driver()(calls::StreamWriteValue32{.addr = plain + 60, .value = 1}));
   EXPECT_EQ(driver()(calls::StreamWriteValue32{.addr = plain + 64, .value = 1}),
             CUDA_ERROR_INVALID_VALUE);
-  ASSERT_EQ(driver()(calls::MemFree{plain}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemFree{plain}));
   void* locked = nullptr;
-  ASSERT_EQ(symbol<CUresult(void**, std::size_t)>("cuMemAllocHost_v2")(&locked, 64), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::StreamWriteValue32{.addr = reinterpret_cast<CUdeviceptr>(locked),
-                                               .value = 4}),
-            CUDA_SUCCESS);
+  ASSERT_OK(symbol<CUresult(void**, std::size_t)>("cuMemAllocHost_v2")(&locked, 64));
+  EXPECT_OK(driver()(
+      calls::StreamWriteValue32{.addr = reinterpret_cast<CUdeviceptr>(locked), .value = 4}));
   EXPECT_EQ(*static_cast<volatile unsigned*>(locked), 4u);
-  EXPECT_EQ(symbol<CUresult(void*)>("cuMemFreeHost")(locked), CUDA_SUCCESS);
+  EXPECT_OK(symbol<CUresult(void*)>("cuMemFreeHost")(locked));
 }
 
 TEST_F(StreamMemory, AsksForTheAccessOfTheStreamsDevice) {
-  ASSERT_EQ(set_access(m_.address, m_.size, access(0, CU_MEM_ACCESS_FLAGS_PROT_READ)),
-            CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::StreamWaitValue32{.addr = m_.address, .value = 0}), CUDA_SUCCESS);
+  ASSERT_OK(set_access(m_.address, m_.size, access(0, CU_MEM_ACCESS_FLAGS_PROT_READ)));
+  EXPECT_OK(driver()(calls::StreamWaitValue32{.addr = m_.address, .value = 0}));
   // Observed on an H200: the write reaches memory that the device may only read, and not memory
   // that it may not touch.
-  EXPECT_EQ(driver()(calls::StreamWriteValue32{.addr = m_.address, .value = 1}), CUDA_SUCCESS);
-  ASSERT_EQ(set_access(m_.address, m_.size, access(0, CU_MEM_ACCESS_FLAGS_PROT_NONE)),
-            CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::StreamWriteValue32{.addr = m_.address, .value = 1}));
+  ASSERT_OK(set_access(m_.address, m_.size, access(0, CU_MEM_ACCESS_FLAGS_PROT_NONE)));
   EXPECT_EQ(driver()(calls::StreamWriteValue32{.addr = m_.address, .value = 1}),
             CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(driver()(calls::StreamWaitValue32{.stream = reinterpret_cast<CUstream>(0x999),

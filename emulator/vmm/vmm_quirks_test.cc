@@ -27,7 +27,7 @@ CUresult range_handle(CUdeviceptr address, std::size_t size, unsigned long long 
 unsigned long long access_of(CUdeviceptr address, int device = 0) {
   unsigned long long flags = 99;
   CUmemLocation location = access(device).location;
-  EXPECT_EQ(driver()(calls::MemGetAccess{&flags, &location, address}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemGetAccess{&flags, &location, address}));
   return flags;
 }
 
@@ -35,7 +35,7 @@ TEST_F(Quirks, HostMemoryIsPlain) {
   for (const auto type : {CU_MEM_LOCATION_TYPE_HOST, CU_MEM_LOCATION_TYPE_HOST_NUMA}) {
     CUmemAllocationProp prop = properties();
     prop.location.type = type;
-    EXPECT_EQ(try_create(prop), CUDA_SUCCESS);
+    EXPECT_OK(try_create(prop));
     prop.allocFlags.compressionType = 1;
     EXPECT_EQ(try_create(prop), CUDA_ERROR_INVALID_VALUE);
     prop.allocFlags.compressionType = 0;
@@ -51,9 +51,8 @@ TEST_F(Quirks, CompressedMemoryOfAnotherDeviceIsNoExternalMemory) {
     prop.allocFlags.compressionType = compressed;
     const auto handle = create(kGranule, prop);
     int fd = -1;
-    ASSERT_EQ(driver()(calls::MemExportToShareableHandle{
-                  &fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}),
-              CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::MemExportToShareableHandle{
+        &fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}));
     CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc{};
     desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
     desc.handle.fd = fd;
@@ -62,37 +61,36 @@ TEST_F(Quirks, CompressedMemoryOfAnotherDeviceIsNoExternalMemory) {
     EXPECT_EQ(driver()(calls::ImportExternalMemory{&object, &desc}),
               compressed ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS);
     if (!compressed) {
-      EXPECT_EQ(driver()(calls::DestroyExternalMemory{object}), CUDA_SUCCESS);
+      EXPECT_OK(driver()(calls::DestroyExternalMemory{object}));
     }
-    EXPECT_EQ(driver()(calls::MemRelease{handle}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::MemRelease{handle}));
   }
 }
 
 TEST_F(Quirks, PlainMemoryIsFilledByItsDeviceAndByPeers) {
   CUcontext contexts[2];
   for (const int device : {0, 1}) {
-    ASSERT_EQ(driver()(calls::DevicePrimaryCtxRetain{&contexts[device], device}), CUDA_SUCCESS);
+    ASSERT_OK(driver()(calls::DevicePrimaryCtxRetain{&contexts[device], device}));
   }
-  ASSERT_EQ(driver()(calls::CtxSetCurrent{contexts[1]}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::CtxSetCurrent{contexts[1]}));
   CUdeviceptr memory = 0;
-  ASSERT_EQ(driver()(calls::MemAlloc{&memory, 4096}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::MemAlloc{&memory, 4096}));
   CUstream stream = nullptr;
-  ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream, 0), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::CtxSetCurrent{contexts[0]}), CUDA_SUCCESS);
+  ASSERT_OK(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream, 0));
+  ASSERT_OK(driver()(calls::CtxSetCurrent{contexts[0]}));
   const calls::MemsetD8 fill{memory, 7, 16};
   EXPECT_EQ(driver()(fill), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(driver()(calls::MemsetD8Async{memory, 7, 16, stream}), CUDA_SUCCESS)
-      << "the stream's context fills";
+  EXPECT_OK(driver()(calls::MemsetD8Async{memory, 7, 16, stream})) << "the stream's context fills";
   char bytes[16];
-  EXPECT_EQ(driver()(calls::MemcpyDtoH{bytes, memory, 16}), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::CtxEnablePeerAccess{contexts[1], 0}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(fill), CUDA_SUCCESS);
-  ASSERT_EQ(symbol<CUresult(CUcontext)>("cuCtxDisablePeerAccess")(contexts[1]), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemcpyDtoH{bytes, memory, 16}));
+  ASSERT_OK(driver()(calls::CtxEnablePeerAccess{contexts[1], 0}));
+  EXPECT_OK(driver()(fill));
+  ASSERT_OK(symbol<CUresult(CUcontext)>("cuCtxDisablePeerAccess")(contexts[1]));
   EXPECT_EQ(driver()(fill), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(driver()(calls::MemFree{memory}), CUDA_SUCCESS);
-  EXPECT_EQ(symbol<CUresult(CUstream)>("cuStreamDestroy_v2")(stream), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemFree{memory}));
+  EXPECT_OK(symbol<CUresult(CUstream)>("cuStreamDestroy_v2")(stream));
   for (const int device : {0, 1}) {
-    EXPECT_EQ(driver()(calls::DevicePrimaryCtxRelease{device}), CUDA_SUCCESS);
+    EXPECT_OK(driver()(calls::DevicePrimaryCtxRelease{device}));
   }
 }
 
@@ -105,8 +103,8 @@ TEST_F(Quirks, TilePoolMemoryIsNeitherSharedNorMapped) {
   EXPECT_EQ(driver()(calls::MemMap{address, kGranule, kGranule, handle, 0}),
             CUDA_ERROR_INVALID_VALUE)
       << "before the offset, which is NOT_SUPPORTED";
-  EXPECT_EQ(driver()(calls::MemRelease{handle}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemAddressFree{address, kGranule}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemRelease{handle}));
+  EXPECT_OK(driver()(calls::MemAddressFree{address, kGranule}));
   EXPECT_EQ(try_create(prop, std::size_t{1} << 40), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(try_create(prop, (std::size_t{1} << 45) - kGranule), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(try_create(prop, std::size_t{1} << 45), CUDA_ERROR_OUT_OF_MEMORY);
@@ -117,7 +115,7 @@ TEST_F(Quirks, TilePoolMemoryIsNeitherSharedNorMapped) {
   }
   for (const unsigned short usage : {2, 128, 254}) {
     prop.allocFlags.usage = usage;
-    EXPECT_EQ(try_create(prop), CUDA_SUCCESS) << usage;
+    EXPECT_OK(try_create(prop)) << usage;
   }
 }
 
@@ -126,10 +124,9 @@ TEST_F(Quirks, HostMemoryIsReportedAsThatOfANode) {
   prop.location.type = CU_MEM_LOCATION_TYPE_HOST;
   const auto handle = create(kGranule, prop);
   CUmemAllocationProp read_back{};
-  EXPECT_EQ(driver()(calls::MemGetAllocationPropertiesFromHandle{&read_back, handle}),
-            CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemGetAllocationPropertiesFromHandle{&read_back, handle}));
   EXPECT_EQ(read_back.location.type, CU_MEM_LOCATION_TYPE_HOST_NUMA);
-  EXPECT_EQ(driver()(calls::MemRelease{handle}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemRelease{handle}));
 }
 
 TEST_F(Quirks, ARefusedHostLocationComesAfterTheDescriptorsBeforeIt) {
@@ -138,7 +135,7 @@ TEST_F(Quirks, ARefusedHostLocationComesAfterTheDescriptorsBeforeIt) {
                                   access(0, 3, CU_MEM_LOCATION_TYPE_HOST)};
   EXPECT_EQ(driver()(calls::MemSetAccess{m.address, m.size, both, 2}), CUDA_ERROR_NOT_SUPPORTED);
   EXPECT_EQ(access_of(m.address, 1), 1u);
-  EXPECT_EQ(set_access(m.address, m.size, access(0, 0, CU_MEM_LOCATION_TYPE_HOST)), CUDA_SUCCESS)
+  EXPECT_OK(set_access(m.address, m.size, access(0, 0, CU_MEM_LOCATION_TYPE_HOST)))
       << "to take away what the host does not have is no mistake";
   end(m);
 }
@@ -146,21 +143,21 @@ TEST_F(Quirks, ARefusedHostLocationComesAfterTheDescriptorsBeforeIt) {
 TEST_F(Quirks, AccessIsSetUpToTheFirstHole) {
   const CUdeviceptr address = reserve(3 * kGranule);
   const auto handle = create(kGranule, properties());
-  ASSERT_EQ(map(address, kGranule, handle), CUDA_SUCCESS);
-  ASSERT_EQ(map(address + 2 * kGranule, kGranule, handle), CUDA_SUCCESS);
-  EXPECT_EQ(set_access(address, 3 * kGranule, access()), CUDA_SUCCESS);
+  ASSERT_OK(map(address, kGranule, handle));
+  ASSERT_OK(map(address + 2 * kGranule, kGranule, handle));
+  EXPECT_OK(set_access(address, 3 * kGranule, access()));
   EXPECT_EQ(access_of(address), 3u);
   EXPECT_EQ(access_of(address + 2 * kGranule), 0u);
-  EXPECT_EQ(driver()(calls::MemUnmap{address, 3 * kGranule}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemRelease{handle}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemAddressFree{address, 3 * kGranule}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemUnmap{address, 3 * kGranule}));
+  EXPECT_OK(driver()(calls::MemRelease{handle}));
+  EXPECT_OK(driver()(calls::MemAddressFree{address, 3 * kGranule}));
 }
 
 TEST_F(Quirks, ADmaBufIsOfPlainDeviceMemoryAndNeedsAContext) {
   const Mapped m = mapped();
-  EXPECT_EQ(range_handle(m.address, m.size), CUDA_SUCCESS);
+  EXPECT_OK(range_handle(m.address, m.size));
   EXPECT_EQ(range_handle(m.address, m.size, 1), CUDA_ERROR_NOT_SUPPORTED);
-  ASSERT_EQ(driver()(calls::CtxSetCurrent{nullptr}), CUDA_SUCCESS);
+  ASSERT_OK(driver()(calls::CtxSetCurrent{nullptr}));
   EXPECT_EQ(range_handle(m.address, m.size), CUDA_ERROR_INVALID_CONTEXT);
   EXPECT_EQ(range_handle(m.address + 1, m.size), CUDA_ERROR_INVALID_VALUE);
   use_device(0);
@@ -183,15 +180,15 @@ TEST_F(Quirks, ADmaBufMaySpanMemoryOfDifferentProperties) {
   const auto plain = create(kGranule, properties());
   const auto shared = create(kGranule, properties(0, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
   const auto other = create(kGranule, properties(1));
-  ASSERT_EQ(map(address, kGranule, plain), CUDA_SUCCESS);
-  ASSERT_EQ(map(address + kGranule, kGranule, shared), CUDA_SUCCESS);
-  EXPECT_EQ(range_handle(address, 2 * kGranule), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::MemUnmap{address + kGranule, kGranule}), CUDA_SUCCESS);
-  ASSERT_EQ(map(address + kGranule, kGranule, other), CUDA_SUCCESS);
+  ASSERT_OK(map(address, kGranule, plain));
+  ASSERT_OK(map(address + kGranule, kGranule, shared));
+  EXPECT_OK(range_handle(address, 2 * kGranule));
+  ASSERT_OK(driver()(calls::MemUnmap{address + kGranule, kGranule}));
+  ASSERT_OK(map(address + kGranule, kGranule, other));
   EXPECT_EQ(range_handle(address, 2 * kGranule), CUDA_ERROR_INVALID_VALUE) << "on two devices";
-  EXPECT_EQ(driver()(calls::MemUnmap{address, 2 * kGranule}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemUnmap{address, 2 * kGranule}));
   for (const auto handle : {plain, shared, other}) driver()(calls::MemRelease{handle});
-  EXPECT_EQ(driver()(calls::MemAddressFree{address, 2 * kGranule}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemAddressFree{address, 2 * kGranule}));
 }
 
 TEST_F(Quirks, ACopyOfHostMemoryIsTheCpusWorkWhereTheHostHasAccess) {
@@ -199,15 +196,15 @@ TEST_F(Quirks, ACopyOfHostMemoryIsTheCpusWorkWhereTheHostHasAccess) {
   prop.location.type = CU_MEM_LOCATION_TYPE_HOST;
   const CUdeviceptr address = reserve(kGranule);
   const auto handle = create(kGranule, prop);
-  ASSERT_EQ(map(address, kGranule, handle), CUDA_SUCCESS);
-  ASSERT_EQ(set_access(address, kGranule, access(0, 3, CU_MEM_LOCATION_TYPE_HOST)), CUDA_SUCCESS);
+  ASSERT_OK(map(address, kGranule, handle));
+  ASSERT_OK(set_access(address, kGranule, access(0, 3, CU_MEM_LOCATION_TYPE_HOST)));
   const char byte = 5;
-  EXPECT_EQ(driver()(calls::MemcpyHtoD{address, &byte, 1}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemcpyHtoD{address, &byte, 1}));
   EXPECT_EQ(driver()(calls::MemsetD8{address, 1, 1}), CUDA_ERROR_INVALID_VALUE)
       << "a fill runs on the device";
-  EXPECT_EQ(driver()(calls::MemUnmap{address, kGranule}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemRelease{handle}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::MemAddressFree{address, kGranule}), CUDA_SUCCESS);
+  EXPECT_OK(driver()(calls::MemUnmap{address, kGranule}));
+  EXPECT_OK(driver()(calls::MemRelease{handle}));
+  EXPECT_OK(driver()(calls::MemAddressFree{address, kGranule}));
 }
 
 }  // namespace
