@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A call that names an object after its end has a finding, and the call before the object's end has
-none.
+none. Likewise for a graph that is instantiated after the code of one of its kernels was unloaded:
+a driver dies of it.
 
 Usage: ended_test.py BUILD.
 """
@@ -63,15 +64,18 @@ CASES = {
 }
 # The driver has returned the handle again, or the program has mapped the address again.
 LEGAL = ("new-function", "copy-from-new-host", "copy-from-own-after-unregister", "new-node", "copy-added-behind-unregister")
+UNLOADED = ("node", "node-by-params", "kernel-of-library", "changed-node", "child", "clone")
+# No node of the graph runs the unloaded code, or the graph was instantiated before.
+STILL_LOADED = ("destroyed-node", "other-function", "changed-clone", "other-graph", "made-before")
 
 
 class Ended(unittest.TestCase):
-    def findings(self, *arguments, options=()):
+    def findings(self, *arguments, options=(), program="ended"):
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("CUVMM_", "LD_"))}
         with tempfile.TemporaryDirectory(prefix="cuvmm-ended-") as folder:
             report = pathlib.Path(folder, "report.json")
             result = subprocess.run([str(BUILD / "bin" / "cuvmm"), "run", "--emulate", *options, "--report", str(report), "--",
-                                     str(BUILD / "left" / "ended"), *arguments], env=clean, text=True,
+                                     str(BUILD / "left" / program), *arguments], env=clean, text=True,
                                     stdin=subprocess.DEVNULL, capture_output=True, timeout=100)
             found = json.loads(report.read_text())["findings"]
         return result, [(one["rule"], one["message"]) for one in found if one["kind"] != "leak"]
@@ -85,10 +89,20 @@ class Ended(unittest.TestCase):
                 self.assertEqual([one[0] for one in found], [rule], result.stderr)
                 self.assertIn(words, found[0][1])
 
+    def test_a_graph_of_unloaded_code(self):
+        for arguments in (*((name,) for name in UNLOADED), ("node", "mapped")):
+            with self.subTest(arguments):
+                result, found = self.findings(*arguments, program="unloaded")
+                self.assertEqual([one[0] for one in found], ["graph-code-loaded"], result.stderr)
+                self.assertIn("which is of a module or a library that was unloaded", found[0][1])
+                self.assertIn("Unload", result.stderr)  # the call that unloaded it
+                self.assertEqual(result.stdout, "1\n")
+
     def test_enforced(self):
-        result, found = self.findings("own-child", options=["--enforce"])
-        self.assertEqual([one[0] for one in found], ["graph-not-own-child"])
-        self.assertIn("without asking the driver", result.stderr)
+        for program, name, rule in (("ended", "own-child", "graph-not-own-child"), ("unloaded", "node", "graph-code-loaded")):
+            result, found = self.findings(name, options=["--enforce"], program=program)
+            self.assertEqual([one[0] for one in found], [rule])
+            self.assertIn("without asking the driver", result.stderr)
 
     def test_freed_although_it_is_a_variable_of_a_module(self):
         result, found = self.findings("free-global")
@@ -101,15 +115,16 @@ class Ended(unittest.TestCase):
         self.assertEqual(self.findings("touch-host-of-context", "alive")[0].stdout, "0\n")
 
     def test_before_its_end(self):
-        for name in (*CASES, *LEGAL):
+        for program, name in (*(("ended", name) for name in (*CASES, *LEGAL)),
+                              *(("unloaded", name) for name in (*UNLOADED, *STILL_LOADED))):
             with self.subTest(name):
-                result, found = self.findings(name, "alive")
+                result, found = self.findings(name, "alive", program=program)
                 self.assertEqual((result.stdout, found), ("0\n", []), result.stderr)
 
     def test_given_out_again(self):
-        for name in LEGAL:
+        for program, name in (*(("ended", name) for name in LEGAL), *(("unloaded", name) for name in STILL_LOADED)):
             with self.subTest(name):
-                result, found = self.findings(name)
+                result, found = self.findings(name, program=program)
                 self.assertEqual((result.stdout, found), ("0\n", []), result.stderr)
 
 
