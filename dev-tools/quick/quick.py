@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """quick.py plan|run BUILD [AREA...]: the tests that a change in some areas breaks first.
 
-An area is a layer of the source: core, emulator, shim, conformance, fuzz, tools, docs, dev. Without one, the files that differ
+An area is a layer of the source: core, emulator, shim, conformance, fuzz, tools, python, docs, dev. Without one, the files that differ
 from origin/main (or main), committed or not, say which; if none does, all are meant. `plan` prints the targets to
 build, and `run` runs them: each test program whole, in one process, several at a time. `./dev test --quick` does both.
 """
@@ -27,6 +27,7 @@ TESTS = {
     "conformance": (["cuvmm_case_test", "cuvmm_conform_test", "cuvmm_conformance_late_test", "cuvmm_conformance_emulator_test"], []),
     "fuzz": (["cuvmm_fuzz_*"], []),
     "tools": (["cuvmm_tools_*", "cuvmm_view_test", "cuvmm_doctor_test"], ["cuvmm_cli", "cuvmm_settings"]),
+    "python": ([], ["cuvmm_pytest", "cuvmm_python_parts", "cuvmm_client_api", "cuvmm_notebook"]),
     "docs": ([], ["cuvmm_settings", "cuvmm_tutorial"]),
     "dev": ([], ["cuvmm_quick", "cuvmm_scaffold", "cuvmm_headers_watch"]),
 }
@@ -39,7 +40,7 @@ FOLDERS = {
     "shim": ["shim", "tools"], "recorder": ["shim", "tools"], "frames": ["shim", "tools"], "injected_failures": ["shim"],
     "conformance": ["conformance"],
     "fuzz": ["fuzz"],
-    "tools": ["tools"], "python": ["tools"], "bench": ["tools"], "examples": ["tools"], "real-driver-tests": ["tools"],
+    "tools": ["tools"], "python": ["python"], "bench": ["tools"], "examples": ["tools"], "real-driver-tests": ["tools"],
     "docs": ["docs"], "dev-tools": ["dev"], "recipes": ["dev"],
 }
 
