@@ -217,9 +217,22 @@ def write_declaration(text, entry):
     return line_of(text, last.end()) + 1, entry.guarded([last.group().replace(last.group(1), entry.name, 1)])
 
 
+def defined_without_rules(entry):
+    """(file, line) of the emulator's definition of the function, which does without the rules; None if it has none."""
+    own = re.compile(r"CUVMM_DRIVER_FUNCTION\w*\(%s[,)]" % entry.function)
+    for path in entry.tree.find("emulator/**/*.cc"):
+        text = entry.tree.read(path)
+        if found := own.search(text):
+            return path, text.count("\n", 0, found.start()) + 1
+    return None
+
+
 def perform_path(entry):
     if done_its_own_way(entry):
         return None
+    present = defined_without_rules(entry)
+    if present:  # the function's body moves into perform(), and needs the local functions of its file
+        return present[0]
     return most_of_area(entry, r"^CUresult perform\(Emulator&(?: \w+)?, const calls::%s&", "emulator/**/*.cc")
 
 
@@ -318,12 +331,9 @@ OBJECT_FUNCTIONS = "shim/intercept/object_functions.def"
 def notes(entry):
     """The further steps that only some functions need, and for which there is no skeleton."""
     tree, out = entry.tree, list(shared_code(entry))
-    own = re.compile(r"CUVMM_DRIVER_FUNCTION\w*\(%s[,)]" % entry.function)
-    for path in tree.find("emulator/**/*.cc"):
-        found = own.search(tree.read(path))
-        if found:
-            line = tree.read(path).count("\n", 0, found.start()) + 1
-            out.append(f"{path}:{line} defines the function already, without rules. Move its body to perform(), and delete it")
+    if present := defined_without_rules(entry):
+        path, line = present
+        out.append(f"{path}:{line} defines the function already, without rules. Move its body to perform(), and delete it")
     if tree.exists(OBJECT_FUNCTIONS):
         for number, row in enumerate(tree.read(OBJECT_FUNCTIONS).splitlines(), 1):
             if re.match(r"CUVMM_\w+\(\w+, %s," % entry.function, row):

@@ -200,7 +200,8 @@ def states(text, rule):
 
 def write_break(text, rule):
     family = family_of(text, rule.function)
-    todo = [f"# TODO({rule.id}): what to change in the call above: say `size=0`, `desc=null, count=2`, or `before CALL`.",
+    todo = [f"# TODO({rule.id}): what to change in the call above: say `size=0`, `desc=null, count=2`, `before CALL`,",
+            "# or `before h1 = CALL; handle=h1, size=0`. conformance/suite/family.h has the form.",
             "# If no family can break the rule: a case in conformance/cases/ instead of these lines. If no program can:",
             "# the reason in conformance/mutation/mutation_survivors.txt, and a RuleCase in rulebook/*/check_*_test.cc.",
             f"break {rule.id}: TODO"]
@@ -214,7 +215,7 @@ def new_family(function, parameters, mark):
     """A family without its call, which the user fills in."""
     shown = [name for kind, _, name in parameters if not kind.startswith("Out") and kind not in ("Flags", "Stream")]
     made = "o0 = " if any(kind in ("OutAddress", "OutHandle", "OutObject", "OutShareable") for kind, _, _ in parameters) else ""
-    return ["", f"# TODO({mark}): a legal call, and before it what the call needs. docs/program-text.md has the grammar.",
+    return ["", f"# TODO({mark}): a legal call, and before it what the call needs. Grammar: docs/program-text.md; form: conformance/suite/family.h.",
             f"family {function}", "given", "  init()", f"call {made}{function}({', '.join(name + '=TODO' for name in shown)})"]
 
 

@@ -279,6 +279,18 @@ class Entry(Copy):
         self.assertIn(f"{path}:2 wraps the function as one without checks. Delete the line", printed)
         self.assertNotIn(f"{path}:1", printed)
 
+    def test_perform_is_written_beside_the_function_without_rules(self):
+        path = "emulator/memory/pointer.cc"
+        self.assertNotIn("calls::ScaffoldEnd", self.tree.read(path))
+        text = self.tree.read(path)
+        os.remove(self.tree.full(path))  # a link to the pristine file
+        with open(self.tree.full(path), "w", encoding="utf-8") as file:
+            file.write(text.replace("CUVMM_DRIVER_FUNCTION(", "CUVMM_DRIVER_FUNCTION(cuScaffoldEnd, size_t size) {}\n\nCUVMM_DRIVER_FUNCTION(", 1))
+        _, printed = self.run_("entry", "cuScaffoldEnd", "--area", "pool")
+        self.assertIn("CUresult perform(Emulator&, const calls::ScaffoldEnd&", self.tree.read(path))
+        self.assertRegex(printed, path + r":\d+: what the emulator does\n")
+        self.assertRegex(printed, path + r":\d+ defines the function already")
+
     def test_code_that_an_area_shares_is_named(self):
         _, printed = self.run_("entry", "cuScaffoldEnd", "--area", "stream_memory")
         self.assertNotIn("rulebook/", "".join(self.changed()))
