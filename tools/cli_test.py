@@ -120,16 +120,40 @@ class Usage(CliTest):
             (["explain", "cuMemMap-ofset-zero"], ["did you mean cuMemMap-offset-zero"]),
             (["explain", "zzzz"], ["`cuvmm rules` lists them"]),
             (["rules", "--kind", "eror"], ["error|undefined|leak|advice; did you mean error?"]),
-            (["rules", "--entry", "cuMemMa"], ["'cuMemMa' is not one of", " that there are; did you mean cuMemMap"]),
+            (["rules", "--entry", "cuMemMa"], ["'cuMemMa' is not one of the ", " known names; did you mean cuMemMap"]),
+            (["hlep"], ["unknown command 'hlep'; did you mean help? The commands are run,"]),
+            (["work", "pln"], ["work: unknown command 'pln'; did you mean plan? The commands are plan, run, merge, check"]),
+            (["help", "work", "pln"], ["unknown command 'pln'; did you mean plan?"]),
             (["work"], ["cuvmm work: no command given; expected one of plan, run, merge, check"]),
             (["rules", "--entry", "cuMemmap"], ["did you mean cuMemMap"]),
             (["rules", "extra"], ["unexpected argument extra"]),
             (["rules", "--output", "x"], ["--format markdown"]),
             (["replay"], ["FILE is required"]),
+            (["top", "--srot"], ["cuvmm top: unknown option --srot\n"]),
+            (["top", "--onec"], ["cuvmm top: unknown option --onec; did you mean --once?"]),
+            (["view", "x.json", "--ouput", "y.html"], ["unknown option --ouput; did you mean --output?"]),
+            (["work", "run", "--conformence"], ["cuvmm work run: unknown option --conformence; did you mean --conformance?",
+                                                "Try 'cuvmm work run --help'."]),
+            (["doctor", "--need", "vmmm"], ["there is no check 'vmmm'; did you mean vmm? The checks are "]),
+            (["run", "--fail", "cuMemCreate@3=OUT_OF_MEMROY", "--", "true"], ["did you mean OUT_OF_MEMORY"]),
+            (["run", "--leaks-signal", "USR3", "--", "true"], ["'USR3' is not USR1, USR2 or the number of a real-time signal"]),
+            (["run", "--leaks-signal", "9", "--", "true"], ["'9' is not USR1"]),
+            (["matrix", "h200"], ["did you mean h200-580.159.04?"]),
+            (["suppress", self.path("r.sarif", '{"version": "2.1.0"}')], ["r.sarif is no report of cuvmm in JSON"]),
             (["replay", "/no/file"], ["/no/file: No such file"]),
         ]:
             with self.subTest(arguments=arguments):
                 self.assert_usage(arguments, *expected)
+
+    def test_a_file_of_another_kind_is_no_program_text(self):
+        for name, text, expected in [("r.json", '{"schema": 1}\n' * 50, "this is no program text"), ("r.html", "<!doctype html>\n", "this is no program text"),
+                                     ("r.txt", "what\n" * 50, "and 30 more")]:
+            for command in ("replay", "predict", "to-c"):
+                with self.subTest(name=name, command=command):
+                    result = self.cuvmm(command, self.path(name, text))
+                    self.assertEqual(result.returncode, 2, result.stderr)
+                    self.assertIn(expected, result.stderr)
+                    self.assertLess(len(result.stderr.splitlines()), 25)
 
     def all_commands(self):
         """Each command as a list of words, subcommands of commands included."""
@@ -166,6 +190,11 @@ class Usage(CliTest):
                 text = self.cuvmm(*command, "--help").stdout
                 examples = text[text.index("Examples:"):].splitlines()
                 self.assertTrue(examples[1].startswith(" ".join(["  cuvmm", *command])), examples[1])
+
+    def test_help_names_options_that_exclude_each_other_in_the_description(self):
+        for command in self.all_commands():
+            self.assertNotRegex(self.cuvmm(*command, "--help").stdout, "Excludes:|Needs:")
+        self.assertRegex(" ".join(self.cuvmm("matrix", "--help").stdout.split()), r"--diff .* \(not with --deviations, --pages\)")
 
     def test_help_of_a_command_by_word(self):
         self.assertEqual(self.cuvmm("help", "map").stdout, self.cuvmm("map", "--help").stdout)
@@ -295,6 +324,8 @@ class Run(CliTest):
             self.assertIn("if Python found no module cuvmm: install the wheel for this Python", result.stderr)
             self.assertIn(hint, result.stderr)
         self.assertNotIn("module cuvmm", self.run_("--emulate", "--", sys.executable, "-c", "exit(4)").stderr)
+        of_the_plugin = self.run_("--emulate", "--", sys.executable, "-c", "exit(4)", "--cuvmm=emulate", environment={"CUVMM_PYTEST": "{}"})
+        self.assertNotIn("module cuvmm", of_the_plugin.stderr)
 
     def test_options_of_the_emulator_without_it_are_named(self):
         result = self.run_("--driver", self.emulator(), "--python", "--torch=skip", "--skipped-exitcode", "3", "--", "true")

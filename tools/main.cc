@@ -75,11 +75,20 @@ void add_installed_folder(CLI::App& app, const char* option, const char* from_bi
 // These commands take another program with its arguments behind `--`.
 constexpr std::string_view kRunPrograms[] = {"run", "fail", "hostile", "rack"};
 
+// The innermost subcommand on the command line, such as `plan` of `cuvmm work plan`.
+const CLI::App& innermost(const CLI::App& app) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  return *command;
+}
+
 int usage_error(const CLI::App& app, std::string message) {
   // CLI11 gives an option that the help does not show no name.
   if (message.starts_with(": ")) message.erase(0, 2);
   std::string command = "cuvmm";
-  for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
+  for (const CLI::App* sub = &innermost(app); sub != &app; sub = sub->get_parent()) {
+    command.insert(5, " " + sub->get_name());
+  }
   cuvmm::tools::print_error("{}: {}\nTry '{} --help'.\n", command, message, command);
   return cuvmm::tools::kExitUsage;
 }
@@ -92,12 +101,36 @@ std::vector<std::string> subcommand_names(const CLI::App& app) {
   return names;
 }
 
+// "" if the words at the begin of `arguments` name a command, else the message about the first word
+// that does not.
+std::string unknown_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0].empty() || arguments[0][0] == '-') return "";
+  std::vector<std::string> known = subcommand_names(app);
+  if (std::ranges::find(known, arguments[0]) != known.end()) {
+    const CLI::App* command = app.get_subcommand(arguments[0]);
+    const bool group = !subcommand_names(*command).empty();
+    if (!group || arguments.size() < 2) return "";
+    const std::string inner = unknown_command(*command, {arguments.begin() + 1, arguments.end()});
+    return inner.empty() ? "" : arguments[0] + ": " + inner;
+  }
+  std::string list;
+  for (const std::string& name : known) {
+    if (!app.get_subcommand(name)->get_group().empty()) list += (list.empty() ? "" : ", ") + name;
+  }
+  known.emplace_back("help");
+  const std::string meant = cuvmm::tools::did_you_mean(arguments[0], known);
+  return "unknown command '" + arguments[0] + "'" + (meant.empty() ? "." : meant) +
+         " The commands are " + list;
+}
+
 // The message for a missing subcommand. CLI11's own message does not list the subcommands.
 std::string what_is_required(const CLI::App& app, const CLI::RequiredError& error) {
-  const CLI::App* asked = &app;
-  while (!asked->get_subcommands().empty()) asked = asked->get_subcommands().front();
+  // A mistyped option explains why another one is missing.
+  if (std::string message = cuvmm::tools::unexpected(innermost(app)); !message.empty()) {
+    return message;
+  }
   std::string list;
-  for (const std::string& name : subcommand_names(*asked))
+  for (const std::string& name : subcommand_names(innermost(app)))
     list += (list.empty() ? "" : ", ") + name;
   return list.empty() ? error.what() : "no command given; expected one of " + list;
 }
@@ -125,19 +158,8 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments,
     if (word != "-h" && std::ranges::find(known, word) == known.end()) {
       return usage_error(app, "unknown option " + word + cuvmm::tools::did_you_mean(word, known));
     }
-  } else if (!arguments.empty() && !arguments[0].empty()) {
-    const std::vector<std::string> known = subcommand_names(app);
-    if (std::find(known.begin(), known.end(), arguments[0]) == known.end()) {
-      std::string list;
-      for (const std::string& name : known) {
-        if (!app.get_subcommand(name)->get_group().empty()) {
-          list += (list.empty() ? "" : ", ") + name;
-        }
-      }
-      const std::string meant = cuvmm::tools::did_you_mean(arguments[0], known);
-      return usage_error(app, "unknown command '" + arguments[0] + "'" +
-                                  (meant.empty() ? "." : meant) + " The commands are " + list);
-    }
+  } else if (const std::string message = unknown_command(app, arguments); !message.empty()) {
+    return usage_error(app, message);
   }
   if (arguments.empty()) {
     return usage_error(app, "no command given; expected `cuvmm run -- PROGRAM` or another");
@@ -148,16 +170,18 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments,
     return line.exit_code;
   } catch (const CLI::CallForHelp&) {
     // Prints the help of the innermost subcommand on the command line.
-    const CLI::App* asked = &app;
-    while (!asked->get_subcommands().empty()) asked = asked->get_subcommands().front();
-    const std::string name = asked == &app ? "" : asked->get_parent()->get_name();
-    cuvmm::tools::print_output("{}", asked->help(name));
+    const CLI::App& asked = innermost(app);
+    const std::string name = &asked == &app ? "" : asked.get_parent()->get_name();
+    cuvmm::tools::print_output("{}", asked.help(name));
     return 0;
   } catch (const CLI::CallForVersion& version) {
     cuvmm::tools::print_output("{}\n", version.what());
     return 0;
   } catch (const CLI::RequiredError& error) {
     return usage_error(app, what_is_required(app, error));
+  } catch (const CLI::ExtrasError& error) {
+    const std::string message = cuvmm::tools::unexpected(innermost(app));
+    return usage_error(app, message.empty() ? error.what() : message);
   } catch (const CLI::ParseError& error) {
     return usage_error(app, error.what());
   } catch (const cuvmm::tools::UsageError& error) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -134,12 +135,18 @@ std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   constexpr std::string_view kMany = " ...";
   if (!option->get_allow_extra_args() && text.ends_with(kMany))
     text.resize(text.size() - kMany.size());
-  return text;
+  // make_option() names these options in the description.
+  return text.substr(0, text.find(" Excludes:"));
 }
 
 std::string HelpFormatter::make_option(const CLI::Option* option, bool positional) const {
+  std::set<std::string> others;
+  for (const CLI::Option* other : option->get_excludes()) others.insert(other->get_name());
+  std::string without;
+  for (const std::string& name : others) without += (without.empty() ? " (not with " : ", ") + name;
+  if (!without.empty()) without += ")";
   return row(make_option_name(option, positional) + make_option_opts(option),
-             make_option_desc(option));
+             make_option_desc(option) + without);
 }
 
 std::string HelpFormatter::make_group(std::string group, bool positional,

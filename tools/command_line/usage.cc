@@ -23,9 +23,9 @@ CLI::Validator one_of(std::vector<std::string> choices) {
   return CLI::Validator(
       [choices = std::move(choices), list](std::string& word) -> std::string {
         if (std::find(choices.begin(), choices.end(), word) != choices.end()) return "";
-        constexpr std::size_t kMostListed = 20;
+        constexpr std::size_t kMostListed = 25;
         const std::string expected = choices.size() > kMostListed
-                                         ? std::to_string(choices.size()) + " that there are"
+                                         ? "the " + std::to_string(choices.size()) + " known names"
                                          : list;
         return "'" + word + "' is not one of " + expected + did_you_mean(word, choices);
       },

@@ -40,8 +40,9 @@ void refuse_unknown(const std::vector<std::string>& needed) {
   }
   for (const std::string& name : needed) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    throw UsageError{"--need: there is no check '" + name + "'" + did_you_mean(name, known) +
-                     ". The checks are " + list};
+    const std::string meant = did_you_mean(name, known);
+    throw UsageError{"--need: there is no check '" + name + "'" + (meant.empty() ? "." : meant) +
+                     " The checks are " + list};
   }
 }
 

@@ -54,7 +54,7 @@ void add_campaign_options(CLI::App& app, CampaignSettings& settings, bool& each)
   app.add_option("--junit", settings.junit, "With --each: write the results as JUnit XML")
       ->type_name("FILE");
   app.add_option("--resume", settings.resume,
-                 "With --each: keep what is known in this file, and go on from there if it exists")
+                 "With --each: keep the results in this file, and go on from there if it exists")
       ->type_name("FILE");
   app.add_flag("--minimise", settings.minimise,
                "With --each: where a place is bad only if it fails always, find how often it must");

@@ -53,7 +53,7 @@ holdings::View view_of(int pid, const std::string& folder) {
   throw UsageError{fmt::format(
       "process {} shows nothing in {}: it must have been started by cuvmm run, and hold "
       "something; {}",
-      pid, folder, others.empty() ? "no process is there" : "there are " + others)};
+      pid, folder, others.empty() ? "no process does" : "these do: " + others)};
 }
 
 std::string closed_to_us(int pid) {

@@ -9,6 +9,7 @@
 #include "api/posix/whole_file.h"
 #include "api/words.h"
 #include "rulebook/profile/profile.h"
+#include "tools/command_line/suggest.h"
 #include "tools/matrix/matrix_case.h"
 #include "tools/matrix/result_folder.h"
 #include "tools/report/json_documents.h"
@@ -161,7 +162,8 @@ MatrixInput load_matrix_input(const std::string& path) {
     return {{},
             path + ": " + file.error +
                 ": expected a JSON file, a TOML profile, the name of a built-in "
-                "profile, or a folder of `cuvmm work`"};
+                "profile, or a folder of `cuvmm work`" +
+                did_you_mean(path, builtin)};
   }
   return parse_matrix_json(file.text, path);
 }

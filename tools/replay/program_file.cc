@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <span>
 #include <tuple>
 
 #include "api/posix/whole_file.h"
@@ -31,9 +32,18 @@ ProgramFile read_program(const std::string& path) {
     return std::tie(a.line, a.column) < std::tie(b.line, b.column);
   });
   ProgramFile result;
-  for (const ParseError& error : parsed.errors) {
+  const std::size_t start = text.find_first_not_of(" \t\r\n");
+  if (!parsed.errors.empty() && start != text.npos && (text[start] == '{' || text[start] == '<')) {
+    return {{}, path + ": this is no program text; `cuvmm run --trace FILE` writes it"};
+  }
+  constexpr std::size_t kMostNamed = 20;
+  for (const ParseError& error :
+       std::span(parsed.errors).first(std::min(parsed.errors.size(), kMostNamed))) {
     result.error += (result.error.empty() ? "" : "\n") +
                     format_error(error, path == "-" ? "<standard input>" : path);
+  }
+  if (parsed.errors.size() > kMostNamed) {
+    result.error += "\nand " + std::to_string(parsed.errors.size() - kMostNamed) + " more";
   }
   if (result.error.empty()) result.program = std::move(parsed.program);
   return result;

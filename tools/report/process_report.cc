@@ -2,6 +2,7 @@
 #include "tools/report/process_report.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -67,7 +68,10 @@ std::string problem(const LastReport& report, const std::string& text) {
   }
   const auto schema = report.value.find("schema");
   if (schema == report.value.end() || *schema != kReportSchema) {
-    return "is not read: \"schema\" is not " + std::to_string(kReportSchema);
+    const bool other = schema != report.value.end() && schema->is_number_integer();
+    return other ? fmt::format("is not read: its \"schema\" is {}, and this cuvmm reads {}",
+                               schema->dump(), kReportSchema)
+                 : "is no report of cuvmm in JSON, as `cuvmm run --report NAME.json` writes it";
   }
   return "";
 }

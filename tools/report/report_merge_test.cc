@@ -82,8 +82,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"array", "[]", "no complete JSON object"},
                     Bad{"deep", nested("[", "]", 200000), "nested deeper than 64"},
                     Bad{"deep_objects", nested("{\"a\":", "}", 200000), "nested deeper than 64"},
-                    Bad{"no_schema", without("schema"), "\"schema\" is not 1"},
-                    Bad{"next_schema", with("schema", 2), "\"schema\" is not 1"}),
+                    Bad{"no_schema", without("schema"), "is no report of cuvmm in JSON"},
+                    Bad{"next_schema", with("schema", 2),
+                        "its \"schema\" is 2, and this cuvmm reads 1"}),
     [](const auto& param) { return param.param.name; });
 
 TEST(ParseProcessReport, ALostOneIsTheProcessesNotTheContracts) {

@@ -3,6 +3,7 @@
 // does not have the package: a build from a clone has the command, and no package.
 #pragma once
 
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ inline std::string python_hint(const std::vector<std::string>& command) {
     if (word == "-m" && (next == "cuvmm" || next.starts_with("cuvmm."))) {
       return std::string(kInstall) + "; in a clone, PYTHONPATH=python has it";
     }
+    // The plugin sets this variable, and starts pytest anew under cuvmm: then the package is there.
+    if (std::getenv("CUVMM_PYTEST")) continue;
     if (word == "--cuvmm" || word.starts_with("--cuvmm=")) {
       return std::string(kInstall) +
              "; in a clone, PYTHONPATH=python PYTEST_PLUGINS=cuvmm.pytest_plugin has the plugin";

@@ -7,6 +7,7 @@
 #include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -14,6 +15,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "api/driver/driver.h"
 #include "api/posix/whole_file.h"
 #include "frames/suppression_text.h"
 #include "injected_failures/spec.h"
@@ -65,6 +67,35 @@ std::vector<std::string> words_of(const char* variable) {
   return words;
 }
 
+// "OUT_OF_MEMORY" and the like, as --fail takes them.
+std::vector<std::string> error_names() {
+  constexpr std::string_view kPrefix = "CUDA_ERROR_";
+  constexpr int kUnknown = CUDA_ERROR_UNKNOWN;  // the largest code
+  std::vector<std::string> names;
+  for (int code = 1; code <= kUnknown; ++code) {
+    const std::string name = result_name(static_cast<CUresult>(code));
+    if (name.starts_with(kPrefix)) names.push_back(name.substr(kPrefix.size()));
+  }
+  return names;
+}
+
+// A signal that has no fixed meaning, as the shim takes it (shim/settings/options.cc).
+CLI::Validator free_signal() {
+  return CLI::Validator(
+      [](std::string& word) -> std::string {
+        const std::string name = word.starts_with("SIG") ? word.substr(3) : word;
+        if (name == "USR1" || name == "USR2") return "";
+        int number = 0;
+        const char* const end = name.data() + name.size();
+        const auto [stop, error] = std::from_chars(name.data(), end, number);
+        if (error == std::errc{} && stop == end && number >= SIGRTMIN && number <= SIGRTMAX) {
+          return "";
+        }
+        return "'" + word + "' is not USR1, USR2 or the number of a real-time signal";
+      },
+      "");
+}
+
 // Joins all values of --fail. Throws UsageError, which names a mistake's column in its value.
 std::string checked_spec(const std::vector<std::string>& specs) {
   std::string all;
@@ -74,9 +105,9 @@ std::string checked_spec(const std::vector<std::string>& specs) {
       const std::string& word = spec.error->word;
       throw UsageError{"--fail '" + text + "', column " + std::to_string(spec.error->column) +
                        ": " + spec.error->message +
-                       (word.starts_with("cu")
-                            ? did_you_mean(word, injected_failures::fallible_functions())
-                            : "")};
+                       did_you_mean(word, word.starts_with("cu")
+                                              ? injected_failures::fallible_functions()
+                                              : error_names())};
     }
     all += (all.empty() ? "" : ",") + text;
   }
@@ -260,6 +291,7 @@ void add_search_options(CLI::App& app, RunSettings& options) {
          "--leaks-signal", options.leaks_signal,
          "At this signal a process prints its leaks after its next call about memory (cuvmm leaks "
          "shows them without a signal)")
+      ->check(free_signal())
       ->type_name("USR1|USR2|N");
   app.add_option("--live", options.live,
                  "Folder in which each process lists its objects for cuvmm top, map and leaks "

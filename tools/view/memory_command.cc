@@ -143,7 +143,9 @@ void add_memory(CLI::App& app, CommandLine& line) {
   command->add_flag("--peak", options->peak, "When each process held most (the default)");
   command->add_option("--at", options->at, "So long after the start: 1.5s, 200ms, 10us")
       ->type_name("TIME");
-  command->add_option("--diff", options->diff, "What REPORT holds more than this one, by place")
+  command
+      ->add_option("--diff", options->diff,
+                   "Show the memory that REPORT holds in excess of OTHER, by place")
       ->type_name("OTHER");
   command
       ->add_option("--folded", options->folded,

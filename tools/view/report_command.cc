@@ -129,7 +129,8 @@ int suppress(const SuppressOptions& options) {
 }  // namespace
 
 void add_report(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand("report", "Print a report; fail for what is new in it");
+  CLI::App* command =
+      app.add_subcommand("report", "Print a report; fail for findings that are new in it");
   auto options = std::make_shared<ReportOptions>();
   command->add_option("REPORT", options->report, "JSON of cuvmm run --report")
       ->required()
@@ -148,7 +149,7 @@ void add_report(CLI::App& app, CommandLine& line) {
   command->footer(
       "Examples:\n"
       "  cuvmm report report.json\n"
-      "  cuvmm report report.json --baseline last-week.json    what is new since then\n");
+      "  cuvmm report report.json --baseline last-week.json    the findings that are new\n");
   command->allow_extras();
   command->callback([command, options, &line] {
     refuse_unexpected(*command);

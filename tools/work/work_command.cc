@@ -270,7 +270,7 @@ void add_work(CLI::App& app, CommandLine& line) {
   planning->footer(
       "Examples:\n"
       "  cuvmm work plan --conformance --shards 100 --out results\n");
-  CLI::App* running = add(*work, "run", "Do one shard, or what is left of it", s, line, run);
+  CLI::App* running = add(*work, "run", "Do one shard, or the rest of it", s, line, run);
   add_job(*running, *s);
   add_run_options(*running, *s);
   running->footer(
