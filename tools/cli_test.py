@@ -249,6 +249,25 @@ class Documents(CliTest):
         self.assertEqual([rule["id"] for rule in rules], [line.split()[1] for line in lines])
         self.assertGreater(len(rules), 90)
 
+    def test_rules_of_one_function(self):
+        def of(function):
+            return {line.split()[1] for line in self.cuvmm("rules", "--entry", function).stdout.splitlines() if line}
+        self.assertLessEqual({"cuMemMap-bounds", "driver-initialized"}, of("cuMemMap"))
+        self.assertFalse([rule for rule in of("cuMemMap") if rule.startswith(("fabric-copy-", "copy-", "memory-"))])
+        # A function that has rules only together with others.
+        self.assertIn("managed-location", of("cuMemAdvise_v2"))
+        self.assertNotIn("cuMemMap-bounds", of("cuMemAdvise_v2"))
+
+    def test_explain_names_the_functions_of_a_rule_and_shows_a_program(self):
+        for rule, functions in [("cuMemMap-bounds", "cuMemMap, parameter size"), ("driver-initialized", "any entry point"),
+                                ("fabric-copy-owner", "cuFabricCpyBatchAsync, parameter opList"),
+                                ("memory-free-once", "cuMemFree")]:
+            with self.subTest(rule=rule):
+                text = self.cuvmm("explain", rule).stdout
+                self.assertRegex(text, r"\n  call +" + re.escape(functions))
+                if functions != "any entry point":
+                    self.assertIn("A program that breaks it", text)
+
 
 class Run(CliTest):
     def test_the_exit_code_is_the_programs(self):

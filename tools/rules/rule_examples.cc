@@ -2,65 +2,65 @@
 #include "tools/rules/rule_examples.h"
 
 #include <algorithm>
-#include <sstream>
+#include <set>
+#include <tuple>
+
+#include "conformance/suite/suite.h"
 
 namespace cuvmm::tools {
 
+using conformance::Case;
+using conformance::Need;
+
 namespace {
 
-struct Candidate {
-  std::string breaks;
-  bool needs = false;
-  std::string program;
-};
-
-// Whether `line` starts with `word`. `rest` gets the text behind it.
-bool starts_with_word(const std::string& line, const std::string& word, std::string& rest) {
-  if (line.rfind(word + " ", 0) != 0) return false;
-  rest = line.substr(word.size() + 1);
-  return true;
+// The emulator, on which a reader tries the example, lacks nothing of these.
+bool runs_anywhere(const Case& each) {
+  return std::ranges::all_of(each.needs, [](const Need& need) {
+    return need.what == Need::What::kMulticast || need.what == Need::What::kManaged;
+  });
 }
 
-bool shorter(const std::string& a, const std::string& b) {
-  const auto lines = [](const std::string& text) {
-    return std::count(text.begin(), text.end(), '\n');
-  };
-  return lines(a) != lines(b) ? lines(a) < lines(b) : a.size() < b.size();
+// Without the line that names the version, which readers do not need.
+std::string text_of(const program::Program& program) {
+  std::string text;
+  for (const program::Statement& statement : program.statements) text += print(statement) + "\n";
+  return text;
 }
 
 }  // namespace
 
-std::string shortest_case(std::span<const char* const> texts, std::string_view rule) {
-  std::string best;
-  const std::string token = "!" + std::string(rule);
-  for (const char* text : texts) {
-    Candidate current;
-    const auto consider = [&] {
-      const bool fits = current.breaks == rule && !current.needs &&
-                        current.program.find(token + "\n") != std::string::npos;
-      if (fits && (best.empty() || shorter(current.program, best))) best = current.program;
-      current = {};
-    };
-    std::istringstream lines{std::string(text)};
-    std::string line, rest;
-    bool inside = false;
-    while (std::getline(lines, line)) {
-      if (starts_with_word(line, "case", rest)) {
-        consider();
-        inside = true;
-      } else if (!inside || line.empty() || line[0] == '#') {
-        continue;
-      } else if (starts_with_word(line, "breaks", rest)) {
-        current.breaks += (current.breaks.empty() ? "" : " ") + rest;
-      } else if (starts_with_word(line, "needs", rest)) {
-        current.needs = true;
-      } else {
-        current.program += line + "\n";
+const std::vector<Case>& suite_cases() {
+  static const std::vector<Case> cases = conformance::load_suite("", false).cases;
+  return cases;
+}
+
+std::string shortest_case(std::span<const Case> cases, std::string_view rule) {
+  const auto order = [](const Case& each) {
+    return std::tuple(!runs_anywhere(each), each.program.statements.size(),
+                      text_of(each.program).size());
+  };
+  const Case* best = nullptr;
+  for (const Case& each : cases) {
+    if (each.breaks.size() != 1 || each.breaks[0] != rule) continue;
+    // Cases of leaks break their rule at the end, and mark no statement.
+    const bool marked = std::ranges::any_of(each.program.statements,
+                                            [](const auto& it) { return !it.breaks.empty(); });
+    if (marked && (!best || order(each) < order(*best))) best = &each;
+  }
+  return best ? text_of(best->program) : "";
+}
+
+std::vector<std::string> functions_that_break(std::span<const Case> cases, std::string_view rule) {
+  std::set<std::string> names;
+  for (const Case& each : cases) {
+    for (const program::Statement& statement : each.program.statements) {
+      if (std::ranges::find(statement.breaks, rule) != statement.breaks.end()) {
+        names.insert(statement.function);
       }
     }
-    consider();
   }
-  return best;
+  return {names.begin(), names.end()};
 }
 
 }  // namespace cuvmm::tools

@@ -2,6 +2,7 @@
 #include "tools/rules/rule_facts.h"
 
 #include <algorithm>
+#include <set>
 
 #include "api/driver/driver.h"
 #include "rulebook/profile/profile.h"
@@ -52,7 +53,29 @@ std::vector<DriverBehaviour> driver_behaviours(Rule rule) {
 }
 
 std::string entry_text(const RuleInfo& info) {
-  return info.entry == EntryPoint::kCount ? "any entry point" : name(info.entry);
+  if (info.entry != EntryPoint::kCount) return name(info.entry);
+  if (of_every_function(info.rule)) return "any entry point";
+  const std::vector<std::string> functions = functions_of(info.rule);
+  if (functions.empty()) return "several functions";
+  constexpr std::size_t kMostListed = 12;
+  std::string text;
+  for (std::size_t i = 0; i < functions.size() && i < kMostListed; ++i) {
+    text += (i == 0 ? "" : ", ") + functions[i];
+  }
+  if (functions.size() > kMostListed) {
+    text += " and " + std::to_string(functions.size() - kMostListed) + " others";
+  }
+  return text;
+}
+
+bool of_every_function(Rule rule) {
+  return info(rule).entry == EntryPoint::kCount && area_of(rule) == "general";
+}
+
+std::vector<std::string> functions_of(Rule rule) {
+  const RuleInfo& it = info(rule);
+  if (it.entry != EntryPoint::kCount) return {name(it.entry)};
+  return functions_that_break(suite_cases(), it.id);
 }
 
 std::string code_text(const RuleInfo& info) {
@@ -102,7 +125,7 @@ std::string rule_web_page(Rule rule) {
 
 std::string area_of(Rule rule) { return area(rule); }
 
-std::string example_of(Rule rule) { return shortest_case(kCaseTexts, info(rule).id); }
+std::string example_of(Rule rule) { return shortest_case(suite_cases(), info(rule).id); }
 
 std::vector<std::string> rule_ids() {
   std::vector<std::string> ids;
@@ -111,14 +134,11 @@ std::vector<std::string> rule_ids() {
 }
 
 std::vector<std::string> entry_names() {
-  std::vector<std::string> names;
+  std::set<std::string> names;
   for (const RuleInfo& rule : rules()) {
-    if (rule.entry == EntryPoint::kCount) continue;
-    if (std::find(names.begin(), names.end(), name(rule.entry)) == names.end()) {
-      names.push_back(name(rule.entry));
-    }
+    for (std::string& function : functions_of(rule.rule)) names.insert(std::move(function));
   }
-  return names;
+  return {names.begin(), names.end()};
 }
 
 std::vector<std::string> kind_names() {

@@ -23,8 +23,13 @@ struct DriverBehaviour {
 /// that cannot be checked).
 std::vector<DriverBehaviour> driver_behaviours(Rule rule);
 
-/// "cuMemMap", or "any entry point".
+/// "cuMemMap", or "any entry point", or the functions of a rule of several.
 std::string entry_text(const RuleInfo& info);
+/// Whether the rule holds for every function, such as driver-initialized.
+bool of_every_function(Rule rule);
+/// The function of the rule's line. For a rule of several functions, those whose calls break it in
+/// a case of the conformance suite; empty if there is no such case.
+std::vector<std::string> functions_of(Rule rule);
 /// A phrase with the documented code, and with how firmly the documentation ties it to the rule.
 std::string code_text(const RuleInfo& info);
 /// For a rule of kind question: a sentence about the meaning of a refusal; "" for other rules.

@@ -69,10 +69,12 @@ std::string row(const char* label, const std::string& text) {
   return fmt::format("| {} | {} |\n", label, escape(text));
 }
 
-std::string section(Rule rule) {
+}  // namespace
+
+std::string rule_section(Rule rule) {
   const RuleInfo& it = info(rule);
   // The anchor is explicit, because Markdown's own anchor of a heading is in lower case.
-  std::string text = fmt::format("\n## <a id=\"{0}\"></a>{0}\n\n**{1}**: {2}\n\n", it.id,
+  std::string text = fmt::format("## <a id=\"{0}\"></a>{0}\n\n**{1}**: {2}\n\n", it.id,
                                  name(it.kind), escape(it.requirement));
   text += "| | |\n|---|---|\n";
   text += row("Call",
@@ -95,10 +97,12 @@ std::string section(Rule rule) {
   return text;
 }
 
+namespace {
+
 std::string page(const std::string& area, const std::vector<Rule>& chosen) {
   std::string text = fmt::format("{}# {}\n", kGenerated, title_of(area));
   for (Rule rule : chosen) {
-    if (area_of(rule) == area) text += section(rule);
+    if (area_of(rule) == area) text += "\n" + rule_section(rule);
   }
   return text;
 }

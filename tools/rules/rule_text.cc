@@ -104,6 +104,7 @@ nlohmann::ordered_json rules_json(const std::vector<Rule>& chosen) {
     one["id"] = it.id;
     one["kind"] = name(it.kind);
     one["entry"] = it.entry == EntryPoint::kCount ? nlohmann::ordered_json() : name(it.entry);
+    one["functions"] = functions_of(rule);
     one["parameter"] = it.parameter;
     one["requirement"] = it.requirement;
     if (it.code == CUDA_SUCCESS) {

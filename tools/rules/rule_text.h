@@ -26,6 +26,8 @@ nlohmann::ordered_json rules_json(const std::vector<Rule>& chosen);
 std::map<std::string, std::string> rules_pages();
 
 /// The pages of all areas of the chosen rules, one after the other, with only these rules.
+/// The part of a page that is about one rule, from its heading on.
+std::string rule_section(Rule rule);
 std::string rules_markdown(const std::vector<Rule>& chosen);
 
 }  // namespace cuvmm::tools

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuvmm rules [--format text|json|markdown] [--entry E] [--kind K] [--output FOLDER]
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -21,16 +22,25 @@ struct Options {
   std::string output;
 };
 
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
 std::vector<Rule> chosen(const Options& options) {
   std::vector<Rule> result;
   for (const RuleInfo& it : rules()) {
     if (!options.kind.empty() && options.kind != name(it.kind)) continue;
-    // A rule of all entry points is also a rule of the entry point in --entry.
-    const bool every = it.entry == EntryPoint::kCount;
-    if (!options.entry.empty() && !every && options.entry != name(it.entry)) continue;
-    result.push_back(it.rule);
+    if (options.entry.empty() || of_every_function(it.rule) ||
+        has(functions_of(it.rule), options.entry)) {
+      result.push_back(it.rule);
+    }
   }
   return result;
+}
+
+// Lists the functions only if the option is there, because that takes the cases of the whole suite.
+CLI::Validator one_of_entries() {
+  return CLI::Validator([](std::string& word) { return one_of(entry_names())(word); }, "");
 }
 
 void write_pages(const Options& options) {
@@ -57,8 +67,9 @@ void add_rules(CLI::App& app, CommandLine&) {
       ->check(one_of({"text", "json", "markdown"}))
       ->type_name("text|json|markdown")
       ->capture_default_str();
-  command->add_option("--entry", options->entry, "List only the rules of this entry point")
-      ->check(one_of(entry_names()))
+  command
+      ->add_option("--entry", options->entry, "List only the rules of this function of the driver")
+      ->check(one_of_entries())
       ->type_name("FUNCTION");
   command->add_option("--kind", options->kind, "List only the rules of this kind")
       ->check(one_of(kind_names()))

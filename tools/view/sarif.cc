@@ -131,11 +131,10 @@ class SarifWriter {
     rule["shortDescription"] = sarif_message(text);
     const std::string fix = text_in(finding, "fix"), url = text_in(finding, "url");
     rule["help"] =
-        sarif_message((fix.empty() ? text : fix) + "\nTo learn more, type: cuvmm explain " + id +
-                      (url.empty() ? "" : "\nSee " + url));
+        sarif_message((fix.empty() ? text : fix) + "\nTo learn more, type: cuvmm explain " + id);
     // A viewer shows the rule's page itself. The page in the installation has no address on the
     // web.
-    if (here) rule["help"]["markdown"] = rules_markdown({*here});
+    if (here) rule["help"]["markdown"] = rule_section(*here);
     const bool in_the_net = url.starts_with("http://") || url.starts_with("https://");
     if (const std::string page = here ? rule_web_page(*here) : ""; !page.empty()) {
       rule["helpUri"] = page;
