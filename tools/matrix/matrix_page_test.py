@@ -72,7 +72,7 @@ class Page(unittest.TestCase):
     def rows(self, dom):
         """The texts of the cells in visible rows, by rule."""
         found = re.findall(r'<tr class="rule" id="([^"]+)"( hidden="")?>(.*?)</tr>', dom, re.S)
-        return {rule: [html.unescape(re.sub(r"<[^>]*>", " ", cell)).split()
+        return {rule: [html.unescape(re.sub(r"<[^>]*>", " ", cell.replace("<wbr>", ""))).split()
                        for cell in re.findall(r"<td[^>]*>(.*?)</td>", cells, re.S)]
                 for rule, hidden, cells in found if not hidden}
 

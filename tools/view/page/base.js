@@ -60,12 +60,24 @@ function stackView(stack, nothing) {
   const frames = list(stack);
   if (frames.length === 0) return make('p', {class: 'dim'}, nothing || 'No stack is known.');
   const source = frame => plain(frame).source ? make('span', {class: 'source'}, '   ', shown(frame.source), '\n') : null;
-  return make('pre', {}, frames.flatMap((frame, i) => [`#${i} `, shown(frameText(frame)), '\n', source(frame)]));
+  const lines = numbers => make('pre', {}, numbers.flatMap(i => [`#${i} `, shown(frameText(frames[i])), '\n', source(frames[i])]));
+  const all = [...frames.keys()], few = framesOfTheProgram(frames);
+  if (few.length === 0 || few.length === all.length) return lines(all);
+  return make('div', {}, lines(few), opening(`all ${all.length} frames`, () => lines(all)));
+}
+const ofInterpreter = frame => !frame.language && /^(python[\d.]*$|libpython|_ctypes\.|libffi\.so)/.test(String(frame.module || '').split('/').pop());
+// The numbers of the frames that are left without the C library's start of the program; and without
+// Python's interpreter where the Python functions are known.
+function framesOfTheProgram(frames) {
+  const python = frames.some(frame => plain(frame).language);
+  return [...frames.keys()].filter(i => {
+    const frame = plain(frames[i]);
+    return !(python && ofInterpreter(frame)) && !/^(_start$|__libc_start_)/.test(frame.function || '');
+  });
 }
 // The first frame that has a source line and is not in Python's interpreter; else the first frame.
 function siteText(stack) {
   const frames = list(stack);
-  const ofInterpreter = frame => /^(python[\d.]*$|libpython|_ctypes\.|libffi\.so)/.test(String(frame.module || '').split('/').pop());
   const site = frames.find(frame => plain(frame).file && !ofInterpreter(plain(frame))) || frames[0];
   return site ? frameText(site) : 'no place is known';
 }

@@ -61,8 +61,9 @@ function findingView(finding) {
   const rows = [];
   const argumentsText = Object.entries(plain(finding.arguments)).map(([name, value]) => `${name}=${value}`).join(', ');
   rows.push(make('p', {}, shown(finding.message)));
-  rows.push(make('pre', {}, finding.call_index ? `call ${finding.call_index}: ` : 'at exit: ', shown(`${finding.call}(${argumentsText})`)));
-  rows.push(stackView(finding.stack, 'It was found when the process ended.'));
+  rows.push(make('pre', {}, finding.call_index ? [`call ${finding.call_index}: `, shown(`${finding.call}(${argumentsText})`)] : 'found at exit'));
+  // At exit, the stack is that of the first object, which follows.
+  if (finding.call_index || list(finding.objects).length === 0) rows.push(stackView(finding.stack, 'It was found when the process ended.'));
   if (list(finding.ranges).length) rows.push(withinView(finding.ranges));
   const documented = list(finding.documented);
   if (finding.result) rows.push(make('p', {}, `The driver answered ${finding.result}${finding.enforced ? ' (cuvmm answered in its place)' : ''}${documented.length ? `; documented: ${documented.join(', ')}` : ''}.`));

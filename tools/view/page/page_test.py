@@ -164,6 +164,22 @@ class Page(unittest.TestCase):
         places = self.browser.evaluate("[...document.querySelectorAll('#findings summary')].map(one => one.innerText)")
         self.assertTrue(any(place.startswith("train at /src/train.py:7") for place in places), places)
 
+    def test_frames_of_the_interpreter_are_folded(self):
+        content = report(findings=1)
+        inside = {"function": "_PyEval_Vector", "module": "/lib/libpython3.11.so.1.0", "offset": 1}
+        start = {"function": "__libc_start_main", "module": "/lib/libc.so.6", "offset": 1}
+        content["findings"][0]["stack"] = [
+            {"function": "cuMemMap", "module": "/lib/driver.so", "offset": 1}, inside,
+            {"function": "train", "module": "", "offset": 0, "file": "/src/train.py", "line": 7, "language": "python"}, inside, start]
+        self.open(content)
+        text = self.text("#findings")
+        self.assertIn("#0 cuMemMap (driver.so+0x1)\n#2 train at /src/train.py:7\n", text)
+        self.assertNotIn("_PyEval_Vector", text)
+        self.assertNotIn("__libc_start_main", text)
+        self.assertIn("all 5 frames", text)
+        self.unfold()
+        self.assertIn("#3 _PyEval_Vector (libpython3.11.so.1.0+0x1)\n#4 __libc_start_main", self.text("#findings"))
+
     def test_the_filter(self):
         self.open(report())
         self.browser.evaluate("const box = document.getElementById('filter'); box.value = 'offset-zero'; box.dispatchEvent(new Event('input'))")
