@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import difflib
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -44,6 +45,10 @@ def _check_mode(mode: str) -> None:
     looks_like_tests = "::" in mode or mode.endswith(".py") or os.path.isdir(mode)
     if looks_like_tests:
         raise pytest.UsageError(f"--cuvmm took {mode!r} as its value: write --cuvmm=auto {mode}")
+    words = ("auto", "emulate", "real")
+    near = difflib.get_close_matches(mode.lower(), words, 1, 0.75)
+    if mode not in words and near and not os.path.exists(mode):
+        raise pytest.UsageError(f"--cuvmm={mode}: did you mean --cuvmm={near[0]}?")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -286,6 +286,7 @@ class Runs(Suite):
     def test_mistakes_of_the_user(self):
         for options, sentence in (
                 (["--cuvmm", "test_it.py"], "write --cuvmm=auto test_it.py"),
+                (["--cuvmm=emulat"], "--cuvmm=emulat: did you mean --cuvmm=emulate?"),
                 (["--cuvmm-report=nowhere/r.sarif"], "there is no folder "),
                 (["--cuvmm-report=r.txt"], "expected a name that ends in .json or .sarif"),
                 (["--cuvmm=real"], "there is no CUDA driver here" if not os.path.exists("/dev/nvidiactl") else "")):
