@@ -20,6 +20,11 @@ CUresult read_device_code(const CodeBytes&, Capability, DeviceCode& code, const 
 
 bool has_text(const DeviceCode&, std::string_view) { return false; }
 
+CUresult link(const std::vector<const DeviceCode*>&, std::string&, std::string& why) {
+  why = kWhy;
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 Decoded decode(const DeviceCode&, std::string_view, const Addresses&) { return {nullptr, kWhy}; }
 
 Fault run(const Code&, const Shape&, const std::vector<char>&, Memory&, std::uint64_t) {

@@ -2,6 +2,7 @@
 #include "kernels/kernels.h"
 
 #include "kernels/decode/decoder.h"
+#include "kernels/image/join.h"
 #include "kernels/run/run_grid.h"
 
 namespace cuvmm::kernels {
@@ -10,6 +11,20 @@ bool present() { return true; }
 
 bool has_text(const DeviceCode& code, std::string_view kernel) {
   return code.ptx && code.ptx->function(kernel);
+}
+
+CUresult link(const std::vector<const DeviceCode*>& inputs, std::string& text, std::string& why) {
+  std::vector<const Module*> modules;
+  for (const DeviceCode* each : inputs) {
+    if (!each->ptx) {
+      why = "input " + std::to_string(modules.size() + 1) + " has machine code alone";
+      return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    modules.push_back(each->ptx.get());
+  }
+  const Error error = join(modules, text);
+  why = error.message;
+  return error ? CUDA_ERROR_INVALID_SOURCE : CUDA_SUCCESS;
 }
 
 Decoded decode(const DeviceCode& code, std::string_view kernel, const Addresses& addresses) {

@@ -27,6 +27,10 @@ bool present();
 /// Whether the image has PTX of this kernel, from which the kernel can run.
 bool has_text(const DeviceCode& code, std::string_view kernel);
 
+/// Links the PTX of images: a text in which one defines what another declares. INVALID_SOURCE, with
+/// the reason in `why`, where two define a name; NOT_SUPPORTED where an image has no PTX.
+CUresult link(const std::vector<const DeviceCode*>& inputs, std::string& text, std::string& why);
+
 /// Decodes a kernel for which has_text() is true. `addresses` gives the addresses of the module's
 /// variables. A kernel with an instruction that the decoder does not know cannot run at all.
 Decoded decode(const DeviceCode& code, std::string_view kernel, const Addresses& addresses);

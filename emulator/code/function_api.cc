@@ -65,6 +65,12 @@ CUresult function_attribute(const kernels::KernelCode& code, const Settings& set
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
       *out = setting.value_or(-1);
       break;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+      *out = setting.value_or(
+          static_cast<int>(code.cluster[attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH]));
+      break;
     default:
       *out = setting.value_or(0);
   }
@@ -77,6 +83,9 @@ CUresult set_function_attribute(const kernels::KernelCode& code, Settings& setti
       attribute == CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  if (attribute >= CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH &&
+      attribute <= CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH && code.cluster[0] != 0)
+    return CUDA_ERROR_NOT_PERMITTED;  // the kernel's own size stays
   std::optional<int>& setting = settings[static_cast<std::size_t>(attribute)];
   if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) {
     constexpr int kPercent = 100;

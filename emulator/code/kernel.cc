@@ -103,25 +103,18 @@ bool fit_together(const Function& function, const kernels::Shape& shape) {
          static_cast<std::uint64_t>(each) * static_cast<std::uint64_t>(processors);
 }
 
-// Kernels run in clusters of one block, so a kernel that asks for its place in a cluster of several
-// cannot be run. Others do not notice.
-CUresult refuse_cluster() {
-  static std::atomic<bool> was_printed{false};
-  if (!was_printed.exchange(true)) {
-    complain(
-        "a kernel that asks for its place in a cluster of several blocks cannot be run; its launch "
-        "answers CUDA_ERROR_NOT_SUPPORTED (said once)");
-  }
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-// The launch's own cluster counts, else the one that was set for the kernel.
-CUresult check_cluster(const Function& function, const kernels::Code& code, const Launch& launch) {
-  std::array<unsigned, 3> cluster{};
+// Puts the size of the launch's clusters into its shape: the kernel's own, which the launch may
+// only repeat, else the launch's, else the one that was set for the kernel.
+CUresult set_cluster(const Function& function, const kernels::Code& code, const Launch& launch,
+                     kernels::Shape& shape) {
+  std::array<unsigned, 3> cluster = launch.cluster.value_or(std::array<unsigned, 3>{});
   bool given = launch.cluster.has_value();
-  if (given) {
-    cluster = *launch.cluster;
-  } else {
+  if (code.cluster[0] != 0) {
+    if (given && !std::ranges::equal(cluster, code.cluster)) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    std::ranges::copy(code.cluster, cluster.begin());
+    given = true;
+  }
+  if (!given) {
     for (std::size_t axis = 0; axis < cluster.size(); ++axis) {
       const std::size_t which = CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH + axis;
       cluster[axis] = static_cast<unsigned>(function.settings[which].value_or(0));
@@ -131,12 +124,14 @@ CUresult check_cluster(const Function& function, const kernels::Code& code, cons
   if (!given) return CUDA_SUCCESS;
   std::uint64_t blocks = 1;
   for (std::size_t axis = 0; axis < cluster.size(); ++axis) {
-    if (cluster[axis] == 0 || launch.shape.grid[axis] % cluster[axis] != 0)
+    if (cluster[axis] == 0 || shape.grid[axis] % cluster[axis] != 0)
       return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     blocks *= cluster[axis];
   }
   if (blocks > cluster_limit(function.settings)) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-  return blocks > 1 && code.asks_cluster ? refuse_cluster() : CUDA_SUCCESS;
+  std::ranges::copy(cluster, shape.cluster);
+  shape.has_clusters = true;
+  return CUDA_SUCCESS;
 }
 
 std::atomic<std::uint64_t> g_kernel_fault{0};
@@ -192,9 +187,10 @@ CUresult prepare(Emulator& e, Context& context, Function& function, const Launch
   std::vector<char> parameters(code->parameter_bytes);
   const CUresult copied = copy_parameters(*code, launch, parameters);
   if (copied != CUDA_SUCCESS) return copied;
-  const CUresult cluster = check_cluster(function, *code, launch);
+  kernels::Shape shape = launch.shape;
+  const CUresult cluster = set_cluster(function, *code, launch, shape);
   if (cluster != CUDA_SUCCESS) return cluster;
-  work = [&context, code, shape = launch.shape, parameters = std::move(parameters)](Emulator& at) {
+  work = [&context, code, shape, parameters = std::move(parameters)](Emulator& at) {
     return run(at, context, *code, shape, parameters);
   };
   return CUDA_SUCCESS;

@@ -27,14 +27,14 @@ class KernelParams {
   /// The parameters; their pointers lead into this object.
   const CUDA_KERNEL_NODE_PARAMS_v3& params() const { return params_; }
   /// The context that the function is loaded in.
-  const Context& context() const { return context_; }
+  Context& context() const { return context_; }
 
  private:
   void keep(void** arguments, const std::vector<kernels::Parameter>& layout);
   void keep_packed(void** extra);
 
   CUDA_KERNEL_NODE_PARAMS_v3 params_{};
-  const Context& context_;
+  Context& context_;
   std::vector<char> bytes_{};
   std::size_t packed_ = 0;
   std::vector<void*> pointers_{};  ///< the pointers of kernelParams, or of extra

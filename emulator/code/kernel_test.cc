@@ -204,14 +204,23 @@ TEST_F(KernelTest, AttributesOfALaunchAreChecked) {
   end(m);
 }
 
-// Clusters of several blocks do not exist here; only a kernel that asks for them would notice.
-TEST_F(KernelTest, AKernelThatAsksForItsClusterIsRefusedInOneOfSeveralBlocks) {
+// `own` has a size of its own, which no launch may change.
+TEST_F(KernelTest, ABlockKnowsItsPlaceInTheClusterOfTheLaunch) {
   constexpr const char* kText =
       ".version 8.0\n.target sm_90\n.address_size 64\n"
-      ".visible .entry asks() {\n.reg .b32 %r0;\nmov.u32 %r0, %cluster_ctarank;\nret;\n}\n"
-      ".visible .entry plain() {\nret;\n}\n";
+      ".visible .entry any(.param .u64 to) {\n.reg .b32 %r<4>;\n.reg .b64 %d<3>;\n"
+      "ld.param.u64 %d0, [to];\nmov.u32 %r0, %cluster_ctarank;\nmov.u32 %r1, %ctaid.x;\n"
+      "mul.wide.u32 %d1, %r1, 4;\nadd.u64 %d2, %d0, %d1;\nst.global.u32 [%d2], %r0;\nret;\n}\n"
+      ".visible .entry own(.param .u64 to) .explicitcluster .reqnctapercluster 4 {\n"
+      ".reg .b32 %r<4>;\n.reg .b64 %d<3>;\n"
+      "ld.param.u64 %d0, [to];\nmov.u32 %r0, %cluster_nctaid.x;\nst.global.u32 [%d0], %r0;\n"
+      "ret;\n}\n";
   CUmodule module = nullptr;
-  ASSERT_OK(symbol<CUresult(CUmodule*, const void*)>("cuModuleLoadData")(&module, kText));
+  ASSERT_EQ(symbol<CUresult(CUmodule*, const void*)>("cuModuleLoadData")(&module, kText),
+            CUDA_SUCCESS);
+  const Mapped m = mapped();
+  CUdeviceptr to = m.address;
+  void* parameters[] = {&to};
   CUlaunchAttribute attribute{};
   attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
   attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
@@ -219,22 +228,42 @@ TEST_F(KernelTest, AKernelThatAsksForItsClusterIsRefusedInOneOfSeveralBlocks) {
   config.gridDimX = 4;
   config.gridDimY = config.gridDimZ = config.blockDimX = config.blockDimY = config.blockDimZ = 1;
   config.attrs = &attribute;
-  config.numAttrs = 1;
+  CUfunction function = nullptr;
   const auto launched = [&](const char* name, unsigned blocks) {
-    CUfunction function = nullptr;
-    EXPECT_OK(symbol<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction")(
-        &function, module, name));
+    EXPECT_EQ(symbol<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction")(
+                  &function, module, name),
+              CUDA_SUCCESS);
+    config.numAttrs = blocks != 0 ? 1 : 0;
     attribute.value.clusterDim.x = blocks;
-    CUresult result = CUDA_ERROR_UNKNOWN;
-    stderr_of([&] {
-      result = driver()(calls::LaunchKernelEx{&config, function, nullptr, nullptr});
-    });
-    return result;
+    return driver()(calls::LaunchKernelEx{&config, function, parameters, nullptr});
   };
-  EXPECT_OK(launched("asks", 1));
-  EXPECT_EQ(launched("asks", 2), CUDA_ERROR_NOT_SUPPORTED);
-  EXPECT_OK(launched("plain", 2));
-  EXPECT_OK(symbol<CUresult(CUmodule)>("cuModuleUnload")(module));
+  using Ranks = std::vector<std::uint32_t>;
+  const auto ranks = [&] {
+    Ranks out(4);
+    EXPECT_EQ(symbol<CUresult(void*, CUdeviceptr, std::size_t)>("cuMemcpyDtoH_v2")(
+                  out.data(), to, 4 * sizeof out[0]),
+              CUDA_SUCCESS);
+    return out;
+  };
+  EXPECT_EQ(launched("any", 2), CUDA_SUCCESS);
+  EXPECT_EQ(ranks(), (Ranks{0, 1, 0, 1}));
+  EXPECT_EQ(launched("any", 4), CUDA_SUCCESS);
+  EXPECT_EQ(ranks(), (Ranks{0, 1, 2, 3}));
+  EXPECT_EQ(launched("any", 0), CUDA_SUCCESS);
+  EXPECT_EQ(ranks(), (Ranks{0, 0, 0, 0}));
+  EXPECT_EQ(launched("own", 0), CUDA_SUCCESS);
+  EXPECT_EQ(ranks()[0], 4u);
+  EXPECT_EQ(launched("own", 2), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+  int width = 0;
+  EXPECT_EQ(symbol<CUresult(int*, int, CUfunction)>("cuFuncGetAttribute")(
+                &width, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, function),
+            CUDA_SUCCESS);
+  EXPECT_EQ(width, 4);
+  EXPECT_EQ(symbol<CUresult(CUfunction, int, int)>("cuFuncSetAttribute")(
+                function, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 2),
+            CUDA_ERROR_NOT_PERMITTED);
+  EXPECT_EQ(symbol<CUresult(CUmodule)>("cuModuleUnload")(module), CUDA_SUCCESS);
+  end(m);
 }
 
 TEST_F(KernelTest, AnAccessNeedsAMappingAndRights) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuLink*: the emulator compiles and joins nothing, because kernels run from their PTX. A single
-// input is returned as the result, and its code runs; several inputs are refused. The answers to a
+// cuLink*: the emulator compiles nothing, because kernels run from their PTX. A single input is
+// returned as the result, and its code runs; the PTX of several becomes one text. The answers to a
 // link without inputs, and to calls behind cuLinkComplete, are an H100's.
 #include <fstream>
 #include <iterator>
@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "emulator/base/say.h"
 #include "emulator/code/image.h"
@@ -21,8 +22,12 @@ namespace {
 
 /// The object behind a CUlinkState.
 struct Link {
+  struct Input {
+    std::string bytes;
+    std::shared_ptr<Image> image;
+  };
+  std::vector<Input> inputs;
   std::string image;
-  unsigned inputs = 0;
   bool complete = false;
 };
 
@@ -54,9 +59,18 @@ CUresult add(Link& link, CUjitInputType type, std::string&& input) {
   std::shared_ptr<Image> read;
   const CUresult result = read_image(input.data(), read, {.links = true});
   if (result != CUDA_SUCCESS) return result;
-  ++link.inputs;
-  link.image = std::move(input);
+  link.inputs.push_back({std::move(input), std::move(read)});
   return CUDA_SUCCESS;
+}
+
+CUresult join(Link& link) {
+  std::vector<const kernels::DeviceCode*> inputs;
+  for (const Link::Input& each : link.inputs) inputs.push_back(&each.image->code);
+  std::string why;
+  const CUresult joined = kernels::link(inputs, link.image, why);
+  if (joined != CUDA_SUCCESS) complain("cuLinkComplete: " + why);
+  link.image.push_back('\0');
+  return joined;
 }
 
 }  // namespace
@@ -98,10 +112,11 @@ CUVMM_DRIVER_FUNCTION(cuLinkComplete, CUlinkState state, void** image, size_t* s
   return on_link(state, [&](Link& link) -> CUresult {
     if (!image) return CUDA_ERROR_INVALID_VALUE;
     if (link.complete) return CUDA_ERROR_INVALID_HANDLE;
-    if (link.inputs == 0) link.image.assign(kNothing, sizeof kNothing);
-    if (link.inputs > 1) {
-      note("cuLinkComplete joins no inputs here: it takes one, and was given several");
-      return CUDA_ERROR_NOT_SUPPORTED;
+    if (link.inputs.empty()) link.image.assign(kNothing, sizeof kNothing);
+    if (link.inputs.size() == 1) link.image = link.inputs[0].bytes;
+    if (link.inputs.size() > 1) {
+      const CUresult joined = join(link);
+      if (joined != CUDA_SUCCESS) return joined;
     }
     // The inputs are complete now, so nothing else may define what this one declares.
     std::shared_ptr<Image> read;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuLink*: one input comes out again and can be launched; several are refused.
+// cuLink*: one input comes out again and can be launched; several become one.
 #include <cstring>
 #include <string>
 
@@ -73,6 +73,50 @@ TEST_F(LinkTest, AFunctionThatNoInputDefinesEndsTheLink) {
   stderr_of([&] { EXPECT_EQ(complete(&image, nullptr), CUDA_ERROR_INVALID_SOURCE); });
 }
 
+// The second input has a function `local` of its own, and is for a newer target.
+constexpr char kCaller[] =
+    ".version 7.0\n.target sm_52\n.address_size 64\n"
+    ".extern .func (.reg .u32 out) shared_one(.reg .u32 in);\n"
+    ".extern .global .align 4 .u32 base;\n"
+    ".func (.reg .u32 out) local(.reg .u32 in)\n{\n add.u32 out, in, 1;\n ret;\n}\n"
+    ".weak .func (.reg .u32 out) both(.reg .u32 in)\n{\n add.u32 out, in, 5;\n ret;\n}\n"
+    ".visible .entry k(.param .u64 to)\n{\n .reg .u32 %r<9>;\n .reg .u64 %d;\n"
+    " ld.param.u64 %d, [to];\n mov.u32 %r0, 1000;\n call (%r1), shared_one, (%r0);\n"
+    " call (%r2), local, (%r1);\n call (%r2), both, (%r2);\n ld.global.u32 %r3, [base];\n"
+    " add.u32 %r4, %r2, %r3;\n st.global.u32 [%d], %r4;\n ret;\n}\n";
+constexpr char kCalled[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".visible .global .align 4 .u32 base = 20000;\n"
+    ".func (.reg .u32 out) local(.reg .u32 in)\n{\n add.u32 out, in, 300;\n ret;\n}\n"
+    ".weak .func (.reg .u32 out) both(.reg .u32 in)\n{\n add.u32 out, in, 5;\n ret;\n}\n"
+    ".visible .func (.reg .u32 out) shared_one(.reg .u32 in)\n{\n .reg .u32 %r;\n"
+    " redux.sync.max.u32 %r, in, -1;\n call (out), local, (%r);\n ret;\n}\n";
+
+TEST_F(LinkTest, AKernelCallsAFunctionOfAnotherInput) {
+  ASSERT_EQ(add(CU_JIT_INPUT_PTX, kCaller, sizeof kCaller), CUDA_SUCCESS);
+  ASSERT_EQ(add(CU_JIT_INPUT_PTX, kCalled, sizeof kCalled), CUDA_SUCCESS);
+  void* image = nullptr;
+  ASSERT_EQ(complete(&image, nullptr), CUDA_SUCCESS);
+  CUmodule module = nullptr;
+  CUfunction kernel = nullptr;
+  ASSERT_EQ(symbol<CUresult(CUmodule*, const void*)>("cuModuleLoadData")(&module, image),
+            CUDA_SUCCESS);
+  ASSERT_EQ(symbol<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction")(
+                &kernel, module, "k"),
+            CUDA_SUCCESS);
+  CUdeviceptr out = 0;
+  ASSERT_EQ(symbol<CUresult(CUdeviceptr*, std::size_t)>("cuMemAlloc_v2")(&out, 4), CUDA_SUCCESS);
+  void* parameters[] = {&out};
+  ASSERT_EQ(symbol<CUresult(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                            unsigned, CUstream, void**, void**)>("cuLaunchKernel")(
+                kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr),
+            CUDA_SUCCESS);
+  unsigned result = 0;
+  ASSERT_EQ(symbol<CUresult(void*, CUdeviceptr, std::size_t)>("cuMemcpyDtoH_v2")(&result, out, 4),
+            CUDA_SUCCESS);
+  EXPECT_EQ(result, 1000u + 300 + 1 + 5 + 20000);
+}
+
 TEST_F(LinkTest, WhatItCannotDoIsRefused) {
   void* image = nullptr;
   const std::string printed = stderr_of([&] {
@@ -80,10 +124,11 @@ TEST_F(LinkTest, WhatItCannotDoIsRefused) {
     EXPECT_EQ(add(CU_JIT_INPUT_PTX, kBad, std::strlen(kBad)), CUDA_ERROR_INVALID_PTX);
     EXPECT_OK(add(CU_JIT_INPUT_PTX, kPtx, std::strlen(kPtx)));
     EXPECT_OK(add(CU_JIT_INPUT_PTX, kPtx, std::strlen(kPtx)));
-    EXPECT_EQ(complete(&image, nullptr), CUDA_ERROR_NOT_SUPPORTED);
+    EXPECT_EQ(complete(&image, nullptr), CUDA_ERROR_INVALID_SOURCE);
   });
-  EXPECT_NE(printed.find("cuLinkComplete joins no inputs"), std::string::npos) << printed;
-  EXPECT_OK(destroy());
+  EXPECT_NE(printed.find("cuLinkComplete: `nothing` is defined in two inputs"), std::string::npos)
+      << printed;
+  EXPECT_EQ(destroy(), CUDA_SUCCESS);
 }
 
 }  // namespace

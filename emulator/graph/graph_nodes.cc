@@ -121,15 +121,20 @@ CUresult make_fill(const Emulator& emulator, const CUDA_MEMSET_NODE_PARAMS_v2& f
 }
 
 // Copies the parameters of the kernel as they are now.
-CUresult make_kernel(Emulator& e, const CUDA_KERNEL_NODE_PARAMS_v3& asked, GraphNode& out) {
-  Context* context = asked.ctx ? e.contexts.find(asked.ctx) : e.current_context();
+CUresult make_kernel(Emulator& e, Context* context, const CUDA_KERNEL_NODE_PARAMS_v3& asked,
+                     GraphNode& out) {
   if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
-  const Launch launch{"cuGraphLaunch",
-                      {{asked.gridDimX, asked.gridDimY, asked.gridDimZ},
-                       {asked.blockDimX, asked.blockDimY, asked.blockDimZ},
-                       asked.sharedMemBytes},
-                      asked.kernelParams,
-                      asked.extra};
+  Launch launch{"cuGraphLaunch",
+                {{asked.gridDimX, asked.gridDimY, asked.gridDimZ},
+                 {asked.blockDimX, asked.blockDimY, asked.blockDimZ},
+                 asked.sharedMemBytes},
+                asked.kernelParams,
+                asked.extra};
+  for (const auto& [which, value] : out.attributes) {
+    if (which == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) launch.shape.together = value.cooperative != 0;
+    if (which == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && value.clusterDim.x != 0)
+      launch.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
+  }
   const auto handle = asked.func ? asked.func : reinterpret_cast<CUfunction>(asked.kern);
   if (!handle) return CUDA_ERROR_INVALID_HANDLE;
   if (!possible(launch.shape)) return CUDA_ERROR_INVALID_VALUE;
@@ -308,6 +313,11 @@ CUresult make_condition(Emulator& e, CUgraph graph, CUDA_CONDITIONAL_NODE_PARAMS
 
 }  // namespace
 
+CUresult make_kernel_again(Emulator& e, GraphNode& node) {
+  const auto kernel = std::get<std::shared_ptr<const KernelParams>>(node.params);
+  return make_kernel(e, &kernel->context(), kernel->params(), node);
+}
+
 CUresult make_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, GraphNode& out) {
   out.type = params.type;
   switch (params.type) {
@@ -318,7 +328,9 @@ CUresult make_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, GraphN
     case CU_GRAPH_NODE_TYPE_MEMSET:
       return make_fill(e, params.memset, out);
     case CU_GRAPH_NODE_TYPE_KERNEL:
-      return make_kernel(e, params.kernel, out);
+      return make_kernel(
+          e, params.kernel.ctx ? e.contexts.find(params.kernel.ctx) : e.current_context(),
+          params.kernel, out);
     case CU_GRAPH_NODE_TYPE_HOST:
       return make_host(params.host, out);
     case CU_GRAPH_NODE_TYPE_GRAPH:

@@ -17,6 +17,9 @@ CUresult make_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, GraphN
 /// graph.
 CUresult refuse_node(Emulator& e, CUgraph graph, const CUgraphNodeParams& params, CUresult wrong);
 
+/// Makes the work of a kernel node again, whose attributes have changed.
+CUresult make_kernel_again(Emulator& e, GraphNode& node);
+
 /// As make_node, for a node whose parameters can be replaced: copies, fills, kernels and host
 /// functions.
 CUresult change_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, GraphNode& node);

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "emulator/base/export.h"
 #include "emulator/entry/error_words.h"
@@ -14,6 +15,7 @@ namespace cuvmm::runtime {
 namespace {
 
 thread_local Error t_last = cudaSuccess;
+thread_local Error t_refused = cudaSuccess;
 
 const char* name_of(int error) {
   switch (error) {
@@ -81,13 +83,19 @@ Error keep(Error error) {
   return error;
 }
 
+void answer_next_call(Error refused) { t_refused = refused; }
+
+Error refused_before() { return std::exchange(t_refused, cudaSuccess); }
+
 CUVMM_EXPORT(Error, cudaGetLastError) {
-  const Error last = t_last;
-  t_last = cudaSuccess;
-  return last;
+  t_refused = cudaSuccess;
+  return std::exchange(t_last, cudaSuccess);
 }
 
-CUVMM_EXPORT(Error, cudaPeekAtLastError) { return t_last; }
+CUVMM_EXPORT(Error, cudaPeekAtLastError) {
+  t_refused = cudaSuccess;
+  return t_last;
+}
 
 CUVMM_EXPORT(const char*, cudaGetErrorName, int error) {
   const char* name = name_of(error);

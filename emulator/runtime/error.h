@@ -22,4 +22,10 @@ Error error_of(CUresult result);
 /// Remembers an error, but not a success, as the calling thread's last error; returns `error`.
 Error keep(Error error);
 
+/// `<<<>>>` gives a program no result. So a launch that was refused is also the answer of the
+/// thread's next call, unless the program asks for the thread's last error before that.
+void answer_next_call(Error refused);
+/// The error for the thread's next call, which then is answered; success: there is none.
+Error refused_before();
+
 }  // namespace cuvmm::runtime

@@ -50,7 +50,7 @@ Verdict check_names(const Module& module) {
     }
   }
   for (const Function& each : module.functions) {
-    if (!each.defined) continue;
+    if (!each.defined || each.may_repeat) continue;
     if (!defined.emplace(each.name, true).second) {
       return invalid(quoted(each.name) + " is defined twice", each.at);
     }

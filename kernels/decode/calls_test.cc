@@ -158,17 +158,5 @@ TEST(PtxCalls, TablesHoldAddressesOfFunctions) {
   EXPECT_NE(addresses[1], addresses[2]);
 }
 
-TEST(PtxCalls, AKernelInClustersOfSeveralBlocksIsRefused) {
-  const auto refused = [](const char* cluster) {
-    std::string text = testing::module_of("");
-    const std::string before = "(.param .u64 to)\n";
-    text.insert(text.find(before) + before.size(), cluster);
-    return testing::run_module(text).error;
-  };
-  EXPECT_EQ(refused(".reqnctapercluster 1, 1, 1\n"), "");
-  EXPECT_NE(refused(".explicitcluster\n.reqnctapercluster 2, 1, 1\n").find("cluster"),
-            std::string::npos);
-}
-
 }  // namespace
 }  // namespace cuvmm::kernels

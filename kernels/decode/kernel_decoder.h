@@ -43,8 +43,7 @@ class Decoder {
       code_->parameter_bytes = slots[i].offset + slots[i].size;
     }
     code_->parameters = slots;
-    if (kernel.cluster[0] * kernel.cluster[1] * kernel.cluster[2] > 1)
-      refuse(kernel.at, ".reqnctapercluster", "a cluster has a single block here");
+    std::copy_n(kernel.cluster, 3, code_->cluster);
     body(kernel, 0);
     subroutines();
     finish();

@@ -33,6 +33,7 @@ struct KernelCode {
   int virtual_architecture = 0;
   int most_threads = 0;        ///< of a block, by the kernel's own limit; 0: it has none
   bool exact_threads = false;  ///< a block has exactly most_threads
+  unsigned cluster[3] = {};    ///< the blocks of a cluster that the kernel asks for; 0: any
   /// Nothing where the image does not describe the parameters.
   std::optional<std::vector<Parameter>> parameters{};
 };

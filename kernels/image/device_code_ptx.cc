@@ -48,6 +48,7 @@ void add_kernel(const KernelCode& common, const Function& function, DeviceCode& 
   const int exact = product(function.exact_threads);
   kernel.exact_threads = exact != 0;
   kernel.most_threads = exact != 0 ? exact : product(function.most_threads);
+  std::copy_n(function.cluster, 3, kernel.cluster);
   kernel.parameters.emplace();
   for (const Slot& slot : layout(function.parameters)) {
     kernel.parameters->push_back({slot.offset, slot.size});

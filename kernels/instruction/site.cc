@@ -31,20 +31,20 @@ constexpr SpecialName kSpecials[] = {
     {"%nctaid.x", Special::kNctaidX},
     {"%nctaid.y", Special::kNctaidY},
     {"%nctaid.z", Special::kNctaidZ},
-    {"%clusterid.x", Special::kCtaidX},
-    {"%clusterid.y", Special::kCtaidY},
-    {"%clusterid.z", Special::kCtaidZ},
-    {"%nclusterid.x", Special::kNctaidX},
-    {"%nclusterid.y", Special::kNctaidY},
-    {"%nclusterid.z", Special::kNctaidZ},
-    {"%cluster_ctaid.x", Special::kZero},
-    {"%cluster_ctaid.y", Special::kZero},
-    {"%cluster_ctaid.z", Special::kZero},
-    {"%cluster_nctaid.x", Special::kOne},
-    {"%cluster_nctaid.y", Special::kOne},
-    {"%cluster_nctaid.z", Special::kOne},
-    {"%cluster_ctarank", Special::kZero},
-    {"%cluster_nctarank", Special::kOne},
+    {"%clusterid.x", Special::kClusteridX},
+    {"%clusterid.y", Special::kClusteridY},
+    {"%clusterid.z", Special::kClusteridZ},
+    {"%nclusterid.x", Special::kNclusteridX},
+    {"%nclusterid.y", Special::kNclusteridY},
+    {"%nclusterid.z", Special::kNclusteridZ},
+    {"%cluster_ctaid.x", Special::kClusterCtaidX},
+    {"%cluster_ctaid.y", Special::kClusterCtaidY},
+    {"%cluster_ctaid.z", Special::kClusterCtaidZ},
+    {"%cluster_nctaid.x", Special::kClusterNctaidX},
+    {"%cluster_nctaid.y", Special::kClusterNctaidY},
+    {"%cluster_nctaid.z", Special::kClusterNctaidZ},
+    {"%cluster_ctarank", Special::kClusterRank},
+    {"%cluster_nctarank", Special::kClusterBlocks},
     {"%laneid", Special::kLaneid},
     {"%warpid", Special::kWarpid},
     {"%nwarpid", Special::kNwarpid},
@@ -102,6 +102,17 @@ void add_number(Warp& warp, const Instruction& i, Mask m) {
 
 }  // namespace
 
+namespace {
+
+void is_not_zero(Warp& warp, const Instruction& i, Mask m) {
+  const std::uint64_t* const a = warp.reg(i.a);
+  const Mask set = lanes_where(m, [&](unsigned lane) { return a[lane] != 0; });
+  Mask& p = warp.predicate(i.p);
+  p = (p & ~m) | set;
+}
+
+}  // namespace
+
 // The value of `r+4` comes from an instruction of its own.
 std::uint32_t Site::sum(const Operand& operand, std::uint32_t slot, Type type) {
   if (is_float(type)) refuse_offset(operand);
@@ -149,10 +160,7 @@ std::uint32_t Site::source(const Operand& operand, Type type) {
       break;
   }
   refuse_offset(operand);
-  if (const auto which = special_named(operand.name)) {
-    if (operand.name.find("cluster") != std::string_view::npos) names_.code().asks_cluster = true;
-    return names_.special(*which);
-  }
+  if (const auto which = special_named(operand.name)) return names_.special(*which);
   if (const Run read = clock_named(operand.name)) {
     Instruction before;
     before.run = read;
@@ -188,6 +196,15 @@ std::uint32_t Site::predicate(const Operand& operand, Mask& invert) {
     return 0;
   }
   invert = operand.negated ? kAll : 0;
+  if (operand.name == "%is_explicit_cluster") {
+    Instruction before;
+    before.run = is_not_zero;
+    before.line = statement.at.line;
+    before.a = names_.special(Special::kHasClusters);
+    before.p = names_.new_predicate();
+    names_.before().push_back(before);
+    return before.p;
+  }
   const Symbol symbol = names_.find(operand.name);
   if (operand.kind != Operand::Kind::kName || symbol.kind != Symbol::Kind::kPredicate) {
     refuse("an operand that is no predicate");
@@ -232,6 +249,12 @@ void Site::address(const Operand& operand, Space space) {
 }
 
 std::uint32_t Site::carry() { return names_.carry(); }
+
+void Site::add_before(Instruction before) {
+  before.guard = out.guard;
+  before.invert = out.invert;
+  names_.before().push_back(before);
+}
 
 std::uint32_t Site::new_register() { return names_.new_register(); }
 

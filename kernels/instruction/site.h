@@ -44,6 +44,8 @@ class Site {
   void address(const Operand& operand, Space space);
   bool is_predicate(const Operand& operand);
   std::uint32_t new_register();
+  /// An instruction that runs before this one, under the same guard.
+  void add_before(Instruction before);
   /// Keeps a list of registers in the code, and returns its index there.
   std::size_t keep(std::vector<std::uint32_t>&& slots);
   /// Whether the module has variables in constant memory.

@@ -209,6 +209,22 @@ Run choose(std::size_t which, Type type) {
   }
 }
 
+// Each part of a vector is an operation of its own. The address is decoded.
+template <bool kReturns>
+void decode_vector(Site& site, std::size_t parts, Type type) {
+  const Operand& values = site.operand(kReturns ? 2 : 1);
+  const Operand& olds = site.operand(0);
+  if (values.parts.size() != parts || (kReturns && olds.parts.size() != parts))
+    return site.refuse("a vector of another size");
+  for (std::size_t part = 0; part < parts; ++part) {
+    if (kReturns) site.out.v[0] = site.target(olds.parts[part]);
+    site.out.b = site.source(values.parts[part], type);
+    if (part + 1 == parts) return;
+    site.add_before(site.out);
+    site.out.immediate += bytes_of(type);
+  }
+}
+
 template <bool kReturns>
 void decode_atomic(Site& site) {
   const Space space = site.modifiers.take_space();
@@ -217,14 +233,20 @@ void decode_atomic(Site& site) {
     site.modifiers.take(word);
   }
   const std::size_t which = site.modifiers.take_one(kNames, std::size(kNames));
+  const std::size_t parts = site.modifiers.take("v2")   ? 2
+                            : site.modifiers.take("v4") ? 4
+                            : site.modifiers.take("v8") ? 8
+                                                        : 1;
+  const std::size_t hints = site.modifiers.take("L2::cache_hint") ? 1 : 0;
   const Type type = site.modifiers.take_type();
   site.out.run = choose(which, type);
   if (!site.out.run) return site.refuse("it is not known for its type");
   const std::size_t first = kReturns ? 1 : 0;
-  if (!site.expect(first + (which == kCas ? 3 : 2))) return;
+  if (!site.expect(first + (which == kCas ? 3 : 2) + hints)) return;
   site.out.option = kReturns ? 1 : 0;
-  if (kReturns) site.out.v[0] = site.target(0);
   site.address(site.operand(first), space);
+  if (parts > 1) return decode_vector<kReturns>(site, parts, type);
+  if (kReturns) site.out.v[0] = site.target(0);
   site.out.b = site.source(first + 1, type);
   if (which == kCas) site.out.c = site.source(first + 2, type);
 }

@@ -158,6 +158,16 @@ TEST(PtxInstruction, Memory) {
       {"mov.u64 %rd2, to; cvta.param.u64 %rd2, %rd2; ld.u64 %rd1, [%rd2];", 0x10000},
       {"atom.global.add.u32 %r2, [%rd0+8], 5; atom.global.add.u32 %r1, [%rd0+8], 5;", 5},
       {"atom.add.f32 %f1, [%rd0+8], 0f3F800000; ld.global.u32 %r1, [%rd0+8];", 0x3f800000},
+      {"atom.global.add.v2.f32 {%f2, %f3}, [%rd0+8], {0f40000000, 0f40400000}; "
+       "red.relaxed.gpu.global.add.v2.f32 [%rd0+8], {%f2, 0f40000000}; ld.global.u32 %r1, "
+       "[%rd0+12];",
+       0x40a00000},
+      {"st.global.u32 [%rd0+8], 0x3f800000; atom.global.add.v2.f32 {%f2, %f3}, [%rd0+8], "
+       "{0f40000000, 0f40400000}; mov.b32 %r1, %f2;",
+       0x3f800000},
+      {"createpolicy.fractional.L2::evict_last.b64 %rd5, 1.0; st.global.L2::cache_hint.u32 "
+       "[%rd0+8], 7, %rd5; ld.global.L1::no_allocate.L2::cache_hint.u32 %r1, [%rd0+8], %rd5;",
+       7},
       {"atom.add.f32 %f1, [%rd0+8], 0f00000001; ld.global.u32 %r1, [%rd0+8];", 0},
       {".shared .b32 s; st.shared.u32 [s], 1; atom.shared.add.f32 %f1, [s], 0f00000001; "
        "mov.u64 %rd2, s; cvta.shared.u64 %rd2, %rd2; red.add.f32 [%rd2], 0f00000001; "

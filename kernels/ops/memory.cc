@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "kernels/async/bulk.h"
+#include "kernels/async/mbarrier.h"
 #include "kernels/ops/opcodes.h"
 #include "kernels/run/lanes.h"
 #include "kernels/run/warp.h"
@@ -247,14 +249,16 @@ Run access_of(unsigned parts) {
 template <bool kLoad>
 void decode_access(Site& site) {
   Instruction& out = site.out;
+  if (!kLoad && site.modifiers.take("async")) return decode_store_async(site);
   const Space space = site.modifiers.take_space();
+  const std::size_t policies = site.modifiers.has("L2::cache_hint") ? 1 : 0;
   take_hints(site.modifiers);
   out.count = static_cast<std::uint8_t>(take_count(site.modifiers));
   const Type type = site.modifiers.take_type();
   out.run = with_integer(memory_type(type),
                          [&](auto t) -> Run { return access_of<kLoad, decltype(t)>(out.count); });
   if (!out.run) return site.refuse("it is not known for its type");
-  if (!site.expect(2)) return;
+  if (!site.expect(2 + policies)) return;
   site.address(site.operand(kLoad ? 1 : 0), space);
   const Operand& value = site.operand(kLoad ? 0 : 1);
   const bool vector = value.kind == Operand::Kind::kVector;
@@ -303,10 +307,13 @@ void decode_cvta(Site& site) {
   site.out.a = site.source(1, type);
 }
 
+// option: shared memory is the thread's own block's alone
 void is_space(Warp& warp, const Instruction& i, Mask m) {
   const std::uint64_t* const a = warp.reg(i.a);
   Mask out = 0;
   each_lane(m, [&](unsigned lane) {
+    const std::uint64_t rank = (a[lane] & kRankMask) >> kRankAt;
+    if (i.option && rank != 0 && rank != warp.block().rank() + std::uint64_t{1}) return;
     const std::uint64_t window = a[lane] & kWindowMask;
     const bool apart = window == kSharedWindow || window == kLocalWindow || window == kParamWindow;
     const bool is = i.immediate ? window == i.immediate : !apart;
@@ -317,6 +324,7 @@ void is_space(Warp& warp, const Instruction& i, Mask m) {
 }
 
 void decode_isspacep(Site& site) {
+  const bool own = !site.modifiers.has("shared::cluster");
   const Space space = site.modifiers.take_space();
   if (space == Space::kNone || !site.expect(2)) return site.refuse("its space is not known");
   // The generic addresses of constants are not apart from those of global memory here.
@@ -324,6 +332,7 @@ void decode_isspacep(Site& site) {
     return site.refuse("it is not known in a module with variables in `.const`");
   }
   site.out.run = is_space;
+  site.out.option = space == Space::kShared && own ? 1 : 0;
   site.out.immediate = space == Space::kConst ? kNoWindow : window_of(space);
   site.out.p = site.predicate_target(site.operand(0));
   site.out.a = site.source(1, Type::kU64);
@@ -335,6 +344,18 @@ void nothing(Warp&, const Instruction&, Mask) {}
 void decode_nothing(Site& site) {
   site.out.run = nothing;
   while (!site.modifiers.unknown().empty()) site.modifiers.take(site.modifiers.unknown());
+}
+
+void put_policy(Warp& warp, const Instruction& i, Mask m) {
+  each_lane(m, [&](unsigned lane) { warp.reg(i.v[0])[lane] = 0; });
+}
+
+// A policy of the caches, which no program can look into.
+void decode_policy(Site& site) {
+  decode_nothing(site);
+  if (site.operands() == 0) return site.refuse("it has no operand");
+  site.out.v[0] = site.target(0);
+  site.out.run = put_policy;
 }
 
 // cp.async copies at once; an instruction that waits for it continues at once.
@@ -354,7 +375,11 @@ void copy(Warp& warp, const Instruction& i, Mask m) {
 }
 
 void decode_cp(Site& site) {
+  if (site.modifiers.take("reduce")) return decode_bulk(site, true);
   if (!site.modifiers.take("async")) return site.refuse("it is not known");
+  if (site.modifiers.take("bulk")) return decode_bulk(site, false);
+  if (site.modifiers.take("mbarrier") && site.modifiers.take("arrive"))
+    return decode_copy_arrival(site);
   if (site.modifiers.take("commit_group") || site.modifiers.take("wait_group") ||
       site.modifiers.take("wait_all")) {
     site.out.run = nothing;
@@ -363,8 +388,10 @@ void decode_cp(Site& site) {
   if (!site.modifiers.take("shared") && !site.modifiers.take("shared::cta")) {
     return site.refuse("it is not known");
   }
+  const std::size_t policies = site.modifiers.has("L2::cache_hint") ? 1 : 0;
   take_hints(site.modifiers);
-  if (!site.modifiers.take("global") || !site.expect(3, 4)) return site.refuse("it is not known");
+  if (!site.modifiers.take("global") || !site.expect(3 + policies, 4 + policies))
+    return site.refuse("it is not known");
   site.address(site.operand(1), Space::kGlobal);
   const std::uint32_t from = site.out.a;
   const std::uint64_t offset = site.out.immediate;
@@ -376,7 +403,7 @@ void decode_cp(Site& site) {
   const std::uint64_t size = bytes.kind == Operand::Kind::kInteger ? bytes.value : 0;
   if (size != 4 && size != 8 && size != 16) site.refuse("it copies 4, 8 or 16 bytes");
   site.out.run = size == 16 ? copy<16> : size == 8 ? copy<8> : copy<4>;
-  if (site.operands() == 4) site.out.b = site.source(3, Type::kU32);
+  if (site.operands() == 4 + policies) site.out.b = site.source(3, Type::kU32);
 }
 
 constexpr Opcode kOpcodes[] = {
@@ -387,7 +414,8 @@ constexpr Opcode kOpcodes[] = {
     {"applypriority", decode_nothing}, {"discard", decode_nothing},
     {"membar", decode_nothing},        {"fence", decode_nothing},
     {"nanosleep", decode_nothing},     {"griddepcontrol", decode_nothing},
-    {"setmaxnreg", decode_nothing},    {"pmevent", decode_nothing},
+    {"createpolicy", decode_policy},   {"setmaxnreg", decode_nothing},
+    {"pmevent", decode_nothing},
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/async/opcodes.h"
+
 namespace cuvmm::kernels {
 
 namespace {
@@ -14,7 +16,7 @@ std::vector<Opcode> all_opcodes() {
        {integer_opcodes(), carry_opcodes(), bit_opcodes(), field_opcodes(), video_opcodes(),
         compare_opcodes(), float_opcodes(), convert_opcodes(), memory_opcodes(), atomic_opcodes(),
         warp_opcodes(), matrix_opcodes(), texture_opcodes(), fragment_opcodes(), mbarrier_opcodes(),
-        other_opcodes()}) {
+        cluster_opcodes(), other_opcodes()}) {
     all.insert(all.end(), family.begin(), family.end());
   }
   std::ranges::sort(all, {}, &Opcode::name);

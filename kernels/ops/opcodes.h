@@ -26,7 +26,6 @@ std::span<const Opcode> warp_opcodes();
 std::span<const Opcode> matrix_opcodes();
 std::span<const Opcode> texture_opcodes();
 std::span<const Opcode> fragment_opcodes();
-std::span<const Opcode> mbarrier_opcodes();
 std::span<const Opcode> other_opcodes();
 
 /// Decodes add, sub, mul, mad, div, neg, abs, min and max of floating point, which integer.cc

@@ -257,8 +257,17 @@ void decode_reduction(Site& site) {
   site.out.r = site.predicate(site.operand(site.operands() - 1), site.out.invert_read);
 }
 
+void decode_cluster_barrier(Site& site) {
+  const bool arrives = site.modifiers.take("arrive");
+  for (const char* order : {"release", "relaxed", "acquire", "aligned"}) site.modifiers.take(order);
+  if (!arrives && !site.modifiers.take("wait")) return site.refuse("it is not known");
+  site.out.flow = arrives ? Flow::kClusterArrive : Flow::kClusterWait;
+  site.expect(0);
+}
+
 // bar.sync, barrier.cta.sync, bar.arrive, bar.red and bar.warp.sync.
 void decode_bar(Site& site) {
+  if (site.modifiers.take("cluster")) return decode_cluster_barrier(site);
   const bool of_warp = site.modifiers.take("warp");
   site.modifiers.take("cta");
   site.modifiers.take("aligned");

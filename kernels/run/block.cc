@@ -9,20 +9,19 @@ namespace {
 constexpr std::uint64_t kWarpTurn = 1 << 14;  // instructions
 }
 
-Block::Block(Grid& grid, const Code& code)
-    : BlockView(grid, code.shared_bytes + grid.shape().dynamic_shared),
+Block::Block(Grid& grid, const Code& code, Cluster& cluster, unsigned rank)
+    : BlockView(grid, cluster, code.shared_bytes + grid.shape().dynamic_shared),
       threads_(grid.shape().threads()) {
+  rank_ = rank;
+  cluster.add(*this);
   for (unsigned first = 0; first < threads_; first += kLanes) {
     warps_.push_back(
         std::make_unique<Warp>(*this, code, first, std::min(kLanes, threads_ - first)));
   }
 }
 
-void Block::restart(std::uint64_t number) {
-  const unsigned* grid = grid_.shape().grid;
-  index_[0] = static_cast<unsigned>(number % grid[0]);
-  index_[1] = static_cast<unsigned>(number / grid[0] % grid[1]);
-  index_[2] = static_cast<unsigned>(number / grid[0] / grid[1]);
+void Block::restart(const unsigned (&index)[3]) {
+  std::copy_n(index, 3, index_);
   live_ = threads_;
   barriers_ = {};
   for (const auto& warp : warps_) warp->restart();
@@ -59,8 +58,12 @@ bool Block::open_if_complete(unsigned number) {
   if (barrier.arrived < (barrier.expected ? barrier.expected : live_)) return false;
   reduction_ = barrier.reduction;
   barrier = {};
-  for (const auto& warp : warps_) warp->release(number);
+  release(number);
   return true;
+}
+
+void Block::release(unsigned barrier) {
+  for (const auto& warp : warps_) warp->release(barrier);
 }
 
 void Block::threads_ended(unsigned threads) {

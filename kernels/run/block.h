@@ -14,10 +14,12 @@ namespace cuvmm::kernels {
 
 class Block final : public BlockView {
  public:
-  Block(Grid& grid, const Code& code);
+  /// The block is in the cluster from now on.
+  Block(Grid& grid, const Code& code, Cluster& cluster, unsigned rank);
 
   /// Starts again from the beginning, as another block of the grid.
-  void restart(std::uint64_t number);
+  void restart(const unsigned (&index)[3]);
+  bool ended() const { return live_ == 0; }
 
   enum class State : std::uint8_t { kEnded, kAgain, kStuck };
   /// Runs about `most` instructions of warps. kStuck: all threads wait, and no event will wake one.
@@ -26,6 +28,7 @@ class Block final : public BlockView {
   bool arrive(unsigned barrier, unsigned threads, unsigned expected,
               unsigned with_predicate) override;
   void threads_ended(unsigned threads) override;
+  void release(unsigned barrier) override;
 
  private:
   struct Barrier {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "kernels/run/cluster.h"
 #include "kernels/run/grid.h"
 
 namespace cuvmm::kernels {
@@ -18,7 +19,11 @@ class BlockView {
   const unsigned* index() const { return index_; }
   std::vector<char>& shared() { return shared_; }
 
+  Cluster& cluster() { return cluster_; }
+  unsigned rank() const { return rank_; }  ///< in the cluster
+
   static constexpr unsigned kBarriers = 16;
+  static constexpr unsigned kClusterBarrier = kBarriers;  ///< the barrier of the cluster
   struct Reduction {
     unsigned count = 0;  ///< threads whose predicate was true
     unsigned of = 0;     ///< all threads
@@ -30,15 +35,20 @@ class BlockView {
   virtual bool arrive(unsigned barrier, unsigned threads, unsigned expected,
                       unsigned with_predicate) = 0;
   virtual void threads_ended(unsigned threads) = 0;
+  /// Releases the threads that wait at a barrier.
+  virtual void release(unsigned barrier) = 0;
 
  protected:
-  BlockView(Grid& grid, std::size_t shared_bytes) : grid_(grid), shared_(shared_bytes) {}
+  BlockView(Grid& grid, Cluster& cluster, std::size_t shared_bytes)
+      : grid_(grid), cluster_(cluster), shared_(shared_bytes) {}
   ~BlockView() = default;
 
   Grid& grid_;
+  Cluster& cluster_;
   std::vector<char> shared_;
   Reduction reduction_;
   unsigned index_[3] = {};
+  unsigned rank_ = 0;
 };
 
 }  // namespace cuvmm::kernels

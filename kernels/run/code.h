@@ -26,14 +26,16 @@ using Run = void (*)(Warp&, const Instruction&, Mask);
 /// Effects that only the warp itself can have; all other effects have a Run.
 enum class Flow : std::uint8_t {
   kNone,
-  kBranch,    ///< to `target`
-  kTable,     ///< to the entry of table `target` that register `a` selects
-  kExit,      ///< the lanes end
-  kBarrier,   ///< waits at a barrier of the block; then `run`, unless it is null
-  kArrive,    ///< as kBarrier, without waiting
-  kConverge,  ///< the lanes in the mask of register `e` come together, then `run`
-  kCall,      ///< by entry `target` of Code::calls
-  kReturn,    ///< to the instruction behind the call
+  kBranch,         ///< to `target`
+  kTable,          ///< to the entry of table `target` that register `a` selects
+  kExit,           ///< the lanes end
+  kBarrier,        ///< waits at a barrier of the block; then `run`, unless it is null
+  kArrive,         ///< as kBarrier, without waiting
+  kClusterArrive,  ///< arrives at the barrier of the cluster
+  kClusterWait,    ///< waits for the phase of that barrier in which the lane arrived
+  kConverge,       ///< the lanes in the mask of register `e` come together, then `run`
+  kCall,           ///< by entry `target` of Code::calls
+  kReturn,         ///< to the instruction behind the call
 };
 
 /// Operands are slots of registers. Constants and special registers have slots as well.
@@ -72,6 +74,18 @@ enum class Special : std::uint8_t {
   kNctaidX,
   kNctaidY,
   kNctaidZ,
+  kClusteridX,
+  kClusteridY,
+  kClusteridZ,
+  kNclusteridX,
+  kNclusteridY,
+  kNclusteridZ,
+  kClusterCtaidX,
+  kClusterCtaidY,
+  kClusterCtaidZ,
+  kClusterNctaidX,
+  kClusterNctaidY,
+  kClusterNctaidZ,
   kLaneid,
   kWarpid,
   kNwarpid,
@@ -85,8 +99,9 @@ enum class Special : std::uint8_t {
   kLanemaskGt,
   kDynamicShared,
   kTotalShared,
-  kZero,
-  kOne,
+  kClusterRank,
+  kClusterBlocks,
+  kHasClusters,  ///< 1 where the launch or the kernel names the size of a cluster
   kWarpSize,
   kWorkspaceLow,  ///< the address of the launch's workspace; 0 if it is not cooperative
   kWorkspaceHigh,
@@ -142,7 +157,7 @@ struct Code {
   std::uint64_t shared_bytes = 0;  ///< static, in bytes; the dynamic memory lies after it
   std::uint64_t local_bytes = 0;   ///< of each thread, in bytes
   unsigned most_threads[3] = {}, exact_threads[3] = {};
-  bool asks_cluster = false;  ///< reads a register about clusters, which have a single block here
+  unsigned cluster[3] = {};  ///< the blocks of a cluster that the kernel asks for; 0: any
 };
 
 /// The address of a variable of the module in the memory of a device; nothing for an unknown name.

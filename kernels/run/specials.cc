@@ -31,6 +31,28 @@ void Warp::set_special(std::uint32_t slot, Special which) {
         case Special::kNctaidY:
         case Special::kNctaidZ:
           return shape.grid[axis];
+        case Special::kClusteridX:
+        case Special::kClusteridY:
+        case Special::kClusteridZ:
+          return index[axis] / shape.cluster[axis];
+        case Special::kNclusteridX:
+        case Special::kNclusteridY:
+        case Special::kNclusteridZ:
+          return shape.grid[axis] / shape.cluster[axis];
+        case Special::kClusterCtaidX:
+        case Special::kClusterCtaidY:
+        case Special::kClusterCtaidZ:
+          return index[axis] % shape.cluster[axis];
+        case Special::kClusterNctaidX:
+        case Special::kClusterNctaidY:
+        case Special::kClusterNctaidZ:
+          return shape.cluster[axis];
+        case Special::kClusterRank:
+          return block_.rank();
+        case Special::kClusterBlocks:
+          return shape.cluster_blocks();
+        case Special::kHasClusters:
+          return shape.has_clusters ? 1 : 0;
         case Special::kLaneid:
           return lane;
         case Special::kWarpid:
@@ -61,10 +83,6 @@ void Warp::set_special(std::uint32_t slot, Special which) {
           return shape.dynamic_shared;
         case Special::kTotalShared:
           return code_.shared_bytes + shape.dynamic_shared;
-        case Special::kZero:
-          return 0;
-        case Special::kOne:
-          return 1;
         case Special::kWarpSize:
           return kLanes;
       }

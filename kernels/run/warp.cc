@@ -46,7 +46,9 @@ namespace {
 
 bool differs_by_block(Special which) {
   return which == Special::kCtaidX || which == Special::kCtaidY || which == Special::kCtaidZ ||
-         which == Special::kSmid;
+         which == Special::kSmid ||
+         (which >= Special::kClusteridX && which <= Special::kClusterCtaidZ) ||
+         which == Special::kClusterRank;
 }
 
 }  // namespace
@@ -59,6 +61,7 @@ void Warp::restart() {
   stop_ = kNowhere;
   diverged_ = 0;
   turned_ = waits_whole_ = false;
+  cluster_phase_ = {};
   if (!code_.subroutines.empty()) stacks_.assign(kLanes, {});
   for (const auto& special : code_.specials) {
     if (differs_by_block(special.which)) set_special(special.slot, special.which);
@@ -123,6 +126,10 @@ void Warp::step(const Instruction& i, Mask m) {
       return call(i, m);
     case Flow::kReturn:
       return leave(m);
+    case Flow::kClusterArrive:
+      return arrive_in_cluster(m);
+    case Flow::kClusterWait:
+      return wait_for_cluster(m);
     default:
       return barrier(i, m);
   }
@@ -270,7 +277,47 @@ void Warp::exit(Mask m) {
   live_ &= ~m;
   running_ &= ~m;
   ++pc_;
-  if (m != 0) block_.threads_ended(static_cast<unsigned>(std::popcount(m)));
+  if (m == 0) return;
+  const auto threads = static_cast<unsigned>(std::popcount(m));
+  block_.threads_ended(threads);
+  Cluster& cluster = block_.cluster();
+  const Mask arrived = cluster.has_arrived() ? arrived_in_cluster(m) : 0;
+  cluster.threads_ended(threads, static_cast<unsigned>(std::popcount(arrived)));
+}
+
+// The lanes that have arrived in the present phase of the cluster's barrier.
+Mask Warp::arrived_in_cluster(Mask m) {
+  const std::uint32_t phase = block_.cluster().phase();
+  return lanes_where(m, [&](unsigned lane) { return cluster_phase_[lane] == phase; });
+}
+
+void Warp::arrive_in_cluster(Mask m) {
+  ++pc_;
+  if (m == 0) return;
+  Cluster& cluster = block_.cluster();
+  each(m, [&](unsigned lane) { cluster_phase_[lane] = cluster.phase(); });
+  cluster.arrive(static_cast<unsigned>(std::popcount(m)));
+}
+
+void Warp::wait_for_cluster(Mask m) {
+  const Mask waits = arrived_in_cluster(m);
+  if (waits == 0) {
+    ++pc_;
+    return;
+  }
+  waits_whole_ = whole(waits);
+  put_pc(running_ & ~waits, pc_ + 1);
+  wait_at(BlockView::kClusterBarrier, waits);
+}
+
+// The lanes wait at the present instruction.
+void Warp::wait_at(unsigned barrier, Mask m) {
+  put_pc(m, pc_);
+  for (unsigned each = 0; each < kLanes; ++each) {
+    if (is_set(m, each)) barrier_of_[each] = static_cast<std::uint8_t>(barrier);
+  }
+  at_barrier_ |= m;
+  running_ = 0;
 }
 
 void Warp::barrier(const Instruction& i, Mask m) {
@@ -291,13 +338,8 @@ void Warp::barrier(const Instruction& i, Mask m) {
     return;
   }
   waits_whole_ = whole(m);
-  put_pc(m, pc_);
   put_pc(pass, pc_ + 1);
-  for (unsigned each = 0; each < kLanes; ++each) {
-    if (is_set(m, each)) barrier_of_[each] = static_cast<std::uint8_t>(number);
-  }
-  at_barrier_ |= m;
-  running_ = 0;
+  wait_at(number, m);
   block_.arrive(number, threads, expected, true_threads);
 }
 
@@ -380,9 +422,13 @@ char* Warp::at(const Instruction& i, unsigned lane, std::uint64_t address, unsig
   std::uint64_t room = 0;
   switch (space) {
     case Space::kShared: {
-      std::vector<char>& shared = block_.shared();
-      room = shared.size();
-      if (offset <= room && size <= room - offset) bytes = &shared[offset];
+      const std::uint64_t rank = offset >> kRankAt;
+      BlockView* const owner = rank == 0 ? &block_ : block_.cluster().block(rank - 1);
+      if (rank != 0) where = "another block's shared";
+      if (!owner) break;
+      offset &= kInBlock;
+      room = owner->shared().size();
+      if (offset <= room && size <= room - offset) bytes = &owner->shared()[offset];
       break;
     }
     case Space::kLocal:

@@ -100,6 +100,10 @@ class Warp {
   void converge(const Instruction& i, Mask m);
   void call(const Instruction& i, Mask m);
   void leave(Mask m);
+  Mask arrived_in_cluster(Mask m);
+  void arrive_in_cluster(Mask m);
+  void wait_for_cluster(Mask m);
+  void wait_at(unsigned barrier, Mask m);
   const Subroutine* callee(const Instruction& i, const Call& call, unsigned lane);
   bool copy_local(unsigned lane, std::uint64_t from, std::uint64_t to, std::uint64_t size);
   Mask together(const Instruction& i, Mask arrived, unsigned lane);
@@ -121,6 +125,8 @@ class Warp {
   std::vector<Stack> stacks_;                  ///< of each lane; none where no subroutine is called
   std::array<std::uint32_t, kLanes> pc_of_{};  ///< of lanes that are not running
   std::array<std::uint8_t, kLanes> barrier_of_{};
+  /// The phase of the cluster's barrier in which a lane last arrived; 0: it never did.
+  std::array<std::uint32_t, kLanes> cluster_phase_{};
   Mask live_ = 0;
   Mask running_ = 0;  ///< the lanes that run, at pc_
   Mask at_barrier_ = 0;

@@ -30,12 +30,16 @@ class Parser {
   void statement() {
     const Token begin = reader_.token();
     bool is_extern = false, may_repeat = false;
-    while (at(".visible") || at(".extern") || at(".weak") || at(".common")) {
+    const auto linkage = [&] {
+      return at(".visible") || at(".extern") || at(".weak") || at(".common");
+    };
+    const bool is_local = !linkage();
+    while (linkage()) {
       is_extern |= at(".extern");
       may_repeat |= at(".weak") || at(".common");
       reader_.advance();
     }
-    if (at(".entry") || at(".func")) return function(is_extern);
+    if (at(".entry") || at(".func")) return function(is_extern, may_repeat, is_local);
     if (at(".section")) return section();
     if (begin.is(".version") || begin.is(".target") || begin.is(".address_size")) return header();
     if (begin.is(".file") || begin.is(".loc")) return reader_.skip_line();
@@ -49,6 +53,7 @@ class Parser {
     for (std::size_t i = first; i < module_.variables.size(); ++i) {
       module_.variables[i].is_extern = is_extern;
       module_.variables[i].may_repeat = may_repeat;
+      module_.variables[i].is_local = is_local;
       const auto [known, added] = module_.variable_at.try_emplace(module_.variables[i].name, i);
       if (!added && !is_extern) known->second = i;
     }
@@ -62,8 +67,9 @@ class Parser {
     if (word.is(".address_size")) {
       module_.address_bits = static_cast<unsigned>(std::min<std::uint64_t>(value.value, 1024));
     } else if (word.is(".version")) {
-      module_.version = version_of(value.text);
-      if (module_.version == 0) reader_.fail("expected a version");
+      const unsigned version = version_of(value.text);
+      if (version == 0) reader_.fail("expected a version");
+      module_.version = std::max(module_.version, version);  // of texts that were linked
     } else if (module_.target.empty()) {
       module_.target = value.text;
     }
@@ -108,10 +114,12 @@ class Parser {
     reader_.expect(")");
   }
 
-  void function(bool is_extern) {
+  void function(bool is_extern, bool may_repeat, bool is_local) {
     Function out;
     out.entry = at(".entry");
     out.is_extern = is_extern;
+    out.may_repeat = may_repeat;
+    out.is_local = is_local;
     out.at = reader_.token().at;
     reader_.advance();
     while (at(".attribute")) attribute();
@@ -124,7 +132,7 @@ class Parser {
     if (out.defined) body(out);
     const std::size_t at = module_.functions.size();
     const auto [known, added] = module_.function_at.try_emplace(out.name, at);
-    if (!added && out.defined) known->second = at;
+    if (!added && out.defined && !module_.functions[known->second].defined) known->second = at;
     module_.functions.push_back(std::move(out));
   }
 

@@ -51,6 +51,7 @@ struct Variable {
   std::uint64_t size = 0;  ///< bytes; 0: no size is given, as for dynamic shared memory
   bool is_extern = false;
   bool may_repeat = false;  ///< .weak or .common
+  bool is_local = false;    ///< of a module, and not for other texts that it is linked with
   bool is_managed = false;  ///< the host may access it as well
   bool is_opaque = false;   ///< .texref, .samplerref or .surfref
   std::string contents;     ///< the initial bytes; zeros follow
@@ -74,12 +75,14 @@ struct Function {
   bool entry = false;
   bool defined = false;
   bool is_extern = false;
+  bool may_repeat = false;  ///< .weak
+  bool is_local = false;    ///< not for other texts that it is linked with
   std::vector<Variable> returned, parameters;
   std::vector<Variable> variables;
   std::vector<Statement> statements;  ///< of the body, without its outer braces
   unsigned most_threads[3] = {};      ///< .maxntid; 0: not given
   unsigned exact_threads[3] = {};     ///< .reqntid
-  unsigned cluster[3] = {1, 1, 1};    ///< .reqnctapercluster: blocks
+  unsigned cluster[3] = {};           ///< .reqnctapercluster: blocks; 0: not given
   Place at;
 };
 

@@ -37,7 +37,7 @@ Space space_named(std::string_view name) {
   if (name == "reg") return Space::kRegister;
   if (name == "global") return Space::kGlobal;
   if (name == "const") return Space::kConst;
-  if (name == "shared" || name == "shared::cta") return Space::kShared;
+  if (name == "shared" || name == "shared::cta" || name == "shared::cluster") return Space::kShared;
   if (name == "local") return Space::kLocal;
   if (name == "param" || name == "param::entry" || name == "param::func") return Space::kParam;
   return Space::kNone;

@@ -2,10 +2,12 @@
 // Queries of kernel nodes, and their attributes.
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "emulator/code/kernel_params.h"
 #include "emulator/core/export.h"
 #include "emulator/core/locked.h"
+#include "emulator/graph/graph_nodes.h"
 
 namespace cuvmm::emulator {
 
@@ -28,6 +30,19 @@ CUresult tell(CUgraphNode handle, Kernel* out) noexcept {
     *out = older_form<Kernel>(kernel.params());
     return CUDA_SUCCESS;
   });
+}
+
+// Gives the node these attributes. A cluster's size, and whether all blocks run at a time, are
+// properties of its work; a kernel that was unloaded, or is not known, has no work.
+template <class Attributes>
+CUresult replace(Emulator& e, GraphNode& node, Attributes&& attributes) {
+  const auto before = std::exchange(node.attributes, std::move(attributes));
+  const CUresult result = make_kernel_again(e, node);
+  if (result != CUDA_ERROR_INVALID_CLUSTER_SIZE &&
+      result != CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE)
+    return CUDA_SUCCESS;
+  node.attributes = before;
+  return result;
 }
 
 // Whether a kernel node has this attribute of launches.
@@ -65,10 +80,11 @@ CUVMM_DRIVER_FUNCTION(cuGraphKernelNodeGetAttribute, CUgraphNode handle, CUkerne
 }
 CUVMM_DRIVER_FUNCTION(cuGraphKernelNodeSetAttribute, CUgraphNode handle, CUkernelNodeAttrID which,
                       const CUkernelNodeAttrValue* value) {
-  return on_kernel(handle, [&](Emulator&, GraphNode& node, const KernelParams&) -> CUresult {
+  return on_kernel(handle, [&](Emulator& e, GraphNode& node, const KernelParams&) -> CUresult {
     if (!value || !of_a_node(which)) return CUDA_ERROR_INVALID_VALUE;
-    node.attributes[which] = *value;
-    return CUDA_SUCCESS;
+    auto attributes = node.attributes;
+    attributes[which] = *value;
+    return replace(e, node, std::move(attributes));
   });
 }
 CUVMM_DRIVER_FUNCTION(cuGraphKernelNodeCopyAttributes, CUgraphNode to, CUgraphNode from) {
@@ -77,8 +93,7 @@ CUVMM_DRIVER_FUNCTION(cuGraphKernelNodeCopyAttributes, CUgraphNode to, CUgraphNo
     const auto* theirs =
         other ? std::get_if<std::shared_ptr<const KernelParams>>(&other->params) : nullptr;
     if (!theirs || &(*theirs)->context() != &kernel.context()) return CUDA_ERROR_INVALID_VALUE;
-    node.attributes = other->attributes;
-    return CUDA_SUCCESS;
+    return replace(e, node, decltype(node.attributes)(other->attributes));
   });
 }
 

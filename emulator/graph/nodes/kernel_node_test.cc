@@ -191,5 +191,37 @@ TEST_F(KernelNodeTest, AttributesAreSetToldAndCopied) {
   EXPECT_EQ(copy(other, fill(graph_, memory_, 4, 1)), CUDA_ERROR_INVALID_VALUE);
 }
 
+TEST_F(KernelNodeTest, ANodeRunsInTheClustersOfItsAttribute) {
+  constexpr const char* kText =
+      ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry size(.param .u64 to) {\n"
+      ".reg .b32 %r;\n.reg .b64 %d;\nld.param.u64 %d, [to];\nmov.u32 %r, %cluster_nctaid.x;\n"
+      "st.global.u32 [%d], %r;\nret;\n}\n";
+  CUmodule module = nullptr;
+  CUDA_KERNEL_NODE_PARAMS_v2 params = store(0);
+  ASSERT_EQ(symbol<CUresult(CUmodule*, const void*)>("cuModuleLoadData")(&module, kText),
+            CUDA_SUCCESS);
+  ASSERT_EQ(symbol<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction")(
+                &params.func, module, "size"),
+            CUDA_SUCCESS);
+  params.gridDimX = 4;
+  void* arguments[] = {&memory_};
+  params.kernelParams = arguments;
+  CUgraphNode node = nullptr;
+  auto* add = symbol<CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t,
+                              const CUDA_KERNEL_NODE_PARAMS_v2*)>("cuGraphAddKernelNode_v2");
+  ASSERT_EQ(add(&node, graph_, nullptr, 0, &params), CUDA_SUCCESS);
+  EXPECT_EQ(after(instantiate(graph_)), 1u);
+  auto* set = symbol<CUresult(CUgraphNode, CUkernelNodeAttrID, const CUkernelNodeAttrValue*)>(
+      "cuGraphKernelNodeSetAttribute");
+  CUkernelNodeAttrValue value{};
+  value.clusterDim = {2, 1, 1};
+  ASSERT_EQ(set(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value), CUDA_SUCCESS);
+  EXPECT_EQ(after(instantiate(graph_)), 2u);
+  value.clusterDim.x = 3;
+  EXPECT_EQ(set(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value),
+            CUDA_ERROR_INVALID_CLUSTER_SIZE);
+  EXPECT_EQ(after(instantiate(graph_)), 2u);
+}
+
 }  // namespace
 }  // namespace cuvmm::emulator::testing

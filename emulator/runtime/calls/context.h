@@ -43,6 +43,7 @@ Error in_context(Streams streams, Body&& body) {
   return in_driver(streams, [&](const Driver& driver) {
     Error error = bind_context(driver);
     if (error == cudaSuccess) error = fault_of_context(driver);
+    if (error == cudaSuccess) error = refused_before();
     return error == cudaSuccess ? body(driver) : error;
   });
 }

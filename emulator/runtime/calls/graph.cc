@@ -69,4 +69,31 @@ CUVMM_RUNTIME_CALL(cudaDeviceGraphMemTrim, (device), int device) {
   return ask(driver.cuDeviceGraphMemTrim, device);
 }
 
+// The runtime's structure of an allocation is the driver's.
+CUVMM_RUNTIME_CALL(cudaGraphAddMemAllocNode, (out, graph, after, count, asked), CUgraphNode* out,
+                   CUgraph graph, const CUgraphNode* after, std::size_t count,
+                   CUDA_MEM_ALLOC_NODE_PARAMS* asked) {
+  return ask(driver.cuGraphAddMemAllocNode, out, graph, after, count, asked);
+}
+CUVMM_RUNTIME_CALL(cudaGraphMemAllocNodeGetParams, (node, out), CUgraphNode node,
+                   CUDA_MEM_ALLOC_NODE_PARAMS* out) {
+  return ask(driver.cuGraphMemAllocNodeGetParams, node, out);
+}
+CUVMM_RUNTIME_CALL(cudaGraphAddMemFreeNode, (out, graph, after, count, memory), CUgraphNode* out,
+                   CUgraph graph, const CUgraphNode* after, std::size_t count, void* memory) {
+  return ask(driver.cuGraphAddMemFreeNode, out, graph, after, count, address(memory));
+}
+CUVMM_RUNTIME_CALL(cudaGraphMemFreeNodeGetParams, (node, out), CUgraphNode node, void** out) {
+  return ask(driver.cuGraphMemFreeNodeGetParams, node, reinterpret_cast<CUdeviceptr*>(out));
+}
+
+CUVMM_RUNTIME_CALL(cudaGraphAddEventRecordNode, (out, graph, after, count, event), CUgraphNode* out,
+                   CUgraph graph, const CUgraphNode* after, std::size_t count, CUevent event) {
+  return ask(driver.cuGraphAddEventRecordNode, out, graph, after, count, event);
+}
+CUVMM_RUNTIME_CALL(cudaGraphAddEventWaitNode, (out, graph, after, count, event), CUgraphNode* out,
+                   CUgraph graph, const CUgraphNode* after, std::size_t count, CUevent event) {
+  return ask(driver.cuGraphAddEventWaitNode, out, graph, after, count, event);
+}
+
 }  // namespace cuvmm::runtime

@@ -57,10 +57,11 @@ static const char kText[] =
     " mov.u32 %r0, %ctaid.x;\n mov.u32 %r1, %ntid.x;\n mov.u32 %r2, %tid.x;\n"
     " mad.lo.u32 %r3, %r0, %r1, %r2;\n mul.wide.u32 %d1, %r3, 4;\n add.u64 %d2, %d0, %d1;\n"
     " ld.const.u32 %r4, [factor];\n ld.global.u32 %r5, [offset];\n"
-    " mad.lo.u32 %r6, %r3, %r4, %r5;\n st.global.u32 [%d2], %r6;\n ret;\n}\n";
+    " mad.lo.u32 %r6, %r3, %r4, %r5;\n st.global.u32 [%d2], %r6;\n ret;\n}\n"
+    ".visible .entry lacks() {\n .reg .b32 %r;\n nosuch.b32 %r, %r;\n ret;\n}\n";
 
 /* The program's names of the kernel and the variables. */
-static char fill, other, factor, unknown;
+static char fill, other, factor, unknown, lacks;
 static unsigned* offset;
 
 enum { kThreads = 32, kBlocks = 2, kCount = kThreads * kBlocks };
@@ -154,13 +155,25 @@ static int questions(void) {
 
 /* A fault of a kernel is answered by each later call, until the device is reset. */
 static int faults(void) {
-  enum { kIllegalAddress = 700 };
+  const int kIllegalAddress = 700;
   unsigned* nowhere = (unsigned*)64;
   void *arguments[] = {&nowhere}, *memory = 0;
   REQUIRE(launch(&fill, kGrid, kBlock, arguments, 0, 0) == 0);
   for (int i = 0; i < 2; ++i) REQUIRE(cudaDeviceSynchronize() == kIllegalAddress);
   REQUIRE(cudaMalloc(&memory, 8) == kIllegalAddress && cudaGetLastError() == kIllegalAddress);
   REQUIRE(cudaDeviceReset() == 0 && cudaMalloc(&memory, 8) == 0 && cudaFree(memory) == 0);
+  return 0;
+}
+
+/* `<<<>>>` drops the result of its launch, so a launch that is refused is also the answer of the
+ * next call, unless the program asks for it before that. */
+static int refused_kernels(void) {
+  const int kNotSupported = 801;
+  REQUIRE(launch(&lacks, kGrid, kBlock, 0, 0, 0) == kNotSupported);
+  REQUIRE(cudaDeviceSynchronize() == kNotSupported && cudaDeviceSynchronize() == 0);
+  REQUIRE(cudaGetLastError() == kNotSupported && cudaGetLastError() == 0);
+  REQUIRE(launch(&lacks, kGrid, kBlock, 0, 0, 0) == kNotSupported);
+  REQUIRE(cudaGetLastError() == kNotSupported && cudaDeviceSynchronize() == 0);
   return 0;
 }
 
@@ -172,10 +185,12 @@ int main(int count, char** words) {
   void** handle = register_binary(&wrapper);
   register_function(handle, &fill, "fill", "fill", -1, 0, 0, 0, 0, 0);
   register_function(handle, &other, "other", "other", -1, 0, 0, 0, 0, 0);
+  register_function(handle, &lacks, "lacks", "lacks", -1, 0, 0, 0, 0, 0);
   register_variable(handle, &factor, "factor", "factor", 0, sizeof(unsigned), 1, 0);
   register_managed(handle, (void**)&offset, "offset", "offset", 0, sizeof(unsigned), 0, 1);
   REQUIRE(init_module(handle) == 1 && offset && *offset == 100);
   if (count > 1 && strcmp(words[1], "faults") == 0) return faults() != 0;
+  if (count > 1 && strcmp(words[1], "refused") == 0) return refused_kernels() != 0;
   unsigned* memory = 0;
   REQUIRE(cudaMalloc((void**)&memory, kCount * sizeof *memory) == 0);
   REQUIRE(launch_together(&fill, (struct extent){100000, 1, 1}, kBlock, arguments_of(&memory), 0,

@@ -2,9 +2,11 @@
 // Barriers in shared memory (mbarrier). The bits of such a barrier are opaque to programs; here
 // they are, from the lowest: 20 of arrivals that are pending, 20 of those that each phase expects,
 // 21 of bytes that are pending, and the highest bit, which is the phase.
+#include "kernels/async/mbarrier.h"
+
 #include <cstring>
 
-#include "kernels/ops/opcodes.h"
+#include "kernels/async/opcodes.h"
 #include "kernels/run/lanes.h"
 #include "kernels/run/warp.h"
 
@@ -145,6 +147,34 @@ void decode_mbarrier(Site& site) {
   site.out.run = change;
   site.address(site.operand(at), space);
 }
+
+// Nothing is left to be copied when it runs, so the arrival that it adds, unless it is told not to,
+// is there at once.
+void nothing_pending(Warp&, const Instruction&, Mask) {}
+
+}  // namespace
+
+void complete_bytes(char* at, std::uint64_t bytes) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, at, sizeof word);
+  State state = State::of(word);
+  state.bytes -= bytes;
+  state.complete();
+  word = state.word();
+  std::memcpy(at, &word, sizeof word);
+}
+
+void decode_copy_arrival(Site& site) {
+  const bool counts = site.modifiers.take("noinc");
+  const Space space = site.modifiers.take_space();
+  if (site.modifiers.take_type() != Type::kB64 || !site.expect(1))
+    return site.refuse("it is not known in this form");
+  site.out.run = counts ? change : nothing_pending;
+  site.out.option = kArrive;
+  site.address(site.operand(0), space);
+}
+
+namespace {
 
 constexpr Opcode kOpcodes[] = {{"mbarrier", decode_mbarrier}};
 
