@@ -147,4 +147,42 @@ CUVMM_RUNTIME_CALL(cudaOccupancyAvailableDynamicSMemPerBlock, (bytes, kernel, bl
   return ask(driver.cuOccupancyAvailableDynamicSMemPerBlock, bytes, function, blocks, threads);
 }
 
+/// cudaLaunchConfig_t.
+struct ClusterLaunch {
+  unsigned grid[3], block[3];
+  std::size_t shared_bytes;
+  CUstream stream;
+  CUlaunchAttribute* attributes;
+  unsigned count;
+};
+
+template <class Question>
+static Error ask_of_clusters(const Driver& driver, const Question& question, int* answer,
+                             const void* kernel, const ClusterLaunch* launch) {
+  if (!launch) return cudaErrorInvalidValue;
+  CUfunction function = nullptr;
+  const Error found = find_function(driver, kernel, function);
+  if (found != cudaSuccess) return found;
+  if (!function) return cudaErrorInvalidDeviceFunction;
+  const CUlaunchConfig config{launch->grid[0],
+                              launch->grid[1],
+                              launch->grid[2],
+                              launch->block[0],
+                              launch->block[1],
+                              launch->block[2],
+                              static_cast<unsigned>(launch->shared_bytes),
+                              launch->stream,
+                              launch->attributes,
+                              launch->count};
+  return ask(question, answer, function, &config);
+}
+CUVMM_RUNTIME_CALL(cudaOccupancyMaxActiveClusters, (clusters, kernel, launch), int* clusters,
+                   const void* kernel, const ClusterLaunch* launch) {
+  return ask_of_clusters(driver, driver.cuOccupancyMaxActiveClusters, clusters, kernel, launch);
+}
+CUVMM_RUNTIME_CALL(cudaOccupancyMaxPotentialClusterSize, (blocks, kernel, launch), int* blocks,
+                   const void* kernel, const ClusterLaunch* launch) {
+  return ask_of_clusters(driver, driver.cuOccupancyMaxPotentialClusterSize, blocks, kernel, launch);
+}
+
 }  // namespace cuvmm::runtime

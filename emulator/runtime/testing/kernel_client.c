@@ -43,6 +43,10 @@ FUNCTION(int, symbol_address, cudaGetSymbolAddress, void**, const void*);
 FUNCTION(int, symbol_size, cudaGetSymbolSize, size_t*, const void*);
 FUNCTION(int, blocks_of, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int*, const void*, int,
          size_t);
+FUNCTION(int, clusters_of, cudaOccupancyMaxActiveClusters, int*, const void*,
+         const struct launch_config*);
+FUNCTION(int, cluster_size_of, cudaOccupancyMaxPotentialClusterSize, int*, const void*,
+         const struct launch_config*);
 FUNCTION(int, set_attribute, cudaFuncSetAttribute, const void*, int, int);
 FUNCTION(int, attributes_of, cudaFuncGetAttributes, void*, const void*);
 
@@ -150,6 +154,16 @@ static int questions(void) {
   REQUIRE(of.shared == 2048 && of.ptx == 52 && of.threads == 1024 && of.registers > 0);
   REQUIRE(blocks_of(&blocks, &fill, 256, 0) == 0 && blocks >= 1);
   REQUIRE(blocks_of(&fewer, &fill, 256, 100 << 10) == 0 && fewer >= 1 && fewer < blocks);
+  struct {
+    int id, rest;
+    unsigned value[16];
+  } cluster = {4, 0, {2, 1, 1}};
+  const int kInvalidClusterSize = 912;
+  const struct launch_config config = {kGrid, kBlock, 0, 0, &cluster, 1};
+  REQUIRE(clusters_of(&blocks, &fill, &config) == 0 && blocks >= 1);
+  REQUIRE(cluster_size_of(&blocks, &fill, &config) == 0 && blocks >= 2);
+  cluster.value[0] = 3;
+  REQUIRE(clusters_of(&blocks, &fill, &config) == kInvalidClusterSize);
   return 0;
 }
 

@@ -170,6 +170,53 @@ static int nodes(void) {
   return 0;
 }
 
+/* cudaMemAllocNodeParams. */
+struct allocation {
+  int kind, handles, place_kind, place;
+  void* unused;
+  size_t most;
+  char rest[56];
+  const void* access;
+  size_t accesses, bytes;
+  void* memory;
+};
+FUNCTION(int, add_allocation, cudaGraphAddMemAllocNode, void**, void*, void* const*, size_t,
+         struct allocation*);
+FUNCTION(int, allocation_of, cudaGraphMemAllocNodeGetParams, void*, struct allocation*);
+FUNCTION(int, add_free, cudaGraphAddMemFreeNode, void**, void*, void* const*, size_t, void*);
+FUNCTION(int, freed_by, cudaGraphMemFreeNodeGetParams, void*, void**);
+FUNCTION(int, add_record, cudaGraphAddEventRecordNode, void**, void*, void* const*, size_t,
+         cudaEvent_t);
+FUNCTION(int, add_wait, cudaGraphAddEventWaitNode, void**, void*, void* const*, size_t,
+         cudaEvent_t);
+
+static int memory_nodes(void) {
+  enum { kPinned = 1, kDevice = 1 };
+  struct allocation asked, got;
+  memset(&asked, 0, sizeof asked);
+  asked.kind = kPinned;
+  asked.place_kind = kDevice;
+  asked.bytes = 4096;
+  void *graph, *allocate, *fill, *copy, *end, *record, *wait, *executable, *freed = NULL;
+  unsigned result = 0;
+  cudaEvent_t event = NULL;
+  REQUIRE(new_graph(&graph, 0) == 0 && cudaEventCreate(&event) == 0);
+  REQUIRE(add_allocation(&allocate, graph, NULL, 0, &asked) == 0 && asked.memory != NULL);
+  REQUIRE(allocation_of(allocate, &got) == 0 && got.memory == asked.memory && got.bytes == 4096);
+  const struct fill_node sevens = {asked.memory, 0, 7, 4, 1, 1};
+  REQUIRE(add_fill(&fill, graph, &allocate, 1, &sevens) == 0);
+  REQUIRE(add_record(&record, graph, &fill, 1, event) == 0);
+  REQUIRE(add_wait(&wait, graph, &record, 1, event) == 0);
+  REQUIRE(add_copy(&copy, graph, &wait, 1, &result, asked.memory, 4, kFromDevice) == 0);
+  REQUIRE(add_free(&end, graph, &copy, 1, asked.memory) == 0);
+  REQUIRE(freed_by(end, &freed) == 0 && freed == asked.memory);
+  REQUIRE(instantiate(&executable, graph, 0) == 0 && launch_graph(executable, 0) == 0);
+  REQUIRE(cudaDeviceSynchronize() == 0 && result == 7);
+  REQUIRE(end_executable(executable) == 0 && end_graph(graph) == 0);
+  REQUIRE(cudaEventDestroy(event) == 0);
+  return 0;
+}
+
 FUNCTION(int, choose_device, cudaChooseDevice, int*, const void*);
 FUNCTION(int, get_cache, cudaDeviceGetCacheConfig, int*);
 FUNCTION(int, set_cache, cudaDeviceSetCacheConfig, int);
@@ -199,7 +246,8 @@ static int settings(void) {
 
 int main(void) {
   for (int i = 0; i < kWidth * kHeight * kDepth; ++i) (&given[0][0][0])[i] = i * i + 1;
-  if (volumes() != 0 || arrays() != 0 || nodes() != 0 || settings() != 0) return 1;
+  if (volumes() != 0 || arrays() != 0 || nodes() != 0 || memory_nodes() != 0 || settings() != 0)
+    return 1;
   puts("right");
   return 0;
 }
