@@ -18,6 +18,7 @@
 #include "kernels/run/fault.h"
 #include "kernels/run/memory.h"
 #include "kernels/run/shape.h"
+#include "kernels/run/tensor_map.h"
 
 namespace cuvmm::kernels {
 

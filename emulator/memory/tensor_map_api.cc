@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuTensorMapEncode* and cuTensorMapReplaceAddress. No kernel here reads a tensor map; the map's
-// bytes have a layout of the emulator's own, which contains all arguments.
+// cuTensorMapEncode* and cuTensorMapReplaceAddress. The map's bytes have a layout of the emulator's
+// own, which contains all arguments; kernels read it.
 #include <cstring>
 
 #include "emulator/core/base_entry.h"
 #include "emulator/core/locked.h"
+#include "kernels/kernels.h"
 
 namespace cuvmm::emulator {
 
 namespace {
 
-constexpr unsigned kMostDimensions = 5;
 constexpr std::uintptr_t kMapAlignment = 64;
-
-struct Map {
-  cuuint64_t address;
-  unsigned char kind, type, rank, interleave, swizzle, promotion, fill, mode;
-  cuuint32_t less_dims[kMostDimensions];    ///< numbers of elements, less one
-  cuuint32_t strides[kMostDimensions - 1];  ///< in units of 16 bytes
-  cuuint32_t element_strides[kMostDimensions];
-  cuuint32_t box[4];
-};
+using Map = kernels::TensorMap;
 static_assert(sizeof(Map) <= sizeof(CUtensorMap));
 
 template <class Call>
@@ -28,7 +20,7 @@ bool fill_in(const Call& call, Map& map) {
   const bool wide = call.interleave == CU_TENSOR_MAP_INTERLEAVE_32B;
   const auto address = reinterpret_cast<std::uintptr_t>(call.globalAddress);
   const cuuint64_t unit = wide ? 32 : 16;
-  if (address % unit != 0 || call.tensorRank == 0 || call.tensorRank > kMostDimensions ||
+  if (address % unit != 0 || call.tensorRank == 0 || call.tensorRank > Map::kMostDimensions ||
       !call.globalDim || !call.elementStrides || (call.tensorRank > 1 && !call.globalStrides)) {
     return false;
   }
@@ -51,8 +43,7 @@ bool fill_in(const Call& call, Map& map) {
     constexpr cuuint64_t kMostStride = cuuint64_t{1} << 40;
     const cuuint64_t stride = call.globalStrides[i];
     if (stride % unit != 0 || stride >= kMostStride) return false;
-    constexpr cuuint64_t kStrideUnit = 16;
-    map.strides[i] = static_cast<cuuint32_t>(stride / kStrideUnit);
+    map.strides[i] = static_cast<cuuint32_t>(stride / Map::kStrideUnit);
   }
   return true;
 }
@@ -92,11 +83,10 @@ cuuint32_t corner(int lower, int upper) {
 CUresult run_base(const calls::TensorMapEncodeTiled& call) noexcept {
   return encode(call, [&](Map& map) {
     constexpr cuuint32_t kMostOfABox = 256;
-    constexpr unsigned kBits = 9, kOfAWord = 3;
-    map.kind = 1;
+    map.kind = Map::kTiled;
     for (unsigned i = 0; call.boxDim && i < call.tensorRank; ++i) {
       if (call.boxDim[i] == 0 || call.boxDim[i] > kMostOfABox) return false;
-      map.box[i / kOfAWord] |= call.boxDim[i] << kBits * (i % kOfAWord);
+      map.box[i / Map::kBoxesOfAWord] |= call.boxDim[i] << Map::kBoxBits * (i % Map::kBoxesOfAWord);
     }
     return call.boxDim != nullptr;
   });
@@ -104,7 +94,7 @@ CUresult run_base(const calls::TensorMapEncodeTiled& call) noexcept {
 
 CUresult run_base(const calls::TensorMapEncodeIm2col& call) noexcept {
   return encode(call, [&](Map& map) {
-    map.kind = 2;
+    map.kind = Map::kIm2col;
     if (call.tensorRank < kLeastOfIm2col || !call.pixelBoxLowerCorner ||
         !call.pixelBoxUpperCorner) {
       return false;
@@ -120,7 +110,7 @@ CUresult run_base(const calls::TensorMapEncodeIm2col& call) noexcept {
 
 CUresult run_base(const calls::TensorMapEncodeIm2colWide& call) noexcept {
   return encode(call, [&](Map& map) {
-    map.kind = 3;
+    map.kind = Map::kIm2colWide;
     map.mode = static_cast<unsigned char>(call.mode);
     if (call.tensorRank < kLeastOfIm2col) return false;
     map.box[0] = corner(call.pixelBoxLowerCornerWidth, call.pixelBoxUpperCornerWidth);

@@ -36,11 +36,11 @@ BY_TYPE = {
     "int64_t": ["m_mulhi_ll({I}, {I})", "m_d2ll_rz({d})", "m_f2ll_rn({f})", "m_d2ll_rd({d})"],
     "float": ["m_fadd_rz({f}, {f})", "m_fadd_ru({f}, {f})", "m_fmul_rd({f}, {f})", "m_fma({f}, {f}, {f})", "m_fma_rz({f}, {f}, {f})",
               "m_fdiv_ru({f}, {f})", "m_fsqrt_rd({f})", "sqrtf({f})", "floorf({f})", "ceilf({f})", "truncf({f})", "rintf({f})",
-              "m_min({f}, {f})", "m_max({f}, {f})", "fabsf({f})", "copysignf({f}, {f})", "m_i2f_rz({i})", "m_u2f_ru({u})",
+              "m_min({f}, {f})", "m_max({f}, {f})", "fabsf({f})", "m_copysign({f}, {f})", "m_i2f_rz({i})", "m_u2f_ru({u})",
               "m_ull2f_rd({U})", "m_ll2f_rz({I})", "m_d2f_ru({d})", "m_d2f_rz({d})", "m_saturate({f})", "m_from_half({u})",
               "m_as_float({u})"],
     "double": ["m_dadd_rd({d}, {d})", "m_dmul_ru({d}, {d})", "m_dfma({d}, {d}, {d})", "m_ddiv_rz({d}, {d})", "sqrt({d})",
-               "floor({d})", "ceil({d})", "trunc({d})", "rint({d})", "m_dmin({d}, {d})", "fabs({d})", "copysign({d}, {d})",
+               "floor({d})", "ceil({d})", "trunc({d})", "rint({d})", "m_dmin({d}, {d})", "fabs({d})", "m_copysign({d}, {d})",
                "m_ll2d_rz({I})", "m_ull2d_rd({U})", "m_hiloint({i}, {i})"],
 }
 LETTERS = {"u": "uint32_t", "i": "int32_t", "U": "uint64_t", "I": "int64_t", "f": "float", "d": "double"}

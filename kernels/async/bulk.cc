@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/async/mbarrier.h"
+#include "kernels/async/tensor.h"
 #include "kernels/run/cluster.h"
 #include "kernels/run/lanes.h"
 #include "kernels/run/warp.h"
@@ -202,13 +203,6 @@ void take_address(Site& site, std::size_t index, Space space, std::vector<std::u
   slots[part + 1u] = site.source(offset, Type::kU64);
 }
 
-// Copies between a tensor and shared memory need the tensor's map.
-bool refuse_tensor(Site& site) {
-  if (!site.modifiers.has("tensor")) return false;
-  site.refuse("copies of tensors are not known");
-  return true;
-}
-
 void take_combination(Site& site) {
   const std::size_t operation = site.modifiers.take_one(kOperations, std::size(kOperations));
   const Type type = site.modifiers.take_type();
@@ -245,7 +239,7 @@ void decode_bulk(Site& site, bool reduces) {
     site.out.run = do_nothing;
     return;
   }
-  if (refuse_tensor(site)) return;
+  if (!reduces && modifiers.take("tensor")) return decode_tensor_copy(site);
   if (modifiers.take("prefetch")) {
     modifiers.take("L2");
     modifiers.take("global");

@@ -137,14 +137,6 @@ TEST(BulkTest, SizesAndPlacesAreMultiplesOf16) {
   }
 }
 
-TEST(BulkTest, CopiesOfTensorsAreRefusedByName) {
-  const Ran ran = run_module(
-      module_of("cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes "
-                "[bytes], [%rd0, {%r1}], [barrier];\n",
-                kBulkShared));
-  EXPECT_NE(ran.error.find("copies of tensors are not known"), std::string::npos) << ran.error;
-}
-
 TEST(BulkTest, CopiesOfSingleThreadsArriveAtABarrier) {
   const Ran ran = run_counted(
       "mbarrier.init.shared.b64 [barrier], 1; cp.async.ca.shared.global [bytes], [%rd0+20], 4;\n"

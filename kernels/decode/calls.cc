@@ -161,7 +161,10 @@ void Decoder::call(Site& site, std::size_t depth) {
     heap(site, name == "malloc", returned, arguments);
     return accept(site);
   } else if (!function->defined) {
-    site.refuse("`" + std::string(name) + "` has no body here");
+    const bool launches = name.starts_with("__cuda_syscall_cnp") || name.starts_with("__cudaCDP") ||
+                          name.starts_with("cudaLaunchDevice");
+    site.refuse("`" + std::string(name) + "` has no body here" +
+                (launches ? ", because kernels cannot launch kernels (dynamic parallelism)" : ""));
   } else if (std::find(active_.begin(), active_.end(), function) != active_.end()) {
     return call_subroutine(site, *function, returned, arguments);
   } else if (depth == kDeepestCall || ++expansions_ > kMostExpansions) {

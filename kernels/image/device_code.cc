@@ -164,10 +164,9 @@ CUresult read_linked(const CodeBytes& linked, const void* const* inputs, Capabil
   const CUresult found = find_parts(linked, gpu, whole);
   if (found != CUDA_SUCCESS) return found;
   std::string together;
-  bool complete = true, some_fits = false;
+  bool some_fits = false;
   int newer = 0;
-  for (; complete && is_readable(reinterpret_cast<const char*>(inputs), sizeof *inputs) && *inputs;
-       ++inputs) {
+  for (; is_readable(reinterpret_cast<const char*>(inputs), sizeof *inputs) && *inputs; ++inputs) {
     FatParts parts;
     std::string buffer;
     const CodeBytes input{static_cast<const char*>(*inputs), CodeBytes::kUnknown};
@@ -180,14 +179,14 @@ CUresult read_linked(const CodeBytes& linked, const void* const* inputs, Capabil
       newer = std::max(newer, parts.newer.arch);
     }
     const auto text = text_of(parts.ptx, buffer);
-    complete = text.has_value();
-    if (complete) together.append(*text).append("\n");
+    // A library's code may come without PTX; then a kernel that calls it cannot run.
+    if (text) together.append(*text).append("\n");
   }
-  complete &= !together.empty();
+  const bool has_text = !together.empty();
   if (!some_fits) code.newer = newer;  // else the program's own code fits, and a library's does not
-  if (!complete && whole.cubin.arch < 0) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  if (!has_text && whole.cubin.arch < 0) return CUDA_ERROR_NO_BINARY_FOR_GPU;
   return read_parts(whole.cubin,
-                    complete ? std::optional<std::string_view>(together) : std::nullopt, gpu, code);
+                    has_text ? std::optional<std::string_view>(together) : std::nullopt, gpu, code);
 }
 
 // `wrapper`: the structure that nvcc puts into a program. Its version 2 has the files that were

@@ -202,7 +202,7 @@ TEST(DeviceCodeTest, PtxForNewerGpusServesAProgramThatHasNoOther) {
   EXPECT_EQ(code.newer, 100);
 }
 
-// nvcc -rdc=true leaves a linked cubin, and the PTX of each file.
+// nvcc -rdc=true leaves a linked cubin, and the PTX of each file. A library may come without PTX.
 TEST(DeviceCodeTest, FilesThatWereCompiledApartAreOneModule) {
   const std::string head = ".version 8.0\n.target sm_70\n.address_size 64\n";
   const std::string twice = ".func (.param .b32 out) twice(.param .b32 in)";
@@ -213,7 +213,8 @@ TEST(DeviceCodeTest, FilesThatWereCompiledApartAreOneModule) {
   const std::string second = fat_binary(
       {{1, 70, head + ".visible .global .b32 count = 3;\n.visible " + twice + " { ret; }\n"}});
   const std::string other_gpus_cubin = fat_binary({{2, 75, Cubin{.architecture = 75}.bytes()}});
-  const char* const inputs[] = {first.data(), second.data(), nullptr};
+  const std::string library = fat_binary({{2, 90, Cubin{.architecture = 90}.bytes()}});
+  const char* const inputs[] = {first.data(), library.data(), second.data(), nullptr};
   const struct {
     std::uint32_t magic = 0x466243b1, version = 2;
     const char* linked;
