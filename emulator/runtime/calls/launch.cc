@@ -88,7 +88,9 @@ Error start(const Driver& driver, const Launch& launch, CUkernel kernel, CUstrea
 }
 
 Error run(Streams streams, const Launch& launch) {
-  return in_context(streams, [&](const Driver& driver) -> Error {
+  // `<<<>>>` drops this launch's answer, too, so the next call has that of an earlier one.
+  const Error earlier = refused_before();
+  const Error answer = in_context(streams, [&](const Driver& driver) -> Error {
     if (!launch.function) return cudaErrorInvalidDeviceFunction;
     if (!possible(launch.config.grid, launch.config.block)) return cudaErrorInvalidConfiguration;
     if (launch.config.shared_bytes > ~0U) return cudaErrorInvalidValue;
@@ -109,6 +111,8 @@ Error run(Streams streams, const Launch& launch) {
     // A GPU reports a fault at a later call, because the launch does not wait for the kernel.
     return keep_fault(driver, error) ? cudaSuccess : error;
   });
+  if (earlier != cudaSuccess) answer_next_call(earlier);
+  return answer;
 }
 
 Error run(Streams streams, const char* name, const LaunchConfig* config, const void* function,

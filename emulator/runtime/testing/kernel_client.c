@@ -183,8 +183,12 @@ static int faults(void) {
  * next call, unless the program asks for it before that. */
 static int refused_kernels(void) {
   const int kNotSupported = 801;
+  unsigned* memory = 0;
+  REQUIRE(cudaMalloc((void**)&memory, kCount * sizeof *memory) == 0);
   REQUIRE(launch(&lacks, kGrid, kBlock, 0, 0, 0) == kNotSupported);
+  REQUIRE(launch(&fill, kGrid, kBlock, arguments_of(&memory), 0, 0) == 0);
   REQUIRE(cudaDeviceSynchronize() == kNotSupported && cudaDeviceSynchronize() == 0);
+  REQUIRE(is_filled(memory, 3, 100) && cudaFree(memory) == 0);
   REQUIRE(cudaGetLastError() == kNotSupported && cudaGetLastError() == 0);
   REQUIRE(launch(&lacks, kGrid, kBlock, 0, 0, 0) == kNotSupported);
   REQUIRE(cudaGetLastError() == kNotSupported && cudaDeviceSynchronize() == 0);
