@@ -18,7 +18,7 @@
 #include "kernels/run/fault.h"
 #include "kernels/run/memory.h"
 #include "kernels/run/shape.h"
-#include "kernels/run/tensor_map.h"
+#include "kernels/texture/tensor_map.h"
 
 namespace cuvmm::kernels {
 

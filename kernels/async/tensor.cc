@@ -11,8 +11,8 @@
 #include "kernels/async/mbarrier.h"
 #include "kernels/run/cluster.h"
 #include "kernels/run/lanes.h"
-#include "kernels/run/tensor_map.h"
 #include "kernels/run/warp.h"
+#include "kernels/texture/tensor_map.h"
 
 namespace cuvmm::kernels {
 

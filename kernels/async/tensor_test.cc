@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/run/tensor_map.h"
 #include "kernels/testing.h"
+#include "kernels/texture/tensor_map.h"
 
 namespace cuvmm::kernels {
 namespace {

@@ -10,20 +10,16 @@
 
 namespace cuvmm::kernels {
 
-class BlockView {
+class BlockView : public ClusterBlock {
  public:
-  BlockView(const BlockView&) = delete;
-  BlockView& operator=(const BlockView&) = delete;
-
   Grid& grid() { return grid_; }
   const unsigned* index() const { return index_; }
-  std::vector<char>& shared() { return shared_; }
 
   Cluster& cluster() { return cluster_; }
   unsigned rank() const { return rank_; }  ///< in the cluster
 
   static constexpr unsigned kBarriers = 16;
-  static constexpr unsigned kClusterBarrier = kBarriers;  ///< the barrier of the cluster
+  static_assert(Cluster::kBarrier == kBarriers);
   struct Reduction {
     unsigned count = 0;  ///< threads whose predicate was true
     unsigned of = 0;     ///< all threads
@@ -35,17 +31,14 @@ class BlockView {
   virtual bool arrive(unsigned barrier, unsigned threads, unsigned expected,
                       unsigned with_predicate) = 0;
   virtual void threads_ended(unsigned threads) = 0;
-  /// Releases the threads that wait at a barrier.
-  virtual void release(unsigned barrier) = 0;
 
  protected:
   BlockView(Grid& grid, Cluster& cluster, std::size_t shared_bytes)
-      : grid_(grid), cluster_(cluster), shared_(shared_bytes) {}
+      : ClusterBlock(shared_bytes), grid_(grid), cluster_(cluster) {}
   ~BlockView() = default;
 
   Grid& grid_;
   Cluster& cluster_;
-  std::vector<char> shared_;
   Reduction reduction_;
   unsigned index_[3] = {};
   unsigned rank_ = 0;

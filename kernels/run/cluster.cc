@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/run/cluster.h"
 
-#include "kernels/run/block_view.h"
-
 namespace cuvmm::kernels {
 
 void Cluster::arrive(unsigned threads) {
@@ -20,7 +18,7 @@ void Cluster::open_if_complete() {
   if (arrived_ == 0 || arrived_ < live_) return;
   arrived_ = 0;
   ++phase_;
-  for (BlockView* each : blocks_) each->release(BlockView::kClusterBarrier);
+  for (ClusterBlock* each : blocks_) each->release(kBarrier);
 }
 
 }  // namespace cuvmm::kernels

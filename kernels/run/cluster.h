@@ -2,12 +2,11 @@
 // A cluster: blocks that run at a time, see each other's shared memory, and meet at a barrier.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace cuvmm::kernels {
-
-class BlockView;
 
 /// An address of shared memory has the number of its block in the cluster, plus 1, from this bit
 /// on; 0 there is the thread's own block.
@@ -19,12 +18,31 @@ inline std::uint64_t in_block(std::uint64_t address, std::uint64_t rank) {
   return (address & ~kRankMask) | ((rank + 1) << kRankAt & kRankMask);
 }
 
+/// The part of a block that others of its cluster see.
+class ClusterBlock {
+ public:
+  ClusterBlock(const ClusterBlock&) = delete;
+  ClusterBlock& operator=(const ClusterBlock&) = delete;
+
+  std::vector<char>& shared() { return shared_; }
+  /// Releases the threads that wait at a barrier.
+  virtual void release(unsigned barrier) = 0;
+
+ protected:
+  explicit ClusterBlock(std::size_t shared_bytes) : shared_(shared_bytes) {}
+  ~ClusterBlock() = default;
+
+  std::vector<char> shared_;
+};
+
 class Cluster {
  public:
+  static constexpr unsigned kBarrier = 16;  ///< the number of its barrier, behind those of a block
+
   /// Blocks are added in the order of their numbers.
-  void add(BlockView& block) { blocks_.push_back(&block); }
+  void add(ClusterBlock& block) { blocks_.push_back(&block); }
   /// Null: the cluster has no block of that number.
-  BlockView* block(std::uint64_t rank) const {
+  ClusterBlock* block(std::uint64_t rank) const {
     return rank < blocks_.size() ? blocks_[rank] : nullptr;
   }
   /// `threads`: of all blocks.
@@ -40,7 +58,7 @@ class Cluster {
  private:
   void open_if_complete();
 
-  std::vector<BlockView*> blocks_;
+  std::vector<ClusterBlock*> blocks_;
   unsigned live_ = 0, arrived_ = 0;
   std::uint32_t phase_ = 1;
 };

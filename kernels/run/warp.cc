@@ -307,7 +307,7 @@ void Warp::wait_for_cluster(Mask m) {
   }
   waits_whole_ = whole(waits);
   put_pc(running_ & ~waits, pc_ + 1);
-  wait_at(BlockView::kClusterBarrier, waits);
+  wait_at(Cluster::kBarrier, waits);
 }
 
 // The lanes wait at the present instruction.
@@ -423,7 +423,7 @@ char* Warp::at(const Instruction& i, unsigned lane, std::uint64_t address, unsig
   switch (space) {
     case Space::kShared: {
       const std::uint64_t rank = offset >> kRankAt;
-      BlockView* const owner = rank == 0 ? &block_ : block_.cluster().block(rank - 1);
+      ClusterBlock* const owner = rank == 0 ? &block_ : block_.cluster().block(rank - 1);
       if (rank != 0) where = "another block's shared";
       if (!owner) break;
       offset &= kInBlock;
