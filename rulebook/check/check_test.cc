@@ -92,6 +92,7 @@ TEST(RuleCases, AndTheSuiteCoverEveryRuleThatCanBeChecked) {
   covered.insert(Rule::kHostMemoryAlive);
   covered.insert(Rule::kGraphFreeKnown);
   covered.insert(Rule::kGraphNotOwnChild);
+  covered.insert(Rule::kResourcesNotNone);
   covered.insert(Rule::kGraphCodeLoaded);
   // The shim counts these by place, objects that the model does not know included:
   // shim/testing/left/left_at_the_end_test.py has the cases.

@@ -72,6 +72,12 @@ Violations check_own_child(std::uint64_t graph) {
   return out.take();
 }
 
+Violations check_no_resources() {
+  Collector out;
+  out.add(Rule::kResourcesNotNone, "nbResources is 0");
+  return out.take();
+}
+
 Violations check_graph_code(std::uint64_t graph, const EndedObject& function) {
   Collector out;
   out.add(Rule::kGraphCodeLoaded, "hGraph: a kernel node of graph " + hex_text(graph) +

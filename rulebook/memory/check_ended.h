@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects other than memory that a call names after their end (streams, events, contexts, code,
-// graphs), events that a call records on streams of another context, and graphs that a call adds to
-// themselves. The caller keeps track of these objects and says which have ended.
+// graphs), events that a call records on streams of another context, and two arguments by which a
+// driver dies: a graph as its own child, and no resources. The caller keeps track of these objects
+// and says which have ended.
 #pragma once
 
 #include <span>
@@ -33,6 +34,9 @@ Violations check_event_context(const EventRecorded& one);
 
 /// The violation of a call that adds the graph to itself as a child.
 Violations check_own_child(std::uint64_t graph);
+
+/// The violation of a call that describes no resources.
+Violations check_no_resources();
 
 /// The violation of a call that instantiates a graph with a kernel node whose function has ended.
 Violations check_graph_code(std::uint64_t graph, const EndedObject& function);

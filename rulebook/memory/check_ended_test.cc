@@ -81,6 +81,13 @@ TEST(OwnChild, IsNamedByItsHandle) {
   EXPECT_NE(found[0].message.find("0x55"), std::string::npos);
 }
 
+TEST(NoResources, AreUndefined) {
+  const Violations found = check_no_resources();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].rule, Rule::kResourcesNotNone);
+  EXPECT_TRUE(found[0].certain);
+}
+
 TEST(GraphCode, NamesTheGraphAndTheFunction) {
   const Violations found = check_graph_code(0x55, ended(Kind::kFunction));
   ASSERT_EQ(found.size(), 1u);

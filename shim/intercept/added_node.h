@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that add a node to a graph, or change it: the memory that the node frees, the function that
-// it runs, and the graph that would become its own child. Each function answers 0 for the arguments
-// of all other calls.
+// Calls that add a node to a graph, or change it: the memory that the node frees, and the function
+// that it runs. Each function answers 0 for the arguments of all other calls.
 #pragma once
 
 #include <cuda.h>
@@ -104,24 +103,6 @@ inline CUdeviceptr freed_by(CUgraphNode*, CUgraph, const CUgraphNode*, std::size
 inline CUdeviceptr freed_by(CUgraphNode*, CUgraph, const CUgraphNode*, const void*, std::size_t,
                             NodeParams params) {
   return freed_of(params);
-}
-
-/// The graph that the call adds to itself as a child.
-template <class... Args>
-std::uint64_t own_child(Args...) {
-  return 0;
-}
-inline std::uint64_t own_child(CUgraphNode*, CUgraph graph, const CUgraphNode*, std::size_t,
-                               CUgraph child) {
-  return graph == child ? handle_of(graph) : 0;
-}
-inline std::uint64_t own_child(CUgraphNode*, CUgraph graph, const CUgraphNode*, std::size_t,
-                               NodeParams params) {
-  return graph == child_of(params) ? handle_of(graph) : 0;
-}
-inline std::uint64_t own_child(CUgraphNode*, CUgraph graph, const CUgraphNode*, const void*,
-                               std::size_t, NodeParams params) {
-  return graph == child_of(params) ? handle_of(graph) : 0;
 }
 
 }  // namespace cuvmm::shim

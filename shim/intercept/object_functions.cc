@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "api/words.h"
-#include "shim/intercept/added_node.h"
+#include "shim/intercept/deadly_arguments.h"
 #include "shim/intercept/follow.h"
 #include "shim/intercept/refused_call.h"
 #include "shim/intercept/user_object.h"
@@ -206,8 +206,8 @@ CUresult using_objects(const char* function, const char* names, const Caller& di
     if (!wrong.empty())
       return Process::current_session().call_with(function, std::move(wrong), caller, make);
   }
-  if (const std::uint64_t graph = own_child(arguments...)) [[unlikely]]
-    return Process::current_session().call_with(function, check_own_child(graph), caller, make);
+  if (Violations deadly = deadly_arguments(arguments...); !deadly.empty()) [[unlikely]]
+    return Process::current_session().call_with(function, std::move(deadly), caller, make);
   const CUresult result = make();
   if (result == CUDA_SUCCESS) note_node(arguments...);
   if (forbidden_by_capture(result)) [[unlikely]] {

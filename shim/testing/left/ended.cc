@@ -288,6 +288,14 @@ CUresult add_own_child_by_params() {
 #endif
 }
 
+// A green context's resources: one, or none.
+CUresult describe_nothing() {
+  CUdevResource all{};
+  CUdevResourceDesc description = nullptr;
+  must(call("cuDeviceGetDevResource", CUdevice{0}, &all, CU_DEV_RESOURCE_TYPE_SM));
+  return call("cuDevResourceGenerateDesc", &description, &all, g_alive ? 1u : 0u);
+}
+
 // A stream that captures, or has ended.
 CUstream ended_stream() {
   CUstream stream = nullptr;
@@ -416,6 +424,7 @@ constexpr EndedCase kCases[] = {{"launch-function", launch_function},
                                 {"ask-stream", ask_stream},
                                 {"add-to-graph", add_to_graph},
                                 {"own-child", add_own_child},
+                                {"describe-nothing", describe_nothing},
                                 {"own-child-by-params", add_own_child_by_params},
                                 {"ask-capture", ask_capture},
                                 {"ask-capture-info", ask_capture_info},

@@ -38,6 +38,7 @@ CASES = {
     "add-to-graph": ("graph-alive", "was destroyed"),
     "own-child": ("graph-not-own-child", "to which the call adds the node"),
     "own-child-by-params": ("graph-not-own-child", "to which the call adds the node"),
+    "describe-nothing": ("resource-description-not-empty", "nbResources is 0"),
     "ask-capture": ("stream-alive", "was destroyed"),
     "ask-capture-info": ("stream-alive", "was destroyed"),
     "ask-stream-of-thread": ("stream-alive", "was destroyed"),
@@ -99,7 +100,9 @@ class Ended(unittest.TestCase):
                 self.assertEqual(result.stdout, "1\n")
 
     def test_enforced(self):
-        for program, name, rule in (("ended", "own-child", "graph-not-own-child"), ("unloaded", "node", "graph-code-loaded")):
+        for program, name, rule in (("ended", "own-child", CASES["own-child"][0]),
+                                    ("ended", "describe-nothing", CASES["describe-nothing"][0]),
+                                    ("unloaded", "node", "graph-code-loaded")):
             result, found = self.findings(name, options=["--enforce"], program=program)
             self.assertEqual([one[0] for one in found], [rule])
             self.assertIn("without asking the driver", result.stderr)
