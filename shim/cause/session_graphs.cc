@@ -99,9 +99,9 @@ Violations Session::ended_uses(CUgraphExec exec) {
     }
   }
   // A copy that was made for page-locked memory is the GPU's: it fails although the host can read
-  // the memory, or a driver knows other memory there, unless the device reaches all memory of the
-  // host. Otherwise the driver or the host may have memory there that the model does not know.
-  const bool by_gpu = !ended.empty() && !facts_.device_reaches_pageable();
+  // the memory, or a driver knows other memory there, unless devices reach all memory of the host.
+  // Otherwise the driver or the host may have memory there that the model does not know.
+  const bool by_gpu = !ended.empty() && !facts_.any_device_reaches_pageable();
   std::erase_if(ended, [&](const OwnedUse& one) {
     if (by_gpu && one.page_locked && one.use.range.size != 0) return false;
     return facts_.holds_memory(one.use.range.base) || host_can_read(one.use.range.base);

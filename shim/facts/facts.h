@@ -85,9 +85,9 @@ class FactFinder {
   bool holds_memory(CUdeviceptr address) const;
   /// The device that holds the memory at an address; -1 if the driver does not say.
   int device_of_memory(CUdeviceptr address) const;
-  /// Whether the current context's device reaches pageable memory of the host; true if the driver
-  /// does not say.
-  bool device_reaches_pageable() const;
+  /// Whether a device reaches pageable memory of the host; true if the driver does not say. For the
+  /// nodes of graphs, because no call tells in which context a node copies.
+  bool any_device_reaches_pageable() const;
   /// Finds the place and the size of imported memory of a pool.
   void find_pool_memory(CUdeviceptr address, Facts::Pool& pool) const;
   /// Finds the properties of an existing pool: since CUDA 13.2 its place, the kind of its memory

@@ -61,6 +61,34 @@ TEST_F(StreamsDevice, WithoutACurrentContextACopyIsTheStreams) {
   EXPECT_EQ(device(true), 0);
 }
 
+class PageableMemory : public ::testing::Test {
+ protected:
+  PageableMemory() {
+    ON_CALL(mock_, DeviceGetCount(_))
+        .WillByDefault(DoAll(SetArgPointee<0>(2), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, DeviceGetAttribute(_, _, _)).WillByDefault([this](int* out, auto, int device) {
+      *out = device == reaches_;
+      return answer_;
+    });
+  }
+  bool reached() { return FactFinder(mock_.driver(), false).any_device_reaches_pageable(); }
+
+  NiceMock<MockDriver> mock_;
+  int reaches_ = -1;
+  CUresult answer_ = CUDA_SUCCESS;
+};
+
+TEST_F(PageableMemory, MayBeReachedByAnotherDeviceThanTheCurrentContexts) {
+  EXPECT_FALSE(reached());
+  reaches_ = 1;
+  EXPECT_TRUE(reached());
+}
+
+TEST_F(PageableMemory, CountsAsReachedIfTheDriverDoesNotSay) {
+  answer_ = CUDA_ERROR_ILLEGAL_ADDRESS;
+  EXPECT_TRUE(reached());
+}
+
 // Pages of a device, as of memory that a driver has page-locked, cannot be read by another way than
 // the program's own; those of this test have no permissions.
 TEST(UnmappedMemory, IsNotTheSameAsUnreadableMemory) {

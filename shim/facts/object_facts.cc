@@ -82,14 +82,17 @@ int FactFinder::device_of_memory(CUdeviceptr address) const {
   return asked == CUDA_SUCCESS ? device : -1;
 }
 
-bool FactFinder::device_reaches_pageable() const {
+bool FactFinder::any_device_reaches_pageable() const {
   const CancelOff no_cancel;
-  int device = 0, reaches = 0;
-  const bool known =
-      driver_(calls::CtxGetDevice{&device}) == CUDA_SUCCESS &&
-      driver_(calls::DeviceGetAttribute{&reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS,
-                                        device}) == CUDA_SUCCESS;
-  return !known || reaches != 0;
+  int devices = 0;
+  if (driver_(calls::DeviceGetCount{&devices}) != CUDA_SUCCESS) return true;
+  for (int device = 0; device < devices; ++device) {
+    int reaches = 0;
+    constexpr auto kWhich = CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS;
+    const CUresult asked = driver_(calls::DeviceGetAttribute{&reaches, kWhich, device});
+    if (asked != CUDA_SUCCESS || reaches != 0) return true;
+  }
+  return false;
 }
 
 void FactFinder::find_pool_memory(CUdeviceptr address, Facts::Pool& pool) const {
