@@ -328,17 +328,34 @@ void ObjectTable::copy_nodes(std::uint64_t from, std::uint64_t to, std::uint64_t
 
 std::optional<EndedObject> ObjectTable::find_unloaded(std::uint64_t graph) noexcept {
   if (mutex_.held_here()) return std::nullopt;
-  const Locked lock(mutex_);
+  std::vector<std::uint64_t> functions;
   try {
-    for (const std::uint64_t function : kernel_nodes_.functions(graph)) {
-      const auto found = ended_.find({PlainObject::Kind::kFunction, function});
-      if (found == ended_.end() || found->second.with_context) continue;
-      return ended_object(PlainObject::Kind::kFunction, function, found->second);
-    }
+    const Locked lock(mutex_);
+    const auto known = kernel_nodes_.functions(graph);
+    functions.assign(known.begin(), known.end());
   } catch (...) {
     // Out of memory: then no finding names the node.
   }
+  return find_unloaded(functions);
+}
+
+std::optional<EndedObject> ObjectTable::find_unloaded(
+    std::span<const std::uint64_t> functions) noexcept {
+  if (functions.empty() || mutex_.held_here()) return std::nullopt;
+  const Locked lock(mutex_);
+  for (const std::uint64_t function : functions) {
+    const auto found = ended_.find({PlainObject::Kind::kFunction, function});
+    if (found == ended_.end() || found->second.with_context) continue;
+    return ended_object(PlainObject::Kind::kFunction, function, found->second);
+  }
   return std::nullopt;
+}
+
+bool ObjectTable::any_function_ended() noexcept {
+  if (mutex_.held_here()) return false;
+  const Locked lock(mutex_);
+  const auto first = ended_.lower_bound({PlainObject::Kind::kFunction, 0});
+  return first != ended_.end() && first->first.first == PlainObject::Kind::kFunction;
 }
 
 bool ObjectTable::is_alive(PlainObject::Kind kind, std::uint64_t value) noexcept {

@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -126,8 +127,11 @@ class ObjectTable {
   void run_function(std::uint64_t graph, std::uint64_t node, std::uint64_t function) noexcept;
   /// KernelNodes::copy().
   void copy_nodes(std::uint64_t from, std::uint64_t to, std::uint64_t node) noexcept;
-  /// A function that a kernel node of the graph runs, and whose code was unloaded.
+  /// A function that a kernel node of the graph runs, or one of these functions, whose code was
+  /// unloaded.
   std::optional<EndedObject> find_unloaded(std::uint64_t graph) noexcept;
+  std::optional<EndedObject> find_unloaded(std::span<const std::uint64_t> functions) noexcept;
+  bool any_function_ended() noexcept;
   /// The program took (`change` > 0) or gave up references to a user object.
   void refer(std::uint64_t value, std::int64_t change) noexcept;
   /// Whether an object ended that this stack made; true if nobody can tell.

@@ -39,8 +39,11 @@ CUresult Session::order(Symbol symbol, const CallStruct& call,
                         typename CallStruct::Function function, const Caller& direct) {
   if constexpr (kBeginsCapture<CallStruct>) work_.begin_capture();
   if constexpr (kMakesGraph<CallStruct>) {
-    // The driver may die of such a node.
-    if (const auto unloaded = object_table().find_unloaded(handle_of(call.hGraph))) [[unlikely]] {
+    // The driver may die of such a node. Only the driver knows the nodes of captured launches.
+    auto unloaded = object_table().find_unloaded(handle_of(call.hGraph));
+    if (!unloaded && object_table().any_function_ended()) [[unlikely]]
+      unloaded = object_table().find_unloaded(work_.node_reader().functions(call.hGraph));
+    if (unloaded) [[unlikely]] {
       return call_with(CallStruct::kName, check_graph_code(handle_of(call.hGraph), *unloaded),
                        direct, [&] { return call.invoke(function); });
     }

@@ -17,7 +17,8 @@ std::vector<NodeUses> NodeReader::graph(CUgraph graph, int depth) const {
   return nodes;
 }
 
-void NodeReader::read(CUgraph graph, int depth, std::vector<NodeUses>& out) const {
+template <class Body>
+void NodeReader::each_node(CUgraph graph, int depth, const Body& body) const {
   std::size_t count = 0;
   if (depth > kDeepest || ask_.graph_nodes(graph, nullptr, &count) != CUDA_SUCCESS) return;
   std::vector<CUgraphNode> nodes(count);
@@ -26,18 +27,37 @@ void NodeReader::read(CUgraph graph, int depth, std::vector<NodeUses>& out) cons
   for (CUgraphNode node : nodes) {
     CUgraphNodeType type{};
     if (ask_.node_type(node, &type) != CUDA_SUCCESS) continue;
-    NodeUses& uses = out.emplace_back(this->node(node, type));
-    uses.node = node;
-    uses.type = type;
-    uses.depth = depth;
-    uses.tells |= tells_the_host(type);
-    uses.waits = waits_for_others(type);
+    body(node, type, depth);
     CUgraph child = nullptr;
     if (type == CU_GRAPH_NODE_TYPE_GRAPH && ask_.child_graph &&
         ask_.child_graph(node, &child) == CUDA_SUCCESS) {
-      read(child, depth + 1, out);
+      each_node(child, depth + 1, body);
     }
   }
+}
+
+void NodeReader::read(CUgraph graph, int depth, std::vector<NodeUses>& out) const {
+  each_node(graph, depth, [&](CUgraphNode node, CUgraphNodeType type, int at) {
+    NodeUses& uses = out.emplace_back(this->node(node, type));
+    uses.node = node;
+    uses.type = type;
+    uses.depth = at;
+    uses.tells |= tells_the_host(type);
+    uses.waits = waits_for_others(type);
+  });
+}
+
+std::vector<std::uint64_t> NodeReader::functions(CUgraph graph) const {
+  std::vector<std::uint64_t> out;
+  if (!ask_.graph_nodes || !ask_.node_type || !ask_.kernel_node) return out;
+  each_node(graph, 0, [&](CUgraphNode node, CUgraphNodeType type, int) {
+    CUDA_KERNEL_NODE_PARAMS_v2 params{};
+    if (type != CU_GRAPH_NODE_TYPE_KERNEL || ask_.kernel_node(node, &params) != CUDA_SUCCESS)
+      return;
+    const auto function = params.func ? params.func : reinterpret_cast<CUfunction>(params.kern);
+    out.push_back(reinterpret_cast<std::uintptr_t>(function));
+  });
+  return out;
 }
 
 NodeUses NodeReader::node(CUgraphNode node, CUgraphNodeType type) const {

@@ -57,6 +57,9 @@ class NodeReader {
   /// its node.
   std::vector<NodeUses> graph(CUgraph graph, int depth = 0) const;
 
+  /// The functions that kernel nodes run, those of child graphs included.
+  std::vector<std::uint64_t> functions(CUgraph graph) const;
+
   /// The uses of one node, without child graphs.
   NodeUses node(CUgraphNode node, CUgraphNodeType type) const;
   NodeUses kernel(CUfunction function, void** parameters, void** extra) const;
@@ -67,6 +70,9 @@ class NodeReader {
 
  private:
   void read(CUgraph graph, int depth, std::vector<NodeUses>& out) const;
+  /// Calls body(node, type, depth) for each node, those of child graphs behind their node.
+  template <class Body>
+  void each_node(CUgraph graph, int depth, const Body& body) const;
   void add(NodeUses& to, const UsedRange& range) const;
   /// Whether the host sees words that a kernel writes there. Asks the driver.
   bool reaches_host(Address address) const;

@@ -130,6 +130,18 @@ CUresult clone() {
   return instantiate(copy);
 }
 
+CUresult captured() {
+  const Code code = load();
+  CUstream stream = nullptr;
+  Graph graph;
+  must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  must(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  must(cuLaunchKernel(code.function, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr));
+  must(cuStreamEndCapture(stream, &graph.graph));
+  unload(code);
+  return instantiate(graph.graph);
+}
+
 // No graph runs the unloaded code any more, or no instantiation follows.
 CUresult destroyed_node() {
   const Code code = load();
@@ -183,6 +195,7 @@ constexpr struct {
               {"changed-node", changed_node},
               {"child", child},
               {"clone", clone},
+              {"captured", captured},
               {"destroyed-node", destroyed_node},
               {"other-function", other_function},
               {"changed-clone", changed_clone},
