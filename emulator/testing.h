@@ -93,6 +93,24 @@ inline CUcontext use_device(int device) {
   return context;
 }
 
+/// A new context of a device, current to this thread until the object ends. For tests that lose the
+/// context.
+class OwnContext {
+ public:
+  explicit OwnContext(int device = 0) {
+    EXPECT_EQ(
+        symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2")(&context_, 0, device),
+        CUDA_SUCCESS);
+  }
+  OwnContext(const OwnContext&) = delete;
+  OwnContext& operator=(const OwnContext&) = delete;
+  ~OwnContext() { EXPECT_EQ(driver()(calls::CtxDestroy{context_}), CUDA_SUCCESS); }
+  CUcontext handle() const { return context_; }
+
+ private:
+  CUcontext context_ = nullptr;
+};
+
 /// The text that `body` makes the emulator print on stderr. Uses a pipe, because the emulator
 /// prints nothing into a file that took descriptor 2 later, as gtest's own capture does.
 template <class Body>

@@ -75,8 +75,12 @@ TEST_F(CaptureTest, CapturedWorkIsDoneAtEachLaunch) {
     EXPECT_EQ(byte_at(m.address), 7);
     EXPECT_EQ(byte_at(m.address + 8), 7);
   }
-  EXPECT_OK(driver()(calls::MemUnmap{m.address, m.size}));
-  EXPECT_EQ(launch(executable), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(driver()(calls::MemUnmap{m.address, m.size}), CUDA_SUCCESS);
+  {
+    const OwnContext own;
+    EXPECT_EQ(launch(executable), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::CtxSynchronize{}), CUDA_ERROR_LAUNCH_FAILED);
+  }
   auto* destroy_it = symbol<CUresult(CUgraphExec)>("cuGraphExecDestroy");
   EXPECT_OK(destroy_it(executable));
   EXPECT_EQ(destroy_it(executable), CUDA_ERROR_INVALID_VALUE);

@@ -76,7 +76,8 @@ class TextureKernel : public EmulatorTest {
     return object;
   }
 
-  // The first channel that each thread reads; the launch's result in `result_`.
+  // The first channel that each thread reads; the result of the launch, or else of its work, in
+  // `result_`.
   std::vector<float> run(const std::string& instruction, std::uint64_t object,
                          const std::vector<std::pair<float, float>>& at) {
     CUfunction function = nullptr;
@@ -90,6 +91,7 @@ class TextureKernel : public EmulatorTest {
     result_ = driver()(calls::LaunchKernel{function, 1, 1, 1, static_cast<unsigned>(at.size()), 1,
                                            1, 0, nullptr, parameters, nullptr});
     std::vector<float> texels(at.size() * 4), first;
+    if (result_ == CUDA_SUCCESS) result_ = driver()(calls::CtxSynchronize{});
     if (result_ != CUDA_SUCCESS) return first;
     EXPECT_OK(driver()(calls::MemcpyDtoH{texels.data(), out, texels.size() * sizeof(float)}));
     for (std::size_t i = 0; i < texels.size(); i += 4) first.push_back(texels[i]);
@@ -199,6 +201,7 @@ TEST_F(SurfaceKernel, ThePlaceOutsideReadsZero) {
 }
 
 TEST_F(SurfaceKernel, ThePlaceOutsideIsAFault) {
+  const OwnContext own;
   run("suld.b.2d.b32.trap {%f2}, [%rd0, {%r1, %r2}];", surface(), {{0, 2}});
   EXPECT_EQ(result_, CUDA_ERROR_ILLEGAL_ADDRESS);
 }

@@ -163,6 +163,7 @@ CUVMM_DRIVER_FUNCTION(cuCtxGetId, CUcontext handle, unsigned long long* id) {
   return locked([&](Emulator& e) -> CUresult {
     const Context* context = handle ? e.contexts.find_itself(handle) : stack().current();
     if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!handle && context->fault != CUDA_SUCCESS) return context->fault;  // an H200
     if (!id) return CUDA_ERROR_INVALID_VALUE;
     *id = context->id;
     return CUDA_SUCCESS;

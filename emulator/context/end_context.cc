@@ -5,7 +5,7 @@ namespace cuvmm::emulator {
 
 void end_context(Emulator& e, Context& context) {
   e.queues.settle(e, context);
-  context.fault = CUDA_SUCCESS;  // a primary context may be revived
+  e.queues.restore(context);  // a primary context may be revived
   context.alive = false;
   e.arrays.end_those_of(context);
   e.free_plain_of(context);  // VMM memory belongs to no context, so it stays

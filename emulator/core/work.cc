@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "api/lost_context.h"
 #include "emulator/base/say.h"
 #include "emulator/core/emulator.h"
 #include "emulator/core/held_up.h"
@@ -18,7 +19,6 @@ namespace {
 // Does work on the calling thread, in the thread's current context. NOT_READY: the work has to
 // wait.
 CUresult run_now(Emulator& e, const Work& work) {
-  if (Queues::inside()) return work(e);
   Queues::inside() = true;
   try {
     const CUresult result = work(e);
@@ -40,6 +40,18 @@ CUresult queue(Emulator& e, CUstream stream, Work&& work, bool wait, WorkId* las
   const CUresult result = e.queues.finish(e, {id});
   if (result != CUDA_SUCCESS) e.queues.cancel(id);  // the work may point to variables of the caller
   return result == CUDA_SUCCESS ? lane->context->fault : result;
+}
+
+// As run_now(). Work that fails on the device loses the stream's context, and the caller learns of
+// it by a call that waits.
+CUresult run_at_once(Emulator& e, CUstream stream, const Work& work) {
+  const auto lane = lane_of(e, stream);
+  if (!lane) return run_now(e, work);
+  if (lane->context->fault != CUDA_SUCCESS) return lane->context->fault;
+  const CUresult result = run_now(e, work);
+  if (!loses_context(result)) return result;
+  e.queues.lose(*lane->context, result);
+  return CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -106,21 +118,25 @@ std::optional<Lane> lane_of(Emulator& e, CUstream stream) {
 }
 
 CUresult submit(Emulator& e, CUstream stream, Work work, WorkId* last) {
-  if (Queues::late() && !Queues::inside()) return queue(e, stream, std::move(work), false, last);
-  const CUresult result = run_now(e, work);
-  if (result != CUDA_ERROR_NOT_READY || Queues::inside()) return result;
+  if (Queues::inside()) return work(e);
+  if (Queues::late()) return queue(e, stream, std::move(work), false, last);
+  const CUresult result = run_at_once(e, stream, work);
+  if (result != CUDA_ERROR_NOT_READY) return result;
   const CUresult queued = queue(e, stream, std::move(work), false, last);
   if (queued == CUDA_SUCCESS) hold_up(e);
   return queued;
 }
 
 CUresult submit_and_wait(Emulator& e, CUstream stream, Work work) {
-  if (!Queues::late() || Queues::inside()) return run_now(e, work);
-  return queue(e, stream, std::move(work), true);
+  if (Queues::inside()) return work(e);
+  if (Queues::late()) return queue(e, stream, std::move(work), true);
+  const auto lane = lane_of(e, stream);
+  const CUresult result = run_at_once(e, stream, work);
+  return result == CUDA_SUCCESS && lane ? lane->context->fault : result;
 }
 
 CUresult wait_for(Emulator& e, const Lane& lane) {
-  if (!Queues::late()) return CUDA_SUCCESS;
+  if (!Queues::late()) return lane.context->fault;
   const Queues::Held held = e.queues.held(lane);
   CUresult result = e.queues.finish(e, e.queues.pending(lane));
   // The legacy work that the event's record was held for may be done by now.
@@ -131,7 +147,7 @@ CUresult wait_for(Emulator& e, const Lane& lane) {
 }
 
 CUresult wait_for(Emulator& e, const Context& context) {
-  if (!Queues::late()) return CUDA_SUCCESS;
+  if (!Queues::late()) return context.fault;
   const CUresult result = e.queues.finish(e, e.queues.pending(context));
   return result == CUDA_SUCCESS ? context.fault : result;
 }

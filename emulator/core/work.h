@@ -17,10 +17,12 @@ namespace cuvmm::emulator {
 /// stream, or is a default stream while no context is current.
 std::optional<Lane> lane_of(Emulator& e, CUstream stream);
 
-/// Gives work to a stream, and returns before the work is done. Eager: does the work and returns
-/// its answer; where the work has to wait (NOT_READY) for the program, for another stream or for
-/// another process, the rest of it is queued, and so is later work, until all of it is done. Late:
-/// INVALID_HANDLE for a handle that is no stream, and the fault of a context that has one. The work
+/// Gives work to a stream, and returns before the work is done. The fault of a context
+/// that has one, and with late streams INVALID_HANDLE for a handle that is no stream. Eager: does
+/// the work; where the work has to wait (NOT_READY) for the program, for another stream or for
+/// another process, the rest of it is queued, and so is later work, until all of it is done. If the
+/// work fails as work of a device does, the context is lost, and later calls answer the fault, as
+/// with late streams and on a GPU; other errors of eager work are the answer here. The work
 /// outlives the call: it owns all objects that it reads, and looks up again the objects that may
 /// have ended. `last`: queued work comes after that work as well; submit() sets it to the new work.
 CUresult submit(Emulator& e, CUstream stream, Work work, WorkId* last = nullptr);

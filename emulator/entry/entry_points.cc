@@ -17,7 +17,7 @@ namespace {
 
 template <class CallStruct>
 CUresult answer(const CallStruct& call) noexcept {
-  if (Queues::late()) {
+  if (!Queues::plain()) {
     if (const auto answer = before_call(call)) return *answer;
   }
   if (Captures::any()) {

@@ -20,8 +20,12 @@ CUresult refuse_node(Emulator& e, CUgraph graph, const CUgraphNodeParams& params
 /// Makes the work of a kernel node again, whose attributes have changed.
 CUresult make_kernel_again(Emulator& e, GraphNode& node);
 
-/// As make_node, for a node whose parameters can be replaced: copies, fills, kernels and host
-/// functions.
+/// Adds a node with the parameters to a graph. `data`: of the edges, or null.
+CUresult add_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* on,
+                  const CUgraphEdgeData* data, size_t count, CUgraphNodeParams* params) noexcept;
+
+/// As make_node, for a node whose parameters can be replaced: copies, fills, kernels, host
+/// functions, events, memory operations and semaphores.
 CUresult change_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, GraphNode& node);
 
 }  // namespace cuvmm::emulator

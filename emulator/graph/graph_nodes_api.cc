@@ -14,34 +14,9 @@ namespace cuvmm::emulator {
 
 namespace {
 
-CUresult add(CUgraphNode* out, CUgraph handle, const CUgraphNode* on, const CUgraphEdgeData* data,
-             size_t count, CUgraphNodeParams* params) noexcept {
-  return locked([&](Emulator& e) -> CUresult {
-    Graphs& graphs = e.graphs;
-    const Graph* const graph = graphs.find(handle);
-    if (!out || !params || !graph || graph->broken || (count && !on)) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-    auto node = std::make_shared<GraphNode>();
-    node->type = params->type;
-    for (std::size_t i = 0; i < count; ++i) {
-      CUgraph home = nullptr;
-      GraphNode* other = graphs.find(on[i], &home);
-      if (!other || home != handle) return CUDA_ERROR_INVALID_VALUE;
-      const CUresult result = add_dependency(*node, *other, data ? data[i] : CUgraphEdgeData{});
-      if (result != CUDA_SUCCESS) return refuse_node(e, handle, *params, result);
-    }
-    const CUresult result = make_node(e, handle, *params, *node);
-    if (result != CUDA_SUCCESS) return result;
-    *out = node->handle();
-    graphs.add(handle, std::move(node));
-    return CUDA_SUCCESS;
-  });
-}
-
 CUresult add(CUgraphNode* out, CUgraph graph, const CUgraphNode* on, size_t count,
              CUgraphNodeParams& params) noexcept {
-  return add(out, graph, on, nullptr, count, &params);
+  return add_node(out, graph, on, nullptr, count, &params);
 }
 
 CUgraphNodeParams of_type(CUgraphNodeType type) {
@@ -102,13 +77,43 @@ bool may_be_disabled(const GraphNode& node) {
 
 }  // namespace
 
+CUresult add_node(CUgraphNode* out, CUgraph handle, const CUgraphNode* on,
+                  const CUgraphEdgeData* data, size_t count, CUgraphNodeParams* params) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    Graphs& graphs = e.graphs;
+    const Graph* const graph = graphs.find(handle);
+    if (!out || !params || !graph || graph->broken || (count && !on)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const Context* const current = e.current_context();
+    const bool works = params->type == CU_GRAPH_NODE_TYPE_KERNEL ||
+                       params->type == CU_GRAPH_NODE_TYPE_MEMCPY ||
+                       params->type == CU_GRAPH_NODE_TYPE_MEMSET;
+    if (works && current && current->fault != CUDA_SUCCESS) return current->fault;  // an H200
+    auto node = std::make_shared<GraphNode>();
+    node->type = params->type;
+    for (std::size_t i = 0; i < count; ++i) {
+      CUgraph home = nullptr;
+      GraphNode* other = graphs.find(on[i], &home);
+      if (!other || home != handle) return CUDA_ERROR_INVALID_VALUE;
+      const CUresult result = add_dependency(*node, *other, data ? data[i] : CUgraphEdgeData{});
+      if (result != CUDA_SUCCESS) return refuse_node(e, handle, *params, result);
+    }
+    const CUresult result = make_node(e, handle, *params, *node);
+    if (result != CUDA_SUCCESS) return result;
+    *out = node->handle();
+    graphs.add(handle, std::move(node));
+    return CUDA_SUCCESS;
+  });
+}
+
 CUVMM_DRIVER_FUNCTION(cuGraphAddNode_v2, CUgraphNode* out, CUgraph graph, const CUgraphNode* on,
                       const CUgraphEdgeData* data, size_t count, CUgraphNodeParams* params) {
-  return add(out, graph, on, data, count, params);
+  return add_node(out, graph, on, data, count, params);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphAddNode, CUgraphNode* out, CUgraph graph, const CUgraphNode* on,
                       size_t count, CUgraphNodeParams* params) {
-  return add(out, graph, on, nullptr, count, params);
+  return add_node(out, graph, on, nullptr, count, params);
 }
 
 CUVMM_DRIVER_FUNCTION(cuGraphAddEmptyNode, CUgraphNode* out, CUgraph graph, const CUgraphNode* on,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "api/lost_context.h"
 #include "emulator/base/mutation.h"
 #include "emulator/objects/host_call.h"
 
@@ -37,9 +38,8 @@ class Current {
 CUresult fault_of(CUresult why) {
   // An error that the call would have answered for its arguments becomes an error of the device,
   // because the work finds it later.
-  const bool of_device = why >= CUDA_ERROR_ILLEGAL_ADDRESS && why <= CUDA_ERROR_LAUNCH_FAILED;
   const bool of_host = why == CUDA_ERROR_OUT_OF_MEMORY || why == CUDA_ERROR_NOT_SUPPORTED;
-  return of_device || of_host ? why : CUDA_ERROR_ILLEGAL_ADDRESS;
+  return loses_context(why) || of_host ? why : CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
 }  // namespace
@@ -50,13 +50,13 @@ bool& Queues::inside() {
 }
 
 void Queues::open(const StreamsOption& option) {
-  seed_ = state_ = option.seed;
+  seed_ = drawn_ = option.seed;
   eager_ = !option.late;
-  late_.store(option.late);
+  state_.store(option.late ? kLate : 0);
 }
 
 std::uint64_t Queues::random() {  // splitmix64
-  std::uint64_t x = state_ += 0x9e3779b97f4a7c15;
+  std::uint64_t x = drawn_ += 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
   return x ^ (x >> 31);
@@ -128,7 +128,7 @@ void Queues::erase(Items::iterator item) {
     if (queued.last == 0 && queued.held.record == 0) lanes_.erase(lane);
   }
   items_.erase(item);
-  if (eager_ && items_.empty()) late_.store(false);
+  if (eager_ && items_.empty()) state_.fetch_and(~kLate);
 }
 
 // The cancelled item stays, without work, so that later items still wait for the items before it.
@@ -204,13 +204,22 @@ WorkId Queues::pick(std::vector<WorkId>& ready) {
   return id;
 }
 
-void Queues::fail(Context& context, CUresult why) {
-  if (context.fault == CUDA_SUCCESS) context.fault = fault_of(why);
+void Queues::lose(Context& context, CUresult why) {
+  if (context.alive && context.fault == CUDA_SUCCESS) {
+    context.fault = fault_of(why);
+    ++lost_;
+    state_.fetch_or(kLost);
+  }
   for (auto at = items_.begin(); at != items_.end();) {
     const auto item = at++;
     const bool goes = item->second.context == &context && !item->second.certain;
     if (goes && !item->second.running) erase(item);
   }
+}
+
+void Queues::restore(Context& context) {
+  if (std::exchange(context.fault, CUDA_SUCCESS) == CUDA_SUCCESS) return;
+  if (--lost_ == 0) state_.fetch_and(~kLost);
 }
 
 bool Queues::run(Emulator& e, WorkId id) {
@@ -231,7 +240,7 @@ bool Queues::run(Emulator& e, WorkId id) {
   Context& context = *item.context;
   if (result == CUDA_ERROR_NOT_READY && context.fault == CUDA_SUCCESS) return false;
   erase(found);
-  if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) fail(context, result);
+  if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) lose(context, result);
   return true;
 }
 

@@ -52,11 +52,15 @@ class Queues {
   static constexpr std::chrono::microseconds kBetweenLooks{200};
 
   /// Whether work is queued; if not, it is done when it is submitted.
-  static bool late() { return late_.load(std::memory_order_relaxed); }
+  static bool late() { return (state_.load(std::memory_order_relaxed) & kLate) != 0; }
+  /// Whether a context is lost: work of it failed.
+  static bool lost() { return (state_.load(std::memory_order_relaxed) & kLost) != 0; }
+  /// Neither of both, so that no call needs a look at queues and contexts.
+  static bool plain() { return state_.load(std::memory_order_relaxed) == 0; }
   void open(const StreamsOption& option);
   /// Streams are eager, but a wait or a function of the program delays one: submitted work is
   /// queued, and done as soon as it can be, until no work is left.
-  void hold_up() { late_.store(true); }
+  void hold_up() { state_.fetch_or(kLate); }
 
   /// Queues work after all work that the lane has, and after `after`.
   WorkId add(const Lane& lane, Work&& work, WorkId after = 0) {
@@ -101,6 +105,11 @@ class Queues {
   /// Runs work until all of `wanted` is done. TIMEOUT if no work progressed for ten seconds, and
   /// nobody is left who could end the waits (held_up.h).
   CUresult finish(Emulator& e, const std::vector<WorkId>& wanted);
+  /// Work of a context failed: drops the rest of its work. From then on nearly every call answers
+  /// the fault.
+  void lose(Context& context, CUresult why);
+  /// A context has ended, and has no fault any more.
+  void restore(Context& context);
   /// A context ends: runs the work of it that can run, and drops the rest.
   void settle(Emulator& e, const Context& context);
   /// A call answered NOT_READY. Every few such answers one piece of work is done, so that a program
@@ -156,7 +165,6 @@ class Queues {
   /// False: the item is not done, because it waits or another thread runs it.
   bool run(Emulator& e, WorkId id);
   void erase(Items::iterator item);
-  void fail(Context& context, CUresult why);
   std::uint64_t random();
 
   Items items_;
@@ -167,10 +175,12 @@ class Queues {
   bool asks_ = false;        ///< work that waits is to say for what
   std::vector<Wait> waits_{};
   std::uint64_t polls_ = 0;
-  bool eager_ = true;       ///< as the option says, whatever hold_up() does
-  std::uint64_t seed_ = 0;  ///< 0: every piece of work as late as it can
-  std::uint64_t state_ = 0;
-  inline static constinit std::atomic<bool> late_{false};
+  bool eager_ = true;        ///< as the option says, whatever hold_up() does
+  std::uint64_t seed_ = 0;   ///< 0: every piece of work as late as it can
+  std::uint64_t drawn_ = 0;  ///< of the random numbers
+  std::size_t lost_ = 0;     ///< contexts with a fault
+  static constexpr unsigned kLate = 1, kLost = 2;
+  inline static constinit std::atomic<unsigned> state_{0};
 };
 
 }  // namespace cuvmm::emulator

@@ -105,7 +105,10 @@ CUresult run_base(const calls::EventCreate& call) noexcept {
 
 CUresult run_base(const calls::EventDestroy& call) noexcept {
   return with_no_ended_context([&](Emulator& e) -> CUresult {
-    if (!e.streams.destroy(call.hEvent)) return e.streams.no_event(call.hEvent);
+    const Event* const event = e.streams.find(call.hEvent);
+    if (!event) return e.streams.no_event(call.hEvent);
+    if (event->context && event->context->fault != CUDA_SUCCESS) return event->context->fault;
+    e.streams.destroy(call.hEvent);
     e.captures.forget(call.hEvent);
     return CUDA_SUCCESS;
   });

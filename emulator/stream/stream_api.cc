@@ -41,12 +41,12 @@ CUresult create(CUstream* out, unsigned flags, int priority) noexcept {
   });
 }
 
-// Runs body(e, lane) where no capture forbids the call; with eager streams it only answers SUCCESS.
+// Runs body(e, lane) where no capture forbids the call, and there is something to find out.
 template <class Body>
 CUresult ask(CUstream handle, Body&& body) noexcept {
   return on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
     const CUresult refused = Captures::any() ? e.captures.refuse_stream(handle) : CUDA_SUCCESS;
-    if (refused != CUDA_SUCCESS || !Queues::late()) return refused;
+    if (refused != CUDA_SUCCESS || Queues::plain()) return refused;
     return body(e, *lane_of(e, handle));
   });
 }
@@ -75,6 +75,8 @@ CUVMM_DRIVER_FUNCTION(cuStreamCreateWithPriority, CUstream* stream, unsigned fla
 }
 
 CUresult perform(Emulator& e, const calls::StreamDestroy& call, const Facts&, const Retired&) {
+  const Stream* const stream = e.streams.find(call.hStream);
+  if (stream && stream->context->fault != CUDA_SUCCESS) return stream->context->fault;
   if (Captures::any()) e.captures.forget(call.hStream);
   return e.streams.destroy(call.hStream) ? CUDA_SUCCESS : e.streams.no_stream(call.hStream);
 }
@@ -134,8 +136,8 @@ CUVMM_DRIVER_FUNCTION(cuStreamGetFlags, CUstream handle, unsigned* flags) {
 CUVMM_DRIVER_ALIAS(cuStreamGetFlags_ptsz, cuStreamGetFlags);
 
 CUVMM_DRIVER_FUNCTION(cuStreamGetId, CUstream handle, unsigned long long* id) {
+  if (!id) return locked([](Emulator&) { return CUDA_ERROR_INVALID_VALUE; });  // an H200
   return on_stream(handle, [&](Emulator&, const Stream& stream) -> CUresult {
-    if (!id) return CUDA_ERROR_INVALID_VALUE;
     *id = stream.id;
     return CUDA_SUCCESS;
   });
@@ -170,9 +172,10 @@ CUVMM_DRIVER_FUNCTION(cuStreamGetCtx_v2, CUstream handle, CUcontext* context, CU
 }
 CUVMM_DRIVER_ALIAS(cuStreamGetCtx_v2_ptsz, cuStreamGetCtx_v2);
 
+// An H200 checks the pointer first, also of a stream that has ended with its context.
 CUVMM_DRIVER_FUNCTION(cuStreamIsCapturing, CUstream handle, CUstreamCaptureStatus* status) {
+  if (!status) return locked([](Emulator&) { return CUDA_ERROR_INVALID_VALUE; });
   return on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
-    if (!status) return CUDA_ERROR_INVALID_VALUE;
     const bool legacy = reinterpret_cast<std::uintptr_t>(handle) <= 1;
     const CUresult refused = legacy ? e.captures.refuse_legacy(false) : CUDA_SUCCESS;
     if (refused != CUDA_SUCCESS) return refused;

@@ -26,7 +26,7 @@ inline CUresult use_stream(const Emulator& e, CUstream stream, Facts::Place& pla
   by = found->context;
   place.context = found->context->alive ? Facts::Answer::kYes : Facts::Answer::kNo;
   place.device = found->context->device;
-  return CUDA_SUCCESS;
+  return found->context->fault;
 }
 
 /// The devices of the contexts that a peer copy names; null stands for the current context.

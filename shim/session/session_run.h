@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "api/default_stream.h"
+#include "api/lost_context.h"
 #include "api/symbols/symbols.h"
 #include "shim/base/ending.h"
 #include "shim/base/runtime_call.h"
-#include "shim/facts/lost_context.h"
 #include "shim/objects/ended.h"
 #include "shim/policy/policies.h"
 #include "shim/policy/unknown_handles.h"

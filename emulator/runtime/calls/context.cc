@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/runtime/calls/context.h"
 
-#include <atomic>
 #include <map>
 #include <mutex>
 
 namespace cuvmm::runtime {
 
 namespace {
-
-// The contexts with a fault. Few programs have one, and calls look at the number first.
-struct Faults {
-  std::atomic<int> count{0};
-  std::mutex mutex;
-  std::map<CUcontext, Error> of_context;
-};
-Faults& faults() {
-  static auto& all = *new Faults;
-  return all;
-}
 
 struct Primary {
   CUcontext context = nullptr;
@@ -89,40 +77,6 @@ int current_device(const Driver& driver) {
   return bound && ask(driver.cuCtxGetDevice, &device) == cudaSuccess ? device : t_device;
 }
 
-Error fault_of_context(const Driver& driver) {
-  Faults& all = faults();
-  if (all.count.load(std::memory_order_relaxed) == 0) return cudaSuccess;
-  CUcontext current = nullptr;
-  if (ask(driver.cuCtxGetCurrent, &current) != cudaSuccess) return cudaSuccess;
-  const std::lock_guard lock(all.mutex);
-  const auto found = all.of_context.find(current);
-  return found == all.of_context.end() ? cudaSuccess : found->second;
-}
-
-bool keep_fault(const Driver& driver, Error error) {
-  switch (error) {
-    case cudaErrorIllegalAddress:
-    case cudaErrorAssert:
-    case cudaErrorLaunchTimeout:
-    case cudaErrorHardwareStackError:
-    case cudaErrorIllegalInstruction:
-    case cudaErrorMisalignedAddress:
-    case cudaErrorInvalidAddressSpace:
-    case cudaErrorInvalidPc:
-    case cudaErrorLaunchFailure:
-      break;
-    default:
-      return false;
-  }
-  CUcontext current = nullptr;
-  if (ask(driver.cuCtxGetCurrent, &current) != cudaSuccess || !current) return false;
-  Faults& all = faults();
-  const std::lock_guard lock(all.mutex);
-  all.of_context.emplace(current, error);
-  all.count.store(static_cast<int>(all.of_context.size()), std::memory_order_relaxed);
-  return true;
-}
-
 Error reset_device(const Driver& driver) {
   const int device = current_device(driver);
   // Without a driver the function takes no lock, because in a child of fork a thread that does not
@@ -137,12 +91,6 @@ Error reset_device(const Driver& driver) {
     return error;
   }
   Primary& primary = all.of_device[device];
-  {
-    Faults& known = faults();
-    const std::lock_guard faults_lock(known.mutex);
-    known.of_context.erase(primary.context);
-    known.count.store(static_cast<int>(known.of_context.size()), std::memory_order_relaxed);
-  }
   if (primary.retained) {
     primary.retained = false;
     ask(driver.cuDevicePrimaryCtxRelease, device);

@@ -23,12 +23,6 @@ Error primary_context(const Driver& driver, int device, CUcontext& out);
 /// Ends the primary context of the thread's device; the next call creates it again.
 Error reset_device(const Driver& driver);
 
-/// The error of a kernel that had a fault, which every later call of its context answers; success:
-/// there was none.
-Error fault_of_context(const Driver& driver);
-/// Remembers a kernel's fault in the current context. Returns false for an error that is none.
-bool keep_fault(const Driver& driver, Error error);
-
 /// Runs body(driver) after the driver has started, and remembers its error.
 template <class Body>
 Error in_driver(Streams streams, Body&& body) {
@@ -42,7 +36,6 @@ template <class Body>
 Error in_context(Streams streams, Body&& body) {
   return in_driver(streams, [&](const Driver& driver) {
     Error error = bind_context(driver);
-    if (error == cudaSuccess) error = fault_of_context(driver);
     if (error == cudaSuccess) error = refused_before();
     return error == cudaSuccess ? body(driver) : error;
   });

@@ -51,8 +51,7 @@ CUVMM_RUNTIME_ON_STREAM(cudaGraphUpload, ptsz, (executable, stream), CUgraphExec
 }
 CUVMM_RUNTIME_ON_STREAM(cudaGraphLaunch, ptsz, (executable, stream), CUgraphExec executable,
                         CUstream stream) {
-  const Error error = ask(driver.cuGraphLaunch, executable, stream);
-  return keep_fault(driver, error) ? cudaSuccess : error;
+  return ask(driver.cuGraphLaunch, executable, stream);
 }
 
 CUVMM_RUNTIME_CALL(cudaDeviceGetGraphMemAttribute, (device, which, value), int device, int which,

@@ -108,8 +108,7 @@ Error run(Streams streams, const Launch& launch) {
     // The other launches are functions whose result a program sees.
     if (error == cudaErrorNotSupported && launch.config.count == 0 && !launch.together)
       answer_next_call(error);
-    // A GPU reports a fault at a later call, because the launch does not wait for the kernel.
-    return keep_fault(driver, error) ? cudaSuccess : error;
+    return error;
   });
   if (earlier != cudaSuccess) answer_next_call(earlier);
   return answer;

@@ -4,7 +4,7 @@
 
 #include <cuda.h>
 
-namespace cuvmm::shim {
+namespace cuvmm {
 
 /// Whether the code says that earlier work failed, and that no call works in the context any more.
 /// Source: cuda.h, CUresult.
@@ -27,4 +27,4 @@ inline bool loses_context(CUresult result) {
   }
 }
 
-}  // namespace cuvmm::shim
+}  // namespace cuvmm
