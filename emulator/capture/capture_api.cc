@@ -61,11 +61,13 @@ CUVMM_DRIVER_ALIAS(cuStreamBeginCapture_ptsz, cuStreamBeginCapture);
 
 CUresult run_base(const calls::StreamEndCapture& call) noexcept {
   CUstream stream = call.hStream;
-  CUgraph* const graph = call.phGraph;
+  CUgraph none = nullptr;
+  CUgraph* const graph = call.phGraph ? call.phGraph : &none;
   return locked([&](Emulator& e) -> CUresult {
     Captures& captures = e.captures;
-    if (!graph) return CUDA_ERROR_INVALID_VALUE;
     Capture* const capture = captures.of(stream);
+    // A capture that is invalid ends all the same (an H200).
+    if (!call.phGraph && !(capture && capture->invalid())) return CUDA_ERROR_INVALID_VALUE;
     if (!capture) {
       const bool lives = Streams::is_default(stream) || e.streams.find(stream);
       return lives ? CUDA_ERROR_ILLEGAL_STATE : CUDA_ERROR_INVALID_HANDLE;

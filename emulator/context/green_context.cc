@@ -28,8 +28,9 @@ CUresult on_green(CUgreenCtx handle, Body&& body) noexcept {
 CUVMM_DRIVER_FUNCTION(cuGreenCtxCreate, CUgreenCtx* out, CUdevResourceDesc description,
                       CUdevice device, unsigned flags) {
   return locked([&](Emulator& e) -> CUresult {
-    if (!out || flags != kDefaultStream) return CUDA_ERROR_INVALID_VALUE;
-    if (!e.valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    if (!e.valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;  // before the flags (an H200)
+    if (flags != kDefaultStream) return CUDA_ERROR_INVALID_VALUE;
     DevicePart part = whole_device(e, device);
     if (description) {
       const DevicePart* const described = e.contexts.described(description);

@@ -93,7 +93,8 @@ TEST_F(GreenContext, IsMadeFromADescription) {
   EXPECT_EQ(create(&other, description_, kDevice, 0), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(create(nullptr, description_), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(create(&other, description_, 99), CUDA_ERROR_INVALID_DEVICE);
-  ASSERT_OK(create(&other, description));
+  EXPECT_EQ(create(&other, nullptr, 99, 0), CUDA_ERROR_INVALID_DEVICE) << "before the flags";
+  ASSERT_EQ(create(&other, description), CUDA_SUCCESS);
   EXPECT_EQ(multiprocessors("cuGreenCtxGetDevResource", other), 32u);
   EXPECT_OK(driver()(calls::GreenCtxDestroy{other}));
   ASSERT_OK(create(&other, nullptr));
@@ -163,6 +164,29 @@ TEST_F(GreenContext, ItsEventsAreThoseOfThePrimaryContext) {
   EXPECT_OK(driver()(calls::EventDestroy{event}));
 }
 
+// As an H200 answers.
+TEST_F(GreenContext, ItsEventsEndACaptureOfItsStreams) {
+  CUevent event = nullptr;
+  ASSERT_EQ(driver()(calls::EventCreate{&event, 0}), CUDA_SUCCESS);
+  const auto begin = [&] {
+    constexpr auto kRelaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
+    EXPECT_EQ(driver()(calls::StreamBeginCapture{stream_, kRelaxed}), CUDA_SUCCESS);
+  };
+  const auto end = [&] {
+    CUgraph graph = nullptr;
+    return driver()(calls::StreamEndCapture{stream_, &graph});
+  };
+  begin();
+  EXPECT_EQ(driver()(calls::GreenCtxRecordEvent{green_, event}),
+            CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  EXPECT_EQ(driver()(calls::GreenCtxWaitEvent{green_, event}),
+            CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  EXPECT_EQ(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  begin();
+  EXPECT_EQ(end(), CUDA_SUCCESS) << "the next capture is another";
+  EXPECT_EQ(driver()(calls::EventDestroy{event}), CUDA_SUCCESS);
+}
+
 TEST_F(GreenContext, WhileItIsCurrentMemoryIsThePrimaryContexts) {
   ASSERT_OK(driver()(calls::CtxSetCurrent{view_}));
   CUcontext current = nullptr;
@@ -190,6 +214,8 @@ TEST_F(GreenContext, ItsEndEndsItsStreams) {
   EXPECT_OK(fill(stream_));
   ASSERT_OK(driver()(calls::GreenCtxDestroy{green_}));
   EXPECT_EQ(driver()(calls::StreamQuery{stream_}), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  auto* captures = symbol<CUresult(CUstream, CUstreamCaptureStatus*)>("cuStreamIsCapturing");
+  EXPECT_EQ(captures(stream_, nullptr), CUDA_ERROR_INVALID_VALUE) << "an H200";
   EXPECT_EQ(fill(stream_), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   EXPECT_EQ(driver()(calls::StreamDestroy{stream_}), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   EXPECT_EQ(driver()(calls::GreenCtxDestroy{green_}), CUDA_ERROR_CONTEXT_IS_DESTROYED);

@@ -49,6 +49,18 @@ TEST_F(TwoContexts, ACaptureRecordsAnEventOutsideOfItInEither) {
   EXPECT_OK(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph));
 }
 
+TEST_F(TwoContexts, AStreamThatEndedWithItsContextIsKnownAsSuch) {  // an H200
+  CUstream ended = nullptr;
+  {
+    const OwnContext own;
+    ASSERT_EQ(driver()(calls::StreamCreate{&ended, 0}), CUDA_SUCCESS);
+  }
+  EXPECT_EQ(driver()(calls::StreamQuery{ended}), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  ASSERT_EQ(driver()(calls::StreamCreate{&ended, 0}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::StreamDestroy{ended}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::StreamQuery{ended}), CUDA_ERROR_INVALID_HANDLE);
+}
+
 TEST_F(TwoContexts, ADeviceIsNoPeerOfItself) {
   for (CUcontext peer : {context_, other_}) {
     EXPECT_EQ(driver()(calls::CtxEnablePeerAccess{peer, 0}), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);

@@ -9,6 +9,7 @@
 
 #include "emulator/capture/captured.h"
 #include "emulator/graph/page_locked.h"
+#include "emulator/graph/semaphore_nodes.h"
 #include "emulator/transfer/captured_operations.h"
 #include "emulator/transfer/transfer_entry.h"
 
@@ -191,6 +192,8 @@ std::optional<CUresult> in_capture(const C& call) noexcept {
     } else if constexpr (std::is_same_v<C, calls::FabricCpyBatchAsync>) {
       // A driver makes a node of a special kind, which the emulator lacks.
       if (captures.of(call.hStream)) answer = CUDA_ERROR_NOT_SUPPORTED;
+    } else if constexpr (requires { captured_semaphores(e, call); }) {
+      answer = captured_semaphores(e, call);
     } else if constexpr (detail::kBecomesNode<C> || detail::kNeverCaptured<C>) {
       answer = detail::capture_operations(e, call);
     } else if constexpr (detail::Transfer<C> && detail::OnStream<C>) {

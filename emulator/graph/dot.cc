@@ -49,6 +49,10 @@ const char* type_name(CUgraphNodeType type) {
       return "BATCH_MEM_OP";
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
       return "CONDITIONAL";
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+      return "EXT_SEMAS_SIGNAL";
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
+      return "EXT_SEMAS_WAIT";
     default:
       return "NODE";
   }

@@ -14,6 +14,7 @@
 #include "emulator/code/kernel_params.h"
 #include "emulator/graph/capture_gate.h"
 #include "emulator/graph/page_locked.h"
+#include "emulator/graph/semaphore_nodes.h"
 #include "rulebook/batch/operations.h"
 
 namespace cuvmm::emulator {
@@ -347,13 +348,19 @@ CUresult make_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, GraphN
       return make_event(e, params.eventWait.event, out);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
       return make_batch(e, params.memOp, out);
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+      return make_semaphores(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS{params.extSemSignal.extSemArray,
+                                                             params.extSemSignal.paramsArray,
+                                                             params.extSemSignal.numExtSems},
+                             out);
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
+      return make_semaphores(CUDA_EXT_SEM_WAIT_NODE_PARAMS{params.extSemWait.extSemArray,
+                                                           params.extSemWait.paramsArray,
+                                                           params.extSemWait.numExtSems},
+                             out);
     default:
-      break;
+      return CUDA_ERROR_INVALID_VALUE;
   }
-  constexpr auto kLastType = CU_GRAPH_NODE_TYPE_CONDITIONAL;
-  if (static_cast<unsigned>(params.type) > kLastType) return CUDA_ERROR_INVALID_VALUE;
-  static std::atomic<bool> printed{false};
-  return refuse_once(printed, "cuGraphAddNode (of semaphores)");
 }
 
 CUresult refuse_node(Emulator& e, CUgraph graph, const CUgraphNodeParams& params, CUresult wrong) {
@@ -372,7 +379,9 @@ CUresult change_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, Grap
   if (node.type != CU_GRAPH_NODE_TYPE_MEMCPY && node.type != CU_GRAPH_NODE_TYPE_MEMSET &&
       node.type != CU_GRAPH_NODE_TYPE_HOST && node.type != CU_GRAPH_NODE_TYPE_KERNEL &&
       node.type != CU_GRAPH_NODE_TYPE_EVENT_RECORD && node.type != CU_GRAPH_NODE_TYPE_WAIT_EVENT &&
-      node.type != CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) {
+      node.type != CU_GRAPH_NODE_TYPE_BATCH_MEM_OP &&
+      node.type != CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL &&
+      node.type != CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT) {
     static std::atomic<bool> printed{false};
     return refuse_once(printed, "cuGraphNodeSetParams (of memory, children and conditions)");
   }

@@ -203,8 +203,6 @@ TEST_F(GraphTest, CopiesAreCheckedWhenTheyAreMade) {
   EXPECT_EQ(host[15], 9);
   copy.srcDevice = 0x1000;
   EXPECT_EQ(add(graph_, params, &node), CUDA_ERROR_INVALID_VALUE);
-  params.type = CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT;
-  EXPECT_EQ(add(graph_, params, &node), CUDA_ERROR_NOT_SUPPORTED);
   params = {};
   params.type = CU_GRAPH_NODE_TYPE_KERNEL;
   EXPECT_EQ(add(graph_, params, &node), CUDA_ERROR_INVALID_HANDLE)

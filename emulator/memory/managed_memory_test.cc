@@ -194,7 +194,10 @@ TEST_F(HostPool, IsTheCpusAtOnceAndADevicesOnceItMay) {
     unsigned kind = 0;
     EXPECT_OK(driver()(calls::PointerGetAttribute{&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p}));
     EXPECT_EQ(kind, static_cast<unsigned>(CU_MEMORYTYPE_HOST));
-    CUdeviceptr base = 0;
+    CUdeviceptr base = 1;
+    EXPECT_EQ(driver()(calls::PointerGetAttribute{&base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, p}),
+              CUDA_SUCCESS);
+    EXPECT_EQ(base, 0u);
     std::size_t size = 0;
     EXPECT_EQ(driver()(calls::MemGetAddressRange{&base, &size, p}), CUDA_ERROR_NOT_FOUND);
     EXPECT_OK(driver()(calls::MemFreeAsync{p, nullptr}));

@@ -107,7 +107,9 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     out.context = plain->pool ? nullptr : plain->context;
     out.pool = plain->of_graph ? 0 : plain->pool;  // memory of a graph names no pool (recorded)
     out.domain = domain_of(location);
-    out.base = out.mapping_base = plain->base;
+    out.mapping_base = plain->base;
+    // The driver of an H200 (580.159.04) tells no beginning of memory of a pool on the host.
+    out.base = plain->pool && !on_device && !plain->managed ? 0 : plain->base;
     out.size = plain->size;
     // The sizes of the blocks from which the driver cuts allocations.
     out.mapping_size = up_to(plain->size, plain->pool ? Size{32} << 20 : Size{2} << 20);

@@ -32,6 +32,15 @@ struct BatchParams {
   unsigned flags = 0;
 };
 
+/// The semaphores that a node signals or awaits, and what it does with each, copied.
+template <class Params>
+struct SemaphoreParams {
+  std::vector<CUexternalSemaphore> semaphores{};
+  std::vector<Params> params{};
+};
+using SignalParams = SemaphoreParams<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS>;
+using WaitParams = SemaphoreParams<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS>;
+
 struct GraphNode {
   CUgraphNodeType type{};
   std::function<CUresult(Emulator&)> check;  ///< at instantiation; empty: nothing to check
@@ -43,7 +52,7 @@ struct GraphNode {
   /// allocations and frees have any.
   std::variant<std::monostate, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUDA_HOST_NODE_PARAMS,
                CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEM_FREE_NODE_PARAMS, CUDA_CONDITIONAL_NODE_PARAMS,
-               std::shared_ptr<const KernelParams>, CUevent, BatchParams>
+               std::shared_ptr<const KernelParams>, CUevent, BatchParams, SignalParams, WaitParams>
       params{};
   /// Attributes of a kernel that the program set.
   std::map<int, CUlaunchAttributeValue> attributes{};

@@ -28,7 +28,12 @@ CUevent Streams::create_event(Context* context, unsigned flags) {
 
 void Streams::end_those_of(const Context& context) {
   const auto of_it = [&](const auto& entry) { return entry.second.context == &context; };
-  std::erase_if(streams_, of_it);
+  std::erase_if(streams_, [&](const auto& entry) {
+    if (!of_it(entry)) return false;
+    // Behind the next retain of a primary context, an H200 does not know them any more.
+    if (!context.primary) ended_streams_.insert(entry.first);
+    return true;
+  });
   std::erase_if(events_, [&](const auto& entry) {
     return of_it(entry) && ended_events_.insert(entry.first).second;
   });

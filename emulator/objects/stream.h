@@ -61,7 +61,7 @@ class Streams {
   std::vector<CUstream> of(const Context& context) const;
   const Stream* find(CUstream stream) const;
   /// The answer to a handle that find() does not find: CONTEXT_IS_DESTROYED where the stream ended
-  /// with its green context (an H100), else INVALID_HANDLE.
+  /// with its context (an H200) or its green context (an H100), else INVALID_HANDLE.
   CUresult no_stream(CUstream handle) const;
   Event* find(CUevent event);
   /// The answer to a handle that find() does not find: CONTEXT_IS_DESTROYED where the event ended
@@ -73,7 +73,7 @@ class Streams {
  private:
   std::unordered_map<CUstream, Stream> streams_;
   std::unordered_map<CUevent, Event> events_;
-  std::unordered_set<CUstream> ended_streams_;  ///< the streams that ended with green contexts
+  std::unordered_set<CUstream> ended_streams_;  ///< the streams that ended with their contexts
   std::unordered_set<CUevent> ended_events_;    ///< the events that ended with their contexts
   std::uintptr_t next_ = 0x10;
   std::uint64_t last_id_ = 12;  ///< of streams that the driver makes for itself (recorded)

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "emulator/base/system.h"
-#include "emulator/core/work.h"
 #include "emulator/machine/semaphore.h"
 #include "emulator/machine/shareable.h"
+#include "emulator/share/semaphore_work.h"
 #include "emulator/share/share_entry.h"
 
 namespace cuvmm::emulator {
@@ -37,46 +37,29 @@ bool known_stream(const Emulator& e, CUstream stream) {
   return Streams::is_default(stream) || e.streams.find(stream);
 }
 
-/// The semaphores of a call; empty when a handle among them is unknown.
-template <class CallStruct>
-std::vector<std::shared_ptr<Semaphore>> semaphores_of(const Emulator& e, const CallStruct& call) {
-  std::vector<std::shared_ptr<Semaphore>> all;
-  for (unsigned i = 0; i < call.numExtSems; ++i) {
-    auto found = e.external.find(call.extSemArray[i]);
-    if (!found) return {};
-    all.push_back(std::move(found));
-  }
-  return all;
-}
-
 /// The checks that signals and waits share: SUCCESS when the call can be performed.
 template <class CallStruct>
-CUresult prepare(const Emulator& e, const CallStruct& call,
-                 std::vector<std::shared_ptr<Semaphore>>& semaphores) {
+CUresult prepare(const Emulator& e, const CallStruct& call, Fences& fences) {
   if (!known_stream(e, call.stream)) return CUDA_ERROR_INVALID_HANDLE;
   if (call.numExtSems == 0) return CUDA_SUCCESS;
   if (!call.extSemArray || !call.paramsArray) return CUDA_ERROR_INVALID_HANDLE;
-  semaphores = semaphores_of(e, call);
-  return semaphores.empty() ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
-}
-
-/// A value that a wait expects of a semaphore, or that a signal gives it.
-struct Fence {
-  std::shared_ptr<Semaphore> semaphore;
-  std::uint64_t value = 0;
-};
-
-template <class CallStruct>
-std::vector<Fence> fences(const CallStruct& call,
-                          std::vector<std::shared_ptr<Semaphore>>&& semaphores) {
-  std::vector<Fence> all;
-  for (std::size_t i = 0; i < semaphores.size(); ++i) {
-    all.push_back({std::move(semaphores[i]), call.paramsArray[i].params.fence.value});
-  }
-  return all;
+  const bool known = find_fences(e, call.extSemArray, call.paramsArray, call.numExtSems, fences);
+  return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 }  // namespace
+
+CUresult signal_all(const Fences& fences) {
+  for (const Fence& fence : fences) fence.semaphore->signal(fence.value);
+  return CUDA_SUCCESS;
+}
+
+CUresult wait_for_all(Emulator& e, const Fences& fences, std::size_t& next) {
+  while (next < fences.size() && fences[next].semaphore->try_wait(fences[next].value)) ++next;
+  if (next == fences.size()) return CUDA_SUCCESS;
+  e.queues.waits_for({.semaphore = true});
+  return CUDA_ERROR_NOT_READY;
+}
 
 void add_facts(const Emulator& e, const calls::ImportExternalSemaphore& call, Facts& facts) {
   const auto kind = kind_of(call.semHandleDesc);
@@ -106,29 +89,20 @@ CUresult perform(Emulator& e, const calls::ImportExternalSemaphore& call, const 
 
 CUresult perform(Emulator& e, const calls::SignalExternalSemaphoresAsync& call, const Facts&,
                  const Retired&) {
-  std::vector<std::shared_ptr<Semaphore>> semaphores;
-  const CUresult ready = prepare(e, call, semaphores);
+  Fences all;
+  const CUresult ready = prepare(e, call, all);
   if (ready != CUDA_SUCCESS) return ready;
-  return submit(e, call.stream, [all = fences(call, std::move(semaphores))](Emulator&) {
-    for (const Fence& fence : all) fence.semaphore->signal(fence.value);
-    return CUDA_SUCCESS;
-  });
+  return submit(e, call.stream, [all = std::move(all)](Emulator&) { return signal_all(all); });
 }
 
 CUresult perform(Emulator& e, const calls::WaitExternalSemaphoresAsync& call, const Facts&,
                  const Retired&) {
-  std::vector<std::shared_ptr<Semaphore>> semaphores;
-  const CUresult ready = prepare(e, call, semaphores);
+  Fences all;
+  const CUresult ready = prepare(e, call, all);
   if (ready != CUDA_SUCCESS) return ready;
   return submit(e, call.stream,
-                [all = fences(call, std::move(semaphores)),
-                 next = std::size_t{0}](Emulator& at) mutable -> CUresult {
-                  while (next < all.size() && all[next].semaphore->try_wait(all[next].value)) {
-                    ++next;
-                  }
-                  if (next == all.size()) return CUDA_SUCCESS;
-                  at.queues.waits_for({.semaphore = true});
-                  return CUDA_ERROR_NOT_READY;
+                [all = std::move(all), next = std::size_t{0}](Emulator& at) mutable {
+                  return wait_for_all(at, all, next);
                 });
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events that stand for all streams of a context, or that all of them wait for.
-#include <algorithm>
 #include <chrono>
 #include <vector>
 
@@ -25,7 +24,8 @@ std::vector<CUstream> all_streams(const Emulator& e, const Context& context) {
 Context* context_of(Emulator& e, CUcontext handle) { return e.contexts.find_itself(handle); }
 Context* context_of(Emulator& e, CUgreenCtx handle) { return e.contexts.find(handle); }
 
-// Runs body(e, context, event, streams) unless a stream of the context captures.
+// Runs body(e, context, event, streams) unless a stream of the context captures: then the captures
+// become invalid (an H200).
 template <class Handle, class Body>
 CUresult with_event(Handle handle, CUevent event, Body&& body) noexcept {
   return locked([&](Emulator& e) -> CUresult {
@@ -35,8 +35,12 @@ CUresult with_event(Handle handle, CUevent event, Body&& body) noexcept {
     Event* const found = e.streams.find(event);
     if (!found) return e.streams.no_event(event);
     const std::vector<CUstream> streams = all_streams(e, *context);
-    const bool captures = std::any_of(streams.begin(), streams.end(),
-                                      [&](CUstream stream) { return e.captures.of(stream); });
+    bool captures = false;
+    for (CUstream stream : streams) {
+      Capture* const capture = e.captures.of(stream);
+      if (capture) capture->invalidate();
+      captures |= capture != nullptr;
+    }
     return captures ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : body(e, *context, *found, streams);
   });
 }

@@ -56,6 +56,16 @@ TEST_F(KernelNodeTest, AGraphOfUnloadedCodeIsNotInstantiated) {
   CUgraphExec exec = nullptr;
   EXPECT_EQ(driver()(calls::GraphInstantiateWithFlags{&exec, graph_, 0}), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(after(before), 5u);
+  CUgraphExecUpdateResultInfo info{};
+  EXPECT_EQ(driver()(calls::GraphExecUpdate_v2{before, graph_, &info}), CUDA_SUCCESS) << "an H200";
+  EXPECT_EQ(info.result, CU_GRAPH_EXEC_UPDATE_SUCCESS);
+  CUgraph loaded = made();
+  kernel(loaded, 5);
+  CUgraphExec other = instantiate(loaded);
+  EXPECT_EQ(driver()(calls::GraphExecUpdate_v2{other, graph_, &info}),
+            CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE)
+      << "an H200 dies of it";
+  EXPECT_EQ(destroy(loaded), CUDA_SUCCESS);
   params.func = store_;
   ASSERT_EQ(symbol<Change>("cuGraphKernelNodeSetParams_v2")(node, &params), CUDA_SUCCESS);
   EXPECT_EQ(after(instantiate(graph_)), 5u);
