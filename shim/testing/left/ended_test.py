@@ -65,7 +65,7 @@ CASES = {
 }
 # The driver has returned the handle again, or the program has mapped the address again.
 LEGAL = ("new-function", "copy-from-new-host", "copy-from-own-after-unregister", "new-node", "copy-added-behind-unregister")
-UNLOADED = ("node", "node-by-params", "kernel-of-library", "changed-node", "child", "clone")
+UNLOADED = ("node", "node-by-params", "kernel-of-library", "changed-node", "child", "clone", "captured")
 # No node of the graph runs the unloaded code, or the graph was instantiated before.
 STILL_LOADED = ("destroyed-node", "other-function", "changed-clone", "other-graph", "made-before")
 
