@@ -6,14 +6,14 @@
 
 #include "api/driver/driver.h"
 
-namespace cuvmm::testing {
+namespace cuvmm {
 
 inline ::testing::AssertionResult is_ok(CUresult result) {
   if (result == CUDA_SUCCESS) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << "it answers " << result_name(result);
 }
 
-}  // namespace cuvmm::testing
+}  // namespace cuvmm
 
-#define EXPECT_OK(...) EXPECT_TRUE(::cuvmm::testing::is_ok(__VA_ARGS__))
-#define ASSERT_OK(...) ASSERT_TRUE(::cuvmm::testing::is_ok(__VA_ARGS__))
+#define EXPECT_OK(...) EXPECT_TRUE(::cuvmm::is_ok(__VA_ARGS__))
+#define ASSERT_OK(...) ASSERT_TRUE(::cuvmm::is_ok(__VA_ARGS__))

@@ -19,14 +19,12 @@ namespace {
 
 using testing::_;
 using testing::AllOf;
-using testing::DoAll;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::NiceMock;
 using testing::Not;
 using testing::Return;
-using testing::SetArgPointee;
 
 class Refusing : public Findings {
  public:
@@ -40,35 +38,30 @@ class Refusing : public Findings {
 class NameCause : public testing::Test {
  protected:
   NameCause() {
-    ON_CALL(mock_, DeviceGetCount(_))
-        .WillByDefault(DoAll(SetArgPointee<0>(1), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(answers(1));
     ON_CALL(mock_, CtxGetCurrent(_))
-        .WillByDefault(DoAll(SetArgPointee<0>(reinterpret_cast<CUcontext>(std::uintptr_t{0x10})),
-                             Return(CUDA_SUCCESS)));
+        .WillByDefault(answers(reinterpret_cast<CUcontext>(std::uintptr_t{0x10})));
   }
   template <class CallStruct>
   [[gnu::noinline]] CUresult run(const CallStruct& call) {
     return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
   }
   void begin(CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL) {
-    EXPECT_EQ(run(calls::StreamBeginCapture{s_, mode}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::StreamBeginCapture{s_, mode}));
   }
   void reserve(CUdeviceptr gets, CUdeviceptr hint = 0) {
-    EXPECT_CALL(mock_, MemAddressReserve(_, _, _, _, _))
-        .WillOnce(DoAll(SetArgPointee<0>(gets), Return(CUDA_SUCCESS)));
+    EXPECT_CALL(mock_, MemAddressReserve(_, _, _, _, _)).WillOnce(answers(gets));
     CUdeviceptr ptr = 0;
-    EXPECT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kGranule, .addr = hint}),
-              CUDA_SUCCESS);
+    EXPECT_OK(run(calls::MemAddressReserve{.ptr = &ptr, .size = kGranule, .addr = hint}));
   }
-  CUresult map(CUdeviceptr at, CUresult answers = CUDA_SUCCESS) {
+  CUresult map(CUdeviceptr at, CUresult answer = CUDA_SUCCESS) {
     CUmemAllocationProp prop{};
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-    EXPECT_CALL(mock_, MemCreate(_, _, _, _))
-        .WillOnce(DoAll(SetArgPointee<0>(++handles_), Return(CUDA_SUCCESS)));
+    EXPECT_CALL(mock_, MemCreate(_, _, _, _)).WillOnce(answers(++handles_));
     CUmemGenericAllocationHandle handle = 0;
-    EXPECT_EQ(run(calls::MemCreate{&handle, kGranule, &prop, 0}), CUDA_SUCCESS);
-    EXPECT_CALL(mock_, MemMap(_, _, _, _, _)).WillOnce(Return(answers));
+    EXPECT_OK(run(calls::MemCreate{&handle, kGranule, &prop, 0}));
+    EXPECT_CALL(mock_, MemMap(_, _, _, _, _)).WillOnce(Return(answer));
     return run(calls::MemMap{.ptr = at, .size = kGranule, .handle = handle});
   }
 
@@ -158,8 +151,8 @@ TEST_F(NameCause, AnEchoAloneIsARefusal) {
 
 TEST_F(NameCause, WhoMappedAtAHintThatWasNotMetIsNamed) {
   reserve(kThere);
-  reserve(kElsewhere, kThere);           // call 2
-  EXPECT_EQ(map(kThere), CUDA_SUCCESS);  // calls 3 and 4 map into the other reservation
+  reserve(kElsewhere, kThere);  // call 2
+  EXPECT_OK(map(kThere));       // calls 3 and 4 map into the other reservation
   map(kThere, CUDA_ERROR_INVALID_VALUE);
   ASSERT_THAT(findings_.rules(), ElementsAre("cuMemMap-vacant"));
   const Violation& v = findings_.all[0].violation;
@@ -172,8 +165,8 @@ TEST_F(NameCause, AHintWhoseReservationIsMappedOrThatWasForAnotherAddressHasNoPa
   reserve(kThere);
   reserve(kElsewhere, kThere);
   reserve(kElsewhere + kGranule, kThere - kGranule);
-  EXPECT_EQ(map(kThere), CUDA_SUCCESS);
-  EXPECT_EQ(map(kElsewhere), CUDA_SUCCESS);
+  EXPECT_OK(map(kThere));
+  EXPECT_OK(map(kElsewhere));
   map(kThere, CUDA_ERROR_INVALID_VALUE);
   ASSERT_THAT(findings_.rules(), ElementsAre("cuMemMap-vacant"));
   EXPECT_THAT(findings_.all[0].violation.message, Not(HasSubstr("hint")));
@@ -183,7 +176,7 @@ TEST_F(NameCause, AHintWhoseReservationIsMappedOrThatWasForAnotherAddressHasNoPa
 TEST_F(NameCause, AHintIsOneOfTwoRepairs) {
   reserve(kThere);
   reserve(kElsewhere, kThere);
-  EXPECT_EQ(map(kThere), CUDA_SUCCESS);
+  EXPECT_OK(map(kThere));
   map(kThere, CUDA_ERROR_INVALID_VALUE);
   ASSERT_EQ(findings_.all.size(), 1u);
   EXPECT_THAT(fix_of(findings_.all[0].violation),
@@ -193,7 +186,7 @@ TEST_F(NameCause, AHintIsOneOfTwoRepairs) {
 
 TEST_F(NameCause, AHintThatCameLaterOrWasMetHasNoPartInIt) {
   reserve(kThere, kThere);
-  EXPECT_EQ(map(kThere), CUDA_SUCCESS);
+  EXPECT_OK(map(kThere));
   reserve(kElsewhere, kThere);
   map(kThere, CUDA_ERROR_INVALID_VALUE);
   ASSERT_THAT(findings_.rules(), ElementsAre("cuMemMap-vacant"));
@@ -234,7 +227,7 @@ TEST_F(NameCause, AHandleThatEndedWithItsContextIsSaidToMayHave) {
   };
   ASSERT_EQ(findings_.refusals.size(), 1u);
   EXPECT_EQ(ended(0), 0);
-  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::DevicePrimaryCtxReset{0}));
   run(calls::StreamDestroy{s_});
   ASSERT_EQ(findings_.refusals.size(), 2u);
   EXPECT_EQ(ended(1), 1);
@@ -242,13 +235,12 @@ TEST_F(NameCause, AHandleThatEndedWithItsContextIsSaidToMayHave) {
 
 // As cudaDeviceReset does, which gives the context up by two calls.
 TEST_F(NameCause, TheCallThatEndedAContextIsNamedThoughAnotherOneEndedLater) {
-  EXPECT_CALL(mock_, MemAlloc(_, _))
-      .WillRepeatedly(DoAll(SetArgPointee<0>(kThere), Return(CUDA_SUCCESS)));
+  EXPECT_CALL(mock_, MemAlloc(_, _)).WillRepeatedly(answers(kThere));
   EXPECT_CALL(mock_, MemFree(_)).WillRepeatedly(Return(CUDA_ERROR_INVALID_VALUE));
   CUdeviceptr ptr = 0;
-  EXPECT_EQ(run(calls::MemAlloc{&ptr, 16}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAlloc{&ptr, 16}));
+  EXPECT_OK(run(calls::DevicePrimaryCtxReset{0}));
+  EXPECT_OK(run(calls::DevicePrimaryCtxReset{0}));
   run(calls::MemFree{ptr});
   ASSERT_THAT(findings_.rules(), ElementsAre("memory-free-once"));
   EXPECT_THAT(findings_.all[0].violation.message,
@@ -256,12 +248,11 @@ TEST_F(NameCause, TheCallThatEndedAContextIsNamedThoughAnotherOneEndedLater) {
 }
 
 TEST_F(NameCause, MemoryThatTheProgramFreedDidNotEndWithAContext) {
-  EXPECT_CALL(mock_, MemAlloc(_, _))
-      .WillRepeatedly(DoAll(SetArgPointee<0>(kThere), Return(CUDA_SUCCESS)));
+  EXPECT_CALL(mock_, MemAlloc(_, _)).WillRepeatedly(answers(kThere));
   CUdeviceptr ptr = 0;
-  EXPECT_EQ(run(calls::MemAlloc{&ptr, 16}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::MemFree{ptr}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAlloc{&ptr, 16}));
+  EXPECT_OK(run(calls::MemFree{ptr}));
+  EXPECT_OK(run(calls::DevicePrimaryCtxReset{0}));
   EXPECT_CALL(mock_, MemFree(_)).WillRepeatedly(Return(CUDA_ERROR_INVALID_VALUE));
   run(calls::MemFree{ptr});
   ASSERT_THAT(findings_.rules(), ElementsAre("memory-free-once"));
@@ -348,7 +339,7 @@ class NameNodeMemory : public WorkWorld {
   }
   CUgraphExec instantiate() {
     CUgraphExec exec = nullptr;
-    EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&exec, graph_, 0}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::GraphInstantiateWithFlags{&exec, graph_, 0}));
     return exec;
   }
   void launch(CUgraphExec exec, CUresult answer = CUDA_SUCCESS) {
@@ -370,7 +361,7 @@ TEST_F(NameNodeMemory, ALaunchWhileTheLastOnesMemoryLivesIsExplained) {
 TEST_F(NameNodeMemory, WhereItWasFreedTheReasonIsAnother) {
   CUgraphExec exec = instantiate();
   launch(exec);
-  EXPECT_EQ(run(calls::MemFreeAsync{kMemory, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFreeAsync{kMemory, s_}));
   launch(exec, CUDA_ERROR_INVALID_VALUE);
   EXPECT_THAT(findings(), IsEmpty());
 }
@@ -389,7 +380,7 @@ TEST_F(NameNodeMemory, AnotherGraphFreesItWhereItIsLaunched) {
   const auto frees = reinterpret_cast<CUgraph>(std::uintptr_t{0x71});
   answers.graphs[frees] = {{2}, {}};
   CUgraphExec freeing = nullptr;
-  EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&freeing, frees, 0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphInstantiateWithFlags{&freeing, frees, 0}));
   launch(exec);
   launch(freeing);
   launch(exec, CUDA_ERROR_INVALID_VALUE);
@@ -414,7 +405,7 @@ TEST_F(NameNodeMemory, AFreeOfMemoryThatItsGraphFreesIsOneTooMany) {
 TEST_F(NameNodeMemory, AFreeAfterTheOneThatTheGraphLeftToTheProgramIsExplained) {
   CUgraphExec exec = instantiate();
   launch(exec);
-  EXPECT_EQ(run(calls::MemFreeAsync{kMemory, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFreeAsync{kMemory, s_}));
   answers.free_async = CUDA_ERROR_INVALID_VALUE;
   run(calls::MemFreeAsync{kMemory, s_});
   ASSERT_THAT(findings(), ElementsAre("memory-free-known"));
@@ -425,9 +416,9 @@ TEST_F(NameNodeMemory, AFreeAfterTheOneThatTheGraphLeftToTheProgramIsExplained) 
 TEST_F(NameNodeMemory, AFreeBeforeTheFirstLaunchIsExplained) {
   answers.pool_memory = kMemory;
   answers.capturing = {s_};
-  EXPECT_EQ(run(calls::StreamBeginCapture{s_, CU_STREAM_CAPTURE_MODE_GLOBAL}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamBeginCapture{s_, CU_STREAM_CAPTURE_MODE_GLOBAL}));
   CUdeviceptr ptr = 0;
-  EXPECT_EQ(run(calls::MemAllocAsync{&ptr, kGranule, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAllocAsync{&ptr, kGranule, s_}));
   answers.capturing.clear();
   answers.free_async = CUDA_ERROR_INVALID_VALUE;
   run(calls::MemFreeAsync{ptr, s_});

@@ -6,11 +6,13 @@
 #include <chrono>
 #include <thread>
 
+#include "api/driver/expect_ok.h"
 #include "api/driver/mock_driver.h"
 #include "api/sizes.h"
 #include "shim/findings/ledger.h"
 #include "shim/findings/refusal_text.h"
 #include "shim/session/session_run.h"
+#include "shim/testing/mock_values.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -29,17 +31,14 @@ constexpr std::size_t kMany = std::size_t{1} << 40;
 class RefusalSession : public testing::Test {
  protected:
   RefusalSession() {
-    const auto gives = [](const auto& value) {
-      return DoAll(SetArgPointee<0>(value), Return(CUDA_SUCCESS));
-    };
-    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(gives(1));
+    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(answers(1));
     ON_CALL(mock_, CtxGetCurrent(_))
-        .WillByDefault(gives(reinterpret_cast<CUcontext>(std::uintptr_t{0x10})));
-    ON_CALL(mock_, CtxGetDevice(_)).WillByDefault(gives(CUdevice{0}));
+        .WillByDefault(answers(reinterpret_cast<CUcontext>(std::uintptr_t{0x10})));
+    ON_CALL(mock_, CtxGetDevice(_)).WillByDefault(answers(CUdevice{0}));
     ON_CALL(mock_, MemGetInfo(_, _))
         .WillByDefault(DoAll(SetArgPointee<0>(3 * kGranule), SetArgPointee<1>(32 * kGranule),
                              Return(CUDA_SUCCESS)));
-    ON_CALL(mock_, MemAddressReserve(_, _, _, _, _)).WillByDefault(gives(kBase));
+    ON_CALL(mock_, MemAddressReserve(_, _, _, _, _)).WillByDefault(answers(kBase));
     ON_CALL(mock_, MemCreate(_, _, _, _))
         .WillByDefault([this](auto* handle, auto size, auto*, auto) {
           if (size > work_) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -69,12 +68,12 @@ class RefusalSession : public testing::Test {
 };
 
 TEST_F(RefusalSession, MemoryThatRanOutIsSaidWithWhoHoldsIt) {
-  ASSERT_EQ(create(4 * kGranule), CUDA_SUCCESS);
+  ASSERT_OK(create(4 * kGranule));
   const CUmemGenericAllocationHandle mapped = handle_;
   CUdeviceptr ptr = 0;
-  ASSERT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = 4 * kGranule}), CUDA_SUCCESS);
-  ASSERT_EQ(run(calls::MemMap{kBase, 4 * kGranule, 0, mapped, 0}), CUDA_SUCCESS);
-  ASSERT_EQ(create(8 * kGranule), CUDA_SUCCESS);
+  ASSERT_OK(run(calls::MemAddressReserve{.ptr = &ptr, .size = 4 * kGranule}));
+  ASSERT_OK(run(calls::MemMap{kBase, 4 * kGranule, 0, mapped, 0}));
+  ASSERT_OK(create(8 * kGranule));
   EXPECT_EQ(create(kMany), CUDA_ERROR_OUT_OF_MEMORY);
 
   const RefusalEntry* entry = first();
@@ -110,8 +109,7 @@ TEST_F(RefusalSession, AnotherThreadsDestroyOfAPoolWaitsForTheQuestions) {
     return session_.with_model(
         [&](const Model& model) { return model.pools().find(pool) != nullptr; });
   };
-  ON_CALL(mock_, MemPoolCreate(_, _))
-      .WillByDefault(DoAll(SetArgPointee<0>(pool), Return(CUDA_SUCCESS)));
+  ON_CALL(mock_, MemPoolCreate(_, _)).WillByDefault(answers(pool));
   ON_CALL(mock_, MemPoolDestroy(_)).WillByDefault([&](CUmemoryPool) {
     destroyed = true;
     return CUDA_SUCCESS;
@@ -133,7 +131,7 @@ TEST_F(RefusalSession, AnotherThreadsDestroyOfAPoolWaitsForTheQuestions) {
   props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   CUmemoryPool made = nullptr;
-  ASSERT_EQ(run(calls::MemPoolCreate{.pool = &made, .poolProps = &props}), CUDA_SUCCESS);
+  ASSERT_OK(run(calls::MemPoolCreate{.pool = &made, .poolProps = &props}));
   EXPECT_EQ(create(kMany), CUDA_ERROR_OUT_OF_MEMORY);
   ASSERT_TRUE(other.joinable()) << "the pool was asked";
   other.join();
@@ -156,10 +154,10 @@ TEST_F(RefusalSession, PoolsThatEndedOrLieElsewhereAreNotAsked) {
   props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   CUmemoryPool ended = nullptr, elsewhere = nullptr;
-  ASSERT_EQ(run(calls::MemPoolCreate{.pool = &ended, .poolProps = &props}), CUDA_SUCCESS);
-  ASSERT_EQ(run(calls::MemPoolDestroy{ended}), CUDA_SUCCESS);
+  ASSERT_OK(run(calls::MemPoolCreate{.pool = &ended, .poolProps = &props}));
+  ASSERT_OK(run(calls::MemPoolDestroy{ended}));
   props.location.id = 1;
-  ASSERT_EQ(run(calls::MemPoolCreate{.pool = &elsewhere, .poolProps = &props}), CUDA_SUCCESS);
+  ASSERT_OK(run(calls::MemPoolCreate{.pool = &elsewhere, .poolProps = &props}));
   EXPECT_CALL(mock_, MemPoolGetAttribute(ended, _, _)).Times(0);
   EXPECT_CALL(mock_, MemPoolGetAttribute(elsewhere, _, _)).Times(0);
   EXPECT_EQ(create(kMany), CUDA_ERROR_OUT_OF_MEMORY);
@@ -176,10 +174,10 @@ TEST_F(RefusalSession, RepeatsFoldByPlace) {
 
 TEST_F(RefusalSession, WhatALaterCallGetsIsHandled) {
   EXPECT_EQ(create(kMany), CUDA_ERROR_OUT_OF_MEMORY);
-  EXPECT_EQ(create(kGranule), CUDA_SUCCESS) << "less than was wanted: that is no help";
+  EXPECT_OK(create(kGranule)) << "less than was wanted: that is no help";
   EXPECT_THAT(text(), Not(testing::IsEmpty()));
   work_ = kMany;
-  EXPECT_EQ(create(kMany), CUDA_SUCCESS);
+  EXPECT_OK(create(kMany));
   EXPECT_EQ(first()->handled.load(), 1u);
   EXPECT_EQ(text(), "");
 }
@@ -215,7 +213,7 @@ TEST_F(RefusalSession, CodesOfEarlierWorkAreOneEntryAndSaidToBeThat) {
 
 TEST_F(RefusalSession, AddressesThatRanOutAreSaidWithWhatIsReserved) {
   CUdeviceptr ptr = 0;
-  ASSERT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = 4 * kGranule}), CUDA_SUCCESS);
+  ASSERT_OK(run(calls::MemAddressReserve{.ptr = &ptr, .size = 4 * kGranule}));
   ON_CALL(mock_, MemAddressReserve(_, _, _, _, _)).WillByDefault(Return(CUDA_ERROR_OUT_OF_MEMORY));
   EXPECT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kMany}), CUDA_ERROR_OUT_OF_MEMORY);
   ASSERT_TRUE(first());

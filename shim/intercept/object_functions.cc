@@ -261,117 +261,97 @@ CUresult using_objects(const char* function, const char* names, const Caller& di
   return result;
 }
 
-#define CUVMM_MAKES(symbol, query, What, arguments, ...)                                  \
-  namespace of_##symbol {                                                                 \
-    using Function = CUresult (*)(__VA_ARGS__);                                           \
-    constinit std::atomic<Function> behind{nullptr};                                      \
-    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                \
-      const Caller caller = CUVMM_CALLER;                                                 \
-      const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; }; \
-      const CUresult result =                                                             \
-          using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);        \
-      if (result == CUDA_SUCCESS && out) {                                                \
-        note_made(PlainObject::Kind::What, handle_number(*out), caller, #query,           \
-                  flags_of_new arguments);                                                \
-        note_copy arguments;                                                              \
-      }                                                                                   \
-      return result;                                                                      \
-    }                                                                                     \
+// A question about objects, which says little where none of them has ended.
+template <class Make, class... Args>
+CUresult asking(const char* function, const char* names, const Caller& caller, const Make& make,
+                Args... arguments) {
+  if (may_have_ended(arguments...)) [[unlikely]]
+    return using_objects(function, names, caller, make, arguments...);
+  const CUresult result = make();
+  if (result == CUDA_SUCCESS) [[likely]] {
+    note_node(arguments...);
+  } else {
+    describe(function, names, result, arguments...);
+    note_refused(function, result, caller);
   }
-#define CUVMM_ENDS(symbol, query, What, arguments, ...)                                   \
-  namespace of_##symbol {                                                                 \
-    using Function = CUresult (*)(__VA_ARGS__);                                           \
-    constinit std::atomic<Function> behind{nullptr};                                      \
-    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                \
-      const Caller caller = CUVMM_CALLER;                                                 \
-      const auto ask = [&] { return behind.load(std::memory_order_acquire) arguments; };  \
-      const auto make = [&] {                                                             \
-        return ending(PlainObject::Kind::What, handle_number(CUVMM_STRIP arguments), ask, \
-                      [&] { return end_by(caller, #query, false); });                     \
-      };                                                                                  \
-      return using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);     \
-    }                                                                                     \
+  return result;
+}
+
+template <class Make, class... Args>
+CUresult telling(const char* function, const char* names, const Caller& caller, const Make& make,
+                 Args... arguments) {
+  const CUresult result = make();
+  if (result == CUDA_ERROR_NOT_INITIALIZED) [[unlikely]]
+    note_refused(function, result, caller);
+  else if (result != CUDA_SUCCESS) [[unlikely]]
+    describe(function, names, result, arguments...);
+  return result;
+}
+
+template <class Make, class... Args>
+CUresult probing(const char* function, const char*, const Caller& caller, const Make& make,
+                 Args...) {
+  const CUresult result = make();
+  if (result == CUDA_ERROR_NOT_INITIALIZED) [[unlikely]]
+    note_refused(function, result, caller);
+  return result;
+}
+
+// The function of one line of the table; make() calls the driver's function.
+#define CUVMM_WRAPPER(of_symbol, arguments, parameters, ...)                            \
+  namespace of_symbol {                                                                 \
+  using Function = CUresult(*) parameters;                                              \
+  constinit std::atomic<Function> behind{nullptr};                                      \
+  [[gnu::noinline]] CUresult CUDAAPI call parameters {                                  \
+    const Caller caller = CUVMM_CALLER;                                                 \
+    const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; }; \
+    __VA_ARGS__                                                                         \
+  }                                                                                     \
   }
-#define CUVMM_USES(symbol, query, arguments, ...)                                         \
-  namespace of_##symbol {                                                                 \
-    using Function = CUresult (*)(__VA_ARGS__);                                           \
-    constinit std::atomic<Function> behind{nullptr};                                      \
-    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                \
-      const Caller caller = CUVMM_CALLER;                                                 \
-      const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; }; \
-      return using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);     \
-    }                                                                                     \
-  }
-#define CUVMM_PARTS(symbol, query, Of, arguments, ...)                                             \
-  namespace of_##symbol {                                                                          \
-    using Function = CUresult (*)(__VA_ARGS__);                                                    \
-    constinit std::atomic<Function> behind{nullptr};                                               \
-    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                         \
-      const Caller caller = CUVMM_CALLER;                                                          \
-      const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; };          \
-      const CUresult result =                                                                      \
-          using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);                 \
-      if (result == CUDA_SUCCESS && out) note_given(PlainObject::Kind::Of, CUVMM_STRIP arguments); \
-      return result;                                                                               \
-    }                                                                                              \
-  }
-#define CUVMM_ASKS(symbol, query, arguments, ...)                                         \
-  namespace of_##symbol {                                                                 \
-    using Function = CUresult (*)(__VA_ARGS__);                                           \
-    constinit std::atomic<Function> behind{nullptr};                                      \
-    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                \
-      const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; }; \
-      const Caller caller = CUVMM_CALLER;                                                 \
-      if (!may_have_ended arguments) [[likely]] {                                         \
-        const CUresult result = make();                                                   \
-        if (result == CUDA_SUCCESS) [[likely]] {                                          \
-          note_node arguments;                                                            \
-        } else {                                                                          \
-          describe(#symbol, #arguments, result, CUVMM_STRIP arguments);                   \
-          note_refused(#symbol, result, caller);                                          \
-        }                                                                                 \
-        return result;                                                                    \
-      }                                                                                   \
-      return using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);     \
-    }                                                                                     \
-  }
-#define CUVMM_GIVES(symbol, query, What, arguments, ...)                                  \
-  namespace of_##symbol {                                                                 \
-    using Function = CUresult (*)(__VA_ARGS__);                                           \
-    constinit std::atomic<Function> behind{nullptr};                                      \
-    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                                \
-      const Caller caller = CUVMM_CALLER;                                                 \
-      const auto make = [&] { return behind.load(std::memory_order_acquire) arguments; }; \
-      const CUresult result =                                                             \
-          using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);        \
-      if (result == CUDA_SUCCESS) object_table().forget_all(PlainObject::Kind::What);     \
-      return result;                                                                      \
-    }                                                                                     \
-  }
-#define CUVMM_TELLS(symbol, query, arguments, ...)                              \
-  namespace of_##symbol {                                                       \
-    using Function = CUresult (*)(__VA_ARGS__);                                 \
-    constinit std::atomic<Function> behind{nullptr};                            \
-    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                      \
-      const CUresult result = behind.load(std::memory_order_acquire) arguments; \
-      if (result == CUDA_ERROR_NOT_INITIALIZED) [[unlikely]]                    \
-        note_refused(#symbol, result, CUVMM_CALLER);                            \
-      else if (result != CUDA_SUCCESS) [[unlikely]]                             \
-        describe(#symbol, #arguments, result, CUVMM_STRIP arguments);           \
-      return result;                                                            \
-    }                                                                           \
-  }
-#define CUVMM_PROBES(symbol, query, arguments, ...)                             \
-  namespace of_##symbol {                                                       \
-    using Function = CUresult (*)(__VA_ARGS__);                                 \
-    constinit std::atomic<Function> behind{nullptr};                            \
-    [[gnu::noinline]] CUresult CUDAAPI call(__VA_ARGS__) {                      \
-      const CUresult result = behind.load(std::memory_order_acquire) arguments; \
-      if (result == CUDA_ERROR_NOT_INITIALIZED) [[unlikely]]                    \
-        note_refused(#symbol, result, CUVMM_CALLER);                            \
-      return result;                                                            \
-    }                                                                           \
-  }
+#define CUVMM_MAKES(symbol, query, What, arguments, ...)                           \
+  CUVMM_WRAPPER(                                                                   \
+      of_##symbol, arguments, (__VA_ARGS__),                                       \
+      const CUresult result =                                                      \
+          using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments); \
+      if (result == CUDA_SUCCESS && out) {                                         \
+        note_made(PlainObject::Kind::What, handle_number(*out), caller, #query,    \
+                  flags_of_new arguments);                                         \
+        note_copy arguments;                                                       \
+      } return result;)
+#define CUVMM_ENDS(symbol, query, What, arguments, ...)                                        \
+  CUVMM_WRAPPER(                                                                               \
+      of_##symbol, arguments, (__VA_ARGS__),                                                   \
+      const auto end =                                                                         \
+          [&] {                                                                                \
+            return ending(PlainObject::Kind::What, handle_number(CUVMM_STRIP arguments), make, \
+                          [&] { return end_by(caller, #query, false); });                      \
+          };                                                                                   \
+      return using_objects(#symbol, #arguments, caller, end, CUVMM_STRIP arguments);)
+#define CUVMM_USES(symbol, query, arguments, ...)      \
+  CUVMM_WRAPPER(of_##symbol, arguments, (__VA_ARGS__), \
+                return using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);)
+#define CUVMM_PARTS(symbol, query, Of, arguments, ...)                                       \
+  CUVMM_WRAPPER(of_##symbol, arguments, (__VA_ARGS__),                                       \
+                const CUresult result =                                                      \
+                    using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments); \
+                if (result == CUDA_SUCCESS && out)                                           \
+                    note_given(PlainObject::Kind::Of, CUVMM_STRIP arguments);                \
+                return result;)
+#define CUVMM_ASKS(symbol, query, arguments, ...)      \
+  CUVMM_WRAPPER(of_##symbol, arguments, (__VA_ARGS__), \
+                return asking(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);)
+#define CUVMM_GIVES(symbol, query, What, arguments, ...)                                        \
+  CUVMM_WRAPPER(of_##symbol, arguments, (__VA_ARGS__),                                          \
+                const CUresult result =                                                         \
+                    using_objects(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);    \
+                if (result == CUDA_SUCCESS) object_table().forget_all(PlainObject::Kind::What); \
+                return result;)
+#define CUVMM_TELLS(symbol, query, arguments, ...)     \
+  CUVMM_WRAPPER(of_##symbol, arguments, (__VA_ARGS__), \
+                return telling(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);)
+#define CUVMM_PROBES(symbol, query, arguments, ...)    \
+  CUVMM_WRAPPER(of_##symbol, arguments, (__VA_ARGS__), \
+                return probing(#symbol, #arguments, caller, make, CUVMM_STRIP arguments);)
 #include "shim/intercept/object_functions.def"
 #undef CUVMM_MAKES
 #undef CUVMM_ENDS
@@ -381,6 +361,7 @@ CUresult using_objects(const char* function, const char* names, const Caller& di
 #undef CUVMM_ASKS
 #undef CUVMM_TELLS
 #undef CUVMM_PROBES
+#undef CUVMM_WRAPPER
 
 // The call returns the context of `device`.
 namespace of_retain {

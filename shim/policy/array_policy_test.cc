@@ -2,43 +2,31 @@
 // Arrays: the driver tells how large the tiles of a sparse array are, and gives handles out again.
 #include <gmock/gmock.h>
 
-#include "api/driver/mock_driver.h"
-#include "shim/session/session_run.h"
-#include "shim/testing/findings.h"
+#include "shim/session/mocked_session.h"
 
 namespace cuvmm::shim {
 namespace {
 
 using testing::_;
-using testing::DoAll;
 using testing::ElementsAre;
 using testing::IsEmpty;
-using testing::NiceMock;
 using testing::Return;
-using testing::SetArgPointee;
 
 const auto kSomeArray = reinterpret_cast<CUarray>(std::uintptr_t{0x7000});
 const auto kSomeMipmap = reinterpret_cast<CUmipmappedArray>(std::uintptr_t{0x8000});
 const auto kArraysContext = reinterpret_cast<CUcontext>(std::uintptr_t{0x10});
 
-class ArraySession : public testing::Test {
+class ArraySession : public MockedSession {
  protected:
-  ArraySession() {
-    const auto gives = [](const auto& value) {
-      return DoAll(SetArgPointee<0>(value), Return(CUDA_SUCCESS));
-    };
+  ArraySession() : MockedSession({}) {
     tiles_.tileExtent = {128, 128, 1};
-    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(gives(2));
-    ON_CALL(mock_, CtxGetCurrent(_)).WillByDefault(gives(kArraysContext));
-    ON_CALL(mock_, CtxGetDevice(_)).WillByDefault(gives(0));
-    ON_CALL(mock_, Array3DCreate(_, _)).WillByDefault(gives(kSomeArray));
-    ON_CALL(mock_, MipmappedArrayCreate(_, _, _)).WillByDefault(gives(kSomeMipmap));
-    ON_CALL(mock_, ArrayGetSparseProperties(_, _)).WillByDefault(gives(tiles_));
-    ON_CALL(mock_, MipmappedArrayGetSparseProperties(_, _)).WillByDefault(gives(tiles_));
-  }
-  template <class CallStruct>
-  [[gnu::noinline]] CUresult run(const CallStruct& call) {
-    return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
+    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(answers(2));
+    ON_CALL(mock_, CtxGetCurrent(_)).WillByDefault(answers(kArraysContext));
+    ON_CALL(mock_, CtxGetDevice(_)).WillByDefault(answers(0));
+    ON_CALL(mock_, Array3DCreate(_, _)).WillByDefault(answers(kSomeArray));
+    ON_CALL(mock_, MipmappedArrayCreate(_, _, _)).WillByDefault(answers(kSomeMipmap));
+    ON_CALL(mock_, ArrayGetSparseProperties(_, _)).WillByDefault(answers(tiles_));
+    ON_CALL(mock_, MipmappedArrayGetSparseProperties(_, _)).WillByDefault(answers(tiles_));
   }
   void make(unsigned flags) {
     CUarray array = nullptr;
@@ -56,9 +44,6 @@ class ArraySession : public testing::Test {
   }
 
   CUDA_ARRAY_SPARSE_PROPERTIES tiles_{};
-  NiceMock<MockDriver> mock_;
-  Findings findings_;
-  Session session_{mock_.driver(), {}, findings_};
 };
 
 TEST_F(ArraySession, OfASparseOneTheDriverTellsTheTiles) {

@@ -32,14 +32,14 @@ class WorkTells : public WorkWorld {
 
 TEST_F(WorkTells, AHostFunctionMayTellThatWorkIsOver) {
   use_then_more();
-  EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::LaunchHostFunc{s_, nullptr, nullptr}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkTells, WorkBehindAHostFunctionIsNotTold) {
   use_then_more();
-  EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::LaunchHostFunc{s_, nullptr, nullptr}));
   launch(s_, {kBase});
   more_work();
   unmap();
@@ -51,7 +51,7 @@ TEST_F(WorkTells, AHostFunctionOnAStreamThatWaitedTellsToo) {
   run(calls::EventRecord{e_, s_});
   more_work();
   run(calls::StreamWaitEvent{t_, e_, 0});
-  EXPECT_EQ(run(calls::LaunchHostFunc{t_, nullptr, nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::LaunchHostFunc{t_, nullptr, nullptr}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
@@ -61,7 +61,7 @@ TEST_F(WorkTells, WithAnEventBehindItUnfinishedWorkIsFoundAllTheSame) {
   unordered = true;
   use_then_more();
   answers.event_queries[event(0xee01)] = CUDA_ERROR_NOT_READY;
-  EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::LaunchHostFunc{s_, nullptr, nullptr}));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
@@ -70,7 +70,7 @@ TEST_F(WorkTells, ToldWorkThatIsOverIsNotSpokenOf) {
   mode = AsyncMode::kExact;
   unordered = true;
   use_then_more();
-  EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::LaunchHostFunc{s_, nullptr, nullptr}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
@@ -80,7 +80,7 @@ TEST_F(WorkTells, AHostFunctionMayRunBeforeTheDriverHasAnswered) {
   use_then_more();
   more_work();
   answers.while_telling = [this] { std::thread([this] { unmap(); }).join(); };
-  EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::LaunchHostFunc{s_, nullptr, nullptr}));
   EXPECT_THAT(findings(), IsEmpty());
 }
 
@@ -102,7 +102,7 @@ class WorkFlags : public WorkTells {
     answers.non_blocking = {s_, t_};
     answers.plain_memory = at(pinned_);
     void* out = nullptr;
-    EXPECT_EQ(run(calls::MemHostAlloc{&out, sizeof pinned_, 0}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::MemHostAlloc{&out, sizeof pinned_, 0}));
   }
   static constexpr CUdeviceptr kPlain = 0x400000000;
 };
@@ -174,8 +174,8 @@ TEST_F(WorkFlags, AFlagOfADeviceThatAnotherStreamCopiesMayTellOfAKernel) {
   launch(s_, {kBase, kPlain});
   answers.places[kPlain] = CU_MEMORYTYPE_DEVICE;
   std::uint32_t flag = 0;
-  EXPECT_EQ(run(calls::MemcpyDtoHAsync{&flag, kPlain, sizeof flag, t_}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::StreamSynchronize{t_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyDtoHAsync{&flag, kPlain, sizeof flag, t_}));
+  EXPECT_OK(run(calls::StreamSynchronize{t_}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
@@ -186,7 +186,7 @@ TEST_F(ExactFlags, ACopyBehindTheKernelSaysNothingOfItWhileItRuns) {
   answers.event_queries[event(0xee01)] = CUDA_ERROR_NOT_READY;
   answers.places[kPlain] = CU_MEMORYTYPE_DEVICE;
   std::uint32_t flag = 0;
-  EXPECT_EQ(run(calls::MemcpyDtoHAsync{&flag, kPlain, sizeof flag, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyDtoHAsync{&flag, kPlain, sizeof flag, s_}));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
@@ -197,8 +197,8 @@ TEST_F(WorkFlags, AFillSaysNothingOfItself) {
   run(calls::MemsetD8Async{kBase, 1, 64, s_});
   answers.places[kPlain] = CU_MEMORYTYPE_DEVICE;
   std::uint32_t flag = 0;
-  EXPECT_EQ(run(calls::MemcpyDtoHAsync{&flag, kPlain, sizeof flag, t_}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::StreamSynchronize{t_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyDtoHAsync{&flag, kPlain, sizeof flag, t_}));
+  EXPECT_OK(run(calls::StreamSynchronize{t_}));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
@@ -207,8 +207,8 @@ TEST_F(WorkFlags, WhoWaitedForAWordMayKnowOfAKernelThatGoesOn) {
   map();
   busy(s_);
   launch(s_, {kBase, kPlain});
-  EXPECT_EQ(run(calls::StreamWaitValue32{t_, kPlain, 1, 0}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::StreamSynchronize{t_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamWaitValue32{t_, kPlain, 1, 0}));
+  EXPECT_OK(run(calls::StreamSynchronize{t_}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
@@ -240,7 +240,7 @@ TEST_F(WorkFlags, AFewBytesThatAreCopiedToTheHostMayTellOfAnyWork) {
   more_work();
   answers.places[kPlain] = CU_MEMORYTYPE_DEVICE;
   std::uint32_t flag = 0;
-  EXPECT_EQ(run(calls::MemcpyDtoH{&flag, kPlain, sizeof flag}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyDtoH{&flag, kPlain, sizeof flag}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
@@ -250,7 +250,7 @@ TEST_F(WorkFlags, ManyBytesAreNoFlag) {
   more_work();
   answers.places[kPlain] = CU_MEMORYTYPE_DEVICE;
   char many[4096];
-  EXPECT_EQ(run(calls::MemcpyDtoH{many, kPlain, sizeof many}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyDtoH{many, kPlain, sizeof many}));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
 }
@@ -261,7 +261,7 @@ TEST_F(WorkFlags, WorkBehindACopyOfAFlagIsNotTold) {
   answers.places[kPlain] = CU_MEMORYTYPE_DEVICE;
   launch(s_, {0});
   std::uint32_t flag = 0;
-  EXPECT_EQ(run(calls::MemcpyDtoH{&flag, kPlain, sizeof flag}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyDtoH{&flag, kPlain, sizeof flag}));
   launch(s_, {kBase});
   more_work();
   unmap();
@@ -280,8 +280,8 @@ TEST_F(WorkFlags, AnEventThatALaunchRecordsStandsForWhatIsBeforeIt) {
   config.numAttrs = 1;
   std::uint64_t word = kBase + 4 * kSize;
   void* parameters[] = {&word};
-  EXPECT_EQ(run(calls::LaunchKernelEx{&config, function(), parameters, nullptr}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::LaunchKernelEx{&config, function(), parameters, nullptr}));
+  EXPECT_OK(run(calls::EventSynchronize{e_}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
   unmap(kBase + 4 * kSize);
@@ -290,7 +290,7 @@ TEST_F(WorkFlags, AnEventThatALaunchRecordsStandsForWhatIsBeforeIt) {
 
 TEST_F(WorkTells, AWordThatIsWrittenTells) {
   use_then_more();
-  EXPECT_EQ(run(calls::StreamWriteValue32{s_, at(pinned_), 1, 0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamWriteValue32{s_, at(pinned_), 1, 0}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
@@ -305,7 +305,7 @@ TEST_F(WorkTells, AWordThatTheHostSeesIsOverForItAsSoonAsItIsWritten) {
   host.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   run(calls::MemSetAccess{kBase, kSize, &host, 1});
   busy(s_);
-  EXPECT_EQ(run(calls::StreamWriteValue32{s_, kBase, 1, 0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamWriteValue32{s_, kBase, 1, 0}));
   EXPECT_EQ(asked("record"), 0u);
   unmap();
   EXPECT_THAT(findings(), testing::Not(testing::Contains(testing::StartsWith("cuMemUnmap"))));
@@ -316,16 +316,16 @@ TEST_F(WorkTells, AWordThatIsWaitedForTellsNothing) {
   CUstreamBatchMemOpParams operation{};
   operation.waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
   operation.waitValue.address = at(pinned_);
-  EXPECT_EQ(run(calls::StreamBatchMemOp{s_, 1, &operation, 0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamBatchMemOp{s_, 1, &operation, 0}));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
 }
 
 TEST_F(WorkTells, AnAllocationThatTheHostMayKnowOfIsNotEarly) {
   CUdeviceptr pool = 0;
-  EXPECT_EQ(run(calls::MemAllocAsync{&pool, kGranule, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAllocAsync{&pool, kGranule, s_}));
   busy(s_);
-  EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::LaunchHostFunc{s_, nullptr, nullptr}));
   launch(t_, {pool});
   EXPECT_THAT(findings(), IsEmpty());
 }
@@ -335,24 +335,24 @@ TEST_F(WorkTells, AnAllocationThatTheHostMayKnowOfIsNotEarly) {
 // A kernel of any stream may write the word.
 TEST_F(WorkTells, WhoWaitedForAWordMayComeAfterAllWork) {
   CUdeviceptr pool = 0;
-  EXPECT_EQ(run(calls::MemAllocAsync{&pool, kGranule, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAllocAsync{&pool, kGranule, s_}));
   busy(s_);
   launch(s_, {pool});
   more_work();
-  EXPECT_EQ(run(calls::StreamWaitValue32{t_, at(pinned_), 1, 0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamWaitValue32{t_, at(pinned_), 1, 0}));
   launch(t_, {pool});
   EXPECT_THAT(findings(), IsEmpty()) << "the allocation is over";
   launch(s_, {pool});  // unfinished for sure, which proves nothing about the order
-  EXPECT_EQ(run(calls::MemFreeAsync{pool, t_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFreeAsync{pool, t_}));
   EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkTells, AHostThatWaitedForAWaitMayKnowOfAllWork) {
   use_then_more();
   more_work();
-  EXPECT_EQ(run(calls::StreamWaitValue32{t_, at(pinned_), 1, 0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamWaitValue32{t_, at(pinned_), 1, 0}));
   run(calls::EventRecord{e_, t_});
-  EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::EventSynchronize{e_}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
@@ -360,7 +360,7 @@ TEST_F(WorkTells, AHostThatWaitedForAWaitMayKnowOfAllWork) {
 TEST_F(WorkTells, AWaitThatMayGoOnTellsTheHostNothing) {
   use_then_more();
   more_work();
-  EXPECT_EQ(run(calls::StreamWaitValue32{t_, at(pinned_), 1, 0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamWaitValue32{t_, at(pinned_), 1, 0}));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
 }
@@ -376,25 +376,25 @@ TEST_F(WorkTells, TheTimeBetweenTwoEventsTellsThatBothAreOver) {
   busy(t_);
   more_work();
   float milliseconds = 0;
-  EXPECT_EQ(run(calls::EventElapsedTime{&milliseconds, e_, later}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::EventElapsedTime{&milliseconds, e_, later}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkTells, AnEventOfAContextStandsForAllOfItsWork) {
   use_then_more();
-  EXPECT_EQ(run(calls::CtxRecordEvent{answers.context, e_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::CtxRecordEvent{answers.context, e_}));
   more_work();
-  EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::EventSynchronize{e_}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkTells, AnEventOfAGreenContextMayStandForAllWork) {
   use_then_more();
-  EXPECT_EQ(run(calls::GreenCtxRecordEvent{nullptr, e_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GreenCtxRecordEvent{nullptr, e_}));
   more_work();
-  EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::EventSynchronize{e_}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
@@ -402,13 +402,13 @@ TEST_F(WorkTells, AnEventOfAGreenContextMayStandForAllWork) {
 TEST_F(WorkTells, AContextMayWaitForAnEvent) {
   answers.non_blocking = {s_, t_};
   CUdeviceptr pool = 0;
-  EXPECT_EQ(run(calls::MemAllocAsync{&pool, kGranule, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAllocAsync{&pool, kGranule, s_}));
   busy(s_);
   launch(s_, {pool});
   run(calls::EventRecord{e_, s_});
-  EXPECT_EQ(run(calls::CtxWaitEvent{answers.context, e_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::CtxWaitEvent{answers.context, e_}));
   launch(t_, {pool});  // a new stream
-  EXPECT_EQ(run(calls::MemFreeAsync{pool, t_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFreeAsync{pool, t_}));
   EXPECT_THAT(findings(), IsEmpty());
 }
 
@@ -417,7 +417,7 @@ TEST_F(WorkTells, AContextMayWaitForAnEvent) {
 TEST_F(WorkTells, AnEventOfSeveralProcessesMayTell) {
   use_then_more();
   CUipcEventHandle handle{};
-  EXPECT_EQ(run(calls::IpcGetEventHandle{&handle, e_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::IpcGetEventHandle{&handle, e_}));
   run(calls::EventRecord{e_, s_});
   more_work();
   unmap();
@@ -427,19 +427,19 @@ TEST_F(WorkTells, AnEventOfSeveralProcessesMayTell) {
 TEST_F(WorkTells, WhoWaitsForAnEventOfSeveralProcessesMayComeAfterAllWork) {
   CUdeviceptr pool = 0;
   CUipcEventHandle handle{};
-  EXPECT_EQ(run(calls::IpcGetEventHandle{&handle, e_}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::MemAllocAsync{&pool, kGranule, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::IpcGetEventHandle{&handle, e_}));
+  EXPECT_OK(run(calls::MemAllocAsync{&pool, kGranule, s_}));
   busy(s_);
   launch(s_, {pool});
   run(calls::StreamWaitEvent{t_, e_, 0});
-  EXPECT_EQ(run(calls::MemFreeAsync{pool, t_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFreeAsync{pool, t_}));
   EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkTells, AnotherEventOfThatNameTellsNothing) {
   use_then_more();
   CUipcEventHandle handle{};
-  EXPECT_EQ(run(calls::IpcGetEventHandle{&handle, e_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::IpcGetEventHandle{&handle, e_}));
   run(calls::EventDestroy{e_});
   run(calls::EventRecord{e_, s_});
   more_work();

@@ -3,9 +3,7 @@
 // allow when a driver that knows more refuses or accepts a call.
 #include <gmock/gmock.h>
 
-#include "api/driver/mock_driver.h"
-#include "shim/session/session_run.h"
-#include "shim/testing/findings.h"
+#include "shim/session/mocked_session.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -15,7 +13,6 @@ using testing::DoAll;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::NiceMock;
 using testing::Return;
 using testing::SetArgPointee;
 
@@ -26,44 +23,31 @@ const auto kStream = reinterpret_cast<CUstream>(std::uintptr_t{0x5000});
 void* const kHost = reinterpret_cast<void*>(std::uintptr_t{0x7f0000000000});
 
 /// A context is current on device 0; allocations lie at kPlain; the driver accepts every call.
-class MemorySession : public testing::Test {
+class MemorySession : public MockedSession {
  protected:
-  MemorySession() {
-    ON_CALL(mock_, DeviceGetCount(_))
-        .WillByDefault(DoAll(SetArgPointee<0>(2), Return(CUDA_SUCCESS)));
-    ON_CALL(mock_, CtxGetCurrent(_))
-        .WillByDefault(DoAll(SetArgPointee<0>(kContext), Return(CUDA_SUCCESS)));
-    ON_CALL(mock_, CtxGetDevice(_)).WillByDefault(DoAll(SetArgPointee<0>(0), Return(CUDA_SUCCESS)));
-    ON_CALL(mock_, MemAlloc(_, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(kPlain), Return(CUDA_SUCCESS)));
-    ON_CALL(mock_, MemAllocAsync(_, _, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(kPlain), Return(CUDA_SUCCESS)));
-    ON_CALL(mock_, MemAllocHost(_, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(kHost), Return(CUDA_SUCCESS)));
+  MemorySession() : MockedSession({}) {
+    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(answers(2));
+    ON_CALL(mock_, CtxGetCurrent(_)).WillByDefault(answers(kContext));
+    ON_CALL(mock_, CtxGetDevice(_)).WillByDefault(answers(0));
+    ON_CALL(mock_, MemAlloc(_, _)).WillByDefault(answers(kPlain));
+    ON_CALL(mock_, MemAllocAsync(_, _, _)).WillByDefault(answers(kPlain));
+    ON_CALL(mock_, MemAllocHost(_, _)).WillByDefault(answers(kHost));
   }
 
-  template <class CallStruct>
-  [[gnu::noinline]] CUresult run(const CallStruct& call) {
-    return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
-  }
   void allocate() {
     CUdeviceptr out = 0;
-    EXPECT_EQ(run(calls::MemAlloc{&out, kSize}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::MemAlloc{&out, kSize}));
   }
   void free_answers(CUresult result) { ON_CALL(mock_, MemFree(_)).WillByDefault(Return(result)); }
   const Violation& only_finding() {
     EXPECT_EQ(findings_.all.size(), 1u);
     return findings_.all.at(0).violation;
   }
-
-  NiceMock<MockDriver> mock_;
-  Findings findings_;
-  Session session_{mock_.driver(), {.enforce = false, .emulated = false}, findings_};
 };
 
 TEST_F(MemorySession, ADoubleFreeNamesWhoAllocatedAndWhoFreed) {
-  allocate();                                            // call 1
-  EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);  // call 2
+  allocate();                              // call 1
+  EXPECT_OK(run(calls::MemFree{kPlain}));  // call 2
   free_answers(CUDA_ERROR_INVALID_VALUE);
   run(calls::MemFree{kPlain});
   const Violation& found = only_finding();
@@ -78,14 +62,14 @@ TEST_F(MemorySession, ADoubleFreeNamesWhoAllocatedAndWhoFreed) {
 // Something that the session does not see, a graph for example, has the address now.
 TEST_F(MemorySession, AnAddressThatIsTakenAgainUnseenMayBeFreed) {
   allocate();
-  EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFree{kPlain}));
+  EXPECT_OK(run(calls::MemFree{kPlain}));
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }
 
 TEST_F(MemorySession, AnInteriorPointerIsNamedOnceItIsRefused) {
   allocate();
-  EXPECT_EQ(run(calls::MemFree{kPlain + 512}), CUDA_SUCCESS) << "memory of another, all the same";
+  EXPECT_OK(run(calls::MemFree{kPlain + 512})) << "memory of another, all the same";
   EXPECT_THAT(findings_.rules(), IsEmpty());
   free_answers(CUDA_ERROR_INVALID_VALUE);
   run(calls::MemFree{kPlain + 512});
@@ -94,7 +78,7 @@ TEST_F(MemorySession, AnInteriorPointerIsNamedOnceItIsRefused) {
 }
 
 TEST_F(MemorySession, MemoryFromBeforeTheShimIsUnknown) {
-  EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFree{kPlain}));
   // A code of earlier work that failed proves nothing about the address.
   for (const CUresult other :
        {CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_CONTEXT_IS_DESTROYED}) {
@@ -109,7 +93,7 @@ TEST_F(MemorySession, MemoryFromBeforeTheShimIsUnknown) {
 
 TEST_F(MemorySession, MemoryThatEndedWithItsContextIsFreedTwice) {
   allocate();
-  EXPECT_EQ(run(calls::CtxDestroy{kContext}), CUDA_SUCCESS);  // call 2
+  EXPECT_OK(run(calls::CtxDestroy{kContext}));  // call 2
   free_answers(CUDA_ERROR_INVALID_VALUE);
   run(calls::MemFree{kPlain});
   EXPECT_EQ(only_finding().rule, Rule::kFreeOnce);
@@ -120,22 +104,22 @@ TEST_F(MemorySession, AReleaseThatEndsNoContextEndsNoMemory) {
   allocate();
   ON_CALL(mock_, DevicePrimaryCtxGetState(0, _, _))
       .WillByDefault(DoAll(SetArgPointee<1>(0), SetArgPointee<2>(1), Return(CUDA_SUCCESS)));
-  EXPECT_EQ(run(calls::DevicePrimaryCtxRelease{0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::DevicePrimaryCtxRelease{0}));
   session_.with_model([](const Model& model) { EXPECT_NE(model.memory().at(kPlain), nullptr); });
   ON_CALL(mock_, DevicePrimaryCtxGetState(0, _, _))
       .WillByDefault(DoAll(SetArgPointee<1>(0), SetArgPointee<2>(0), Return(CUDA_SUCCESS)));
-  EXPECT_EQ(run(calls::DevicePrimaryCtxRelease{0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::DevicePrimaryCtxRelease{0}));
   session_.with_model([](const Model& model) { EXPECT_EQ(model.memory().at(kPlain), nullptr); });
 }
 
 TEST_F(MemorySession, MemoryOfAPoolIsFreedByBothAndHasNoIpcHandle) {
   CUdeviceptr out = 0;
-  EXPECT_EQ(run(calls::MemAllocAsync{&out, kSize, kStream}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::MemAllocAsync{&out, kSize, kStream}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::MemFreeAsync{kPlain, kStream}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAllocAsync{&out, kSize, kStream}));
+  EXPECT_OK(run(calls::MemFree{kPlain}));
+  EXPECT_OK(run(calls::MemAllocAsync{&out, kSize, kStream}));
+  EXPECT_OK(run(calls::MemFreeAsync{kPlain, kStream}));
   EXPECT_THAT(findings_.rules(), IsEmpty());
-  EXPECT_EQ(run(calls::MemAllocAsync{&out, kSize, kStream}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAllocAsync{&out, kSize, kStream}));
   ON_CALL(mock_, MemFreeHost(_)).WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
   run(calls::MemFreeHost{reinterpret_cast<void*>(kPlain)});
   EXPECT_THAT(findings_.rules(), ElementsAre("memory-free-function"));
@@ -143,21 +127,21 @@ TEST_F(MemorySession, MemoryOfAPoolIsFreedByBothAndHasNoIpcHandle) {
 
 TEST_F(MemorySession, HostMemoryIsNotFreedAsDeviceMemory) {
   void* out = nullptr;
-  EXPECT_EQ(run(calls::MemAllocHost{&out, kSize}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAllocHost{&out, kSize}));
   free_answers(CUDA_ERROR_INVALID_VALUE);
   run(calls::MemFree{reinterpret_cast<CUdeviceptr>(kHost)});
   EXPECT_THAT(findings_.rules(), ElementsAre("memory-free-function"));
-  EXPECT_EQ(run(calls::MemFreeHost{kHost}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFreeHost{kHost}));
   EXPECT_EQ(findings_.all.size(), 1u);
 }
 
 TEST_F(MemorySession, ARangeIsRegisteredOnce) {
-  EXPECT_EQ(run(calls::MemHostRegister{kHost, kSize, 0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemHostRegister{kHost, kSize, 0}));
   ON_CALL(mock_, MemHostRegister(_, _, _))
       .WillByDefault(Return(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED));
   run(calls::MemHostRegister{static_cast<char*>(kHost) + kSize - 1, 64, 0});
   EXPECT_THAT(findings_.rules(), ElementsAre("cuMemHostRegister-once"));
-  EXPECT_EQ(run(calls::MemHostUnregister{kHost}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemHostUnregister{kHost}));
   ON_CALL(mock_, MemHostUnregister(_)).WillByDefault(Return(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED));
   run(calls::MemHostUnregister{kHost});
   EXPECT_THAT(findings_.rules(),
@@ -166,9 +150,9 @@ TEST_F(MemorySession, ARangeIsRegisteredOnce) {
 
 TEST_F(MemorySession, ADestroyedStreamIsNamedOnceItIsRefused) {
   allocate();
-  EXPECT_EQ(run(calls::StreamDestroy{kStream}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamDestroy{kStream}));
   // Another stream has the handle by now.
-  EXPECT_EQ(run(calls::MemFreeAsync{kPlain, kStream}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFreeAsync{kPlain, kStream}));
   EXPECT_THAT(findings_.rules(), IsEmpty());
   allocate();
   ON_CALL(mock_, MemFreeAsync(_, _)).WillByDefault(Return(CUDA_ERROR_INVALID_HANDLE));
@@ -183,15 +167,14 @@ TEST_F(MemorySession, SoItIsInCallsThatHaveNoRuleOfTheirOwnAboutIt) {
   props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   ON_CALL(mock_, MemPoolCreate(_, _))
-      .WillByDefault(DoAll(SetArgPointee<0>(reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x500})),
-                           Return(CUDA_SUCCESS)));
-  EXPECT_EQ(run(calls::MemPoolCreate{&pool, &props}), CUDA_SUCCESS);
+      .WillByDefault(answers(reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x500})));
+  EXPECT_OK(run(calls::MemPoolCreate{&pool, &props}));
   const calls::MemAllocFromPoolAsync call{&out, kSize, pool, kStream};
   ON_CALL(mock_, MemAllocFromPoolAsync(_, _, _, _))
       .WillByDefault(Return(CUDA_ERROR_INVALID_HANDLE));
   run(call);
   EXPECT_THAT(findings_.rules(), IsEmpty());
-  EXPECT_EQ(run(calls::StreamDestroy{kStream}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamDestroy{kStream}));
   run(call);
   EXPECT_THAT(findings_.rules(), ElementsAre("stream-alive"));
 }
@@ -200,16 +183,14 @@ TEST_F(MemorySession, WithoutAccessTheRangeOfAMappingIsNotFound) {
   CUdeviceptr base = 0;
   CUmemGenericAllocationHandle memory = 0;
   std::size_t size = 0;
-  ON_CALL(mock_, MemAddressReserve(_, _, _, _, _))
-      .WillByDefault(DoAll(SetArgPointee<0>(kPlain), Return(CUDA_SUCCESS)));
-  ON_CALL(mock_, MemCreate(_, _, _, _))
-      .WillByDefault(DoAll(SetArgPointee<0>(0xe00), Return(CUDA_SUCCESS)));
+  ON_CALL(mock_, MemAddressReserve(_, _, _, _, _)).WillByDefault(answers(kPlain));
+  ON_CALL(mock_, MemCreate(_, _, _, _)).WillByDefault(answers(0xe00));
   CUmemAllocationProp prop{};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  EXPECT_EQ(run(calls::MemAddressReserve{&base, 2 << 20, 0, 0, 0}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::MemCreate{&memory, 2 << 20, &prop, 0}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::MemMap{kPlain, 2 << 20, 0, memory, 0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAddressReserve{&base, 2 << 20, 0, 0, 0}));
+  EXPECT_OK(run(calls::MemCreate{&memory, 2 << 20, &prop, 0}));
+  EXPECT_OK(run(calls::MemMap{kPlain, 2 << 20, 0, memory, 0}));
   ON_CALL(mock_, MemGetAddressRange(_, _, _)).WillByDefault(Return(CUDA_ERROR_NOT_FOUND));
   run(calls::MemGetAddressRange{&base, &size, kPlain + 5});
   EXPECT_THAT(findings_.rules(), ElementsAre("cuMemGetAddressRange-access"));

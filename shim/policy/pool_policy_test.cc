@@ -2,38 +2,29 @@
 // Pools that the driver hands out or imports: the questions to the driver, and the facts that are
 // known then. And legal calls of newer CUDA versions, which must have no finding.
 #include "shim/policy/pool_policy.h"
+#include "shim/session/mocked_session.h"
 
 #include <gmock/gmock.h>
 
 #include <map>
 
-#include "api/driver/mock_driver.h"
-#include "shim/session/session_run.h"
-#include "shim/testing/findings.h"
-#include "shim/testing/mock_values.h"
-
 namespace cuvmm::shim {
 namespace {
 
 using testing::_;
-using testing::DoAll;
 using testing::ElementsAre;
 using testing::IsEmpty;
-using testing::NiceMock;
 using testing::Return;
-using testing::SetArgPointee;
 
 /// A driver of `version` with two devices of two locality domains each; the devices read managed
 /// memory while the host does. The driver describes pools by `attributes_`.
-class PoolSession : public testing::Test {
+class PoolSession : public MockedSession {
  protected:
   PoolSession() { start(13050); }
 
   void start(int version) {
-    ON_CALL(mock_, DeviceGetCount(_))
-        .WillByDefault(DoAll(SetArgPointee<0>(2), Return(CUDA_SUCCESS)));
-    ON_CALL(mock_, DriverGetVersion(_))
-        .WillByDefault(DoAll(SetArgPointee<0>(version), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(answers(2));
+    ON_CALL(mock_, DriverGetVersion(_)).WillByDefault(answers(version));
     ON_CALL(mock_, DeviceGetAttribute(_, _, _))
         .WillByDefault([version](int* value, CUdevice_attribute attribute, CUdevice) {
           const bool newer =
@@ -42,17 +33,14 @@ class PoolSession : public testing::Test {
           *value = attribute == kDeviceLocalityDomains ? 2 : attribute != kDeviceLocalizedRdma;
           return CUDA_SUCCESS;
         });
-    ON_CALL(mock_, MemPoolCreate(_, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(kPool), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, MemPoolCreate(_, _)).WillByDefault(answers(kPool));
     ON_CALL(mock_, DeviceGetDefaultMemPool(_, _))
         .WillByDefault([](CUmemoryPool* pool, CUdevice device) {
           *pool = reinterpret_cast<CUmemoryPool>(0x100 + std::uintptr_t(device));
           return CUDA_SUCCESS;
         });
-    ON_CALL(mock_, DeviceGetMemPool(_, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(kPool), Return(CUDA_SUCCESS)));
-    ON_CALL(mock_, MemPoolImportFromShareableHandle(_, _, _, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(kPool), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, DeviceGetMemPool(_, _)).WillByDefault(answers(kPool));
+    ON_CALL(mock_, MemPoolImportFromShareableHandle(_, _, _, _)).WillByDefault(answers(kPool));
     ON_CALL(mock_, MemPoolGetAttribute(_, _, _))
         .WillByDefault([this](CUmemoryPool, CUmemPool_attribute attribute, void* value) {
           const auto found = attributes_.find(attribute);
@@ -62,10 +50,6 @@ class PoolSession : public testing::Test {
         });
   }
 
-  template <class CallStruct>
-  [[gnu::noinline]] CUresult run(const CallStruct& call) {
-    return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
-  }
   void describe(int location_type, int id, int handle_types = 0) {
     attributes_ = {{kPoolAttributeAllocationType, 1},
                    {kPoolAttributeHandleTypes, handle_types},
@@ -90,14 +74,11 @@ class PoolSession : public testing::Test {
   }
 
   std::map<int, int> attributes_;  ///< none: a driver from before CUDA 13.2
-  NiceMock<MockDriver> mock_;
-  Findings findings_;
-  Session session_{mock_.driver(), {.enforce = false, .emulated = true}, findings_};
 };
 
 TEST_F(PoolSession, ADefaultPoolIsKnownWithoutAsking) {
   CUmemoryPool pool = nullptr;
-  EXPECT_EQ(run(calls::DeviceGetDefaultMemPool{&pool, 1}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::DeviceGetDefaultMemPool{&pool, 1}));
   EXPECT_CALL(mock_, MemPoolDestroy(pool)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
   EXPECT_CALL(mock_, DeviceGetDefaultMemPool(_, _)).Times(0);
   EXPECT_EQ(run(calls::MemPoolDestroy{pool}), CUDA_ERROR_INVALID_VALUE);
@@ -123,7 +104,7 @@ TEST_F(PoolSession, AnImportedPoolLiesWhereTheDriverSays) {
 TEST_F(PoolSession, ACurrentPoolThatAnotherMadeIsKnownByItsAttributes) {
   describe(kLocationDevice, 1, 1);
   CUmemoryPool pool = nullptr;
-  EXPECT_EQ(run(calls::DeviceGetMemPool{&pool, 1}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::DeviceGetMemPool{&pool, 1}));
   EXPECT_CALL(mock_, DeviceSetMemPool(0, kPool)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
   EXPECT_EQ(run(calls::DeviceSetMemPool{0, pool}), CUDA_ERROR_INVALID_VALUE);
   EXPECT_THAT(findings_.rules(), ElementsAre("cuDeviceSetMemPool-local"));
@@ -138,16 +119,14 @@ TEST_F(PoolSession, TheCurrentPoolOfAPlaceMayBeItsDefaultOne) {
   ON_CALL(mock_, MemGetMemPool(_, _, _)).WillByDefault(hands_out);
   ON_CALL(mock_, MemGetDefaultMemPool(_, _, _)).WillByDefault(hands_out);
   ON_CALL(mock_, CtxGetCurrent(_))
-      .WillByDefault(DoAll(SetArgPointee<0>(reinterpret_cast<CUcontext>(std::uintptr_t{0xc0})),
-                           Return(CUDA_SUCCESS)));
+      .WillByDefault(answers(reinterpret_cast<CUcontext>(std::uintptr_t{0xc0})));
   ON_CALL(mock_, MemPoolDestroy(_)).WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
   ON_CALL(mock_, MemPoolExportPointer(_, _)).WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
   ON_CALL(mock_, MemcpyDtoH(_, _, _)).WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
-  ON_CALL(mock_, MemAllocFromPoolAsync(_, _, _, _))
-      .WillByDefault(DoAll(SetArgPointee<0>(0x7000'0000'0000), Return(CUDA_SUCCESS)));
+  ON_CALL(mock_, MemAllocFromPoolAsync(_, _, _, _)).WillByDefault(answers(0x7000'0000'0000));
   CUmemLocation node = make_location(kLocationHostNuma, 0);
   CUmemoryPool pool = nullptr;
-  EXPECT_EQ(run(calls::MemGetMemPool{&pool, &node, CU_MEM_ALLOCATION_TYPE_PINNED}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemGetMemPool{&pool, &node, CU_MEM_ALLOCATION_TYPE_PINNED}));
   run(calls::MemPoolDestroy{pool});
   CUdeviceptr memory = 0;
   run(calls::MemAllocFromPoolAsync{&memory, 4096, pool, nullptr});
@@ -162,23 +141,21 @@ TEST_F(PoolSession, TheCurrentPoolOfAPlaceMayBeItsDefaultOne) {
 
 TEST_F(PoolSession, OfAnOlderDriverACurrentPoolIsNobodysMistake) {
   CUmemoryPool pool = nullptr;
-  EXPECT_EQ(run(calls::DeviceGetMemPool{&pool, 1}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::MemPoolTrimTo{pool, 0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::DeviceGetMemPool{&pool, 1}));
+  EXPECT_OK(run(calls::MemPoolTrimTo{pool, 0}));
   cuuint64_t value = 0;
-  EXPECT_EQ(run(calls::MemPoolSetAttribute{pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &value}),
-            CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemPoolSetAttribute{pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &value}));
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }
 
 // A fuzzer found this: the driver refuses the wrong place, and cuvmm reported that the pool is no
 // pool.
 TEST_F(PoolSession, APoolThatAnOlderDriverHandedOutIsAPool) {
-  ON_CALL(mock_, MemGetMemPool(_, _, _))
-      .WillByDefault(DoAll(SetArgPointee<0>(kPool), Return(CUDA_SUCCESS)));
+  ON_CALL(mock_, MemGetMemPool(_, _, _)).WillByDefault(answers(kPool));
   ON_CALL(mock_, MemSetMemPool(_, _, _)).WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
   CUmemLocation host = make_location(kLocationHost, 0), device = make_location(kLocationDevice, 0);
   CUmemoryPool pool = nullptr;
-  EXPECT_EQ(run(calls::MemGetMemPool{&pool, &host, CU_MEM_ALLOCATION_TYPE_PINNED}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemGetMemPool{&pool, &host, CU_MEM_ALLOCATION_TYPE_PINNED}));
   EXPECT_EQ(run(calls::MemSetMemPool{&device, CU_MEM_ALLOCATION_TYPE_PINNED, pool}),
             CUDA_ERROR_INVALID_VALUE);
   EXPECT_THAT(findings_.rules(), IsEmpty());
@@ -202,25 +179,22 @@ TEST_F(PoolSession, LegalCallsOfNewerVersionsHaveNoFindings) {
   props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   props.location = domain_location(1, 1);
   reinterpret_cast<unsigned char*>(&props)[34] = 1;  // gpuDirectRDMACapable
-  EXPECT_EQ(create(props), CUDA_SUCCESS);
+  EXPECT_OK(create(props));
   props = {};
   props.allocType = kManagedMemory;
-  EXPECT_EQ(create(props), CUDA_SUCCESS);
-  ON_CALL(mock_, MemGetAllocationGranularity(_, _, _))
-      .WillByDefault(DoAll(SetArgPointee<0>(2 << 20), Return(CUDA_SUCCESS)));
-  ON_CALL(mock_, MemCreate(_, _, _, _))
-      .WillByDefault(DoAll(SetArgPointee<0>(0x100), Return(CUDA_SUCCESS)));
+  EXPECT_OK(create(props));
+  ON_CALL(mock_, MemGetAllocationGranularity(_, _, _)).WillByDefault(answers(2 << 20));
+  ON_CALL(mock_, MemCreate(_, _, _, _)).WillByDefault(answers(0x100));
   CUmemAllocationProp prop{};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   prop.location = domain_location(0, 1);
   prop.allocFlags.gpuDirectRDMACapable = 1;
   prop.allocFlags.usage = kUsageRdmaOverPcie;
   CUmemGenericAllocationHandle handle = 0;
-  EXPECT_EQ(run(calls::MemCreate{&handle, 2 << 20, &prop, 0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemCreate{&handle, 2 << 20, &prop, 0}));
   CUmemoryPool pool = nullptr;
   CUmemLocation place = domain_location(0, 1);
-  EXPECT_EQ(run(calls::MemGetDefaultMemPool{&pool, &place, CU_MEM_ALLOCATION_TYPE_PINNED}),
-            CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemGetDefaultMemPool{&pool, &place, CU_MEM_ALLOCATION_TYPE_PINNED}));
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }
 

@@ -36,7 +36,7 @@ class WorkWaits : public WorkWorld {
 
 TEST_F(WorkWaits, ACopyToPageableMemoryMayHaveWaited) {
   use_then_more();
-  EXPECT_EQ(run(calls::MemcpyDtoHAsync{pageable_, kBase, 64, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyDtoHAsync{pageable_, kBase, 64, s_}));
   more_work();
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
@@ -45,7 +45,7 @@ TEST_F(WorkWaits, ACopyToPageableMemoryMayHaveWaited) {
 
 TEST_F(WorkWaits, ACopyToPageableMemoryThatIsUnfinishedForSureIsFound) {
   use_then_more();
-  EXPECT_EQ(run(calls::MemcpyDtoHAsync{pageable_, kBase, 64, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyDtoHAsync{pageable_, kBase, 64, s_}));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle")) << "the driver did not wait";
 }
@@ -55,7 +55,7 @@ TEST_F(WorkWaits, NoEventIsRecordedBehindACopyThatMayHaveWaited) {
   mode = AsyncMode::kExact;
   unordered = true;
   map();
-  EXPECT_EQ(run(calls::MemcpyDtoHAsync{pageable_, kBase, 64, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyDtoHAsync{pageable_, kBase, 64, s_}));
   EXPECT_EQ(asked("record"), 0u);
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
@@ -66,7 +66,7 @@ TEST_F(WorkWaits, ACopyToPinnedMemoryTellsOfItselfToo) {
   map(kBase + 4 * kSize);
   busy(s_);
   launch(s_, {kBase});
-  EXPECT_EQ(run(calls::MemcpyDtoHAsync{pinned_, kBase + 4 * kSize, 64, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyDtoHAsync{pinned_, kBase + 4 * kSize, 64, s_}));
   more_work();
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
@@ -76,14 +76,14 @@ TEST_F(WorkWaits, ACopyToPinnedMemoryTellsOfItselfToo) {
 
 TEST_F(WorkWaits, ACopyToPinnedMemoryThatIsOverMayHaveBeenLucky) {
   map();
-  EXPECT_EQ(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(session().work().counts().unawaited, 0u);
   EXPECT_EQ(session().work().counts().perhaps_unawaited, 1u);
   map();
-  EXPECT_EQ(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::StreamSynchronize{s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}));
+  EXPECT_OK(run(calls::StreamSynchronize{s_}));
   unmap();
   EXPECT_EQ(session().work().counts().perhaps_unawaited, 1u) << "the host has waited";
 }
@@ -92,7 +92,7 @@ TEST_F(WorkWaits, AGpuMayHaveWrittenPinnedMemoryBeforeItsStreamSaysSo) {
   emulated = false;
   map();
   busy(s_);
-  EXPECT_EQ(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty()) << "the program may have seen the bytes arrive";
 }
@@ -100,7 +100,7 @@ TEST_F(WorkWaits, AGpuMayHaveWrittenPinnedMemoryBeforeItsStreamSaysSo) {
 TEST_F(WorkWaits, TheEmulatorHasNotBegunACopyThatItSaysIsUnfinished) {
   map();
   busy(s_);
-  EXPECT_EQ(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
@@ -108,7 +108,7 @@ TEST_F(WorkWaits, TheEmulatorHasNotBegunACopyThatItSaysIsUnfinished) {
 TEST_F(WorkWaits, NorOneWhoseEventSaysSo) {
   mode = AsyncMode::kExact;
   map();
-  EXPECT_EQ(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyDtoHAsync{pinned_, kBase, 64, s_}));
   more_work();
   answers.event_queries[event(0xee01)] = CUDA_ERROR_NOT_READY;
   unmap();
@@ -120,7 +120,7 @@ TEST_F(WorkWaits, ACopyFromPageableMemoryMayHaveWaitedForWhatIsBeforeIt) {
   map(kBase + 4 * kSize);
   busy(s_);
   launch(s_, {kBase});
-  EXPECT_EQ(run(calls::MemcpyHtoDAsync{kBase + 4 * kSize, pageable_, 64, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyHtoDAsync{kBase + 4 * kSize, pageable_, 64, s_}));
   more_work();
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
@@ -130,14 +130,14 @@ TEST_F(WorkWaits, ACopyFromPageableMemoryMayHaveWaitedForWhatIsBeforeIt) {
 
 TEST_F(WorkWaits, ACopyFromPinnedMemoryDoesNotWait) {
   use_then_more();
-  EXPECT_EQ(run(calls::MemcpyHtoDAsync{kPlain, pinned_, 64, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyHtoDAsync{kPlain, pinned_, 64, s_}));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
 }
 
 TEST_F(WorkWaits, ACopyFromHostToHostWaits) {
   use_then_more();
-  EXPECT_EQ(run(calls::MemcpyAsync{at(pinned_), at(pageable_), 64, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyAsync{at(pinned_), at(pageable_), 64, s_}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(asked("query"), 0u);
@@ -145,7 +145,7 @@ TEST_F(WorkWaits, ACopyFromHostToHostWaits) {
 
 TEST_F(WorkWaits, ACopyOfNothingMayNotHaveWaited) {
   use_then_more();
-  EXPECT_EQ(run(calls::MemcpyAsync{at(pinned_), at(pageable_), 0, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyAsync{at(pinned_), at(pageable_), 0, s_}));
   launch(s_, {kBase});
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
@@ -157,8 +157,7 @@ TEST_F(WorkWaits, OneOfSeveralCopiesMayHaveWaited) {
   std::size_t sizes[] = {64, 64}, first[] = {0};
   CUmemcpyAttributes attributes{};
   attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
-  EXPECT_EQ(run(calls::MemcpyBatchAsync_v2{to, from, sizes, 2, &attributes, first, 1, s_}),
-            CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyBatchAsync_v2{to, from, sizes, 2, &attributes, first, 1, s_}));
   more_work();
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
@@ -177,7 +176,7 @@ class StreamlessWaits : public WorkWaits {
 };
 
 TEST_F(StreamlessWaits, ACopyFromPageableMemoryWaitsForWhatIsBeforeIt) {
-  EXPECT_EQ(run(calls::MemcpyHtoD{kBase + 64, pageable_, 64}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyHtoD{kBase + 64, pageable_, 64}));
   busy(CU_STREAM_LEGACY);
   unmap();
   ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-idle")) << "of the copy itself";
@@ -185,14 +184,14 @@ TEST_F(StreamlessWaits, ACopyFromPageableMemoryWaitsForWhatIsBeforeIt) {
 }
 
 TEST_F(StreamlessWaits, ACopyFromPinnedMemoryWaitsForItself) {
-  EXPECT_EQ(run(calls::MemcpyHtoD{kBase + 64, pinned_, 64}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyHtoD{kBase + 64, pinned_, 64}));
   busy(CU_STREAM_LEGACY);
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(StreamlessWaits, ACopyToTheHostWaitsForItself) {
-  EXPECT_EQ(run(calls::Memcpy{at(pageable_), kBase, 64}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::Memcpy{at(pageable_), kBase, 64}));
   busy(CU_STREAM_LEGACY);
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
@@ -206,45 +205,45 @@ TEST_F(StreamlessWaits, ADescriptorNamesItsSides) {
   copy.dstHost = pageable_;
   copy.WidthInBytes = 64;
   copy.Height = copy.Depth = 1;
-  EXPECT_EQ(run(calls::Memcpy3D{&copy}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::Memcpy3D{&copy}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(StreamlessWaits, ACopyInsideOfADeviceDoesNotWait) {
-  EXPECT_EQ(run(calls::MemcpyDtoD{kPlain, kPlain + 64, 64}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyDtoD{kPlain, kPlain + 64, 64}));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(StreamlessWaits, WithSyncMemopsItWaits) {
   answers.sync_memops = {kPlain + 64};
-  EXPECT_EQ(run(calls::MemcpyDtoD{kPlain, kPlain + 64, 64}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyDtoD{kPlain, kPlain + 64, 64}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(StreamlessWaits, AFillOfPinnedMemoryWaits) {
-  EXPECT_EQ(run(calls::MemsetD8{at(pinned_), 1, 64}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemsetD8{at(pinned_), 1, 64}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(StreamlessWaits, AFillOfADeviceDoesNotWait) {
-  EXPECT_EQ(run(calls::MemsetD8{kPlain, 1, 64}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemsetD8{kPlain, 1, 64}));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
 
 TEST_F(StreamlessWaits, ManagedMemoryIsNotCertain) {
   answers.managed = {kPlain};
-  EXPECT_EQ(run(calls::MemsetD8{kPlain, 1, 64}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemsetD8{kPlain, 1, 64}));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle")) << "it is unfinished for sure";
   map();
   launch(s_, {kBase});
   more_work();
-  EXPECT_EQ(run(calls::MemsetD8{kPlain, 1, 64}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemsetD8{kPlain, 1, 64}));
   unmap();
   EXPECT_EQ(findings().size(), 1u);
 }
@@ -254,14 +253,14 @@ TEST_F(StreamlessWaits, ManagedMemoryIsNotCertain) {
 TEST_F(WorkWaits, AFreeMayHaveWaited) {
   use_then_more();
   more_work();
-  EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFree{kPlain}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(WorkWaits, AFreeThatDidNotWaitIsNoExcuse) {
   use_then_more();
-  EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFree{kPlain}));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
@@ -269,9 +268,9 @@ TEST_F(WorkWaits, AFreeThatDidNotWaitIsNoExcuse) {
 TEST_F(WorkWaits, AFreeOfMemoryOfAPoolDoesNotWait) {
   use_then_more();
   CUdeviceptr pool = 0;
-  EXPECT_EQ(run(calls::MemAllocAsync{&pool, kGranule, t_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAllocAsync{&pool, kGranule, t_}));
   more_work();
-  EXPECT_EQ(run(calls::MemFree{pool}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFree{pool}));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-ordered"));
 }
@@ -279,7 +278,7 @@ TEST_F(WorkWaits, AFreeOfMemoryOfAPoolDoesNotWait) {
 TEST_F(WorkWaits, AnUnloadMayHaveWaited) {
   use_then_more();
   more_work();
-  EXPECT_EQ(run(calls::ModuleUnload{nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::ModuleUnload{nullptr}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }

@@ -24,7 +24,7 @@ class WorkEnds : public WorkWorld {
   CUdeviceptr allocate(CUdeviceptr at, CUstream where) {
     answers.pool_memory = at;
     CUdeviceptr out = 0;
-    EXPECT_EQ(run(calls::MemAllocAsync{&out, kGranule, where}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::MemAllocAsync{&out, kGranule, where}));
     return out;
   }
 };
@@ -132,7 +132,7 @@ TEST_F(WorkEnds, TheEndOfPoolMemoryAloneIsAUseOfIt) {
   run(calls::StreamSynchronize{s_});
   busy(t_);
   launch(t_, {kBase + kGranule});
-  EXPECT_EQ(run(calls::MemFreeAsync{kBase, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFreeAsync{kBase, s_}));
   EXPECT_THAT(findings(), ElementsAre("cuMemFreeAsync-ordered"));
 }
 
@@ -167,7 +167,7 @@ TEST_F(WorkEnds, TheEndOfPoolMemoryIsNoUseOfTheNext) {
   run(calls::StreamSynchronize{s_});
   busy(t_);
   launch(t_, {kBase, kBase + kGranule});
-  EXPECT_EQ(run(calls::MemFreeAsync{kBase + kGranule, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFreeAsync{kBase + kGranule, s_}));
   EXPECT_THAT(findings(), IsEmpty());
 }
 
@@ -186,7 +186,7 @@ TEST_F(WorkEnds, TheEndOfPoolMemoryIsNotUsedBeforeItsAllocation) {
 TEST_F(WorkEnds, TheBeginningMayLieInMemoryThatIsNotFollowed) {
   answers.plain_memory = kBase - kSize;
   CUdeviceptr plain = 0;
-  EXPECT_EQ(run(calls::MemAlloc{&plain, kSize}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAlloc{&plain, kSize}));
   map();
   busy(s_);
   launch(s_, {plain, kBase});
@@ -319,7 +319,7 @@ TEST_F(WorkArenas, OneElementBeforeMemoryIsNoPlaceToGo) {
 TEST_F(WorkArenas, OneElementBeforeMemoryMayBeWhereOtherMemoryWas) {
   allocate(kBase, s_);
   allocate(kBase + kGranule, s_);
-  EXPECT_EQ(run(calls::MemFreeAsync{kBase, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFreeAsync{kBase, s_}));
   launch(s_, {kBase + kGranule - 4});
   EXPECT_THAT(findings(), IsEmpty());
 }

@@ -40,13 +40,13 @@ TEST_F(WorkMemory, OfTwoClosesTheFirstTakesNothingAway) {
   handle.reserved[0] = 1;
   for (int i = 0; i < 2; ++i) {
     CUdeviceptr out = 0;
-    EXPECT_EQ(run(calls::IpcOpenMemHandle{&out, handle, 1}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::IpcOpenMemHandle{&out, handle, 1}));
   }
   launch(s_, {answers.plain_memory});
-  EXPECT_EQ(run(calls::IpcCloseMemHandle{answers.plain_memory}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::IpcCloseMemHandle{answers.plain_memory}));
   EXPECT_EQ(session().work().counts().unawaited, 0u);
   launch(s_, {answers.plain_memory});  // the close may have waited for the first launch
-  EXPECT_EQ(run(calls::IpcCloseMemHandle{answers.plain_memory}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::IpcCloseMemHandle{answers.plain_memory}));
   EXPECT_EQ(session().work().counts().unawaited, 1u);
   EXPECT_THAT(findings(), IsEmpty());
 }
@@ -57,12 +57,10 @@ class PoolWork : public WorkWorld {
  protected:
   void allocate(CUstream where) {
     CUdeviceptr out = 0;
-    EXPECT_EQ(run(calls::MemAllocAsync{&out, kGranule, where}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::MemAllocAsync{&out, kGranule, where}));
     ASSERT_EQ(out, kPool);
   }
-  void allocate_plain(CUdeviceptr& out) {
-    EXPECT_EQ(run(calls::MemAlloc{&out, kGranule}), CUDA_SUCCESS);
-  }
+  void allocate_plain(CUdeviceptr& out) { EXPECT_OK(run(calls::MemAlloc{&out, kGranule})); }
   static constexpr CUdeviceptr kPool = 0x300000000;
 };
 
@@ -70,7 +68,7 @@ TEST_F(PoolWork, AFreeOnAStreamThatDidNotWaitIsFound) {
   allocate(s_);
   busy(t_);
   launch(t_, {kPool + 8});
-  EXPECT_EQ(run(calls::MemFreeAsync{kPool, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFreeAsync{kPool, s_}));
   ASSERT_THAT(findings(), ElementsAre("cuMemFreeAsync-ordered"));
   EXPECT_EQ(sink.all[0].kind(), RuleKind::kUndefined);
 }
@@ -80,7 +78,7 @@ TEST_F(PoolWork, AFreeAtOnceIsFound) {
   allocate(s_);
   busy(t_);
   launch(t_, {kPool + 8});
-  EXPECT_EQ(run(calls::MemFree{kPool}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFree{kPool}));
   ASSERT_THAT(findings(), ElementsAre("cuMemFree-idle"));
   EXPECT_EQ(sink.all[0].kind(), RuleKind::kUndefined);
 }
@@ -90,7 +88,7 @@ TEST_F(PoolWork, AFreeAtOnceUnderEarlierWorkIsFound) {
   busy(t_);
   launch(t_, {kPool});
   launch(t_, {0});
-  EXPECT_EQ(run(calls::MemFree{kPool}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFree{kPool}));
   EXPECT_THAT(findings(), ElementsAre("cuMemFree-ordered"));
 }
 
@@ -100,7 +98,7 @@ TEST_F(PoolWork, AFreeAtOnceBehindTheWorkIsFine) {
   run(calls::EventRecord{e_, t_});
   run(calls::EventSynchronize{e_});
   busy(t_);
-  EXPECT_EQ(run(calls::MemFree{kPool}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFree{kPool}));
   EXPECT_THAT(findings(), IsEmpty());
 }
 
@@ -111,7 +109,7 @@ TEST_F(PoolWork, AFreeOfPlainMemoryMayWait) {
   allocate_plain(plain);
   busy(t_);
   launch(t_, {plain + 8});
-  EXPECT_EQ(run(calls::MemFree{plain}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFree{plain}));
   EXPECT_THAT(findings(), IsEmpty());
 }
 
@@ -171,7 +169,7 @@ TEST_F(PoolWork, TheHostMayWaitForTheAllocation) {
 
 TEST_F(PoolWork, ALaunchThatIsGivenFreedMemoryIsFound) {
   allocate(s_);
-  EXPECT_EQ(run(calls::MemFreeAsync{kPool, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFreeAsync{kPool, s_}));
   launch(s_, {kPool + 8});
   EXPECT_THAT(findings(), ElementsAre("launch-argument-alive"));
   allocate(s_);
@@ -195,7 +193,7 @@ TEST_F(PoolWork, AFreeBehindTheWorkIsFine) {
   run(calls::EventRecord{e_, t_});
   run(calls::StreamWaitEvent{s_, e_, 0});
   launch(s_, {kPool});
-  EXPECT_EQ(run(calls::MemFreeAsync{kPool, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFreeAsync{kPool, s_}));
   EXPECT_THAT(findings(), IsEmpty());
 }
 
@@ -203,9 +201,9 @@ TEST_F(PoolWork, WorkOfBeforeTheAllocationUsedOtherMemory) {
   allocate(s_);
   busy(s_);
   launch(s_, {kPool});
-  EXPECT_EQ(run(calls::MemFreeAsync{kPool, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFreeAsync{kPool, s_}));
   allocate(t_);
-  EXPECT_EQ(run(calls::MemFreeAsync{kPool, t_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFreeAsync{kPool, t_}));
   EXPECT_THAT(findings(), IsEmpty());
 }
 
@@ -215,7 +213,7 @@ TEST_F(PoolWork, AnArgumentThatWasGoodIsLookedAtAgainOnceItsMemoryIsFreed) {
   allocate(s_);
   launch(s_, {kPool});
   EXPECT_THAT(findings(), IsEmpty());
-  EXPECT_EQ(run(calls::MemFreeAsync{kPool, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFreeAsync{kPool, s_}));
   launch(s_, {kPool});
   EXPECT_THAT(findings(), ElementsAre("launch-argument-alive"));
 }

@@ -16,7 +16,7 @@ using WorkSession = WorkWorld;
 TEST_F(WorkSession, AnUnmapUnderARunningKernelIsFoundWithTheKernel) {
   map();
   busy(s_);
-  EXPECT_EQ(launch(s_, {kBase + 64, 7}), CUDA_SUCCESS);
+  EXPECT_OK(launch(s_, {kBase + 64, 7}));
   unmap();
   ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
   const Finding& finding = sink.all[0];
@@ -39,7 +39,7 @@ TEST_F(WorkSession, NothingIsFoundOnceTheHostHasWaited) {
   map();
   busy(s_);
   launch(s_, {kBase});
-  EXPECT_EQ(run(calls::StreamSynchronize{s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamSynchronize{s_}));
   unmap();  // the driver says that the stream is busy, with work that was queued elsewhere
   EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(asked("query"), 0u) << "nobody has to be asked";
@@ -69,7 +69,7 @@ TEST_F(WorkSession, ACopyThatMayHaveWaitedForItselfWasNoLuck) {
 TEST_F(WorkSession, AFillOfADevicesPlainMemoryIsNoUseAndAsksNobody) {
   constexpr CUdeviceptr kLower = 0x1'0000'0000;
   CUdeviceptr plain = 0;
-  EXPECT_EQ(run(calls::MemAlloc{&plain, kGranule}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAlloc{&plain, kGranule}));
   map(kLower);
   map();
   ASSERT_GT(plain, kLower);
@@ -77,7 +77,7 @@ TEST_F(WorkSession, AFillOfADevicesPlainMemoryIsNoUseAndAsksNobody) {
   launch(s_, {kBase});
   const std::uint64_t numbers = session().last_number();
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(run(calls::MemsetD8Async{plain, 0, 64, t_}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::MemsetD8Async{plain, 0, 64, t_}));
   }
   EXPECT_EQ(session().last_number(), numbers);
   EXPECT_EQ(asked("place"), 0u);
@@ -91,15 +91,15 @@ TEST_F(WorkSession, MemoryOfTheHostIsKnownAtTheAddressOfADevicesMemory) {
   busy(s_);
   launch(s_, {kBase});
   CUdeviceptr plain = 0;
-  EXPECT_EQ(run(calls::MemAlloc{&plain, kGranule}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::MemsetD8Async{plain, 0, 64, t_}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::MemFree{plain}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAlloc{&plain, kGranule}));
+  EXPECT_OK(run(calls::MemsetD8Async{plain, 0, 64, t_}));
+  EXPECT_OK(run(calls::MemFree{plain}));
   answers.plain_memory = plain;
   void* host = nullptr;
-  EXPECT_EQ(run(calls::MemHostAlloc{&host, kGranule, 0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemHostAlloc{&host, kGranule, 0}));
   ASSERT_EQ(reinterpret_cast<std::uintptr_t>(host), plain);
   launch(s_, {kBase});
-  EXPECT_EQ(run(calls::MemsetD8Async{plain, 0, 64, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemsetD8Async{plain, 0, 64, s_}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
@@ -150,7 +150,7 @@ TEST_F(WorkSession, AnEventBehindTheWorkOrdersIt) {
   launch(s_, {kBase});
   run(calls::EventRecord{e_, s_});
   launch(s_, {0});  // the stream stays busy
-  EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::EventSynchronize{e_}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
@@ -160,7 +160,7 @@ TEST_F(WorkSession, AnEventBeforeTheWorkDoesNot) {
   busy(s_);
   run(calls::EventRecord{e_, s_});
   launch(s_, {kBase});
-  EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::EventSynchronize{e_}));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
@@ -168,7 +168,7 @@ TEST_F(WorkSession, AnEventBeforeTheWorkDoesNot) {
 TEST_F(WorkSession, AQueryThatSaysSoIsAsGoodAsAWait) {
   map();
   launch(s_, {kBase});
-  EXPECT_EQ(run(calls::StreamQuery{s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamQuery{s_}));
   busy(s_);
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
@@ -189,7 +189,7 @@ TEST_F(WorkSession, TheContextsSynchronisationOrdersAllStreams) {
   busy(t_);
   launch(s_, {kBase});
   launch(t_, {kBase});
-  EXPECT_EQ(run(calls::CtxSynchronize{}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::CtxSynchronize{}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
@@ -200,7 +200,7 @@ TEST_F(WorkSession, WhatAStreamWaitedForIsOverWithIt) {
   launch(s_, {kBase});
   run(calls::EventRecord{e_, s_});
   run(calls::StreamWaitEvent{t_, e_, 0});
-  EXPECT_EQ(run(calls::StreamSynchronize{t_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamSynchronize{t_}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
@@ -252,7 +252,7 @@ TEST_F(WorkSession, PointersInPackedBuffersAreSeenAndWordsOfStructsAreNot) {
     call.f = function();
     call.hStream = s_;
     call.extra = extra;
-    EXPECT_EQ(run(call), CUDA_SUCCESS);
+    EXPECT_OK(run(call));
   };
   launch_with(0);
   unmap();
@@ -288,7 +288,7 @@ TEST_F(WorkSession, TheLayoutIsAskedOnceUntilCodeIsUnloaded) {
 TEST_F(WorkSession, CopiesAndFillsUseTheirBytes) {
   map();
   busy(s_);
-  EXPECT_EQ(run(calls::MemsetD8Async{kBase, 1, 16, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemsetD8Async{kBase, 1, 16, s_}));
   unmap();
   ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
   EXPECT_STREQ(sink.all[0].violation.objects[0].work->what, "fill");
@@ -300,7 +300,7 @@ TEST_F(WorkSession, ABlockingCopyWaitsForItsStream) {
   busy(s_);
   launch(nullptr, {kBase});
   char byte = 0;
-  EXPECT_EQ(run(calls::MemcpyDtoH{&byte, kBase, 1}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyDtoH{&byte, kBase, 1}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }

@@ -29,7 +29,7 @@ TEST_F(WorkStreams, ADestroyedStreamIsNeverAsked) {
   map();
   busy(s_);
   launch(s_, {kBase});
-  EXPECT_EQ(run(calls::StreamDestroy{s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamDestroy{s_}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(asked("query"), 0u);
@@ -44,7 +44,7 @@ TEST_F(WorkStreams, WorkOfADestroyedStreamIsAskedForByAnEvent) {
   busy(s_);
   launch(s_, {kBase});
   answers.event_queries[event(0xee01)] = CUDA_ERROR_NOT_READY;
-  EXPECT_EQ(run(calls::StreamDestroy{s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamDestroy{s_}));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
   EXPECT_EQ(asked("query"), 0u);
@@ -55,8 +55,8 @@ TEST_F(WorkStreams, WorkOfADestroyedStreamThatTheHostWaitedForIsOver) {
   busy(s_);
   launch(s_, {kBase});
   answers.event_queries[event(0xee01)] = CUDA_ERROR_NOT_READY;
-  EXPECT_EQ(run(calls::StreamDestroy{s_}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::CtxSynchronize{}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamDestroy{s_}));
+  EXPECT_OK(run(calls::CtxSynchronize{}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
@@ -65,11 +65,11 @@ TEST_F(WorkStreams, NoEventIsRecordedBehindAStreamThatIsIdleOrCaptures) {
   map();
   launch(s_, {kBase});
   run(calls::StreamSynchronize{s_});
-  EXPECT_EQ(run(calls::StreamDestroy{s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamDestroy{s_}));
   launch(t_, {kBase});
   run(calls::StreamBeginCapture{t_, CU_STREAM_CAPTURE_MODE_GLOBAL});
   answers.capturing = {t_};
-  EXPECT_EQ(run(calls::StreamDestroy{t_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamDestroy{t_}));
   EXPECT_EQ(asked("record"), 0u);
 }
 
@@ -77,7 +77,7 @@ TEST_F(WorkStreams, OfManyDestroyedStreamsTheOldestAreForgotten) {
   map();
   for (std::uintptr_t i = 0; i < 200; ++i) {
     launch(stream(0x1000 + i), {kBase});
-    EXPECT_EQ(run(calls::StreamDestroy{stream(0x1000 + i)}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::StreamDestroy{stream(0x1000 + i)}));
   }
   EXPECT_LE(asked("create"), 66u);
 }
@@ -86,7 +86,7 @@ TEST_F(WorkStreams, AStreamOfAContextThatEndedIsNeverAsked) {
   map();
   busy(s_);
   launch(s_, {kBase});
-  EXPECT_EQ(run(calls::CtxDestroy{answers.context}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::CtxDestroy{answers.context}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(asked("query"), 0u);
@@ -98,7 +98,7 @@ TEST_F(WorkStreams, AStreamThatEndsMeanwhileKeepsNoEventOfOurs) {
   mode = AsyncMode::kExact;
   map();
   answers.while_recording = [&] {
-    std::thread([&] { EXPECT_EQ(run(calls::StreamDestroy{s_}), CUDA_SUCCESS); }).join();
+    std::thread([&] { EXPECT_OK(run(calls::StreamDestroy{s_})); }).join();
   };
   launch(s_, {kBase});
   EXPECT_EQ(asked("create"), 1u);
@@ -112,7 +112,7 @@ TEST_F(WorkStreams, AnEventOfAContextThatEndedIsNotUsedAgain) {
   mode = AsyncMode::kExact;
   map();
   answers.while_recording = [&] {
-    std::thread([&] { EXPECT_EQ(run(calls::CtxDestroy{answers.context}), CUDA_SUCCESS); }).join();
+    std::thread([&] { EXPECT_OK(run(calls::CtxDestroy{answers.context})); }).join();
   };
   launch(s_, {kBase});
   map(kBase + kSize);
@@ -147,7 +147,7 @@ TEST_F(WorkStreams, WhoWaitsForAQuestionSleeps) {
       while (!asks) std::this_thread::yield();
       before = sleeps_of(::gettid());
       waits = ::gettid();
-      EXPECT_EQ(end(), CUDA_SUCCESS);
+      EXPECT_OK(end());
     });
     answers.while_asked = [&] {
       asks = true;
@@ -221,7 +221,7 @@ TEST_F(WorkStreams, NoThreadIsCancelledInASeldomQuestion) {
   mode = AsyncMode::kExact;
   map();
   CUdeviceptr early = 0;
-  EXPECT_EQ(run(calls::MemAllocAsync{&early, kGranule, t_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAllocAsync{&early, kGranule, t_}));
   busy(t_);
   answers.cancels = true;
   bool returned = false;
@@ -260,7 +260,7 @@ TEST_F(WorkStreams, WorkBehindWhichOtherWorkIsOverIsOver) {
   map();
   busy(CU_STREAM_LEGACY);
   launch(s_, {0});
-  EXPECT_EQ(run(calls::StreamSynchronize{s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamSynchronize{s_}));
   launch(nullptr, {kBase});
   launch(s_, {kBase});
   run(calls::EventRecord{e_, nullptr});
@@ -282,12 +282,12 @@ TEST_F(WorkStreams, WorkBehindWhichOtherWorkIsOverIsUnorderedAllTheSame) {
 TEST_F(WorkStreams, AWaitForABlockingStreamWithAnEventAloneIsNoneForTheLegacyStream) {
   map();
   run(calls::EventRecord{e_, s_});
-  EXPECT_EQ(run(calls::CtxSynchronize{}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::CtxSynchronize{}));
   busy(CU_STREAM_LEGACY);
   launch(nullptr, {kBase});
   run(calls::StreamWaitEvent{s_, e_, 0});
   run(calls::EventRecord{e_, s_});
-  EXPECT_EQ(run(calls::StreamSynchronize{s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamSynchronize{s_}));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
@@ -298,7 +298,7 @@ TEST_F(WorkStreams, AWaitForABlockingStreamWithWorkIsOneForTheLegacyStream) {
   launch(nullptr, {kBase});
   run(calls::EventRecord{e_, s_});
   launch(s_, {0});
-  EXPECT_EQ(run(calls::StreamSynchronize{s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamSynchronize{s_}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
@@ -308,7 +308,7 @@ TEST_F(WorkStreams, AWaitForABlockingStreamsEventIsOneForTheLegacyStream) {
   busy(CU_STREAM_LEGACY);
   launch(nullptr, {kBase});
   run(calls::EventRecord{e_, s_});
-  EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::EventSynchronize{e_}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
@@ -316,7 +316,7 @@ TEST_F(WorkStreams, AWaitForABlockingStreamsEventIsOneForTheLegacyStream) {
 TEST_F(WorkStreams, AWaitForTheLegacyStreamCountsThoughNothingWasGivenToIt) {
   map();
   launch(s_, {kBase});
-  EXPECT_EQ(run(calls::StreamSynchronize{nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamSynchronize{nullptr}));
   busy(s_);
   launch(s_, {0});
   unmap();
@@ -342,7 +342,7 @@ TEST_F(WorkStreams, PerThreadNamesMeanTheThreadsOwnStream) {
   calls::LaunchKernel call{};
   call.f = function();
   call.kernelParams = parameters;
-  EXPECT_EQ(run_as(Symbol::k_cuLaunchKernel_ptsz, call), CUDA_SUCCESS);
+  EXPECT_OK(run_as(Symbol::k_cuLaunchKernel_ptsz, call));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }

@@ -26,7 +26,7 @@ class WorkTensors : public WorkWorld {
     call.tensorRank = 1;
     call.globalAddress = reinterpret_cast<void*>(address);
     call.globalDim = dims;
-    EXPECT_EQ(run(call), CUDA_SUCCESS);
+    EXPECT_OK(run(call));
     return map;
   }
   void launch_with(const CUtensorMap& map) {
@@ -89,9 +89,8 @@ TEST_F(WorkTensors, AMapWithAnotherAddressIsAnotherTensor) {
   map();
   map(kBase + 4 * kSize);
   CUtensorMap tensor = encode(kBase);
-  EXPECT_EQ(
-      run(calls::TensorMapReplaceAddress{&tensor, reinterpret_cast<void*>(kBase + 4 * kSize)}),
-      CUDA_SUCCESS);
+  EXPECT_OK(
+      run(calls::TensorMapReplaceAddress{&tensor, reinterpret_cast<void*>(kBase + 4 * kSize)}));
   busy(s_);
   launch_with(tensor);
   unmap();
@@ -119,7 +118,7 @@ using WorkWords = WorkWorld;
 TEST_F(WorkWords, AStreamThatWritesAWordUsesIt) {
   map();
   busy(s_);
-  EXPECT_EQ(run(calls::StreamWriteValue32{s_, kBase + 8, 1, 0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamWriteValue32{s_, kBase + 8, 1, 0}));
   unmap();
   ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
   EXPECT_EQ(sink.all[0].violation.objects[0].value, kBase + 8);
@@ -129,7 +128,7 @@ TEST_F(WorkWords, AStreamThatWritesAWordUsesIt) {
 TEST_F(WorkWords, AStreamThatWaitsForAWordUsesIt) {
   map();
   busy(s_);
-  EXPECT_EQ(run(calls::StreamWaitValue32{s_, kBase, 1, CU_STREAM_WAIT_VALUE_EQ}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamWaitValue32{s_, kBase, 1, CU_STREAM_WAIT_VALUE_EQ}));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
@@ -144,7 +143,7 @@ TEST_F(WorkWords, EachOfABatchIsUsed) {
   operations[0].writeValue.address = kBase;
   operations[1].writeValue.address = kBase + 4 * kSize;
   busy(s_);
-  EXPECT_EQ(run(calls::StreamBatchMemOp{s_, 2, operations, 0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamBatchMemOp{s_, 2, operations, 0}));
   unmap(kBase + 4 * kSize);
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
@@ -153,7 +152,7 @@ TEST_F(WorkWords, AWordElsewhereIsNotUsed) {
   map();
   map(kBase + 4 * kSize);
   busy(s_);
-  EXPECT_EQ(run(calls::StreamWriteValue32{s_, kBase + 4 * kSize, 1, 0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamWriteValue32{s_, kBase + 4 * kSize, 1, 0}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
 }
@@ -168,7 +167,7 @@ TEST_F(WorkBehind, ASemaphoreBehindTheWorkMayTellTheHostThatItIsOver) {
   launch(s_, {kBase});
   CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS params{};
   CUexternalSemaphore semaphore = nullptr;
-  EXPECT_EQ(run(calls::SignalExternalSemaphoresAsync{&semaphore, &params, 1, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::SignalExternalSemaphoresAsync{&semaphore, &params, 1, s_}));
   unmap();
   EXPECT_THAT(findings(), testing::Not(testing::Contains(testing::StartsWith("cuMemUnmap"))));
 }
@@ -179,7 +178,7 @@ TEST_F(WorkBehind, AWaitForASemaphoreOfAnotherStreamChangesNothing) {
   launch(s_, {kBase});
   CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS params{};
   CUexternalSemaphore semaphore = nullptr;
-  EXPECT_EQ(run(calls::WaitExternalSemaphoresAsync{&semaphore, &params, 1, t_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::WaitExternalSemaphoresAsync{&semaphore, &params, 1, t_}));
   unmap();
   EXPECT_THAT(findings(), testing::Contains("cuMemUnmap-idle"));
 }

@@ -8,23 +8,17 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "api/driver/mock_driver.h"
 #include "api/sizes.h"
 #include "recorder/holdings/reader.h"
-#include "shim/session/session_run.h"
-#include "shim/testing/findings.h"
-#include "shim/testing/mock_values.h"
+#include "shim/session/mocked_session.h"
 
 namespace cuvmm::shim {
 namespace {
 
 using ::testing::_;
-using ::testing::DoAll;
-using ::testing::NiceMock;
 using ::testing::Return;
-using ::testing::SetArgPointee;
 
-class MirrorTest : public ::testing::Test {
+class MirrorTest : public MockedSession {
  protected:
   MirrorTest() {
     std::string name = (std::filesystem::temp_directory_path() / "cuvmm-mirror-XXXXXX").string();
@@ -40,16 +34,12 @@ class MirrorTest : public ::testing::Test {
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     CUmemGenericAllocationHandle handle = 0;
-    EXPECT_EQ(call(calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}), CUDA_SUCCESS);
-    EXPECT_EQ(call(calls::MemCreate{&handle, kGranule, &prop, 0}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}));
+    EXPECT_OK(run(calls::MemCreate{&handle, kGranule, &prop, 0}));
   }
   ~MirrorTest() override { std::filesystem::remove_all(folder_); }
 
-  template <class CallStruct>
-  [[gnu::noinline]] CUresult call(const CallStruct& made) {
-    return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), made, CUVMM_CALLER);
-  }
-  CUresult map() { return call(calls::MemMap{.ptr = kBase, .size = kGranule, .handle = 0xe00}); }
+  CUresult map() { return run(calls::MemMap{.ptr = kBase, .size = kGranule, .handle = 0xe00}); }
   holdings::Snapshot seen() const {
     std::vector<std::string> problems;
     const std::vector<holdings::View> views = holdings::open_all(folder_, problems);
@@ -59,54 +49,49 @@ class MirrorTest : public ::testing::Test {
   }
 
   std::string folder_;
-  NiceMock<MockDriver> mock_;
-  Findings findings_;
-  Session session_{mock_.driver(), {.enforce = false, .emulated = true}, findings_};
 };
 
 TEST_F(MirrorTest, FollowsABlocksLife) {
   EXPECT_EQ(seen().memory[0].allocation.mappings, 0u);
-  ASSERT_EQ(map(), CUDA_SUCCESS);
+  ASSERT_OK(map());
   holdings::Snapshot now = seen();
   ASSERT_EQ(now.mappings.size(), 1u);
   EXPECT_EQ(now.mappings[0].made.call, 3u);
   EXPECT_TRUE(now.reservations[0].mapped);
   EXPECT_EQ(now.memory[0].allocation.mappings, 1u);
-  ASSERT_EQ(call(calls::MemRelease{0xe00}), CUDA_SUCCESS);
+  ASSERT_OK(run(calls::MemRelease{0xe00}));
   EXPECT_EQ(seen().memory[0].allocation.references, 0u);
-  ASSERT_EQ(call(calls::MemUnmap{kBase, kGranule}), CUDA_SUCCESS);
+  ASSERT_OK(run(calls::MemUnmap{kBase, kGranule}));
   now = seen();
   EXPECT_TRUE(now.mappings.empty());
   EXPECT_TRUE(now.memory.empty());
   EXPECT_EQ(now.reservations[0].unmapped.call, 5u);
-  ASSERT_EQ(call(calls::MemAddressFree{kBase, kGranule}), CUDA_SUCCESS);
+  ASSERT_OK(run(calls::MemAddressFree{kBase, kGranule}));
   EXPECT_TRUE(seen().reservations.empty());
 }
 
 TEST_F(MirrorTest, FollowsAccessReferencesAndSums) {
   ON_CALL(mock_, MemRetainAllocationHandle(_, _))
-      .WillByDefault(
-          DoAll(SetArgPointee<0>(CUmemGenericAllocationHandle{0xe00}), Return(CUDA_SUCCESS)));
-  ASSERT_EQ(map(), CUDA_SUCCESS);
+      .WillByDefault(answers(CUmemGenericAllocationHandle{0xe00}));
+  ASSERT_OK(map());
   EXPECT_EQ(seen().sums.used, kGranule);
   CUmemAccessDesc access{};
   access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  ASSERT_EQ(call(calls::MemSetAccess{kBase, kGranule, &access, 1}), CUDA_SUCCESS);
+  ASSERT_OK(run(calls::MemSetAccess{kBase, kGranule, &access, 1}));
   EXPECT_EQ(seen().mappings[0].access.write, 1u);
   CUmemGenericAllocationHandle again = 0;
-  ASSERT_EQ(call(calls::MemRetainAllocationHandle{&again, reinterpret_cast<void*>(kBase)}),
-            CUDA_SUCCESS);
+  ASSERT_OK(run(calls::MemRetainAllocationHandle{&again, reinterpret_cast<void*>(kBase)}));
   EXPECT_EQ(seen().memory[0].allocation.references, 2u);
-  ASSERT_EQ(call(calls::MemRelease{0xe00}), CUDA_SUCCESS);
+  ASSERT_OK(run(calls::MemRelease{0xe00}));
   EXPECT_EQ(seen().memory[0].allocation.references, 1u);
-  ASSERT_EQ(call(calls::MemUnmap{kBase, kGranule}), CUDA_SUCCESS);
+  ASSERT_OK(run(calls::MemUnmap{kBase, kGranule}));
   const holdings::Snapshot now = seen();
   EXPECT_EQ(now.memory[0].allocation.mappings, 0u);
   EXPECT_EQ(now.sums.used, 0u);
   EXPECT_EQ(now.sums.unused, kGranule);
   EXPECT_EQ(now.sums.mappings, 0u);
-  ASSERT_EQ(call(calls::MemRelease{0xe00}), CUDA_SUCCESS);
+  ASSERT_OK(run(calls::MemRelease{0xe00}));
   EXPECT_TRUE(seen().memory.empty());
   EXPECT_EQ(seen().sums.unused, 0u);
 }
@@ -120,9 +105,9 @@ TEST_F(MirrorTest, WhatTheDriverRefusesIsNotThere) {
 }
 
 TEST_F(MirrorTest, WhatTheDriverDoesNotTakeBackStays) {
-  ASSERT_EQ(map(), CUDA_SUCCESS);
+  ASSERT_OK(map());
   EXPECT_CALL(mock_, MemUnmap(_, _)).WillOnce(Return(CUDA_ERROR_UNKNOWN));
-  ASSERT_EQ(call(calls::MemUnmap{kBase, kGranule}), CUDA_ERROR_UNKNOWN);
+  ASSERT_EQ(run(calls::MemUnmap{kBase, kGranule}), CUDA_ERROR_UNKNOWN);
   EXPECT_EQ(seen().mappings.size(), 1u);
   EXPECT_EQ(seen().memory[0].allocation.mappings, 1u);
 }

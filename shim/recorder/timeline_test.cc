@@ -11,20 +11,16 @@
 #include <memory>
 #include <vector>
 
-#include "api/driver/mock_driver.h"
 #include "api/sizes.h"
 #include "recorder/last_calls/format.h"
 #include "recorder/timeline/format.h"
 #include "shim/recorder/recorded_call.h"
-#include "shim/session/session_run.h"
-#include "shim/testing/findings.h"
-#include "shim/testing/mock_values.h"
+#include "shim/session/mocked_session.h"
 
 namespace cuvmm::shim {
 namespace {
 
 using ::testing::_;
-using ::testing::NiceMock;
 using ::testing::Return;
 using timeline::Object;
 using timeline::What;
@@ -32,7 +28,7 @@ using timeline::What;
 constexpr CUmemGenericAllocationHandle kTeam = 0xe00900, kMemory = 0xe00100;
 constexpr std::uintptr_t kArray = 0x7000;
 
-class TimelineUses : public ::testing::Test {
+class TimelineUses : public MockedSession {
  protected:
   TimelineUses() {
     std::string name = (std::filesystem::temp_directory_path() / "cuvmm-uses-XXXXXX").string();
@@ -50,28 +46,24 @@ class TimelineUses : public ::testing::Test {
     prop.location.id = 1;
     prop.allocFlags.usage = CU_MEM_CREATE_USAGE_TILE_POOL;
     CUmemGenericAllocationHandle handle = 0;
-    EXPECT_EQ(call(calls::MemCreate{&handle, 2 * kGranule, &prop, 0}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::MemCreate{&handle, 2 * kGranule, &prop, 0}));
   }
   ~TimelineUses() override { std::filesystem::remove_all(folder_); }
 
-  template <class CallStruct>
-  [[gnu::noinline]] CUresult call(const CallStruct& made) {
-    return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), made, CUVMM_CALLER);
-  }
   void make_team() {
     CUmulticastObjectProp prop{};
     prop.numDevices = 2;
     prop.size = 4 * kGranule;
     CUmemGenericAllocationHandle handle = 0;
-    EXPECT_EQ(call(calls::MulticastCreate{&handle, &prop}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::MulticastCreate{&handle, &prop}));
     for (const int device : {0, 1}) {
-      EXPECT_EQ(call(calls::MulticastAddDevice{kTeam, device}), CUDA_SUCCESS);
+      EXPECT_OK(run(calls::MulticastAddDevice{kTeam, device}));
     }
   }
   CUresult bind() {
-    return call(calls::MulticastBindMem{kTeam, kGranule, kMemory, 0, 2 * kGranule, 0});
+    return run(calls::MulticastBindMem{kTeam, kGranule, kMemory, 0, 2 * kGranule, 0});
   }
-  CUresult unbind() { return call(calls::MulticastUnbind{kTeam, 1, kGranule, 2 * kGranule}); }
+  CUresult unbind() { return run(calls::MulticastUnbind{kTeam, 1, kGranule, 2 * kGranule}); }
 
   /// A tile of the array, `x` tiles from its begin.
   static CUarrayMapInfo tile(unsigned x, std::uint64_t offset) {
@@ -92,7 +84,7 @@ class TimelineUses : public ::testing::Test {
     return info;
   }
   CUresult map_array(std::vector<CUarrayMapInfo> entries) {
-    return call(
+    return run(
         calls::MemMapArrayAsync{entries.data(), static_cast<unsigned>(entries.size()), nullptr});
   }
 
@@ -117,15 +109,12 @@ class TimelineUses : public ::testing::Test {
   }
 
   std::string folder_;
-  NiceMock<MockDriver> mock_;
-  Findings findings_;
-  Session session_{mock_.driver(), {.enforce = false, .emulated = true}, findings_};
 };
 
 TEST_F(TimelineUses, ABindingHasItsObjectMemoryAndPlace) {
   make_team();
-  ASSERT_EQ(bind(), CUDA_SUCCESS);
-  ASSERT_EQ(unbind(), CUDA_SUCCESS);
+  ASSERT_OK(bind());
+  ASSERT_OK(unbind());
   const auto found = events(Object::kBinding);
   ASSERT_EQ(found.size(), 2u);
   const timeline::Event &begin = found[0], &end = found[1];
@@ -148,7 +137,7 @@ TEST_F(TimelineUses, WhatTheDriverRefusesIsNoBinding) {
       .WillRepeatedly(Return(CUDA_SUCCESS));
   bind();
   EXPECT_TRUE(events(Object::kBinding).empty());
-  ASSERT_EQ(bind(), CUDA_SUCCESS);
+  ASSERT_OK(bind());
   EXPECT_CALL(mock_, MulticastUnbind(_, _, _, _)).WillOnce(Return(CUDA_ERROR_UNKNOWN));
   unbind();
   const auto found = events(Object::kBinding);
@@ -159,8 +148,8 @@ TEST_F(TimelineUses, WhatTheDriverRefusesIsNoBinding) {
 
 TEST_F(TimelineUses, TheObjectTakesItsBindingsWithIt) {
   make_team();
-  ASSERT_EQ(bind(), CUDA_SUCCESS);
-  ASSERT_EQ(call(calls::MemRelease{kTeam}), CUDA_SUCCESS);
+  ASSERT_OK(bind());
+  ASSERT_OK(run(calls::MemRelease{kTeam}));
   const auto found = events(Object::kBinding);
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[1].what, What::kEnd);
@@ -171,8 +160,8 @@ TEST_F(TimelineUses, TheObjectTakesItsBindingsWithIt) {
 }
 
 TEST_F(TimelineUses, ARegionOfASparseArrayHasItsMemory) {
-  ASSERT_EQ(map_array({tile(0, 0), tile(1, kGranule)}), CUDA_SUCCESS);
-  ASSERT_EQ(map_array({no_tile(1), tile(0, 65536)}), CUDA_SUCCESS);
+  ASSERT_OK(map_array({tile(0, 0), tile(1, kGranule)}));
+  ASSERT_OK(map_array({no_tile(1), tile(0, 65536)}));
   const auto found = events(Object::kSparse);
   ASSERT_EQ(found.size(), 5u);
   for (const auto& event : found) EXPECT_EQ(event.key, kArray);
@@ -203,8 +192,8 @@ TEST_F(TimelineUses, ARegionIsAsLargeAsItsTiles) {
   ragged.subresource.sparseLevel.extentHeight = 32;
   tail.subresourceType = CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL;
   tail.subresource.miptail = {0, 0, 131072};
-  ASSERT_EQ(map_array({tile(0, 0), ragged, tail}), CUDA_SUCCESS);
-  ASSERT_EQ(map_array({no_tile(0), ragged}), CUDA_SUCCESS);
+  ASSERT_OK(map_array({tile(0, 0), ragged, tail}));
+  ASSERT_OK(map_array({no_tile(0), ragged}));
   const auto found = events(Object::kSparse);
   ASSERT_EQ(found.size(), 6u);
   EXPECT_EQ(found[0].size, 8 * 65536u);
@@ -221,7 +210,7 @@ TEST_F(TimelineUses, AMipmappedArrayIsAskedByItsOwnFunction) {
   EXPECT_CALL(mock_, MipmappedArrayGetSparseProperties(_, _)).WillOnce(answers(tiles));
   CUarrayMapInfo entry = tile(0, 0);
   entry.resourceType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
-  ASSERT_EQ(map_array({entry}), CUDA_SUCCESS);
+  ASSERT_OK(map_array({entry}));
   EXPECT_EQ(events(Object::kSparse).at(0).size, 65536u);
 }
 
@@ -234,7 +223,7 @@ TEST_F(TimelineUses, WhatTheDriverDoesNotTellIsNoSize) {
       .WillOnce(Return(CUDA_ERROR_INVALID_VALUE))
       .WillOnce(answers(odd))
       .WillOnce(answers(flat));
-  for (const unsigned x : {0u, 1u, 2u}) ASSERT_EQ(map_array({tile(x, 0)}), CUDA_SUCCESS);
+  for (const unsigned x : {0u, 1u, 2u}) ASSERT_OK(map_array({tile(x, 0)}));
   for (const auto& event : events(Object::kSparse)) EXPECT_EQ(event.size, 0u);
 }
 
@@ -242,16 +231,15 @@ TEST_F(TimelineUses, WithoutATimelineNobodyAsks) {
   Session session(mock_.driver(), {.enforce = false, .emulated = true}, findings_);
   EXPECT_CALL(mock_, ArrayGetSparseProperties(_, _)).Times(0);
   CUarrayMapInfo entry = tile(0, 0);
-  EXPECT_EQ(session.run(Driver::primary_symbol(EntryPoint::kMemMapArrayAsync),
-                        calls::MemMapArrayAsync{&entry, 1, nullptr}, CUVMM_CALLER),
-            CUDA_SUCCESS);
+  EXPECT_OK(session.run(Driver::primary_symbol(EntryPoint::kMemMapArrayAsync),
+                        calls::MemMapArrayAsync{&entry, 1, nullptr}, CUVMM_CALLER));
 }
 
 TEST_F(TimelineUses, AnArrayTakesItsRegionsWithIt) {
   CUarrayMapInfo other = tile(0, 0);
   other.resource.array = reinterpret_cast<CUarray>(kArray + 8);
-  ASSERT_EQ(map_array({tile(0, 0), tile(1, 65536), other}), CUDA_SUCCESS);
-  ASSERT_EQ(call(calls::ArrayDestroy{reinterpret_cast<CUarray>(kArray)}), CUDA_SUCCESS);
+  ASSERT_OK(map_array({tile(0, 0), tile(1, 65536), other}));
+  ASSERT_OK(run(calls::ArrayDestroy{reinterpret_cast<CUarray>(kArray)}));
   const auto found = events(Object::kSparse);
   ASSERT_EQ(found.size(), 5u);
   for (const std::size_t i : {3u, 4u}) {
@@ -261,31 +249,31 @@ TEST_F(TimelineUses, AnArrayTakesItsRegionsWithIt) {
     EXPECT_EQ(timeline::use_number(found[i].more), i - 3);
   }
   // Another array with this handle maps nothing yet.
-  ASSERT_EQ(map_array({tile(0, 0)}), CUDA_SUCCESS);
+  ASSERT_OK(map_array({tile(0, 0)}));
   EXPECT_EQ(events(Object::kSparse).size(), 6u);
 }
 
 TEST_F(TimelineUses, AnArrayThatIsNotDestroyedShowsWhatItShowed) {
   CUarrayMapInfo entry = tile(0, 0);
   entry.resourceType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
-  ASSERT_EQ(map_array({entry}), CUDA_SUCCESS);
+  ASSERT_OK(map_array({entry}));
   EXPECT_CALL(mock_, MipmappedArrayDestroy(_))
       .WillOnce(Return(CUDA_ERROR_ARRAY_IS_MAPPED))
       .WillOnce(Return(CUDA_SUCCESS));
   const auto array = reinterpret_cast<CUmipmappedArray>(kArray);
-  EXPECT_EQ(call(calls::MipmappedArrayDestroy{array}), CUDA_ERROR_ARRAY_IS_MAPPED);
+  EXPECT_EQ(run(calls::MipmappedArrayDestroy{array}), CUDA_ERROR_ARRAY_IS_MAPPED);
   const auto found = events(Object::kSparse);
   ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[2].what, What::kUndone);
   EXPECT_EQ(found[2].by.call, found[1].by.call);
   // The mapping is still there, so that this call ends it.
-  EXPECT_EQ(call(calls::MipmappedArrayDestroy{array}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MipmappedArrayDestroy{array}));
   EXPECT_EQ(events(Object::kSparse).back().what, What::kEnd);
   EXPECT_EQ(events(Object::kSparse).back().other, found[0].by.call);
 }
 
 TEST_F(TimelineUses, OfTwoEntriesForOneRegionTheLastOneCounts) {
-  ASSERT_EQ(map_array({tile(0, 0), tile(0, kGranule), tile(1, 0), no_tile(1)}), CUDA_SUCCESS);
+  ASSERT_OK(map_array({tile(0, 0), tile(0, kGranule), tile(1, 0), no_tile(1)}));
   const auto found = events(Object::kSparse);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].more, timeline::use_word(kGranule, 1));
@@ -358,8 +346,8 @@ class TimelineTimes : public TimelineUses {
 
 TEST_F(TimelineTimes, AnEventIsOfTheMomentAtWhichTheRingSawItsCall) {
   start_last_calls();
-  ASSERT_EQ(map_in_last_calls({tile(0, 0), tile(1, kGranule)}), CUDA_SUCCESS);
-  ASSERT_EQ(map_in_last_calls({no_tile(0), no_tile(1)}), CUDA_SUCCESS);
+  ASSERT_OK(map_in_last_calls({tile(0, 0), tile(1, kGranule)}));
+  ASSERT_OK(map_in_last_calls({no_tile(0), no_tile(1)}));
   const auto found = events(Object::kSparse);
   ASSERT_EQ(found.size(), 4u);
   EXPECT_LT(image_->calls[0].ticks, image_->calls[1].ticks);
@@ -370,9 +358,9 @@ TEST_F(TimelineTimes, AnEventIsOfTheMomentAtWhichTheRingSawItsCall) {
 
 TEST_F(TimelineTimes, WithoutARingAnEventHasATimeWithinItsCall) {
   const std::uint64_t before = recorder::now_ticks();
-  ASSERT_EQ(map_in_last_calls({tile(0, 0), tile(1, kGranule)}), CUDA_SUCCESS);
+  ASSERT_OK(map_in_last_calls({tile(0, 0), tile(1, kGranule)}));
   const std::uint64_t between = recorder::now_ticks();
-  ASSERT_EQ(map_in_last_calls({no_tile(0), no_tile(1)}), CUDA_SUCCESS);
+  ASSERT_OK(map_in_last_calls({no_tile(0), no_tile(1)}));
   const auto found = events(Object::kSparse);
   ASSERT_EQ(found.size(), 4u);
   EXPECT_GE(found[0].ticks, before);

@@ -6,11 +6,8 @@
 
 #include <thread>
 
-#include "api/driver/mock_driver.h"
 #include "api/sizes.h"
-#include "shim/session/session_run.h"
-#include "shim/testing/findings.h"
-#include "shim/testing/mock_values.h"
+#include "shim/session/mocked_session.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -19,7 +16,6 @@ using testing::_;
 using testing::DoAll;
 using testing::ElementsAre;
 using testing::IsEmpty;
-using testing::NiceMock;
 using testing::Return;
 using testing::SetArgPointee;
 using testing::UnorderedElementsAre;
@@ -31,26 +27,20 @@ const auto kMemory = reinterpret_cast<CUexternalMemory>(std::uintptr_t{0x5000});
 const auto kSemaphore = reinterpret_cast<CUexternalSemaphore>(std::uintptr_t{0x6000});
 
 /// kContext is current, on device 0 of two.
-class ContextSession : public testing::Test {
+class ContextSession : public MockedSession {
  protected:
   ContextSession() {
-    const auto gives = [](const auto& value) {
-      return DoAll(SetArgPointee<0>(value), Return(CUDA_SUCCESS));
-    };
-    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(gives(2));
-    ON_CALL(mock_, CtxGetCurrent(_)).WillByDefault(gives(kContext));
-    ON_CALL(mock_, CtxGetDevice(_)).WillByDefault(gives(0));
-    ON_CALL(mock_, ImportExternalMemory(_, _)).WillByDefault(gives(kMemory));
-    ON_CALL(mock_, ImportExternalSemaphore(_, _)).WillByDefault(gives(kSemaphore));
-    ON_CALL(mock_, ExternalMemoryGetMappedBuffer(_, _, _)).WillByDefault(gives(kBuffer));
-    ON_CALL(mock_, IpcOpenMemHandle(_, _, _)).WillByDefault(gives(kOpened));
-    ON_CALL(mock_, MemPoolCreate(_, _)).WillByDefault(gives(kPool));
-    ON_CALL(mock_, MemCreate(_, _, _, _)).WillByDefault(gives(CUmemGenericAllocationHandle{0xe00}));
+    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(answers(2));
+    ON_CALL(mock_, CtxGetCurrent(_)).WillByDefault(answers(kContext));
+    ON_CALL(mock_, CtxGetDevice(_)).WillByDefault(answers(0));
+    ON_CALL(mock_, ImportExternalMemory(_, _)).WillByDefault(answers(kMemory));
+    ON_CALL(mock_, ImportExternalSemaphore(_, _)).WillByDefault(answers(kSemaphore));
+    ON_CALL(mock_, ExternalMemoryGetMappedBuffer(_, _, _)).WillByDefault(answers(kBuffer));
+    ON_CALL(mock_, IpcOpenMemHandle(_, _, _)).WillByDefault(answers(kOpened));
+    ON_CALL(mock_, MemPoolCreate(_, _)).WillByDefault(answers(kPool));
+    ON_CALL(mock_, MemCreate(_, _, _, _))
+        .WillByDefault(answers(CUmemGenericAllocationHandle{0xe00}));
     primary_is(0);
-  }
-  template <class CallStruct>
-  [[gnu::noinline]] CUresult run(const CallStruct& call) {
-    return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
   }
   /// Sets the driver's answer about the state of every primary context.
   void primary_is(int active) {
@@ -116,16 +106,12 @@ class ContextSession : public testing::Test {
     });
     return ids;
   }
-
-  NiceMock<MockDriver> mock_;
-  Findings findings_;
-  Session session_{mock_.driver(), {.enforce = false, .emulated = true}, findings_};
 };
 
 TEST_F(ContextSession, AResetTakesAllButMemoryOfCuMemCreate) {
   make_one_of_each();
   EXPECT_EQ(leaks().size(), 6u);
-  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::DevicePrimaryCtxReset{0}));
   EXPECT_THAT(leaks(), ElementsAre(info(Rule::kCreateLeak).id));
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }
@@ -136,25 +122,25 @@ TEST_F(ContextSession, ARefusedResetAndThatOfAnotherDeviceTakeNothing) {
   EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_ERROR_INVALID_DEVICE);
   EXPECT_EQ(leaks().size(), 6u);
   EXPECT_CALL(mock_, DevicePrimaryCtxReset(1)).WillOnce(Return(CUDA_SUCCESS));
-  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{1}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::DevicePrimaryCtxReset{1}));
   EXPECT_EQ(leaks().size(), 6u);
 }
 
 TEST_F(ContextSession, OnlyTheLastReleaseEndsThePrimaryContext) {
   make_one_of_each();
   primary_is(1);
-  EXPECT_EQ(run(calls::DevicePrimaryCtxRelease{0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::DevicePrimaryCtxRelease{0}));
   EXPECT_EQ(leaks().size(), 6u);
   primary_is(0);
-  EXPECT_EQ(run(calls::DevicePrimaryCtxRelease{0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::DevicePrimaryCtxRelease{0}));
   EXPECT_THAT(leaks(), ElementsAre(info(Rule::kCreateLeak).id));
 }
 
 TEST_F(ContextSession, ADestroyedContextTakesItsOwnAndLeavesPools) {
   make_one_of_each();
-  EXPECT_EQ(run(calls::CtxDestroy{kOtherContext}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::CtxDestroy{kOtherContext}));
   EXPECT_EQ(leaks().size(), 6u);
-  EXPECT_EQ(run(calls::CtxDestroy{kContext}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::CtxDestroy{kContext}));
   EXPECT_THAT(leaks(), UnorderedElementsAre(info(Rule::kCreateLeak).id, info(Rule::kPoolLeak).id));
 }
 
@@ -162,7 +148,7 @@ TEST_F(ContextSession, TheFirstAbisAreFollowedToo) {
   make_one_of_each();
   const auto old = session_.run(Symbol::k_cuDevicePrimaryCtxReset, calls::DevicePrimaryCtxReset{0},
                                 CUVMM_CALLER);
-  EXPECT_EQ(old, CUDA_SUCCESS);
+  EXPECT_OK(old);
   EXPECT_EQ(leaks().size(), 1u);
 }
 
@@ -171,24 +157,24 @@ TEST_F(ContextSession, TheFirstAbisAreFollowedToo) {
 TEST_F(ContextSession, PlainMemoryWhereABufferWasIsFilledInPeace) {
   import_memory();
   map_buffer();
-  EXPECT_EQ(run(calls::DestroyExternalMemory{kMemory}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::DestroyExternalMemory{kMemory}));
   findings_.all.clear();
-  EXPECT_EQ(run(calls::MemsetD8{kBuffer, 0, 16}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemsetD8{kBuffer, 0, 16}));
   EXPECT_THAT(findings_.rules(), ElementsAre(info(Rule::kExtBufferAfterDestroy).id));
-  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::DevicePrimaryCtxReset{0}));
   findings_.all.clear();
-  EXPECT_EQ(run(calls::MemsetD8{kBuffer, 0, 16}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::MemFree{kBuffer}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemsetD8{kBuffer, 0, 16}));
+  EXPECT_OK(run(calls::MemFree{kBuffer}));
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }
 
 // Only the driver judges a close that comes after the end of the context.
 TEST_F(ContextSession, WhatIsEndedAfterItsContextIsUnknown) {
   make_one_of_each();
-  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::IpcCloseMemHandle{kOpened}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::DestroyExternalMemory{kMemory}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::MemPoolDestroy{kPool}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::DevicePrimaryCtxReset{0}));
+  EXPECT_OK(run(calls::IpcCloseMemHandle{kOpened}));
+  EXPECT_OK(run(calls::DestroyExternalMemory{kMemory}));
+  EXPECT_OK(run(calls::MemPoolDestroy{kPool}));
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }
 
@@ -199,15 +185,15 @@ TEST_F(ContextSession, WhatAnotherThreadEndsMeanwhileStaysEnded) {
   primary_is(1);
   EXPECT_CALL(mock_, DevicePrimaryCtxRelease(0)).WillOnce([&](CUdevice) {
     std::thread([&] {
-      EXPECT_EQ(run(calls::IpcCloseMemHandle{kOpened}), CUDA_SUCCESS);
-      EXPECT_EQ(run(calls::MemFree{kBuffer}), CUDA_SUCCESS);
-      EXPECT_EQ(run(calls::DestroyExternalMemory{kMemory}), CUDA_SUCCESS);
-      EXPECT_EQ(run(calls::DestroyExternalSemaphore{kSemaphore}), CUDA_SUCCESS);
-      EXPECT_EQ(run(calls::MemPoolDestroy{kPool}), CUDA_SUCCESS);
+      EXPECT_OK(run(calls::IpcCloseMemHandle{kOpened}));
+      EXPECT_OK(run(calls::MemFree{kBuffer}));
+      EXPECT_OK(run(calls::DestroyExternalMemory{kMemory}));
+      EXPECT_OK(run(calls::DestroyExternalSemaphore{kSemaphore}));
+      EXPECT_OK(run(calls::MemPoolDestroy{kPool}));
     }).join();
     return CUDA_SUCCESS;
   });
-  EXPECT_EQ(run(calls::DevicePrimaryCtxRelease{0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::DevicePrimaryCtxRelease{0}));
   EXPECT_THAT(leaks(), ElementsAre(info(Rule::kCreateLeak).id));
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }
@@ -222,7 +208,7 @@ TEST_F(ContextSession, WhatAnotherThreadMakesMeanwhileIsKept) {
     }).join();
     return CUDA_SUCCESS;
   });
-  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::DevicePrimaryCtxReset{0}));
   EXPECT_THAT(leaks(),
               UnorderedElementsAre(info(Rule::kExtImportLeak).id, info(Rule::kIpcOpenLeak).id));
   // One open comes before, and one during, a release that ends nothing: the model counts two opens.
@@ -231,7 +217,7 @@ TEST_F(ContextSession, WhatAnotherThreadMakesMeanwhileIsKept) {
     std::thread([&] { open_ipc(); }).join();
     return CUDA_SUCCESS;
   });
-  EXPECT_EQ(run(calls::DevicePrimaryCtxRelease{0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::DevicePrimaryCtxRelease{0}));
   session_.with_model(
       [](const Model& model) { EXPECT_EQ(model.ipc().open_of(kOpened)->count, 2u); });
 }

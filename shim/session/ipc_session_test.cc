@@ -5,10 +5,7 @@
 
 #include <algorithm>
 
-#include "api/driver/mock_driver.h"
-#include "shim/session/session_run.h"
-#include "shim/testing/findings.h"
-#include "shim/testing/mock_values.h"
+#include "shim/session/mocked_session.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -18,7 +15,6 @@ using testing::DoAll;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::NiceMock;
 using testing::Not;
 using testing::Return;
 using testing::SetArgPointee;
@@ -32,14 +28,11 @@ CUipcMemHandle bytes(char first) {
 }
 
 /// A context is current on device 0; kPlain is memory of cuMemAlloc, 1 MiB; opens return kOpened.
-class IpcSession : public testing::Test {
+class IpcSession : public MockedSession {
  protected:
   IpcSession() {
-    ON_CALL(mock_, DeviceGetCount(_))
-        .WillByDefault(DoAll(SetArgPointee<0>(1), Return(CUDA_SUCCESS)));
-    ON_CALL(mock_, CtxGetCurrent(_))
-        .WillByDefault(
-            DoAll(SetArgPointee<0>(reinterpret_cast<CUcontext>(0x10)), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(answers(1));
+    ON_CALL(mock_, CtxGetCurrent(_)).WillByDefault(answers(reinterpret_cast<CUcontext>(0x10)));
     ON_CALL(mock_, MemGetAddressRange(_, _, _))
         .WillByDefault(
             DoAll(SetArgPointee<0>(kPlain), SetArgPointee<1>(1 << 20), Return(CUDA_SUCCESS)));
@@ -48,18 +41,12 @@ class IpcSession : public testing::Test {
           *static_cast<int*>(data) = 1;
           return CUDA_SUCCESS;
         });
-    ON_CALL(mock_, IpcGetMemHandle(_, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(bytes(1)), Return(CUDA_SUCCESS)));
-    ON_CALL(mock_, IpcOpenMemHandle(_, _, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(kOpened), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, IpcGetMemHandle(_, _)).WillByDefault(answers(bytes(1)));
+    ON_CALL(mock_, IpcOpenMemHandle(_, _, _)).WillByDefault(answers(kOpened));
     ON_CALL(mock_, IpcCloseMemHandle(_)).WillByDefault(Return(CUDA_SUCCESS));
     ON_CALL(mock_, MemFree(_)).WillByDefault(Return(CUDA_SUCCESS));
   }
 
-  template <class CallStruct>
-  [[gnu::noinline]] CUresult run(const CallStruct& call) {
-    return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
-  }
   CUresult get(CUdeviceptr address) {
     CUipcMemHandle handle;
     return run(calls::IpcGetMemHandle{&handle, address});
@@ -73,32 +60,28 @@ class IpcSession : public testing::Test {
     return session_.with_model(
         [](const Model& model) { return check_exit(model, [](const Export&) { return false; }); });
   }
-
-  NiceMock<MockDriver> mock_;
-  Findings findings_;
-  Session session_{mock_.driver(), {.enforce = false, .emulated = true}, findings_};
 };
 
 TEST_F(IpcSession, ALegalLifeHasNoFindings) {
-  EXPECT_EQ(get(kPlain), CUDA_SUCCESS);
-  EXPECT_EQ(open(), CUDA_SUCCESS);
-  EXPECT_EQ(open(), CUDA_SUCCESS);
-  EXPECT_EQ(close(), CUDA_SUCCESS);
-  EXPECT_EQ(close(), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
+  EXPECT_OK(get(kPlain));
+  EXPECT_OK(open());
+  EXPECT_OK(open());
+  EXPECT_OK(close());
+  EXPECT_OK(close());
+  EXPECT_OK(run(calls::MemFree{kPlain}));
   EXPECT_THAT(findings_.rules(), IsEmpty());
   EXPECT_TRUE(at_exit().empty());
 }
 
 TEST_F(IpcSession, AnAcceptedInteriorPointerIsReported) {
-  EXPECT_EQ(get(kPlain + 512), CUDA_SUCCESS);
+  EXPECT_OK(get(kPlain + 512));
   EXPECT_THAT(findings_.rules(), ElementsAre("cuIpcGetMemHandle-dptr-base"));
 }
 
 TEST_F(IpcSession, OpenedTwiceAndClosedOnceIsALeak) {
-  EXPECT_EQ(open(), CUDA_SUCCESS);
-  EXPECT_EQ(open(), CUDA_SUCCESS);
-  EXPECT_EQ(close(), CUDA_SUCCESS);
+  EXPECT_OK(open());
+  EXPECT_OK(open());
+  EXPECT_OK(close());
   const Violations leaks = at_exit();
   ASSERT_EQ(leaks.size(), 1u);
   EXPECT_EQ(leaks[0].rule, Rule::kIpcOpenLeak);
@@ -106,22 +89,22 @@ TEST_F(IpcSession, OpenedTwiceAndClosedOnceIsALeak) {
 }
 
 TEST_F(IpcSession, ARefusedCloseLeavesItOpen) {
-  EXPECT_EQ(open(), CUDA_SUCCESS);
+  EXPECT_OK(open());
   EXPECT_CALL(mock_, IpcCloseMemHandle(kOpened)).WillOnce(Return(CUDA_ERROR_INVALID_CONTEXT));
   EXPECT_EQ(close(), CUDA_ERROR_INVALID_CONTEXT);
   EXPECT_EQ(at_exit().size(), 1u);
 }
 
 TEST_F(IpcSession, ASurplusCloseIsCertainOnceItWasSeen) {
-  EXPECT_EQ(open(), CUDA_SUCCESS);
-  EXPECT_EQ(close(), CUDA_SUCCESS);
+  EXPECT_OK(open());
+  EXPECT_OK(close());
   EXPECT_CALL(mock_, IpcCloseMemHandle(kOpened)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
   EXPECT_EQ(close(), CUDA_ERROR_INVALID_VALUE);
   EXPECT_THAT(findings_.rules(), ElementsAre("cuIpcCloseMemHandle-pairing"));
 }
 
 TEST_F(IpcSession, OnesOwnHandleIsKnownByItsBytes) {
-  EXPECT_EQ(get(kPlain), CUDA_SUCCESS);
+  EXPECT_OK(get(kPlain));
   EXPECT_CALL(mock_, IpcOpenMemHandle(_, _, _)).WillOnce(Return(CUDA_ERROR_INVALID_CONTEXT));
   EXPECT_EQ(open(1), CUDA_ERROR_INVALID_CONTEXT);
   EXPECT_THAT(findings_.rules(), ElementsAre("cuIpcOpenMemHandle-other-process"));
@@ -141,22 +124,22 @@ TEST_F(IpcSession, TheDriversCodeTellsWhatIsWrongWithAnUnknownHandle) {
 }
 
 TEST_F(IpcSession, MemoryAtTheAddressOfAnEndedContextIsNotMistaken) {
-  EXPECT_EQ(open(), CUDA_SUCCESS);
+  EXPECT_OK(open());
   // The context ended, and cuMemAlloc gave the address out; the session saw neither call.
-  EXPECT_EQ(run(calls::MemFree{kOpened}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFree{kOpened}));
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }
 
 TEST_F(IpcSession, TheLogHasOneUsePerHandle) {
   EXPECT_EQ(session_.ipc_log(std::chrono::seconds(1)).json(), "");
-  EXPECT_EQ(get(kPlain), CUDA_SUCCESS);
-  EXPECT_EQ(get(kPlain), CUDA_SUCCESS);
-  EXPECT_EQ(open(), CUDA_SUCCESS);
-  EXPECT_EQ(open(), CUDA_SUCCESS);
-  EXPECT_EQ(close(), CUDA_SUCCESS);
+  EXPECT_OK(get(kPlain));
+  EXPECT_OK(get(kPlain));
+  EXPECT_OK(open());
+  EXPECT_OK(open());
+  EXPECT_OK(close());
   EXPECT_THAT(session_.ipc_log(std::chrono::seconds(1)).json(), HasSubstr("\"ended_by_call\":0"));
-  EXPECT_EQ(close(), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
+  EXPECT_OK(close());
+  EXPECT_OK(run(calls::MemFree{kPlain}));
   const std::string json = session_.ipc_log(std::chrono::seconds(1)).json();
   EXPECT_THAT(json, Not(HasSubstr("\"until\":0}")));
   EXPECT_THAT(json, HasSubstr("\"role\":\"export\""));
@@ -169,8 +152,7 @@ TEST_F(IpcSession, TheLogHasOneUsePerHandle) {
 
 TEST_F(IpcSession, ADefaultPoolIsKnownByAskingForIt) {
   const auto pool = reinterpret_cast<CUmemoryPool>(0x500);
-  ON_CALL(mock_, DeviceGetDefaultMemPool(_, 0))
-      .WillByDefault(DoAll(SetArgPointee<0>(pool), Return(CUDA_SUCCESS)));
+  ON_CALL(mock_, DeviceGetDefaultMemPool(_, 0)).WillByDefault(answers(pool));
   EXPECT_CALL(mock_, MemPoolDestroy(pool)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
   EXPECT_EQ(run(calls::MemPoolDestroy{pool}), CUDA_ERROR_INVALID_VALUE);
   EXPECT_THAT(findings_.rules(), ElementsAre("cuMemPoolDestroy-not-default"));
@@ -178,12 +160,10 @@ TEST_F(IpcSession, ADefaultPoolIsKnownByAskingForIt) {
 
 TEST_F(IpcSession, MemoryOfADefaultPoolCannotBeShared) {
   const auto pool = reinterpret_cast<CUmemoryPool>(0x500);
-  ON_CALL(mock_, DeviceGetDefaultMemPool(_, 0))
-      .WillByDefault(DoAll(SetArgPointee<0>(pool), Return(CUDA_SUCCESS)));
-  EXPECT_CALL(mock_, MemAllocFromPoolAsync(_, 64, pool, nullptr))
-      .WillOnce(DoAll(SetArgPointee<0>(kPlain), Return(CUDA_SUCCESS)));
+  ON_CALL(mock_, DeviceGetDefaultMemPool(_, 0)).WillByDefault(answers(pool));
+  EXPECT_CALL(mock_, MemAllocFromPoolAsync(_, 64, pool, nullptr)).WillOnce(answers(kPlain));
   CUdeviceptr address = 0;
-  EXPECT_EQ(run(calls::MemAllocFromPoolAsync{&address, 64, pool, nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAllocFromPoolAsync{&address, 64, pool, nullptr}));
   EXPECT_CALL(mock_, MemPoolExportPointer(_, kPlain)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
   CUmemPoolPtrExportData data{};
   EXPECT_EQ(run(calls::MemPoolExportPointer{&data, address}), CUDA_ERROR_INVALID_VALUE);
@@ -195,21 +175,19 @@ TEST_F(IpcSession, MemoryOfAPoolEndsWithEitherFree) {
   CUmemPoolProps props{};
   props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  EXPECT_CALL(mock_, MemPoolCreate(_, _))
-      .WillOnce(DoAll(SetArgPointee<0>(pool), Return(CUDA_SUCCESS)));
+  EXPECT_CALL(mock_, MemPoolCreate(_, _)).WillOnce(answers(pool));
   CUmemoryPool made = nullptr;
-  EXPECT_EQ(run(calls::MemPoolCreate{&made, &props}), CUDA_SUCCESS);
-  EXPECT_CALL(mock_, MemAllocFromPoolAsync(_, 64, pool, nullptr))
-      .WillOnce(DoAll(SetArgPointee<0>(kPlain), Return(CUDA_SUCCESS)));
+  EXPECT_OK(run(calls::MemPoolCreate{&made, &props}));
+  EXPECT_CALL(mock_, MemAllocFromPoolAsync(_, 64, pool, nullptr)).WillOnce(answers(kPlain));
   CUdeviceptr address = 0;
-  EXPECT_EQ(run(calls::MemAllocFromPoolAsync{&address, 64, pool, nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAllocFromPoolAsync{&address, 64, pool, nullptr}));
   EXPECT_TRUE(at_exit().empty()) << "it is in use";
   EXPECT_CALL(mock_, MemFreeAsync(kPlain, nullptr)).WillOnce(Return(CUDA_SUCCESS));
-  EXPECT_EQ(run(calls::MemFreeAsync{kPlain, nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFreeAsync{kPlain, nullptr}));
   ASSERT_EQ(at_exit().size(), 1u);
   EXPECT_EQ(at_exit()[0].rule, Rule::kPoolLeak);
   EXPECT_CALL(mock_, MemPoolDestroy(pool)).WillOnce(Return(CUDA_SUCCESS));
-  EXPECT_EQ(run(calls::MemPoolDestroy{pool}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemPoolDestroy{pool}));
   EXPECT_TRUE(at_exit().empty());
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }

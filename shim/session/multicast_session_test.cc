@@ -11,10 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "api/driver/mock_driver.h"
 #include "api/sizes.h"
-#include "shim/session/session_run.h"
-#include "shim/testing/findings.h"
+#include "shim/session/mocked_session.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -22,35 +20,25 @@ namespace {
 using testing::_;
 using testing::DoAll;
 using testing::IsEmpty;
-using testing::NiceMock;
 using testing::Return;
 using testing::SetArgPointee;
 
 constexpr CUmemGenericAllocationHandle kObject = 0xe000000900;
 constexpr CUmemGenericAllocationHandle kMemory = 0xe000000100;
 
-class MulticastSession : public testing::Test {
+class MulticastSession : public MockedSession {
  protected:
   MulticastSession() {
-    ON_CALL(mock_, DeviceGetCount(_))
-        .WillByDefault(DoAll(SetArgPointee<0>(2), Return(CUDA_SUCCESS)));
-    ON_CALL(mock_, DeviceGetAttribute(_, _, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(1), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(answers(2));
+    ON_CALL(mock_, DeviceGetAttribute(_, _, _)).WillByDefault(answers(1));
     for (const auto option :
          {CU_MULTICAST_GRANULARITY_MINIMUM, CU_MULTICAST_GRANULARITY_RECOMMENDED}) {
-      ON_CALL(mock_, MulticastGetGranularity(_, _, option))
-          .WillByDefault(DoAll(SetArgPointee<0>(kGranule), Return(CUDA_SUCCESS)));
+      ON_CALL(mock_, MulticastGetGranularity(_, _, option)).WillByDefault(answers(kGranule));
     }
-    ON_CALL(mock_, MulticastCreate(_, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(kObject), Return(CUDA_SUCCESS)));
-    ON_CALL(mock_, MemCreate(_, _, _, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(kMemory), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, MulticastCreate(_, _)).WillByDefault(answers(kObject));
+    ON_CALL(mock_, MemCreate(_, _, _, _)).WillByDefault(answers(kMemory));
   }
 
-  template <class CallStruct>
-  CUresult run(const CallStruct& call) {
-    return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
-  }
   CUresult create(unsigned devices, std::size_t size = 4 * kGranule, unsigned long long types = 0) {
     CUmulticastObjectProp prop{};
     prop.numDevices = devices;
@@ -65,26 +53,22 @@ class MulticastSession : public testing::Test {
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     prop.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(types);
     CUmemGenericAllocationHandle handle = 0;
-    EXPECT_EQ(run(calls::MemCreate{&handle, kGranule, &prop, 0}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::MemCreate{&handle, kGranule, &prop, 0}));
   }
   CUresult add(int device) { return run(calls::MulticastAddDevice{kObject, device}); }
   CUresult bind() { return run(calls::MulticastBindMem{kObject, 0, kMemory, 0, kGranule, 0}); }
   CUresult unbind() { return run(calls::MulticastUnbind{kObject, 0, 0, kGranule}); }
-
-  NiceMock<MockDriver> mock_;
-  Findings findings_;
-  Session session_{mock_.driver(), {.enforce = false, .emulated = true}, findings_};
 };
 
 TEST_F(MulticastSession, ALegalLifeYieldsNothing) {
-  EXPECT_EQ(create(2), CUDA_SUCCESS);
+  EXPECT_OK(create(2));
   memory();
   add(0);
   add(1);
   bind();
   unbind();
-  EXPECT_EQ(run(calls::MemRelease{kObject}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::MemRelease{kMemory}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemRelease{kObject}));
+  EXPECT_OK(run(calls::MemRelease{kMemory}));
   EXPECT_THAT(findings_.rules(), IsEmpty());
   session_.with_model([](const Model& model) { EXPECT_TRUE(model.multicasts().empty()); });
 }
@@ -108,12 +92,12 @@ TEST_F(MulticastSession, NothingIsHeldWhileABindWaits) {
         go.get_future().wait();
         return CUDA_SUCCESS;
       });
-  std::thread waiting([&] { EXPECT_EQ(bind(), CUDA_SUCCESS); });
+  std::thread waiting([&] { EXPECT_OK(bind()); });
   reached.get_future().wait();
   // Every user of the session's lock goes on: calls, the model, a report.
   auto others = std::async(std::launch::async, [&] {
     CUdeviceptr ptr = 0;
-    EXPECT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}));
     return session_.with_model([](const Model& model) { return model.multicasts().size(); });
   });
   const bool went_on = others.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
@@ -197,8 +181,7 @@ TEST_F(MulticastSession, ASharedTeamIsReportedOnlyWhenTheDriverGaveUp) {
 }
 
 TEST_F(MulticastSession, AnImportThatIsNoMemoryIsAnObjectOfWhichNothingIsKnown) {
-  ON_CALL(mock_, MemImportFromShareableHandle(_, _, _))
-      .WillByDefault(DoAll(SetArgPointee<0>(kObject), Return(CUDA_SUCCESS)));
+  ON_CALL(mock_, MemImportFromShareableHandle(_, _, _)).WillByDefault(answers(kObject));
   ON_CALL(mock_, MemGetAllocationPropertiesFromHandle(_, kObject))
       .WillByDefault(Return(CUDA_ERROR_NOT_SUPPORTED));
   CUmemGenericAllocationHandle handle = 0;
@@ -226,7 +209,7 @@ TEST_F(MulticastSession, ARangeBoundAgainInsideAnUnbindIsNotConfused) {
   add(0);
   bind();
   EXPECT_CALL(mock_, MulticastUnbind(_, _, _, _)).WillOnce([&](auto...) {
-    std::thread([&] { EXPECT_EQ(bind(), CUDA_SUCCESS); }).join();
+    std::thread([&] { EXPECT_OK(bind()); }).join();
     return CUDA_SUCCESS;
   });
   unbind();
@@ -239,8 +222,7 @@ TEST_F(MulticastSession, ARangeBoundAgainInsideAnUnbindIsNotConfused) {
 class CliqueSession : public MulticastSession {
  protected:
   CliqueSession() {
-    ON_CALL(mock_, DeviceGetCliqueCount(_, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(2), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, DeviceGetCliqueCount(_, _)).WillByDefault(answers(2));
     ON_CALL(mock_, DeviceGetCliqueInfo(_, _, _))
         .WillByDefault([](CUcliqueInfo* info, std::size_t* count, CUdevice device) {
           *count = 2;
@@ -277,14 +259,13 @@ class EndpointSession : public CliqueSession {
     ON_CALL(mock_, LogicalEndpointGetLimits(_, _, _))
         .WillByDefault(DoAll(SetArgPointee<0>(kGranule), SetArgPointee<1>(4 * kGranule),
                              Return(CUDA_SUCCESS)));
-    ON_CALL(mock_, LogicalEndpointIdReserve(_, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(7), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, LogicalEndpointIdReserve(_, _)).WillByDefault(answers(7));
     ON_CALL(mock_, LogicalEndpointQuery(_, _, _))
         .WillByDefault(DoAll(SetArgPointee<2>(1), Return(CUDA_SUCCESS)));
   }
   CUresult create_endpoint(std::size_t size) {
     CUlogicalEndpointId id = 0;
-    EXPECT_EQ(run(calls::LogicalEndpointIdReserve{&id, 1}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::LogicalEndpointIdReserve{&id, 1}));
     CUlogicalEndpointProp prop{};
     prop.type = CU_LOGICAL_ENDPOINT_TYPE_MULTICAST;
     prop.multicast.numDevices = 2;

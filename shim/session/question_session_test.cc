@@ -28,12 +28,9 @@ using testing::SetArgPointee;
 class QuestionSession : public testing::Test {
  protected:
   QuestionSession() {
-    ON_CALL(mock_, DeviceGetCount(_))
-        .WillByDefault(DoAll(SetArgPointee<0>(2), Return(CUDA_SUCCESS)));
-    ON_CALL(mock_, MemGetAllocationGranularity(_, _, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(kGranule), Return(CUDA_SUCCESS)));
-    ON_CALL(mock_, MemAddressReserve(_, _, _, _, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(kBase), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(answers(2));
+    ON_CALL(mock_, MemGetAllocationGranularity(_, _, _)).WillByDefault(answers(kGranule));
+    ON_CALL(mock_, MemAddressReserve(_, _, _, _, _)).WillByDefault(answers(kBase));
     CUdeviceptr ptr = 0;
     EXPECT_EQ(run(session_, calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}), CUDA_SUCCESS);
   }

@@ -6,12 +6,9 @@
 
 #include <thread>
 
-#include "api/driver/mock_driver.h"
 #include "api/sizes.h"
 #include "shim/objects/object_table.h"
-#include "shim/session/session_run.h"
-#include "shim/testing/findings.h"
-#include "shim/testing/mock_values.h"
+#include "shim/session/mocked_session.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -21,40 +18,33 @@ using testing::DoAll;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::NiceMock;
 using testing::Return;
 using testing::SetArgPointee;
 
-class RefusedSession : public testing::Test {
+class RefusedSession : public MockedSession {
  protected:
   RefusedSession() {
-    const auto gives = [](const auto& value) {
-      return DoAll(SetArgPointee<0>(value), Return(CUDA_SUCCESS));
-    };
-    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(gives(1));
+    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(answers(1));
     ON_CALL(mock_, CtxGetCurrent(_))
-        .WillByDefault(gives(reinterpret_cast<CUcontext>(std::uintptr_t{0x10})));
-    ON_CALL(mock_, MemAddressReserve(_, _, _, _, _)).WillByDefault(gives(kBase));
-    ON_CALL(mock_, MemCreate(_, _, _, _)).WillByDefault(gives(CUmemGenericAllocationHandle{0xe00}));
+        .WillByDefault(answers(reinterpret_cast<CUcontext>(std::uintptr_t{0x10})));
+    ON_CALL(mock_, MemAddressReserve(_, _, _, _, _)).WillByDefault(answers(kBase));
+    ON_CALL(mock_, MemCreate(_, _, _, _))
+        .WillByDefault(answers(CUmemGenericAllocationHandle{0xe00}));
     reserve();
-  }
-  template <class CallStruct>
-  [[gnu::noinline]] CUresult run(const CallStruct& call) {
-    return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
   }
   void reserve() {
     CUdeviceptr ptr = 0;
-    EXPECT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}));
   }
   void map() {
     CUmemAllocationProp prop{};
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     CUmemGenericAllocationHandle handle = 0;
-    EXPECT_EQ(run(calls::MemCreate{&handle, kGranule, &prop, 0}), CUDA_SUCCESS);
-    EXPECT_EQ(run(calls::MemMap{.ptr = kBase, .size = kGranule, .handle = handle}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::MemCreate{&handle, kGranule, &prop, 0}));
+    EXPECT_OK(run(calls::MemMap{.ptr = kBase, .size = kGranule, .handle = handle}));
     const CUmemAccessDesc access{prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    EXPECT_EQ(run(calls::MemSetAccess{kBase, kGranule, &access, 1}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::MemSetAccess{kBase, kGranule, &access, 1}));
   }
   CUresult fill() { return run(calls::MemsetD8{kBase, 0, 16}); }
   CUresult free() { return run(calls::MemAddressFree{kBase, kGranule}); }
@@ -73,17 +63,14 @@ class RefusedSession : public testing::Test {
   }
 
   static inline const std::string kStillMapped = info(Rule::kFreeUnmapped).id;
-  NiceMock<MockDriver> mock_;
-  Findings findings_;
-  Session session_{mock_.driver(), {.enforce = false, .emulated = true}, findings_};
 };
 
 TEST_F(RefusedSession, AWrongFreeOfAReservationDisturbsNobodyWhoWorksInIt) {
   map();
   free_answers(CUDA_ERROR_INVALID_VALUE, [this] {
-    EXPECT_EQ(fill(), CUDA_SUCCESS);
-    EXPECT_EQ(run(calls::MemUnmap{kBase, kGranule}), CUDA_SUCCESS);
-    EXPECT_EQ(run(calls::MemMap{.ptr = kBase, .size = kGranule, .handle = 0xe00}), CUDA_SUCCESS);
+    EXPECT_OK(fill());
+    EXPECT_OK(run(calls::MemUnmap{kBase, kGranule}));
+    EXPECT_OK(run(calls::MemMap{.ptr = kBase, .size = kGranule, .handle = 0xe00}));
   });
   EXPECT_EQ(free(), CUDA_ERROR_INVALID_VALUE);
   EXPECT_THAT(findings_.rules(), ElementsAre(kStillMapped));
@@ -96,14 +83,14 @@ TEST_F(RefusedSession, ARightFreeIsGoneBeforeTheDriverAnswers) {
     EXPECT_FALSE(reserved());
     reserve();
   });
-  EXPECT_EQ(free(), CUDA_SUCCESS);
+  EXPECT_OK(free());
   EXPECT_TRUE(reserved()) << "the other thread's";
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }
 
 TEST_F(RefusedSession, AWrongFreeThatTheDriverAcceptsIsRecordedAfterIt) {
   map();
-  EXPECT_EQ(free(), CUDA_SUCCESS);
+  EXPECT_OK(free());
   EXPECT_THAT(findings_.rules(), ElementsAre(kStillMapped));
   EXPECT_FALSE(reserved());
   session_.with_model([](const Model& model) {
@@ -114,7 +101,7 @@ TEST_F(RefusedSession, AWrongFreeThatTheDriverAcceptsIsRecordedAfterIt) {
 TEST_F(RefusedSession, AnAddressGivenOutAgainBeforeThatIsItsNewOwners) {
   map();
   free_answers(CUDA_SUCCESS, [this] { reserve(); });
-  EXPECT_EQ(free(), CUDA_SUCCESS);
+  EXPECT_OK(free());
   EXPECT_TRUE(reserved());
 }
 
@@ -130,9 +117,9 @@ TEST_F(RefusedSession, ARefusedFreeIsRememberedAtExit) {
 }
 
 TEST_F(RefusedSession, ARefusedFillOfAFreedRangeIsExplained) {
-  EXPECT_EQ(free(), CUDA_SUCCESS);
+  EXPECT_OK(free());
   // The driver accepts the fill: so memory of another kind lies there.
-  EXPECT_EQ(fill(), CUDA_SUCCESS);
+  EXPECT_OK(fill());
   EXPECT_THAT(findings_.rules(), IsEmpty());
   EXPECT_CALL(mock_, MemsetD8(kBase, 0, 16)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
   EXPECT_EQ(fill(), CUDA_ERROR_INVALID_VALUE);
@@ -143,7 +130,7 @@ TEST_F(RefusedSession, ARefusedFillOfAFreedRangeIsExplained) {
 }
 
 TEST_F(RefusedSession, MemoryOfAnotherKindThereWasRefusedForAnotherReason) {
-  EXPECT_EQ(free(), CUDA_SUCCESS);
+  EXPECT_OK(free());
   // The memory is another device's: cuMemGetAddressRange does not know it in this context.
   ON_CALL(mock_, MemGetAddressRange(_, _, kBase)).WillByDefault(Return(CUDA_ERROR_NOT_FOUND));
   ON_CALL(mock_, PointerGetAttribute(_, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, kBase))
@@ -157,7 +144,7 @@ TEST_F(RefusedSession, MemoryOfAnotherKindThereWasRefusedForAnotherReason) {
 }
 
 TEST_F(RefusedSession, ARefusedFillElsewhereIsTheDriversAffair) {
-  EXPECT_EQ(free(), CUDA_SUCCESS);
+  EXPECT_OK(free());
   EXPECT_CALL(mock_, MemsetD8(_, 0, 16)).WillRepeatedly(Return(CUDA_ERROR_INVALID_VALUE));
   EXPECT_EQ(run(calls::MemsetD8{kBase + kGranule, 0, 16}), CUDA_ERROR_INVALID_VALUE);
   // Nor does another code mean that nothing is mapped there.
@@ -172,11 +159,11 @@ TEST_F(RefusedSession, ARefusedFillElsewhereIsTheDriversAffair) {
 // cuMemAlloc.
 TEST_F(RefusedSession, ARefusedFillOfPlainMemoryThatEndedIsNotExplained) {
   for (const bool by_context : {false, true}) {
-    EXPECT_EQ(free(), CUDA_SUCCESS);
+    EXPECT_OK(free());
     if (by_context) {
-      EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
+      EXPECT_OK(run(calls::DevicePrimaryCtxReset{0}));
     } else {
-      EXPECT_EQ(run(calls::MemFree{kBase}), CUDA_SUCCESS);
+      EXPECT_OK(run(calls::MemFree{kBase}));
     }
     EXPECT_CALL(mock_, MemsetD8(kBase, 0, 16)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
     EXPECT_EQ(fill(), CUDA_ERROR_INVALID_VALUE);
@@ -197,7 +184,7 @@ class RefusedPlain : public RefusedSession {
     ON_CALL(mock_, MemsetD8(_, _, _)).WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
     ON_CALL(mock_, PointerGetAttribute(_, _, _)).WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
     CUdeviceptr out = 0;
-    EXPECT_EQ(run(calls::MemAlloc{&out, kBytes}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::MemAlloc{&out, kBytes}));
   }
   // Sets the driver's answers about the memory there.
   void knows(CUdeviceptr base, std::size_t size) {
@@ -215,7 +202,7 @@ class RefusedPlain : public RefusedSession {
 };
 
 TEST_F(RefusedPlain, AFillOfFreedMemoryIsExplained) {
-  EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFree{kPlain}));
   EXPECT_EQ(fill_plain(16), CUDA_ERROR_INVALID_VALUE);
   ASSERT_THAT(findings_.rules(), ElementsAre(info(Rule::kDataAlive).id));
   const Violation& v = findings_.all[0].violation;
@@ -226,7 +213,7 @@ TEST_F(RefusedPlain, AFillOfFreedMemoryIsExplained) {
 }
 
 TEST_F(RefusedPlain, WhatTheDriverKnowsThereIsAnothersByNow) {
-  EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFree{kPlain}));
   knows(kPlain, kBytes);
   EXPECT_EQ(fill_plain(16), CUDA_ERROR_INVALID_VALUE);
   EXPECT_THAT(findings_.rules(), IsEmpty());
@@ -247,7 +234,7 @@ TEST_F(RefusedPlain, MoreThanWasAskedForMayBeThere) {
 }
 
 TEST_F(RefusedPlain, AnotherCodeHasAnotherReason) {
-  EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFree{kPlain}));
   for (const CUresult other :
        {CUDA_SUCCESS, CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_DEINITIALIZED}) {
     EXPECT_CALL(mock_, MemsetD8(kPlain, _, _)).WillOnce(Return(other));
@@ -274,10 +261,9 @@ TEST_F(RefusedPlain, ARefusalAmongReservationsIsJudgedAndNoted) {
   ON_CALL(mock_, MemsetD16(_, _, _)).WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
   for (const CUdeviceptr base :
        {kPlain - (CUdeviceptr{1} << 30), kPlain + (CUdeviceptr{1} << 30)}) {
-    EXPECT_CALL(mock_, MemAddressReserve(_, _, _, _, _))
-        .WillOnce(DoAll(SetArgPointee<0>(base), Return(CUDA_SUCCESS)));
+    EXPECT_CALL(mock_, MemAddressReserve(_, _, _, _, _)).WillOnce(answers(base));
     CUdeviceptr ptr = 0;
-    EXPECT_EQ(run_there(calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}), CUDA_SUCCESS);
+    EXPECT_OK(run_there(calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}));
   }
   EXPECT_EQ(run_there(calls::MemsetD8{kPlain, 0, 16}), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(sink.count, 1);
@@ -291,7 +277,7 @@ TEST_F(RefusedPlain, ARefusalAmongReservationsIsJudgedAndNoted) {
 
 TEST_F(RefusedPlain, AFillOnADestroyedStreamIsExplained) {
   const auto stream = reinterpret_cast<CUstream>(std::uintptr_t{0x7000});
-  EXPECT_EQ(run(calls::StreamDestroy{stream}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::StreamDestroy{stream}));
   EXPECT_CALL(mock_, MemsetD8Async(_, _, _, stream))
       .WillRepeatedly(Return(info(Rule::kStreamAlive).code));
   run(calls::MemsetD8Async{kPlain, 0, 16, stream});
@@ -299,9 +285,8 @@ TEST_F(RefusedPlain, AFillOnADestroyedStreamIsExplained) {
   // A real driver may have given the handle out again.
   Findings real;
   Session session{mock_.driver(), {.enforce = false}, real};
-  EXPECT_EQ(session.run(Driver::primary_symbol(EntryPoint::kStreamDestroy),
-                        calls::StreamDestroy{stream}, CUVMM_CALLER),
-            CUDA_SUCCESS);
+  EXPECT_OK(session.run(Driver::primary_symbol(EntryPoint::kStreamDestroy),
+                        calls::StreamDestroy{stream}, CUVMM_CALLER));
   session.run(Driver::primary_symbol(EntryPoint::kMemsetD8Async),
               calls::MemsetD8Async{kPlain, 0, 16, stream}, CUVMM_CALLER);
   EXPECT_THAT(real.rules(), IsEmpty());
@@ -383,12 +368,12 @@ TEST_F(RefusedSession, RefusedBeforeItAllIsStillThere) {
   map();
   ON_CALL(mock_, MemUnmap(_, _)).WillByDefault(Return(CUDA_ERROR_OUT_OF_MEMORY));
   EXPECT_EQ(run(calls::MemUnmap{kBase, kGranule}), CUDA_ERROR_OUT_OF_MEMORY);
-  EXPECT_EQ(free(), CUDA_SUCCESS);
+  EXPECT_OK(free());
   EXPECT_THAT(findings_.rules(), ElementsAre(kStillMapped));
 }
 
 TEST_F(RefusedSession, ARefusedBatchIntoAFreedRangeIsExplained) {
-  EXPECT_EQ(free(), CUDA_SUCCESS);
+  EXPECT_OK(free());
   CUdeviceptr to[] = {0x1000, kBase}, from[] = {0x2000, 0x3000};
   std::size_t sizes[] = {16, 16};
   ON_CALL(mock_, MemcpyBatchAsync_v2(_, _, _, _, _, _, _, _))

@@ -5,32 +5,25 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "api/driver/mock_driver.h"
 #include "api/sizes.h"
-#include "shim/session/session_run.h"
-#include "shim/testing/findings.h"
+#include "shim/session/mocked_session.h"
 
 namespace cuvmm::shim {
 namespace {
 
 using testing::_;
-using testing::DoAll;
-using testing::NiceMock;
 using testing::Return;
-using testing::SetArgPointee;
 
 constexpr CUdeviceptr kBuffer = 0x700000000000;
 const auto kMemory = reinterpret_cast<CUexternalMemory>(std::uintptr_t{0x5000});
 const auto kContext = reinterpret_cast<CUcontext>(std::uintptr_t{0x10});
 
-class ExternalSession : public testing::Test {
+class ExternalSession : public MockedSession {
  protected:
   ExternalSession() {
-    ON_CALL(mock_, DeviceGetCount(_))
-        .WillByDefault(DoAll(SetArgPointee<0>(1), Return(CUDA_SUCCESS)));
-    ON_CALL(mock_, CtxGetCurrent(_))
-        .WillByDefault(DoAll(SetArgPointee<0>(kContext), Return(CUDA_SUCCESS)));
-    ON_CALL(mock_, CtxGetDevice(_)).WillByDefault(DoAll(SetArgPointee<0>(0), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(answers(1));
+    ON_CALL(mock_, CtxGetCurrent(_)).WillByDefault(answers(kContext));
+    ON_CALL(mock_, CtxGetDevice(_)).WillByDefault(answers(0));
     // As a real driver: a success consumes the descriptor.
     ON_CALL(mock_, ImportExternalMemory(_, _))
         .WillByDefault([](CUexternalMemory* out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* desc) {
@@ -38,12 +31,7 @@ class ExternalSession : public testing::Test {
           *out = kMemory;
           return CUDA_SUCCESS;
         });
-    ON_CALL(mock_, ExternalMemoryGetMappedBuffer(_, _, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(kBuffer), Return(CUDA_SUCCESS)));
-  }
-  template <class CallStruct>
-  CUresult run(const CallStruct& call) {
-    return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
+    ON_CALL(mock_, ExternalMemoryGetMappedBuffer(_, _, _)).WillByDefault(answers(kBuffer));
   }
   CUresult import(int fd, std::size_t size = kGranule) {
     CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc{};
@@ -57,7 +45,7 @@ class ExternalSession : public testing::Test {
     CUDA_EXTERNAL_MEMORY_BUFFER_DESC desc{};
     desc.size = kGranule;
     CUdeviceptr address = 0;
-    EXPECT_EQ(run(calls::ExternalMemoryGetMappedBuffer{&address, kMemory, &desc}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::ExternalMemoryGetMappedBuffer{&address, kMemory, &desc}));
   }
   std::vector<std::string> leaks() {
     return session_.with_model([&](const Model& model) {
@@ -76,8 +64,7 @@ class ExternalSession : public testing::Test {
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     CUmemGenericAllocationHandle handle = 0;
-    EXPECT_CALL(mock_, MemCreate(_, _, _, _))
-        .WillOnce(DoAll(SetArgPointee<0>(0xe00), Return(CUDA_SUCCESS)));
+    EXPECT_CALL(mock_, MemCreate(_, _, _, _)).WillOnce(answers(0xe00));
     run(calls::MemCreate{&handle, kGranule, &prop, 0});
     EXPECT_CALL(mock_, MemExportToShareableHandle(_, _, _, _))
         .WillOnce([fd](void* out, auto, auto, auto) {
@@ -95,24 +82,20 @@ class ExternalSession : public testing::Test {
     EXPECT_EQ(ftruncate(fd, kGranule), 0);
     return fd;
   }
-
-  NiceMock<MockDriver> mock_;
-  Findings findings_;
-  Session session_{mock_.driver(), {.enforce = false, .emulated = true}, findings_};
 };
 
 TEST_F(ExternalSession, ACleanImportSaysNothing) {
-  EXPECT_EQ(import(memory_file()), CUDA_SUCCESS);
+  EXPECT_OK(import(memory_file()));
   buffer();
-  EXPECT_EQ(run(calls::MemFree{kBuffer}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::DestroyExternalMemory{kMemory}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFree{kBuffer}));
+  EXPECT_OK(run(calls::DestroyExternalMemory{kMemory}));
   EXPECT_THAT(findings_.rules(), testing::IsEmpty());
   EXPECT_THAT(leaks(), testing::IsEmpty());
 }
 
 TEST_F(ExternalSession, TheSecondImportOfADescriptorIsCaught) {
   const int fd = memory_file();
-  EXPECT_EQ(import(fd), CUDA_SUCCESS);
+  EXPECT_OK(import(fd));
   EXPECT_EQ(import(fd), CUDA_ERROR_UNKNOWN);
   EXPECT_THAT(findings_.rules(), testing::ElementsAre("cuImportExternalMemory-fd-owned"));
   ASSERT_EQ(findings_.all[0].violation.objects.size(), 1u);
@@ -121,17 +104,17 @@ TEST_F(ExternalSession, TheSecondImportOfADescriptorIsCaught) {
 
 TEST_F(ExternalSession, ANumberThatTheSystemGaveOutAgainIsFine) {
   const int fd = memory_file();
-  EXPECT_EQ(import(fd), CUDA_SUCCESS);
+  EXPECT_OK(import(fd));
   ASSERT_EQ(memory_file(), fd);
-  EXPECT_EQ(import(fd), CUDA_SUCCESS);
+  EXPECT_OK(import(fd));
   EXPECT_THAT(findings_.rules(), testing::IsEmpty());
 }
 
 TEST_F(ExternalSession, AnExportedDescriptorThatIsImportedIsNoLeak) {
   const int fd = memory_file();
   export_as(fd);
-  EXPECT_EQ(import(fd), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::DestroyExternalMemory{kMemory}), CUDA_SUCCESS);
+  EXPECT_OK(import(fd));
+  EXPECT_OK(run(calls::DestroyExternalMemory{kMemory}));
   EXPECT_THAT(leaks(), testing::IsEmpty());
 }
 
@@ -169,15 +152,15 @@ TEST_F(ExternalSession, ADescriptorOfAnotherKindIsCaught) {
 TEST_F(ExternalSession, ASizeThatIsNotTheAllocationsIsCaught) {
   const int fd = memory_file();
   export_as(fd);
-  EXPECT_EQ(import(fd, 4096), CUDA_SUCCESS);
+  EXPECT_OK(import(fd, 4096));
   EXPECT_THAT(findings_.rules(), testing::ElementsAre("cuImportExternalMemory-size-exact"));
 }
 
 TEST_F(ExternalSession, ABufferIsNotUsedAfterTheDestroyAndStaysALeak) {
-  EXPECT_EQ(import(memory_file()), CUDA_SUCCESS);
+  EXPECT_OK(import(memory_file()));
   buffer();
-  EXPECT_EQ(run(calls::DestroyExternalMemory{kMemory}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::MemsetD8{kBuffer + 16, 1, 16}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::DestroyExternalMemory{kMemory}));
+  EXPECT_OK(run(calls::MemsetD8{kBuffer + 16, 1, 16}));
   EXPECT_THAT(findings_.rules(), testing::ElementsAre("data-external-memory-alive"));
   EXPECT_THAT(leaks(), testing::ElementsAre("cuExternalMemoryGetMappedBuffer-freed"));
   EXPECT_CALL(mock_, MemFree(kBuffer))
@@ -207,9 +190,9 @@ TEST_F(ExternalSession, DestroyingTwiceIsAnsweredByEnforcement) {
     using CallStruct = std::decay_t<decltype(c)>;
     return enforcing.run(Driver::primary_symbol(CallStruct::kEntryPoint), c, CUVMM_CALLER);
   };
-  ASSERT_EQ(call(calls::ImportExternalMemory{&memory, &desc}), CUDA_SUCCESS);
+  ASSERT_OK(call(calls::ImportExternalMemory{&memory, &desc}));
   EXPECT_CALL(mock_, DestroyExternalMemory(kMemory)).WillOnce(Return(CUDA_SUCCESS));
-  EXPECT_EQ(call(calls::DestroyExternalMemory{memory}), CUDA_SUCCESS);
+  EXPECT_OK(call(calls::DestroyExternalMemory{memory}));
   EXPECT_EQ(call(calls::DestroyExternalMemory{memory}), CUDA_ERROR_INVALID_HANDLE)
       << "a real driver would have crashed";
   EXPECT_THAT(findings_.rules(), testing::ElementsAre("cuDestroyExternalMemory-once"));

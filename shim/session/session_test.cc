@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/sizes.h"
-#include "shim/session/session_run.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -9,42 +8,30 @@
 
 #include <thread>
 
-#include "api/driver/mock_driver.h"
 #include "shim/base/runtime_call.h"
-#include "shim/testing/findings.h"
-#include "shim/testing/mock_values.h"
+#include "shim/session/mocked_session.h"
 
 namespace cuvmm::shim {
 namespace {
 
 using testing::_;
-using testing::DoAll;
 using testing::InSequence;
-using testing::NiceMock;
 using testing::Return;
-using testing::SetArgPointee;
 
 constexpr CUmemGenericAllocationHandle kHandle = 0xe000000100;
 
 /// A session over the mock, which passes as the emulator's so that handles need not be readable.
-class SessionTest : public testing::Test {
+class SessionTest : public MockedSession {
  protected:
   SessionTest() {
-    ON_CALL(mock_, DeviceGetCount(_))
-        .WillByDefault(DoAll(SetArgPointee<0>(2), Return(CUDA_SUCCESS)));
-    ON_CALL(mock_, DeviceCanAccessPeer(_, _, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(1), Return(CUDA_SUCCESS)));
-    ON_CALL(mock_, MemGetAllocationGranularity(_, _, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(kGranule), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(answers(2));
+    ON_CALL(mock_, DeviceCanAccessPeer(_, _, _)).WillByDefault(answers(1));
+    ON_CALL(mock_, MemGetAllocationGranularity(_, _, _)).WillByDefault(answers(kGranule));
     prop_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop_.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   }
 
-  /// Makes the call as a wrapper would.
-  template <class CallStruct>
-  [[gnu::noinline]] CUresult run(const CallStruct& call) {
-    return run(session_, call);
-  }
+  using MockedSession::run;
   template <class CallStruct>
   [[gnu::noinline]] static CUresult run(Session& session, const CallStruct& call) {
     return session.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
@@ -52,31 +39,28 @@ class SessionTest : public testing::Test {
 
   CUdeviceptr reserve(CUdeviceptr base, std::size_t size) {
     EXPECT_CALL(mock_, MemAddressReserve(_, size, 0, 0, 0))
-        .WillOnce(DoAll(SetArgPointee<0>(base), Return(CUDA_SUCCESS)))
+        .WillOnce(answers(base))
         .RetiresOnSaturation();
     CUdeviceptr ptr = 0;
-    EXPECT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = size}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::MemAddressReserve{.ptr = &ptr, .size = size}));
     return ptr;
   }
   CUmemGenericAllocationHandle create(CUmemGenericAllocationHandle value, std::size_t size) {
     EXPECT_CALL(mock_, MemCreate(_, size, &prop_, 0))
-        .WillOnce(DoAll(SetArgPointee<0>(value), Return(CUDA_SUCCESS)))
+        .WillOnce(answers(value))
         .RetiresOnSaturation();
     CUmemGenericAllocationHandle handle = 0;
-    EXPECT_EQ(run(calls::MemCreate{.handle = &handle, .size = size, .prop = &prop_}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::MemCreate{.handle = &handle, .size = size, .prop = &prop_}));
     return handle;
   }
   void map(CUdeviceptr at, std::size_t size, CUmemGenericAllocationHandle handle) {
     EXPECT_CALL(mock_, MemMap(at, size, 0, handle, 0))
         .WillOnce(Return(CUDA_SUCCESS))
         .RetiresOnSaturation();
-    EXPECT_EQ(run(calls::MemMap{.ptr = at, .size = size, .handle = handle}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::MemMap{.ptr = at, .size = size, .handle = handle}));
   }
 
-  NiceMock<MockDriver> mock_;
-  Findings findings_;
   CUmemAllocationProp prop_{};
-  Session session_{mock_.driver(), {.enforce = false, .emulated = true}, findings_};
 };
 
 TEST_F(SessionTest, ForwardsEveryCallOnceWithItsArguments) {
@@ -85,13 +69,13 @@ TEST_F(SessionTest, ForwardsEveryCallOnceWithItsArguments) {
   map(ptr, kGranule, handle);
   CUmemAccessDesc access{prop_.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   EXPECT_CALL(mock_, MemSetAccess(ptr, kGranule, &access, 1)).WillOnce(Return(CUDA_SUCCESS));
-  EXPECT_EQ(run(calls::MemSetAccess{ptr, kGranule, &access, 1}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemSetAccess{ptr, kGranule, &access, 1}));
   EXPECT_CALL(mock_, MemUnmap(ptr, kGranule)).WillOnce(Return(CUDA_SUCCESS));
-  EXPECT_EQ(run(calls::MemUnmap{ptr, kGranule}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemUnmap{ptr, kGranule}));
   EXPECT_CALL(mock_, MemRelease(handle)).WillOnce(Return(CUDA_SUCCESS));
-  EXPECT_EQ(run(calls::MemRelease{handle}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemRelease{handle}));
   EXPECT_CALL(mock_, MemAddressFree(ptr, 2 * kGranule)).WillOnce(Return(CUDA_SUCCESS));
-  EXPECT_EQ(run(calls::MemAddressFree{ptr, 2 * kGranule}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAddressFree{ptr, 2 * kGranule}));
   EXPECT_THAT(findings_.rules(), testing::IsEmpty());
   EXPECT_EQ(session_.total(), 7u);
   EXPECT_EQ(session_.count(EntryPoint::kMemMap), 1u);
@@ -124,9 +108,9 @@ TEST_F(SessionTest, ReportsAndForwardsAMisuse) {
 TEST_F(SessionTest, ReportsAnAcceptedMisuse) {
   const auto ptr = reserve(kBase, kGranule);
   EXPECT_CALL(mock_, MemUnmap(ptr, kGranule)).WillOnce(Return(CUDA_SUCCESS));
-  EXPECT_EQ(run(calls::MemUnmap{ptr, kGranule}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemUnmap{ptr, kGranule}));
   ASSERT_EQ(findings_.all.size(), 1u);
-  EXPECT_EQ(findings_.all[0].answer->result, CUDA_SUCCESS);
+  EXPECT_OK(findings_.all[0].answer->result);
 }
 
 TEST_F(SessionTest, EnforceAnswersWithoutForwarding) {
@@ -137,19 +121,17 @@ TEST_F(SessionTest, EnforceAnswersWithoutForwarding) {
   ASSERT_FALSE(findings_.all.empty());
   EXPECT_TRUE(findings_.all[0].answer->enforced);
   // A right call reaches the driver.
-  EXPECT_CALL(mock_, MemAddressReserve(_, kGranule, 0, 0, 0))
-      .WillOnce(DoAll(SetArgPointee<0>(kBase), Return(CUDA_SUCCESS)));
+  EXPECT_CALL(mock_, MemAddressReserve(_, kGranule, 0, 0, 0)).WillOnce(answers(kBase));
   CUdeviceptr ptr = 0;
-  EXPECT_EQ(run(enforcing, calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}), CUDA_SUCCESS);
+  EXPECT_OK(run(enforcing, calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}));
   EXPECT_EQ(ptr, kBase);
 }
 
 TEST_F(SessionTest, EnforceKeepsWhatARefusedCallWouldHaveGivenUp) {
   Session enforcing(mock_.driver(), {.enforce = true, .emulated = true}, findings_);
   CUdeviceptr ptr = 0;
-  EXPECT_CALL(mock_, MemAddressReserve(_, _, _, _, _))
-      .WillOnce(DoAll(SetArgPointee<0>(kBase), Return(CUDA_SUCCESS)));
-  ASSERT_EQ(run(enforcing, calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}), CUDA_SUCCESS);
+  EXPECT_CALL(mock_, MemAddressReserve(_, _, _, _, _)).WillOnce(answers(kBase));
+  ASSERT_OK(run(enforcing, calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}));
   EXPECT_CALL(mock_, MemAddressFree(_, _)).Times(0);
   EXPECT_EQ(run(enforcing, calls::MemAddressFree{ptr, 2 * kGranule}), CUDA_ERROR_INVALID_VALUE);
   enforcing.with_model([](const Model& model) { EXPECT_EQ(model.reservations().size(), 1u); });
@@ -168,7 +150,7 @@ TEST_F(SessionTest, AReadableUnknownHandleIsTheDriversToJudge) {
   std::uint64_t object = 0;
   const auto handle = reinterpret_cast<CUmemGenericAllocationHandle>(&object);
   EXPECT_CALL(mock_, MemRelease(handle)).WillOnce(Return(CUDA_SUCCESS));
-  EXPECT_EQ(run(on_hardware, calls::MemRelease{handle}), CUDA_SUCCESS);
+  EXPECT_OK(run(on_hardware, calls::MemRelease{handle}));
   EXPECT_TRUE(findings_.all.empty());
 }
 
@@ -243,7 +225,7 @@ TEST_F(SessionTest, AHandleReusedInsideTheCallIsNotConfused) {
     std::thread([&] { create(handle, 2 * kGranule); }).join();
     return CUDA_SUCCESS;
   });
-  EXPECT_EQ(run(calls::MemRelease{handle}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemRelease{handle}));
   session_.with_model([&](const Model& model) {
     const Allocation* allocation = model.allocation(handle);
     ASSERT_NE(allocation, nullptr);
@@ -259,7 +241,7 @@ TEST_F(SessionTest, AnAddressReusedInsideTheCallIsNotConfused) {
     std::thread([&] { reserve(ptr, 4 * kGranule); }).join();
     return CUDA_SUCCESS;
   });
-  EXPECT_EQ(run(calls::MemAddressFree{ptr, kGranule}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAddressFree{ptr, kGranule}));
   session_.with_model([&](const Model& model) {
     ASSERT_EQ(model.reservations().size(), 1u);
     EXPECT_EQ(model.reservations().begin()->second.size, 4 * kGranule);
@@ -274,7 +256,7 @@ TEST_F(SessionTest, AMappingReusedInsideTheUnmapIsNotConfused) {
     std::thread([&] { map(ptr, kGranule, handle); }).join();
     return CUDA_SUCCESS;
   });
-  EXPECT_EQ(run(calls::MemUnmap{ptr, kGranule}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemUnmap{ptr, kGranule}));
   session_.with_model([&](const Model& model) {
     EXPECT_EQ(model.mappings().size(), 1u);
     EXPECT_EQ(model.allocation(handle)->mappings, 1u);
@@ -316,7 +298,7 @@ TEST_F(SessionTest, WhatIsRefusedLeavesTheModelAsItWas) {
     EXPECT_EQ(model.allocation(handle)->mappings, 1u);
     EXPECT_FALSE(model.tombstones().find(ObjectRef::Kind::kMapping, ptr));
   });
-  EXPECT_EQ(run(calls::MemUnmap{ptr, kGranule}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemUnmap{ptr, kGranule}));
   EXPECT_CALL(mock_, MemAddressFree(ptr, kGranule)).WillOnce(Return(CUDA_ERROR_UNKNOWN));
   EXPECT_EQ(run(calls::MemAddressFree{ptr, kGranule}), CUDA_ERROR_UNKNOWN);
   session_.with_model([&](const Model& model) {
@@ -350,28 +332,26 @@ TEST_F(SessionTest, CopiesElsewhereAskNothing) {
   EXPECT_CALL(mock_, CtxGetCurrent(_)).Times(0);
   EXPECT_CALL(mock_, MemcpyHtoD(0x1000, _, 8)).WillOnce(Return(CUDA_SUCCESS));
   char host[8] = {};
-  EXPECT_EQ(run(calls::MemcpyHtoD{0x1000, host, sizeof host}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyHtoD{0x1000, host, sizeof host}));
   EXPECT_EQ(session_.count(EntryPoint::kMemcpyHtoD), 1u);
 }
 
 TEST_F(SessionTest, CopiesIntoAHoleAreFound) {
   const auto ptr = reserve(kBase, kGranule);
-  ON_CALL(mock_, CtxGetCurrent(_))
-      .WillByDefault(DoAll(SetArgPointee<0>(reinterpret_cast<CUcontext>(1)), Return(CUDA_SUCCESS)));
+  ON_CALL(mock_, CtxGetCurrent(_)).WillByDefault(answers(reinterpret_cast<CUcontext>(1)));
   char host[8] = {};
   EXPECT_CALL(mock_, MemcpyHtoD(ptr, _, 8)).WillOnce(Return(CUDA_SUCCESS));
-  EXPECT_EQ(run(calls::MemcpyHtoD{ptr, host, sizeof host}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemcpyHtoD{ptr, host, sizeof host}));
   ASSERT_EQ(findings_.all.size(), 1u);
   EXPECT_EQ(info(findings_.all[0].violation.rule).kind != RuleKind::kLeak, true);
 }
 
 TEST_F(SessionTest, TheContextIsAsItWasAfterAskingAnothersDevice) {
   const auto current = reinterpret_cast<CUcontext>(1), other = reinterpret_cast<CUcontext>(2);
-  ON_CALL(mock_, CtxGetCurrent(_))
-      .WillByDefault(DoAll(SetArgPointee<0>(current), Return(CUDA_SUCCESS)));
+  ON_CALL(mock_, CtxGetCurrent(_)).WillByDefault(answers(current));
   const InSequence order;
   EXPECT_CALL(mock_, CtxPushCurrent(other)).WillOnce(Return(CUDA_SUCCESS));
-  EXPECT_CALL(mock_, CtxGetDevice(_)).WillOnce(DoAll(SetArgPointee<0>(1), Return(CUDA_SUCCESS)));
+  EXPECT_CALL(mock_, CtxGetDevice(_)).WillOnce(answers(1));
   EXPECT_CALL(mock_, CtxPopCurrent(_)).WillOnce(Return(CUDA_SUCCESS));
   const FactFinder facts(mock_.driver(), true);
   EXPECT_EQ(facts.device_of(other), 1);
@@ -379,7 +359,7 @@ TEST_F(SessionTest, TheContextIsAsItWasAfterAskingAnothersDevice) {
 
 TEST_F(SessionTest, GranularityIsAskedOncePerKindOfMemory) {
   EXPECT_CALL(mock_, MemGetAllocationGranularity(_, _, CU_MEM_ALLOC_GRANULARITY_MINIMUM))
-      .WillOnce(DoAll(SetArgPointee<0>(kGranule), Return(CUDA_SUCCESS)));
+      .WillOnce(answers(kGranule));
   create(kHandle, kGranule);
   create(kHandle + 1, kGranule);
 }

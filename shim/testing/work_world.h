@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "api/driver/expect_ok.h"
 #include "api/sizes.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/answering_driver.h"

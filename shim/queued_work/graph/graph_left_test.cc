@@ -25,11 +25,11 @@ class GraphLeaves : public WorkWorld {
   }
   CUgraphExec instantiate(unsigned long long flags = 0) {
     CUgraphExec exec = nullptr;
-    EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&exec, graph_, flags}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::GraphInstantiateWithFlags{&exec, graph_, flags}));
     return exec;
   }
   void launch_graph(CUgraphExec exec, CUstream stream) {
-    EXPECT_EQ(run(calls::GraphLaunch{exec, stream}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::GraphLaunch{exec, stream}));
   }
   void order(CUstream before, CUstream after) {
     run(calls::EventRecord{e_, before});
@@ -58,13 +58,13 @@ TEST_F(GraphLeaves, MemoryThatNobodyFreedIsInUse) {
   launch_graph(exec, s_);
   launch_graph(exec, s_);
   EXPECT_EQ(left(), "1 piece of graph memory, 2097152 bytes") << "each launch frees the last one's";
-  EXPECT_EQ(free_on(s_), CUDA_SUCCESS);
+  EXPECT_OK(free_on(s_));
   EXPECT_EQ(left(), "");
 }
 
 TEST_F(GraphLeaves, MemoryOutlivesItsContext) {
   launch_graph(instantiate(), s_);
-  EXPECT_EQ(run(calls::CtxDestroy{answers.context}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::CtxDestroy{answers.context}));
   EXPECT_EQ(left(), "1 piece of graph memory, 2097152 bytes") << "as on an H100";
 }
 
@@ -81,7 +81,7 @@ TEST_F(GraphLeaves, MemoryThatALaunchOfAnotherGraphFreesIsNotInUse) {
   answers.graphs[other_] = {{3}, {}};
   answers.exec = 0x9f;
   CUgraphExec exec = nullptr;
-  EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&exec, other_, 0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphInstantiateWithFlags{&exec, other_, 0}));
   EXPECT_NE(left(), "") << "the graph has not been launched";
   launch_graph(exec, s_);
   EXPECT_EQ(left(), "");
@@ -110,7 +110,7 @@ TEST_F(GraphLeaves, AFreeThatDoesNotWaitForTheWorkIsFound) {
   order(s_, t_);
   busy(t_);
   launch(t_, {kMemory.base});
-  EXPECT_EQ(free_on(s_), CUDA_SUCCESS);
+  EXPECT_OK(free_on(s_));
   EXPECT_THAT(findings(), ElementsAre("cuMemFreeAsync-ordered"));
 }
 
@@ -120,7 +120,7 @@ TEST_F(GraphLeaves, AFreeBehindTheWorkIsFine) {
   busy(t_);
   launch(t_, {kMemory.base});
   order(t_, s_);
-  EXPECT_EQ(free_on(s_), CUDA_SUCCESS);
+  EXPECT_OK(free_on(s_));
   EXPECT_THAT(findings(), IsEmpty());
 }
 
@@ -130,7 +130,7 @@ TEST_F(GraphLeaves, AFreeAtOnceMayWait) {
   order(s_, t_);
   busy(t_);
   launch(t_, {kMemory.base});
-  EXPECT_EQ(run(calls::MemFree{kMemory.base}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFree{kMemory.base}));
   EXPECT_THAT(findings(), IsEmpty());
 }
 
@@ -187,7 +187,7 @@ TEST_F(GraphLeaves, MemoryThatANodeOfAnotherGraphFreesIsNotJudged) {
   answers.nodes[kFree] = {CU_GRAPH_NODE_TYPE_MEM_FREE, {kMemory.base, 0}};
   answers.graphs[other_] = {{kFree}, {}};
   CUgraphExec frees = nullptr;
-  EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&frees, other_, 0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphInstantiateWithFlags{&frees, other_, 0}));
   instantiate();  // the driver of these tests has one handle for all executable graphs
   launch_graph(exec, s_);
   busy(s_);
@@ -198,7 +198,7 @@ TEST_F(GraphLeaves, MemoryThatANodeOfAnotherGraphFreesIsNotJudged) {
 TEST_F(GraphLeaves, AfterAnUpdateNobodyKnowsWhatALaunchLeaves) {
   const CUgraphExec exec = instantiate(kAutoFree);
   CUgraphExecUpdateResultInfo info{};
-  EXPECT_EQ(run(calls::GraphExecUpdate_v2{exec, graph_, &info}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphExecUpdate_v2{exec, graph_, &info}));
   launch_graph(exec, s_);
   busy(s_);
   launch(t_, {kMemory.base});
@@ -215,7 +215,7 @@ TEST_F(GraphLeaves, TheEndOfOnesMemoryIsNoUseOfTheNext) {
   order(s_, t_);
   busy(t_);
   launch(t_, {kMemory.base, kNext});
-  EXPECT_EQ(run(calls::MemFreeAsync{kNext, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemFreeAsync{kNext, s_}));
   EXPECT_THAT(findings(), IsEmpty());
 }
 

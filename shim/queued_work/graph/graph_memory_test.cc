@@ -36,7 +36,7 @@ class GraphOfMemory : public WorkWorld {
   }
   CUgraphExec instantiate() {
     CUgraphExec exec = nullptr;
-    EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&exec, graph_, 0}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::GraphInstantiateWithFlags{&exec, graph_, 0}));
     return exec;
   }
   CUgraph graph_ = reinterpret_cast<CUgraph>(std::uintptr_t{0x70});
@@ -180,9 +180,9 @@ class ChangedGraph : public GraphOfMemory {
 
 TEST_F(ChangedGraph, AFillThatUsesTheGraphsMemoryFromNowOnIsFound) {
   CUgraphExec exec = instantiate();
-  EXPECT_EQ(fill(exec, kElsewhere.base), CUDA_SUCCESS);
+  EXPECT_OK(fill(exec, kElsewhere.base));
   EXPECT_THAT(findings(), IsEmpty());
-  EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
+  EXPECT_OK(fill(exec, kMemory.base));
   ASSERT_THAT(findings(), ElementsAre("graph-memory-ordered"));
   EXPECT_EQ(sink.all[0].entry, EntryPoint::kGraphExecMemsetNodeSetParams);
   EXPECT_THAT(sink.all[0].violation.message, HasSubstr("a fill of [0x300000000, 0x300000040)"));
@@ -191,9 +191,9 @@ TEST_F(ChangedGraph, AFillThatUsesTheGraphsMemoryFromNowOnIsFound) {
 TEST_F(ChangedGraph, AKernelThatIsGivenTheGraphsMemoryFromNowOnIsFound) {
   use_by_kernel(kElsewhere.base);
   CUgraphExec exec = instantiate();
-  EXPECT_EQ(launch_with(exec, kElsewhere.base), CUDA_SUCCESS);
+  EXPECT_OK(launch_with(exec, kElsewhere.base));
   EXPECT_THAT(findings(), IsEmpty());
-  EXPECT_EQ(launch_with(exec, kMemory.base + 8), CUDA_SUCCESS);
+  EXPECT_OK(launch_with(exec, kMemory.base + 8));
   ASSERT_THAT(findings(), ElementsAre("graph-memory-ordered"));
   EXPECT_THAT(sink.all[0].violation.message,
               HasSubstr("the kernel fill(float*) (argument 0 is 0x300000008) uses memory"));
@@ -202,8 +202,8 @@ TEST_F(ChangedGraph, AKernelThatIsGivenTheGraphsMemoryFromNowOnIsFound) {
 TEST_F(ChangedGraph, ANodeBetweenTheTwoMayUseIt) {
   set_edges({{kAllocation, kUse}, {kUse, kFree}});
   CUgraphExec exec = instantiate();
-  EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
-  EXPECT_EQ(launch_with(exec, kMemory.base), CUDA_SUCCESS);
+  EXPECT_OK(fill(exec, kMemory.base));
+  EXPECT_OK(launch_with(exec, kMemory.base));
   EXPECT_THAT(findings(), IsEmpty());
 }
 
@@ -213,27 +213,27 @@ TEST_F(ChangedGraph, WhatOtherNodesUseIsNotSaidAgain) {
   answers.graphs[graph_] = {{kAllocation, kInner, kUse, kFree}, {{kAllocation, kFree}}};
   CUgraphExec exec = instantiate();
   ASSERT_THAT(findings(), ElementsAre("graph-memory-ordered"));
-  EXPECT_EQ(fill(exec, kElsewhere.base), CUDA_SUCCESS);
+  EXPECT_OK(fill(exec, kElsewhere.base));
   EXPECT_EQ(findings().size(), 1u);
 }
 
 TEST_F(ChangedGraph, ANodeThatIsDisabledIsNotJudged) {
   CUgraphExec exec = instantiate();
-  EXPECT_EQ(run(calls::GraphNodeSetEnabled{exec, node(kUse), 0}), CUDA_SUCCESS);
-  EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphNodeSetEnabled{exec, node(kUse), 0}));
+  EXPECT_OK(fill(exec, kMemory.base));
   EXPECT_THAT(findings(), IsEmpty());
-  EXPECT_EQ(run(calls::GraphNodeSetEnabled{exec, node(kUse), 1}), CUDA_SUCCESS);
-  EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphNodeSetEnabled{exec, node(kUse), 1}));
+  EXPECT_OK(fill(exec, kMemory.base));
   EXPECT_THAT(findings(), ElementsAre("graph-memory-ordered"));
 }
 
 TEST_F(ChangedGraph, AGraphThatTakesItsPlaceIsJudged) {
   make_other();
   CUgraphExec exec = instantiate();
-  EXPECT_EQ(update(exec), CUDA_SUCCESS);
+  EXPECT_OK(update(exec));
   ASSERT_THAT(findings(), ElementsAre("graph-memory-ordered"));
   EXPECT_EQ(sink.all[0].entry, EntryPoint::kGraphExecUpdate_v2);
-  EXPECT_EQ(run(calls::GraphExecUpdate{exec, body_, nullptr, nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphExecUpdate{exec, body_, nullptr, nullptr}));
   ASSERT_EQ(findings().size(), 2u);
   EXPECT_EQ(sink.all[1].entry, EntryPoint::kGraphExecUpdate);
 }
@@ -242,7 +242,7 @@ TEST_F(ChangedGraph, AGraphInGoodOrderMayTakeItsPlace) {
   make_other();
   answers.graphs[body_].edges = {{kAllocation, kInner}, {kInner, kFree}};
   CUgraphExec exec = instantiate();
-  EXPECT_EQ(update(exec), CUDA_SUCCESS);
+  EXPECT_OK(update(exec));
   EXPECT_THAT(findings(), IsEmpty());
 }
 
@@ -252,7 +252,7 @@ TEST_F(ChangedGraph, AnUpdateThatTheDriverRefusesIsNotJudged) {
   answers.change = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   EXPECT_EQ(update(exec), CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
   EXPECT_THAT(findings(), IsEmpty());
-  EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS) << "it is the graph that it was";
+  EXPECT_OK(fill(exec, kMemory.base)) << "it is the graph that it was";
   EXPECT_THAT(findings(), ElementsAre("graph-memory-ordered"));
 }
 
@@ -260,15 +260,15 @@ TEST_F(ChangedGraph, NothingIsKnownOfNodesOnceAnotherGraphTookThePlace) {
   make_other();
   answers.nodes[kInner].memory = kElsewhere;
   CUgraphExec exec = instantiate();
-  EXPECT_EQ(update(exec), CUDA_SUCCESS);
-  EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
+  EXPECT_OK(update(exec));
+  EXPECT_OK(fill(exec, kMemory.base));
   EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_F(ChangedGraph, NothingIsKnownOfAGraphThatIsGone) {
   CUgraphExec exec = instantiate();
-  EXPECT_EQ(run(calls::GraphExecDestroy{exec}), CUDA_SUCCESS);
-  EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphExecDestroy{exec}));
+  EXPECT_OK(fill(exec, kMemory.base));
   EXPECT_THAT(findings(), IsEmpty());
 }
 
@@ -276,7 +276,7 @@ TEST_F(ChangedGraph, TheNextGraphOfTheNameIsAnother) {
   instantiate();
   answers.graphs[graph_] = {{kUse}, {}};
   CUgraphExec exec = instantiate();
-  EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
+  EXPECT_OK(fill(exec, kMemory.base));
   EXPECT_THAT(findings(), IsEmpty());
 }
 
@@ -285,8 +285,8 @@ TEST_F(ChangedGraph, NothingIsKnownOnceAChildWasReplaced) {
   answers.graphs[body_] = {{}, {}};
   answers.graphs[graph_] = {{kAllocation, kUse, kChild, kFree}, {{kAllocation, kFree}}};
   CUgraphExec exec = instantiate();
-  EXPECT_EQ(run(calls::GraphExecChildGraphNodeSetParams{exec, node(kChild), body_}), CUDA_SUCCESS);
-  EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphExecChildGraphNodeSetParams{exec, node(kChild), body_}));
+  EXPECT_OK(fill(exec, kMemory.base));
   EXPECT_THAT(findings(), IsEmpty());
 }
 
@@ -295,7 +295,7 @@ TEST_F(ChangedGraph, AGraphThatAllocatesNothingIsNotAskedForTheKindsOfAnothersNo
   answers.graphs[body_] = {{kUse}, {}};
   CUgraphExec exec = instantiate();
   const std::size_t before = answers.asked.size();
-  EXPECT_EQ(update(exec), CUDA_SUCCESS);
+  EXPECT_OK(update(exec));
   EXPECT_EQ(answers.asked.size(), before);
 }
 
@@ -308,7 +308,7 @@ TEST_F(GraphOfMemory, ALaunchIsNotGivenWhatItAllocatesItself) {
   map();
   use_by_kernel(kMemory.base);
   CUgraphExec exec = instantiate();
-  EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphLaunch{exec, s_}));
   EXPECT_THAT(findings(), IsEmpty());
 }
 

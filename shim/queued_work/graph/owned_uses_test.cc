@@ -24,21 +24,20 @@ class GraphOwners : public WorkWorld {
   }
   CUdeviceptr allocate() {
     CUdeviceptr out = 0;
-    EXPECT_EQ(run(calls::MemAlloc{&out, kBytes}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::MemAlloc{&out, kBytes}));
     answers.plain_memory += 0x100000;
     return out;
   }
-  void free(CUdeviceptr memory) { EXPECT_EQ(run(calls::MemFree{memory}), CUDA_SUCCESS); }
+  void free(CUdeviceptr memory) { EXPECT_OK(run(calls::MemFree{memory})); }
   CUgraphExec instantiate() {
     CUgraphExec exec = nullptr;
-    EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&exec, graph_, 0}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::GraphInstantiateWithFlags{&exec, graph_, 0}));
     return exec;
   }
   void launch_graph(CUgraphExec exec) { run(calls::GraphLaunch{exec, s_}); }
   void set_fill(CUgraphExec exec, CUdeviceptr memory) {
     const CUDA_MEMSET_NODE_PARAMS params{memory, 0, 0, 1, kBytes, 1};
-    EXPECT_EQ(run(calls::GraphExecMemsetNodeSetParams{exec, node(1), &params, nullptr}),
-              CUDA_SUCCESS);
+    EXPECT_OK(run(calls::GraphExecMemsetNodeSetParams{exec, node(1), &params, nullptr}));
   }
   static CUgraphNode node(std::uintptr_t number) { return reinterpret_cast<CUgraphNode>(number); }
 
@@ -118,7 +117,7 @@ TEST_F(GraphOwners, AnUpdatedGraphUsesTheOtherGraphsMemory) {
   answers.nodes[2] = {CU_GRAPH_NODE_TYPE_MEMSET, {memory, kBytes}};
   answers.graphs[other] = {{2}, {}};
   CUgraphExecUpdateResultInfo info{};
-  EXPECT_EQ(run(calls::GraphExecUpdate_v2{exec, other, &info}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphExecUpdate_v2{exec, other, &info}));
   free(memory_);
   launch_graph(exec);
   EXPECT_THAT(findings(), IsEmpty());
@@ -130,7 +129,7 @@ TEST_F(GraphOwners, AnUpdatedGraphUsesTheOtherGraphsMemory) {
 TEST_F(GraphOwners, AnUpdatedGraphIsForgottenWhenANodeChanges) {
   const CUgraphExec exec = instantiate();
   CUgraphExecUpdateResultInfo info{};
-  EXPECT_EQ(run(calls::GraphExecUpdate_v2{exec, graph_, &info}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphExecUpdate_v2{exec, graph_, &info}));
   set_fill(exec, allocate());
   free(memory_);
   launch_graph(exec);
@@ -139,11 +138,11 @@ TEST_F(GraphOwners, AnUpdatedGraphIsForgottenWhenANodeChanges) {
 
 TEST_F(GraphOwners, ADisabledNodeUsesNothing) {
   const CUgraphExec exec = instantiate();
-  EXPECT_EQ(run(calls::GraphNodeSetEnabled{exec, node(1), 0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphNodeSetEnabled{exec, node(1), 0}));
   free(memory_);
   launch_graph(exec);
   EXPECT_THAT(findings(), IsEmpty());
-  EXPECT_EQ(run(calls::GraphNodeSetEnabled{exec, node(1), 1}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphNodeSetEnabled{exec, node(1), 1}));
   launch_graph(exec);
   EXPECT_THAT(findings(), ElementsAre("launch-argument-alive"));
 }

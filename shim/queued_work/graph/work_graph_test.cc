@@ -21,7 +21,7 @@ class WorkGraph : public WorkWorld {
   }
   CUgraphExec instantiate() {
     CUgraphExec exec = nullptr;
-    EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&exec, nullptr, 0}), CUDA_SUCCESS);
+    EXPECT_OK(run(calls::GraphInstantiateWithFlags{&exec, nullptr, 0}));
     return exec;
   }
   CUDA_KERNEL_NODE_PARAMS_v2 kernel(std::uint64_t word) {
@@ -41,7 +41,7 @@ class WorkGraph : public WorkWorld {
     return node;
   }
   static CUgraphNode node(std::uintptr_t number) { return reinterpret_cast<CUgraphNode>(number); }
-  void launch(CUgraphExec exec) { EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS); }
+  void launch(CUgraphExec exec) { EXPECT_OK(run(calls::GraphLaunch{exec, s_})); }
   /// Makes two mappings, and a graph that was launched with the first; the work on its stream is
   /// done.
   CUgraphExec with_two_mappings() {
@@ -70,7 +70,7 @@ TEST_F(WorkGraph, AGraphUsesWhatItsNodesUse) {
   CUgraphExec exec = instantiate(kBase);
   word_ = 0;  // the graph has its own copy
   busy(s_);
-  EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphLaunch{exec, s_}));
   unmap();
   ASSERT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
   EXPECT_STREQ(sink.all[0].violation.objects[0].work->what, "graph");
@@ -79,13 +79,13 @@ TEST_F(WorkGraph, AGraphUsesWhatItsNodesUse) {
 TEST_F(WorkGraph, AGraphThatReplaysAnAddressThatIsGoneIsFound) {
   map();
   CUgraphExec exec = instantiate(kBase);
-  EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphLaunch{exec, s_}));
   EXPECT_THAT(findings(), IsEmpty());
   unmap();
-  EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphLaunch{exec, s_}));
   EXPECT_THAT(findings(), ElementsAre("launch-argument-alive"));
   run(calls::GraphExecDestroy{exec});
-  EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphLaunch{exec, s_}));
   EXPECT_EQ(findings().size(), 1u) << "the handle may mean another graph";
 }
 
@@ -111,8 +111,8 @@ TEST_F(WorkGraph, LaunchesOfOneGraphComeOneAfterTheOther) {
   CUgraphExec exec = instantiate(kBase);
   busy(s_);
   launch(exec);
-  EXPECT_EQ(run(calls::GraphLaunch{exec, t_}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::StreamSynchronize{t_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphLaunch{exec, t_}));
+  EXPECT_OK(run(calls::StreamSynchronize{t_}));
   unmap();
   EXPECT_THAT(findings(), IsEmpty()) << "who waited for the second has waited for the first";
 }
@@ -123,10 +123,10 @@ TEST_F(WorkGraph, AGraphThatTookAnEndedOnesNameComesAfterNothing) {
   CUgraphExec exec = instantiate(kBase);
   busy(s_);
   launch(exec);
-  EXPECT_EQ(run(calls::GraphExecDestroy{exec}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphExecDestroy{exec}));
   exec = instantiate(kBase);
-  EXPECT_EQ(run(calls::GraphLaunch{exec, t_}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::StreamSynchronize{t_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphLaunch{exec, t_}));
+  EXPECT_OK(run(calls::StreamSynchronize{t_}));
   unmap();
   EXPECT_THAT(findings(), ElementsAre("cuMemUnmap-idle"));
 }
@@ -147,8 +147,8 @@ TEST_F(WorkGraph, MemoryThatTheGraphAllocatesAndFreesIsThereWhenItIsLaunched) {
   run(calls::StreamBeginCapture{s_, CU_STREAM_CAPTURE_MODE_GLOBAL});
   answers.capturing = {s_};
   CUdeviceptr memory = 0;
-  EXPECT_EQ(run(calls::MemAllocAsync{&memory, kGranule, s_}), CUDA_SUCCESS);
-  EXPECT_EQ(run(calls::MemFreeAsync{memory, s_}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::MemAllocAsync{&memory, kGranule, s_}));
+  EXPECT_OK(run(calls::MemFreeAsync{memory, s_}));
   answers.capturing.clear();
   CUgraphExec exec = instantiate(memory);
   launch(exec);
@@ -162,14 +162,14 @@ TEST_F(WorkGraph, MemoryThatTheGraphAllocatesAndFreesIsThereWhenItIsLaunched) {
 TEST_F(WorkGraph, AKernelNodeWithOtherArgumentsUsesThese) {
   CUgraphExec exec = with_two_mappings();
   const CUDA_KERNEL_NODE_PARAMS_v2 other = kernel(kOther);
-  EXPECT_EQ(run(calls::GraphExecKernelNodeSetParams{exec, node(1), &other}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphExecKernelNodeSetParams{exec, node(1), &other}));
   expect_moved(exec);
 }
 
 TEST_F(WorkGraph, AChangeOfAnotherNodeLeavesTheKernelAlone) {
   CUgraphExec exec = with_two_mappings();
   const CUDA_KERNEL_NODE_PARAMS_v2 other = kernel(kOther);
-  EXPECT_EQ(run(calls::GraphExecKernelNodeSetParams{exec, node(2), &other}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphExecKernelNodeSetParams{exec, node(2), &other}));
   launch(exec);
   unmap(kOther);
   EXPECT_THAT(findings(), IsEmpty());
@@ -180,7 +180,7 @@ TEST_F(WorkGraph, AChangeOfAnotherNodeLeavesTheKernelAlone) {
 TEST_F(WorkGraph, AFillNodeWithAnotherAddressUsesThat) {
   CUgraphExec exec = with_two_mappings();
   const CUDA_MEMSET_NODE_PARAMS other = fill(kOther);
-  EXPECT_EQ(run(calls::GraphExecMemsetNodeSetParams{exec, node(1), &other, nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphExecMemsetNodeSetParams{exec, node(1), &other, nullptr}));
   expect_moved(exec);
 }
 
@@ -194,7 +194,7 @@ TEST_F(WorkGraph, ACopyNodeWithAnotherAddressUsesThat) {
   other.dstDevice = kOther;
   other.WidthInBytes = 64;
   other.Height = other.Depth = 1;
-  EXPECT_EQ(run(calls::GraphExecMemcpyNodeSetParams{exec, node(1), &other, nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphExecMemcpyNodeSetParams{exec, node(1), &other, nullptr}));
   expect_moved(exec);
 }
 
@@ -206,14 +206,14 @@ TEST_F(WorkGraph, ParametersOfAnyKindSayWhatTheyAre) {
   params.memset.elementSize = 4;
   params.memset.width = 16;
   params.memset.height = 1;
-  EXPECT_EQ(run(calls::GraphExecNodeSetParams{exec, node(1), &params}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphExecNodeSetParams{exec, node(1), &params}));
   expect_moved(exec);
 }
 
 TEST_F(WorkGraph, AnotherGraphOfTheSameShapeTakesItsPlace) {
   CUgraphExec exec = with_two_mappings();
   answers.kernel_nodes = {kernel(kOther)};
-  EXPECT_EQ(run(calls::GraphExecUpdate_v2{exec, nullptr, nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphExecUpdate_v2{exec, nullptr, nullptr}));
   expect_moved(exec);
 }
 
@@ -224,20 +224,20 @@ TEST_F(WorkGraph, TheFirstFormsOfChangesCountToo) {
   CUDA_KERNEL_NODE_PARAMS_v1 first{};
   first.func = other.func;
   first.kernelParams = other.kernelParams;
-  EXPECT_EQ(run(calls::GraphExecKernelNodeSetParams_v1{exec, node(1), &first}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphExecKernelNodeSetParams_v1{exec, node(1), &first}));
   expect_moved(exec);
 }
 
 TEST_F(WorkGraph, TheFirstFormOfAnUpdateCountsToo) {
   CUgraphExec exec = with_two_mappings();
   answers.kernel_nodes = {kernel(kOther)};
-  EXPECT_EQ(run(calls::GraphExecUpdate{exec, nullptr, nullptr, nullptr}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphExecUpdate{exec, nullptr, nullptr, nullptr}));
   expect_moved(exec);
 }
 
 TEST_F(WorkGraph, ANodeThatIsDisabledUsesNothing) {
   CUgraphExec exec = with_two_mappings();
-  EXPECT_EQ(run(calls::GraphNodeSetEnabled{exec, node(1), 0}), CUDA_SUCCESS);
+  EXPECT_OK(run(calls::GraphNodeSetEnabled{exec, node(1), 0}));
   launch(exec);
   unmap();
   EXPECT_THAT(findings(), IsEmpty());
