@@ -5,14 +5,17 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <cstdlib>
 #include <memory>
 #include <string>
 
 #include "rulebook/base/limits.h"
+#include "tools/base/standard_streams.h"
 #include "tools/command_line/commands.h"
 #include "tools/command_line/usage.h"
 #include "tools/installation/layout.h"
 #include "tools/rack/ranks.h"
+#include "tools/run/executable.h"
 #include "tools/run/run.h"
 #include "tools/run/run_options.h"
 
@@ -22,9 +25,9 @@ namespace {
 
 constexpr const char* kRackExamples =
     "Examples:\n"
-    "  cuvmm rack -- ./ranks                   two hosts of eight devices, a rank for each device\n"
+    "  cuvmm rack -- ./app                     two hosts of eight devices, a rank for each device\n"
     "  cuvmm rack --hosts 1 --devices 4 -- python3 train.py\n"
-    "  cuvmm rack --hosts 2 --ranks 1 -- ./per_host  one rank on each host, with all its devices\n"
+    "  cuvmm rack --hosts 2 --ranks 1 -- ./app  one rank on each host, with all its devices\n"
     "Each rank has the variables of torchrun (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR ...).\n"
     "Hosts share memory and multicast objects by fabric handles only. The exit code is that of\n"
     "the rank that failed first, else that of `cuvmm run`.\n";
@@ -120,6 +123,13 @@ void add_rack(CLI::App& app, CommandLine& line) {
       run_settings.profile = channel ? "fabric-imex" : "fabric-no-channel";
     } else if (!channel) {
       throw UsageError{"--outage no-channel and --emulate=PROFILE exclude each other"};
+    }
+    const char* const path = std::getenv("PATH");
+    const FoundProgram program = find_program(run_settings.command[0], path ? path : "");
+    if (program.exit_code != 0) {
+      print_error("cuvmm rack: {}\n", program.error);
+      line.exit_code = program.exit_code;
+      return;
     }
     run_settings.command = launcher(*settings);
     line.exit_code = run(std::move(run_settings), &line.signal);

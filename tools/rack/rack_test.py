@@ -113,6 +113,11 @@ class RackTest(unittest.TestCase):
             self.assertRegex(line, r"^\[host0 rank [0-3]\] (a b c|end)$")
         self.assertEqual(len(done.stdout.splitlines()), 40)
 
+    def test_a_program_that_does_not_exist(self):
+        done = rack("--", "./nowhere")
+        self.assertEqual((done.returncode, done.stdout, done.stderr),
+                         (127, "", "cuvmm rack: ./nowhere: No such file or directory\n"))
+
     def test_wrong_words(self):
         for words, said in ((["--hosts", "9"], "9 hosts of 8 devices are 72 devices; a rack has at most 64"),
                             (["--hosts", "0"], "--hosts"),
