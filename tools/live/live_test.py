@@ -505,9 +505,14 @@ tell(os.getpid())
         self.assertEqual(client.say(), ["leaks", "2"])
 
     def test_a_signal_that_cannot_be_is_refused(self):
-        result = subprocess.run([CUVMM, "run", "--emulate", "--leaks-signal", "KILL", "--", sys.executable, "-c",
-                                 PRELUDE + "start()"], capture_output=True, text=True, timeout=60)
-        self.assertIn("CUVMM_LEAKS_SIGNAL=KILL is not understood", result.stderr)
+        def run(*options, **variables):
+            return subprocess.run([CUVMM, "run", "--emulate", *options, "--", sys.executable, "-c", PRELUDE + "start()"],
+                                  capture_output=True, text=True, timeout=60, env={**os.environ, **variables})
+
+        self.assertIn("CUVMM_LEAKS_SIGNAL=KILL is not understood", run(CUVMM_LEAKS_SIGNAL="KILL").stderr)
+        result = run("--leaks-signal", "KILL")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--leaks-signal: 'KILL' is not USR1, USR2 or the number", result.stderr)
 
 
 MAPS = """
