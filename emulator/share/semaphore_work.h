@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/core/emulator.h"
 #include "emulator/core/work.h"
 #include "emulator/machine/semaphore.h"
 

@@ -4,6 +4,42 @@
 
 namespace cuvmm::kernels {
 
+namespace {
+
+// The block's place in its cluster, and the cluster's in the grid.
+std::uint64_t cluster_special(Special which, const Shape& shape, const BlockView& block) {
+  const auto axis = static_cast<unsigned>(which) % 3;
+  const unsigned at = block.index()[axis];
+  switch (which) {
+    case Special::kClusteridX:
+    case Special::kClusteridY:
+    case Special::kClusteridZ:
+      return at / shape.cluster[axis];
+    case Special::kNclusteridX:
+    case Special::kNclusteridY:
+    case Special::kNclusteridZ:
+      return shape.grid[axis] / shape.cluster[axis];
+    case Special::kClusterCtaidX:
+    case Special::kClusterCtaidY:
+    case Special::kClusterCtaidZ:
+      return at % shape.cluster[axis];
+    case Special::kClusterNctaidX:
+    case Special::kClusterNctaidY:
+    case Special::kClusterNctaidZ:
+      return shape.cluster[axis];
+    case Special::kClusterRank:
+      return block.rank();
+    case Special::kClusterBlocks:
+      return shape.cluster_blocks();
+    case Special::kHasClusters:
+      return shape.has_clusters ? 1 : 0;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
 void Warp::set_special(std::uint32_t slot, Special which) {
   const Shape& shape = block_.grid().shape();
   const unsigned* index = block_.index();
@@ -34,25 +70,19 @@ void Warp::set_special(std::uint32_t slot, Special which) {
         case Special::kClusteridX:
         case Special::kClusteridY:
         case Special::kClusteridZ:
-          return index[axis] / shape.cluster[axis];
         case Special::kNclusteridX:
         case Special::kNclusteridY:
         case Special::kNclusteridZ:
-          return shape.grid[axis] / shape.cluster[axis];
         case Special::kClusterCtaidX:
         case Special::kClusterCtaidY:
         case Special::kClusterCtaidZ:
-          return index[axis] % shape.cluster[axis];
         case Special::kClusterNctaidX:
         case Special::kClusterNctaidY:
         case Special::kClusterNctaidZ:
-          return shape.cluster[axis];
         case Special::kClusterRank:
-          return block_.rank();
         case Special::kClusterBlocks:
-          return shape.cluster_blocks();
         case Special::kHasClusters:
-          return shape.has_clusters ? 1 : 0;
+          return cluster_special(which, shape, block_);
         case Special::kLaneid:
           return lane;
         case Special::kWarpid:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule of each RuleCase fires on the broken call, and on nothing after that is corrected. A rule
-// that a family of the conformance suite breaks has a RuleCase only for further boundaries.
+// The rule of each RuleCase fires on the broken call, and on nothing after that is corrected. A
+// rule that a family of the conformance suite breaks has a RuleCase only for further boundaries.
 #include <gmock/gmock.h>
 
 #include <algorithm>

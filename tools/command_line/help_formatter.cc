@@ -144,7 +144,7 @@ std::string HelpFormatter::make_option(const CLI::Option* option, bool positiona
   for (const CLI::Option* other : option->get_excludes()) others.insert(other->get_name());
   std::string without;
   for (const std::string& name : others) without += (without.empty() ? " (not with " : ", ") + name;
-  if (!without.empty()) without += ")";
+  if (!without.empty()) without += ')';
   return row(make_option_name(option, positional) + make_option_opts(option),
              make_option_desc(option) + without);
 }

@@ -35,7 +35,7 @@ CUresult tell(CUgraphNode handle, Kernel* out) noexcept {
 // Gives the node these attributes. A cluster's size, and whether all blocks run at a time, are
 // properties of its work; a kernel that was unloaded, or is not known, has no work.
 template <class Attributes>
-CUresult replace(Emulator& e, GraphNode& node, Attributes&& attributes) {
+CUresult replace(Emulator& e, GraphNode& node, Attributes attributes) {
   const auto before = std::exchange(node.attributes, std::move(attributes));
   const CUresult result = make_kernel_again(e, node);
   if (result != CUDA_ERROR_INVALID_CLUSTER_SIZE &&

@@ -147,6 +147,7 @@ CUVMM_RUNTIME_CALL(cudaOccupancyAvailableDynamicSMemPerBlock, (bytes, kernel, bl
   return ask(driver.cuOccupancyAvailableDynamicSMemPerBlock, bytes, function, blocks, threads);
 }
 
+namespace {
 /// cudaLaunchConfig_t.
 struct ClusterLaunch {
   unsigned grid[3], block[3];
@@ -155,6 +156,7 @@ struct ClusterLaunch {
   CUlaunchAttribute* attributes;
   unsigned count;
 };
+}  // namespace
 
 template <class Question>
 static Error ask_of_clusters(const Driver& driver, const Question& question, int* answer,
