@@ -121,10 +121,12 @@ void follow_place(Followed& result, TicketKind kind, int device_count, const Sta
                            : kind == TicketKind::kEndpoint || kind == TicketKind::kFabricMulticast
                                ? ShareableKind::kTeam
                                : ShareableKind::kMemory;
-  // Only the fabric's handles reach other hosts.
-  const bool fabric = kind >= TicketKind::kEndpoint;
-  const auto found =
-      read_shareable(file.get(), device_count, of, fabric ? Hosts::kAny : Hosts::kOwn);
+  const auto found = read_shareable(file.get(), device_count, of, Hosts::kAny);
+  // Only the fabric's handles mean anything on other hosts.
+  if (found && !found->own_host && kind < TicketKind::kEndpoint) {
+    result.token = Token::kForged;
+    return;
+  }
   const auto inside = found ? read_ticket(file.get(), *found, kind) : std::nullopt;
   if (!inside || !same(*inside)) return;
   result.ticket = *inside;
