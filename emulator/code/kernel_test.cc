@@ -326,7 +326,9 @@ TEST_F(KernelTest, OtherDevicesNeedAccessOfTheirOwn) {
   const auto fill = [&](CUdeviceptr at, bool peers = false) {
     const OwnContext other(1);
     auto* enable = symbol<CUresult(CUcontext, unsigned)>("cuCtxEnablePeerAccess");
-    if (peers) EXPECT_EQ(enable(context_, 0), CUDA_SUCCESS);
+    if (peers) {
+      EXPECT_EQ(enable(context_, 0), CUDA_SUCCESS);
+    }
     CUresult result = CUDA_ERROR_UNKNOWN;
     stderr_of([&] { result = ran_here("fill", {}, at, char{1}, std::uint64_t{kCount}); });
     return result;

@@ -29,6 +29,9 @@ struct Judgement {
   /// The call uses a descriptor of another process's export, or an imported endpoint, which no shim
   /// saw made.
   bool unseen = false;
+  /// The call touches imported memory of a pool on the host, whose extent the shim cannot learn: an
+  /// H200 says that it begins at 0.
+  bool host_import = false;
   bool loose = false;          ///< no document says the result: any answer is right
   bool unpredictable = false;  ///< two drivers may differ in the rest of the program
 

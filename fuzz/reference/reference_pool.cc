@@ -379,6 +379,7 @@ void Reference::judge_pool_touch(Judgement& out, const PlainMemory& plain, bool 
   const PoolState::Pool& pool = pool_state_.pools[static_cast<std::size_t>(plain.owner)];
   const auto& prop = memories_[static_cast<std::size_t>(plain.memory)].prop;
   const bool on_host = static_cast<int>(prop.location.type) != 1;
+  out.host_import = out.host_import || (on_host && plain.kind == Kind::kTaken);
   if (on_host && !fill) {
     out.add(Rule::kDataPoolOnHost);
     return;
