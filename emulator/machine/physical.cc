@@ -169,7 +169,7 @@ Physical::Physical(Physical&& other) noexcept
       file_(std::move(other.file_)),
       bytes_(std::exchange(other.bytes_, nullptr)),
       exported_(other.exported_),
-      fabric_handle_(other.fabric_handle_),
+      fabric_handle_(std::move(other.fabric_handle_)),
       imported_(other.imported_),
       placed_(other.placed_),
       touched_(std::move(other.touched_)),
@@ -253,12 +253,12 @@ int Physical::export_descriptor() {
 }
 
 std::optional<IpcBytes> Physical::fabric_handle() {
-  if (fabric_handle_) return fabric_handle_;
+  if (fabric_handle_) return *fabric_handle_;
   const int fd = descriptor();
   IpcBytes bytes;
   if (fd < 0 || !issue_ticket(fd, TicketKind::kFabricMemory, size_, 0, bytes)) return std::nullopt;
   exported_ = true;
-  fabric_handle_ = bytes;
+  fabric_handle_ = std::make_unique<IpcBytes>(bytes);
   return bytes;
 }
 

@@ -6,6 +6,7 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "emulator/base/descriptor.h"
@@ -80,7 +81,7 @@ class Physical {
   Descriptor file_;
   char* bytes_ = nullptr;
   bool exported_ = false;
-  std::optional<IpcBytes> fabric_handle_;
+  std::unique_ptr<IpcBytes> fabric_handle_;  ///< null: not exported so
   bool imported_ = false;
   bool placed_ = false;  ///< bytes_ lies in an address range that another object owns
   /// Spans touched before the memory became a memfd; all other bytes are still zero.

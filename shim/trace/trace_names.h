@@ -193,8 +193,7 @@ struct ResultNamer {
 
  private:
   std::string exported(CUmemAllocationHandleType type, const void* out) const {
-    constexpr int kFabric = 8;  // CU_MEM_HANDLE_TYPE_FABRIC, which old headers lack
-    if (static_cast<int>(type) == kFabric) return names.name_fabric(out);
+    if (type == CU_MEM_HANDLE_TYPE_FABRIC) return names.name_fabric(out);
     if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return {};
     return names.name_descriptor(static_cast<std::uint64_t>(*static_cast<const int*>(out)));
   }
@@ -216,8 +215,7 @@ struct ArgumentNamer {
 
  private:
   bool imported(CUmemAllocationHandleType type, const void* handle) const {
-    constexpr int kFabric = 8;
-    const bool fabric = static_cast<int>(type) == kFabric && handle;
+    const bool fabric = type == CU_MEM_HANDLE_TYPE_FABRIC && handle;
     if (fabric) names.find_fabric(handle);
     return fabric;
   }

@@ -9,7 +9,7 @@
 namespace cuvmm::shim {
 namespace {
 
-constexpr auto kFabric = static_cast<CUmemAllocationHandleType>(8);
+constexpr auto kFabric = CU_MEM_HANDLE_TYPE_FABRIC;
 
 TEST(TraceNames, AFabricHandleIsKnownByItsBytes) {
   TraceNames names;

@@ -15,6 +15,7 @@
 #include "tools/command_line/usage.h"
 #include "tools/installation/layout.h"
 #include "tools/rack/ranks.h"
+#include "tools/report/machine/machine_causes.h"
 #include "tools/run/executable.h"
 #include "tools/run/run.h"
 #include "tools/run/run_options.h"
@@ -88,8 +89,7 @@ void add_rack(CLI::App& app, CommandLine& line) {
       ->add_option("--outage", settings->run.outage,
                    "A trouble of the fabric that the emulator plays (docs/testing/rack.md)")
       ->type_name("NAME")
-      ->check(one_of({kNoChannel, "domains", "imex-daemon", "fabric-manager", "fabric-lost",
-                      "multicast-groups"}));
+      ->check(one_of(outage_names()));
   add_run_options(*command, settings->run, *emulate);
   for (const char* option : kNoMeaning) command->get_option(option)->group("");
   command->footer(kRackExamples);

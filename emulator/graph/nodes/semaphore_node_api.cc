@@ -11,22 +11,23 @@ namespace {
 using Signal = CUDA_EXT_SEM_SIGNAL_NODE_PARAMS;
 using Wait = CUDA_EXT_SEM_WAIT_NODE_PARAMS;
 
+template <class Node, class Asked>
+void copy_semaphores(Node& node, const Asked& asked) {
+  node = {};
+  node.extSemArray = asked.extSemArray;
+  node.paramsArray = asked.paramsArray;
+  node.numExtSems = asked.numExtSems;
+}
 CUgraphNodeParams params_of(const Signal& signal) {
   CUgraphNodeParams params{};
   params.type = CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL;
-  params.extSemSignal = {};
-  params.extSemSignal.extSemArray = signal.extSemArray;
-  params.extSemSignal.paramsArray = signal.paramsArray;
-  params.extSemSignal.numExtSems = signal.numExtSems;
+  copy_semaphores(params.extSemSignal, signal);
   return params;
 }
 CUgraphNodeParams params_of(const Wait& wait) {
   CUgraphNodeParams params{};
   params.type = CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT;
-  params.extSemWait = {};
-  params.extSemWait.extSemArray = wait.extSemArray;
-  params.extSemWait.paramsArray = wait.paramsArray;
-  params.extSemWait.numExtSems = wait.numExtSems;
+  copy_semaphores(params.extSemWait, wait);
   return params;
 }
 

@@ -113,6 +113,12 @@ constexpr Outage kOutages[] = {
     {"multicast-groups", "cuMulticastBind", CUDA_ERROR_OUT_OF_MEMORY, "cuMulticastBindMem", 0}};
 }  // namespace
 
+std::vector<std::string> outage_names() {
+  std::vector<std::string> names;
+  for (const Outage& each : kOutages) names.emplace_back(each.name);
+  return names;
+}
+
 std::vector<std::string> explain_by_outage(Json& report, const std::string& outage) {
   const auto found =
       std::ranges::find_if(kOutages, [&](const Outage& each) { return outage == each.name; });

@@ -19,6 +19,9 @@ std::vector<std::string> explain_by_machine(Json& report, const std::string& dri
 /// The same for a given machine, in tests.
 std::vector<std::string> explain_by_machine(Json& report, const doctor::DoctorOptions& machine);
 
+/// The names of the troubles that explain_by_outage() knows.
+std::vector<std::string> outage_names();
+
 /// The same for a run on the emulator that played a trouble of a machine: each sentence says what
 /// such a machine lacks, by what users of them found.
 std::vector<std::string> explain_by_outage(Json& report, const std::string& outage);
