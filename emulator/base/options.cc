@@ -80,10 +80,10 @@ void read_host(Options& options) {
   const std::string_view view(text);
   const char* const last = view.data() + view.size();
   const auto [slash, wrong] = std::from_chars(view.data(), last, options.host);
-  const bool numbers = wrong == std::errc{} && slash != last && *slash == '/' &&
-                       std::from_chars(slash + 1, last, options.hosts).ptr == last;
-  if (numbers && options.host >= 0 && options.host < options.hosts &&
-      options.hosts <= VisibleDevices::kMost &&
+  const bool first = wrong == std::errc{} && slash != last && *slash == '/';
+  const auto [end, error] = std::from_chars(first ? slash + 1 : last, last, options.hosts);
+  if (first && error == std::errc{} && end == last && options.host >= 0 &&
+      options.host < options.hosts && options.hosts <= VisibleDevices::kMost &&
       options.hosts * options.devices <= VisibleDevices::kMost) {
     return;
   }

@@ -113,7 +113,7 @@ TEST_F(OptionsEnvironment, AHostOfARackSeesItsOwnDevices) {
   EXPECT_EQ(visible_devices("2", 2, 14), std::vector<int>{});
   EXPECT_EQ(visible_devices(uuid_text(15).c_str(), 2, 14), std::vector<int>{15});
   EXPECT_EQ(visible_devices(uuid_text(1).c_str(), 2, 14), std::vector<int>{});
-  for (const char* text : {"8/8", "-1/8", "1", "1/", "1/8x", "0/9", "0/0"}) {
+  for (const char* text : {"8/8", "-1/8", "1", "1/", "1/8x", "0/9", "0/0", "0/99999999999"}) {
     setenv("CUVMM_HOST", text, 1);
     EXPECT_EQ(read_options().error, "CUVMM_HOST=" + std::string(text) +
                                         ": expected HOST/HOSTS, such as 0/2, with at most 64 " +

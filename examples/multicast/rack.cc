@@ -42,7 +42,7 @@ class Meeting {
     inet_pton(AF_INET, host ? host : "127.0.0.1", &address.sin_addr);
     auto* const at = reinterpret_cast<sockaddr*>(&address);
     if (rank != 0) {
-      for (int tries = 0; tries < 1000; ++tries) {
+      for (int tries = 0; tries < 30000; ++tries) {  // five minutes: other ranks may start late
         const int peer = socket(AF_INET, SOCK_STREAM, 0);
         if (connect(peer, at, sizeof address) == 0) {
           peers_.push_back(peer);

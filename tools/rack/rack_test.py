@@ -101,7 +101,7 @@ class RackTest(unittest.TestCase):
                               text=True, env=FRESH) as process:
             pids = [int(process.stdout.readline().split()[-1]) for _ in range(2)]
             process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=60)
+            process.communicate(timeout=300)
         self.assertEqual(process.returncode, -signal.SIGTERM)
         for pid in pids:
             self.assertFalse(os.path.exists(f"/proc/{pid}"))
