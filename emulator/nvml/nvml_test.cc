@@ -180,7 +180,11 @@ TEST_F(Nvml, PeersAndFabricAreAsLibcudaHasThem) {
   PciInfo remote{};
   EXPECT_EQ(nvml("nvmlDeviceGetNvLinkRemotePciInfo_v2", device(0), 0u, &remote), kSuccess);
   EXPECT_STREQ(remote.bus_id, "0000FFFF:FF:00.0");
-  FieldValue fields[3] = {{.field = 91}, {.field = 165, .scope = 17}, {.field = 165, .scope = 18}};
+  FieldValue fields[3] = {};
+  fields[0].field = 91;
+  fields[1].field = fields[2].field = 165;
+  fields[1].scope = 17;
+  fields[2].scope = 18;
   EXPECT_EQ(nvml("nvmlDeviceGetFieldValues", device(0), 3, &fields[0]), kSuccess);
   EXPECT_EQ(fields[0].value, 18u);
   EXPECT_EQ(fields[1].error, kSuccess);
