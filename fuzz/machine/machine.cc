@@ -93,14 +93,17 @@ void Machine::make_current() {
   }
 }
 
-std::uint64_t Machine::made(NameKind kind) {
+std::uint64_t Machine::made(const Op& op) {
+  const NameKind kind = shape(op.code).makes;
   if (kind == NameKind::kBlob) {
     std::memcpy(blobs_.emplace_back().data(), memory_.out, sizeof(Blob));
     return blobs_.size();
   }
   if (kind == NameKind::kDescriptor) {
     int fd = -1;
-    std::memcpy(&fd, memory_.out, sizeof fd);
+    // A fabric handle is no descriptor, and no program uses it.
+    const bool fabric = op.code == Code::kExport && op.value == CU_MEM_HANDLE_TYPE_FABRIC;
+    if (!fabric) std::memcpy(&fd, memory_.out, sizeof fd);
     return static_cast<std::uint64_t>(std::int64_t{fd});
   }
   if (kind == NameKind::kEndpoint) {

@@ -91,8 +91,8 @@ class Machine {
     used_bindings_.push_back(&out);
     return out;
   }
-  /// The value of the name that the last successful call makes.
-  std::uint64_t made(NameKind kind);
+  /// The value of the name that the last call, which succeeded, makes.
+  std::uint64_t made(const Op& op);
 
   std::vector<Driver> drivers_;  // by process
   bool multicast_ = false;
@@ -188,7 +188,7 @@ Answer Machine::step(const Op& op, Visit&& visit) {
   // On UNKNOWN the driver also closed the descriptor.
   const bool took = answer.result == CUDA_SUCCESS || answer.result == CUDA_ERROR_UNKNOWN;
   if (op.code == Code::kExtImport && op.ref && took) binding(s.ref, op.ref).taken = true;
-  if (target && answer.result == CUDA_SUCCESS) *target = {Binding::kBound, made(s.makes)};
+  if (target && answer.result == CUDA_SUCCESS) *target = {Binding::kBound, made(op)};
   return answer;
 }
 

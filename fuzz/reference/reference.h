@@ -39,7 +39,11 @@ struct ReferenceMachine {
   int devices = 1;
   std::uint64_t device_memory = ~std::uint64_t{0};  ///< bytes per device
   bool charge = true;  ///< predict OUT_OF_MEMORY from it; false: OUT_OF_MEMORY may always happen
-  int cuda_version = 13000;  ///< of the driver, in cuDriverGetVersion's format
+  int cuda_version = 13000;      ///< of the driver, in cuDriverGetVersion's format
+  bool fabric_channel = false;   ///< an IMEX channel is accessible
+  bool host_multinode = false;   ///< memory of NUMA nodes can have fabric handles (attribute 143)
+  bool domains = false;          ///< a device has locality domains (attribute 149)
+  bool owner_endpoints = false;  ///< a device uses its own unicast endpoints (attribute 156)
 };
 
 /// judge() is called before a call, accept() after it succeeded (it reads the out-parameters), and
@@ -434,6 +438,7 @@ class Reference {
                    Actor actor, ByCpu by_cpu = ByCpu::kAlone) const;
   /// Judges an address outside of all memory: the program's own memory may have ended there.
   void judge_end(Judgement& out, std::uint64_t address) const;
+  void judge_element(Judgement& out, std::uint64_t at, unsigned bytes, Actor actor) const;
   void judge_context(Judgement& out, std::uint64_t base, std::uint64_t size, Actor actor) const;
   void judge_word(Judgement& out, std::uint64_t at, unsigned bytes, bool write, Actor actor) const;
   void write_word(const Judgement& judged, std::uint64_t at, std::uint64_t value, unsigned bytes);

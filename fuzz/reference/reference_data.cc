@@ -103,17 +103,26 @@ void Reference::judge_context(Judgement& out, std::uint64_t base, std::uint64_t 
   if (const PlainMemory* plain = size ? plain_.at(base) : nullptr) judge_plain(out, *plain);
 }
 
+void Reference::judge_element(Judgement& out, std::uint64_t at, unsigned bytes, Actor actor) const {
+  if (actor.device < 0 || at % bytes == 0) return;
+  out.add(Rule::kDataFillAligned);
+  // A shim may leave out addresses that lie below or above all reservations.
+  const auto below = [&](const Range& range) { return at < range.base; };
+  const auto above = [&](const Range& range) { return at >= range.base + range.size; };
+  out.unseen |= std::ranges::all_of(ranges_, below) || std::ranges::all_of(ranges_, above);
+}
+
 Judgement Reference::judge(const calls::MemsetD8& call, Actor actor) const {
   return judge_write(call.dstDevice, call.N, true, actor);
 }
 Judgement Reference::judge(const calls::MemsetD16& call, Actor actor) const {
   Judgement out = judge_write(call.dstDevice, 2 * call.N, true, actor);
-  if (call.N && actor.device >= 0 && call.dstDevice % 2) out.add(Rule::kDataFillAligned);
+  if (call.N) judge_element(out, call.dstDevice, 2, actor);
   return out;
 }
 Judgement Reference::judge(const calls::MemsetD32& call, Actor actor) const {
   Judgement out = judge_write(call.dstDevice, 4 * call.N, true, actor);
-  if (call.N && actor.device >= 0 && call.dstDevice % 4) out.add(Rule::kDataFillAligned);
+  if (call.N) judge_element(out, call.dstDevice, 4, actor);
   return out;
 }
 Judgement Reference::judge(const calls::MemcpyHtoD& call, Actor actor) const {

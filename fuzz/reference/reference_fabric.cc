@@ -39,7 +39,7 @@ void Reference::judge_fabric_endpoint(Judgement& out, const Copy& op, bool write
   }
   if (!inside(side.offset, op.size, object.size)) out.add(Rule::kFcEndpointInside);
   if (object.vague) out.loose = true;
-  if (!object.team && object.owner == actor.device) {
+  if (!object.team && object.owner == actor.device && !machine_.owner_endpoints) {
     out.add(Rule::kFcOwnerAccess);
     // The call copies nothing, or an importer need not know the owner.
     if (op.size == 0 || endpoint->imported) out.loose = true;

@@ -45,12 +45,17 @@ void Reference::judge_prop(Judgement& out, const CUmemAllocationProp& prop) cons
   }
   if (types > 15) out.add(Rule::kCreateHandleTypesKnown);
   if (types & 15 & ~kExportable) out.add(Rule::kCreateHandleTypesSupported);
-  if (types & 8) out.add(Rule::kCreateFabricChannel);
-  if ((types & 8) && location == 3) out.add(Rule::kCreateMultinode);
+  if ((types & 8) && !machine_.fabric_channel) out.add(Rule::kCreateFabricChannel);
+  if ((types & 8) && location == 3 && !machine_.host_multinode) out.add(Rule::kCreateMultinode);
   if (prop.win32HandleMetaData && !(types & 2)) out.add(Rule::kCreateWin32Metadata);
   if (prop.allocFlags.compressionType > 1) out.add(Rule::kCreateCompression);
   if (prop.allocFlags.gpuDirectRDMACapable > 1) out.add(Rule::kCreateRdmaBoolean);
-  if (prop.allocFlags.usage > 3) out.add(Rule::kCreateUsageKnown);
+  const unsigned usage = prop.allocFlags.usage;
+  if (usage > (machine_.domains ? 7 : 3)) out.add(Rule::kCreateUsageKnown);
+  // Bit 2 came with the domains, and asks for RDMA over PCIe.
+  if (machine_.domains && (usage & 4) && !prop.allocFlags.gpuDirectRDMACapable) {
+    out.add(Rule::kCreatePcieRdma);
+  }
   const auto& reserved = prop.allocFlags.reserved;
   if (reserved[0] || reserved[1] || reserved[2]) out.add(Rule::kCreateReservedZero);
   if (reserved[3]) out.add(Rule::kCreateReservedTailZero);
@@ -247,10 +252,11 @@ Judgement Reference::judge(const calls::MemExportToShareableHandle& call, Actor)
 
 const char* Reference::accept(const calls::MemExportToShareableHandle& call) {
   const Named* named = handle(call.handle);
+  if (named && team_of(*named)) const_cast<MulticastTeam*>(team_of(*named))->shared = true;
+  if (static_cast<unsigned>(call.handleType) == 8) return nullptr;
   const int fd = *static_cast<const int*>(call.shareableHandle);
   opened(fd);  // an older descriptor with that number is closed
   descriptors_.push_back({fd, named ? named->memory : -1, true, -1, other()});
-  if (named && team_of(*named)) const_cast<MulticastTeam*>(team_of(*named))->shared = true;
   return fd < 0 ? "the descriptor is negative" : nullptr;
 }
 

@@ -46,8 +46,8 @@ Judgement Reference::judge(const calls::MemPoolCreate& call, Actor) const {
     out.add(Rule::kPoolCreateLocationType);
   }
   if (types & ~9u) out.add(Rule::kPoolCreateHandleTypes);
-  if (types & 8) out.add(Rule::kPoolCreateFabric);
-  if ((types & 8) && type == 3) out.add(Rule::kPoolCreateMultinode);
+  if ((types & 8) && !machine_.fabric_channel) out.add(Rule::kPoolCreateFabric);
+  if ((types & 8) && type == 3 && !machine_.host_multinode) out.add(Rule::kPoolCreateMultinode);
   if (props.win32SecurityAttributes && !(types & 2)) out.add(Rule::kPoolCreateWin32);
   // By bytes, because older headers have no names for some fields. CUDA 13.4 uses one byte more.
   unsigned char bytes[sizeof props];

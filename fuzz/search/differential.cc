@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/search/differential.h"
 
+#include "api/newer/endpoint.h"
+#include "api/newer/pools.h"
+
 namespace cuvmm::fuzz {
 
 namespace {
@@ -11,6 +14,21 @@ std::size_t free_memory(Machine& machine, int process) {
   machine.make_current();
   machine.driver(process)(calls::MemGetInfo{&free, &total});
   return free;
+}
+
+// What the reference knows of the machine: its devices, and the profile of its driver.
+ReferenceMachine described(const Profile& profile, int devices, std::size_t memory, bool charge) {
+  const auto says = [&](int attribute) {
+    return profile.attribute(attribute, devices).value_or(0) != 0;
+  };
+  return {.devices = devices,
+          .device_memory = memory,
+          .charge = charge,
+          .cuda_version = profile.cuda_version,
+          .fabric_channel = profile.platform.fabric_channel,
+          .host_multinode = says(kDeviceHostMultinode),
+          .domains = says(kDeviceLocalityDomains),
+          .owner_endpoints = says(kAttributeEndpointUnicastOnOwner)};
 }
 
 std::optional<Driver> driver_of(const std::unique_ptr<Peer>& peer) {
@@ -26,14 +44,8 @@ Differential::Differential(const Driver& driver, Profile profile, DifferentialOp
       profile_(std::move(profile)),
       options_(options),
       free_memory_{free_memory(machine_, 0), free_memory(machine_, 1)},
-      reference_({.devices = machine_.devices(),
-                  .device_memory = free_memory_[0],
-                  .charge = options.charge,
-                  .cuda_version = profile_.cuda_version}),
-      other_reference_({.devices = machine_.devices(),
-                        .device_memory = free_memory_[1],
-                        .charge = options.charge,
-                        .cuda_version = profile_.cuda_version},
+      reference_(described(profile_, machine_.devices(), free_memory_[0], options.charge)),
+      other_reference_(described(profile_, machine_.devices(), free_memory_[1], options.charge),
                        reference_) {
   machine_.on_close = [this](int fd) { reference_.close(fd); };
 }

@@ -167,5 +167,28 @@ cuMemPrefetchAsync_v2(r4, 2M, device0)
             "");
 }
 
+// The answer to the second descriptor was taken for one to the first, whose rule has another code.
+TEST(FuzzRegression, AnObservedCodeExplainsNoOther) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+o3 = cuMemPoolCreate({allocType=pinned, handleTypes=posix_fd, location=device1})
+d1 = cuMemPoolExportToShareableHandle(o3, posix_fd)
+o4 = cuMemPoolImportFromShareableHandle(d1, posix_fd)
+cuMemPoolSetAccess(o4, [device0:none, host_numa7:rw])
+)"),
+            "");
+}
+
+// The flush is refused, and the answer says nothing about the pool.
+TEST(FuzzRegression, ARefusedFlushSaysNothingAboutAPool) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+o2 = cuMemPoolCreate({allocType=pinned, location=device0})
+r5 = cuMemAllocFromPoolAsync(2M, o2)
+cuStreamBatchMemOp(2, [{operation=2, address=r5, value=0}, {operation=3}])
+)"),
+            "");
+}
+
 }  // namespace
 }  // namespace cuvmm::fuzz

@@ -56,7 +56,7 @@ bool may_be_silent(Rule rule) {
 }
 
 // The size of another process's allocation, the kind of an imported endpoint, other processes'
-// calls on it, and memory that ended where other memory is now.
+// calls on it, memory that ended where other memory is now, and addresses beyond all reservations.
 bool of_unseen(Rule rule) {
   switch (rule) {
     case Rule::kExtImportSizeExact:
@@ -78,6 +78,7 @@ bool of_unseen(Rule rule) {
     case Rule::kManagedOnly:
     case Rule::kWhereManaged:
     case Rule::kDataAlive:
+    case Rule::kDataFillAligned:
     case Rule::kDataInside:
       return true;
     default:
@@ -178,6 +179,10 @@ class Shim {
       if (may_be_silent(rule) || (partly_ && of_access(rule))) continue;
       if (judgement.unseen && of_unseen(rule)) continue;
       if (judgement.host_import && of_host_import(rule)) continue;
+      // A refusal with another code than the one that drivers were seen to answer has another
+      // cause.
+      const bool other = answer != CUDA_SUCCESS && answer != info(rule).code;
+      if (other && info(rule).basis == CodeBasis::kObserved) continue;
       text_ = std::string("no finding for ") + info(judgement.broken[i]).id;
       return text_.c_str();
     }

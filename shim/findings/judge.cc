@@ -72,7 +72,8 @@ bool may_explain(const Violation& violation, const Answer& answer) {
   }
   if (needs_its_code(violation.rule)) return false;
   if (answer.result == CUDA_ERROR_OUT_OF_MEMORY || about_machine(answer.result)) return false;
-  return rule.basis != CodeBasis::kDocumented;
+  // These codes are the rule's own; a list of the entry point's codes leaves the others open.
+  return rule.basis != CodeBasis::kDocumented && rule.basis != CodeBasis::kObserved;
 }
 
 }  // namespace
