@@ -43,7 +43,10 @@ std::optional<Outage> outage_named(std::string_view name) {
       {"imex-daemon", Outage::kImexDaemon},
       {"fabric-manager", Outage::kFabricManager},
       {"fabric-lost", Outage::kFabricLost},
-      {"multicast-groups", Outage::kGroups}};
+      {"multicast-groups", Outage::kGroups},
+      {"no-fabric", Outage::kNoFabric},
+      {"large-granularity", Outage::kLargeGranularity},
+      {"rank-killed", Outage::kRankKilled}};
   for (const auto& [known, outage] : kAll) {
     if (name == known) return outage;
   }

@@ -24,11 +24,18 @@ enum class Outage : std::uint8_t {
   kFabricLost,
   /// The fabric has no multicast group left: a bind is OUT_OF_MEMORY (cuda.h, cuMulticastBindMem).
   kGroups,
+  /// Fabric handles are NOT_SUPPORTED, as is the devices' attribute (pytorch/pytorch#156074).
+  kNoFabric,
+  /// Multicast objects have a granularity of 512 MiB (ai-dynamo/snapshot#133, a driver of r615).
+  kLargeGranularity,
+  /// The process that binds memory of the rack's last device is killed instead.
+  kRankKilled,
 };
 
 /// The names for CUVMM_OUTAGE, separated by commas.
 inline constexpr char kOutageNames[] =
-    "domains, imex-daemon, fabric-manager, fabric-lost, multicast-groups";
+    "domains, imex-daemon, fabric-manager, fabric-lost, multicast-groups, no-fabric, "
+    "large-granularity, rank-killed";
 /// Nothing where `name` is none of them.
 std::optional<Outage> outage_named(std::string_view name);
 

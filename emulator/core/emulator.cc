@@ -100,6 +100,17 @@ CUresult Emulator::driver_version(int& version) {
   return CUDA_SUCCESS;
 }
 
+// What a trouble of the fabric changes of the driver's facts.
+static void suffer(Outage outage, Profile& profile) {
+  if (outage == Outage::kNoFabric) {
+    profile.attributes[CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED] = 0;
+  }
+  if (outage == Outage::kLargeGranularity) {
+    profile.multicast_granularity_minimum = profile.multicast_granularity_recommended =
+        std::uint64_t{512} << 20;
+  }
+}
+
 // Fills in the attributes of devices that rules read.
 static void describe_by(const Profile& profile, int devices, Platform& platform) {
   platform.driver_version = profile.cuda_version;
@@ -153,6 +164,7 @@ CUresult Emulator::load() {
   const int count = static_cast<int>(visible.size());
   if (count == 0) return CUDA_ERROR_NO_DEVICE;
   if (!load_profile_once(options)) return CUDA_ERROR_NO_DEVICE;
+  suffer(outage_, profile);
   if (!space.open(profile.address_base)) {
     complain("no address space left for device addresses");
     return CUDA_ERROR_OUT_OF_MEMORY;

@@ -97,6 +97,10 @@ class Emulator {
   /// The devices of the machine, of which this process may see only some.
   int machine_devices() const { return machine_devices_; }
   Outage outage() const { return outage_; }
+  /// Whether a trouble of the fabric leaves the driver without one of these handle types.
+  bool lacks(std::uint64_t handle_types) const {
+    return outage_ == Outage::kNoFabric && (handle_types & CU_MEM_HANDLE_TYPE_FABRIC) != 0;
+  }
   bool valid_device(int device) const { return devices.valid(device); }
   /// How long a call waits for the rest of a multicast team.
   std::chrono::milliseconds multicast_timeout() const { return multicast_timeout_; }

@@ -2,8 +2,10 @@
 // cuMulticast*: a team of devices, the memory bound to it, and its mappings.
 #include "emulator/vmm/multicast.h"
 
+#include <signal.h>
 #include <unistd.h>
 
+#include "emulator/base/device_identity.h"
 #include "emulator/core/locked.h"
 #include "emulator/vmm/multicast_entry.h"
 #include "emulator/vmm/vmm_entry.h"
@@ -60,6 +62,10 @@ CUresult bind(Emulator& e, const MulticastBind& call) {
   }
   if (e.outage() == Outage::kFabricLost) return CUDA_ERROR_ILLEGAL_STATE;
   if (e.outage() == Outage::kGroups) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (e.outage() == Outage::kRankKilled &&
+      g_visible.of_machine(device) == e.machine_devices() - 1) {
+    raise(SIGKILL);
+  }
   const int fd = memory->descriptor();
   if (fd < 0) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size granularity = e.profile.multicast_granularity_minimum;
@@ -163,6 +169,7 @@ CUresult perform(Emulator& e, const calls::MulticastCreate& call, const Facts&, 
   if (!call.mcHandle || !call.prop || call.prop->size == 0 || call.prop->numDevices == 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  if (e.lacks(call.prop->handleTypes)) return CUDA_ERROR_NOT_SUPPORTED;
   auto team = Team::create(call.prop->numDevices, call.prop->size);
   if (!team) return CUDA_ERROR_OUT_OF_MEMORY;
   *call.mcHandle = adopt(e, std::move(team));

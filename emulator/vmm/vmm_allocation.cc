@@ -56,6 +56,7 @@ void add_facts(const Emulator& e, const calls::MemCreate& call, Facts& facts) {
 CUresult perform(Emulator& e, const calls::MemCreate& call, const Facts&, const Retired&) {
   if (!call.handle || !call.prop || call.size == 0) return CUDA_ERROR_INVALID_VALUE;
   CUmemAllocationProp prop = *call.prop;
+  if (e.lacks(prop.requestedHandleTypes)) return CUDA_ERROR_NOT_SUPPORTED;
   prop.location = settled(prop.location, e.model.platform());
   std::uint64_t* account = nullptr;
   if (is_device(prop.location)) {

@@ -69,13 +69,28 @@ class RackTest(unittest.TestCase):
             "fabric-lost": ("cuMulticastAddDevice answered CUDA_ERROR_ILLEGAL_STATE",
                             "the fabric's configuration is wrong or stale"),
             "multicast-groups": ("cuMulticastBindMem answered CUDA_ERROR_OUT_OF_MEMORY",
-                                 "the fabric has no multicast group left")}
+                                 "the fabric has no multicast group left"),
+            "no-fabric": ("cuMulticastCreate answered CUDA_ERROR_NOT_SUPPORTED",
+                          "this device, or the virtual machine around it, has no fabric memory")}
         for outage, (answer, cause) in causes.items():
             with self.subTest(outage):
                 done = rack("--hosts", "2", "--devices", "1", "--grace", "0", "--outage", outage, "--", EXAMPLE)
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn(f"cuvmm: {answer} because of --outage {outage}.", done.stderr)
                 self.assertIn(cause, done.stderr)
+
+    def test_an_outage_whose_cause_a_finding_names(self):
+        done = rack("--hosts", "2", "--devices", "1", "--grace", "0", "--outage", "large-granularity", "--", EXAMPLE)
+        self.assertIn("not a multiple of the multicast granularity, 512 MiB [cuMulticastCreate-size-granularity]",
+                      done.stderr)
+        self.assertIn("1 error, 0 undefined, 0 leaks", done.stderr)
+
+    def test_a_rank_is_killed_in_the_middle_of_a_team(self):
+        done = rack("--hosts", "2", "--devices", "2", "--grace", "60", "--outage", "rank-killed", "--", EXAMPLE)
+        self.assertIn("first host1 rank 3: ended by signal 9", done.stderr)
+        self.assertIn("was ended in cuMulticastBindMem", done.stderr)
+        self.assertIn("meeting failed: another rank has ended", done.stdout)
+        self.assertIn("0 errors, 0 undefined, 0 leaks", done.stderr)
 
     def test_an_outage_is_silent_where_it_is_not_met(self):
         # One host is one domain.

@@ -110,7 +110,10 @@ constexpr Outage kOutages[] = {
      "cuMemImportFromShareableHandle", doctor::kFabric},
     {"fabric-manager", "cuInit", CUDA_ERROR_SYSTEM_NOT_READY, "cuInit", 0},
     {"fabric-lost", "cuMulticast", CUDA_ERROR_ILLEGAL_STATE, "cuMulticastAddDevice", 0},
-    {"multicast-groups", "cuMulticastBind", CUDA_ERROR_OUT_OF_MEMORY, "cuMulticastBindMem", 0}};
+    {"multicast-groups", "cuMulticastBind", CUDA_ERROR_OUT_OF_MEMORY, "cuMulticastBindMem", 0},
+    {"no-fabric", "cuM", CUDA_ERROR_NOT_SUPPORTED, "cuMemCreate", doctor::kFabric},
+    {"large-granularity", "cuMulticast", CUDA_ERROR_INVALID_VALUE, "", 0},
+    {"rank-killed", "", CUDA_SUCCESS, "", 0}};
 }  // namespace
 
 std::vector<std::string> outage_names() {
