@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "api/driver/expect_ok.h"
@@ -16,7 +17,10 @@ namespace cuvmm::emulator::testing {
 
 /// The emulator under test, loaded once per process; not initialised yet.
 inline LoadedDriver& library() {
-  static LoadedDriver loaded = load_driver(CUVMM_EMULATOR_PATH);
+  static LoadedDriver loaded = [] {
+    setenv("CUVMM_FAULTS", "context", 0);  // a test that loses its context shall not end the others
+    return load_driver(CUVMM_EMULATOR_PATH);
+  }();
   return loaded;
 }
 inline const Driver& driver() { return library().driver; }

@@ -182,6 +182,11 @@ Options read_options() {
     }
     options.streams = streams.value_or(StreamsOption{});
   }
+  if (const char* text = secure_getenv("CUVMM_FAULTS"); text && *text) {
+    options.context_faults = std::string_view(text) == "context";
+    if (!options.context_faults && std::string_view(text) != "device")
+      options.error = "CUVMM_FAULTS=" + std::string(text) + ": expected device or context";
+  }
   read_kernel_options(options);
   return options;
 }

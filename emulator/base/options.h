@@ -20,8 +20,8 @@ struct StreamsOption {
 };
 
 /// CUVMM_PROFILE, CUVMM_DEVICES, CUVMM_HOST, CUVMM_OUTAGE, CUVMM_DEVICE_MEMORY,
-/// CUVMM_MULTICAST_TIMEOUT_MS, CUVMM_STREAMS, CUVMM_KERNELS and CUVMM_KERNEL_STEPS, read once, by
-/// cuInit.
+/// CUVMM_MULTICAST_TIMEOUT_MS, CUVMM_STREAMS, CUVMM_FAULTS, CUVMM_KERNELS and CUVMM_KERNEL_STEPS,
+/// read once, by cuInit.
 struct Options {
   std::string profile;              ///< name or TOML path; empty: the newest recorded real driver
   int devices = 8;                  ///< of the host, 0 to kMaxDevices; 0: it has no GPU
@@ -32,7 +32,8 @@ struct Options {
   unsigned multicast_timeout_ms = 3000;
   StreamsOption streams;
   Outage outage = Outage::kNone;
-  bool run_kernels = true;  ///< runs kernels that have PTX; false: skips all kernels
+  bool context_faults = false;  ///< a fault ends with its context, whatever the driver does
+  bool run_kernels = true;      ///< runs kernels that have PTX; false: skips all kernels
   /// Instructions of all threads of a launch; the emulator ends a launch that executes more,
   /// because it takes the launch for endless.
   std::uint64_t kernel_steps = 1'000'000'000'000;

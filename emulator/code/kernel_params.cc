@@ -33,7 +33,8 @@ void KernelParams::keep_packed(void** extra) {
   constexpr int kMost = 8;
   for (int i = 0; i < kMost && extra[0] != CU_LAUNCH_PARAM_END; ++i, extra += 2) {
     if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[1];
-    if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE) packed_ = *static_cast<std::size_t*>(extra[1]);
+    if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[1])
+      packed_ = *static_cast<std::size_t*>(extra[1]);
   }
   if (!buffer || packed_ == 0) return;
   bytes_.assign(static_cast<const char*>(buffer), static_cast<const char*>(buffer) + packed_);

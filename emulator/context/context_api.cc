@@ -26,6 +26,7 @@ CUresult create(CUcontext* out, unsigned flags, CUdevice device) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     if (!out || (flags & ~unsigned{CU_CTX_FLAGS_MASK})) return CUDA_ERROR_INVALID_VALUE;
     if (!e.valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    if (const CUresult fault = e.contexts.fault_of(device); fault != CUDA_SUCCESS) return fault;
     Context& context = e.contexts.create(device, flags);
     stack().push(&context);
     *out = context.handle();
@@ -49,6 +50,7 @@ CUVMM_DRIVER_FUNCTION(cuCtxCreate_v2, CUcontext* context, unsigned flags, CUdevi
 // The affinity list names execution resources, of which the emulator has none to divide.
 CUVMM_DRIVER_FUNCTION(cuCtxCreate_v3, CUcontext* context, void* affinity, int affinities,
                       unsigned flags, CUdevice device) {
+  if (affinities != 0 && !affinity) return CUDA_ERROR_INVALID_VALUE;  // an H200
   if (affinity || affinities) return CUDA_ERROR_NOT_SUPPORTED;
   return create(context, flags, device);
 }

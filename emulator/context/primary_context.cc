@@ -19,8 +19,10 @@ CUresult on_primary(CUdevice device, Body&& body) noexcept {
 }  // namespace
 
 CUresult run_base(const calls::DevicePrimaryCtxRetain& call) noexcept {
-  return on_primary(call.dev, [&](Emulator&, Context& context) -> CUresult {
+  return on_primary(call.dev, [&](Emulator& e, Context& context) -> CUresult {
     if (!call.ctx) return CUDA_ERROR_INVALID_VALUE;
+    const CUresult fault = e.contexts.fault_of(call.dev);
+    if (fault != CUDA_SUCCESS && !context.alive) return fault;
     ++context.references;
     context.alive = true;
     *call.ctx = context.handle();

@@ -184,6 +184,7 @@ CUresult Emulator::load() {
   describe_by(profile, count, platform);
   describe_fabric(profile, count, platform);
   multicast_timeout_ = std::chrono::milliseconds(options.multicast_timeout_ms);
+  faults_of_devices_ = profile.has(Quirk::kFaultOfDevice) && !options.context_faults;
   runs_kernels_ = options.run_kernels;
   kernel_steps_ = options.kernel_steps;
   // Constructs the model on the heap, because a model is larger than the stacks of many threads.

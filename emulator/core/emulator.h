@@ -104,6 +104,8 @@ class Emulator {
   bool valid_device(int device) const { return devices.valid(device); }
   /// How long a call waits for the rest of a multicast team.
   std::chrono::milliseconds multicast_timeout() const { return multicast_timeout_; }
+  /// Whether work that fails takes its device from the process.
+  bool faults_of_devices() const { return faults_of_devices_; }
   /// Whether kernels with PTX run, and how many instructions a launch may take.
   bool runs_kernels() const { return runs_kernels_; }
   std::uint64_t kernel_steps() const { return kernel_steps_; }
@@ -156,6 +158,7 @@ class Emulator {
   std::atomic<bool> profile_loaded_{false};
   const Mutation* mistake_ = nullptr;
   std::chrono::milliseconds multicast_timeout_{0};
+  bool faults_of_devices_ = false;
   bool runs_kernels_ = true;
   std::uint64_t kernel_steps_ = 0;
   int machine_devices_ = 0;

@@ -50,11 +50,19 @@ CUresult run_at_once(Emulator& e, CUstream stream, const Work& work) {
   if (lane->context->fault != CUDA_SUCCESS) return lane->context->fault;
   const CUresult result = run_now(e, work);
   if (!loses_context(result)) return result;
-  e.queues.lose(*lane->context, result);
+  e.queues.lose(e, *lane->context, result);
   return CUDA_SUCCESS;
 }
 
 }  // namespace
+
+void Queues::lose(Emulator& e, Context& context, CUresult why) {
+  lose(context, why);
+  if (!e.faults_of_devices() || !loses_context(context.fault)) return;
+  e.contexts.fault_of(context.device) = context.fault;
+  const CUresult fault = context.fault;
+  e.contexts.each_alive(context.device, [&](Context& other) { lose(other, fault); });
+}
 
 // Defined here, not in queues.cc, because it releases the emulator's lock and so needs the class
 // Emulator.

@@ -182,6 +182,9 @@ TEST_F(FurtherNodes, OperationsOfABatchNodeAreReadAndReplaced) {
   CUgraphNode other = nullptr;
   EXPECT_EQ(symbol<Add>("cuGraphAddBatchMemOpNode")(&other, graph_, nullptr, 0, &batch),
             CUDA_ERROR_INVALID_VALUE);
+  const CUDA_BATCH_MEM_OP_NODE_PARAMS none{context_, 0, nullptr, 0};
+  EXPECT_EQ(symbol<Add>("cuGraphAddBatchMemOpNode")(&other, graph_, nullptr, 0, &none),
+            CUDA_SUCCESS);
   run(graph_);
   EXPECT_NE(word(), 7u) << "the node has no operation left";
   batch.count = 1;

@@ -273,10 +273,11 @@ CUresult make_batch(Emulator& e, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2& asked, 
                                      .count = asked.count,
                                      .paramArray = asked.paramArray,
                                      .flags = asked.flags};
-  // A node that exists may be left without operations (an H100).
+  // A node that exists may be left without operations (an H100), and a new one may have none where
+  // it gets no array (an H200).
   const bool replaces = std::holds_alternative<BatchParams>(out.params);
-  const bool empty = asked.count == 0 && replaces;
-  if (asked.count == 0 && !replaces) return CUDA_ERROR_INVALID_VALUE;
+  const bool empty = asked.count == 0 && (replaces || !asked.paramArray);
+  if (asked.count == 0 && !empty) return CUDA_ERROR_INVALID_VALUE;
   const CUresult wrong = empty ? CUDA_SUCCESS : detail::run_stored(e, call, false);
   if (wrong != CUDA_SUCCESS || !aligned_words(call)) return CUDA_ERROR_INVALID_VALUE;
   out.params =

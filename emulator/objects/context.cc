@@ -12,6 +12,7 @@ constexpr std::size_t kDefaultLimits[] = {1024, 1 << 20, 8 << 20, 2, 2048, 128, 
 }
 
 void Contexts::open(int devices) {
+  faults_.assign(static_cast<std::size_t>(devices), CUDA_SUCCESS);
   for (int device = 0; device < devices; ++device) {
     Context& context = create(device, 0);
     context.primary = true;

@@ -49,6 +49,15 @@ class Contexts {
   Context& primary(int device) { return *primaries_[static_cast<std::size_t>(device)]; }
   Context& create(int device, unsigned flags);
   Context& create_green(const DevicePart& part);
+  /// The fault that took the device from this process; SUCCESS: none did.
+  CUresult& fault_of(int device) { return faults_[static_cast<std::size_t>(device)]; }
+  /// body(context) for each context of the device that lives.
+  template <class Body>
+  void each_alive(int device, Body&& body) {
+    for (const auto& context : all_) {
+      if (context->device == device && context->alive) body(*context);
+    }
+  }
   /// The context behind a handle, alive or not; null for a value that never was a handle. For a
   /// live green context: its primary context.
   Context* find(CUcontext handle) const;
@@ -61,6 +70,7 @@ class Contexts {
 
  private:
   std::vector<Context*> primaries_;
+  std::vector<CUresult> faults_;
   std::vector<std::unique_ptr<Context>> all_;
   std::vector<std::unique_ptr<DevicePart>> described_;
 };

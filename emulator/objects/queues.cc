@@ -240,7 +240,7 @@ bool Queues::run(Emulator& e, WorkId id) {
   Context& context = *item.context;
   if (result == CUDA_ERROR_NOT_READY && context.fault == CUDA_SUCCESS) return false;
   erase(found);
-  if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) lose(context, result);
+  if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) lose(e, context, result);
   return true;
 }
 

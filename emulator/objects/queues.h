@@ -108,6 +108,8 @@ class Queues {
   /// Work of a context failed: drops the rest of its work. From then on nearly every call answers
   /// the fault.
   void lose(Context& context, CUresult why);
+  /// lose(), and what the profile's driver does to the other contexts of the device.
+  void lose(Emulator& e, Context& context, CUresult why);
   /// A context has ended, and has no fault any more.
   void restore(Context& context);
   /// A context ends: runs the work of it that can run, and drops the rest.

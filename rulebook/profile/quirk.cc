@@ -56,6 +56,11 @@ constexpr QuirkInfo kQuirks[] = {
     {"cuMemAdvise-context", CUDA_ERROR_INVALID_CONTEXT,
      "Other advice, and a prefetch on a default stream, need a current context. Checked before the "
      "range, and after the device of a prefetch."},
+    {"cuCtxCreate-behind-fault", CUDA_SUCCESS,
+     "Work that fails takes all contexts of the process on its device with it, and the process "
+     "gets "
+     "no new one there: cuCtxCreate and the next retain of an ended primary context answer the "
+     "fault."},
 };
 static_assert(sizeof kQuirks / sizeof *kQuirks == static_cast<std::size_t>(Quirk::kCount));
 

@@ -32,6 +32,7 @@ enum class Quirk : std::uint8_t {
   kWriteNoFlags,
   kAdviceOfNode,
   kManagedContext,
+  kFaultOfDevice,
   kCount
 };
 

@@ -4,6 +4,8 @@
 #include <map>
 #include <mutex>
 
+#include "api/lost_context.h"
+
 namespace cuvmm::runtime {
 
 namespace {
@@ -47,6 +49,8 @@ Error primary_context(const Driver& driver, int device, CUcontext& out) {
   Primary& primary = all.of_device[device];
   if (!primary.retained) {
     const Error error = ask(driver.cuDevicePrimaryCtxRetain, &primary.context, ordinal);
+    // A fault has taken the device (an H200). The codes of faults are the driver's.
+    if (loses_context(static_cast<CUresult>(error))) return cudaErrorDevicesUnavailable;
     if (error != cudaSuccess) return error;
     primary.retained = true;
   }
