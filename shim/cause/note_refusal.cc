@@ -57,9 +57,10 @@ bool makes_descriptor(EntryPoint entry) {
          entry == EntryPoint::kMemPoolExportToShareableHandle;
 }
 
-bool binds_multicast(EntryPoint entry) {
-  return entry == EntryPoint::kMulticastBindMem || entry == EntryPoint::kMulticastBindAddr ||
-         entry == EntryPoint::kMulticastBindMem_v2 || entry == EntryPoint::kMulticastBindAddr_v2;
+bool takes_fabric(EntryPoint entry) {
+  return entry == EntryPoint::kMulticastCreate || entry == EntryPoint::kMulticastBindMem ||
+         entry == EntryPoint::kMulticastBindAddr || entry == EntryPoint::kMulticastBindMem_v2 ||
+         entry == EntryPoint::kMulticastBindAddr_v2;
 }
 
 std::uint64_t wanted_by(const Call& call) {
@@ -159,8 +160,9 @@ void Session::note_refusal(const Call& call, CUresult result, std::uint64_t inde
     }
   }
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    // A bind of multicast memory takes resources of the fabric, and none of the device's memory.
-    if (binds_multicast(refusal.entry)) {
+    // A multicast object and its binds take resources of the fabric, and none of the device's
+    // memory.
+    if (takes_fabric(refusal.entry)) {
       sink_.take_refusal(refusal);
       return;
     }

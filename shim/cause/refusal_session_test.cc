@@ -100,6 +100,16 @@ TEST_F(RefusalSession, MemoryThatRanOutIsSaidWithWhoHoldsIt) {
   EXPECT_THAT(entry->json, HasSubstr("\"mapped\":8388608,\"unmapped\":16777216"));
 }
 
+TEST_F(RefusalSession, AMulticastObjectTakesNoneOfTheDevicesMemory) {
+  ON_CALL(mock_, MulticastCreate(_, _)).WillByDefault(Return(CUDA_ERROR_OUT_OF_MEMORY));
+  CUmulticastObjectProp prop{};
+  prop.numDevices = 2;
+  prop.size = 2 * kGranule;
+  EXPECT_EQ(run(calls::MulticastCreate{&handle_, &prop}), CUDA_ERROR_OUT_OF_MEMORY);
+  ASSERT_TRUE(first());
+  EXPECT_FALSE(first()->refusal.memory);
+}
+
 // A pool is asked only while it lives, whichever thread destroys it.
 TEST_F(RefusalSession, AnotherThreadsDestroyOfAPoolWaitsForTheQuestions) {
   const auto pool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x9001});
