@@ -78,11 +78,27 @@ Violations check_no_resources() {
   return out.take();
 }
 
-Violations check_graph_code(std::uint64_t graph, const EndedObject& function) {
+Violations check_announced(const char* missing, const char* count_name, std::size_t count) {
   Collector out;
-  out.add(Rule::kGraphCodeLoaded, "hGraph: a kernel node of graph " + hex_text(graph) +
-                                      " runs function " + hex_text(function.object.value) +
-                                      ", which is of a module or a library that was unloaded")
+  std::string text = std::string(missing) + " is NULL";
+  if (*count_name) text += std::string(", and ") + count_name + " is " + std::to_string(count);
+  out.add(Rule::kAnnouncedArray, std::move(text));
+  return out.take();
+}
+
+Violations check_null_semaphore(std::uint64_t executable) {
+  Collector out;
+  out.add(Rule::kLaunchSemaphoreNonnull, "hGraphExec: a node of executable graph " +
+                                             hex_text(executable) +
+                                             " names NULL as an external semaphore");
+  return out.take();
+}
+
+Violations check_graph_code(Rule rule, std::uint64_t graph, const EndedObject& function) {
+  Collector out;
+  out.add(rule, "hGraph: a kernel node of graph " + hex_text(graph) + " runs function " +
+                    hex_text(function.object.value) +
+                    ", which is of a module or a library that was unloaded")
       .objects.push_back(function.object);
   return out.take();
 }

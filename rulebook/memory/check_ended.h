@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects other than memory that a call names after their end (streams, events, contexts, code,
-// graphs), events that a call records on streams of another context, and two arguments by which a
-// driver dies: a graph as its own child, and no resources. The caller keeps track of these objects
-// and says which have ended.
+// graphs), events that a call records on streams of another context, and arguments by which a
+// driver dies: a graph as its own child, no resources, arrays and external semaphores that are
+// NULL. The caller keeps track of these objects and says which have ended.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 #include "rulebook/base/violation.h"
@@ -38,7 +39,14 @@ Violations check_own_child(std::uint64_t graph);
 /// The violation of a call that describes no resources.
 Violations check_no_resources();
 
-/// The violation of a call that instantiates a graph with a kernel node whose function has ended.
-Violations check_graph_code(std::uint64_t graph, const EndedObject& function);
+/// The violation of a call with a count and without its array. "" for a name without a count.
+Violations check_announced(const char* missing, const char* count_name, std::size_t count);
+
+/// The violation of a launch of a graph with a node whose external semaphore is NULL.
+Violations check_null_semaphore(std::uint64_t executable);
+
+/// The violation of a call that instantiates a graph with a kernel node whose function has ended
+/// (kGraphCodeLoaded), or updates an executable graph to it (kUpdateCodeLoaded).
+Violations check_graph_code(Rule rule, std::uint64_t graph, const EndedObject& function);
 
 }  // namespace cuvmm

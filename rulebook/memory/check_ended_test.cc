@@ -88,8 +88,19 @@ TEST(NoResources, AreUndefined) {
   EXPECT_TRUE(found[0].certain);
 }
 
+TEST(Semaphores, AreNamedByWhatIsMissing) {
+  const Violations arrays = check_announced("paramsArray", "numExtSems", 3);
+  ASSERT_EQ(arrays.size(), 1u);
+  EXPECT_EQ(arrays[0].rule, Rule::kAnnouncedArray);
+  EXPECT_EQ(arrays[0].message, "paramsArray is NULL, and numExtSems is 3");
+  const Violations null = check_null_semaphore(0x55);
+  ASSERT_EQ(null.size(), 1u);
+  EXPECT_EQ(null[0].rule, Rule::kLaunchSemaphoreNonnull);
+  EXPECT_TRUE(null[0].certain);
+}
+
 TEST(GraphCode, NamesTheGraphAndTheFunction) {
-  const Violations found = check_graph_code(0x55, ended(Kind::kFunction));
+  const Violations found = check_graph_code(Rule::kGraphCodeLoaded, 0x55, ended(Kind::kFunction));
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].rule, Rule::kGraphCodeLoaded);
   EXPECT_TRUE(found[0].certain);

@@ -12,7 +12,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-constexpr std::size_t kMostListed = 100;
+constexpr std::size_t kMostArms = 100;
 
 // Whether a clause has a condition about the place of the call.
 bool asks_for_stack(const injected_failures::Clause& clause) {
@@ -82,7 +82,7 @@ std::optional<CUresult> Arms::answer(EntryPoint entry, const injected_failures::
     if (!struck || code) continue;
     code = struck;
     ++arm.failures;
-    if (arm.failed.size() < kMostListed) arm.failed.push_back({entry, arm.calls, *code});
+    if (arm.failed.size() < kMostArms) arm.failed.push_back({entry, arm.calls, *code});
   }
   return code;
 }

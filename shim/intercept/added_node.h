@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that add a node to a graph, or change it: the memory that the node frees, and the function
-// that it runs. Each function answers 0 for the arguments of all other calls.
+// Calls that add a node to a graph, or change it: the memory that the node frees, the function that
+// it runs, and the external semaphores that it names. Each function answers 0 for the arguments of
+// all other calls.
 #pragma once
 
 #include <cuda.h>
@@ -9,6 +10,7 @@
 #include <cstdint>
 
 #include "shim/objects/ended.h"
+#include "shim/objects/semaphore_arrays.h"
 
 namespace cuvmm::shim {
 
@@ -31,12 +33,17 @@ inline CUgraph child_of(NodeParams params) {
   const CUgraphNodeParams* node = node_of(params, CU_GRAPH_NODE_TYPE_GRAPH);
   return node ? node->graph.graph : nullptr;
 }
+inline NodeSemaphores semaphores_of(NodeParams params) {
+  return semaphores_of(reinterpret_cast<const CUgraphNodeParams*>(params));
+}
 inline std::uint64_t kernel_of(NodeParams params) {
+  if (NodeSemaphores semaphores = semaphores_of(params)) return entry_of(semaphores);
   const CUgraphNodeParams* node = node_of(params, CU_GRAPH_NODE_TYPE_KERNEL);
   if (!node) return 0;
   return node->kernel.func ? handle_of(node->kernel.func) : handle_of(node->kernel.kern);
 }
 #else
+inline NodeSemaphores semaphores_of(NodeParams) { return nullptr; }
 inline std::uint64_t kernel_of(NodeParams) { return 0; }
 inline CUdeviceptr freed_of(NodeParams) { return 0; }
 inline CUgraph child_of(NodeParams) { return nullptr; }
@@ -46,10 +53,16 @@ inline std::uint64_t kernel_of(const CUDA_KERNEL_NODE_PARAMS* params) { return h
 inline std::uint64_t kernel_of(FirstKernel params) {
   return params ? handle_of(*reinterpret_cast<const CUfunction*>(params)) : 0;
 }
+inline std::uint64_t kernel_of(NodeSemaphores semaphores) { return entry_of(semaphores); }
+inline NodeSemaphores semaphores_of(NodeSemaphores semaphores) { return semaphores; }
 inline CUgraph child_of(CUgraph child) { return child; }
 template <class Argument>
 std::uint64_t kernel_of(Argument) {
   return 0;
+}
+template <class Argument>
+NodeSemaphores semaphores_of(Argument) {
+  return nullptr;
 }
 template <class Argument>
 CUgraph child_of(Argument) {
@@ -79,6 +92,10 @@ inline void note_node(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* params) {
 }
 inline void note_node(CUgraphNode node, FirstKernel params) { note_new_function(node, params); }
 inline void note_node(CUgraphNode node, NodeParams params) { note_new_function(node, params); }
+inline void note_node(CUgraphNode node, NodeSemaphores params) { note_new_function(node, params); }
+inline void note_node(CUgraphExec exec, CUgraphNode, NodeSemaphores params) {
+  object_table().change_executable(handle_of(exec), entry_of(params));
+}
 
 /// The driver has made a copy of a graph.
 inline void note_copy(CUgraph* out, CUgraph graph) {

@@ -10,7 +10,10 @@
 #include "rulebook/check/check.h"
 #include "shim/base/in_flight.h"
 #include "shim/base/runtime_call.h"
+#include "shim/objects/ended.h"
 #include "shim/objects/object_table.h"
+#include "shim/objects/semaphore_arrays.h"
+#include "shim/policy/order_policy.h"
 #include "shim/refusals/loaded_code.h"
 
 namespace cuvmm::shim {
@@ -134,11 +137,14 @@ template <class CallStruct>
 inline constexpr bool kGivesUpPrimary =
     std::is_same_v<CallStruct, calls::DevicePrimaryCtxRelease> ||
     std::is_same_v<CallStruct, calls::DevicePrimaryCtxReset>;
-/// Whether a call makes or ends a plain object.
+template <class CallStruct>
+inline constexpr bool kSetsAnyNode = std::is_same_v<CallStruct, calls::GraphExecNodeSetParams>;
+/// Whether a call makes, updates or ends a plain object.
 template <class CallStruct>
 inline constexpr bool kFollowed =
-    kMakesObject<CallStruct> || kEndsObject<CallStruct> || kGivesUpPrimary<CallStruct> ||
-    kGives<CallStruct> || kGivesGraphs<CallStruct>;
+    kMakesObject<CallStruct> || kUpdatesGraph<CallStruct> || kSetsAnyNode<CallStruct> ||
+    kEndsObject<CallStruct> || kGivesUpPrimary<CallStruct> || kGives<CallStruct> ||
+    kGivesGraphs<CallStruct>;
 
 /// Makes the call, and notes the objects that it made or ended.
 template <class CallStruct, class Make>
@@ -162,11 +168,18 @@ CUresult followed(const CallStruct& call, const Caller& caller, Make&& make) {
     if constexpr (kMakesObject<CallStruct>) {
       const NamedObject made = made_by(call);
       note_made(made.kind, made.value, caller, CallStruct::kName);
-      if constexpr (std::is_same_v<CallStruct, calls::LibraryLoadData>) {
+      if constexpr (kMakesGraph<CallStruct>) {
+        object_table().execute(made.value, handle_of(call.hGraph));
+      } else if constexpr (std::is_same_v<CallStruct, calls::LibraryLoadData>) {
         remember_code(*call.library, {.image = call.code});
       } else if constexpr (std::is_same_v<CallStruct, calls::LibraryLoadFromFile>) {
         remember_code(*call.library, {.path = call.fileName});
       }
+    } else if constexpr (kUpdatesGraph<CallStruct>) {
+      object_table().execute(handle_of(call.hGraphExec), handle_of(call.hGraph));
+    } else if constexpr (kSetsAnyNode<CallStruct>) {
+      if (const std::uint64_t entry = entry_of(semaphores_of(call.nodeParams)))
+        object_table().change_executable(handle_of(call.hGraphExec), entry);
     } else if constexpr (kGives<CallStruct>) {
       const NamedObject given = given_by(call);
       object_table().forget(given.kind, given.value);

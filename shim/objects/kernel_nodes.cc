@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/objects/kernel_nodes.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace cuvmm::shim {
 
 void KernelNodes::add(Handle graph, Handle node, Handle function) {
@@ -55,7 +58,28 @@ std::vector<KernelNodes::Handle> KernelNodes::functions(Handle graph) const {
   return out;
 }
 
+void KernelNodes::execute(Handle executable, std::vector<Handle> functions) {
+  if (functions.empty())
+    executables_.erase(executable);
+  else
+    executables_[executable] = std::move(functions);
+}
+
+// The node that lost a NULL semaphore may be any of those that had one.
+void KernelNodes::change_executable(Handle executable, Handle function) {
+  std::vector<Handle>& functions = executables_[executable];
+  if (function == kSemaphores) std::erase(functions, kNullSemaphore);
+  functions.push_back(function);
+}
+
+bool KernelNodes::executes(Handle executable, Handle function) const {
+  const auto found = executables_.find(executable);
+  return found != executables_.end() &&
+         std::ranges::find(found->second, function) != found->second.end();
+}
+
 void KernelNodes::clear() {
+  executables_.clear();
   nodes_.clear();
   of_graph_.clear();
   copies_.clear();

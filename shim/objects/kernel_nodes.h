@@ -14,6 +14,9 @@ namespace cuvmm::shim {
 class KernelNodes {
  public:
   using Handle = std::uint64_t;
+  /// In place of the function of a node that signals external semaphores or waits for them: whether
+  /// one of them is NULL.
+  static constexpr Handle kNullSemaphore = 1, kSemaphores = 2;
 
   /// The program has added this node to the graph.
   void add(Handle graph, Handle node, Handle function);
@@ -27,6 +30,12 @@ class KernelNodes {
 
   /// The functions that the nodes of a graph run.
   std::vector<Handle> functions(Handle graph) const;
+
+  /// An executable graph has these functions from now on. None: it has ended.
+  void execute(Handle executable, std::vector<Handle> functions);
+  /// A node of the executable graph, nobody knows which, has another function now.
+  void change_executable(Handle executable, Handle function);
+  bool executes(Handle executable, Handle function) const;
   void clear();
 
  private:
@@ -42,6 +51,7 @@ class KernelNodes {
   std::map<Handle, Use> nodes_;
   std::map<Handle, std::set<Handle>> of_graph_;  ///< its own nodes
   std::map<Handle, std::vector<Copy>> copies_;   ///< by graph
+  std::map<Handle, std::vector<Handle>> executables_;
 };
 
 }  // namespace cuvmm::shim

@@ -27,6 +27,18 @@ TEST(KernelNodes, ANodeRunsItsNewestFunctionUntilItEnds) {
   EXPECT_THAT(nodes.functions(kGraph), IsEmpty());
 }
 
+TEST(KernelNodes, AnExecutableGraphHasTheFunctionsOfItsNewestGraph) {
+  KernelNodes nodes;
+  nodes.execute(0x60, {7, KernelNodes::kNullSemaphore});
+  EXPECT_TRUE(nodes.executes(0x60, 7));
+  nodes.change_executable(0x60, KernelNodes::kSemaphores);
+  EXPECT_FALSE(nodes.executes(0x60, KernelNodes::kNullSemaphore));
+  nodes.execute(0x60, {8});
+  EXPECT_FALSE(nodes.executes(0x60, 7));
+  nodes.execute(0x60, {});
+  EXPECT_FALSE(nodes.executes(0x60, 8));
+}
+
 TEST(KernelNodes, CopiesStayAsTheyWereMade) {
   KernelNodes nodes;
   nodes.add(kGraph, kNode, 1);

@@ -87,6 +87,9 @@ class EndedFilter {
   std::array<std::atomic<std::uint16_t>, kSlots> slots_{};
 };
 inline constinit EndedFilter g_ended;
+/// Whether a node of any graph has named NULL as an external semaphore: launches look no further
+/// otherwise.
+inline constinit std::atomic<bool> g_null_semaphores{false};
 
 /// Thread-safe; no thread holds its lock across a call of the driver. The table drops an object if
 /// memory runs out, or if a signal handler or an allocator makes the call after interrupting its
@@ -127,6 +130,11 @@ class ObjectTable {
   void run_function(std::uint64_t graph, std::uint64_t node, std::uint64_t function) noexcept;
   /// KernelNodes::copy().
   void copy_nodes(std::uint64_t from, std::uint64_t to, std::uint64_t node) noexcept;
+  /// The driver has made the executable graph of this graph, or updated it to this graph.
+  void execute(std::uint64_t executable, std::uint64_t graph) noexcept;
+  /// KernelNodes::change_executable(), executes().
+  void change_executable(std::uint64_t executable, std::uint64_t function) noexcept;
+  bool executes(std::uint64_t executable, std::uint64_t function) noexcept;
   /// A function that a kernel node of the graph runs, or one of these functions, whose code was
   /// unloaded.
   std::optional<EndedObject> find_unloaded(std::uint64_t graph) noexcept;

@@ -44,15 +44,16 @@ inline constexpr bool kChangesGraph =
                    calls::GraphExecMemcpyNodeSetParams, calls::GraphExecMemsetNodeSetParams,
                    calls::GraphExecBatchMemOpNodeSetParams, calls::GraphExecChildGraphNodeSetParams,
                    calls::GraphExecNodeSetParams, calls::GraphNodeSetEnabled>;
+template <class CallStruct>
+inline constexpr bool kUpdatesGraph =
+    detail::one_of<CallStruct, calls::GraphExecUpdate, calls::GraphExecUpdate_v2>;
 /// The call gives a copy or fill of an executable graph other memory.
 template <class CallStruct>
 inline constexpr bool kSetsNode = detail::one_of<CallStruct, calls::GraphExecMemcpyNodeSetParams,
                                                  calls::GraphExecMemsetNodeSetParams>;
 /// The driver looks at all nodes of a graph.
 template <class CallStruct>
-inline constexpr bool kReadsGraph =
-    kMakesGraph<CallStruct> ||
-    detail::one_of<CallStruct, calls::GraphExecUpdate, calls::GraphExecUpdate_v2>;
+inline constexpr bool kReadsGraph = kMakesGraph<CallStruct> || kUpdatesGraph<CallStruct>;
 template <class CallStruct>
 inline constexpr bool kEncodesMap =
     detail::one_of<CallStruct, calls::TensorMapEncodeTiled, calls::TensorMapEncodeIm2col,

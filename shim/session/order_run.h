@@ -34,19 +34,60 @@ inline bool Session::follows(const Touch& touch) const {
   return work_.bounds().near(touch) && (work_.names_memory() || bounds_.near(&touch, 1));
 }
 
+/// A driver may die of the call: of a node of the graph, or of an array that is missing.
+template <class CallStruct>
+inline constexpr bool kMayKill =
+    kReadsGraph<CallStruct> || kLaunchesGraph<CallStruct> || kLaunches<CallStruct> ||
+    detail::one_of<CallStruct, calls::LibraryLoadData, calls::LibraryLoadFromFile>;
+
+template <class CallStruct>
+Violations Session::deadly(const CallStruct& call) {
+  ObjectTable& table = object_table();
+  if constexpr (kLaunchesGraph<CallStruct>) {
+    if (!g_null_semaphores.load(std::memory_order_relaxed)) [[likely]]
+      return {};
+    const std::uint64_t executable = handle_of(call.hGraphExec);
+    return table.executes(executable, KernelNodes::kNullSemaphore)
+               ? check_null_semaphore(executable)
+               : Violations{};
+  } else if constexpr (kReadsGraph<CallStruct>) {
+    // Only the driver knows the nodes of captured launches.
+    auto unloaded = table.find_unloaded(handle_of(call.hGraph));
+    if (!unloaded && table.any_function_ended()) [[unlikely]]
+      unloaded = table.find_unloaded(work_.node_reader().functions(call.hGraph));
+    if (!unloaded) [[likely]]
+      return {};
+    const std::uint64_t graph = handle_of(call.hGraph);
+    if constexpr (kMakesGraph<CallStruct>) {
+      return check_graph_code(Rule::kGraphCodeLoaded, graph, *unloaded);
+    } else {
+      // An H200 leaves a function alone that the executable graph has already.
+      if (table.executes(handle_of(call.hGraphExec), unloaded->object.value)) return {};
+      return check_graph_code(Rule::kUpdateCodeLoaded, graph, *unloaded);
+    }
+  } else if constexpr (kLaunches<CallStruct>) {
+    void** extra = extra_of(call);
+    constexpr int kMost = 8;
+    for (int i = 0; extra && i < kMost && *extra != CU_LAUNCH_PARAM_END; ++i, extra += 2) {
+      if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE && !extra[1]) [[unlikely]]
+        return check_announced("extra: the size of CU_LAUNCH_PARAM_BUFFER_SIZE", "", 0);
+    }
+    return {};
+  } else {
+    if (call.numLibraryOptions == 0 || call.libraryOptions) [[likely]]
+      return {};
+    return check_announced("libraryOptions", "numLibraryOptions", call.numLibraryOptions);
+  }
+}
+
 template <class CallStruct>
 CUresult Session::order(Symbol symbol, const CallStruct& call,
                         typename CallStruct::Function function, const Caller& direct) {
   if constexpr (kBeginsCapture<CallStruct>) work_.begin_capture();
-  if constexpr (kMakesGraph<CallStruct>) {
-    // The driver may die of such a node. Only the driver knows the nodes of captured launches.
-    auto unloaded = object_table().find_unloaded(handle_of(call.hGraph));
-    if (!unloaded && object_table().any_function_ended()) [[unlikely]]
-      unloaded = object_table().find_unloaded(work_.node_reader().functions(call.hGraph));
-    if (unloaded) [[unlikely]] {
-      return call_with(CallStruct::kName, check_graph_code(handle_of(call.hGraph), *unloaded),
-                       direct, [&] { return call.invoke(function); });
-    }
+  if constexpr (kMayKill<CallStruct>) {
+    if (Violations deadly = this->deadly(call); !deadly.empty()) [[unlikely]]
+      return call_with(CallStruct::kName, std::move(deadly), direct,
+                       [&] { return call.invoke(function); });
   }
   Violations ended;
   if constexpr (kNamesObjects<CallStruct>) {

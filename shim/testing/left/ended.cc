@@ -443,7 +443,7 @@ constexpr EndedCase kCases[] = {{"launch-function", launch_function},
 int main(int count, char** arguments) {
   g_alive = count > 2 && std::string_view(arguments[2]) == "alive";
   primary();
-  for (const auto cases : {std::span<const EndedCase>(kCases), graph_cases()}) {
+  for (const auto cases : {std::span<const EndedCase>(kCases), graph_cases(), semaphore_cases()}) {
     for (const EndedCase& one : cases) {
       if (count < 2 || one.name != arguments[1]) continue;
       std::printf("%d\n", one.call());

@@ -16,3 +16,4 @@ struct EndedCase {
 extern bool g_alive;
 
 std::span<const EndedCase> graph_cases();
+std::span<const EndedCase> semaphore_cases();

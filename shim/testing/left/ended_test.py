@@ -61,13 +61,26 @@ CASES = {
     "pageable-copy-unmapped": ("launch-argument-alive", "uses memory of the host that the host cannot read"),
     "record-node": ("event-alive", "was destroyed"),
     "wait-node": ("event-alive", "was destroyed"),
+    "semaphores-signal": ("announced-array-nonnull", "extSemArray is NULL, and numExtSems is 1"),
+    "semaphores-wait": ("announced-array-nonnull", "paramsArray is NULL, and numExtSems is 1"),
+    "semaphores-by-params": ("announced-array-nonnull", "extSemArray is NULL"),
+    "semaphores-set": ("announced-array-nonnull", "extSemArray is NULL"),
+    "alloc-node-access": ("announced-array-nonnull", "accessDescs is NULL, and accessDescCount is 1"),
+    "library-options": ("announced-array-nonnull", "libraryOptions is NULL, and numLibraryOptions is 1"),
+    "packed-size": ("announced-array-nonnull", "extra: the size of CU_LAUNCH_PARAM_BUFFER_SIZE is NULL"),
+    "semaphore-launch": ("cuGraphLaunch-semaphore-nonnull", "names NULL as an external semaphore"),
+    "semaphore-launch-of-child": ("cuGraphLaunch-semaphore-nonnull", "names NULL as an external semaphore"),
+    "semaphore-launch-of-updated": ("cuGraphLaunch-semaphore-nonnull", "names NULL as an external semaphore"),
     "array-of-context": ("array-alive", "was destroyed, or its context was"),
 }
 # The driver has returned the handle again, or the program has mapped the address again.
-LEGAL = ("new-function", "copy-from-new-host", "copy-from-own-after-unregister", "new-node", "copy-added-behind-unregister")
+LEGAL = ("new-function", "copy-from-new-host", "copy-from-own-after-unregister", "new-node", "copy-added-behind-unregister",
+         "semaphore-launch-of-mended")
 UNLOADED = ("node", "node-by-params", "kernel-of-library", "changed-node", "child", "clone", "captured")
+UPDATED = ("update-to-other", "update-to-captured")
 # No node of the graph runs the unloaded code, or the graph was instantiated before.
-STILL_LOADED = ("destroyed-node", "other-function", "changed-clone", "other-graph", "made-before")
+STILL_LOADED = ("destroyed-node", "other-function", "changed-clone", "other-graph", "made-before", "update-to-equal",
+                "update-from-unloaded")
 
 
 class Ended(unittest.TestCase):
@@ -99,8 +112,18 @@ class Ended(unittest.TestCase):
                 self.assertIn("Unload", result.stderr)  # the call that unloaded it
                 self.assertEqual(result.stdout, "1\n")
 
+    def test_an_update_to_unloaded_code(self):
+        for name in UPDATED:
+            with self.subTest(name):
+                result, found = self.findings(name, program="unloaded")
+                self.assertEqual([one[0] for one in found], ["cuGraphExecUpdate-code-loaded"], result.stderr)
+                self.assertNotEqual(result.stdout, "0\n")
+
     def test_enforced(self):
         for program, name, rule in (("ended", "own-child", CASES["own-child"][0]),
+                                    ("ended", "semaphores-set", "announced-array-nonnull"),
+                                    ("ended", "semaphore-launch", "cuGraphLaunch-semaphore-nonnull"),
+                                    ("unloaded", "update-to-captured", "cuGraphExecUpdate-code-loaded"),
                                     ("ended", "describe-nothing", CASES["describe-nothing"][0]),
                                     ("unloaded", "node", "graph-code-loaded")):
             result, found = self.findings(name, options=["--enforce"], program=program)
@@ -119,7 +142,7 @@ class Ended(unittest.TestCase):
 
     def test_before_its_end(self):
         for program, name in (*(("ended", name) for name in (*CASES, *LEGAL)),
-                              *(("unloaded", name) for name in (*UNLOADED, *STILL_LOADED))):
+                              *(("unloaded", name) for name in (*UNLOADED, *UPDATED, *STILL_LOADED))):
             with self.subTest(name):
                 result, found = self.findings(name, "alive", program=program)
                 self.assertEqual((result.stdout, found), ("0\n", []), result.stderr)

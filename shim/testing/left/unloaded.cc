@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instantiates a graph whose kernel's code was unloaded, in the way of the first argument. With the
-// second argument "alive" the code stays; with "mapped" the process has mapped memory. Prints the
-// answer.
+// Instantiates a graph whose kernel's code was unloaded, or updates an executable graph to it, in
+// the way of the first argument. With the second argument "alive" the code stays; with "mapped" the
+// process has mapped memory. Prints the answer.
 #include <cuda.h>
 
 #include <cstdio>
@@ -186,6 +186,38 @@ CUresult made_before() {
   return cuGraphUpload(exec, nullptr);
 }
 
+// The answer to the update is that of the driver: it may be a failed update.
+CUresult update(CUfunction from, CUgraph to, const Code& ends) {
+  CUgraphExec exec = nullptr;
+  must(cuGraphInstantiateWithFlags(&exec, graph_of(from).graph, 0));
+  unload(ends);
+  CUgraphExecUpdateResultInfo info{};
+  return cuGraphExecUpdate(exec, to, &info);
+}
+CUresult update_to_other() {
+  const Code first = load(), second = load();
+  return update(first.function, graph_of(second.function).graph, second);
+}
+CUresult update_to_captured() {
+  const Code first = load(), second = load();
+  CUstream stream = nullptr;
+  CUgraph captured = nullptr;
+  must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  must(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  must(cuLaunchKernel(second.function, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr));
+  must(cuStreamEndCapture(stream, &captured));
+  return update(first.function, captured, second);
+}
+// The executable graph has the function already, or gets rid of it.
+CUresult update_to_equal() {
+  const Code code = load();
+  return update(code.function, graph_of(code.function).graph, code);
+}
+CUresult update_from_unloaded() {
+  const Code first = load(), second = load();
+  return update(first.function, graph_of(second.function).graph, first);
+}
+
 constexpr struct {
   std::string_view name;
   CUresult (*call)();
@@ -200,7 +232,11 @@ constexpr struct {
               {"other-function", other_function},
               {"changed-clone", changed_clone},
               {"other-graph", other_graph},
-              {"made-before", made_before}};
+              {"made-before", made_before},
+              {"update-to-other", update_to_other},
+              {"update-to-captured", update_to_captured},
+              {"update-to-equal", update_to_equal},
+              {"update-from-unloaded", update_from_unloaded}};
 
 }  // namespace
 
