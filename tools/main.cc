@@ -45,7 +45,8 @@ void add_commands(CLI::App& app, CommandLine& line) {
       {"To begin with", {add_run, add_explain, add_view, add_fail, add_doctor}},
       {"More about a program", {add_hostile, add_rack, add_replay, add_predict, add_to_c}},
       {"Reports", {add_report, add_suppress, add_memory}},
-      {"Processes, alive or crashed", {add_top, add_map, add_leaks, add_explain_crash}},
+      {"Processes, alive or crashed",
+       {add_top, add_map, add_leaks, add_checkpoint, add_explain_crash}},
       {"Rules and drivers", {add_rules, add_matrix, add_conform, add_work}},
       {"Settings", {add_config}}};
   for (const Group& group : groups) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/core/emulator.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -12,6 +14,7 @@
 #include "emulator/base/device_identity.h"
 #include "emulator/base/mutation.h"
 #include "emulator/base/say.h"
+#include "emulator/core/stopped.h"
 #include "emulator/hostile/hostile_driver.h"
 #include "emulator/machine/device_attributes.h"
 #include "rulebook/base/describe_devices.h"
@@ -46,7 +49,10 @@ CUresult Emulator::initialize() {
   const CancelOff no_cancel;
   follow_this_process();
   const CUresult result = load();
-  if (result == CUDA_SUCCESS) begin_life();
+  if (result == CUDA_SUCCESS) {
+    g_process_page.pid = ::getpid();
+    begin_life();
+  }
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "emulator/core/emulator.h"
+#include "emulator/core/stopped.h"
 
 namespace cuvmm::emulator {
 
@@ -20,6 +21,7 @@ CUresult locked(Body&& body, EntryPoint entry = EntryPoint::kCount) noexcept {
       const CUresult answer = e.unready(entry);
       if (answer != CUDA_SUCCESS) return answer;
     }
+    const Passage passage;
     const std::lock_guard lock(e.mutex);
     return body(e);
   } catch (...) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "api/words.h"
+#include "shim/intercept/checkpoint_calls.h"
 #include "shim/intercept/deadly_arguments.h"
 #include "shim/intercept/follow.h"
 #include "shim/intercept/refused_call.h"

@@ -41,6 +41,7 @@ void add_conform(CLI::App& app, CommandLine& line);
 void add_top(CLI::App& app, CommandLine& line);
 void add_map(CLI::App& app, CommandLine& line);
 void add_leaks(CLI::App& app, CommandLine& line);
+void add_checkpoint(CLI::App& app, CommandLine& line);
 void add_memory(CLI::App& app, CommandLine& line);
 void add_report(CLI::App& app, CommandLine& line);
 void add_suppress(CLI::App& app, CommandLine& line);

@@ -18,7 +18,7 @@ namespace cuvmm::tools {
 namespace {
 
 constexpr std::string_view kRunsPrograms[] = {"run", "fail", "hostile"};
-constexpr std::string_view kLive[] = {"top", "map", "leaks"};
+constexpr std::string_view kLive[] = {"top", "map", "leaks", "checkpoint"};
 
 // These commands use no settings, so they work in spite of a mistake in the settings file.
 constexpr std::string_view kReaders[] = {"explain", "explain-crash", "rules"};
