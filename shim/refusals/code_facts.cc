@@ -78,7 +78,7 @@ Source memory_source(std::uint64_t base, std::size_t bytes) {
   });
 }
 
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
 
 // "sm_90" for 90.
 std::string architecture_text(int capability) { return "sm_" + std::to_string(capability); }
@@ -220,7 +220,7 @@ std::string facts_of(const std::string& what, const Source& source, const CodeTa
     return std::isprint(c) != 0;
   });
   return what + " is neither PTX, nor a cubin, nor a fat binary" +
-         (words ? ": it begins with " + quoted(start) : std::string());
+         (words ? ": it begins with " + in_quotes(start) : std::string());
 }
 
 std::string error_text(int error) {
@@ -240,16 +240,16 @@ std::string missing_folder(std::string_view path) {
 }
 
 std::string file_facts(const char* path, const CodeTarget& target, CUresult result) {
-  const std::string what = "the file " + quoted(path);
+  const std::string what = "the file " + in_quotes(path);
   const auto unreadable = [&](int error) {
     std::string text = what + " cannot be read: " + error_text(error);
     if (error == ENOENT) {
       const std::string folder = missing_folder(path);
-      if (!folder.empty()) text += "; there is no folder " + quoted(folder);
+      if (!folder.empty()) text += "; there is no folder " + in_quotes(folder);
     }
     char here[PATH_MAX];
     if (path[0] != '/' && ::getcwd(here, sizeof here)) {
-      text += ". A path without / at its front begins in the working directory, " + quoted(here);
+      text += ". A path without / at its front begins in the working directory, " + in_quotes(here);
     }
     if (error == ENOENT) text += ". Correct the path, or make the file before the call";
     if (error == EACCES) text += ". Give this user the right to read it";
@@ -310,7 +310,7 @@ std::size_t read_code(const void* image, std::span<unsigned char> to) {
 
 std::string name_facts(std::string_view name, std::string_view what,
                        const std::vector<std::string>& kernels) {
-  const std::string no_such = "the code has no " + std::string(what) + " " + quoted(name);
+  const std::string no_such = "the code has no " + std::string(what) + " " + in_quotes(name);
   if (what != "kernel") {
     const bool is_kernel = std::ranges::find(kernels, name) != kernels.end();
     return no_such + (is_kernel ? ": that is a kernel" : "");
@@ -319,7 +319,7 @@ std::string name_facts(std::string_view name, std::string_view what,
   for (const std::string& each : kernels) {
     const std::string readable = frames::demangled(each.c_str());
     if (readable == each || plain_name(readable) != plain_name(name)) continue;
-    return no_such + ", but " + quoted(each) + ", which is " + readable +
+    return no_such + ", but " + in_quotes(each) + ", which is " + readable +
            " in C++: ask for that name, or declare the kernel extern \"C\"";
   }
   constexpr std::size_t kMostNamed = 4, kLongest = 256;
