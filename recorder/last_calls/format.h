@@ -76,8 +76,8 @@ static_assert(sizeof(CallRecord) == 64);
 /// The end of one object, in one cache line.
 struct EndRecord {
   std::uint64_t sequence;  ///< 1-based number of the end; 0: being written
-  std::uint64_t ticks;
-  std::uint64_t who;  ///< thread, then 8 bits device + 1, 8 bits ObjectKind, 16 bits check
+  std::uint64_t ticks;     ///< when the call began that ended the object
+  std::uint64_t who;       ///< thread, then 8 bits device + 1, 8 bits ObjectKind, 16 bits check
   std::uint64_t base;
   std::uint64_t size;
   std::uint64_t made;   ///< number of the call, as findings print it; 0 unknown

@@ -67,14 +67,17 @@ std::uint64_t Writer::begin_rarely(Image& image, ThreadPlace& who, EntryPoint en
   CallRecord& place = image.calls[(sequence - 1) % kCalls];
   if (detail::is_pending(place)) keep_waiting(image, place);
   return who.place <= kThreads
-             ? detail::put_call<true>(image, &place, who, entry, words, sequence)
-             : detail::put_call<false>(image, &place, who, entry, words, sequence);
+             ? detail::put_call<true>(image, &place, who, entry, words, sequence, now_ticks())
+             : detail::put_call<false>(image, &place, who, entry, words, sequence, now_ticks());
 }
 
 void Writer::end(const ThreadPlace& who, std::uint64_t sequence, std::uint32_t result) noexcept {
   Image* const image = this->image();
   if (!image || sequence == 0) [[unlikely]]
     return;
+  // The next call's record has left the caches since it was written, so ask for it before that
+  // call.
+  __builtin_prefetch(&image->calls[sequence % kCalls], 1);
   CallRecord& record = image->calls[(sequence - 1) % kCalls];
   if (load(record.sequence) == sequence) [[likely]]
     store(record.result, tagged(sequence, result));

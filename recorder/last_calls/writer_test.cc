@@ -186,6 +186,7 @@ TEST(Writer, KeepsEndsWithTheirStack) {
   EXPECT_EQ(end.made, 11u);
   EXPECT_EQ(end.ended, 12u);
   EXPECT_EQ(end.call, call);
+  EXPECT_EQ(ring.image().ends[0].ticks, ring.me.ticks);
   EXPECT_EQ(end.frames, (std::vector<std::uint64_t>{0x10, 0x20, 0x30}));
 }
 
