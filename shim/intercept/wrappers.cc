@@ -63,10 +63,12 @@ struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
     const Caller caller = CUVMM_CALLER;
     RecordedCall record;
     if (g_hooks.last_calls_wanted.load(std::memory_order_relaxed)) {
+      if (!g_last_calls.image()) [[unlikely]]
+        Process::get().need_last_calls();
       if constexpr (kInLoops<CallStruct>) {
-        if (!g_last_calls.image()) [[unlikely]]
-          Process::get().need_last_calls();
         record.begin_here(made);
+      } else if constexpr (kLaunches<CallStruct>) {
+        begin_launch(record, made);
       } else {
         begin(record, made);
       }
@@ -94,8 +96,12 @@ struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
   }
 
  private:
+  // A cold function would be compiled for size: then it chooses the arguments in a loop.
+  [[gnu::hot, gnu::noinline]] static void begin_launch(RecordedCall& record,
+                                                       const CallStruct& made) {
+    record.begin(made);
+  }
   [[gnu::cold, gnu::noinline]] static void begin(RecordedCall& record, const CallStruct& made) {
-    Process::get().need_last_calls();
     record.begin(made);
   }
   /// The injected answer to the call; nullopt if the call is to be made. A driver may call its own
