@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // libcuvmm-blas.so: cuBLAS for programs on the emulator, where NVIDIA's library does not start (it
 // contains NVIDIA's runtime). It stores a handle's settings, and puts each computation into the
-// order of its stream. It computes products of dense matrices and vectors of float and double
-// (dense.cc); any other computation is a launch that is skipped and counted. It is preloaded, and
+// order of its stream. It computes with vectors of float and double (vectors.cc), and products of
+// dense matrices, also of 16 bits (dense.cc); any other computation is a launch that is skipped and
+// counted. It is preloaded, and
 // has the names of both libcublas and libcublasLt that programs like PyTorch call; the functions
 // that it lacks (descriptors of matrices) only store settings, which NVIDIA's library does.
 #pragma once
@@ -19,6 +20,7 @@ enum Status {
   kNotInitialized = 1,
   kAllocFailed = 3,
   kInvalidValue = 7,
+  kMappingError = 11,
   kExecutionFailed = 13,
 };
 
@@ -29,12 +31,12 @@ struct Handle {
   int atomics_mode = 0;
   int math_mode = 0;
   int multiprocessors = 0;
-  /// The library's kernels in a context, for float and for double.
+  /// The library's kernels in a context, for each pair of elements (kernel_text.h).
   struct Loaded {
     CUcontext context = nullptr;
     CUmodule module = nullptr;
   };
-  Loaded loaded[2] = {};
+  Loaded loaded[6] = {};
 };
 
 /// Records a computation on a stream; `function` is a text that is never freed. NOT_INITIALIZED
