@@ -7,8 +7,9 @@ namespace {
 
 // Each thread computes one element; the sums and searches of `reduce` have one thread. FF stands
 // for the type of the computation, f32 or f64, and words such as LOAD_A for the instructions of a
-// type in memory. A factor comes as a value, or by an address that is not 0. Distances are in
-// bytes.
+// type in memory. Long sums of `reduce` are in f64, because a GPU's, which add parts of a vector to
+// each other, err less than a sum in the order of the elements. A factor comes as a value, or by an
+// address that is not 0. Distances are in bytes.
 constexpr const char* kText = R"(
 .version 7.0
 .target TARGET
@@ -97,24 +98,28 @@ end:
 end:
   ret;
 }
-.visible .entry reduce(.param .u64 count, .param .u64 x, .param .u64 x_next, .param .u32 kind,
-  .param .u64 result, .param .u32 wide)
+.visible .entry reduce(.param .u64 count, .param .u64 x, .param .u64 x_next, .param .u64 y,
+  .param .u64 y_next, .param .u32 kind, .param .u64 result, .param .u32 wide)
 {
   .reg .pred %p<8>; .reg .b32 %r<6>; .reg .b64 %d<20>; .reg .FF %x<8>; .reg .f64 %y<8>;
   .reg .b16 %h;
   ld.param.u64 %d0, [count]; ld.param.u64 %d6, [x_next]; ld.param.u32 %r0, [kind];
   ld.param.u64 %d11, [result]; ld.param.u32 %r1, [wide];
-  setp.le.u32 %p0, %r0, 1; setp.eq.u32 %p1, %r0, 0; setp.eq.u32 %p2, %r0, 2;
+  setp.le.u32 %p0, %r0, 2; setp.eq.u32 %p1, %r0, 0; setp.eq.u32 %p2, %r0, 3;
+  setp.eq.u32 %p6, %r0, 2; ld.param.u64 %d8, [y]; ld.param.u64 %d7, [y_next];
   mov.f64 %y5, 0d3FF0000000000000; mov.f64 %y6, %y5; mov.u32 %r2, 0;
 again:
   ld.param.u64 %d5, [x]; mov.u64 %d1, 0; mov.u64 %d2, 0; mov.f64 %y0, 0d0000000000000000;
 next:
   setp.ge.u64 %p3, %d1, %d0; @%p3 bra done;
-  LOAD_A WIDEN %y1, %x1; abs.f64 %y1, %y1;
+  LOAD_A WIDEN %y1, %x1; @%p6 bra product; abs.f64 %y1, %y1;
   add.u64 %d5, %d5, %d6; add.u64 %d1, %d1, 1;
   @!%p0 bra extreme;
   @%p1 bra square;
   add.rn.f64 %y0, %y0, %y1; bra next;
+product:
+  LOAD_B WIDEN %y2, %x2; fma.rn.f64 %y0, %y1, %y2, %y0;
+  add.u64 %d5, %d5, %d6; add.u64 %d8, %d8, %d7; add.u64 %d1, %d1, 1; bra next;
 square:
   mul.rn.f64 %y1, %y1, %y5; fma.rn.f64 %y0, %y1, %y1, %y0; bra next;
 extreme:

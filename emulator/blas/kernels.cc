@@ -237,42 +237,25 @@ Status with_result(Handle& handle, void* result, std::size_t bytes, const Comput
 
 }  // namespace
 
-template <class Number>
-Status dot(Handle& handle, const char* name, long long count, const Matrix& x, const Matrix& y,
-           void* result, Element element) {
-  if (!result) return kInvalidValue;
-  if (!kernel(handle, "multiply", element, element)) return queue(name, handle.stream);
-  return with_result(
-      handle, result, static_cast<std::size_t>(size_of(element)), [&](CUdeviceptr place) {
-        // The factors are the host's in any mode.
-        Handle with_host_factors = handle;
-        with_host_factors.pointer_mode = 0;
-        const Number one = 1, zero = 0;
-        const Matrix row{x.first, 0, x.between_rows};
-        Product<Number> product{1, 1, count < 0 ? 0 : count, &one, row, y, &zero, {}};
-        product.c.first = place;
-        product.in = product.out = element;
-        return multiply(with_host_factors, name, product);
-      });
-}
-
-template <class Number>
-Status reduce(Handle& handle, const char* name, Reduction kind, long long count, const Matrix& x,
-              void* result, int index_bytes) {
-  if (!result) return kInvalidValue;
-  CUfunction function = kernel<Number>(handle, "reduce");
+Status reduce(Handle& handle, const char* name, Reduction kind, Element element,
+              const Vectors& vectors) {
+  if (!vectors.result) return kInvalidValue;
+  CUfunction function = kernel(handle, "reduce", element, element);
   if (!function) return queue(name, handle.stream);
   const bool index = kind >= Reduction::kLargest;
-  const std::size_t bytes = index ? static_cast<std::size_t>(index_bytes) : sizeof(Number);
-  return with_result(handle, result, bytes, [&](CUdeviceptr place) {
-    // A vector whose increment is not positive has no elements.
-    long long elements = count > 0 && x.between_rows > 0 ? count : 0;
-    Matrix from = in_bytes(x, kNative<Number>);
-    auto which = static_cast<unsigned>(kind);
-    unsigned wide = index_bytes == 8 ? 1 : 0;
-    void* parameters[] = {&elements, &from.first, &from.between_rows, &which, &place, &wide};
-    return launch(handle, function, 1, 1, parameters, 1);
-  });
+  const long long bytes = index ? vectors.index_bytes : size_of(element);
+  return with_result(handle, vectors.result, static_cast<std::size_t>(bytes),
+                     [&](CUdeviceptr place) {
+                       // A vector whose increment is not positive has elements for a product only.
+                       const bool any = kind == Reduction::kProducts || vectors.x.between_rows > 0;
+                       long long count = any && vectors.count > 0 ? vectors.count : 0;
+                       Matrix x = in_bytes(vectors.x, element), y = in_bytes(vectors.y, element);
+                       auto which = static_cast<unsigned>(kind);
+                       unsigned wide = vectors.index_bytes == 8 ? 1 : 0;
+                       void* parameters[] = {&count,          &x.first, &x.between_rows, &y.first,
+                                             &y.between_rows, &which,   &place,          &wide};
+                       return launch(handle, function, 1, 1, parameters, 1);
+                     });
 }
 
 void unload(Handle& handle) noexcept {
@@ -285,18 +268,13 @@ void unload(Handle& handle) noexcept {
   }
 }
 
-#define CUVMM_BLAS_KERNELS(Number)                                                                 \
-  template Status multiply<Number>(Handle&, const char*, const Product<Number>&);                  \
-  template Status add<Number>(Handle&, const char*, const Sum<Number>&);                           \
-  template Status add<Number>(Handle&, const char*, long long, Factor, const Matrix&,              \
-                              const Matrix&);                                                      \
-  template Status scale<Number>(Handle&, const char*, long long, Factor, const Matrix&);           \
-  template Status move<Number>(Handle&, const char*, long long, const Matrix&, const Matrix&,      \
-                               bool);                                                              \
-  template Status dot<Number>(Handle&, const char*, long long, const Matrix&, const Matrix&,       \
-                              void*, Element);                                                     \
-  template Status reduce<Number>(Handle&, const char*, Reduction, long long, const Matrix&, void*, \
-                                 int);
+#define CUVMM_BLAS_KERNELS(Number)                                                       \
+  template Status multiply<Number>(Handle&, const char*, const Product<Number>&);        \
+  template Status add<Number>(Handle&, const char*, const Sum<Number>&);                 \
+  template Status add<Number>(Handle&, const char*, long long, Factor, const Matrix&,    \
+                              const Matrix&);                                            \
+  template Status scale<Number>(Handle&, const char*, long long, Factor, const Matrix&); \
+  template Status move<Number>(Handle&, const char*, long long, const Matrix&, const Matrix&, bool);
 CUVMM_BLAS_KERNELS(float)
 CUVMM_BLAS_KERNELS(double)
 #undef CUVMM_BLAS_KERNELS

@@ -80,8 +80,9 @@ struct Sum {
 };
 
 /// The numbers that `reduce` finds in a vector: the root of the sum of squares, the sum of absolute
-/// values, the index of the largest and of the smallest absolute value, where the first is 1.
-enum class Reduction : unsigned { kNorm, kAbsoluteSum, kLargest, kSmallest };
+/// values, the sum of products with a second vector, the index of the largest and of the smallest
+/// absolute value, where the first is 1.
+enum class Reduction : unsigned { kNorm, kAbsoluteSum, kProducts, kLargest, kSmallest };
 
 /// Computes on the handle's stream. `name`: the function that the program called; where the kernels
 /// cannot be loaded, or a launch was skipped before, the computation is skipped and counted under
@@ -100,15 +101,16 @@ Status scale(Handle& handle, const char* name, long long count, Factor alpha, co
 template <class Number>
 Status move(Handle& handle, const char* name, long long count, const Matrix& x, const Matrix& y,
             bool swaps);
-/// *result = the sum of x[i] * y[i]; waits for it in the pointer mode of the host. `element`: the
-/// type of all three.
-template <class Number>
-Status dot(Handle& handle, const char* name, long long count, const Matrix& x, const Matrix& y,
-           void* result, Element element = kNative<Number>);
-/// As dot(). `index_bytes`: the size of the result, if it is an index.
-template <class Number>
-Status reduce(Handle& handle, const char* name, Reduction kind, long long count, const Matrix& x,
-              void* result, int index_bytes);
+/// Writes *result; waits for it in the pointer mode of the host. `index_bytes`: the size of the
+/// result, if it is an index. `element`: the type of the vectors and of a result that is no index.
+struct Vectors {
+  long long count;
+  Matrix x, y;
+  void* result;
+  int index_bytes = 0;
+};
+Status reduce(Handle& handle, const char* name, Reduction kind, Element element,
+              const Vectors& vectors);
 
 /// Makes the context of device 0's runtime current if the calling thread has none, as NVIDIA's
 /// library does by its first call of the runtime.

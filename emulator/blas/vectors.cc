@@ -7,7 +7,8 @@ namespace cuvmm::blas {
 
 namespace {
 
-// The dot product of vectors whose types the arguments name; f16 and bf16 are summed in float.
+// The dot product of vectors whose types the arguments name; the sum is
+// more exact than the type of the computation.
 Status dot_of_types(Handle* handle, const char* name, const int (&types)[4], long long count,
                     const void* x, long long incx, const void* y, long long incy, void* result) {
   if (!handle) return kNotInitialized;
@@ -17,20 +18,20 @@ Status dot_of_types(Handle* handle, const char* name, const int (&types)[4], lon
       element_of(types[3], &computation) &&
       (computation == element || (computation == Element::kF32 && element != Element::kF64));
   if (!known) return queue(name, handle->stream);
-  const Matrix a = vector_of(x, count, incx, element), b = vector_of(y, count, incy, element);
-  return element == Element::kF64 ? dot<double>(*handle, name, count, a, b, result)
-                                  : dot<float>(*handle, name, count, a, b, result, element);
+  return reduce(
+      *handle, name, Reduction::kProducts, element,
+      {count, vector_of(x, count, incx, element), vector_of(y, count, incy, element), result});
 }
 
 }  // namespace
 
 // Each function has a form with numbers of 64 bits.
-#define CUVMM_BLAS_REDUCES(Number, letter, end, Int, name, Result, kind)                   \
-  CUVMM_EXPORT(Status, cublas##name##_v2##end, Handle* handle, Int count, const Number* x, \
-               Int incx, Result* result) {                                                 \
-    if (!handle) return kNotInitialized;                                                   \
-    return reduce<Number>(*handle, "cublas" #name "_v2" #end, Reduction::kind, count,      \
-                          vector<Number>(x, count, incx), result, int{sizeof(Result)});    \
+#define CUVMM_BLAS_REDUCES(Number, letter, end, Int, name, Result, kind)                     \
+  CUVMM_EXPORT(Status, cublas##name##_v2##end, Handle* handle, Int count, const Number* x,   \
+               Int incx, Result* result) {                                                   \
+    if (!handle) return kNotInitialized;                                                     \
+    return reduce(*handle, "cublas" #name "_v2" #end, Reduction::kind, kNative<Number>,      \
+                  {count, vector<Number>(x, count, incx), {}, result, int{sizeof(Result)}}); \
   }
 #define CUVMM_BLAS_MOVES(Number, letter, end, Int, name, swaps)                                  \
   CUVMM_EXPORT(Status, cublas##letter##name##_v2##end, Handle* handle, Int count, const void* x, \
@@ -56,8 +57,9 @@ Status dot_of_types(Handle* handle, const char* name, const int (&types)[4], lon
   CUVMM_EXPORT(Status, cublas##letter##dot_v2##end, Handle* handle, Int count, const Number* x, \
                Int incx, const Number* y, Int incy, Number* result) {                           \
     if (!handle) return kNotInitialized;                                                        \
-    return dot<Number>(*handle, "cublas" #letter "dot_v2" #end, count,                          \
-                       vector<Number>(x, count, incx), vector<Number>(y, count, incy), result); \
+    return reduce(                                                                              \
+        *handle, "cublas" #letter "dot_v2" #end, Reduction::kProducts, kNative<Number>,         \
+        {count, vector<Number>(x, count, incx), vector<Number>(y, count, incy), result});       \
   }                                                                                             \
   CUVMM_BLAS_MOVES(Number, letter, end, Int, copy, false)                                       \
   CUVMM_BLAS_MOVES(Number, letter, end, Int, swap, true)                                        \
