@@ -52,6 +52,16 @@ struct MemoryV2 {
   std::uint64_t total, reserved, free, used;
 };
 
+/// nvmlProcessInfo_v1_t, and nvmlProcessInfo_t, whose instances are those of a MIG device.
+struct ProcessInfoV1 {
+  unsigned process;
+  std::uint64_t used;
+};
+struct ProcessInfo {
+  unsigned process;
+  std::uint64_t used;
+  unsigned gpu_instance, compute_instance;
+};
 /// nvmlGpuFabricInfo_t, and versions 2 and 3 of the structure of nvmlDeviceGetGpuFabricInfoV.
 struct FabricInfo {
   unsigned char cluster[16];

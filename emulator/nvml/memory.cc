@@ -2,6 +2,7 @@
 // Memory of a device: its size is libcuda's; the memory in use is that of this process alone,
 // because an emulated device's memory is host memory of each process.
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -42,7 +43,46 @@ Error write_memory(const Machine& machine, int device, Info& out) {
   return kSuccess;
 }
 
+void write_instances(ProcessInfoV1&) {}
+void write_instances(ProcessInfo& info) {
+  constexpr unsigned kNone = 0xFFFFFFFF;
+  info.gpu_instance = info.compute_instance = kNone;
+}
+
+// Lists this process if it uses memory of the device. PyTorch asks when the memory is exhausted,
+// and takes an error for a bug.
+template <class Info>
+Error list_processes(Handle handle, unsigned* count, Info* infos) {
+  return on_device(handle, [&](const Machine&, int device) -> Error {
+    if (!count) return kInvalidArgument;
+    UsedMemory* const ask = find_used_memory();
+    const std::uint64_t used = ask ? ask(device) : 0;
+    const unsigned capacity = *count;
+    *count = used > 0 ? 1 : 0;
+    if (capacity < *count) return kInsufficientSize;
+    if (*count == 0) return kSuccess;
+    if (!infos) return kInvalidArgument;
+    infos[0] = {};
+    infos[0].process = static_cast<unsigned>(getpid());
+    infos[0].used = used;
+    write_instances(infos[0]);
+    return kSuccess;
+  });
+}
+
 }  // namespace
+
+CUVMM_EXPORT(Error, nvmlDeviceGetComputeRunningProcesses, Handle handle, unsigned* count,
+             ProcessInfoV1* infos) {
+  return list_processes(handle, count, infos);
+}
+
+CUVMM_EXPORT(Error, nvmlDeviceGetComputeRunningProcesses_v3, Handle handle, unsigned* count,
+             ProcessInfo* infos) {
+  return list_processes(handle, count, infos);
+}
+CUVMM_EXPORT_ALIAS(nvmlDeviceGetComputeRunningProcesses_v2,
+                   nvmlDeviceGetComputeRunningProcesses_v3);
 
 CUVMM_EXPORT(Error, nvmlDeviceGetMemoryInfo, Handle handle, Memory* out) {
   return on_device(handle, [&](const Machine& machine, int device) -> Error {

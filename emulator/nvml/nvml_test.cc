@@ -3,6 +3,7 @@
 #include <cuda.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -154,6 +155,23 @@ TEST_F(Nvml, MemoryInUseIsWhatLibcudaGaveOut) {
   EXPECT_EQ(nvml("nvmlDeviceGetMemoryInfo_v2", device(2), &later), kSuccess);
   EXPECT_EQ(later.free, unused);
   EXPECT_EQ(later.reserved, 0u);
+  unsigned count = 0;
+  ProcessInfoV1 first[2]{};
+  ProcessInfo process{};
+  EXPECT_EQ(nvml("nvmlDeviceGetComputeRunningProcesses", device(2), &count,
+                 static_cast<ProcessInfoV1*>(nullptr)),
+            kInsufficientSize);
+  EXPECT_EQ(count, 1u);
+  count = 2;
+  EXPECT_EQ(nvml("nvmlDeviceGetComputeRunningProcesses", device(2), &count, first), kSuccess);
+  EXPECT_EQ(count, 1u);
+  EXPECT_EQ(first[0].process, static_cast<unsigned>(getpid()));
+  EXPECT_EQ(first[0].used, memory.total - unused);
+  EXPECT_EQ(nvml("nvmlDeviceGetComputeRunningProcesses_v3", device(2), &count, &process), kSuccess);
+  EXPECT_EQ(process.process, static_cast<unsigned>(getpid()));
+  EXPECT_EQ(process.gpu_instance, 0xFFFFFFFFu);
+  EXPECT_EQ(nvml("nvmlDeviceGetComputeRunningProcesses_v3", device(3), &count, &process), kSuccess);
+  EXPECT_EQ(count, 0u);
   ASSERT_EQ(cuda("cuMemFree_v2", address), CUDA_SUCCESS);
   ASSERT_EQ(cuda("cuDevicePrimaryCtxRelease_v2", 2), CUDA_SUCCESS);
 }
@@ -219,7 +237,7 @@ TEST_F(Nvml, WhatItDoesNotHaveIsNotSupported) {
   EXPECT_EQ(nvml("nvmlDeviceGetMigMode", device(0), &a, &b), kNotSupported);
   EXPECT_EQ(nvml("nvmlDeviceGetTemperature", device(0), 0, &a), kNotSupported);
   EXPECT_EQ(nvml("nvmlDeviceGetNvLinkRemoteDeviceType", device(0), 0u, &a), kNotSupported);
-  EXPECT_EQ(nvml("nvmlDeviceGetComputeRunningProcesses", device(0), &a, &b), kNotSupported);
+  EXPECT_EQ(nvml("nvmlDeviceGetGraphicsRunningProcesses_v3", device(0), &a, &b), kNotSupported);
 }
 
 TEST(NvmlErrors, HaveWords) {
