@@ -234,6 +234,42 @@ def streams_keep_their_order():
 
 
 @case
+def sleeping_is_work_of_the_stream():
+    done = torch.cuda.Event()
+    torch.cuda._sleep(1_000_000)
+    done.record()
+    done.synchronize()
+    assert done.query()
+
+
+@case
+def memory_that_is_exhausted_raises_as_on_a_gpu():
+    kept = torch.zeros(4, device="cuda")
+    try:
+        torch.empty(1 << 50, dtype=torch.int8, device="cuda")
+    except torch.OutOfMemoryError as error:
+        assert "Tried to allocate 1048576.00 GiB" in str(error), error
+    else:
+        raise AssertionError("there is a PiB of memory")
+    assert (kept == 0).all()
+
+
+@case
+def graphs_reuse_the_memory_of_tensors_that_ended():
+    given, graph = torch.ones(1000, device="cuda"), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        ended = given + 1
+        first = ended + 3
+        address = ended.data_ptr()
+        del ended
+        second = given + 4
+    assert second.data_ptr() == address
+    given.fill_(10)
+    graph.replay()
+    assert (first == 14).all() and (second == 14).all()
+
+
+@case
 def threads_compute():
     found = []
 

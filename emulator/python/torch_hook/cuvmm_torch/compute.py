@@ -195,7 +195,9 @@ def run(operator, facts: Facts, has_cpu_kernel: bool, *args, **kwargs):
             function = operator.overloadpacket  # finds the overload for a number
         results, kind = _apply(function, kind, facts, call.args, call.kwargs)
         if capture:
-            capture.repeat(lambda: _apply(function, kind, facts, call.args, call.kwargs)[0], results, facts.name)
+            # Without the call, because that has the CUDA tensors, whose memory a graph does not own.
+            twins, keywords = call.args, call.kwargs
+            capture.repeat(lambda: _apply(function, kind, facts, twins, keywords)[0], results, facts.name)
         call.write_back()
         of_this_process.count(kind, facts.name)
         return call.results(results)

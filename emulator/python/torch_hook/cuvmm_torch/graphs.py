@@ -28,7 +28,7 @@ def _call(name: str, *arguments) -> None:
         _driver = ctypes.CDLL("libcuda.so.1")
     code = getattr(_driver, name)(*arguments)
     if code != 0:
-        raise RuntimeError(f"cuvmm: {name} answered {code} while a stream captures")
+        raise RuntimeError(f"cuvmm: {name} answered {code}")
 
 
 def _tensors(results):
@@ -103,3 +103,14 @@ def follow_graphs() -> None:
     torch.cuda.CUDAGraph.capture_begin = capture_begin
     torch.cuda.CUDAGraph.capture_end = capture_end
     torch.cuda.CUDAGraph.reset = reset_
+
+
+def sleep_without_a_kernel() -> None:
+    """Makes torch.cuda._sleep() work that its stream waits for, in the place of a kernel that counts cycles: nothing is
+    skipped, and with `--streams=late` the stream is busy until something waits for it."""
+    free = ctypes.CDLL(None).free  # does nothing for a null pointer, and needs no interpreter
+
+    def sleep(_cycles: int) -> None:
+        _call("cuLaunchHostFunc", ctypes.c_void_p(torch.cuda.current_stream().cuda_stream), free, None)
+
+    torch._C._cuda_sleep = sleep

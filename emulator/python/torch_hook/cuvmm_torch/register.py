@@ -62,6 +62,7 @@ def install() -> int:
         count += _install_layouts(library)
         recurrent.replace_networks(library)
     graphs.follow_graphs()
+    graphs.sleep_without_a_kernel()
     return count
 
 
