@@ -4,6 +4,7 @@
 torch_compute.py [NAME...]: only these cases.
 """
 
+import gc
 import sys
 import threading
 import traceback
@@ -267,6 +268,19 @@ def graphs_reuse_the_memory_of_tensors_that_ended():
     given.fill_(10)
     graph.replay()
     assert (first == 14).all() and (second == 14).all()
+
+
+@case
+def graphs_may_end_before_their_work():
+    given = torch.ones(1000, device="cuda")
+    for _ in range(3):
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            given.add_(1)
+        graph.replay()
+        del graph
+    gc.collect()
+    assert (given == 4).all()
 
 
 @case

@@ -17,9 +17,27 @@ from .fidelity import of_this_process
 from .memory import Copies, as_bytes
 
 _HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_forever: list = []  # what captures need that no torch.cuda.CUDAGraph owns
-_owner: list = _forever  # the list of the graph that is captured now
 _driver = None
+_ended: list = []  # what the launches of graphs that ended still need, each behind the event of the last launch
+
+
+class _Needed(list):
+    """What the nodes of a graph use. It outlives the graph until the graph's last launch is over."""
+
+    launched: torch.cuda.Event | None = None
+
+    def note_launch(self) -> None:
+        if self.launched is None:
+            self.launched = torch.cuda.Event()
+        self.launched.record()
+
+    def __del__(self):
+        if self.launched is not None and _ended is not None:  # None: the interpreter ends
+            _ended.append((self.launched, list(self)))
+
+
+_forever = _Needed()  # what captures need that no torch.cuda.CUDAGraph owns
+_owner: list = _forever  # the list of the graph that is captured now
 
 
 def _call(name: str, *arguments) -> None:
@@ -74,6 +92,15 @@ class Capture(Copies):
         _call("cuLaunchHostFunc", self._stream, function, None)
 
 
+def _drop_what_is_over() -> None:
+    mode = ctypes.c_int(2)  # relaxed: a query does not disturb captures of other threads
+    _call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+    try:
+        _ended[:] = [(event, needed) for event, needed in _ended if not event.query()]
+    finally:
+        _call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+
+
 def current() -> Capture | None:
     """The capture of the current stream; None if it captures nothing."""
     if not torch.cuda.is_initialized() or not torch._C._cuda_isCurrentStreamCapturing():
@@ -83,25 +110,34 @@ def current() -> Capture | None:
 
 def follow_graphs() -> None:
     """Makes each torch.cuda.CUDAGraph own what its host functions need."""
-    begin, end, reset = (getattr(torch.cuda.CUDAGraph, name) for name in ("capture_begin", "capture_end", "reset"))
+    names = ("capture_begin", "capture_end", "replay", "reset")
+    begin, end, launch, reset = (getattr(torch.cuda.CUDAGraph, name) for name in names)
 
     def capture_begin(self, *args, **kwargs):
         global _owner
+        _drop_what_is_over()
         begin(self, *args, **kwargs)
-        self._cuvmm = _owner = []
+        self._cuvmm = _owner = _Needed()
 
     def capture_end(self, *args, **kwargs):
         global _owner
         _owner = _forever
         return end(self, *args, **kwargs)
 
+    def replay(self, *args, **kwargs):
+        result = launch(self, *args, **kwargs)
+        if needed := getattr(self, "_cuvmm", None):
+            needed.note_launch()
+        return result
+
     def reset_(self, *args, **kwargs):
         result = reset(self, *args, **kwargs)
-        self._cuvmm = []
+        self._cuvmm = _Needed()
         return result
 
     torch.cuda.CUDAGraph.capture_begin = capture_begin
     torch.cuda.CUDAGraph.capture_end = capture_end
+    torch.cuda.CUDAGraph.replay = replay
     torch.cuda.CUDAGraph.reset = reset_
 
 
