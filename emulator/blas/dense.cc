@@ -117,146 +117,150 @@ Status gemm_of_types(Handle* handle, const char* name, Types types, Gemm<float> 
 }  // namespace
 
 // Each function has a form with numbers of 64 bits.
-#define CUVMM_BLAS_DENSE(Number, letter, end, Int)                                                 \
-  CUVMM_EXPORT(Status, cublas##letter##gemm_v2##end, Handle* handle, int op_a, int op_b, Int m,    \
-               Int n, Int k, const Number* alpha, const Number* a, Int lda, const Number* b,       \
-               Int ldb, const Number* beta, Number* c, Int ldc) {                                  \
-    return gemm<Number>(handle, "cublas" #letter "gemm_v2" #end,                                   \
-                        {op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1});   \
-  }                                                                                                \
-  CUVMM_EXPORT(Status, cublas##letter##gemmStridedBatched##end, Handle* handle, int op_a,          \
-               int op_b, Int m, Int n, Int k, const Number* alpha, const Number* a, Int lda,       \
-               long long stride_a, const Number* b, Int ldb, long long stride_b,                   \
-               const Number* beta, Number* c, Int ldc, long long stride_c, Int batch) {            \
-    return gemm<Number>(handle, "cublas" #letter "gemmStridedBatched" #end,                        \
-                        {op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c,  \
-                         ldc, stride_c, static_cast<int>(batch)});                                 \
-  }                                                                                                \
-  CUVMM_EXPORT(Status, cublas##letter##gemv_v2##end, Handle* handle, int op, Int m, Int n,         \
-               const Number* alpha, const Number* a, Int lda, const Number* x, Int incx,           \
-               const Number* beta, Number* y, Int incy) {                                          \
-    return gemv<Number>(handle, "cublas" #letter "gemv_v2" #end, op, m, n, alpha, a, lda, x, incx, \
-                        beta, y, incy);                                                            \
-  }                                                                                                \
-  CUVMM_EXPORT(Status, cublas##letter##gemmBatched##end, Handle* handle, int op_a, int op_b,       \
-               Int m, Int n, Int k, const Number* alpha, const void* a, Int lda, const void* b,    \
-               Int ldb, const Number* beta, void* c, Int ldc, Int batch) {                         \
-    return gemm<Number>(handle, "cublas" #letter "gemmBatched" #end,                               \
-                        {op_a,                                                                     \
-                         op_b,                                                                     \
-                         m,                                                                        \
-                         n,                                                                        \
-                         k,                                                                        \
-                         alpha,                                                                    \
-                         a,                                                                        \
-                         lda,                                                                      \
-                         0,                                                                        \
-                         b,                                                                        \
-                         ldb,                                                                      \
-                         0,                                                                        \
-                         beta,                                                                     \
-                         c,                                                                        \
-                         ldc,                                                                      \
-                         0,                                                                        \
-                         static_cast<int>(batch),                                                  \
-                         kNative<Number>,                                                          \
-                         kNative<Number>,                                                          \
-                         true});                                                                   \
-  }                                                                                                \
-  CUVMM_EXPORT(Status, cublas##letter##geam##end, Handle* handle, int op_a, int op_b, Int m,       \
-               Int n, const Number* alpha, const Number* a, Int lda, const Number* beta,           \
-               const Number* b, Int ldb, Number* c, Int ldc) {                                     \
-    if (!handle) return kNotInitialized;                                                           \
-    if (!known(op_a) || !known(op_b) || m < 0 || n < 0 || ldc < m) return kInvalidValue;           \
-    if (lda < (op_a == 0 ? m : n) || ldb < (op_b == 0 ? m : n)) return kInvalidValue;              \
-    return add<Number>(*handle, "cublas" #letter "geam" #end,                                      \
-                       Sum<Number>{m, n, alpha, op_of(op_a, a, lda), beta, op_of(op_b, b, ldb),    \
-                                   op_of(0, c, ldc)});                                             \
+// clang-format off
+#define CUVMM_BLAS_DENSE(Number, letter, end, Int) \
+  CUVMM_EXPORT(Status, cublas##letter##gemm_v2##end, Handle* handle, int op_a, int op_b, Int m, \
+  Int n, Int k, const Number* alpha, const Number* a, Int lda, const Number* b, \
+  Int ldb, const Number* beta, Number* c, Int ldc) { \
+  return gemm<Number>(handle, "cublas" #letter "gemm_v2" #end, \
+  {op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1}); \
+  } \
+  CUVMM_EXPORT(Status, cublas##letter##gemmStridedBatched##end, Handle* handle, int op_a, \
+  int op_b, Int m, Int n, Int k, const Number* alpha, const Number* a, Int lda, \
+  long long stride_a, const Number* b, Int ldb, long long stride_b, \
+  const Number* beta, Number* c, Int ldc, long long stride_c, Int batch) { \
+  return gemm<Number>(handle, "cublas" #letter "gemmStridedBatched" #end, \
+  {op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, \
+  ldc, stride_c, static_cast<int>(batch)}); \
+  } \
+  CUVMM_EXPORT(Status, cublas##letter##gemv_v2##end, Handle* handle, int op, Int m, Int n, \
+  const Number* alpha, const Number* a, Int lda, const Number* x, Int incx, \
+  const Number* beta, Number* y, Int incy) { \
+  return gemv<Number>(handle, "cublas" #letter "gemv_v2" #end, op, m, n, alpha, a, lda, x, incx, \
+  beta, y, incy); \
+  } \
+  CUVMM_EXPORT(Status, cublas##letter##gemmBatched##end, Handle* handle, int op_a, int op_b, \
+  Int m, Int n, Int k, const Number* alpha, const void* a, Int lda, const void* b, \
+  Int ldb, const Number* beta, void* c, Int ldc, Int batch) { \
+  return gemm<Number>(handle, "cublas" #letter "gemmBatched" #end, \
+  {op_a, \
+  op_b, \
+  m, \
+  n, \
+  k, \
+  alpha, \
+  a, \
+  lda, \
+  0, \
+  b, \
+  ldb, \
+  0, \
+  beta, \
+  c, \
+  ldc, \
+  0, \
+  static_cast<int>(batch), \
+  kNative<Number>, \
+  kNative<Number>, \
+  true}); \
+  } \
+  CUVMM_EXPORT(Status, cublas##letter##geam##end, Handle* handle, int op_a, int op_b, Int m, \
+  Int n, const Number* alpha, const Number* a, Int lda, const Number* beta, \
+  const Number* b, Int ldb, Number* c, Int ldc) { \
+  if (!handle) return kNotInitialized; \
+  if (!known(op_a) || !known(op_b) || m < 0 || n < 0 || ldc < m) return kInvalidValue; \
+  if (lda < (op_a == 0 ? m : n) || ldb < (op_b == 0 ? m : n)) return kInvalidValue; \
+  return add<Number>(*handle, "cublas" #letter "geam" #end, \
+  Sum<Number>{m, n, alpha, op_of(op_a, a, lda), beta, op_of(op_b, b, ldb), \
+  op_of(0, c, ldc)}); \
   }
+// clang-format on
 CUVMM_BLAS_DENSE(float, S, , int)
 CUVMM_BLAS_DENSE(double, D, , int)
 CUVMM_BLAS_DENSE(float, S, _64, long long)
 CUVMM_BLAS_DENSE(double, D, _64, long long)
 #undef CUVMM_BLAS_DENSE
 
-#define CUVMM_BLAS_EX(end, Int)                                                                    \
+// clang-format off
+#define CUVMM_BLAS_EX(end, Int) \
   CUVMM_EXPORT(Status, cublasGemmEx##end, Handle* handle, int op_a, int op_b, Int m, Int n, Int k, \
-               Factor alpha, const void* a, int type_a, Int lda, const void* b, int type_b,        \
-               Int ldb, Factor beta, void* c, int type_c, Int ldc, int computation, int) {         \
-    return gemm_of_types(handle, "cublasGemmEx" #end, {type_a, type_b, type_c, computation},       \
-                         {op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1});  \
-  }                                                                                                \
+  Factor alpha, const void* a, int type_a, Int lda, const void* b, int type_b, \
+  Int ldb, Factor beta, void* c, int type_c, Int ldc, int computation, int) { \
+  return gemm_of_types(handle, "cublasGemmEx" #end, {type_a, type_b, type_c, computation}, \
+  {op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1}); \
+  } \
   CUVMM_EXPORT(Status, cublasGemmStridedBatchedEx##end, Handle* handle, int op_a, int op_b, Int m, \
-               Int n, Int k, Factor alpha, const void* a, int type_a, Int lda, long long stride_a, \
-               const void* b, int type_b, Int ldb, long long stride_b, Factor beta, void* c,       \
-               int type_c, Int ldc, long long stride_c, Int batch, int computation, int) {         \
-    return gemm_of_types(handle, "cublasGemmStridedBatchedEx" #end,                                \
-                         {type_a, type_b, type_c, computation},                                    \
-                         {op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, \
-                          ldc, stride_c, static_cast<int>(batch)});                                \
-  }                                                                                                \
+  Int n, Int k, Factor alpha, const void* a, int type_a, Int lda, long long stride_a, \
+  const void* b, int type_b, Int ldb, long long stride_b, Factor beta, void* c, \
+  int type_c, Int ldc, long long stride_c, Int batch, int computation, int) { \
+  return gemm_of_types(handle, "cublasGemmStridedBatchedEx" #end, \
+  {type_a, type_b, type_c, computation}, \
+  {op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, \
+  ldc, stride_c, static_cast<int>(batch)}); \
+  } \
   CUVMM_EXPORT(Status, cublasGemmBatchedEx##end, Handle* handle, int op_a, int op_b, Int m, Int n, \
-               Int k, Factor alpha, const void* a, int type_a, Int lda, const void* b, int type_b, \
-               Int ldb, Factor beta, void* c, int type_c, Int ldc, Int batch, int computation,     \
-               int) {                                                                              \
-    Gemm<float> g{op_a,                                                                            \
-                  op_b,                                                                            \
-                  m,                                                                               \
-                  n,                                                                               \
-                  k,                                                                               \
-                  alpha,                                                                           \
-                  a,                                                                               \
-                  lda,                                                                             \
-                  0,                                                                               \
-                  b,                                                                               \
-                  ldb,                                                                             \
-                  0,                                                                               \
-                  beta,                                                                            \
-                  c,                                                                               \
-                  ldc,                                                                             \
-                  0,                                                                               \
-                  static_cast<int>(batch)};                                                        \
-    g.indirect = true;                                                                             \
-    return gemm_of_types(handle, "cublasGemmBatchedEx" #end,                                       \
-                         {type_a, type_b, type_c, computation}, g);                                \
-  }                                                                                                \
-  CUVMM_EXPORT(Status, cublasHgemm##end, Handle* handle, int op_a, int op_b, Int m, Int n, Int k,  \
-               Factor alpha, const void* a, Int lda, const void* b, Int ldb, Factor beta, void* c, \
-               Int ldc) {                                                                          \
-    return gemm_of_types(handle, "cublasHgemm" #end, kHalf,                                        \
-                         {op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1});  \
-  }                                                                                                \
-  CUVMM_EXPORT(Status, cublasHgemmStridedBatched##end, Handle* handle, int op_a, int op_b, Int m,  \
-               Int n, Int k, Factor alpha, const void* a, Int lda, long long stride_a,             \
-               const void* b, Int ldb, long long stride_b, Factor beta, void* c, Int ldc,          \
-               long long stride_c, Int batch) {                                                    \
-    return gemm_of_types(handle, "cublasHgemmStridedBatched" #end, kHalf,                          \
-                         {op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, \
-                          ldc, stride_c, static_cast<int>(batch)});                                \
-  }                                                                                                \
-  CUVMM_EXPORT(Status, cublasHgemmBatched##end, Handle* handle, int op_a, int op_b, Int m, Int n,  \
-               Int k, Factor alpha, const void* a, Int lda, const void* b, Int ldb, Factor beta,   \
-               void* c, Int ldc, Int batch) {                                                      \
-    Gemm<float> g{op_a,                                                                            \
-                  op_b,                                                                            \
-                  m,                                                                               \
-                  n,                                                                               \
-                  k,                                                                               \
-                  alpha,                                                                           \
-                  a,                                                                               \
-                  lda,                                                                             \
-                  0,                                                                               \
-                  b,                                                                               \
-                  ldb,                                                                             \
-                  0,                                                                               \
-                  beta,                                                                            \
-                  c,                                                                               \
-                  ldc,                                                                             \
-                  0,                                                                               \
-                  static_cast<int>(batch)};                                                        \
-    g.indirect = true;                                                                             \
-    return gemm_of_types(handle, "cublasHgemmBatched" #end, kHalf, g);                             \
+  Int k, Factor alpha, const void* a, int type_a, Int lda, const void* b, int type_b, \
+  Int ldb, Factor beta, void* c, int type_c, Int ldc, Int batch, int computation, \
+  int) { \
+  Gemm<float> g{op_a, \
+  op_b, \
+  m, \
+  n, \
+  k, \
+  alpha, \
+  a, \
+  lda, \
+  0, \
+  b, \
+  ldb, \
+  0, \
+  beta, \
+  c, \
+  ldc, \
+  0, \
+  static_cast<int>(batch)}; \
+  g.indirect = true; \
+  return gemm_of_types(handle, "cublasGemmBatchedEx" #end, \
+  {type_a, type_b, type_c, computation}, g); \
+  } \
+  CUVMM_EXPORT(Status, cublasHgemm##end, Handle* handle, int op_a, int op_b, Int m, Int n, Int k, \
+  Factor alpha, const void* a, Int lda, const void* b, Int ldb, Factor beta, void* c, \
+  Int ldc) { \
+  return gemm_of_types(handle, "cublasHgemm" #end, kHalf, \
+  {op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1}); \
+  } \
+  CUVMM_EXPORT(Status, cublasHgemmStridedBatched##end, Handle* handle, int op_a, int op_b, Int m, \
+  Int n, Int k, Factor alpha, const void* a, Int lda, long long stride_a, \
+  const void* b, Int ldb, long long stride_b, Factor beta, void* c, Int ldc, \
+  long long stride_c, Int batch) { \
+  return gemm_of_types(handle, "cublasHgemmStridedBatched" #end, kHalf, \
+  {op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, \
+  ldc, stride_c, static_cast<int>(batch)}); \
+  } \
+  CUVMM_EXPORT(Status, cublasHgemmBatched##end, Handle* handle, int op_a, int op_b, Int m, Int n, \
+  Int k, Factor alpha, const void* a, Int lda, const void* b, Int ldb, Factor beta, \
+  void* c, Int ldc, Int batch) { \
+  Gemm<float> g{op_a, \
+  op_b, \
+  m, \
+  n, \
+  k, \
+  alpha, \
+  a, \
+  lda, \
+  0, \
+  b, \
+  ldb, \
+  0, \
+  beta, \
+  c, \
+  ldc, \
+  0, \
+  static_cast<int>(batch)}; \
+  g.indirect = true; \
+  return gemm_of_types(handle, "cublasHgemmBatched" #end, kHalf, g); \
   }
+// clang-format on
 CUVMM_BLAS_EX(, int)
 CUVMM_BLAS_EX(_64, long long)
 #undef CUVMM_BLAS_EX

@@ -268,13 +268,15 @@ void unload(Handle& handle) noexcept {
   }
 }
 
-#define CUVMM_BLAS_KERNELS(Number)                                                       \
-  template Status multiply<Number>(Handle&, const char*, const Product<Number>&);        \
-  template Status add<Number>(Handle&, const char*, const Sum<Number>&);                 \
-  template Status add<Number>(Handle&, const char*, long long, Factor, const Matrix&,    \
-                              const Matrix&);                                            \
+// clang-format off
+#define CUVMM_BLAS_KERNELS(Number) \
+  template Status multiply<Number>(Handle&, const char*, const Product<Number>&); \
+  template Status add<Number>(Handle&, const char*, const Sum<Number>&); \
+  template Status add<Number>(Handle&, const char*, long long, Factor, const Matrix&, \
+      const Matrix&); \
   template Status scale<Number>(Handle&, const char*, long long, Factor, const Matrix&); \
   template Status move<Number>(Handle&, const char*, long long, const Matrix&, const Matrix&, bool);
+// clang-format on
 CUVMM_BLAS_KERNELS(float)
 CUVMM_BLAS_KERNELS(double)
 #undef CUVMM_BLAS_KERNELS

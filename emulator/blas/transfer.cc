@@ -42,27 +42,29 @@ Status copy(long long width, long long count, Columns from, Columns to, bool to_
 
 }  // namespace
 
-#define CUVMM_BLAS_COPIES(end, Int, name, to_device)                                               \
-  CUVMM_EXPORT(Status, cublas##name##Vector##end, Int count, Int bytes, const void* x, Int incx,   \
-               void* y, Int incy) {                                                                \
-    return copy(bytes, count, {x, 1LL * incx * bytes}, {y, 1LL * incy * bytes}, to_device,         \
-                nullptr);                                                                          \
-  }                                                                                                \
-  CUVMM_EXPORT(Status, cublas##name##VectorAsync##end, Int count, Int bytes, const void* x,        \
-               Int incx, void* y, Int incy, CUstream stream) {                                     \
-    return copy(bytes, count, {x, 1LL * incx * bytes}, {y, 1LL * incy * bytes}, to_device,         \
-                &stream);                                                                          \
-  }                                                                                                \
+// clang-format off
+#define CUVMM_BLAS_COPIES(end, Int, name, to_device) \
+  CUVMM_EXPORT(Status, cublas##name##Vector##end, Int count, Int bytes, const void* x, Int incx, \
+  void* y, Int incy) { \
+  return copy(bytes, count, {x, 1LL * incx * bytes}, {y, 1LL * incy * bytes}, to_device, \
+  nullptr); \
+  } \
+  CUVMM_EXPORT(Status, cublas##name##VectorAsync##end, Int count, Int bytes, const void* x, \
+  Int incx, void* y, Int incy, CUstream stream) { \
+  return copy(bytes, count, {x, 1LL * incx * bytes}, {y, 1LL * incy * bytes}, to_device, \
+  &stream); \
+  } \
   CUVMM_EXPORT(Status, cublas##name##Matrix##end, Int rows, Int columns, Int bytes, const void* a, \
-               Int lda, void* b, Int ldb) {                                                        \
-    return copy(1LL * rows * bytes, columns, {a, 1LL * lda * bytes}, {b, 1LL * ldb * bytes},       \
-                to_device, nullptr);                                                               \
-  }                                                                                                \
-  CUVMM_EXPORT(Status, cublas##name##MatrixAsync##end, Int rows, Int columns, Int bytes,           \
-               const void* a, Int lda, void* b, Int ldb, CUstream stream) {                        \
-    return copy(1LL * rows * bytes, columns, {a, 1LL * lda * bytes}, {b, 1LL * ldb * bytes},       \
-                to_device, &stream);                                                               \
+  Int lda, void* b, Int ldb) { \
+  return copy(1LL * rows * bytes, columns, {a, 1LL * lda * bytes}, {b, 1LL * ldb * bytes}, \
+  to_device, nullptr); \
+  } \
+  CUVMM_EXPORT(Status, cublas##name##MatrixAsync##end, Int rows, Int columns, Int bytes, \
+  const void* a, Int lda, void* b, Int ldb, CUstream stream) { \
+  return copy(1LL * rows * bytes, columns, {a, 1LL * lda * bytes}, {b, 1LL * ldb * bytes}, \
+  to_device, &stream); \
   }
+// clang-format on
 CUVMM_BLAS_COPIES(, int, Set, true)
 CUVMM_BLAS_COPIES(, int, Get, false)
 CUVMM_BLAS_COPIES(_64, long long, Set, true)
