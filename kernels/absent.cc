@@ -27,8 +27,11 @@ CUresult link(const std::vector<const DeviceCode*>&, std::string&, std::string& 
 
 Decoded decode(const DeviceCode&, std::string_view, const Addresses&) { return {nullptr, kWhy}; }
 
-Fault run(const Code&, const Shape&, const std::vector<char>&, Memory&, std::uint64_t) {
+Fault run(const Code&, const Shape&, const std::vector<char>&, Memory&, std::uint64_t,
+          const Checks&, std::vector<Fault>&) {
   return {.code = CUDA_ERROR_NOT_SUPPORTED, .what = kWhy};
 }
+
+SourceLine source_of(const DeviceCode&, int) { return {}; }
 
 }  // namespace cuvmm::kernels

@@ -4,6 +4,7 @@
 #include "kernels/decode/decoder.h"
 #include "kernels/image/join.h"
 #include "kernels/run/run_grid.h"
+#include "kernels/watch/watch.h"
 
 namespace cuvmm::kernels {
 
@@ -32,9 +33,14 @@ Decoded decode(const DeviceCode& code, std::string_view kernel, const Addresses&
 }
 
 Fault run(const Code& code, const Shape& shape, const std::vector<char>& parameters, Memory& memory,
-          std::uint64_t steps) {
-  Grid grid(code, shape, parameters, memory, steps);
+          std::uint64_t steps, const Checks& checks, std::vector<Fault>& found) {
+  Watch watch(checks, shape, memory, found);
+  Grid grid(code, shape, parameters, memory, steps, checks.any() ? &watch : nullptr);
   return run(grid);
+}
+
+SourceLine source_of(const DeviceCode& code, int ptx_line) {
+  return code.ptx ? source_of(code.ptx->text, ptx_line) : SourceLine{};
 }
 
 }  // namespace cuvmm::kernels

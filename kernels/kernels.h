@@ -19,6 +19,8 @@
 #include "kernels/run/memory.h"
 #include "kernels/run/shape.h"
 #include "kernels/texture/tensor_map.h"
+#include "kernels/watch/checks.h"
+#include "kernels/watch/source.h"
 
 namespace cuvmm::kernels {
 
@@ -38,7 +40,12 @@ Decoded decode(const DeviceCode& code, std::string_view kernel, const Addresses&
 
 /// Runs a launch from its first thread to its last. `parameters` has Code::parameter_bytes bytes. A
 /// launch whose threads execute more than `steps` instructions in all ends with a fault.
+/// `checks` says which mistakes to look for that end no launch; they come into `found`.
 Fault run(const Code& code, const Shape& shape, const std::vector<char>& parameters, Memory& memory,
-          std::uint64_t steps);
+          std::uint64_t steps, const Checks& checks, std::vector<Fault>& found);
+
+/// The source of a line of an image's PTX, as the compiler's option -lineinfo leaves it there; line
+/// 0 where it left nothing.
+SourceLine source_of(const DeviceCode& code, int ptx_line);
 
 }  // namespace cuvmm::kernels

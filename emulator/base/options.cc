@@ -97,9 +97,12 @@ void read_host(Options& options) {
 void read_kernel_options(Options& options) {
   if (const char* text = secure_getenv("CUVMM_KERNELS"); text && *text) {
     const std::string_view view(text);
-    options.run_kernels = view == "run";
-    if (view != "run" && view != "skip") {
-      options.error = "CUVMM_KERNELS=" + std::string(view) + ": expected run or skip";
+    const std::optional<KernelChecks> checks = parse_kernel_checks(view);
+    options.kernel_checks = checks.value_or(KernelChecks{});
+    options.run_kernels = view != "skip";
+    if (view != "run" && view != "skip" && !checks) {
+      options.error = "CUVMM_KERNELS=" + std::string(view) +
+                      ": expected run, skip, check or check:memory,init,race,sync";
     }
   }
   if (const char* text = secure_getenv("CUVMM_KERNEL_STEPS"); text && *text) {

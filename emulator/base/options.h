@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/kernel_report.h"
 #include "emulator/base/outage.h"
 #include "rulebook/base/limits.h"
 
@@ -34,6 +35,7 @@ struct Options {
   Outage outage = Outage::kNone;
   bool context_faults = false;  ///< a fault ends with its context, whatever the driver does
   bool run_kernels = true;      ///< runs kernels that have PTX; false: skips all kernels
+  KernelChecks kernel_checks;
   /// Instructions of all threads of a launch; the emulator ends a launch that executes more,
   /// because it takes the launch for endless.
   std::uint64_t kernel_steps = 1'000'000'000'000;

@@ -86,8 +86,16 @@ TEST_F(OptionsEnvironment, KernelsRunOrAreSkipped) {
   setenv("CUVMM_KERNEL_STEPS", "0", 1);
   EXPECT_NE(read_options().error, "");
   unsetenv("CUVMM_KERNEL_STEPS");
-  setenv("CUVMM_KERNELS", "maybe", 1);
-  EXPECT_NE(read_options().error, "");
+  setenv("CUVMM_KERNELS", "check:init,sync", 1);
+  const Options some = read_options();
+  EXPECT_TRUE(some.run_kernels && some.kernel_checks.init && some.kernel_checks.sync);
+  EXPECT_FALSE(some.kernel_checks.memory || some.kernel_checks.race);
+  setenv("CUVMM_KERNELS", "check", 1);
+  EXPECT_TRUE(read_options().kernel_checks.memory && read_options().kernel_checks.race);
+  for (const char* wrong : {"maybe", "check:", "check:init,", "check:leaks"}) {
+    setenv("CUVMM_KERNELS", wrong, 1);
+    EXPECT_NE(read_options().error, "") << wrong;
+  }
 }
 
 TEST_F(OptionsEnvironment, ReadsAllThree) {

@@ -16,6 +16,8 @@ void tell_run(const char* line) noexcept;
 
 /// The line about a function that is not emulated: this and its name.
 inline constexpr char kNotEmulatedLine = '\t';
+/// The line about a kernel that was checked: this and its name.
+inline constexpr char kCheckedLine = '\v';
 void tell_not_emulated(const char* function) noexcept;
 
 }  // namespace cuvmm::emulator

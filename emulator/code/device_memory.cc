@@ -49,8 +49,12 @@ kernels::Memory::Window DeviceMemory::find(std::uint64_t address) {
   window.begin = std::max(window.begin, chunk);
   window.end = std::min(window.end, chunk + (std::uint64_t{1} << kChunkBits));
   Size run = window.end - window.begin;
-  window.bytes = e_.resolve(window.begin, &run);
+  window.bytes = e_.resolve(window.begin, &run, true);
   if (!window.bytes) return {};
+  if (e_.kernel_checks().init) {
+    Physical* const memory = e_.memory_at(window.begin, &run, &window.written_at);
+    if (memory) window.written = memory->written().bits();
+  }
   window.end = window.begin + run;
   return window;
 }

@@ -18,6 +18,11 @@ class DeviceMemory : public kernels::Memory {
   DeviceMemory(Emulator& e, const Context& context) : e_(e), context_(context) {}
 
   std::string why_not(std::uint64_t address, unsigned size, bool writes) override;
+  /// Whether memory lies at an address, which the device may be able to use or not.
+  bool holds(std::uint64_t address) const {
+    const Window all = rights(address);
+    return all.end > all.begin;
+  }
   kernels::Named<kernels::Texture> texture(std::uint64_t handle) override;
   kernels::Named<kernels::Image> surface(std::uint64_t handle) override;
 

@@ -10,11 +10,13 @@
 #include <string>
 #include <utility>
 
+#include "emulator/base/run_file.h"
 #include "emulator/base/say.h"
 #include "emulator/code/device_memory.h"
 #include "emulator/code/function.h"
 #include "emulator/code/launch.h"
 #include "emulator/code/occupancy.h"
+#include "emulator/core/kernel_reports.h"
 #include "emulator/machine/device_attributes.h"
 
 /// The address at which a kernel last failed; 0 where none failed. The shim calls it.
@@ -136,6 +138,12 @@ CUresult set_cluster(const Function& function, const kernels::Code& code, const 
 
 std::atomic<std::uint64_t> g_kernel_fault{0};
 
+// Tells the run of each kernel that was checked, once in a process.
+void count_checked(const std::string& kernel) {
+  static auto* const told = new std::set<std::string>;  // read and written under the lock
+  if (told->insert(kernel).second) tell_run((kCheckedLine + kernel).c_str());
+}
+
 void tell(const kernels::Code& code, const kernels::Fault& fault) {
   static auto* const printed =
       new std::set<std::string>;  // names of the kernels already reported on
@@ -146,12 +154,61 @@ void tell(const kernels::Code& code, const kernels::Fault& fault) {
            " (its later faults are not printed)");
 }
 
-CUresult run(Emulator& e, const Context& context, const kernels::Code& code,
-             const kernels::Shape& shape, const std::vector<char>& parameters) {
+/// What a launch needs when its turn has come.
+struct Ready {
+  std::shared_ptr<const kernels::Code> code;
+  std::shared_ptr<Image> image;
+  kernels::Shape shape;
+  std::vector<char> parameters;
+  std::uint64_t number;  ///< of the launch (begin_launch())
+};
+
+void report(const Ready& ready, int device, const kernels::Fault& fault) {
+  const auto where = [&](int line) {
+    const kernels::SourceLine source = kernels::source_of(ready.image->code, line);
+    return source.line == 0 ? "PTX line " + std::to_string(line)
+                            : source.file + ":" + std::to_string(source.line);
+  };
+  std::string text = "kernel `" + ready.code->name + "`, " + where(fault.line) + ", thread " +
+                     triple(fault.thread) + " of block " + triple(fault.block) + ": " + fault.what;
+  if (fault.other_line != 0) text += ". The other access is at " + where(fault.other_line);
+  KernelReport out{.kind = static_cast<KernelReport::Kind>(fault.wrong),
+                   .device = device,
+                   .launch = ready.number,
+                   .address = fault.address};
+  out.place = std::hash<std::string>{}(ready.code->name) +
+              static_cast<std::uint64_t>(fault.line) * 0x9e3779b97f4a7c15U +
+              static_cast<std::uint64_t>(fault.other_line) * 0xc2b2ae3d27d4eb4fU;
+  text.copy(out.text, sizeof out.text - 1);
+  keep_report(out);
+}
+
+// The kind of a fault that ended the kernel; kNone: cuvmm has no rule for it.
+kernels::Wrong kind_of(const DeviceMemory& memory, const kernels::Fault& fault) {
+  using kernels::Wrong;
+  if (fault.code == CUDA_ERROR_MISALIGNED_ADDRESS) return Wrong::kMisaligned;
+  const bool closed = fault.wrong == Wrong::kOutside && memory.holds(fault.address);
+  return closed ? Wrong::kNoAccess : fault.wrong;
+}
+
+CUresult run(Emulator& e, const Context& context, const Ready& ready) {
   if (!context.alive) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  const kernels::Code& code = *ready.code;
+  const KernelChecks& checks = e.kernel_checks();
   DeviceMemory memory(e, context);
-  const kernels::Fault fault = kernels::run(code, shape, parameters, memory, e.kernel_steps());
+  std::vector<kernels::Fault> found;
+  kernels::Fault fault =
+      kernels::run(code, ready.shape, ready.parameters, memory, e.kernel_steps(),
+                   {.init = checks.init, .race = checks.race, .sync = checks.sync}, found);
   if (fault) tell(code, fault);
+  if (checks.any()) {
+    count_checked(code.name);
+    for (const kernels::Fault& each : found) report(ready, context.device, each);
+    fault.wrong = kind_of(memory, fault);
+    const bool asked = fault.wrong == kernels::Wrong::kStuck ? checks.sync : checks.memory;
+    if (fault && asked && fault.wrong != kernels::Wrong::kNone)
+      report(ready, context.device, fault);
+  }
   if (fault.address != 0) g_kernel_fault.store(fault.address, std::memory_order_relaxed);
   return fault.code;
 }
@@ -190,8 +247,9 @@ CUresult prepare(Emulator& e, Context& context, Function& function, const Launch
   kernels::Shape shape = launch.shape;
   const CUresult cluster = set_cluster(function, *code, launch, shape);
   if (cluster != CUDA_SUCCESS) return cluster;
-  work = [&context, code, shape, parameters = std::move(parameters)](Emulator& at) {
-    return run(at, context, *code, shape, parameters);
+  work = [&context, ready = Ready{code, function.module->image, shape, std::move(parameters),
+                                  e.kernel_checks().any() ? begin_launch() : 0}](Emulator& at) {
+    return run(at, context, ready);
   };
   return CUDA_SUCCESS;
 }

@@ -193,6 +193,8 @@ CUresult Emulator::load() {
   faults_of_devices_ = profile.has(Quirk::kFaultOfDevice) && !options.context_faults;
   runs_kernels_ = options.run_kernels;
   kernel_steps_ = options.kernel_steps;
+  kernel_checks_ = options.kernel_checks;
+  if (kernel_checks_.init) Physical::follow_writes();
   // Constructs the model on the heap, because a model is larger than the stacks of many threads.
   model = std::move(*std::make_unique<Model>(std::move(platform)));
   const std::uint64_t memory = options.device_memory ? options.device_memory : profile.total_memory;
@@ -346,27 +348,29 @@ const Team* Emulator::team_at(Address address, Size* run, Size* offset) const {
   return team;
 }
 
-char* Emulator::resolve(Address address, Size* run) {
-  Physical* memory = nullptr;
-  Address base = 0;
-  Size size = 0;
-  Size offset = 0;
+Physical* Emulator::memory_at(Address address, Size* run, Size* offset) {
   if (const Mapping* mapping = model.mapping_at(address)) {
-    memory = physical.find(mapping->handle);
-    base = mapping->base;
-    size = mapping->size;
-  } else if (PlainAllocation* allocation = plain.at(address)) {
-    if (allocation->coming) return nullptr;
-    memory = &allocation->memory;
-    base = allocation->base;
-    size = allocation->size;
-    offset = allocation->offset;
-  } else if (!space.owns(address, 1)) {
-    return reinterpret_cast<char*>(address);  // the program's own memory
+    *offset = address - mapping->base;
+    *run = std::min(*run, mapping->size - *offset);
+    return physical.find(mapping->handle);
   }
-  *run = std::min(*run, size - (address - base));
-  offset += address - base;
-  char* bytes = memory ? memory->touch(offset, *run) : nullptr;
+  PlainAllocation* const allocation = plain.at(address);
+  if (!allocation || allocation->coming) return nullptr;
+  const Size inside = address - allocation->base;
+  *run = std::min(*run, allocation->size - inside);
+  *offset = allocation->offset + inside;
+  return &allocation->memory;
+}
+
+char* Emulator::resolve(Address address, Size* run, bool reads) {
+  Size offset = 0;
+  Physical* const memory = memory_at(address, run, &offset);
+  if (!memory) {
+    const bool own = !space.owns(address, 1) && !model.mapping_at(address) && !plain.at(address);
+    return own ? reinterpret_cast<char*>(address) : nullptr;  // the program's own memory
+  }
+  char* const bytes = memory->touch(offset, *run);
+  if (!reads) memory->written().set(offset, *run);
   return bytes ? bytes + offset : nullptr;
 }
 

@@ -109,6 +109,7 @@ class Emulator {
   /// Whether kernels with PTX run, and how many instructions a launch may take.
   bool runs_kernels() const { return runs_kernels_; }
   std::uint64_t kernel_steps() const { return kernel_steps_; }
+  const KernelChecks& kernel_checks() const { return kernel_checks_; }
   bool can_reach(int device, int peer) const;
 
   /// The facts that the checks may use for a call by this thread: whether the driver is
@@ -143,7 +144,11 @@ class Emulator {
   /// The host bytes behind [address, address + *run), with *run cut to the contiguous part: a
   /// mapping, a plain allocation, or host memory itself. Null: the address is device address space
   /// without memory behind it, or the host has no memory left.
-  char* resolve(Address address, Size* run);
+  /// The bytes count as written unless the caller `reads` only.
+  char* resolve(Address address, Size* run, bool reads = false);
+  /// The memory behind an address, with the address's offset in it; null where resolve() is null,
+  /// and for the program's own memory.
+  Physical* memory_at(Address address, Size* run, Size* offset);
   /// The multicast object mapped at an address, with *offset set to its offset there and *run cut
   /// to the mapping; null when no multicast object is mapped there.
   const Team* team_at(Address address, Size* run, Size* offset) const;
@@ -160,6 +165,7 @@ class Emulator {
   std::chrono::milliseconds multicast_timeout_{0};
   bool faults_of_devices_ = false;
   bool runs_kernels_ = true;
+  KernelChecks kernel_checks_;
   std::uint64_t kernel_steps_ = 0;
   int machine_devices_ = 0;
   Outage outage_ = Outage::kNone;

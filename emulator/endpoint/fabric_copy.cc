@@ -66,7 +66,7 @@ CUresult look_behind(const Emulator& e, const CUfabricCpyOperand& operand, Size 
 CUresult to_endpoint(Emulator& e, const Team& team, Size offset, Address from, Size size) {
   while (size != 0) {
     Size run = size;
-    const char* bytes = e.resolve(from, &run);
+    const char* bytes = e.resolve(from, &run, true);
     if (!bytes || !team.write(offset, bytes, run)) return CUDA_ERROR_INVALID_VALUE;
     offset += run;
     from += run;

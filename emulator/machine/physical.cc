@@ -142,6 +142,8 @@ class SpareMemory {
   std::vector<Mapping> spare_;  ///< the oldest first
 };
 
+bool g_follows_writes = false;
+
 }  // namespace
 
 Physical::Physical(std::uint64_t size, const CUmemAllocationProp& prop, bool shared,
@@ -153,7 +155,10 @@ Physical::Physical(std::uint64_t size, const CUmemAllocationProp& prop, bool sha
       charge_(charge),
       account_(account) {
   if (account_) *account_ += charge_;
+  if (g_follows_writes && is_device(prop.location)) written_ = Written(size);
 }
+
+void Physical::follow_writes() { g_follows_writes = true; }
 
 Physical::Physical(int fd) : file_(fd), imported_(true), id_(next_id()) {}
 
@@ -173,6 +178,7 @@ Physical::Physical(Physical&& other) noexcept
       imported_(other.imported_),
       placed_(other.placed_),
       touched_(std::move(other.touched_)),
+      written_(std::move(other.written_)),
       id_(other.id_),
       charge_(other.charge_),
       account_(std::exchange(other.account_, nullptr)) {}
@@ -196,7 +202,7 @@ char* Physical::touch(std::uint64_t offset, std::uint64_t size) {
   int fd = -1;
   if (shared_) {
     const bool had = file_.had();
-    fd = descriptor();
+    fd = own_descriptor();
     if (fd < 0 && had) return nullptr;  // the program closed it
     if (fd < 0) {
       // No descriptor is left, or RLIMIT_FSIZE is too low: a GPU would still have the memory.
@@ -220,7 +226,12 @@ void Physical::poison() {
     fill_with_poison(bytes, size, hostile_driver().seed + id_);
 }
 
-int Physical::descriptor() { return file_.had() ? file_.get() : create_descriptor(); }
+int Physical::own_descriptor() { return file_.had() ? file_.get() : create_descriptor(); }
+
+int Physical::descriptor() {
+  written_ = {};  // others may write from here on
+  return own_descriptor();
+}
 
 int Physical::create_descriptor() {
   const int fd = create_shareable(size_, prop_);
@@ -296,6 +307,7 @@ bool Physical::move_into(int fd) {
 }
 
 bool Physical::place_at(std::uint64_t at) {
+  written_ = {};  // the CPU may write
   const int flags = MAP_SHARED | MAP_NORESERVE | MAP_ANONYMOUS | MAP_FIXED;
   void* there = mmap(reinterpret_cast<void*>(at), size_, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (there == MAP_FAILED) return false;

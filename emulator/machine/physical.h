@@ -12,6 +12,7 @@
 #include "emulator/base/descriptor.h"
 #include "emulator/machine/ticket.h"
 #include "emulator/machine/touched.h"
+#include "emulator/machine/written.h"
 
 namespace cuvmm::emulator {
 
@@ -34,6 +35,11 @@ class Physical {
   /// null when the host has no memory left, or when the program closed the descriptor of memory
   /// that this process never touched.
   char* touch(std::uint64_t offset, std::uint64_t size);
+  /// From here on new memory of devices has a written() that knows its bytes.
+  static void follow_writes();
+  /// The bytes that were ever written, as far as this process can tell.
+  Written& written() { return written_; }
+
   /// Fills the first bytes, up to 16 MiB, with unexpected values, because no document promises that
   /// new memory is zero.
   void poison();
@@ -69,6 +75,8 @@ class Physical {
   std::uint64_t id() const { return id_; }
 
  private:
+  /// As descriptor(), for this object alone.
+  int own_descriptor();
   /// The new descriptor; -1 on failure.
   int create_descriptor();
   bool move_into(int fd);
@@ -86,6 +94,7 @@ class Physical {
   bool placed_ = false;  ///< bytes_ lies in an address range that another object owns
   /// Spans touched before the memory became a memfd; all other bytes are still zero.
   Touched touched_;
+  Written written_;
   std::uint64_t id_;
   std::uint64_t charge_ = 0;
   std::uint64_t* account_ = nullptr;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/machine/touched.h"
+#include "emulator/machine/written.h"
 
 #include <gmock/gmock.h>
 #include <sys/wait.h>
@@ -90,6 +91,43 @@ TEST(Touched, WhatIsInUseIsNobodyElses) {
   { Physical(kSize, {}, false, 0, nullptr).touch(0, 1); }
   Physical one(kSize, {}, false, 0, nullptr), other(kSize, {}, false, 0, nullptr);
   EXPECT_NE(one.touch(0, 1), other.touch(0, 1));
+}
+
+std::string text(const Written& of, std::uint64_t first, std::uint64_t count) {
+  std::string out;
+  for (std::uint64_t at = first; at < first + count; ++at) out += of.get(at) ? '1' : '0';
+  return out;
+}
+
+TEST(Written, BytesAreWrittenOnceAndForEver) {
+  Written written(1000);
+  ASSERT_TRUE(written);
+  written.set(2, 3);
+  EXPECT_EQ(text(written, 0, 8), "00111000");
+  written.set(60, 200);
+  EXPECT_EQ(text(written, 58, 4), "0011");
+  EXPECT_EQ(text(written, 256, 8), "11110000");
+  written.set(999, 1);
+  EXPECT_TRUE(written.get(999));
+}
+
+TEST(Written, ACopyTakesWhatItsSourceHas) {
+  Written from(100), to(100);
+  from.set(1, 2);
+  to.set(10, 8);
+  to.copy(10, from, 0, 4);
+  EXPECT_EQ(text(to, 8, 12), "000110111100");
+  to.copy(12, to, 11, 8);
+  EXPECT_EQ(text(to, 8, 14), "00011101111000") << "a copy onto itself, as memmove";
+}
+
+TEST(Written, WithoutBitsNothingIsKept) {
+  Written none;
+  EXPECT_FALSE(none);
+  none.set(0, 10);
+  Written some(10);
+  none = std::move(some);
+  EXPECT_TRUE(none);
 }
 
 }  // namespace

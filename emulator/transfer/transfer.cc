@@ -37,6 +37,19 @@ CUresult write_multicast(const Team& team, Address to, Size offset, const char* 
              : refuse_multicast(to, "a binding ended while it was written");
 }
 
+// A copy of bytes that nobody wrote is no write.
+void copy_written(Emulator& e, Address to, Address from, Size size) {
+  Size at = 0, from_at = 0;
+  Physical* const memory = e.memory_at(to, &size, &at);
+  if (!memory || !memory->written()) return;
+  Physical* const source = e.memory_at(from, &size, &from_at);
+  if (source && source->written()) {
+    memory->written().copy(at, source->written(), from_at, size);
+  } else {
+    memory->written().set(at, size);
+  }
+}
+
 CUresult copy_run(Emulator& e, Address to, Address from, Size size) {
   while (size) {
     Size run = size;
@@ -45,7 +58,7 @@ CUresult copy_run(Emulator& e, Address to, Address from, Size size) {
       return refuse_multicast(from, "copies cannot read it, only multimem instructions can");
     }
     if (const Team* team = e.team_at(to, &run, &offset)) {
-      const char* bytes = e.resolve(from, &run);
+      const char* bytes = e.resolve(from, &run, true);
       if (!bytes) return CUDA_ERROR_INVALID_VALUE;
       const CUresult result = write_multicast(*team, to, offset, bytes, run);
       if (result != CUDA_SUCCESS) return result;
@@ -54,10 +67,11 @@ CUresult copy_run(Emulator& e, Address to, Address from, Size size) {
       size -= run;
       continue;
     }
-    char* out = e.resolve(to, &run);
-    const char* in = e.resolve(from, &run);
+    char* out = e.resolve(to, &run, true);
+    const char* in = e.resolve(from, &run, true);
     if (!out || !in) return CUDA_ERROR_INVALID_VALUE;
     std::memmove(out, in, run);
+    copy_written(e, to, from, run);
     to += run;
     from += run;
     size -= run;

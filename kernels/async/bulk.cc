@@ -232,6 +232,7 @@ void take_rest(Site& site, bool to_global, std::vector<std::uint32_t>& slots) {
 
 void decode_bulk(Site& site, bool reduces) {
   Modifiers& modifiers = site.modifiers;
+  site.out.effect = kOrders;
   if (reduces && !(modifiers.take("async") && modifiers.take("bulk")))
     return site.refuse("it is not known");
   if (modifiers.take("commit_group") || modifiers.take("wait_group")) {

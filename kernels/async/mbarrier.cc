@@ -108,6 +108,7 @@ void decode_test(Site& site, Space space) {
 
 void decode_mbarrier(Site& site) {
   Modifiers& modifiers = site.modifiers;
+  site.out.effect = kOrders;
   constexpr std::string_view kVerbs[] = {"init",        "inval",     "arrive",
                                          "arrive_drop", "expect_tx", "complete_tx",
                                          "test_wait",   "try_wait",  "pending_count"};
@@ -169,6 +170,7 @@ void decode_copy_arrival(Site& site) {
   const Space space = site.modifiers.take_space();
   if (site.modifiers.take_type() != Type::kB64 || !site.expect(1))
     return site.refuse("it is not known in this form");
+  site.out.effect = kOrders;
   site.out.run = counts ? change : nothing_pending;
   site.out.option = kArrive;
   site.address(site.operand(0), space);

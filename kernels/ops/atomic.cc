@@ -228,6 +228,9 @@ void decode_vector(Site& site, std::size_t parts, Type type) {
 template <bool kReturns>
 void decode_atomic(Site& site) {
   const Space space = site.modifiers.take_space();
+  site.out.effect = kLoads | kStores | kStrong;
+  for (const char* word : {"acquire", "release", "acq_rel", "sc"})
+    site.out.effect |= site.modifiers.has(word) ? kOrders : 0;
   for (const char* word : {"relaxed", "acquire", "release", "acq_rel", "sc", "cta", "cluster",
                            "gpu", "sys", "noftz"}) {
     site.modifiers.take(word);
@@ -240,6 +243,7 @@ void decode_atomic(Site& site) {
   const std::size_t hints = site.modifiers.take("L2::cache_hint") ? 1 : 0;
   const Type type = site.modifiers.take_type();
   site.out.run = choose(which, type);
+  site.out.width = static_cast<std::uint8_t>(bytes_of(type));
   if (!site.out.run) return site.refuse("it is not known for its type");
   const std::size_t first = kReturns ? 1 : 0;
   if (!site.expect(first + (which == kCas ? 3 : 2) + hints)) return;

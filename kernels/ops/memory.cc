@@ -202,7 +202,14 @@ void store(Warp& warp, const Instruction& i, Mask m) {
 
 // Takes modifiers for caches and for the order in which other threads see an access: here every
 // access takes effect at once.
-void take_hints(Modifiers& modifiers) {
+// Returns the access's MemoryEffect beside reads and writes.
+std::uint8_t take_hints(Modifiers& modifiers) {
+  std::uint8_t effect = 0;
+  for (const char* strong : {"volatile", "relaxed", "mmio"})
+    effect |= modifiers.has(strong) ? kStrong : 0;
+  if (modifiers.has("volatile")) effect |= kVolatile;
+  for (const char* ordered : {"acquire", "release"})
+    effect |= modifiers.has(ordered) ? kStrong | kOrders : 0;
   for (const char* hint :
        {"volatile", "relaxed", "acquire", "release", "weak", "mmio", "cta", "cluster", "gpu", "sys",
         "ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "unified"}) {
@@ -210,6 +217,7 @@ void take_hints(Modifiers& modifiers) {
   }
   while (!modifiers.take_beginning("L1::").empty() || !modifiers.take_beginning("L2::").empty()) {
   }
+  return effect;
 }
 
 unsigned take_count(Modifiers& modifiers) {
@@ -252,9 +260,10 @@ void decode_access(Site& site) {
   if (!kLoad && site.modifiers.take("async")) return decode_store_async(site);
   const Space space = site.modifiers.take_space();
   const std::size_t policies = site.modifiers.has("L2::cache_hint") ? 1 : 0;
-  take_hints(site.modifiers);
+  out.effect = take_hints(site.modifiers) | (kLoad ? kLoads : kStores);
   out.count = static_cast<std::uint8_t>(take_count(site.modifiers));
   const Type type = site.modifiers.take_type();
+  out.width = static_cast<std::uint8_t>(bytes_of(type) * out.count);
   out.run = with_integer(memory_type(type),
                          [&](auto t) -> Run { return access_of<kLoad, decltype(t)>(out.count); });
   if (!out.run) return site.refuse("it is not known for its type");
@@ -350,6 +359,13 @@ void put_policy(Warp& warp, const Instruction& i, Mask m) {
   each_lane(m, [&](unsigned lane) { warp.reg(i.v[0])[lane] = 0; });
 }
 
+// Here each access takes effect at once, so that only a Watcher needs to know of a fence.
+void decode_fence(Site& site) {
+  const bool of_block = site.modifiers.has("cta");
+  decode_nothing(site);
+  site.out.effect = of_block ? kOrdersBlock : kOrders;
+}
+
 // A policy of the caches, which no program can look into.
 void decode_policy(Site& site) {
   decode_nothing(site);
@@ -412,7 +428,7 @@ constexpr Opcode kOpcodes[] = {
     {"isspacep", decode_isspacep},     {"cp", decode_cp},
     {"prefetch", decode_nothing},      {"prefetchu", decode_nothing},
     {"applypriority", decode_nothing}, {"discard", decode_nothing},
-    {"membar", decode_nothing},        {"fence", decode_nothing},
+    {"membar", decode_fence},          {"fence", decode_fence},
     {"nanosleep", decode_nothing},     {"griddepcontrol", decode_nothing},
     {"createpolicy", decode_policy},   {"setmaxnreg", decode_nothing},
     {"pmevent", decode_nothing},

@@ -259,6 +259,7 @@ void decode_reduction(Site& site) {
 
 void decode_cluster_barrier(Site& site) {
   const bool arrives = site.modifiers.take("arrive");
+  site.out.effect = kOrders;
   for (const char* order : {"release", "relaxed", "acquire", "aligned"}) site.modifiers.take(order);
   if (!arrives && !site.modifiers.take("wait")) return site.refuse("it is not known");
   site.out.flow = arrives ? Flow::kClusterArrive : Flow::kClusterWait;
@@ -270,7 +271,9 @@ void decode_bar(Site& site) {
   if (site.modifiers.take("cluster")) return decode_cluster_barrier(site);
   const bool of_warp = site.modifiers.take("warp");
   site.modifiers.take("cta");
-  site.modifiers.take("aligned");
+  // `bar` is a barrier that all threads of a warp reach together, as `barrier` with this word is.
+  const bool aligned = site.modifiers.take("aligned") || site.statement.name.starts_with("bar.");
+  site.out.flags = aligned ? kAligned : 0;
   if (of_warp) {
     if (site.modifiers.take("sync") && site.expect(1)) gather(site, true, 0);
     return;

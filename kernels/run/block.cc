@@ -25,6 +25,7 @@ void Block::restart(const unsigned (&index)[3]) {
   live_ = threads_;
   barriers_ = {};
   for (const auto& warp : warps_) warp->restart();
+  if (grid_.watcher()) grid_.watcher()->starts(*this);
 }
 
 Block::State Block::run(std::uint64_t most) {
@@ -44,6 +45,13 @@ Block::State Block::run(std::uint64_t most) {
   return State::kAgain;
 }
 
+const Instruction* Block::waits_at() const {
+  for (const auto& warp : warps_) {
+    if (const Instruction* const at = warp->waits_at()) return at;
+  }
+  return nullptr;
+}
+
 bool Block::arrive(unsigned number, unsigned threads, unsigned expected, unsigned with_predicate) {
   Barrier& barrier = barriers_[number % kBarriers];
   barrier.arrived += threads;
@@ -56,6 +64,10 @@ bool Block::arrive(unsigned number, unsigned threads, unsigned expected, unsigne
 bool Block::open_if_complete(unsigned number) {
   Barrier& barrier = barriers_[number];
   if (barrier.arrived < (barrier.expected ? barrier.expected : live_)) return false;
+  if (Watcher* const watcher = grid_.watcher()) {
+    const bool all = barrier.expected == 0 || barrier.expected == threads_;
+    watcher->opens(*this, number, all);
+  }
   reduction_ = barrier.reduction;
   barrier = {};
   release(number);

@@ -24,6 +24,8 @@ class Block final : public BlockView {
   enum class State : std::uint8_t { kEnded, kAgain, kStuck };
   /// Runs about `most` instructions of warps. kStuck: all threads wait, and no event will wake one.
   State run(std::uint64_t most);
+  /// The first instruction at which a thread waits; null: none waits.
+  const Instruction* waits_at() const;
 
   bool arrive(unsigned barrier, unsigned threads, unsigned expected,
               unsigned with_predicate) override;

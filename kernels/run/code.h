@@ -38,6 +38,18 @@ enum class Flow : std::uint8_t {
   kReturn,         ///< to the instruction behind the call
 };
 
+/// What an instruction does to memory, for a Watcher (kernels/run/grid.h): a set of bits.
+enum MemoryEffect : std::uint8_t {
+  kLoads = 1,
+  kStores = 2,
+  kStrong = 4,        ///< other threads' strong accesses do not race with it
+  kVolatile = 8,      ///< nobody can say whether the program relies on it
+  kOrders = 16,       ///< what came before it is done for threads that see what comes after it
+  kOrdersBlock = 32,  ///< the same, for the threads of a block alone
+};
+
+inline constexpr std::uint8_t kAligned = 1;  ///< in the flags of a barrier
+
 /// Operands are slots of registers. Constants and special registers have slots as well.
 struct Instruction {
   Run run = nullptr;
@@ -47,6 +59,8 @@ struct Instruction {
   std::uint8_t option = 0;  ///< a parameter of `run`
   std::uint8_t flags = 0;   ///< of FloatFlag
   std::uint8_t count = 1;   ///< registers in `v`
+  std::uint8_t effect = 0;  ///< of MemoryEffect, on `width` bytes at address `a` + `immediate`
+  std::uint8_t width = 0;
   Mask invert = 0;          ///< kAll for @!p
   std::uint32_t guard = 0;  ///< a predicate; 0 is always true
   std::uint32_t v[4] = {};  ///< the registers that are written, and those that a store reads
@@ -176,5 +190,13 @@ inline constexpr std::uint64_t kParamWindow = std::uint64_t{0x4000} << 48;
 inline constexpr std::uint64_t kWorkspaceWindow = std::uint64_t{0x5000} << 48;
 inline constexpr std::uint64_t kHeapWindow = std::uint64_t{0x6000} << 48;
 inline constexpr std::uint64_t kWindowMask = std::uint64_t{0xffff} << 48;
+/// The space of a generic address; workspace and heap count as global memory.
+inline Space space_at(std::uint64_t address) {
+  const std::uint64_t window = address & kWindowMask;
+  return window == kSharedWindow  ? Space::kShared
+         : window == kLocalWindow ? Space::kLocal
+         : window == kParamWindow ? Space::kParam
+                                  : Space::kGlobal;
+}
 
 }  // namespace cuvmm::kernels

@@ -16,12 +16,13 @@ std::uint64_t next_number() {
 }  // namespace
 
 Grid::Grid(const Code& code, const Shape& shape, const std::vector<char>& parameters,
-           Memory& memory, std::uint64_t steps)
+           Memory& memory, std::uint64_t steps, Watcher* watcher)
     : code_(code),
       shape_(shape),
       parameters_(parameters),
       memory_(memory),
       most_steps_(steps),
+      watcher_(watcher),
       number_(next_number()) {}
 
 void Grid::print(std::string_view text) {

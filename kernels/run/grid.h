@@ -15,17 +15,40 @@
 
 namespace cuvmm::kernels {
 
+class BlockView;
+class Warp;
+
+/// Looks for mistakes that change no result here (kernels/watch/). Called for threads in the order
+/// in which they run.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  /// Lanes are about to carry the instruction out.
+  virtual void before(Warp& warp, const Instruction& i, Mask m) = 0;
+  /// A lane writes global memory by an instruction that has no MemoryEffect.
+  virtual void writes(std::uint64_t address, unsigned size) = 0;
+  /// Lanes of a warp have met.
+  virtual void met(Warp& warp, const Instruction& i, Mask m) = 0;
+  /// Lanes arrive at a barrier of the block.
+  virtual void arrives(Warp& warp, const Instruction& i, Mask m, unsigned barrier,
+                       unsigned expected) = 0;
+  /// The barrier of the block opens; `all`: all threads of the block were expected there.
+  virtual void opens(BlockView& block, unsigned barrier, bool all) = 0;
+  virtual void starts(BlockView& block) = 0;
+};
+
 class Grid {
  public:
   /// `parameters`: Code::parameter_bytes bytes. `steps`: the number of instructions of threads
   /// after which the launch is taken for endless and ends.
   Grid(const Code& code, const Shape& shape, const std::vector<char>& parameters, Memory& memory,
-       std::uint64_t steps);
+       std::uint64_t steps, Watcher* watcher = nullptr);
 
   // For Block (block.h), and for run() (run_grid.h).
   const Code& code() const { return code_; }
   const Shape& shape() const { return shape_; }
   Memory& memory() { return memory_; }
+  Watcher* watcher() const { return watcher_; }  ///< null: nobody watches
   const std::vector<char>& parameters() const { return parameters_; }
   std::uint64_t steps() const { return steps_; }
   std::uint64_t number() const { return number_; }
@@ -50,6 +73,7 @@ class Grid {
   const std::vector<char>& parameters_;
   Memory& memory_;
   std::uint64_t steps_ = 0, most_steps_;
+  Watcher* const watcher_;
   std::uint64_t number_;
   alignas(8) char workspace_[kWorkspaceBytes] = {};
   Fault fault_;

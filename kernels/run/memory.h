@@ -19,6 +19,10 @@ class Memory {
     std::uint64_t begin = 1, end = 0;
     char* bytes = nullptr;
     bool read = false, write = false;
+    /// A bit for each byte that was ever written: bit `written_at` stands for `begin`. Null: every
+    /// byte counts as written.
+    std::uint64_t* written = nullptr;
+    std::uint64_t written_at = 0;
 
     bool holds(std::uint64_t address, unsigned size, bool writes) const {
       return address >= begin && address < end && size <= end - address && (writes ? write : read);

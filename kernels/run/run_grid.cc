@@ -61,6 +61,20 @@ class Group {
     return grid_.steps() == before ? Block::State::kStuck : Block::State::kAgain;
   }
 
+  /// The end of a launch in which all threads wait.
+  Fault stuck() const {
+    Fault fault{.code = CUDA_ERROR_LAUNCH_TIMEOUT,
+                .what = "all threads of a block wait for each other, and none will go on",
+                .wrong = Wrong::kStuck};
+    for (const auto& block : blocks_) {
+      const Instruction* const at = block->waits_at();
+      if (!at || fault.line != 0) continue;
+      fault.line = at->line;
+      std::copy_n(block->index(), 3, fault.block);
+    }
+    return fault;
+  }
+
  private:
   Grid& grid_;
   Cluster cluster_;
@@ -84,14 +98,11 @@ Fault run(Grid& grid) {
       resident.pop_front();
     }
     const Block::State state = group->run(together ? kTurnTogether : kTurn);
+    if (state == Block::State::kStuck) grid.fail(group->stuck());
     if (state == Block::State::kEnded) {
       spare = std::move(group);
     } else {
       resident.push_back(std::move(group));
-    }
-    if (state == Block::State::kStuck) {
-      grid.fail({.code = CUDA_ERROR_LAUNCH_TIMEOUT,
-                 .what = "all threads of a block wait for each other, and none will go on"});
     }
   }
   grid.flush();

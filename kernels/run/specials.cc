@@ -122,4 +122,21 @@ void Warp::set_special(std::uint32_t slot, Special which) {
   }
 }
 
+Fault Warp::fault(const Instruction& i, unsigned lane, Wrong wrong, std::string what) const {
+  const unsigned *const size = block_.grid().shape().block, thread = first_ + lane;
+  Fault fault{.what = std::move(what), .line = i.line, .wrong = wrong};
+  std::copy_n(block_.index(), 3, fault.block);
+  fault.thread[0] = thread % size[0];
+  fault.thread[1] = thread / size[0] % size[1];
+  fault.thread[2] = thread / size[0] / size[1];
+  return fault;
+}
+
+void Warp::fail(const Instruction& i, unsigned lane, CUresult code, std::string what,
+                std::uint64_t address) {
+  Fault failed = fault(i, lane, Wrong::kNone, std::move(what));
+  failed.code = code, failed.address = address;
+  block_.grid().fail(std::move(failed));
+}
+
 }  // namespace cuvmm::kernels

@@ -70,6 +70,13 @@ void Warp::restart() {
 
 void Warp::run(std::uint64_t most) {
   if (running_ == 0 && !select()) return;
+  if (block_.grid().watcher()) [[unlikely]]
+    return run_as<true>(most);
+  run_as<false>(most);
+}
+
+template <bool kWatched>
+void Warp::run_as(std::uint64_t most) {
   Grid& grid = block_.grid();
   const Instruction* const code = code_.instructions.data();
   while (most != 0) {
@@ -87,13 +94,20 @@ void Warp::run(std::uint64_t most) {
     if (i->flow == Flow::kNone) {
       for (const Instruction* const end = i + turn; i != end; ++i) {
         const Mask m = running_ & (predicates_[i->guard] ^ i->invert);
+        if constexpr (kWatched) {
+          if (m != 0 && i->effect != 0) grid.watcher()->before(*this, *i, m);
+        }
         if (m != 0) i->run(*this, *i, m);
         if (grid.failed()) [[unlikely]]
           return;
       }
       pc_ += static_cast<std::uint32_t>(turn);
     } else {
-      step(*i, running_ & (predicates_[i->guard] ^ i->invert));
+      const Mask m = running_ & (predicates_[i->guard] ^ i->invert);
+      if constexpr (kWatched) {
+        if (m != 0 && i->effect != 0) grid.watcher()->before(*this, *i, m);
+      }
+      step(*i, m);
       if (grid.failed()) [[unlikely]]
         return;
     }
@@ -173,6 +187,14 @@ bool Warp::select() {
   return true;
 }
 
+// All lanes of a group are there: they carry the instruction out and go on.
+void Warp::meet(const Instruction& i, Mask group) {
+  if (i.run) i.run(*this, i, group);
+  if (Watcher* const watcher = block_.grid().watcher()) watcher->met(*this, i, group);
+  gathering_ &= ~group;
+  each(group, [&](unsigned lane) { ++pc_of_[lane]; });
+}
+
 // Wakes lanes that waited only for lanes which have ended meanwhile.
 bool Warp::wake() {
   bool woken = false;
@@ -181,9 +203,7 @@ bool Warp::wake() {
     const Instruction& i = code_.instructions[pc_of_[lane]];
     const Mask group = together(i, 0, lane);
     if (group == 0) return;
-    if (i.run) i.run(*this, i, group);
-    gathering_ &= ~group;
-    each(group, [&](unsigned each_lane) { ++pc_of_[each_lane]; });
+    meet(i, group);
     woken = true;
   });
   return woken;
@@ -220,10 +240,8 @@ void Warp::converge(const Instruction& i, Mask m) {
       left &= ~bit(lane);
       continue;
     }
-    if (i.run) i.run(*this, i, group);
-    gathering_ &= ~group;
+    meet(i, group);
     left &= ~group;
-    each(group, [&](unsigned other) { ++pc_of_[other]; });
   }
   each(pass, [&](unsigned lane) { ++pc_of_[lane]; });
   // Nearly always all lanes are together and simply continue.
@@ -329,6 +347,8 @@ void Warp::barrier(const Instruction& i, Mask m) {
   const auto lane = static_cast<unsigned>(std::countr_zero(m));
   const unsigned number = static_cast<unsigned>(reg(i.a)[lane]) % BlockView::kBarriers;
   const unsigned expected = i.b ? static_cast<unsigned>(reg(i.b)[lane]) : 0;
+  if (Watcher* const watcher = block_.grid().watcher())
+    watcher->arrives(*this, i, m, number, expected);
   const Mask with = m & (predicates_[i.r] ^ i.invert_read);
   const auto threads = static_cast<unsigned>(std::popcount(m));
   const auto true_threads = static_cast<unsigned>(std::popcount(with));
@@ -409,12 +429,8 @@ char* Warp::at(const Instruction& i, unsigned lane, std::uint64_t address, unsig
   Space space = i.space;
   std::uint64_t offset = address;
   if (space == Space::kNone) {
-    const std::uint64_t window = address & kWindowMask;
     offset = address & ~kWindowMask;
-    space = window == kSharedWindow  ? Space::kShared
-            : window == kLocalWindow ? Space::kLocal
-            : window == kParamWindow ? Space::kParam
-                                     : Space::kGlobal;
+    space = space_at(address);
   }
   char* bytes = nullptr;
   Grid& grid = block_.grid();
@@ -455,8 +471,10 @@ char* Warp::at(const Instruction& i, unsigned lane, std::uint64_t address, unsig
       bytes = (address & kWindowMask) == kHeapWindow ? Heap::get().at(address, size)
                                                      : grid.memory().at(address, size, writes);
   }
-  if (bytes) [[likely]]
+  if (bytes) [[likely]] {
+    if (writes && !where && grid.watcher()) grid.watcher()->writes(address, size);
     return bytes;
+  }
   char text[160];
   std::snprintf(text, sizeof text, "illegal %s of %u bytes at 0x%llx: ", writes ? "write" : "read",
                 size, static_cast<unsigned long long>(where ? offset : address));
@@ -466,20 +484,15 @@ char* Warp::at(const Instruction& i, unsigned lane, std::uint64_t address, unsig
   } else {
     what += grid.memory().why_not(address, size, writes);
   }
-  fail(i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, std::move(what), where ? 0 : address);
+  Fault failed = fault(i, lane, where ? Wrong::kSpace : Wrong::kOutside, std::move(what));
+  failed.code = CUDA_ERROR_ILLEGAL_ADDRESS, failed.address = where ? 0 : address;
+  grid.fail(std::move(failed));
   return nullptr;
 }
 
-void Warp::fail(const Instruction& i, unsigned lane, CUresult code, std::string what,
-                std::uint64_t address) {
-  const Shape& shape = block_.grid().shape();
-  const unsigned thread = first_ + lane;
-  Fault fault{.code = code, .what = std::move(what), .address = address, .line = i.line};
-  std::copy_n(block_.index(), 3, fault.block);
-  fault.thread[0] = thread % shape.block[0];
-  fault.thread[1] = thread / shape.block[0] % shape.block[1];
-  fault.thread[2] = thread / shape.block[0] / shape.block[1];
-  block_.grid().fail(std::move(fault));
+const Instruction* Warp::waits_at() const {
+  const Mask waits = at_barrier_ | gathering_;
+  return waits == 0 ? nullptr : &code_.instructions[pc_of_[std::countr_zero(waits)]];
 }
 
 }  // namespace cuvmm::kernels

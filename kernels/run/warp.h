@@ -61,15 +61,11 @@ class Warp {
     Space space = i.space;
     std::uint64_t offset = address;
     if (space == Space::kNone) {
-      const std::uint64_t window = address & kWindowMask;
       offset = address & ~kWindowMask;
-      space = window == 0               ? Space::kGlobal
-              : window == kSharedWindow ? Space::kShared
-              : window == kLocalWindow  ? Space::kLocal
-                                        : Space::kNone;
+      space = space_at(address);
     }
     if ((address & (size - 1)) != 0) return nullptr;
-    if (space == Space::kGlobal) return block_.grid().memory().at(offset, size, writes);
+    if (space == Space::kGlobal) return block_.grid().memory().at(address, size, writes);
     if (space == Space::kShared) {
       const std::size_t room = block_.shared().size();
       return offset <= room && size <= room - offset ? &block_.shared()[offset] : nullptr;
@@ -81,14 +77,21 @@ class Warp {
   /// Records a fault of a lane; the first fault of a grid counts.
   void fail(const Instruction& i, unsigned lane, CUresult code, std::string what,
             std::uint64_t address = 0);
+  /// A mistake of a lane, with the place of its thread.
+  Fault fault(const Instruction& i, unsigned lane, Wrong wrong, std::string what) const;
+  /// The instruction at which lanes wait for each other or for others; null: no lane waits.
+  const Instruction* waits_at() const;
 
   /// Releases the lanes that wait at a barrier; the barrier's instruction runs with the result of
   /// its reduction.
   void release(unsigned barrier);
 
  private:
+  template <bool kWatched>
+  void run_as(std::uint64_t most);
   bool select();
   bool wake();
+  void meet(const Instruction& i, Mask group);
   void park();
   void put_pc(Mask m, std::uint32_t pc);
   void fail_for_time(const Instruction& i);
