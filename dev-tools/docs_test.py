@@ -49,6 +49,7 @@ class Rules(unittest.TestCase):
         ids |= set(re.findall(r'"(cu[A-Z]\w*-[\w-]+)"', read(os.path.join(SOURCE, "rulebook", "profile", "quirk.cc"))))
         platforms = os.listdir(os.path.join(SOURCE, "rulebook", "profiles", "platforms"))
         ids |= {os.path.splitext(name)[0] for name in platforms}
+        ids.add("kernel-module")  # a check of `cuvmm doctor`
         areas = {rule.partition("-")[0] for rule in rules if not rule.startswith("cu")}
         # Leaves out names of cases (cuMemMap-end/bounds) and parts of file names.
         name = re.compile(r"(?<![\w/.*-])(cu[A-Z]\w*-[a-z][\w-]*)(?![\w/~*-])")

@@ -16,40 +16,11 @@ std::string argument_text(const LaunchArgument& argument) {
 
 using Kind = ObjectRef::Kind;
 
-// The object that held the address last and has ended. A mapping is preferred to its reservation,
-// which outlives it, because the argument pointed to the mapping.
-std::optional<ObjectRef> last_owner(const Model& model, Address address) {
-  const Tombstones& tombstones = model.tombstones();
-  const auto reservation = tombstones.find_covering(Kind::kReservation, address);
-  std::optional<ObjectRef> last = tombstones.find_covering(Kind::kMapping, address);
-  if (reservation && (!last || last->ended.call < reservation->made.call)) last = reservation;
-  for (const Kind kind : {Kind::kPoolMemory, Kind::kMemory}) {
-    const auto other = tombstones.find_covering(kind, address);
-    if (other && (!last || last->ended.call < other->ended.call)) last = other;
-  }
-  return last;
-}
-
 // The last mapping that the live reservation had at the address and that has ended.
 std::optional<ObjectRef> unmapped_in(const Model& model, const Reservation& r, Address address) {
   auto last = model.tombstones().find_covering(Kind::kMapping, address);
   if (last && last->made.call < r.made.call) last.reset();
   return last;
-}
-
-// "the mapping [...) was unmapped", "the memory [...) of a pool was freed"
-std::string end_text(const ObjectRef& ended_object) {
-  const std::string bytes = " " + range(ended_object.value, ended_object.size);
-  switch (ended_object.kind) {
-    case Kind::kMapping:
-      return "the mapping" + bytes + " was unmapped";
-    case Kind::kPoolMemory:
-      return "the memory" + bytes + " of a pool was freed";
-    case Kind::kMemory:
-      return "the memory" + bytes + " was freed";
-    default:
-      return "the " + std::string(name(ended_object.kind)) + bytes + " was freed";
-  }
 }
 
 // Some programs count elements from 1, so their kernels receive the address of one element before
@@ -165,6 +136,32 @@ Violations nothing_at(const LaunchArgument& argument, const Reservation& r) {
 }
 
 }  // namespace
+
+std::optional<ObjectRef> detail::last_owner(const Model& model, Address address) {
+  const Tombstones& tombstones = model.tombstones();
+  const auto reservation = tombstones.find_covering(Kind::kReservation, address);
+  std::optional<ObjectRef> last = tombstones.find_covering(Kind::kMapping, address);
+  if (reservation && (!last || last->ended.call < reservation->made.call)) last = reservation;
+  for (const Kind kind : {Kind::kPoolMemory, Kind::kMemory}) {
+    const auto other = tombstones.find_covering(kind, address);
+    if (other && (!last || last->ended.call < other->ended.call)) last = other;
+  }
+  return last;
+}
+
+std::string detail::end_text(const ObjectRef& ended_object) {
+  const std::string bytes = " " + range(ended_object.value, ended_object.size);
+  switch (ended_object.kind) {
+    case Kind::kMapping:
+      return "the mapping" + bytes + " was unmapped";
+    case Kind::kPoolMemory:
+      return "the memory" + bytes + " of a pool was freed";
+    case Kind::kMemory:
+      return "the memory" + bytes + " was freed";
+    default:
+      return "the " + std::string(name(ended_object.kind)) + bytes + " was freed";
+  }
+}
 
 bool detail::memory_at(const Model& model, Address address) {
   return model.pools().memory_at(address) || model.memory().at(address) ||

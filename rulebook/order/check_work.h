@@ -3,6 +3,7 @@
 // where no memory is. Internal to rulebook/, except check_launch().
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "rulebook/check/check_support.h"
@@ -60,6 +61,11 @@ namespace detail {
                             const std::string& taken);
 /// Whether memory that is no mapping, and that the model knows, is at this address now.
 bool memory_at(const Model& model, Address address);
+/// The object that held the address last and has ended. A mapping is preferred to its reservation,
+/// which outlives it.
+std::optional<ObjectRef> last_owner(const Model& model, Address address);
+/// "the mapping [...) was unmapped", "the memory [...) of a pool was freed"
+std::string end_text(const ObjectRef& ended_object);
 /// "stream 0x55", "the legacy default stream".
 std::string stream_text(std::uint64_t stream);
 /// "the kernel f on stream 0x55", "a copy on the legacy default stream".

@@ -9,6 +9,7 @@
 namespace cuvmm::shim {
 
 class Injector;
+class KernelReports;
 class Session;
 
 struct alignas(64) CallHooks {
@@ -24,6 +25,8 @@ struct alignas(64) CallHooks {
   std::atomic<bool> stacks_have_more{false};
   /// See shim/recorder/recorded_call.h.
   last_calls::Writer last_calls;
+  /// Takes the emulator's findings about kernels; null: the emulator looks for none.
+  std::atomic<KernelReports*> kernel_reports{nullptr};
 };
 inline constinit CallHooks g_hooks;
 

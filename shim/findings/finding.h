@@ -24,6 +24,8 @@ struct Finding {
   std::uint64_t call_index = 0;  ///< 0: the finding was made at exit
   /// The purpose of the call (shim/findings/purpose.h), for advice: a later call may serve it.
   std::uint64_t purpose = 0;
+  /// A number for a place inside of a kernel: findings of different places are different findings.
+  std::uint64_t place = 0;
   StackId stack = 0;  ///< of the call; for a finding that is made at exit, of the object's maker
   /// For a leak: the shared memory that the object keeps alive, by a name that other processes use
   /// for it too.

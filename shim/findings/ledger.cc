@@ -253,8 +253,8 @@ void Ledger::take(Finding finding) {
   }
   const std::uint64_t period =
       entries_known_.load(std::memory_order_relaxed) < kMostApart ? finding.period : 0;
-  const Key key(finding.violation.rule, finding.kind(), finding.entry, folding_site(finding.stack),
-                period);
+  const Key key(finding.violation.rule, finding.kind(), finding.entry,
+                folding_site(finding.stack) ^ finding.place, period);
   Entry* const entry = add(key, std::move(finding));
   if (!entry) return;
   prepare_symbolizer();

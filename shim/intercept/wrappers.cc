@@ -12,6 +12,7 @@
 #include "shim/intercept/follow.h"
 #include "shim/intercept/refused_call.h"
 #include "shim/policy/data_policy.h"
+#include "shim/process/kernel_reports.h"
 #include "shim/process/process.h"
 #include "shim/recorder/recorded_call.h"
 
@@ -23,6 +24,10 @@ namespace {
                                                  const Caller& caller) {
   if (last_calls::is_fault(static_cast<std::uint32_t>(result))) [[unlikely]]
     Process::get().note_fault(result, sequence, caller);
+}
+
+[[gnu::cold, gnu::noinline]] void take_kernel_reports(EntryPoint entry, const Caller& caller) {
+  g_hooks.kernel_reports.load(std::memory_order_acquire)->after(entry, caller);
 }
 
 template <class CallStruct>
@@ -90,6 +95,10 @@ struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
     if constexpr (kOrdersWork<CallStruct>) {
       if (is_refused(result)) [[unlikely]]
         note_refused_call(made, result, caller);
+    }
+    if constexpr (kOrdersWork<CallStruct> || kTouches<CallStruct>) {
+      if (g_hooks.kernel_reports.load(std::memory_order_relaxed)) [[unlikely]]
+        take_kernel_reports(CallStruct::kEntryPoint, caller);
     }
     if (record.begun()) end<CallStruct>(record, result, caller);
     return result;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/process/process.h"
 #include "shim/base/call_hooks.h"
+#include "shim/process/kernel_reports.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -127,6 +128,7 @@ Process::Opened& Process::open_now() {
   choose_failures();  // before any thread can make a call
   g_hooks.session.store(&mine->session, std::memory_order_release);
   labels_.names().ask(&mine->session);
+  take_kernel_reports(*mine);
   // A process that never uses CUDA (a shell around the program) does not get here: it prints
   // nothing and truncates no trace.
   if (!options_.complaint.empty()) say(options_.complaint);
@@ -152,6 +154,16 @@ Process::Opened& Process::open_now() {
   // A process that is killed leaves at least this report.
   if (!g_ending.begun()) findings_stack().run([this] { write_json("running"); }, kPatience);
   return *mine;
+}
+
+void Process::take_kernel_reports(Opened& open) {
+  auto* const take =
+      reinterpret_cast<TakeKernelReport*>(open.driver.find(cuvmm::kTakeKernelReport));
+  auto* const last = reinterpret_cast<LastLaunch*>(open.driver.find(cuvmm::kLastLaunch));
+  if (!options_.check_kernels || !open.driver.emulated || !take || !last) return;
+  // Never destroyed, because threads that outlive main() make calls.
+  g_hooks.kernel_reports.store(new KernelReports(take, last, open.session, *ledger_),
+                               std::memory_order_release);
 }
 
 void Process::choose_failures() {

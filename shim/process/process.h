@@ -144,6 +144,8 @@ class Process : private DeathReport {
   /// Does nothing if the program has a handler of its own.
   void tell_leaks_at(int signal) noexcept;
   void open_last_calls() noexcept;
+  /// From here on the emulator's findings about kernels are taken, if the options ask for them.
+  void take_kernel_reports(Opened& open);
   /// Reads CUVMM_FAIL and CUVMM_FAIL_LOG, anew in a child of fork.
   void choose_failures();
   void log_failures(const char* ended) noexcept;

@@ -22,6 +22,7 @@
 #include "shim/objects/alive.h"
 #include "shim/output/json.h"
 #include "shim/output/output.h"
+#include "shim/process/kernel_reports.h"
 #include "shim/process/process.h"
 #include "shim/recorder/timeline.h"
 #include "shim/refusals/surroundings.h"
@@ -177,7 +178,10 @@ void Process::last_report(const char* ended) {
          "(`cuvmm doctor` lists them)");
   }
   find_escapes();
-  if (exits) read_journal(ended_well());
+  if (exits) {
+    if (KernelReports* const left = g_hooks.kernel_reports.load()) left->rest();
+    read_journal(ended_well());
+  }
   if (Guard* const guard = exits ? g_guard.load() : nullptr) {
     guard->tell_missing([this](std::string what) {
       if (!options_.no_summary) say(what);  // `cuvmm run` prints it for all processes

@@ -146,6 +146,7 @@ Options read_options(int pid) {
   options.guards.quarantine =
       static_cast<std::size_t>(number(options, "CUVMM_QUARANTINE", 0, 1000000, 0));
   options.guards.poison = flag(options, "CUVMM_POISON");
+  options.check_kernels = text("CUVMM_KERNELS").starts_with("check");
   options.keep_last_calls = flag(options, "CUVMM_RING_KEEP");
   options.fault_address = address(options, "CUVMM_FAULT_ADDRESS");
   options.scope = text("CUVMM_SCOPE");

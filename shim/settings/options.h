@@ -36,6 +36,7 @@ struct Options {
   std::string fail;              ///< CUVMM_FAIL: the calls that cuvmm makes fail
   std::string fail_log;          ///< CUVMM_FAIL_LOG: folder for logs of the calls that can fail
   GuardOptions guards;           ///< CUVMM_GUARD=1, CUVMM_QUARANTINE=N, CUVMM_POISON=1
+  bool check_kernels = false;    ///< CUVMM_KERNELS=check: the emulator has findings about kernels
   bool keep_last_calls = false;  ///< CUVMM_RING_KEEP=1: the file stays, however the process ends
   /// CUVMM_FAULT_ADDRESS: the address of the device's fault, from the kernel's log; 0 unknown
   std::uint64_t fault_address = 0;

@@ -25,6 +25,7 @@ constexpr AreaTitle kTitles[] = {
     {"memory", "Plain memory: cuMemAlloc, cuMemHostAlloc, cuMemFree and their like"},
     {"data", "Copies and fills of mapped memory"},
     {"order", "Launches, and the memory that they are given"},
+    {"kernel", "Kernels: what their threads read and write, and where they meet"},
     {"copy", "Copies with attributes, batches of them, and decompression"},
     {"stream_memory",
      "Stream memory operations: cuStreamWaitValue*, cuStreamWriteValue*, "
