@@ -147,6 +147,8 @@ std::string summary_text(const MergedReport& report, const std::vector<std::stri
   }
   if (const std::string skipped = skipped_sentence(missing); !skipped.empty())
     text += "cuvmm: " + skipped + "\n";
+  if (const std::string kernels = kernels_sentence(missing); !kernels.empty())
+    text += "cuvmm: " + printable(kernels) + "\n";
   if (const std::string lacking = not_emulated_sentence(missing); !lacking.empty())
     text += "cuvmm: " + printable(lacking) + "\n";
   for (const std::string& gap : gap_sentences(report, missing))

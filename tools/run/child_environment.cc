@@ -142,6 +142,7 @@ constexpr RunVariable kRunVariables[] = {
     {"fail", "CUVMM_FAIL", text_of<&RunSettings::fail>},
     {"guard", "CUVMM_GUARD", text_of<&RunSettings::guard>},
     {"hostile", "CUVMM_HOSTILE", text_of<&RunSettings::hostile>},
+    {"kernels", "CUVMM_KERNELS", text_of<&RunSettings::kernels>},
     {"leak-check", "CUVMM_LEAK_CHECK", text_of<&RunSettings::leak_check>},
     {"leaks-signal", "CUVMM_LEAKS_SIGNAL", text_of<&RunSettings::leaks_signal>},
     {"limit", "CUVMM_LIMIT", text_of_limit},

@@ -20,18 +20,20 @@ std::uint64_t LaunchCount::read() const {
   return file.read(reinterpret_cast<char*>(&count), sizeof count) ? count : 0;
 }
 
-std::vector<std::string> LaunchCount::need_driver() const { return lines(false); }
-std::vector<std::string> LaunchCount::not_emulated() const { return lines(true); }
+std::vector<std::string> LaunchCount::need_driver() const { return lines(0); }
+std::vector<std::string> LaunchCount::not_emulated() const { return lines('\t'); }
+std::vector<std::string> LaunchCount::checked_kernels() const { return lines('\v'); }
 
-// A line with the name of a function begins with a tab (emulator/base/run_file.h).
-std::vector<std::string> LaunchCount::lines(bool functions) const {
-  constexpr std::size_t kMost = 64;
+// emulator/base/run_file.h has the marks.
+std::vector<std::string> LaunchCount::lines(char mark) const {
+  constexpr std::size_t kMost = 1024;
   std::vector<std::string> names;
   std::ifstream lines(path_, std::ios::binary);
   lines.seekg(sizeof(std::uint64_t));
   for (std::string line; names.size() < kMost && std::getline(lines, line);) {
-    if (line.starts_with('\t') != functions) continue;
-    std::string name = line.substr(functions ? 1 : 0);
+    const bool marked = line.starts_with('\t') || line.starts_with('\v');
+    if ((marked ? line[0] : 0) != mark) continue;
+    std::string name = line.substr(marked ? 1 : 0);
     if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
   }
   return names;

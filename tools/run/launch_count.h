@@ -24,9 +24,12 @@ class LaunchCount {
   std::vector<std::string> need_driver() const;
   /// The functions that programs called and the emulator lacks; each once.
   std::vector<std::string> not_emulated() const;
+  /// The kernels that ran under --kernels=check; each once.
+  std::vector<std::string> checked_kernels() const;
 
  private:
-  std::vector<std::string> lines(bool functions) const;
+  /// The lines of a kind; `mark` is the first character of its lines, 0 for those without a mark.
+  std::vector<std::string> lines(char mark) const;
 
   TemporaryFolder folder_;
   std::string path_;

@@ -89,6 +89,8 @@ void say_what_needs_the_emulator(const RunSettings& options) {
   if (!options.streams.empty()) {
     say(options, "--streams has no effect: it is for the emulator, and this is a real driver");
   }
+  if (!options.kernels.empty())
+    say(options, "--kernels has no effect: it is for the emulator, and this is a real driver");
   if (!options.hostile.empty()) {
     say(options, "--hostile has no effect: it is for the emulator, and this is a real driver");
   }
@@ -106,6 +108,10 @@ std::vector<std::string> as_strings(const Environment& environment) {
   std::vector<std::string> result;
   for (const auto& [name, value] : environment) result.push_back(name + "=" + value);
   return result;
+}
+
+bool checks_kernels(const RunSettings& options, const Environment& environment) {
+  return options.emulate && value_of(environment, "CUVMM_KERNELS").starts_with("check");
 }
 
 bool streams_are_eager(const RunSettings& options, const Environment& environment) {
@@ -184,8 +190,9 @@ bool ended_on_request(const TreeResult& tree) {
 // whole.
 bool is_gap(const RunSettings& options, const MergedReport& merged, const NotEmulated& missing) {
   if (!options.error_exitcode || options.allow_unchecked) return false;
-  return (missing.skipped_launches > 0 && options.skipped_exitcode < 0) ||
-         calls_unchecked(merged, missing) || !gap_sentences(merged, missing).empty();
+  const bool skipped = missing.skipped_launches > 0 || no_kernel_checked(missing);
+  return (skipped && options.skipped_exitcode < 0) || calls_unchecked(merged, missing) ||
+         !gap_sentences(merged, missing).empty();
 }
 
 // The exit code of the command, if all reports could be written.
@@ -216,7 +223,7 @@ RunVerdict verdict_of(const RunSettings& options, const TreeResult& tree,
                 "leaked the objects named above"};
   }
   if (tree.exit_code != 0) return {tree.exit_code};
-  if (missing.skipped_launches > 0 && options.skipped_exitcode > 0)
+  if ((missing.skipped_launches > 0 || no_kernel_checked(missing)) && options.skipped_exitcode > 0)
     return {options.skipped_exitcode};
   if (is_gap(options, merged, missing)) return {.code = kExitUnchecked, .unchecked = true};
   return {};
@@ -474,7 +481,8 @@ int run(RunSettings options, int* ended_by) {
     judge_last_states(reports, states, tree, watch);
     last_calls.conclude(options, tree);
     const int code = conclude(options, tree, reach, std::move(reports), folder,
-                              {launches.read(), launches.need_driver(), launches.not_emulated()},
+                              {launches.read(), launches.need_driver(), launches.not_emulated(),
+                               checks_kernels(options, environment), launches.checked_kernels()},
                               drivers, streams_are_eager(options, current));
     if (ended_by && code == tree.exit_code && ended_on_request(tree)) *ended_by = tree.signal;
     return code;

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "api/driver/driver.h"
+#include "api/kernel_report.h"
 #include "api/posix/whole_file.h"
 #include "frames/suppression_text.h"
 #include "injected_failures/spec.h"
@@ -114,6 +115,15 @@ std::string checked_spec(const std::vector<std::string>& specs) {
   return all;
 }
 
+CLI::Validator what_to_do_with_kernels() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        if (text == "run" || text == "skip" || parse_kernel_checks(text)) return "";
+        return "expected run, skip, check, or check: and some of memory,init,race,sync";
+      },
+      "");
+}
+
 CLI::Validator when_streams_work() {
   return CLI::Validator(
       [](std::string& word) -> std::string {
@@ -174,6 +184,11 @@ void add_driver_options(CLI::App& app, RunSettings& options, std::string& emulat
                  "work in flight is found (docs/work-in-flight.md)")
       ->type_name("eager|late[:SEED]")
       ->check(when_streams_work());
+  app.add_option("--kernels", options.kernels,
+                 "Run or skip the emulator's kernels, or run them and check what they read and "
+                 "write: memory, init, race, sync, or all (docs/testing/kernels-check.md)")
+      ->type_name("run|skip|check[:LIST]")
+      ->check(what_to_do_with_kernels());
   app.add_option("--hostile", options.hostile,
                  "Make the emulator do what a driver may do and seldom does (cuvmm hostile); only "
                  "on request: SEED:refusals, SEED:left-contexts")
@@ -343,8 +358,8 @@ struct Heading {
 const std::vector<Heading>& headings() {
   static const std::vector<Heading> all = {
       {"Driver",
-       {"--emulate", "--devices", "--streams", "--hostile", "--driver", "--python", "--torch",
-        "--allow-multicast"}},
+       {"--emulate", "--devices", "--streams", "--kernels", "--hostile", "--driver", "--python",
+        "--torch", "--allow-multicast"}},
       {"Checks",
        {"--suppressions", "--leak-check", "--async", "--unordered", "--nvtx-include", "--no-nvtx"}},
       {"Exit code", {"--error-exitcode", "--blame", "--skipped-exitcode", "--allow-unchecked"}},

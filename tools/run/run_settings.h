@@ -12,6 +12,7 @@ struct RunSettings {
   std::string profile;  ///< name or absolute path; "" for the emulator's default
   int devices = 0;      ///< number of emulated devices; 0: the default
   std::string streams;  ///< "eager", "late" or "late:SEED"; "" for the emulator's default
+  std::string kernels;  ///< "run", "skip", "check" or "check:LIST"; "" for the emulator's default
   std::string hostile;  ///< for CUVMM_HOSTILE; "" for no hostile kinds
   std::string outage;   ///< the trouble of a fabric that `cuvmm rack` has the emulator play
   std::string driver;   ///< absolute path of the libcuda to use; "" for the loader's choice

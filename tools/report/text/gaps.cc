@@ -106,6 +106,19 @@ std::string skipped_sentence(const NotEmulated& missing) {
       count == 1 ? "it" : "them", count == 1 ? "its" : "their");
 }
 
+std::string kernels_sentence(const NotEmulated& run) {
+  if (!run.checks_kernels) return "";
+  if (no_kernel_checked(run)) {
+    return "no kernel was checked: the program launched none that the emulator could run, so the "
+           "absence of findings about kernels proves nothing";
+  }
+  const std::size_t count = run.checked_kernels.size();
+  return fmt::format("{} checked while {} ran ({})",
+                     count == 1 ? "1 kernel was" : std::to_string(count) + " kernels were",
+                     count == 1 ? "it" : "they", named(run.checked_kernels)) +
+         (run.skipped_launches == 0 ? "" : "; the launches that were skipped were not");
+}
+
 std::string not_emulated_sentence(const NotEmulated& missing) {
   if (missing.functions.empty()) return "";
   return fmt::format(

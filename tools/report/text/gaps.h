@@ -16,7 +16,16 @@ struct NotEmulated {
   std::uint64_t skipped_launches = 0;
   std::vector<std::string> need_driver = {};  ///< files that contain a CUDA runtime of NVIDIA's
   std::vector<std::string> functions = {};    ///< that programs called and the emulator lacks
+  bool checks_kernels = false;                ///< the run was asked to check what kernels do
+  std::vector<std::string> checked_kernels = {};
 };
+
+/// Whether the run was to check kernels, and none ran.
+inline bool no_kernel_checked(const NotEmulated& run) {
+  return run.checks_kernels && run.checked_kernels.empty();
+}
+/// The sentence about kernels that were checked; "" if the run was not asked to.
+std::string kernels_sentence(const NotEmulated& run);
 
 /// The number of calls of all processes that cuvmm checked.
 std::uint64_t checked_calls(const MergedReport& report);
