@@ -36,7 +36,9 @@ TEST(AbsentTest, DecodesAndRunsNothing) {
   EXPECT_EQ(decoded.code, nullptr);
   EXPECT_EQ(decoded.why_not, "this build has no kernels");
   NoMemory memory;
-  EXPECT_EQ(run(Code{}, Shape{}, {}, memory, 1).code, CUDA_ERROR_NOT_SUPPORTED);
+  std::vector<Fault> mistakes;
+  EXPECT_EQ(run(Code{}, Shape{}, {}, memory, 1, {}, mistakes).code, CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_TRUE(mistakes.empty());
 }
 
 }  // namespace

@@ -102,10 +102,12 @@ TEST_F(RefusalSession, MemoryThatRanOutIsSaidWithWhoHoldsIt) {
 
 TEST_F(RefusalSession, AMulticastObjectTakesNoneOfTheDevicesMemory) {
   ON_CALL(mock_, MulticastCreate(_, _)).WillByDefault(Return(CUDA_ERROR_OUT_OF_MEMORY));
+  ON_CALL(mock_, DeviceGetAttribute(_, _, _)).WillByDefault(answers(1));  // multicast is supported
   CUmulticastObjectProp prop{};
-  prop.numDevices = 2;
+  prop.numDevices = 1;
   prop.size = 2 * kGranule;
   EXPECT_EQ(run(calls::MulticastCreate{&handle_, &prop}), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_FALSE(ledger_.totals().any());
   ASSERT_TRUE(first());
   EXPECT_FALSE(first()->refusal.memory);
 }

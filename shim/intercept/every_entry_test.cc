@@ -139,10 +139,11 @@ class EveryEntry : public testing::Test {
 
 TEST_F(EveryEntry, ThatCountsAsCheckedFindsSomeMisuse) {
   std::size_t entries = 0;
-#define CUVMM_ENTRY(Name, area, ...)                                               \
-  ++entries;                                                                       \
-  EXPECT_NE(finds_a_misuse<calls::Name>(),                                         \
-            kNeverWrong.contains(EntryPoint::k##Name) || kOrdersWork<calls::Name>) \
+// Some calls that order work have deadly arguments, too.
+#define CUVMM_ENTRY(Name, area, ...)                                                      \
+  ++entries;                                                                              \
+  EXPECT_TRUE(kOrdersWork<calls::Name> ||                                                 \
+              finds_a_misuse<calls::Name>() != kNeverWrong.contains(EntryPoint::k##Name)) \
       << calls::Name::kName;
 #include "api/entry_points.def"
   EXPECT_GT(entries, 60u);
