@@ -45,6 +45,8 @@ sys.exit(1)
 NEEDED = r"cuInit$|cuCtx(Destroy|Detach|PopCurrent|SetCurrent)|cuDevicePrimaryCtxRe(set|lease)"
 # Programs ask these questions all the time, and expect "no" (is_only_an_answer() of shim/refusals/journal.h).
 QUESTIONS = r"cuCtxGet|cuPointerGet|cuGetProcAddress|cuGetExportTable|cuGetError|cuLogs"
+# Breaks the rule that cuCheckpointProcessGetRestoreThreadId breaks on the same line: one finding, which counts two.
+FOLDED = "cuCheckpointProcessGetState"
 
 LOADS = """
 import ctypes, sys
@@ -132,7 +134,7 @@ sys.exit(3)
             named = {plain(each["call"]) for each in report["refusals"] + report["findings"] if "call" in each}
             messages = [finding["message"] for finding in report["findings"]]
             for name, code in (line.split() for line in result.stdout.splitlines()):
-                if code == "0" or re.match(QUESTIONS, name):
+                if code == "0" or re.match(QUESTIONS, name) or name == FOLDED:
                     continue
                 refused += 1
                 if plain(name) not in named and not any(text.startswith(plain(name)) for text in messages):

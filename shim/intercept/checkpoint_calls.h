@@ -6,12 +6,10 @@
 #include <unistd.h>
 
 #include <cstddef>
-#include <map>
-#include <mutex>
-#include <optional>
 
 #include "rulebook/leaks/checkpoint.h"
 #include "shim/process/process.h"
+#include "shim/process/process_states.h"
 
 namespace cuvmm::shim {
 
@@ -22,28 +20,6 @@ using RestoreArgs = const struct RestoreArguments*;
 using UnlockArgs = const struct UnlockArguments*;
 using StateOut = struct StateOfProcess*;
 using RestoreThreadOut = struct RestoreThread*;
-
-/// The states that this process has brought about in others and itself, or was told.
-class ProcessStates {
- public:
-  void set(int pid, ProcessState state) {
-    const std::lock_guard lock(mutex_);
-    states_[pid] = state;
-  }
-  std::optional<ProcessState> find(int pid) {
-    const std::lock_guard lock(mutex_);
-    const auto found = states_.find(pid);
-    return found == states_.end() ? std::nullopt : std::optional(found->second);
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<int, ProcessState> states_;
-};
-inline ProcessStates& process_states() {
-  static ProcessStates* const states = new ProcessStates();  // threads may outlive main()
-  return *states;
-}
 
 inline Violations step_mistakes(CheckpointStep step, int pid) {
   return check_checkpoint_order(step, pid, process_states().find(pid));

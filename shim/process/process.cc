@@ -2,6 +2,7 @@
 #include "shim/process/process.h"
 #include "shim/base/call_hooks.h"
 #include "shim/process/kernel_reports.h"
+#include "shim/process/process_states.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -93,6 +94,7 @@ Process::Process()
   // Made now, because a child that is forked while a thread makes a table would wait without end.
   object_table();
   described_refusals();
+  process_states();
   prepare_loaded_code();
   if (options_.no_symbols) do_without_symbols();
   if (options_.no_python_frames || options_.stack_depth == 1) do_without_python();

@@ -66,7 +66,8 @@ Violations Session::deadly(const CallStruct& call) {
       return check_graph_code(Rule::kUpdateCodeLoaded, graph, *unloaded);
     }
   } else if constexpr (kLaunches<CallStruct>) {
-    void** extra = extra_of(call);
+    // A driver refuses a launch with both, unread.
+    void** extra = call.kernelParams ? nullptr : extra_of(call);
     constexpr int kMost = 8;
     for (int i = 0; extra && i < kMost && *extra != CU_LAUNCH_PARAM_END; ++i, extra += 2) {
       if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE && !extra[1]) [[unlikely]]

@@ -14,6 +14,7 @@ ALLOWED = {
     "start_folder": "asked for as the shim is loaded",
     "object_table()": "asked for as the shim is loaded",
     "described_refusals()": "asked for as the shim is loaded",
+    "process_states()": "asked for as the shim is loaded",
     "(anonymous namespace)::table()": "asked for as the shim is loaded",
     "nvtx::(anonymous namespace)::registered()": "made under a lock that a fork takes",
     "nvtx::(anonymous namespace)::lists()": "made under a lock that a fork takes",
