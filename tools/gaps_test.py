@@ -82,7 +82,7 @@ class Gaps(cli_test.CliTest):
         ask = ("address = ctypes.c_void_p()\n"
                "assert cuda.cuGetProcAddress_v2(b'NAME', ctypes.byref(address), 13000, ctypes.c_uint64(0), None) == 0\n")
         call = "ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(address.value)(0, None)\n"
-        for name in ("cuCheckpointProcessLock", "cuCheckpointProcessRestore", "cuGraphicsUnregisterResource"):
+        for name in ("cuGraphicsMapResources", "cuGraphicsUnregisterResource"):
             asked = ask.replace("NAME", name)
             for program in (f"cuda.{name}(0, None)\n", asked + call):
                 report, lines = self.checked(UNCHECKED, WORKS + program)
@@ -94,8 +94,7 @@ class Gaps(cli_test.CliTest):
             self.assertNotIn("unchecked_calls", report)
 
     def test_questions_are_harmless(self):
-        for name in ("cuCheckpointProcessGetState", "cuGraphicsResourceGetMappedPointer_v2", "cuProfilerStart",
-                     "cuCoredumpRegisterStartCallback"):
+        for name in ("cuGraphicsResourceGetMappedPointer_v2", "cuProfilerStart", "cuCoredumpRegisterStartCallback"):
             report, _ = self.checked(0, WORKS + f"cuda.{name}(0, None)\n")
             self.assertNotIn("unchecked_calls", report)
 
