@@ -93,7 +93,7 @@ Violations check_checkpoint_pairs(const void* pairs, unsigned count) {
   constexpr std::size_t kUuid = 16;
   std::set<std::string> seen;
   for (unsigned i = 0; i < count; ++i) {
-    const char* const pair = static_cast<const char*>(pairs) + i * 2 * kUuid;
+    const char* const pair = static_cast<const char*>(pairs) + 2 * kUuid * i;
     if (seen.emplace(pair, kUuid).second) continue;
     out.add(Rule::kCheckpointPairs, "args.gpuPairs[" + std::to_string(i) +
                                         "] names an old device that an earlier pair names, too");
