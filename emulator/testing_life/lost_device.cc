@@ -38,7 +38,7 @@ int main(int count, char** arguments) {
   EXPECT(count == 2);
   const bool whole = std::strcmp(arguments[1], "device") == 0;
   const CUresult expected = whole ? kFault : CUDA_SUCCESS;
-  const CUcontext primary = use_device();
+  CUcontext primary = use_device();
   CUcontext other = nullptr, next = nullptr, elsewhere = nullptr;
   OK(create(&other, 0));
   OK(create(&elsewhere, 1));

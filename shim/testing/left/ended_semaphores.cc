@@ -80,7 +80,7 @@ CUresult by_params() {
 #endif
 }
 CUresult set() {
-  const CUgraphNode node = add(new_graph(), {});
+  CUgraphNode node = add(new_graph(), {});
   const Signal params = without_arrays<Signal>();
   return call("cuGraphExternalSemaphoresSignalNodeSetParams", node, &params);
 }
@@ -114,30 +114,30 @@ CUresult packed_size() {
 }
 
 CUresult launch() {
-  const CUgraph graph = new_graph();
+  CUgraph graph = new_graph();
   add(graph, g_alive ? Signal{} : one_null<Signal>());
   return cuGraphLaunch(instantiate(graph), nullptr);
 }
 CUresult launch_of_child() {
-  const CUgraph inner = new_graph(), outer = new_graph();
+  CUgraph inner = new_graph(), outer = new_graph();
   add(inner, g_alive ? Signal{} : one_null<Signal>());
   CUgraphNode node = nullptr;
   must(cuGraphAddChildGraphNode(&node, outer, nullptr, 0, inner));
   return cuGraphLaunch(instantiate(outer), nullptr);
 }
 CUresult launch_of_updated() {
-  const CUgraph graph = new_graph(), next = new_graph();
+  CUgraph graph = new_graph(), next = new_graph();
   add(graph, {});
   add(next, g_alive ? Signal{} : one_null<Signal>());
-  const CUgraphExec executable = instantiate(graph);
+  CUgraphExec executable = instantiate(graph);
   CUgraphExecUpdateResultInfo info{};
   must(cuGraphExecUpdate(executable, next, &info));
   return cuGraphLaunch(executable, nullptr);
 }
 // The node named NULL, and does so no more.
 CUresult launch_of_mended() {
-  const CUgraph graph = new_graph();
-  const CUgraphNode node = add(graph, one_null<Signal>());
+  CUgraph graph = new_graph();
+  CUgraphNode node = add(graph, one_null<Signal>());
   const Signal none{};
   must(call("cuGraphExternalSemaphoresSignalNodeSetParams", node, &none));
   return cuGraphLaunch(instantiate(graph), nullptr);
