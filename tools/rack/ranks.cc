@@ -226,15 +226,20 @@ class Ranks {
   }
 
   void collect() {
+    bool first_now = false;  // whether the first failure is found at this look
     for (Rank& rank : ranks_) {
       int status = 0;
       if (rank.pid <= 0 || ::waitpid(rank.pid, &status, WNOHANG) != rank.pid) continue;
       rank.pid = -1;
       if (status == 0 || ended_by_rack_) continue;
-      if (failures_++ == 0) {
+      // Of ranks that are found at one look, one that was killed failed before those that missed
+      // it.
+      const bool earlier = first_now && WIFSIGNALED(status) && !WIFSIGNALED(first_status_);
+      if (failures_++ == 0 || earlier) {
         first_name_ = rank.name;
         first_status_ = status;
         failed_at_ = Clock::now();
+        first_now = true;
       }
     }
   }

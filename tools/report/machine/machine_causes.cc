@@ -94,7 +94,7 @@ std::vector<std::string> explain_by_machine(Json& report, const doctor::DoctorOp
 
 namespace {
 // The answers that each outage of the emulator gives (emulator/base/outage.h), and the row of
-// likely_cause() for it.
+// likely_cause() for it; none where a finding, or the end of the rank, says the cause.
 struct Outage {
   const char* name;
   const char* call;  ///< or its beginning
@@ -112,8 +112,12 @@ constexpr Outage kOutages[] = {
     {"fabric-lost", "cuMulticast", CUDA_ERROR_ILLEGAL_STATE, "cuMulticastAddDevice", 0},
     {"multicast-groups", "cuMulticastBind", CUDA_ERROR_OUT_OF_MEMORY, "cuMulticastBindMem", 0},
     {"no-fabric", "cuM", CUDA_ERROR_NOT_SUPPORTED, "cuMemCreate", doctor::kFabric},
-    {"large-granularity", "cuMulticast", CUDA_ERROR_INVALID_VALUE, "", 0},
-    {"rank-killed", "", CUDA_SUCCESS, "", 0}};
+    {.name = "large-granularity",
+     .call = "",
+     .code = CUDA_SUCCESS,
+     .row = nullptr,
+     .handle_type = 0},
+    {.name = "rank-killed", .call = "", .code = CUDA_SUCCESS, .row = nullptr, .handle_type = 0}};
 }  // namespace
 
 std::vector<std::string> outage_names() {
@@ -125,7 +129,7 @@ std::vector<std::string> outage_names() {
 std::vector<std::string> explain_by_outage(Json& report, const std::string& outage) {
   const auto found =
       std::ranges::find_if(kOutages, [&](const Outage& each) { return outage == each.name; });
-  if (found == std::end(kOutages)) return {};
+  if (found == std::end(kOutages) || !found->row) return {};
   const auto cause = doctor::likely_cause(found->row, found->code, found->handle_type);
   if (!cause) return {};
   std::vector<std::string> calls;
