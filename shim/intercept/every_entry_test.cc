@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "shim/session/session_run.h"
@@ -80,6 +81,10 @@ class Filler {
 };
 
 /// A session with a reservation, over a driver that refuses all calls except for a few questions.
+// Calls that order work, and whose arguments here are an array that is missing.
+const std::set<EntryPoint> kDeadlyOfZeros = {EntryPoint::kLibraryLoadData,
+                                             EntryPoint::kLibraryLoadFromFile};
+
 class EveryEntry : public testing::Test {
  protected:
   EveryEntry() {
@@ -139,11 +144,11 @@ class EveryEntry : public testing::Test {
 
 TEST_F(EveryEntry, ThatCountsAsCheckedFindsSomeMisuse) {
   std::size_t entries = 0;
-// Some calls that order work have deadly arguments, too.
-#define CUVMM_ENTRY(Name, area, ...)                                                      \
-  ++entries;                                                                              \
-  EXPECT_TRUE(kOrdersWork<calls::Name> ||                                                 \
-              finds_a_misuse<calls::Name>() != kNeverWrong.contains(EntryPoint::k##Name)) \
+#define CUVMM_ENTRY(Name, area, ...)                                                         \
+  ++entries;                                                                                 \
+  EXPECT_NE(finds_a_misuse<calls::Name>(),                                                   \
+            kNeverWrong.contains(EntryPoint::k##Name) ||                                     \
+                (kOrdersWork<calls::Name> && !kDeadlyOfZeros.contains(EntryPoint::k##Name))) \
       << calls::Name::kName;
 #include "api/entry_points.def"
   EXPECT_GT(entries, 60u);
