@@ -45,6 +45,13 @@ struct Gemm {
   bool indirect = false;
 };
 
+/// The matrices are arrays of pointers to matrices.
+template <class Number>
+Gemm<Number> of_pointers(Gemm<Number> g) {
+  g.indirect = true;
+  return g;
+}
+
 template <class Number>
 Status gemm(Handle* handle, const char* name, const Gemm<Number>& g) {
   if (!handle) return kNotInitialized;
@@ -143,26 +150,8 @@ Status gemm_of_types(Handle* handle, const char* name, Types types, Gemm<float> 
   Int m, Int n, Int k, const Number* alpha, const void* a, Int lda, const void* b, \
   Int ldb, const Number* beta, void* c, Int ldc, Int batch) { \
   return gemm<Number>(handle, "cublas" #letter "gemmBatched" #end, \
-  {op_a, \
-  op_b, \
-  m, \
-  n, \
-  k, \
-  alpha, \
-  a, \
-  lda, \
-  0, \
-  b, \
-  ldb, \
-  0, \
-  beta, \
-  c, \
-  ldc, \
-  0, \
-  static_cast<int>(batch), \
-  kNative<Number>, \
-  kNative<Number>, \
-  true}); \
+  of_pointers<Number>({op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, \
+  static_cast<int>(batch)})); \
   } \
   CUVMM_EXPORT(Status, cublas##letter##geam##end, Handle* handle, int op_a, int op_b, Int m, \
   Int n, const Number* alpha, const Number* a, Int lda, const Number* beta, \
@@ -202,26 +191,10 @@ CUVMM_BLAS_DENSE(double, D, _64, long long)
   Int k, Factor alpha, const void* a, int type_a, Int lda, const void* b, int type_b, \
   Int ldb, Factor beta, void* c, int type_c, Int ldc, Int batch, int computation, \
   int) { \
-  Gemm<float> g{op_a, \
-  op_b, \
-  m, \
-  n, \
-  k, \
-  alpha, \
-  a, \
-  lda, \
-  0, \
-  b, \
-  ldb, \
-  0, \
-  beta, \
-  c, \
-  ldc, \
-  0, \
-  static_cast<int>(batch)}; \
-  g.indirect = true; \
   return gemm_of_types(handle, "cublasGemmBatchedEx" #end, \
-  {type_a, type_b, type_c, computation}, g); \
+  {type_a, type_b, type_c, computation}, \
+  of_pointers<float>({op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, \
+  static_cast<int>(batch)})); \
   } \
   CUVMM_EXPORT(Status, cublasHgemm##end, Handle* handle, int op_a, int op_b, Int m, Int n, Int k, \
   Factor alpha, const void* a, Int lda, const void* b, Int ldb, Factor beta, void* c, \
@@ -240,25 +213,9 @@ CUVMM_BLAS_DENSE(double, D, _64, long long)
   CUVMM_EXPORT(Status, cublasHgemmBatched##end, Handle* handle, int op_a, int op_b, Int m, Int n, \
   Int k, Factor alpha, const void* a, Int lda, const void* b, Int ldb, Factor beta, \
   void* c, Int ldc, Int batch) { \
-  Gemm<float> g{op_a, \
-  op_b, \
-  m, \
-  n, \
-  k, \
-  alpha, \
-  a, \
-  lda, \
-  0, \
-  b, \
-  ldb, \
-  0, \
-  beta, \
-  c, \
-  ldc, \
-  0, \
-  static_cast<int>(batch)}; \
-  g.indirect = true; \
-  return gemm_of_types(handle, "cublasHgemmBatched" #end, kHalf, g); \
+  return gemm_of_types(handle, "cublasHgemmBatched" #end, kHalf, \
+  of_pointers<float>({op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, \
+  static_cast<int>(batch)})); \
   }
 // clang-format on
 CUVMM_BLAS_EX(, int)

@@ -107,7 +107,7 @@ CUresult Emulator::driver_version(int& version) {
 }
 
 // What a trouble of the fabric changes of the driver's facts.
-static void suffer(Outage outage, Profile& profile) {
+static void apply_outage(Outage outage, Profile& profile) {
   if (outage == Outage::kNoFabric) {
     profile.attributes[CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED] = 0;
   }
@@ -170,7 +170,7 @@ CUresult Emulator::load() {
   const int count = static_cast<int>(visible.size());
   if (count == 0) return CUDA_ERROR_NO_DEVICE;
   if (!load_profile_once(options)) return CUDA_ERROR_NO_DEVICE;
-  suffer(outage_, profile);
+  apply_outage(outage_, profile);
   if (!space.open(profile.address_base)) {
     complain("no address space left for device addresses");
     return CUDA_ERROR_OUT_OF_MEMORY;

@@ -43,7 +43,7 @@ enum class Blocking {
   kManaged,
   kCount
 };
-/// What is in the way: "multicast object", "memory opened by legacy IPC", ...
+/// What is in the way: "multicast object", "opened legacy IPC memory", ...
 const char* words(Blocking kind);
 /// What happens: one sentence, with the report that says so.
 const char* effect(Blocking kind);

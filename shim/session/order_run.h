@@ -40,8 +40,9 @@ inline constexpr bool kMayKill =
     kReadsGraph<CallStruct> || kLaunchesGraph<CallStruct> || kLaunches<CallStruct> ||
     detail::one_of<CallStruct, calls::LibraryLoadData, calls::LibraryLoadFromFile>;
 
+/// The mistakes of a call by which a driver dies.
 template <class CallStruct>
-Violations Session::deadly(const CallStruct& call) {
+Violations deadly_mistakes(const CallStruct& call, QueuedWork& work) {
   ObjectTable& table = object_table();
   if constexpr (kLaunchesGraph<CallStruct>) {
     if (!g_null_semaphores.load(std::memory_order_relaxed)) [[likely]]
@@ -54,7 +55,7 @@ Violations Session::deadly(const CallStruct& call) {
     // Only the driver knows the nodes of captured launches.
     auto unloaded = table.find_unloaded(handle_of(call.hGraph));
     if (!unloaded && table.any_function_ended()) [[unlikely]]
-      unloaded = table.find_unloaded(work_.node_reader().functions(call.hGraph));
+      unloaded = table.find_unloaded(work.node_reader().functions(call.hGraph));
     if (!unloaded) [[likely]]
       return {};
     const std::uint64_t graph = handle_of(call.hGraph);
@@ -86,7 +87,7 @@ CUresult Session::order(Symbol symbol, const CallStruct& call,
                         typename CallStruct::Function function, const Caller& direct) {
   if constexpr (kBeginsCapture<CallStruct>) work_.begin_capture();
   if constexpr (kMayKill<CallStruct>) {
-    if (Violations deadly = this->deadly(call); !deadly.empty()) [[unlikely]]
+    if (Violations deadly = deadly_mistakes(call, work_); !deadly.empty()) [[unlikely]]
       return call_with(CallStruct::kName, std::move(deadly), direct,
                        [&] { return call.invoke(function); });
   }

@@ -241,9 +241,6 @@ class alignas(64) Session {
   template <class CallStruct>
   [[gnu::hot]] CUresult order(Symbol symbol, const CallStruct& call,
                               typename CallStruct::Function function, const Caller& direct);
-  /// The mistakes of a call by which a driver dies.
-  template <class CallStruct>
-  Violations deadly(const CallStruct& call);
   /// Says why the driver refused the call, if the reason is known. Called without a lock.
   template <class CallStruct>
   [[gnu::cold, gnu::noinline]] void explain_order(const CallStruct& call, CUresult result,
