@@ -3,10 +3,10 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <optional>
 
 #include "rulebook/leaks/checkpoint.h"
+#include "shim/base/owned_mutex.h"
 
 namespace cuvmm::shim {
 
@@ -14,18 +14,18 @@ namespace cuvmm::shim {
 class ProcessStates {
  public:
   void set(int pid, ProcessState state) {
-    const std::lock_guard lock(mutex_);
+    const Locked lock(mutex_);
     states_[pid] = state;
   }
   std::optional<ProcessState> find(int pid) {
-    const std::lock_guard lock(mutex_);
+    const Locked lock(mutex_);
     const auto found = states_.find(pid);
     return found == states_.end() ? std::nullopt : std::optional(found->second);
   }
 
  private:
-  std::mutex mutex_;
-  std::map<int, ProcessState> states_;
+  OwnedMutex mutex_;
+  std::map<int, ProcessState> states_ CUVMM_GUARDED_BY(mutex_);
 };
 inline ProcessStates& process_states() {
   static ProcessStates* const states = new ProcessStates();  // threads may outlive main()
